@@ -1,0 +1,76 @@
+//! A gadget call as the model wrote it, and what became of it.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::error::Span;
+use crate::id::InvocationId;
+
+/// A gadget call: one block of a reply, read to its end.
+///
+/// In JSON it has `parameters` or `parseError`, never both.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Call {
+    /// The name as written; the registry decides whether it exists.
+    pub gadget_name: String,
+    /// The id as written, or `gadget_N`.
+    pub invocation_id: InvocationId,
+    /// Ids that must be done first, in the order written, without repetition.
+    pub dependencies: Vec<InvocationId>,
+    /// The body between header and end, as written.
+    pub parameters_raw: String,
+    /// The parameters, or the text of a [`crate::error::ParseError`].
+    #[serde(flatten)]
+    pub parameters: Parameters,
+    /// What ended the block.
+    pub terminated_by: TerminatedBy,
+    /// The whole block in the reply, markers included.
+    pub span: Span,
+}
+
+/// What the body of a block says.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Parameters {
+    /// A JSON object, coerced but not validated.
+    #[serde(rename = "parameters")]
+    Parsed(Value),
+    /// What the model did wrong.
+    #[serde(rename = "parseError")]
+    Malformed(String),
+}
+
+/// What ended a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum TerminatedBy {
+    /// The end marker.
+    EndMarker,
+    /// The start marker of the next block.
+    NextStart,
+    /// The end of the reply. Whether the block is whole is not known.
+    EndOfStream,
+}
+
+/// What a started gadget came to.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Outcome {
+    /// The result text, or the error text; either is what the model reads.
+    pub result: Result<String, String>,
+    /// What the gadget cost, in US dollars. Negative and non-finite amounts are refused by the run.
+    #[serde(default)]
+    pub cost: f64,
+}
+
+impl Outcome {
+    /// A result that cost nothing.
+    pub fn ok(result: impl Into<String>) -> Self {
+        Self { result: Ok(result.into()), cost: 0.0 }
+    }
+
+    /// A failure that cost nothing.
+    pub fn error(message: impl Into<String>) -> Self {
+        Self { result: Err(message.into()), cost: 0.0 }
+    }
+}

@@ -1,0 +1,226 @@
+//! The pieces of a reply as they stream.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::call::Call;
+use crate::error::Diagnostic;
+use crate::id::{BlockId, InvocationId};
+use crate::message::{Attributes, CustomContentBlock};
+use crate::usage::Usage;
+
+/// One piece of a reply: what a provider sends, and what the stages of the pipeline make of it.
+///
+/// Names and fields follow the adapter deltas of the custom-blocks specification.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
+#[non_exhaustive]
+pub enum Delta {
+    /// Text of the reply.
+    Text {
+        /// More text; may be empty.
+        delta: String,
+        /// What the provider says about it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        metadata: Option<ContentMetadata>,
+    },
+    /// What the model thinks.
+    Reasoning {
+        /// More text.
+        delta: String,
+        /// What the provider says about it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        metadata: Option<ContentMetadata>,
+    },
+    /// A tool call through the provider's own interface begins.
+    ToolCallStart {
+        /// The provider's id.
+        id: String,
+        /// The tool.
+        name: String,
+    },
+    /// More JSON text of its input.
+    ToolCallDelta {
+        /// The provider's id.
+        id: String,
+        /// JSON text.
+        delta: String,
+    },
+    /// It is complete.
+    ToolCallEnd {
+        /// The provider's id.
+        id: String,
+        /// The input, if the provider gives it whole; otherwise the joined deltas count.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        input: Option<Value>,
+    },
+    /// A whole tool call at once.
+    ToolCall {
+        /// The provider's id.
+        id: String,
+        /// The tool.
+        name: String,
+        /// Its parameters.
+        input: Value,
+    },
+    /// The reply begins.
+    MessageStart {
+        /// The model that answers.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        model: Option<String>,
+    },
+    /// The model ended its reply.
+    MessageEnd {
+        /// Why.
+        stop_reason: StopReason,
+        /// Counts of the whole reply.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        usage: Option<Usage>,
+    },
+    /// Counts so far.
+    Usage {
+        /// The counts.
+        usage: Usage,
+    },
+    /// The provider reports an error inside the stream.
+    Error {
+        /// The provider's words.
+        error: String,
+        /// The provider's code.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        code: Option<String>,
+    },
+    /// A frame of the provider that has no other form.
+    Raw {
+        /// The frame.
+        data: Value,
+    },
+    /// Says something about the current or next text.
+    ContentMetadata {
+        /// What is said.
+        metadata: ContentMetadata,
+    },
+    /// Says something about the current or next reasoning.
+    ReasoningMetadata {
+        /// What is said.
+        metadata: ContentMetadata,
+    },
+    /// A custom block opens.
+    CustomBlockStart {
+        /// The block.
+        block_id: BlockId,
+        /// The key of its definition.
+        tag: String,
+        /// Its attributes.
+        attrs: Attributes,
+    },
+    /// More content of a custom block.
+    CustomBlockDelta {
+        /// The block.
+        block_id: BlockId,
+        /// The key of its definition.
+        tag: String,
+        /// More content.
+        delta: String,
+    },
+    /// A custom block ends.
+    CustomBlockEnd {
+        /// The block.
+        block_id: BlockId,
+        /// The key of its definition.
+        tag: String,
+        /// Why.
+        reason: EndReason,
+    },
+    /// A custom block is complete.
+    CustomBlock(CustomContentBlock),
+    /// The header of a gadget block is complete.
+    GadgetCallStart {
+        /// The name as written.
+        gadget_name: String,
+        /// The id.
+        invocation_id: InvocationId,
+        /// Ids that must be done first.
+        dependencies: Vec<InvocationId>,
+    },
+    /// More text of an argument.
+    GadgetArgsPartial {
+        /// The call.
+        invocation_id: InvocationId,
+        /// The name as written.
+        gadget_name: String,
+        /// The pointer of the argument.
+        field_path: String,
+        /// More of its value, as text.
+        delta: String,
+        /// Whether the value is now complete.
+        is_field_complete: bool,
+    },
+    /// A gadget block is complete.
+    GadgetCall(Call),
+    /// Something noteworthy about the reply.
+    Diagnostic(Diagnostic),
+}
+
+impl Delta {
+    /// A text delta without metadata.
+    pub fn text(delta: impl Into<String>) -> Self {
+        Self::Text { delta: delta.into(), metadata: None }
+    }
+}
+
+/// Why a custom block ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum EndReason {
+    /// Its closing tag.
+    Closed,
+    /// The tag closed itself.
+    SelfClosing,
+    /// The reply ended first.
+    EndOfStream,
+    /// The content passed [`crate::limits::Limits::tag_content`]; what follows is text.
+    Limit,
+}
+
+/// Why a model stopped.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StopReason {
+    /// It was done.
+    Stop,
+    /// The token limit.
+    MaxTokens,
+    /// A stop sequence.
+    StopSequence,
+    /// It waits for the result of a tool call.
+    ToolUse,
+    /// The provider withheld the rest.
+    ContentFilter,
+    /// An error.
+    Error,
+    /// Anything else, in the provider's word.
+    #[serde(untagged)]
+    Other(String),
+}
+
+/// What a provider says about text.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ContentMetadata {
+    /// Sources.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub citations: Vec<Value>,
+    /// Notes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub annotations: Vec<Value>,
+    /// The language of the text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub language: Option<String>,
+    /// The media type of the text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mime_type: Option<String>,
+    /// Anything else.
+    #[serde(skip_serializing_if = "serde_json::Map::is_empty")]
+    pub extensions: serde_json::Map<String, Value>,
+}

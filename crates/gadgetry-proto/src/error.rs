@@ -1,0 +1,129 @@
+//! What is wrong with a block that a model wrote, and diagnostics about a reply.
+//!
+//! Nothing that a model writes is an error of the program: a malformed block is data, carried by an event to whoever
+//! answers the model.
+
+use serde::{Deserialize, Serialize};
+
+use crate::limits::LimitExceeded;
+
+/// Why a gadget block has no parameters. Its text is what the model reads.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[non_exhaustive]
+pub enum ParseError {
+    /// One pointer stands twice in a block.
+    #[error("Duplicate pointer: {pointer}")]
+    DuplicatePointer {
+        /// The pointer as written.
+        pointer: String,
+    },
+    /// An array element was left out.
+    #[error("Array index gap: expected {expected}, got {got}")]
+    ArrayIndexGap {
+        /// The only index that could follow.
+        expected: usize,
+        /// The index as written; it may be larger than any integer.
+        got: String,
+    },
+    /// A segment below an array is not an index.
+    #[error("Invalid array index: {segment}")]
+    InvalidArrayIndex {
+        /// The segment as written.
+        segment: String,
+    },
+    /// A pointer goes below a value that is text, or sets a value where an object or array already stands.
+    #[error("Conflicting pointer: {pointer} ({conflict})")]
+    ConflictingPointer {
+        /// The pointer as written.
+        pointer: String,
+        /// What stands in the way.
+        conflict: PointerConflict,
+    },
+    /// The line of an argument marker holds more than a pointer.
+    #[error(
+        "Malformed argument line: {line}. Write only the name after {marker} and the value on the next line:\n{marker}{name}\n{value}"
+    )]
+    MalformedArgumentLine {
+        /// The whole line as written, marker included, cut to a readable length.
+        line: String,
+        /// The argument marker in use.
+        marker: String,
+        /// The part that was probably meant as the name.
+        name: String,
+        /// The part that was probably meant as the value.
+        value: String,
+    },
+    /// The body has text but no argument marker, and is not one JSON object.
+    #[error("No arguments found. Write each argument as a line {marker}name and its value on the next line")]
+    NoArguments {
+        /// The argument marker in use.
+        marker: String,
+    },
+    /// The reply ended inside a marker line.
+    #[error("The reply ended inside the argument line {line}")]
+    CutArgumentLine {
+        /// What had arrived of the line, marker included.
+        line: String,
+    },
+    /// A cap of [`crate::limits::Limits`] was passed.
+    #[error(transparent)]
+    Limit(#[from] LimitExceeded),
+}
+
+/// What stands in the way of a pointer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub enum PointerConflict {
+    /// The parent is already text, so it has no children.
+    #[error("its parent already has a plain value")]
+    ParentIsValue,
+    /// Children were already set below this pointer.
+    #[error("values were already set below it")]
+    HasChildren,
+}
+
+/// A half-open range of bytes of the reply, counted from its start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Span {
+    /// Offset of the first byte.
+    pub start: u64,
+    /// Offset behind the last byte; never less than `start`.
+    pub end: u64,
+}
+
+/// Something about a reply that somebody should know, but that stops nothing.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Diagnostic {
+    /// What kind of thing it is; stable.
+    pub code: DiagnosticCode,
+    /// One sentence for a person or a model.
+    pub message: String,
+    /// Where in the reply.
+    pub span: Span,
+}
+
+/// The kinds of [`Diagnostic`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub enum DiagnosticCode {
+    /// Text that looks like a marker but is none; it was not executed.
+    NearMiss,
+    /// An argument or end marker outside any block; it is text.
+    StrayMarker,
+    /// A pair of code fences around all arguments was removed.
+    FenceRemoved,
+    /// Text between the header and the first argument marker was ignored.
+    TextBeforeArguments,
+    /// A body without argument markers was one JSON object and was taken as the parameters.
+    JsonBody,
+    /// The reply ended inside an end marker; the fragment was dropped from the value.
+    PartialMarker,
+    /// A backslash in front of a marker at a line start was removed.
+    EscapedMarker,
+    /// A cap of [`crate::limits::Limits`] was passed.
+    LimitExceeded,
+    /// A tag that was opened never closed.
+    UnclosedTag,
+}

@@ -1,0 +1,43 @@
+//! The engine of gadgetry: it decides everything and waits for nothing.
+//!
+//! Text that a model writes goes in, in any pieces; events, gadget starts and requests come out. There is no clock,
+//! randomness, environment, file, network or global state in this crate: the same inputs give the same outputs on
+//! every machine, so a run can be saved, loaded, replayed and tested without waiting.
+//!
+//! # Modules, in the order in which data flows
+//!
+//! A module names only modules above it in this list; `tests/module_order.rs` fails otherwise.
+//!
+//! | module | what it does |
+//! |---|---|
+//! | [`error`] [`limits`] [`id`] [`time`] [`usage`] [`call`] [`message`] [`delta`] [`event`] | the vocabulary: plain data |
+//! | [`spec`] | gadget specifications, the parameter tree, coercion and validation |
+//! | [`block`] | markers, the body of a gadget block, the writer |
+//! | [`tags`] | tags, attributes, custom-block definitions |
+//! | [`reply`] | the one scanner over a reply |
+//! | [`transform`] | delta transforms and their composition |
+//! | [`accumulate`] | deltas into one message and its stream events |
+//! | [`sched`] | which call may start now |
+//! | [`prompt`] | what the model is told |
+//! | [`convo`] | history, result envelopes, output limits |
+//! | [`run`] | the agent loop as a state machine |
+
+pub mod error;
+pub mod limits;
+pub mod id;
+pub mod time;
+pub mod usage;
+pub mod call;
+pub mod message;
+pub mod delta;
+pub mod event;
+pub mod spec;
+pub mod block;
+pub mod tags;
+pub mod reply;
+pub mod transform;
+pub mod accumulate;
+pub mod sched;
+pub mod prompt;
+pub mod convo;
+pub mod run;

@@ -1,0 +1,117 @@
+//! Every cap on what a reply may make the engine hold, in one place.
+
+use serde::{Deserialize, Serialize};
+
+/// Caps, each with a default that no honest reply reaches. Sizes are bytes of UTF-8 text.
+///
+/// ```
+/// use gadgetry_proto::limits::Limits;
+/// let limits = Limits { calls_per_reply: 16, ..Limits::default() };
+/// assert_eq!(limits.header, 1024);
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Limits {
+    /// The header line of a block, behind the start marker. A longer one is no block but text.
+    pub header: usize,
+    /// The pointer of one argument.
+    pub pointer: usize,
+    /// The value of one argument.
+    pub value: usize,
+    /// The whole body of a block.
+    pub block: usize,
+    /// The name of a tag.
+    pub tag_name: usize,
+    /// Everything between the name of a tag and its `>`. With more, the tag is text.
+    pub attributes: usize,
+    /// The content of a custom block. It ends there with [`crate::delta::EndReason::Limit`].
+    pub tag_content: usize,
+    /// Gadget calls in one reply; further ones are answered, not executed.
+    pub calls_per_reply: usize,
+    /// Segments of a pointer, and levels of inline JSON.
+    pub depth: usize,
+    /// A run of white space that is held because it may stand alone between blocks. A longer one is text.
+    pub whitespace: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            header: 1 << 10,
+            pointer: 1 << 10,
+            value: 32 << 20,
+            block: 32 << 20,
+            tag_name: 64,
+            attributes: 4 << 10,
+            tag_content: 32 << 20,
+            calls_per_reply: 10_000,
+            depth: 64,
+            whitespace: 64 << 10,
+        }
+    }
+}
+
+/// A cap that a reply ran into.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[error("Limit exceeded: {what} may have at most {limit} {}", what.unit())]
+pub struct LimitExceeded {
+    /// What was capped.
+    pub what: Limit,
+    /// The cap.
+    pub limit: usize,
+}
+
+/// The names of the fields of [`Limits`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, thiserror::Error)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub enum Limit {
+    /// [`Limits::header`]
+    #[error("a block header")]
+    Header,
+    /// [`Limits::pointer`]
+    #[error("an argument pointer")]
+    Pointer,
+    /// [`Limits::value`]
+    #[error("an argument value")]
+    Value,
+    /// [`Limits::block`]
+    #[error("a gadget block")]
+    Block,
+    /// [`Limits::tag_name`]
+    #[error("a tag name")]
+    TagName,
+    /// [`Limits::attributes`]
+    #[error("the attributes of a tag")]
+    Attributes,
+    /// [`Limits::tag_content`]
+    #[error("the content of a tag")]
+    TagContent,
+    /// [`Limits::calls_per_reply`]
+    #[error("a reply")]
+    CallsPerReply,
+    /// [`Limits::depth`]
+    #[error("a parameter")]
+    Depth,
+    /// [`Limits::whitespace`]
+    #[error("held white space")]
+    Whitespace,
+}
+
+impl Limit {
+    /// What the cap counts.
+    pub fn unit(self) -> &'static str {
+        match self {
+            Self::CallsPerReply => "gadget calls",
+            Self::Depth => "levels of nesting",
+            Self::Header
+            | Self::Pointer
+            | Self::Value
+            | Self::Block
+            | Self::TagName
+            | Self::Attributes
+            | Self::TagContent
+            | Self::Whitespace => "bytes",
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! Messages of a conversation, and a request to a model.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::call::Call;
+use crate::id::{BlockId, InvocationId};
+
+/// Attributes of a tag, in the order written; of a repeated name the last value counts, at the first one's place.
+pub type Attributes = serde_json::Map<String, Value>;
+
+/// Who speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Role {
+    /// Instructions.
+    System,
+    /// The user, and the results of gadgets.
+    User,
+    /// The model.
+    Assistant,
+}
+
+/// One message.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Message {
+    /// Who speaks.
+    pub role: Role,
+    /// What is said, in order.
+    pub content: Vec<Content>,
+    /// An assistant's reply as it was written, blocks and tags included. A later request sends this text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub raw: Option<String>,
+}
+
+impl Message {
+    /// A message of one text.
+    pub fn text(role: Role, text: impl Into<String>) -> Self {
+        Self { role, content: vec![Content::Text { text: text.into() }], raw: None }
+    }
+}
+
+/// A part of a message.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
+#[non_exhaustive]
+pub enum Content {
+    /// Visible text.
+    Text {
+        /// The text.
+        text: String,
+    },
+    /// What a model thought.
+    Reasoning {
+        /// The text.
+        text: String,
+    },
+    /// A custom block.
+    Custom(CustomContentBlock),
+    /// A gadget call, as a block of text.
+    GadgetCall(Call),
+    /// A tool call through the provider's own interface.
+    ToolUse {
+        /// The provider's id of the call.
+        tool_use_id: String,
+        /// The tool.
+        name: String,
+        /// Its parameters.
+        input: Value,
+    },
+    /// What a gadget call came to.
+    GadgetResult {
+        /// The call.
+        invocation_id: InvocationId,
+        /// The gadget, as written in the call.
+        gadget_name: String,
+        /// Result or error text, neutralised.
+        text: String,
+        /// Whether the call failed, was skipped or was never executed.
+        is_error: bool,
+    },
+}
+
+impl Content {
+    /// Whether this is a custom block.
+    pub fn is_custom_block(&self) -> bool {
+        matches!(self, Self::Custom(_))
+    }
+}
+
+/// A custom block in its place in a message.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CustomContentBlock {
+    /// The same id as on the block's events.
+    pub block_id: BlockId,
+    /// The key of the definition, not the XML name.
+    pub tag: String,
+    /// Everything between the opening and the closing tag.
+    pub content: String,
+    /// The attributes of the opening tag.
+    pub attrs: Attributes,
+    /// Whether the tag closed itself.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub self_closing: bool,
+}
+
+/// What a model is asked.
+///
+/// Cloning it is cheap. A driver that drops it before the model has answered spares the run a copy of the history.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Request {
+    /// The conversation, system message first.
+    pub messages: Arc<Vec<Message>>,
+    /// The number of the iteration, from 1.
+    pub iteration: u32,
+}

@@ -1,0 +1,2 @@
+//! The runtime of gadgetry.
+pub use gadgetry_proto as proto;
