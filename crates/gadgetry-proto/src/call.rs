@@ -66,11 +66,17 @@ pub struct Outcome {
 impl Outcome {
     /// A result that cost nothing.
     pub fn ok(result: impl Into<String>) -> Self {
-        Self { result: Ok(result.into()), cost: 0.0 }
+        Self {
+            result: Ok(result.into()),
+            cost: 0.0,
+        }
     }
 
     /// A failure that cost nothing.
     pub fn error(message: impl Into<String>) -> Self {
-        Self { result: Err(message.into()), cost: 0.0 }
+        Self {
+            result: Err(message.into()),
+            cost: 0.0,
+        }
     }
 }

@@ -13,7 +13,11 @@ use crate::usage::Usage;
 ///
 /// Names and fields follow the adapter deltas of the custom-blocks specification.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
+#[serde(
+    tag = "type",
+    rename_all = "snake_case",
+    rename_all_fields = "camelCase"
+)]
 #[non_exhaustive]
 pub enum Delta {
     /// Text of the reply.
@@ -165,7 +169,10 @@ pub enum Delta {
 impl Delta {
     /// A text delta without metadata.
     pub fn text(delta: impl Into<String>) -> Self {
-        Self::Text { delta: delta.into(), metadata: None }
+        Self::Text {
+            delta: delta.into(),
+            metadata: None,
+        }
     }
 }
 

@@ -54,7 +54,9 @@ pub enum ParseError {
         value: String,
     },
     /// The body has text but no argument marker, and is not one JSON object.
-    #[error("No arguments found. Write each argument as a line {marker}name and its value on the next line")]
+    #[error(
+        "No arguments found. Write each argument as a line {marker}name and its value on the next line"
+    )]
     NoArguments {
         /// The argument marker in use.
         marker: String,

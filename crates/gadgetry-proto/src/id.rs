@@ -73,7 +73,11 @@ impl Serialize for BlockId {
 impl<'de> Deserialize<'de> for BlockId {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
-        let number = text.strip_prefix("block_").and_then(|number| number.parse().ok());
-        number.map(Self).ok_or_else(|| serde::de::Error::custom(format!("no block id: {text}")))
+        let number = text
+            .strip_prefix("block_")
+            .and_then(|number| number.parse().ok());
+        number
+            .map(Self)
+            .ok_or_else(|| serde::de::Error::custom(format!("no block id: {text}")))
     }
 }

@@ -22,22 +22,22 @@
 //! | [`convo`] | history, result envelopes, output limits |
 //! | [`run`] | the agent loop as a state machine |
 
-pub mod error;
-pub mod limits;
-pub mod id;
-pub mod time;
-pub mod usage;
-pub mod call;
-pub mod message;
-pub mod delta;
-pub mod event;
-pub mod spec;
-pub mod block;
-pub mod tags;
-pub mod reply;
-pub mod transform;
 pub mod accumulate;
-pub mod sched;
-pub mod prompt;
+pub mod block;
+pub mod call;
 pub mod convo;
+pub mod delta;
+pub mod error;
+pub mod event;
+pub mod id;
+pub mod limits;
+pub mod message;
+pub mod prompt;
+pub mod reply;
 pub mod run;
+pub mod sched;
+pub mod spec;
+pub mod tags;
+pub mod time;
+pub mod transform;
+pub mod usage;

@@ -38,13 +38,21 @@ pub struct Message {
 impl Message {
     /// A message of one text.
     pub fn text(role: Role, text: impl Into<String>) -> Self {
-        Self { role, content: vec![Content::Text { text: text.into() }], raw: None }
+        Self {
+            role,
+            content: vec![Content::Text { text: text.into() }],
+            raw: None,
+        }
     }
 }
 
 /// A part of a message.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
+#[serde(
+    tag = "type",
+    rename_all = "snake_case",
+    rename_all_fields = "camelCase"
+)]
 #[non_exhaustive]
 pub enum Content {
     /// Visible text.

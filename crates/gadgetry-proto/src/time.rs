@@ -25,6 +25,9 @@ impl Add<Duration> for Time {
     /// Rounds up to the millisecond, so that a deadline is never early.
     fn add(self, duration: Duration) -> Self {
         let milliseconds = duration.as_nanos().div_ceil(1_000_000);
-        Self(self.0.saturating_add(u64::try_from(milliseconds).unwrap_or(u64::MAX)))
+        Self(
+            self.0
+                .saturating_add(u64::try_from(milliseconds).unwrap_or(u64::MAX)),
+        )
     }
 }

@@ -23,7 +23,10 @@ pub struct Usage {
     pub cache_creation_tokens: u64,
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde calls it with a reference"
+)]
 fn is_zero(count: &u64) -> bool {
     *count == 0
 }
@@ -66,11 +69,16 @@ impl Price {
     /// Dollars for `usage`. A provider's counts that contradict each other never make a part negative.
     ///
     /// Source of the formula: cache reads and writes are parts of the input, reasoning is part of the output.
-    #[expect(clippy::cast_precision_loss, reason = "token counts are far below 2^52")]
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "token counts are far below 2^52"
+    )]
     pub fn cost(&self, usage: &Usage) -> f64 {
         let cached = usage.cached_input_tokens;
         let written = usage.cache_creation_tokens;
-        let fresh = usage.input_tokens.saturating_sub(cached.saturating_add(written));
+        let fresh = usage
+            .input_tokens
+            .saturating_sub(cached.saturating_add(written));
         let reasoning = usage.reasoning_tokens;
         let visible = usage.output_tokens.saturating_sub(reasoning);
         let dollars = fresh as f64 * self.input

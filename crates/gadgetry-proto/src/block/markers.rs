@@ -1,0 +1,198 @@
+//! The three markers of the block format, and where they count as markers.
+
+use serde::{Deserialize, Serialize};
+
+/// The markers that delimit a gadget block.
+///
+/// ```
+/// use gadgetry_proto::block::Markers;
+/// let markers = Markers::new("<<<START:", "<<<END:", "@param:")?;
+/// assert_eq!(markers.arg(), "@param:");
+/// assert_eq!(Markers::default().start(), "!!!GADGET_START:");
+/// # Ok::<(), gadgetry_proto::block::MarkerError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(try_from = "RawMarkers", into = "RawMarkers")]
+pub struct Markers {
+    start: String,
+    end: String,
+    arg: String,
+}
+
+impl Default for Markers {
+    fn default() -> Self {
+        Self {
+            start: "!!!GADGET_START:".to_owned(),
+            end: "!!!GADGET_END".to_owned(),
+            arg: "!!!ARG:".to_owned(),
+        }
+    }
+}
+
+impl Markers {
+    /// Checks the markers: none may be empty, hold a line break or begin with white space, and none may begin with
+    /// another one, for then no parser could tell them apart.
+    pub fn new(
+        start: impl Into<String>,
+        end: impl Into<String>,
+        arg: impl Into<String>,
+    ) -> Result<Self, MarkerError> {
+        let markers = Self {
+            start: start.into(),
+            end: end.into(),
+            arg: arg.into(),
+        };
+        let named = [
+            ("start", &markers.start),
+            ("end", &markers.end),
+            ("argument", &markers.arg),
+        ];
+        for (name, marker) in named {
+            if marker.is_empty() {
+                return Err(MarkerError::Empty { name });
+            }
+            if marker.contains(['\n', '\r']) || marker.starts_with(char::is_whitespace) {
+                return Err(MarkerError::WhiteSpace {
+                    name,
+                    marker: marker.clone(),
+                });
+            }
+        }
+        for (name, marker) in named {
+            for (other_name, other) in named {
+                if name == other_name || !other.starts_with(marker.as_str()) {
+                    continue;
+                }
+                return Err(if marker == other {
+                    MarkerError::Equal {
+                        name,
+                        other_name,
+                        marker: marker.clone(),
+                    }
+                } else {
+                    MarkerError::Prefix {
+                        name,
+                        other_name,
+                        marker: marker.clone(),
+                    }
+                });
+            }
+        }
+        Ok(markers)
+    }
+
+    /// Markers that nobody can write who has not seen `seed`: the default ones with eight hexadecimal digits of it.
+    ///
+    /// The same seed gives the same markers. Take a new random one for each run.
+    #[must_use]
+    pub fn nonce(seed: u64) -> Self {
+        let nonce = mix(seed) >> 32;
+        Self {
+            start: format!("!!!GADGET_START_{nonce:08x}:"),
+            end: format!("!!!GADGET_END_{nonce:08x}"),
+            arg: format!("!!!ARG_{nonce:08x}:"),
+        }
+    }
+
+    /// Begins a block.
+    pub fn start(&self) -> &str {
+        &self.start
+    }
+
+    /// Ends a block.
+    pub fn end(&self) -> &str {
+        &self.end
+    }
+
+    /// Begins an argument.
+    pub fn arg(&self) -> &str {
+        &self.arg
+    }
+}
+
+/// The finaliser of splitmix64: every bit of the seed reaches every bit of the result.
+fn mix(seed: u64) -> u64 {
+    let mut z = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+/// Why markers cannot be used. All of them are mistakes of the caller.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum MarkerError {
+    /// A marker is empty.
+    #[error("the {name} marker is empty")]
+    Empty {
+        /// Which one.
+        name: &'static str,
+    },
+    /// A marker holds a line break or begins with white space.
+    #[error("the {name} marker {marker:?} holds a line break or begins with white space")]
+    WhiteSpace {
+        /// Which one.
+        name: &'static str,
+        /// The marker.
+        marker: String,
+    },
+    /// Two markers are the same.
+    #[error("the {name} marker and the {other_name} marker are both {marker:?}; they must differ")]
+    Equal {
+        /// One.
+        name: &'static str,
+        /// The other.
+        other_name: &'static str,
+        /// The marker.
+        marker: String,
+    },
+    /// One marker begins with another.
+    #[error(
+        "the {other_name} marker begins with the {name} marker {marker:?}; no parser can tell them apart"
+    )]
+    Prefix {
+        /// The shorter one.
+        name: &'static str,
+        /// The longer one.
+        other_name: &'static str,
+        /// The shorter marker.
+        marker: String,
+    },
+}
+
+/// Where a marker counts as one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Anchoring {
+    /// Anywhere in the text, as the grammar of the block format reads.
+    #[default]
+    Anywhere,
+    /// Only at the start of a line, behind optional blanks. A line that begins with backslashes and a marker is
+    /// that line as literal text, less one backslash.
+    LineStart,
+}
+
+#[derive(Serialize, Deserialize)]
+struct RawMarkers {
+    start: String,
+    end: String,
+    arg: String,
+}
+
+impl TryFrom<RawMarkers> for Markers {
+    type Error = MarkerError;
+
+    fn try_from(raw: RawMarkers) -> Result<Self, MarkerError> {
+        Self::new(raw.start, raw.end, raw.arg)
+    }
+}
+
+impl From<Markers> for RawMarkers {
+    fn from(markers: Markers) -> Self {
+        Self {
+            start: markers.start,
+            end: markers.end,
+            arg: markers.arg,
+        }
+    }
+}
