@@ -126,6 +126,4 @@ pub enum DiagnosticCode {
     EscapedMarker,
     /// A cap of [`crate::limits::Limits`] was passed.
     LimitExceeded,
-    /// A tag that was opened never closed.
-    UnclosedTag,
 }

@@ -30,6 +30,8 @@ pub struct Limits {
     pub calls_per_reply: usize,
     /// Segments of a pointer, and levels of inline JSON.
     pub depth: usize,
+    /// Blanks and backslashes before a marker at a line start, a trailing fence line, white space in a closing tag.
+    pub indent: usize,
     /// A run of white space that is held because it may stand alone between blocks. A longer one is text.
     pub whitespace: usize,
 }
@@ -46,6 +48,7 @@ impl Default for Limits {
             tag_content: 32 << 20,
             calls_per_reply: 10_000,
             depth: 64,
+            indent: 256,
             whitespace: 64 << 10,
         }
     }
