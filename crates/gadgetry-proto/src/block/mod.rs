@@ -1,5 +1,19 @@
 //! Gadget blocks: their markers, the machine that eats their body, and the writer.
+//!
+//! The format is that of the specification; `docs/reply-format.md` has every rule.
 
+mod body;
+mod call;
+mod fence;
+mod header;
 mod markers;
+mod near_miss;
+mod search;
 
+pub(crate) use body::Body;
+pub use call::CallBlock;
+pub(crate) use call::parameters_of;
+pub use header::Header;
 pub use markers::{Anchoring, MarkerError, Markers};
+pub(crate) use near_miss::{Suspect, WORD_CAP, classify, is_word};
+pub(crate) use search::{Found, LinePrefix, Marker, MarkerSearch, run_len};

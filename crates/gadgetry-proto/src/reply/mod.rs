@@ -1,1 +1,11 @@
-//! TODO
+//! The one scanner over a reply: it finds gadget blocks and tags in prose and hands everything out in order.
+//!
+//! In prose it looks for the earliest of a start marker and a registered tag; in a gadget block tags are ordinary text;
+//! in a tag markers are ordinary text. `docs/reply-format.md` has every rule.
+
+mod event;
+mod prose;
+mod scanner;
+
+pub use event::Event;
+pub use scanner::{Format, Scanner, ScannerState};

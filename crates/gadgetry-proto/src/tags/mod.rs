@@ -1,1 +1,13 @@
-//! TODO
+//! Custom blocks: tags in the text of a reply.
+//!
+//! `docs/reply-format.md` has every rule of reading them.
+
+mod content;
+mod names;
+mod opening;
+
+pub use crate::delta::EndReason;
+pub(crate) use content::{Content, ContentEnd};
+pub use names::TagNameError;
+pub(crate) use names::{NameIndex, Names, Opening};
+pub(crate) use opening::{OpeningState, Step, attributes};

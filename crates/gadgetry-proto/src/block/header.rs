@@ -1,0 +1,71 @@
+//! The header line of a block: `Name[:id[:dependencies]]`.
+
+use std::fmt::Write;
+use std::ops::Range;
+
+use serde::{Deserialize, Serialize};
+
+/// A header, read. It keeps its memory from block to block.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Header {
+    text: String,
+    name: Range<usize>,
+    id: Range<usize>,
+    dependencies: Vec<Range<usize>>,
+}
+
+impl Header {
+    /// The gadget's name as written, trimmed.
+    pub fn gadget_name(&self) -> &str {
+        &self.text[self.name.clone()]
+    }
+
+    /// The id as written, or `gadget_N`.
+    pub fn invocation_id(&self) -> &str {
+        &self.text[self.id.clone()]
+    }
+
+    /// Ids that must be done first, in the order written, without repetition.
+    pub fn dependencies(&self) -> impl ExactSizeIterator<Item = &str> {
+        self.dependencies.iter().map(|range| &self.text[range.clone()])
+    }
+
+    /// Reads `line`, which is everything between the start marker and the end of the header.
+    pub(crate) fn read(&mut self, line: &str, auto_ids: &mut u64) {
+        self.text.clear();
+        self.text.push_str(line);
+        self.dependencies.clear();
+        let (name, rest) = cut(&self.text, 0..self.text.len(), &[':']);
+        self.name = name;
+        let (id, rest) = rest.map_or((0..0, None), |rest| cut(&self.text, rest, &[':']));
+        self.id = id;
+        let mut next = rest;
+        while let Some(rest) = next {
+            let (dependency, rest) = cut(&self.text, rest, &[':', ',']);
+            next = rest;
+            let text = &self.text[dependency.clone()];
+            if !text.is_empty() && !self.dependencies().any(|known| known == text) {
+                self.dependencies.push(dependency);
+            }
+        }
+        if self.id.is_empty() {
+            *auto_ids += 1;
+            let start = self.text.len();
+            // Writing to a string cannot fail.
+            let _ = write!(self.text, "gadget_{auto_ids}");
+            self.id = start..self.text.len();
+        }
+    }
+}
+
+/// The trimmed range before the first separator, and the range behind it.
+fn cut(text: &str, range: Range<usize>, separators: &[char]) -> (Range<usize>, Option<Range<usize>>) {
+    let part = &text[range.clone()];
+    let at = part.find(separators);
+    let (head, rest) = match at {
+        Some(at) => (&part[..at], Some(range.start + at + 1..range.end)),
+        None => (part, None),
+    };
+    let start = range.start + head.len() - head.trim_start().len();
+    (start..start + head.trim().len(), rest)
+}

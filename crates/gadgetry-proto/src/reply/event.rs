@@ -1,0 +1,72 @@
+//! What the scanner sees.
+
+use crate::block::CallBlock;
+use crate::block::Header;
+use crate::delta::EndReason;
+use crate::error::Diagnostic;
+use crate::id::BlockId;
+use crate::message::Attributes;
+
+/// One thing in a reply. It borrows from the chunk or the scanner; take what you need before returning.
+#[derive(Clone, Debug)]
+pub enum Event<'a> {
+    /// Visible text, never empty.
+    Text(&'a str),
+    /// The header of a gadget block is complete.
+    CallStart(&'a Header),
+    /// More text of an argument. The deltas of an argument add up to its value; the last one is `complete`.
+    Argument {
+        /// The call it belongs to.
+        header: &'a Header,
+        /// Where the value goes.
+        pointer: &'a str,
+        /// More of the value; may be empty if `complete`.
+        delta: &'a str,
+        /// Whether the value is now whole.
+        complete: bool,
+    },
+    /// A gadget block is complete.
+    Call(CallBlock<'a>),
+    /// A tag opened.
+    TagStart {
+        /// The block.
+        block: BlockId,
+        /// The name of the tag.
+        tag: &'a str,
+        /// Its attributes.
+        attributes: &'a Attributes,
+    },
+    /// More content of the open tag, never empty.
+    TagDelta {
+        /// The block.
+        block: BlockId,
+        /// The name of the tag.
+        tag: &'a str,
+        /// More content.
+        delta: &'a str,
+    },
+    /// The open tag ended.
+    TagEnd {
+        /// The block.
+        block: BlockId,
+        /// The name of the tag.
+        tag: &'a str,
+        /// Why.
+        reason: EndReason,
+    },
+    /// The whole of the tag that just ended.
+    Tag {
+        /// The block.
+        block: BlockId,
+        /// The name of the tag.
+        tag: &'a str,
+        /// Everything between opening and closing tag.
+        content: &'a str,
+        /// Its attributes.
+        attributes: &'a Attributes,
+        /// Whether the tag closed itself.
+        self_closing: bool,
+    },
+    /// Something noteworthy.
+    Diagnostic(Diagnostic),
+}

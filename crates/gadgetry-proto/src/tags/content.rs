@@ -1,0 +1,114 @@
+//! The machine that eats the content of a tag, piece by piece.
+
+use serde::{Deserialize, Serialize};
+
+use crate::limits::Limits;
+use crate::tags::names::{NameIndex, Names, is_space};
+
+/// The content of an open tag as far as it has arrived. `emitted <= scan <= text.len()`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Content {
+    text: String,
+    /// No closing tag begins before this offset.
+    scan: usize,
+    emitted: usize,
+}
+
+/// How the content ended within a piece.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ContentEnd {
+    /// A closing tag; so many bytes of the piece were not read.
+    Closed { unread: usize },
+    /// The cap; the text behind it comes back from [`Content::take_excess`].
+    Limit,
+}
+
+impl Content {
+    pub(crate) fn begin(&mut self) {
+        self.text.clear();
+        (self.scan, self.emitted) = (0, 0);
+    }
+
+    /// How large a piece is worth reading at once: what the content does not use of it is read again.
+    pub(crate) fn appetite(&self) -> usize {
+        self.text.len().max(128)
+    }
+
+    pub(crate) fn feed(
+        &mut self,
+        piece: &str,
+        name: NameIndex,
+        names: &Names,
+        limits: &Limits,
+        mut out: impl FnMut(&str),
+    ) -> Option<ContentEnd> {
+        self.text.push_str(piece);
+        let end = self.read(name, names, limits);
+        let safe = if let Some(ContentEnd::Closed { .. }) = end { self.text.len() } else { self.scan };
+        self.hand_out(safe.min(self.text.floor_char_boundary(limits.tag_content)), &mut out);
+        end
+    }
+
+    fn read(&mut self, name: NameIndex, names: &Names, limits: &Limits) -> Option<ContentEnd> {
+        loop {
+            let text = self.text.as_bytes();
+            let at = self.candidate(name, names);
+            if at.unwrap_or(text.len()) > limits.tag_content {
+                return Some(ContentEnd::Limit);
+            }
+            let Some(at) = at else {
+                self.scan = text.len();
+                return None;
+            };
+            self.scan = at;
+            let behind = at + 2 + names.len_of(name);
+            let Some(tail) = text.get(behind..) else { return None };
+            let spaces = tail.iter().take(limits.indent + 1).take_while(|byte| is_space(**byte)).count();
+            match tail.get(spaces) {
+                Some(b'>') if spaces <= limits.indent => {
+                    let unread = tail.len() - spaces - 1;
+                    self.text.truncate(at);
+                    return Some(ContentEnd::Closed { unread });
+                }
+                None if spaces <= limits.indent => return None,
+                Some(_) | None => self.scan = at + 2,
+            }
+        }
+    }
+
+    /// The next place where `</name`, or at the end of the text a part of it, begins.
+    fn candidate(&self, name: NameIndex, names: &Names) -> Option<usize> {
+        let rest = &self.text.as_bytes()[self.scan..];
+        let close = names.close(name);
+        let needle = close.needle();
+        if rest.len() >= needle.len() {
+            if let Some(at) = close.find(rest) {
+                return Some(self.scan + at);
+            }
+        }
+        let tail = rest.len().saturating_sub(needle.len() - 1);
+        let part = memchr::memrchr(b'<', &rest[tail..]).map(|at| tail + at)?;
+        needle.starts_with(&rest[part..]).then_some(self.scan + part)
+    }
+
+    fn hand_out(&mut self, end: usize, out: &mut impl FnMut(&str)) {
+        if end > self.emitted {
+            out(&self.text[self.emitted..end]);
+            self.emitted = end;
+        }
+    }
+
+    /// Cuts the content at its cap and returns what stands behind it.
+    pub(crate) fn take_excess(&mut self, limits: &Limits) -> String {
+        self.text.split_off(self.text.floor_char_boundary(limits.tag_content))
+    }
+
+    /// The reply ends here: all of it is content.
+    pub(crate) fn finish(&mut self, mut out: impl FnMut(&str)) {
+        self.hand_out(self.text.len(), &mut out);
+    }
+
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+}

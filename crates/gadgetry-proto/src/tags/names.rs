@@ -1,0 +1,120 @@
+//! Which names open a tag.
+
+use serde::{Deserialize, Serialize};
+
+/// The registered names, prepared for searching.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Names {
+    names: Vec<Name>,
+}
+
+#[derive(Clone, Debug)]
+struct Name {
+    text: String,
+    close: memchr::memmem::Finder<'static>,
+}
+
+/// What stands behind a `<`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Opening {
+    /// This name, and a byte that may follow it.
+    Name(NameIndex),
+    /// The text ends inside what may become one.
+    Partial,
+    Nothing,
+}
+
+/// A registered name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct NameIndex(usize);
+
+/// Why a tag cannot be registered. All of them are mistakes of the caller.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum TagNameError {
+    /// It is no name.
+    #[error(
+        "{name:?} is no tag name: write a letter or _, then letters, digits, _ or -, at most {limit} bytes"
+    )]
+    Invalid {
+        /// The name.
+        name: String,
+        /// [`crate::limits::Limits::tag_name`]
+        limit: usize,
+    },
+    /// It is registered twice.
+    #[error("the tag <{name}> is registered twice")]
+    Duplicate {
+        /// The name.
+        name: String,
+    },
+}
+
+impl Names {
+    pub(crate) fn new(names: &[String], limit: usize) -> Result<Self, TagNameError> {
+        for (index, name) in names.iter().enumerate() {
+            let valid = name.bytes().next().is_some_and(is_name_start)
+                && name.bytes().all(is_name_part)
+                && name.len() <= limit;
+            if !valid {
+                return Err(TagNameError::Invalid { name: name.clone(), limit });
+            }
+            if names[..index].contains(name) {
+                return Err(TagNameError::Duplicate { name: name.clone() });
+            }
+        }
+        let names = names.iter().map(|text| Name {
+            close: memchr::memmem::Finder::new(&format!("</{text}")).into_owned(),
+            text: text.clone(),
+        });
+        Ok(Self { names: names.collect() })
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.names.is_empty()
+    }
+
+    pub(crate) fn text(&self, name: NameIndex) -> &str {
+        &self.names[name.0].text
+    }
+
+    pub(crate) fn len_of(&self, name: NameIndex) -> usize {
+        self.text(name).len()
+    }
+
+    /// Finds `</name`.
+    pub(crate) fn close(&self, name: NameIndex) -> &memchr::memmem::Finder<'static> {
+        &self.names[name.0].close
+    }
+
+    /// What stands behind the `<` at `at`.
+    pub(crate) fn at(&self, text: &[u8], at: usize) -> Opening {
+        let rest = &text[at + 1..];
+        let mut found = Opening::Nothing;
+        for (index, name) in self.names.iter().enumerate() {
+            let name = name.text.as_bytes();
+            if name.starts_with(rest) {
+                found = Opening::Partial;
+            } else if rest.starts_with(name) && is_delimiter(rest[name.len()]) {
+                return Opening::Name(NameIndex(index));
+            }
+        }
+        found
+    }
+}
+
+fn is_delimiter(byte: u8) -> bool {
+    matches!(byte, b'>' | b'/') || is_space(byte)
+}
+
+pub(crate) fn is_space(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t' | b'\n' | b'\r')
+}
+
+fn is_name_start(byte: u8) -> bool {
+    byte.is_ascii_alphabetic() || byte == b'_'
+}
+
+fn is_name_part(byte: u8) -> bool {
+    is_name_start(byte) || byte.is_ascii_digit() || byte == b'-'
+}

@@ -1,0 +1,130 @@
+//! The machine that eats an opening tag behind its name.
+
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::message::Attributes;
+use crate::tags::names::is_space;
+
+/// Where in an opening tag reading stands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum OpeningState {
+    /// Directly behind the name of the tag.
+    #[default]
+    TagName,
+    /// An attribute may begin.
+    Space,
+    Name,
+    AfterName,
+    BeforeValue,
+    Unquoted,
+    Quoted(u8),
+    /// Behind a quoted value.
+    AfterValue,
+    Slash,
+}
+
+/// What one more byte makes of an opening tag.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Step {
+    On(OpeningState),
+    /// It was the closing `>`.
+    Open { self_closing: bool },
+    /// This is no tag.
+    Fail,
+}
+
+impl OpeningState {
+    pub(crate) fn step(self, byte: u8) -> Step {
+        use OpeningState::{
+            AfterName, AfterValue, BeforeValue, Name, Quoted, Slash, Space, TagName, Unquoted,
+        };
+        match (self, byte) {
+            (Quoted(quote), byte) if byte == quote => Step::On(AfterValue),
+            (Quoted(_), _) => Step::On(self),
+            (Slash, b'>') => Step::Open { self_closing: true },
+            (Slash, b'/') => Step::On(Slash),
+            (Slash, byte) if is_space(byte) => Step::On(Slash),
+            (Slash, _) | (Unquoted, b'<') => Step::Fail,
+            (BeforeValue, b'"' | b'\'') => Step::On(Quoted(byte)),
+            (_, b'>') => Step::Open { self_closing: false },
+            (BeforeValue, byte) if is_space(byte) => Step::On(BeforeValue),
+            (BeforeValue, b'<') => Step::Fail,
+            (BeforeValue, _) => Step::On(Unquoted),
+            (Unquoted, byte) if !is_space(byte) => Step::On(Unquoted),
+            (_, b'/') => Step::On(Slash),
+            (Name, byte) if is_attribute_part(byte) => Step::On(Name),
+            (Name | AfterName, b'=') => Step::On(BeforeValue),
+            (Name | AfterName, byte) if is_space(byte) => Step::On(AfterName),
+            (_, byte) if is_space(byte) => Step::On(Space),
+            (Space | AfterName | AfterValue, byte) if is_attribute_start(byte) => Step::On(Name),
+            (TagName | Space | Name | AfterName | AfterValue | Unquoted, _) => Step::Fail,
+        }
+    }
+}
+
+/// The attributes in `text`, which is what stands between the name and the `>` of a tag that [`OpeningState`] took.
+pub(crate) fn attributes(text: &str) -> Attributes {
+    let mut attributes = Attributes::new();
+    let mut rest = text.trim_start_matches(is_separator);
+    while !rest.is_empty() {
+        let end = rest.bytes().position(|byte| !is_attribute_part(byte)).unwrap_or(rest.len());
+        let (name, behind) = rest.split_at(end);
+        let value = behind.trim_start_matches(is_white).strip_prefix('=');
+        let (value, behind) = value.map_or((Cow::Borrowed(""), behind), take_value);
+        attributes.insert(name.to_owned(), Value::String(value.into_owned()));
+        let next = behind.trim_start_matches(is_separator);
+        // A tag that the machine took always goes on; this guards against a loop if the two ever disagree.
+        rest = if next.len() < rest.len() { next } else { "" };
+    }
+    attributes
+}
+
+fn take_value(text: &str) -> (Cow<'_, str>, &str) {
+    let text = text.trim_start_matches(is_white);
+    if let Some(quote) = text.chars().next().filter(|quote| matches!(quote, '"' | '\'')) {
+        let (value, behind) = text[1..].split_once(quote).unwrap_or((&text[1..], ""));
+        return (decode_entities(value), behind);
+    }
+    let end = text.find(is_white).unwrap_or(text.len());
+    (decode_entities(&text[..end]), &text[end..])
+}
+
+/// Decodes the five entities of XML; anything else that begins with `&` stays.
+fn decode_entities(text: &str) -> Cow<'_, str> {
+    if !text.contains('&') {
+        return Cow::Borrowed(text);
+    }
+    const ENTITIES: [(&str, char); 5] =
+        [("&lt;", '<'), ("&gt;", '>'), ("&amp;", '&'), ("&quot;", '"'), ("&apos;", '\'')];
+    let mut decoded = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find('&') {
+        decoded.push_str(&rest[..at]);
+        rest = &rest[at..];
+        let entity = ENTITIES.iter().find(|(entity, _)| rest.starts_with(entity));
+        let (len, character) = entity.map_or((1, '&'), |(entity, character)| (entity.len(), *character));
+        decoded.push(character);
+        rest = &rest[len..];
+    }
+    decoded.push_str(rest);
+    Cow::Owned(decoded)
+}
+
+fn is_white(character: char) -> bool {
+    matches!(character, ' ' | '\t' | '\n' | '\r')
+}
+
+fn is_separator(character: char) -> bool {
+    is_white(character) || character == '/'
+}
+
+fn is_attribute_start(byte: u8) -> bool {
+    byte.is_ascii_alphabetic() || matches!(byte, b'_' | b':')
+}
+
+fn is_attribute_part(byte: u8) -> bool {
+    is_attribute_start(byte) || byte.is_ascii_digit() || matches!(byte, b'.' | b'-')
+}
