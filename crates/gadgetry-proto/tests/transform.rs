@@ -14,10 +14,10 @@ struct Appender(&'static str);
 
 impl DeltaTransform for Appender {
     fn process(&mut self, delta: Delta, out: &mut Vec<Delta>) {
-        match delta {
-            Delta::Text { delta, .. } => out.push(Delta::text(delta + self.0)),
-            other => out.push(other),
-        }
+        let Delta::Text { delta: text, .. } = delta else {
+            return out.push(delta);
+        };
+        out.push(Delta::text(text + self.0));
     }
 
     fn flush(&mut self, out: &mut Vec<Delta>) {
@@ -54,7 +54,7 @@ impl DeltaTransform for Pairs {
     }
 }
 
-/// Gives every text `0` times or more.
+/// Gives every delta that many times.
 struct Times(usize);
 
 impl DeltaTransform for Times {
@@ -78,9 +78,11 @@ fn flush(transform: &mut dyn DeltaTransform) -> Vec<String> {
 }
 
 fn texts(deltas: Vec<Delta>) -> Vec<String> {
-    let text = |delta| match delta {
-        Delta::Text { delta, .. } => delta,
-        other => panic!("no text: {other:?}"),
+    let text = |delta| {
+        let Delta::Text { delta: text, .. } = delta else {
+            panic!("no text: {delta:?}")
+        };
+        text
     };
     deltas.into_iter().map(text).collect()
 }

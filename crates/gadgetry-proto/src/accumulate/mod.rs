@@ -14,6 +14,10 @@
 //!   for a stream that broke off.
 //! - Empty text creates nothing. A start for something that is already open changes nothing. More of something that was
 //!   never started, or has ended, is dropped.
+//! - Metadata belongs to the open text (or reasoning), or else to the next one; if none comes, it is dropped.
+//! - The input of a tool call is what the provider gave whole, or else the joined JSON text; no text means `{}`. What
+//!   is no JSON stays text, with an error event that says so: it is the model's fault, and the tool's to refuse.
+//! - An error ends nothing.
 //! - A block that was announced but never completed (a transform put something else in its place) leaves no content,
 //!   but keeps its index.
 //!
