@@ -1,0 +1,121 @@
+//! A custom block: announced, streamed, ended, and then complete.
+
+use serde::{Deserialize, Serialize};
+
+use crate::accumulate::Accumulator;
+use crate::accumulate::stream_event::StreamEvent;
+use crate::delta::EndReason;
+use crate::id::BlockId;
+use crate::message::Attributes;
+use crate::message::Content;
+use crate::message::CustomContentBlock;
+
+impl Accumulator {
+    pub(super) fn start_custom_block(
+        &mut self,
+        block_id: BlockId,
+        tag: &str,
+        attrs: &Attributes,
+        out: &mut Vec<StreamEvent>,
+    ) {
+        if self.custom_blocks.contains_key(&block_id) {
+            return;
+        }
+        let block_index = self.begin(out);
+        let open = OpenCustomBlock {
+            block_index,
+            tag: tag.to_owned(),
+            ended: false,
+        };
+        self.custom_blocks.insert(block_id, open);
+        out.push(StreamEvent::CustomBlockStart {
+            block_index,
+            block_id,
+            tag: tag.to_owned(),
+            attrs: attrs.clone(),
+        });
+    }
+
+    pub(super) fn write_custom_block(
+        &mut self,
+        block_id: BlockId,
+        text: &str,
+        out: &mut Vec<StreamEvent>,
+    ) {
+        if let Some(open) = self.custom_blocks.get(&block_id)
+            && !open.ended
+            && !text.is_empty()
+        {
+            out.push(StreamEvent::CustomBlockDelta {
+                block_index: open.block_index,
+                block_id,
+                tag: open.tag.clone(),
+                delta: text.to_owned(),
+            });
+        }
+    }
+
+    pub(super) fn end_custom_block(
+        &mut self,
+        block_id: BlockId,
+        reason: EndReason,
+        out: &mut Vec<StreamEvent>,
+    ) {
+        if let Some(open) = self.custom_blocks.get_mut(&block_id)
+            && !open.ended
+        {
+            open.ended = true;
+            out.push(StreamEvent::CustomBlockEnd {
+                block_index: open.block_index,
+                block_id,
+                tag: open.tag.clone(),
+                reason,
+            });
+        }
+    }
+
+    /// A block that was never announced begins here, and tells nothing but that it is complete.
+    pub(super) fn complete_custom_block(
+        &mut self,
+        block: &CustomContentBlock,
+        out: &mut Vec<StreamEvent>,
+    ) {
+        let reason = if block.self_closing {
+            EndReason::SelfClosing
+        } else {
+            EndReason::Closed
+        };
+        self.end_custom_block(block.block_id, reason, out);
+        let block_index = match self.custom_blocks.remove(&block.block_id) {
+            Some(open) => open.block_index,
+            None => self.begin(out),
+        };
+        out.push(StreamEvent::CustomBlock {
+            block_index,
+            block: block.clone(),
+        });
+        self.fill(block_index, Content::Custom(block.clone()), None);
+    }
+
+    /// Ends the custom blocks that never became complete, in the order in which they began.
+    pub(super) fn end_custom_blocks(&mut self, out: &mut Vec<StreamEvent>) {
+        let mut open: Vec<(usize, BlockId)> = self
+            .custom_blocks
+            .iter()
+            .map(|(id, open)| (open.block_index, *id))
+            .collect();
+        open.sort_unstable();
+        for (_, id) in open {
+            self.end_custom_block(id, EndReason::EndOfStream, out);
+        }
+    }
+}
+
+/// A custom block that has begun and is not complete.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct OpenCustomBlock {
+    block_index: usize,
+    tag: String,
+    ended: bool,
+}

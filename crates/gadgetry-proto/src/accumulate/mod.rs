@@ -1,0 +1,253 @@
+//! From deltas to one message, and the events of its growth.
+//!
+//! Text, reasoning, custom blocks, gadget calls and tool calls stand in **one** list, each at the place where it began.
+//! A block index is a place in that list; a block keeps it from its start to its end.
+//!
+//! The rules:
+//!
+//! - `message_start` comes before every other event.
+//! - Text and reasoning end each other, and any other block that begins ends both. Everything else may be open at the
+//!   same time: tool calls stream in parallel, each under its own index.
+//! - [`Delta::MessageEnd`] says why the model stopped and what it used; it closes nothing. Whatever comes behind it
+//!   (text that a transform held back, late counts) is part of the reply like everything before, so its place among the
+//!   deltas never changes the message. [`Accumulator::finish`] ends what is open and emits the one `message_end`, even
+//!   for a stream that broke off.
+//! - Empty text creates nothing. A start for something that is already open changes nothing. More of something that was
+//!   never started, or has ended, is dropped.
+//! - Metadata belongs to the open text (or reasoning), or else to the next one; if none comes, it is dropped.
+//! - The input of a tool call is what the provider gave whole, or else the joined JSON text; no text means `{}`. What
+//!   is no JSON stays text, with an error event that says so: it is the model's fault, and the tool's to refuse.
+//! - An error ends nothing.
+//! - A block that was announced but never completed (a transform put something else in its place) leaves no content,
+//!   but keeps its index.
+//!
+//! ```
+//! use gadgetry_proto::accumulate::Accumulator;
+//! use gadgetry_proto::delta::Delta;
+//! use gadgetry_proto::message::{Message, Role};
+//!
+//! let mut events = Vec::new();
+//! let mut reply = Accumulator::new(Some("some-model".into()));
+//! reply.apply(&Delta::text("Hello, "), &mut events);
+//! reply.apply(&Delta::text("world"), &mut events);
+//! let output = reply.finish(&mut events);
+//! assert_eq!(events.len(), 7); // message_start, content_start, two deltas, content_end, content, message_end
+//! assert_eq!(output.message, Message::text(Role::Assistant, "Hello, world"));
+//! ```
+
+mod custom_block;
+mod gadget_call;
+mod metadata;
+mod prose;
+mod stream_event;
+mod tool_call;
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::accumulate::custom_block::OpenCustomBlock;
+use crate::accumulate::prose::Prose;
+use crate::accumulate::prose::ProseKind;
+pub use crate::accumulate::stream_event::BlockType;
+pub use crate::accumulate::stream_event::StreamError;
+pub use crate::accumulate::stream_event::StreamEvent;
+use crate::accumulate::tool_call::OpenToolCall;
+use crate::delta::ContentMetadata;
+use crate::delta::Delta;
+use crate::delta::StopReason;
+use crate::id::BlockId;
+use crate::id::InvocationId;
+use crate::message::Content;
+use crate::message::Message;
+use crate::message::Role;
+use crate::usage::Usage;
+
+/// A reply, whole.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Output {
+    /// The assistant's message. Its `raw` text is absent: the accumulator never sees the tags and markers as written.
+    pub message: Message,
+    /// What the provider said about texts and reasoning, each with its place in `message.content`, in that order.
+    pub metadata: Vec<(usize, ContentMetadata)>,
+    /// Why the model stopped; absent if the stream broke off before it said so.
+    pub stop_reason: Option<StopReason>,
+    /// Field by field the largest count that was reported.
+    pub usage: Usage,
+    /// The model that answered: the last one that the stream named, or the one that was asked.
+    pub model: Option<String>,
+    /// Every failure that was reported inside the stream.
+    pub errors: Vec<StreamError>,
+}
+
+/// Makes one message of the deltas of one reply. See the [module](self) for the rules.
+///
+/// It can be saved and loaded between any two deltas. It holds the content of the reply once.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Accumulator {
+    model: Option<String>,
+    started: bool,
+    stop_reason: Option<StopReason>,
+    usage: Usage,
+    errors: Vec<StreamError>,
+    /// By block index.
+    places: Vec<Place>,
+    prose: Option<Prose>,
+    tool_calls: BTreeMap<String, OpenToolCall>,
+    custom_blocks: BTreeMap<BlockId, OpenCustomBlock>,
+    gadget_calls: BTreeMap<InvocationId, usize>,
+    next_text_metadata: Option<ContentMetadata>,
+    next_reasoning_metadata: Option<ContentMetadata>,
+}
+
+/// The place of one block; empty until it is complete.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+struct Place {
+    content: Option<Content>,
+    metadata: Option<ContentMetadata>,
+}
+
+impl Accumulator {
+    /// For a reply of `model`, unless the stream names another.
+    pub fn new(model: Option<String>) -> Self {
+        Self {
+            model,
+            ..Self::default()
+        }
+    }
+
+    /// Takes one delta in and appends its events.
+    pub fn apply(&mut self, delta: &Delta, out: &mut Vec<StreamEvent>) {
+        match delta {
+            Delta::Text { delta, metadata } => {
+                self.write(ProseKind::Text, delta, metadata.as_ref(), out);
+            }
+            Delta::Reasoning { delta, metadata } => {
+                self.write(ProseKind::Reasoning, delta, metadata.as_ref(), out);
+            }
+            Delta::ContentMetadata { metadata } => self.note(ProseKind::Text, metadata),
+            Delta::ReasoningMetadata { metadata } => self.note(ProseKind::Reasoning, metadata),
+            Delta::ToolCallStart { id, name } => self.start_tool_call(id, name, out),
+            Delta::ToolCallDelta { id, delta } => self.write_tool_call(id, delta, out),
+            Delta::ToolCallEnd { id, input } => self.end_tool_call(id, input.clone(), out),
+            Delta::ToolCall { id, name, input } => {
+                self.start_tool_call(id, name, out);
+                self.end_tool_call(id, Some(input.clone()), out);
+            }
+            Delta::MessageStart { model } => {
+                if model.is_some() {
+                    self.model.clone_from(model);
+                }
+                self.start_message(out);
+            }
+            Delta::MessageEnd { stop_reason, usage } => {
+                self.stop_reason.get_or_insert_with(|| stop_reason.clone());
+                self.usage = self.usage.max(usage.unwrap_or_default());
+            }
+            Delta::Usage { usage } => self.usage = self.usage.max(*usage),
+            Delta::Error { error, code } => {
+                let code = code.as_deref().unwrap_or(StreamError::PROVIDER);
+                let error = StreamError {
+                    message: error.clone(),
+                    code: code.to_owned(),
+                };
+                self.fail(error, out);
+            }
+            Delta::Raw { data } => self.tell(StreamEvent::Raw { data: data.clone() }, out),
+            Delta::Diagnostic(diagnostic) => {
+                self.tell(StreamEvent::Diagnostic(diagnostic.clone()), out);
+            }
+            Delta::CustomBlockStart {
+                block_id,
+                tag,
+                attrs,
+            } => self.start_custom_block(*block_id, tag, attrs, out),
+            Delta::CustomBlockDelta {
+                block_id, delta, ..
+            } => self.write_custom_block(*block_id, delta, out),
+            Delta::CustomBlockEnd {
+                block_id, reason, ..
+            } => self.end_custom_block(*block_id, *reason, out),
+            Delta::CustomBlock(block) => self.complete_custom_block(block, out),
+            Delta::GadgetCallStart {
+                gadget_name,
+                invocation_id,
+                dependencies,
+            } => self.start_gadget_call(gadget_name, invocation_id, dependencies, out),
+            Delta::GadgetArgsPartial { .. } => self.write_gadget_call(delta, out),
+            Delta::GadgetCall(call) => self.complete_gadget_call(call, out),
+        }
+    }
+
+    /// The stream is over: ends what is open, emits `message_end`, and gives the message.
+    pub fn finish(mut self, out: &mut Vec<StreamEvent>) -> Output {
+        self.start_message(out);
+        self.end_prose(out);
+        self.end_tool_calls(out);
+        self.end_custom_blocks(out);
+        out.push(StreamEvent::MessageEnd {
+            stop_reason: self.stop_reason.clone(),
+            usage: self.usage,
+        });
+        let mut content = Vec::with_capacity(self.places.len());
+        let mut metadata = Vec::new();
+        for place in self.places {
+            metadata.extend(place.metadata.map(|known| (content.len(), known)));
+            content.extend(place.content);
+        }
+        Output {
+            message: Message {
+                role: Role::Assistant,
+                content,
+                raw: None,
+            },
+            metadata,
+            stop_reason: self.stop_reason,
+            usage: self.usage,
+            model: self.model,
+            errors: self.errors,
+        }
+    }
+}
+
+/// What all kinds of blocks share.
+impl Accumulator {
+    /// Ends open text or reasoning and gives the next block its place.
+    fn begin(&mut self, out: &mut Vec<StreamEvent>) -> usize {
+        self.start_message(out);
+        self.end_prose(out);
+        self.places.push(Place::default());
+        self.places.len() - 1
+    }
+
+    /// Puts a complete block in its place.
+    fn fill(&mut self, block_index: usize, content: Content, metadata: Option<ContentMetadata>) {
+        if let Some(place) = self.places.get_mut(block_index) {
+            place.content = Some(content);
+            place.metadata = metadata;
+        }
+    }
+
+    fn start_message(&mut self, out: &mut Vec<StreamEvent>) {
+        if !self.started {
+            self.started = true;
+            out.push(StreamEvent::MessageStart {
+                role: Role::Assistant,
+                model: self.model.clone(),
+            });
+        }
+    }
+
+    /// An event that belongs to no block.
+    fn tell(&mut self, event: StreamEvent, out: &mut Vec<StreamEvent>) {
+        self.start_message(out);
+        out.push(event);
+    }
+
+    fn fail(&mut self, error: StreamError, out: &mut Vec<StreamEvent>) {
+        self.errors.push(error.clone());
+        self.tell(StreamEvent::Error { error }, out);
+    }
+}

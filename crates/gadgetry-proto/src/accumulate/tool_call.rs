@@ -1,0 +1,122 @@
+//! A tool call whose input streams as JSON text.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::accumulate::Accumulator;
+use crate::accumulate::stream_event::StreamError;
+use crate::accumulate::stream_event::StreamEvent;
+use crate::message::Content;
+
+impl Accumulator {
+    pub(super) fn start_tool_call(&mut self, id: &str, name: &str, out: &mut Vec<StreamEvent>) {
+        if self.tool_calls.contains_key(id) {
+            return;
+        }
+        let block_index = self.begin(out);
+        let call = OpenToolCall {
+            block_index,
+            name: name.to_owned(),
+            json: String::new(),
+        };
+        self.tool_calls.insert(id.to_owned(), call);
+        out.push(StreamEvent::ToolCallStart {
+            call_id: id.to_owned(),
+            name: name.to_owned(),
+            block_index,
+        });
+    }
+
+    pub(super) fn write_tool_call(&mut self, id: &str, json: &str, out: &mut Vec<StreamEvent>) {
+        let Some(call) = self.tool_calls.get_mut(id).filter(|_| !json.is_empty()) else {
+            return;
+        };
+        call.json.push_str(json);
+        out.push(StreamEvent::ToolCallDelta {
+            call_id: id.to_owned(),
+            block_index: call.block_index,
+            delta: json.to_owned(),
+        });
+    }
+
+    pub(super) fn end_tool_call(
+        &mut self,
+        id: &str,
+        input: Option<Value>,
+        out: &mut Vec<StreamEvent>,
+    ) {
+        let Some((call_id, call)) = self.tool_calls.remove_entry(id) else {
+            return;
+        };
+        let OpenToolCall {
+            block_index,
+            name,
+            json,
+        } = call;
+        out.push(StreamEvent::ToolCallEnd {
+            call_id: call_id.clone(),
+            block_index,
+        });
+        let (input, error) = match input {
+            Some(input) if !input.is_null() => (input, None),
+            _ => read_input(&name, json),
+        };
+        if let Some(error) = error {
+            self.fail(error, out);
+        }
+        out.push(StreamEvent::ToolCall {
+            call_id: call_id.clone(),
+            name: name.clone(),
+            input: input.clone(),
+            block_index,
+        });
+        let content = Content::ToolUse {
+            tool_use_id: call_id,
+            name,
+            input,
+        };
+        self.fill(block_index, content, None);
+    }
+
+    /// Ends the tool calls that are still open, in the order in which they began.
+    pub(super) fn end_tool_calls(&mut self, out: &mut Vec<StreamEvent>) {
+        let mut open: Vec<(usize, String)> = self
+            .tool_calls
+            .iter()
+            .map(|(id, call)| (call.block_index, id.clone()))
+            .collect();
+        open.sort_unstable();
+        for (_, id) in open {
+            self.end_tool_call(&id, None, out);
+        }
+    }
+}
+
+/// A tool call that has begun and not ended.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct OpenToolCall {
+    /// Its place.
+    pub(crate) block_index: usize,
+    /// The tool.
+    pub(crate) name: String,
+    /// What has arrived of its input.
+    pub(crate) json: String,
+}
+
+/// Reads the input that a model wrote for `tool`. Nothing means no parameters; what is no JSON stays text.
+pub(crate) fn read_input(tool: &str, json: String) -> (Value, Option<StreamError>) {
+    if json.trim_ascii().is_empty() {
+        return (Value::Object(serde_json::Map::new()), None);
+    }
+    match serde_json::from_str(&json) {
+        Ok(input) => (input, None),
+        Err(error) => {
+            let error = StreamError {
+                message: format!("The model wrote invalid JSON as the input of {tool}: {error}"),
+                code: StreamError::TOOL_INPUT.to_owned(),
+            };
+            (Value::String(json), Some(error))
+        }
+    }
+}

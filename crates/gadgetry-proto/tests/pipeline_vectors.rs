@@ -1,0 +1,209 @@
+//! The `pipeline` vectors of `corpus/tag-vectors.json`: deltas through scanner and accumulator, compared with what the
+//! reference made of them, except where the table `corpus/tag-deviations.json`
+//! says that we do better, and why.
+//!
+//! Adjacent deltas of one block are joined before comparing: where a scanner cuts text is its own affair.
+//!
+//! Compared are all events in order, the content of the message, usage, stop reason and visible text. The reference has
+//! no block ids, no end reasons, and no block index on custom blocks; these are left out of the comparison.
+
+use gadgetry_proto::accumulate::Accumulator;
+use gadgetry_proto::accumulate::Output;
+use gadgetry_proto::accumulate::StreamEvent;
+use gadgetry_proto::delta::Delta;
+use gadgetry_proto::delta::EndReason;
+use gadgetry_proto::id::BlockId;
+use gadgetry_proto::message::Content;
+use gadgetry_proto::message::CustomContentBlock;
+use serde_json::Value;
+use serde_json::json;
+
+const VECTORS: &str = include_str!("../../../corpus/tag-vectors.json");
+const DEVIATIONS: &str = include_str!("../../../corpus/tag-deviations.json");
+
+/// What is compared.
+const COMPARED: [&str; 5] = [
+    "events",
+    "accumulator_message_content",
+    "usage",
+    "stop_reason",
+    "raw_text",
+];
+
+#[test]
+fn every_pipeline_vector_or_its_deviation() {
+    let vectors = list(VECTORS, "pipeline");
+    let deviations = list(DEVIATIONS, "deviations");
+    assert_eq!(vectors.len(), 11);
+    for vector in &vectors {
+        let deltas: Vec<Delta> =
+            serde_json::from_value(vector["deltas"].clone()).expect("deltas of the vocabulary");
+        let deltas = scan(&deltas, &vector["custom_blocks"]);
+        let (events, output) = accumulate(&deltas);
+        let got = outcome(&events, &output);
+        let deviation = deviations.iter().find(|one| one["id"] == vector["id"]);
+        for what in COMPARED {
+            let ours = deviation.and_then(|one| one["instead"].get(what));
+            let expected = ours.unwrap_or(&vector["expect"][what]);
+            let context = format!("{what} of {}", vector["id"]);
+            if what == "events" {
+                assert_eq!(joined(&got[what]), joined(expected), "{context}");
+            } else {
+                assert_eq!(&got[what], expected, "{context}");
+            }
+        }
+    }
+}
+
+#[test]
+fn every_deviation_names_a_vector_and_differs_from_it() {
+    let vectors = list(VECTORS, "pipeline");
+    for deviation in list(DEVIATIONS, "deviations") {
+        let id = &deviation["id"];
+        assert!(deviation["reason"].is_string(), "{id} has no reason");
+        let vector = vectors.iter().find(|vector| vector["id"] == *id);
+        let vector = vector.unwrap_or_else(|| panic!("no vector {id}"));
+        for (what, ours) in deviation["instead"].as_object().expect("an object") {
+            assert!(COMPARED.contains(&what.as_str()), "{what} is not compared");
+            assert_ne!(&vector["expect"][what], ours, "{id}: {what}");
+        }
+    }
+}
+
+/// **The reply scanner plugs in here.** It takes a vector's deltas and `custom_blocks` (key → `tag`, and `transform`:
+/// `suppress` or `bracket`) and gives the deltas with the tags taken out of the text, flush included.
+///
+/// Until it exists, the texts of the vectors are scanned by hand below.
+fn scan(deltas: &[Delta], custom_blocks: &Value) -> Vec<Delta> {
+    let scanned = |delta: &Delta| {
+        let by_hand = if let Delta::Text { delta: text, .. } = delta {
+            by_hand(text, custom_blocks)
+        } else {
+            None
+        };
+        by_hand.unwrap_or_else(|| vec![delta.clone()])
+    };
+    deltas.iter().flat_map(scanned).collect()
+}
+
+fn by_hand(text: &str, custom_blocks: &Value) -> Option<Vec<Delta>> {
+    let pieces = match text {
+        "A<x-y k=1>B</x-y>C" => vec![
+            vec![Delta::text("A")],
+            block(1, "dbg", &json!({"k": "1"}), Some("B")),
+            vec![Delta::text("C")],
+        ],
+        "A<note>B</note>C" if custom_blocks["note"]["transform"] == "bracket" => {
+            vec![vec![Delta::text("A"), Delta::text("[B]"), Delta::text("C")]]
+        }
+        "A<note>B</note>C" => vec![
+            vec![Delta::text("A")],
+            block(1, "note", &json!({}), Some("B")),
+            vec![Delta::text("C")],
+        ],
+        "A<note>1</note><ping/>B" => vec![
+            vec![Delta::text("A")],
+            block(1, "note", &json!({}), Some("1")),
+            block(2, "ping", &json!({}), None),
+            vec![Delta::text("B")],
+        ],
+        _ => return None,
+    };
+    Some(pieces.concat())
+}
+
+/// All deltas of one block; without content it is self-closing.
+fn block(id: u32, tag: &str, attrs: &Value, content: Option<&str>) -> Vec<Delta> {
+    let (block_id, tag) = (BlockId(id), tag.to_owned());
+    let attrs = attrs.as_object().cloned().unwrap_or_default();
+    let start = Delta::CustomBlockStart {
+        block_id,
+        tag: tag.clone(),
+        attrs: attrs.clone(),
+    };
+    let delta = content.map(|content| Delta::CustomBlockDelta {
+        block_id,
+        tag: tag.clone(),
+        delta: content.to_owned(),
+    });
+    let end = Delta::CustomBlockEnd {
+        block_id,
+        tag: tag.clone(),
+        reason: content.map_or(EndReason::SelfClosing, |_| EndReason::Closed),
+    };
+    let complete = Delta::CustomBlock(CustomContentBlock {
+        block_id,
+        tag,
+        content: content.unwrap_or_default().to_owned(),
+        attrs,
+        self_closing: content.is_none(),
+    });
+    let deltas = [Some(start), delta, Some(end), Some(complete)];
+    deltas.into_iter().flatten().collect()
+}
+
+fn accumulate(deltas: &[Delta]) -> (Vec<StreamEvent>, Output) {
+    let mut events = Vec::new();
+    let mut reply = Accumulator::new(Some("m".to_owned()));
+    for delta in deltas {
+        reply.apply(delta, &mut events);
+    }
+    let output = reply.finish(&mut events);
+    (events, output)
+}
+
+/// What came out, in the words of the vectors.
+fn outcome(events: &[StreamEvent], output: &Output) -> Value {
+    let text = |content: &Content| {
+        let Content::Text { text } = content else {
+            return None;
+        };
+        Some(text.clone())
+    };
+    json!({
+        "events": events.iter().map(comparable).collect::<Value>(),
+        "accumulator_message_content": output.message.content.iter().map(comparable).collect::<Value>(),
+        "usage": output.usage,
+        "stop_reason": output.stop_reason,
+        "raw_text": output.message.content.iter().filter_map(text).collect::<String>(),
+    })
+}
+
+/// As JSON, without what the reference does not have.
+fn comparable(item: &impl serde::Serialize) -> Value {
+    let mut value = serde_json::to_value(item).expect("events are JSON");
+    let fields = value.as_object_mut().expect("events are objects");
+    fields.remove("blockId");
+    let kind = fields["type"].as_str().unwrap_or_default();
+    if kind.starts_with("custom_block") {
+        fields.remove("blockIndex");
+        fields.remove("reason");
+    }
+    value
+}
+
+/// The events, with adjacent deltas of one block made one.
+fn joined(events: &Value) -> Vec<Value> {
+    let mut joined: Vec<Value> = Vec::new();
+    for event in events.as_array().expect("a list of events") {
+        let mut same = event.clone();
+        let text = same["delta"].take();
+        if let (Some(last), Some(text)) = (joined.last_mut(), text.as_str()) {
+            let known = last["delta"].take();
+            let adjacent = *last == same;
+            last["delta"] = known;
+            if adjacent {
+                let known = last["delta"].as_str().unwrap_or_default();
+                last["delta"] = json!(format!("{known}{text}"));
+                continue;
+            }
+        }
+        joined.push(event.clone());
+    }
+    joined
+}
+
+fn list(corpus: &str, name: &str) -> Vec<Value> {
+    let corpus: Value = serde_json::from_str(corpus).expect("the corpus is JSON");
+    corpus[name].as_array().expect("a list").clone()
+}
