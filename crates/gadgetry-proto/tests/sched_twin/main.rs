@@ -206,8 +206,18 @@ impl Pair {
     }
 }
 
+/// `PROPTEST_CASES` scales it.
+fn many() -> ProptestConfig {
+    let usual = ProptestConfig::default();
+    ProptestConfig {
+        cases: usual.cases * 8,
+        failure_persistence: None,
+        ..usual
+    }
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 3000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(many())]
 
     #[test]
     fn does_what_a_naive_scheduler_does(config in config(), steps in steps()) {

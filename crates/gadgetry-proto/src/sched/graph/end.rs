@@ -8,6 +8,7 @@ use crate::sched::cause::Cause;
 use crate::sched::graph::Change;
 use crate::sched::graph::Fate;
 use crate::sched::graph::Graph;
+use crate::sched::graph::Target;
 use crate::sched::graph::cycles;
 
 impl Graph {
@@ -24,18 +25,20 @@ impl Graph {
             node.dependents
                 .retain(|dependent| circle(*dependent) != circle(id));
             let mut lost = Lost::default();
-            node.dependencies.retain(|dependency| {
-                let in_circle = dependency
-                    .call
-                    .is_some_and(|call| circle(call) == circle(id));
-                if in_circle {
-                    lost.circular(&dependency.id);
-                } else if dependency.call.is_none() {
-                    let meaning = self.ids.get(&dependency.id);
-                    lost.absent(&dependency.id, meaning.map(|meaning| &meaning.fate));
-                }
-                !in_circle && dependency.call.is_some()
-            });
+            node.dependencies
+                .retain(|dependency| match dependency.target {
+                    Target::Expected => {
+                        let meaning = self.ids.get(&dependency.id);
+                        lost.absent(&dependency.id, meaning.map(|meaning| &meaning.fate));
+                        false
+                    }
+                    Target::Call(call) if circle(call) == circle(id) => {
+                        lost.circular(&dependency.id);
+                        false
+                    }
+                    Target::Call(_) => true,
+                    Target::Settled => false,
+                });
             node.open = node.open.saturating_sub(lost.count);
             changes.extend(self.advance(id, lost.cause().as_ref()));
         }
@@ -52,13 +55,14 @@ impl Graph {
             .collect();
         let edges: Vec<Vec<usize>> = blocked
             .map(|(_, node)| {
-                let targets = node
-                    .dependencies
-                    .iter()
-                    .filter_map(|dependency| dependency.call);
-                targets
-                    .filter_map(|call| numbers.get(&call).copied())
-                    .collect()
+                let calls =
+                    node.dependencies
+                        .iter()
+                        .filter_map(|dependency| match dependency.target {
+                            Target::Call(call) => numbers.get(&call).copied(),
+                            Target::Expected | Target::Settled => None,
+                        });
+                calls.collect()
             })
             .collect();
         let components = cycles::components(&edges);

@@ -80,8 +80,17 @@ struct Node {
 #[serde(rename_all = "camelCase")]
 struct Dependency {
     id: InvocationId,
-    /// `None` while it is expected.
-    call: Option<CallId>,
+    target: Target,
+}
+
+#[derive(Serialize, Deserialize, Clone, Copy, Debug, PartialEq, Eq)]
+#[serde(rename_all = "camelCase")]
+enum Target {
+    /// A call that the rest of the reply may bring.
+    Expected,
+    Call(CallId),
+    /// A call that came and never runs.
+    Settled,
 }
 
 #[derive(Serialize, Deserialize, Clone, Copy, Debug, PartialEq, Eq)]
@@ -137,7 +146,7 @@ impl Graph {
                     }
                     dependencies.push(Dependency {
                         id: dependency,
-                        call: Some(call),
+                        target: Target::Call(call),
                     });
                 }
                 None => {
@@ -148,13 +157,13 @@ impl Graph {
                         .push(place);
                     dependencies.push(Dependency {
                         id: dependency,
-                        call: None,
+                        target: Target::Expected,
                     });
                 }
             }
         }
         let node = Node {
-            dependents: self.meet_expectations(&own, id),
+            dependents: self.meet_expectations(&own, Target::Call(id)),
             invocation_id: own.clone(),
             seat,
             phase: Phase::Waiting,
@@ -171,9 +180,8 @@ impl Graph {
         if self.is_taken(&own) {
             return Vec::new();
         }
-        let dependents = self.expected.remove(&own).unwrap_or_default();
-        let dependents = dependents.into_iter().map(|(call, _)| call);
-        let changes = self.close_edges(dependents, fate.cause(&own).as_ref());
+        let dependents = self.meet_expectations(&own, Target::Settled);
+        let changes = self.close_edges(dependents.into_iter(), fate.cause(&own).as_ref());
         self.name(own, fate);
         changes
     }
@@ -253,13 +261,13 @@ impl Graph {
     }
 
     /// The expected call is here. Returns those that depend on it.
-    fn meet_expectations(&mut self, own: &InvocationId, id: CallId) -> Vec<CallId> {
+    fn meet_expectations(&mut self, own: &InvocationId, target: Target) -> Vec<CallId> {
         let places = self.expected.remove(own).unwrap_or_default();
         for (call, index) in &places {
             if let Some(node) = self.calls.get_mut(call)
                 && let Some(dependency) = node.dependencies.get_mut(*index)
             {
-                dependency.call = Some(id);
+                dependency.target = target;
             }
         }
         places.into_iter().map(|(call, _)| call).collect()
