@@ -1,5 +1,7 @@
 //! In virtual time: no call starts later than it must, and large replies are no trouble.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use std::collections::BTreeSet;
 
 use gadgetry_proto::id::CallId;
@@ -13,7 +15,7 @@ struct Task {
     after: Vec<usize>,
 }
 
-/// Pseudo-random numbers (SplitMix64), the same on every machine.
+/// Pseudo-random numbers (`SplitMix64`), the same on every machine.
 struct Dice(u64);
 
 impl Dice {
@@ -133,7 +135,9 @@ fn without_limits_every_call_ends_as_early_as_it_can() {
 fn with_a_limit_no_slot_is_left_empty() {
     for seed in 0..50 {
         let mut tasks = reply(seed, 200);
-        tasks.iter_mut().for_each(|task| task.arrives = 0);
+        for task in &mut tasks {
+            task.arrives = 0;
+        }
         let path = earliest_ends(&tasks).into_iter().max().unwrap();
         let work: u64 = tasks.iter().map(|task| task.takes).sum();
         for limit in [1, 2, 7] {

@@ -38,21 +38,21 @@
 //! keeps its id and, if it failed, its error text, because any later call may name it.
 
 mod cause;
+mod fate;
 mod gate;
 mod graph;
 mod job;
 
 use std::collections::VecDeque;
-use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 use crate::id::CallId;
 use crate::id::InvocationId;
 use crate::sched::cause::Cause;
+use crate::sched::fate::Fate;
 use crate::sched::gate::Gate;
 use crate::sched::graph::Change;
-use crate::sched::graph::Fate;
 use crate::sched::graph::Graph;
 
 pub use crate::sched::job::Action;
@@ -239,11 +239,5 @@ impl Scheduler {
                 Some(Action::OverLimit(cause::over_limit(id, limit)))
             }
         }
-    }
-}
-
-impl Fate {
-    fn failed(error: String) -> Self {
-        Self::Failed(Arc::from(error))
     }
 }

@@ -6,7 +6,7 @@ use crate::{at_most, check, limit_per_reply, parallel, sequential};
 fn one_limit_per_gadget_on_every_path() {
     check(
         &parallel(),
-        r#"
+        r"
         begin
         add c
           start c
@@ -21,7 +21,7 @@ fn one_limit_per_gadget_on_every_path() {
           start x
         ok x
           start y
-        "#,
+        ",
     );
 }
 
@@ -29,7 +29,7 @@ fn one_limit_per_gadget_on_every_path() {
 fn a_limit_of_the_run() {
     check(
         &at_most(2),
-        r#"
+        r"
         begin
         add a
           start a
@@ -41,7 +41,7 @@ fn a_limit_of_the_run() {
           start c
         fail a lost
           start d
-        "#,
+        ",
     );
 }
 
@@ -49,13 +49,13 @@ fn a_limit_of_the_run() {
 fn zero_is_no_limit() {
     check(
         &at_most(0),
-        r#"
+        r"
         begin
         add a Oven max=0
           start a
         add b Oven max=0
           start b
-        "#,
+        ",
     );
 }
 
@@ -63,7 +63,7 @@ fn zero_is_no_limit() {
 fn exclusive_first_keeps_others_out() {
     check(
         &parallel(),
-        r#"
+        r"
         begin
         add x alone
           start x
@@ -76,7 +76,7 @@ fn exclusive_first_keeps_others_out() {
           start y
         ok y
           start s
-        "#,
+        ",
     );
 }
 
@@ -84,7 +84,7 @@ fn exclusive_first_keeps_others_out() {
 fn exclusive_is_not_starved() {
     check(
         &parallel(),
-        r#"
+        r"
         begin
         add a
           start a
@@ -98,7 +98,7 @@ fn exclusive_is_not_starved() {
           start x
         ok x
           start late
-        "#,
+        ",
     );
 }
 
@@ -106,7 +106,7 @@ fn exclusive_is_not_starved() {
 fn exclusive_lets_earlier_ones_go_first() {
     check(
         &parallel(),
-        r#"
+        r"
         begin
         add a Oven max=1
           start a
@@ -119,7 +119,7 @@ fn exclusive_lets_earlier_ones_go_first() {
         ok c
         ok b
           start x
-        "#,
+        ",
     );
 }
 
@@ -127,7 +127,7 @@ fn exclusive_lets_earlier_ones_go_first() {
 fn exclusive_holds_back_only_when_ready() {
     check(
         &parallel(),
-        r#"
+        r"
         begin
         add a
           start a
@@ -137,7 +137,7 @@ fn exclusive_holds_back_only_when_ready() {
         ok a
         ok b
           start x
-        "#,
+        ",
     );
 }
 
@@ -145,7 +145,7 @@ fn exclusive_holds_back_only_when_ready() {
 fn exclusive_across_replies() {
     check(
         &parallel(),
-        r#"
+        r"
         begin
         add x alone
           start x
@@ -154,7 +154,7 @@ fn exclusive_across_replies() {
         add a
         ok x
           start a
-        "#,
+        ",
     );
 }
 
@@ -162,7 +162,7 @@ fn exclusive_across_replies() {
 fn sequential_goes_in_call_order() {
     check(
         &sequential(),
-        r#"
+        r"
         begin
         add a
           start a
@@ -175,7 +175,7 @@ fn sequential_goes_in_call_order() {
           start c
         ok c
           start d
-        "#,
+        ",
     );
 }
 
@@ -183,7 +183,7 @@ fn sequential_goes_in_call_order() {
 fn sequential_yields_to_a_later_dependency() {
     check(
         &sequential(),
-        r#"
+        r"
         begin
         add a:c
         add b
@@ -194,7 +194,7 @@ fn sequential_yields_to_a_later_dependency() {
         ok c
           start a
         end
-        "#,
+        ",
     );
 }
 
@@ -202,7 +202,7 @@ fn sequential_yields_to_a_later_dependency() {
 fn sequential_waits_for_a_decision() {
     check(
         &sequential(),
-        r#"
+        r"
         begin
         add a
           start a
@@ -214,7 +214,7 @@ fn sequential_waits_for_a_decision() {
           start b
         ok b
           start c
-        "#,
+        ",
     );
 }
 

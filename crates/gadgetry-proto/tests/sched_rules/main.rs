@@ -3,7 +3,11 @@
 //! `add id[:dependency,..] [Gadget] [max=N] [alone]`, `bad id text`, `ok id`, `fail id text`, `skip|run|fallback id`,
 //! `begin`, `end`, `cancel`. The second call with one id is written `id'`.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod circles;
 mod dependencies;
+mod ids;
 mod limits;
 
 use gadgetry_proto::id::CallId;
@@ -146,7 +150,7 @@ impl Stage {
             match word.split_once('=') {
                 Some((_, max)) => job.max_concurrent = Some(max.parse().unwrap()),
                 None if word == "alone" => job.exclusive = true,
-                None => job.gadget = word.to_owned(),
+                None => word.clone_into(&mut job.gadget),
             }
         }
         job

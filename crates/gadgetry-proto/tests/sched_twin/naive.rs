@@ -9,23 +9,23 @@ pub(crate) struct Naive {
     config: Config,
     reply: u32,
     /// All calls of the run, also those that were refused.
-    calls: Vec<Entry>,
+    pub(crate) calls: Vec<Entry>,
     said: VecDeque<Action>,
 }
 
-struct Entry {
-    job: Job,
+pub(crate) struct Entry {
+    pub(crate) job: Job,
     reply: u32,
-    state: State,
+    pub(crate) state: State,
     /// Refused because its id was taken.
     is_duplicate: bool,
-    edges: Vec<Edge>,
+    pub(crate) edges: Vec<Edge>,
     forced: bool,
     proposed: bool,
 }
 
 #[derive(Clone, PartialEq)]
-enum State {
+pub(crate) enum State {
     Open,
     Running,
     Done,
@@ -34,13 +34,13 @@ enum State {
 }
 
 /// A dependency: on a call, on one that may come, or on nothing any more.
-struct Edge {
-    name: InvocationId,
-    to: To,
+pub(crate) struct Edge {
+    pub(crate) name: InvocationId,
+    pub(crate) to: To,
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum To {
+pub(crate) enum To {
     Call(usize),
     Later,
     Nothing,
@@ -90,78 +90,6 @@ impl Naive {
     pub(crate) fn add_failed(&mut self, job: Job, error: String) {
         self.push(job, State::Failed(error));
         self.propose();
-    }
-
-    pub(crate) fn end_reply(&mut self) {
-        // Every call's verdict first, from the same picture; then the edges that lead nowhere go.
-        let mut verdicts = Vec::new();
-        for (index, call) in self.calls.iter().enumerate() {
-            let mut circular = Vec::new();
-            let mut missing = Vec::new();
-            let mut others = Vec::new();
-            for (number, edge) in call.edges.iter().enumerate() {
-                match edge.to {
-                    To::Call(to) if self.leads_to(to, index, &mut Vec::new()) => {
-                        circular.push(number)
-                    }
-                    To::Later => match self
-                        .latest(&edge.name)
-                        .map(|call| self.calls[call].state.clone())
-                    {
-                        None => {
-                            missing.push(number);
-                            others.push((number, never_executed(&edge.name)));
-                        }
-                        Some(state) => others.push((number, why(&state, &edge.name).unwrap())),
-                    },
-                    To::Call(_) | To::Nothing => {}
-                }
-            }
-            verdicts.push((circular, missing, others));
-        }
-        for (index, (circular, missing, others)) in verdicts.into_iter().enumerate() {
-            let own = self.calls[index].job.invocation_id.clone();
-            let names = |numbers: &[usize]| {
-                let names: Vec<&str> = numbers
-                    .iter()
-                    .map(|n| self.calls[index].edges[*n].name.as_str())
-                    .collect();
-                names.join(", ")
-            };
-            let verdict = match (circular.first(), missing.is_empty()) {
-                (Some(first), true) => {
-                    let first = self.calls[index].edges[*first].name.to_string();
-                    let error = format!(
-                        "Circular dependency detected: \"{own}\" depends on \"{first}\" which also depends on \"{own}\" (directly or indirectly)"
-                    );
-                    Some((first, error))
-                }
-                (Some(first), false) => {
-                    let first = self.calls[index].edges[*first].name.to_string();
-                    let error = format!(
-                        "Dependencies unresolvable: circular=[{}], missing=[{}]",
-                        names(&circular),
-                        names(&missing)
-                    );
-                    Some((first, error))
-                }
-                (None, _) => others.first().map(|(number, error)| {
-                    (
-                        self.calls[index].edges[*number].name.to_string(),
-                        error.clone(),
-                    )
-                }),
-            };
-            for number in circular
-                .into_iter()
-                .chain(others.into_iter().map(|(number, _)| number))
-            {
-                self.calls[index].edges[number].to = To::Nothing;
-            }
-            if let Some((dependency, error)) = verdict {
-                self.propose_one(index, dependency, error);
-            }
-        }
     }
 
     pub(crate) fn finish(&mut self, id: CallId, result: Result<(), String>) {
@@ -326,7 +254,7 @@ impl Naive {
         }
     }
 
-    fn propose_one(&mut self, index: usize, failed_dependency: String, error: String) {
+    pub(crate) fn propose_one(&mut self, index: usize, failed_dependency: String, error: String) {
         let call = &mut self.calls[index];
         if call.state == State::Open && !call.proposed {
             call.proposed = true;
@@ -347,20 +275,7 @@ impl Naive {
         })
     }
 
-    /// Whether `from` waits for `to`, directly or not.
-    fn leads_to(&self, from: usize, to: usize, seen: &mut Vec<usize>) -> bool {
-        if self.calls[from].state != State::Open || seen.contains(&from) {
-            return false;
-        }
-        seen.push(from);
-        from == to
-            || self.calls[from].edges.iter().any(|edge| match edge.to {
-                To::Call(next) => self.leads_to(next, to, seen),
-                To::Later | To::Nothing => false,
-            })
-    }
-
-    fn latest(&self, name: &InvocationId) -> Option<usize> {
+    pub(crate) fn latest(&self, name: &InvocationId) -> Option<usize> {
         self.calls
             .iter()
             .rposition(|call| call.job.invocation_id == *name && !call.is_duplicate)
@@ -397,16 +312,10 @@ impl Entry {
     }
 }
 
-fn why(state: &State, name: &InvocationId) -> Option<String> {
+pub(crate) fn why(state: &State, name: &InvocationId) -> Option<String> {
     match state {
         State::Open | State::Running | State::Done => None,
         State::Failed(error) => Some(error.clone()),
         State::Skipped => Some(format!("Dependency \"{name}\" was skipped")),
     }
-}
-
-fn never_executed(name: &InvocationId) -> String {
-    format!(
-        "Dependency \"{name}\" was never executed - check that the invocation ID exists and is spelled correctly"
-    )
 }

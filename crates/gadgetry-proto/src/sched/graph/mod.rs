@@ -5,13 +5,13 @@ mod end;
 
 use std::collections::BTreeMap;
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 use crate::id::CallId;
 use crate::id::InvocationId;
 use crate::sched::cause::Cause;
+use crate::sched::fate::Fate;
 use crate::sched::gate::Seat;
 
 /// Ids, calls and dependencies. Every edge is walked once when it is made and once when it is settled.
@@ -40,27 +40,6 @@ pub(super) enum Change {
 struct Meaning {
     reply: u32,
     fate: Fate,
-}
-
-/// What became of a call.
-#[derive(Serialize, Deserialize, Clone, Debug, PartialEq, Eq)]
-#[serde(rename_all = "camelCase")]
-pub(super) enum Fate {
-    Open(CallId),
-    Done,
-    Failed(Arc<str>),
-    Skipped,
-}
-
-impl Fate {
-    /// Why those cannot run that depend on a call with this fate; `None` if they can.
-    fn cause(&self, id: &InvocationId) -> Option<Cause> {
-        match self {
-            Self::Open(_) | Self::Done => None,
-            Self::Failed(error) => Some(Cause::Failed(id.clone(), Arc::clone(error))),
-            Self::Skipped => Some(Cause::Skipped(id.clone())),
-        }
-    }
 }
 
 #[derive(Serialize, Deserialize, Clone, Debug)]
