@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 
 use gadgetry_proto::id::CallId;
-use gadgetry_proto::sched::{Action, Config, Job, Scheduler};
+use gadgetry_proto::sched::{Action, Config, Job, Scheduler, SkipDecision};
 
 /// One gadget of a simulated reply.
 struct Task {
@@ -210,4 +210,37 @@ fn large_replies() {
             assert!(ends.into_iter().all(|end| end > 0), "{shape}");
         }
     }
+}
+
+#[test]
+fn of_a_finished_call_only_its_id_is_kept() {
+    let mut scheduler = Scheduler::new(Config::default());
+    let mut sizes = Vec::new();
+    for reply in 0..1_000 {
+        scheduler.begin_reply();
+        for call in [2 * reply, 2 * reply + 1] {
+            let job = Job::new(CallId(call), format!("t{}", call % 2), "Task");
+            let before = if call % 2 == 1 {
+                vec!["t0", "t1"]
+            } else {
+                vec!["t1"]
+            };
+            scheduler.add(job.after(before));
+        }
+        scheduler.end_reply();
+        while let Some(action) = scheduler.poll() {
+            match action {
+                Action::Start(id) => drop(scheduler.finish(id, Ok(()))),
+                Action::Unmet(unmet) => drop(scheduler.decide(unmet.id, SkipDecision::Fallback)),
+                Action::Reject { .. } | Action::OverLimit(_) => panic!("{action:?}"),
+            }
+        }
+        sizes.push(serde_json::to_string(&scheduler).unwrap().len());
+    }
+    assert!(
+        sizes[999] <= sizes[9] + 16,
+        "{} then {}",
+        sizes[9],
+        sizes[999]
+    );
 }

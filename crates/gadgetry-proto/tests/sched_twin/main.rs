@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod naive;
+mod naive_call;
 mod naive_end;
 
 use gadgetry_proto::id::CallId;

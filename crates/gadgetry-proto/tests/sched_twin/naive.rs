@@ -5,45 +5,14 @@ use std::collections::VecDeque;
 use gadgetry_proto::id::{CallId, InvocationId};
 use gadgetry_proto::sched::{Action, Config, Job, SkipDecision, Unmet};
 
+use crate::naive_call::{Edge, Entry, State, To, why};
+
 pub(crate) struct Naive {
     config: Config,
     reply: u32,
     /// All calls of the run, also those that were refused.
     pub(crate) calls: Vec<Entry>,
     said: VecDeque<Action>,
-}
-
-pub(crate) struct Entry {
-    pub(crate) job: Job,
-    reply: u32,
-    pub(crate) state: State,
-    /// Refused because its id was taken.
-    is_duplicate: bool,
-    pub(crate) edges: Vec<Edge>,
-    forced: bool,
-    proposed: bool,
-}
-
-#[derive(Clone, PartialEq)]
-pub(crate) enum State {
-    Open,
-    Running,
-    Done,
-    Failed(String),
-    Skipped,
-}
-
-/// A dependency: on a call, on one that may come, or on nothing any more.
-pub(crate) struct Edge {
-    pub(crate) name: InvocationId,
-    pub(crate) to: To,
-}
-
-#[derive(Clone, Copy, PartialEq)]
-pub(crate) enum To {
-    Call(usize),
-    Later,
-    Nothing,
 }
 
 impl Naive {
@@ -299,23 +268,5 @@ impl Naive {
             .iter()
             .position(|call| call.job.id == id)
             .unwrap()
-    }
-}
-
-impl Entry {
-    fn is_undecided(&self) -> bool {
-        self.state == State::Open && self.proposed && !self.forced
-    }
-
-    fn is_settled(&self) -> bool {
-        !matches!(self.state, State::Open | State::Running)
-    }
-}
-
-pub(crate) fn why(state: &State, name: &InvocationId) -> Option<String> {
-    match state {
-        State::Open | State::Running | State::Done => None,
-        State::Failed(error) => Some(error.clone()),
-        State::Skipped => Some(format!("Dependency \"{name}\" was skipped")),
     }
 }
