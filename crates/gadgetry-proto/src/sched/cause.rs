@@ -1,0 +1,95 @@
+//! Why a call cannot run, and the words for it.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::id::CallId;
+use crate::id::InvocationId;
+use crate::sched::job::Unmet;
+
+/// Why a dependency is not met. The error of a failed call is shared by all that depend on it.
+#[derive(Serialize, Deserialize, Clone, Debug)]
+#[serde(rename_all = "camelCase")]
+pub(super) enum Cause {
+    OnlyItself,
+    Failed(InvocationId, Arc<str>),
+    Skipped(InvocationId),
+    Missing(InvocationId),
+    Circular(InvocationId),
+    CircularAndMissing {
+        circular: Vec<InvocationId>,
+        missing: Vec<InvocationId>,
+    },
+}
+
+impl Cause {
+    /// The cause, as the call `own` is told.
+    pub(super) fn explain(&self, id: CallId, own: &InvocationId) -> Unmet {
+        let (dependency, error) = match self {
+            Self::OnlyItself => (
+                own,
+                format!("Gadget \"{own}\" cannot depend on itself (self-referential dependency)"),
+            ),
+            Self::Failed(dependency, error) if error.is_empty() => {
+                (dependency, "Dependency failed".to_owned())
+            }
+            Self::Failed(dependency, error) => (dependency, error.to_string()),
+            Self::Skipped(dependency) => (
+                dependency,
+                format!("Dependency \"{dependency}\" was skipped"),
+            ),
+            Self::Missing(dependency) => (
+                dependency,
+                format!(
+                    "Dependency \"{dependency}\" was never executed - \
+                     check that the invocation ID exists and is spelled correctly"
+                ),
+            ),
+            Self::Circular(dependency) => (
+                dependency,
+                format!(
+                    "Circular dependency detected: \"{own}\" depends on \"{dependency}\" \
+                     which also depends on \"{own}\" (directly or indirectly)"
+                ),
+            ),
+            Self::CircularAndMissing { circular, missing } => (
+                circular.first().unwrap_or(own),
+                format!(
+                    "Dependencies unresolvable: circular=[{}], missing=[{}]",
+                    list(circular),
+                    list(missing)
+                ),
+            ),
+        };
+        Unmet {
+            id,
+            failed_dependency: dependency.to_string(),
+            error,
+        }
+    }
+}
+
+/// What a call is told whose id is taken.
+pub(super) fn duplicate(id: &InvocationId) -> String {
+    format!(
+        "Duplicate invocation ID \"{id}\": an earlier call of this response already has it. \
+         Use a different ID for each call."
+    )
+}
+
+/// What a call is told that is one too many in its reply.
+pub(super) fn over_limit(id: CallId, limit: u32) -> Unmet {
+    Unmet {
+        id,
+        failed_dependency: "maxGadgetsPerResponse".to_owned(),
+        error: format!(
+            "Gadget limit ({limit}) exceeded. Consider calling fewer gadgets per response."
+        ),
+    }
+}
+
+fn list(ids: &[InvocationId]) -> String {
+    let ids: Vec<&str> = ids.iter().map(InvocationId::as_str).collect();
+    ids.join(", ")
+}
