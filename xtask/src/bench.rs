@@ -21,7 +21,8 @@ struct Target {
     name: String,
 }
 
-/// Runs the targets whose name holds the first argument; what follows `--` goes to each of them.
+/// Runs the targets whose name holds the first argument; what follows `--` goes to each that is timed. A target that
+/// fails does not keep the others from running.
 pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
     let (ours, theirs) = match args.iter().position(|arg| arg == "--") {
         Some(at) => (&args[..at], &args[at + 1..]),
@@ -38,18 +39,22 @@ pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
     };
     let targets = targets()?;
     let mut found = false;
+    let mut failures = Vec::new();
     for target in targets.iter().filter(|target| target.name.contains(filter)) {
         found = true;
         println!("\n── {}: {}", target.package, target.name);
-        if target.name == INSTRUCTIONS {
-            count_instructions(target)?;
+        let done = if target.name == INSTRUCTIONS {
+            count_instructions(target)
         } else {
-            let mut bench = bench(target, &[]);
-            sh(bench.arg("--").args(theirs))?;
-        }
+            sh(bench(target, &[]).arg("--").args(theirs))
+        };
+        failures.extend(done.err());
     }
     if !found {
         return Err(Failure::Check(format!("no bench target holds `{filter}`")));
+    }
+    if !failures.is_empty() {
+        return Err(Failure::Check(failures.join("\n")));
     }
     Ok(())
 }
