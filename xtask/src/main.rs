@@ -1,1 +1,66 @@
-fn main() {}
+//! The project's own commands. `cargo xtask help` lists them.
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a command that runs other commands says what it does"
+)]
+
+mod bench;
+mod shell;
+mod test;
+mod tidy;
+
+use std::process::ExitCode;
+
+const HELP: &str = "\
+The project's own commands.
+
+cargo xtask test [STEP…]        runs every check and every test, or only the steps named
+cargo xtask bench [NAME] [-- ARG…]
+                                runs every bench target, or those whose name holds NAME; ARGs go to each
+cargo xtask help                prints this
+
+Exit code: 0 all is well, 1 a check failed, 2 the command was not understood.";
+
+/// Why a command ended early.
+enum Failure {
+    /// The command line was not understood.
+    Usage(String),
+    /// Something that was checked is wrong.
+    Check(String),
+}
+
+/// A plain message is a failed check; only the reading of arguments knows better.
+impl From<String> for Failure {
+    fn from(message: String) -> Self {
+        Self::Check(message)
+    }
+}
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let (command, rest) = match args.split_first() {
+        Some((command, rest)) => (command.as_str(), rest),
+        None => ("help", [].as_slice()),
+    };
+    let done = match command {
+        "test" => test::run(rest),
+        "bench" => bench::run(rest),
+        "help" | "--help" | "-h" => {
+            println!("{HELP}\n\nSteps of test: {}", test::names());
+            Ok(())
+        }
+        unknown => Err(Failure::Usage(format!("unknown command `{unknown}`"))),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(Failure::Check(message)) => {
+            eprintln!("xtask: {message}");
+            ExitCode::FAILURE
+        }
+        Err(Failure::Usage(message)) => {
+            eprintln!("xtask: {message}\n\n{HELP}");
+            ExitCode::from(2)
+        }
+    }
+}

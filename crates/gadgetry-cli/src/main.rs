@@ -1,1 +1,3 @@
+//! The binary `gadgetry`.
+
 fn main() {}

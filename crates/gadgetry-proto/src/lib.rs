@@ -10,7 +10,7 @@
 //!
 //! | module | what it does |
 //! |---|---|
-//! | [`error`] [`limits`] [`id`] [`time`] [`usage`] [`call`] [`message`] [`delta`] [`event`] | the vocabulary: plain data |
+//! | [`limits`] [`error`] [`id`] [`time`] [`usage`] [`call`] [`message`] [`delta`] [`event`] | the vocabulary: plain data |
 //! | [`spec`] | gadget specifications, the parameter tree, coercion and validation |
 //! | [`block`] | markers, the body of a gadget block, the writer |
 //! | [`tags`] | tags, attributes, custom-block definitions |

@@ -1,0 +1,185 @@
+//! `cargo xtask bench`: every bench target of the workspace, in order, and instruction counts.
+//!
+//! A bench target named `instructions` is counted, not timed. It is a program with two forms:
+//!
+//! * `instructions --list` prints a case a line: a name and, if it has one, the most instructions that one round may take;
+//! * `instructions CASE ROUNDS` does the case that many times.
+//!
+//! Each case runs twice under callgrind, and the difference is shared among the rounds, so that what comes before
+//! them does not count.
+
+use std::fs;
+
+use crate::Failure;
+use crate::shell::{answers, capture, cargo, command, root, run as sh};
+
+const INSTRUCTIONS: &str = "instructions";
+const ROUNDS: u64 = 1000;
+
+struct Target {
+    package: String,
+    name: String,
+}
+
+/// Runs the targets whose name holds the first argument; what follows `--` goes to each that is timed. A target that
+/// fails does not keep the others from running.
+pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
+    let (ours, theirs) = match args.iter().position(|arg| arg == "--") {
+        Some(at) => (&args[..at], &args[at + 1..]),
+        None => (args, [].as_slice()),
+    };
+    let filter = match ours {
+        [] => "",
+        [filter] if !filter.starts_with('-') => filter.as_str(),
+        _ => {
+            return Err(Failure::Usage(
+                "bench takes one NAME; arguments for the targets follow `--`".to_owned(),
+            ));
+        }
+    };
+    let targets = targets()?;
+    let mut found = false;
+    let mut failures = Vec::new();
+    for target in targets.iter().filter(|target| target.name.contains(filter)) {
+        found = true;
+        println!("\n── {}: {}", target.package, target.name);
+        let done = if target.name == INSTRUCTIONS {
+            count_instructions(target)
+        } else {
+            sh(bench(target, &[]).arg("--").args(theirs))
+        };
+        failures.extend(done.err());
+    }
+    if !found {
+        return Err(Failure::Check(format!("no bench target holds `{filter}`")));
+    }
+    if !failures.is_empty() {
+        return Err(Failure::Check(failures.join("\n")));
+    }
+    Ok(())
+}
+
+/// `crates/*/benches/*.rs` and `crates/*/benches/*/main.rs`, sorted.
+fn targets() -> Result<Vec<Target>, String> {
+    let mut targets = Vec::new();
+    for package in names(&root().join("crates"))? {
+        let benches = root().join("crates").join(&package).join("benches");
+        if !benches.is_dir() {
+            continue;
+        }
+        for entry in names(&benches)? {
+            let name = match entry.strip_suffix(".rs") {
+                Some(name) => name,
+                None if benches.join(&entry).join("main.rs").is_file() => &entry,
+                None => continue,
+            };
+            targets.push(Target {
+                package: package.clone(),
+                name: name.to_owned(),
+            });
+        }
+    }
+    Ok(targets)
+}
+
+/// The names in a folder, sorted.
+fn names(folder: &std::path::Path) -> Result<Vec<String>, String> {
+    let unreadable = |error: std::io::Error| format!("{}: {error}", folder.display());
+    let mut names = Vec::new();
+    for entry in fs::read_dir(folder).map_err(unreadable)? {
+        let entry = entry.map_err(unreadable)?;
+        names.push(entry.file_name().to_string_lossy().into_owned());
+    }
+    names.sort();
+    Ok(names)
+}
+
+fn bench(target: &Target, flags: &[&str]) -> std::process::Command {
+    let mut bench = cargo(&["bench", "--package", &target.package]);
+    bench.args(["--bench", &target.name]).args(flags);
+    bench
+}
+
+fn count_instructions(target: &Target) -> Result<(), String> {
+    if !answers(&mut command("valgrind", &["--version"])) {
+        println!("skipped: valgrind is not installed");
+        return Ok(());
+    }
+    let (_, log) = capture(&mut bench(target, &["--no-run"]))?;
+    let binary = executable(&log).ok_or_else(|| format!("cargo named no executable:\n{log}"))?;
+    let (cases, _) = capture(&mut command(binary, &["--list"]))?;
+    println!("{:<40} {:>12} {:>12}", "case", "instructions", "at most");
+    let mut over = Vec::new();
+    for case in cases.lines() {
+        let mut words = case.split_whitespace();
+        let Some(name) = words.next() else { continue };
+        let limit: Option<u64> = match words.next() {
+            Some(limit) => Some(
+                limit
+                    .parse()
+                    .map_err(|_| format!("`{case}`: the limit is no number"))?,
+            ),
+            None => None,
+        };
+        let once = callgrind(binary, name, ROUNDS)?;
+        let twice = callgrind(binary, name, 2 * ROUNDS)?;
+        let count = twice.saturating_sub(once) / ROUNDS;
+        let shown = limit.map_or_else(String::new, |limit| limit.to_string());
+        println!("{name:<40} {count:>12} {shown:>12}");
+        if limit.is_some_and(|limit| count > limit) {
+            over.push(name);
+        }
+    }
+    if over.is_empty() {
+        return Ok(());
+    }
+    Err(format!(
+        "more instructions than allowed: {}",
+        over.join(", ")
+    ))
+}
+
+/// All instructions of one run.
+fn callgrind(binary: &str, case: &str, rounds: u64) -> Result<u64, String> {
+    let rounds = rounds.to_string();
+    let (_, log) = capture(&mut command(
+        "valgrind",
+        &[
+            "--tool=callgrind",
+            "--callgrind-out-file=/dev/null",
+            binary,
+            case,
+            &rounds,
+        ],
+    ))?;
+    collected(&log).ok_or_else(|| format!("callgrind counted nothing:\n{log}"))
+}
+
+/// The path in cargo's line `Executable benches/x.rs (target/release/deps/x-0123)`.
+fn executable(log: &str) -> Option<&str> {
+    let line = log
+        .lines()
+        .find(|line| line.trim_start().starts_with("Executable "))?;
+    line.rsplit_once('(')?.1.strip_suffix(')')
+}
+
+/// The count in callgrind's line `==17== Collected : 123456`.
+fn collected(log: &str) -> Option<u64> {
+    log.lines()
+        .find_map(|line| line.split_once("Collected : ")?.1.trim().parse().ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_what_the_tools_print() {
+        let cargo = "    Finished `bench` profile [optimized]\n  Executable benches/x.rs (target/release/deps/x-0a)\n";
+        assert_eq!(executable(cargo), Some("target/release/deps/x-0a"));
+        let callgrind = "==17== Events    : Ir\n==17== Collected : 123456\n==17== \n";
+        assert_eq!(collected(callgrind), Some(123_456));
+        assert_eq!(executable("Finished"), None);
+        assert_eq!(collected("Finished"), None);
+    }
+}

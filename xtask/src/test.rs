@@ -1,0 +1,209 @@
+//! `cargo xtask test`: every check, the cheap ones first, the tests last.
+
+use std::time::Instant;
+
+use crate::Failure;
+use crate::shell::{answers, capture, cargo, command, root, run as sh};
+use crate::tidy;
+
+/// What became of a step that did not fail.
+enum Outcome {
+    Done,
+    /// The step needs something that is optional and absent.
+    Skipped(&'static str),
+}
+
+/// The fuzz targets stand outside the workspace.
+const FUZZ: &str = "fuzz/Cargo.toml";
+
+struct Step {
+    name: &'static str,
+    run: fn() -> Result<Outcome, String>,
+}
+
+/// `tests` stays last, so that the runner's own closing lines are the last thing on standard output.
+const STEPS: [Step; 8] = [
+    Step {
+        name: "format",
+        run: format,
+    },
+    Step {
+        name: "tidy",
+        run: tidy,
+    },
+    Step {
+        name: "deny",
+        run: deny,
+    },
+    Step {
+        name: "clippy",
+        run: clippy,
+    },
+    Step {
+        name: "docs",
+        run: docs,
+    },
+    Step {
+        name: "benches",
+        run: benches,
+    },
+    Step {
+        name: "fuzz",
+        run: fuzz,
+    },
+    Step {
+        name: "tests",
+        run: tests,
+    },
+];
+
+/// The names of all steps, for the help.
+pub(crate) fn names() -> String {
+    STEPS.map(|step| step.name).join(", ")
+}
+
+/// Runs the steps that `wanted` names, or all; stops at the first that fails.
+pub(crate) fn run(wanted: &[String]) -> Result<(), Failure> {
+    if let Some(unknown) = wanted
+        .iter()
+        .find(|name| STEPS.iter().all(|step| step.name != *name))
+    {
+        return Err(Failure::Usage(format!(
+            "unknown step `{unknown}`; there are {}",
+            names()
+        )));
+    }
+    for step in STEPS {
+        if !wanted.is_empty() && wanted.iter().all(|name| name != step.name) {
+            continue;
+        }
+        eprintln!("── {}", step.name);
+        let began = Instant::now();
+        let outcome = (step.run)();
+        let seconds = began.elapsed().as_secs_f64();
+        match outcome {
+            Ok(Outcome::Done) => eprintln!("── {}: ok ({seconds:.1} s)", step.name),
+            Ok(Outcome::Skipped(why)) => eprintln!("── {}: SKIPPED: {why}", step.name),
+            Err(why) => {
+                return Err(Failure::Check(format!(
+                    "step `{0}` failed after {seconds:.1} s: {why}\nAgain, alone: cargo xtask test {0}",
+                    step.name
+                )));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn format() -> Result<Outcome, String> {
+    component("rustfmt", "fmt")?;
+    sh(&mut cargo(&["fmt", "--all", "--check"]))?;
+    sh(&mut cargo(&["fmt", "--manifest-path", FUZZ, "--check"]))?;
+    Ok(Outcome::Done)
+}
+
+fn tidy() -> Result<Outcome, String> {
+    tidy::check(&root())?;
+    Ok(Outcome::Done)
+}
+
+/// Built when missing only in CI: it takes longer than the tests. Without it the tidy step still sees to it that every
+/// package comes from crates.io.
+fn deny() -> Result<Outcome, String> {
+    let is_there = || answers(&mut cargo(&["deny", "--version"]));
+    let in_ci = std::env::var_os("CI").is_some_and(|ci| ci == "true");
+    if !is_there() && in_ci {
+        eprintln!("cargo-deny is missing, so it is built (about two minutes)");
+        let install = ["install", "cargo-deny", "--version", "^0.20", "--locked"];
+        if let Err(why) = sh(cargo(&install).arg("--debug")) {
+            eprintln!("{why}");
+        }
+    }
+    if !is_there() {
+        return Ok(Outcome::Skipped(
+            "cargo-deny is not installed, so licences and bans were not checked \
+             (cargo install cargo-deny --locked)",
+        ));
+    }
+    // Not `advisories`: it downloads a database, and this command must work without a network.
+    let check = ["deny", "check", "--hide-inclusion-graph"];
+    sh(cargo(&check).args(["bans", "licenses", "sources"]))?;
+    Ok(Outcome::Done)
+}
+
+fn clippy() -> Result<Outcome, String> {
+    component("clippy", "clippy")?;
+    sh(&mut cargo(&[
+        "clippy",
+        "--workspace",
+        "--all-targets",
+        "--all-features",
+        "--",
+        "-D",
+        "warnings",
+    ]))?;
+    Ok(Outcome::Done)
+}
+
+fn docs() -> Result<Outcome, String> {
+    let mut doc = cargo(&["doc", "--workspace", "--no-deps", "--all-features"]);
+    sh(doc.env("RUSTDOCFLAGS", "-D warnings"))?;
+    Ok(Outcome::Done)
+}
+
+fn benches() -> Result<Outcome, String> {
+    sh(&mut cargo(&["check", "--workspace", "--benches"]))?;
+    Ok(Outcome::Done)
+}
+
+/// The targets are always compiled, without the fuzzer's C++ runtime. They run where a nightly compiler and
+/// cargo-fuzz are installed; the tests run the same properties on generated input everywhere.
+fn fuzz() -> Result<Outcome, String> {
+    sh(&mut cargo(&[
+        "check",
+        "--manifest-path",
+        FUZZ,
+        "--no-default-features",
+    ]))?;
+    let nightly = |args: &[&str]| {
+        let mut command = command("rustup", &["run", "nightly", "cargo", "fuzz"]);
+        // The toolchain that started us must not leak into the other one.
+        command
+            .args(args)
+            .env_remove("RUSTUP_TOOLCHAIN")
+            .env_remove("CARGO");
+        command
+    };
+    if !answers(&mut nightly(&["--version"])) {
+        return Ok(Outcome::Skipped(
+            "the targets compile, but a nightly compiler or cargo-fuzz is not installed; \
+             the tests run the same properties",
+        ));
+    }
+    let (targets, _) = capture(&mut nightly(&["list"]))?;
+    for target in targets.lines() {
+        sh(&mut nightly(&[
+            "run",
+            target,
+            "--",
+            "-max_total_time=10",
+            "-max_len=4096",
+        ]))?;
+    }
+    Ok(Outcome::Done)
+}
+
+fn tests() -> Result<Outcome, String> {
+    sh(&mut cargo(&["test", "--workspace"]))?;
+    Ok(Outcome::Done)
+}
+
+/// Makes sure of a part of the toolchain that a minimal installation leaves out.
+fn component(name: &str, subcommand: &str) -> Result<(), String> {
+    if answers(&mut cargo(&[subcommand, "--version"])) {
+        return Ok(());
+    }
+    eprintln!("{name} is missing, so rustup is asked to add it");
+    sh(&mut command("rustup", &["component", "add", name]))
+        .map_err(|why| format!("{name} is missing and could not be added: {why}"))
+}

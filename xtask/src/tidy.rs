@@ -1,0 +1,253 @@
+//! Rules about the repository that no compiler knows. Every problem is named, not only the first.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+const MAX_LINES: usize = 600;
+
+/// Holds the repository at `root` against all rules.
+pub(crate) fn check(root: &Path) -> Result<(), String> {
+    let mut problems = Vec::new();
+    let root_clippy = read(&root.join("clippy.toml"))?;
+    for package in packages(root)? {
+        let manifest = package.join("Cargo.toml");
+        problems.extend(manifest_problems(
+            &relative(root, &manifest),
+            &read(&manifest)?,
+        ));
+        let clippy = package.join("clippy.toml");
+        if clippy.is_file() {
+            let name = relative(root, &clippy);
+            problems.extend(clippy_problems(&name, &root_clippy, &read(&clippy)?));
+        }
+    }
+    for file in rust_files(&root.join("crates"))? {
+        problems.extend(length_problem(&relative(root, &file), &read(&file)?));
+    }
+    for lock in ["Cargo.lock", "fuzz/Cargo.lock"] {
+        problems.extend(lock_problems(lock, &read(&root.join(lock))?));
+    }
+    if problems.is_empty() {
+        return Ok(());
+    }
+    Err(format!(
+        "{} problem(s):\n  {}",
+        problems.len(),
+        problems.join("\n  ")
+    ))
+}
+
+/// A manifest takes lints and every dependency from the workspace.
+fn manifest_problems(file: &str, text: &str) -> Vec<String> {
+    let mut problems = Vec::new();
+    let mut has_lints = false;
+    for (section, entries) in sections(text) {
+        if section == "lints" {
+            has_lints = entries.iter().any(|entry| entry == "workspace = true");
+        }
+        let Some(place) = dependency_place(&section) else {
+            continue;
+        };
+        let from_workspace = |entry: &String| entry.contains("workspace = true");
+        let strangers: Vec<&str> = match place {
+            Place::Table => entries
+                .iter()
+                .filter(|entry| !from_workspace(entry))
+                .map(|entry| entry.split([' ', '.', '=']).next().unwrap_or(entry))
+                .collect(),
+            Place::One(_) if entries.iter().any(from_workspace) => Vec::new(),
+            Place::One(name) => vec![name],
+        };
+        problems.extend(strangers.iter().map(|name| {
+            format!(
+                "{file}: `{name}` must say `workspace = true`; versions stand in the root's Cargo.toml"
+            )
+        }));
+    }
+    if !has_lints {
+        problems.push(format!("{file}: lacks `[lints]` with `workspace = true`"));
+    }
+    problems
+}
+
+enum Place<'a> {
+    /// `[dependencies]`: an entry is a dependency.
+    Table,
+    /// `[dependencies.name]`: the section is one dependency.
+    One(&'a str),
+}
+
+fn dependency_place(section: &str) -> Option<Place<'_>> {
+    let (before, last) = section.rsplit_once('.').unwrap_or(("", section));
+    if last.ends_with("dependencies") {
+        Some(Place::Table)
+    } else if before.ends_with("dependencies") {
+        Some(Place::One(last))
+    } else {
+        None
+    }
+}
+
+/// The sections of a TOML file, an entry a line: a value that spans lines is joined. Enough of TOML for a manifest.
+fn sections(text: &str) -> Vec<(String, Vec<String>)> {
+    let mut sections = vec![(String::new(), Vec::new())];
+    let mut entry = String::new();
+    for line in text.lines().map(without_comment) {
+        if entry.is_empty()
+            && let Some(header) = line.strip_prefix('[')
+        {
+            let name = header.trim_end_matches(']').trim();
+            sections.push((name.to_owned(), Vec::new()));
+            continue;
+        }
+        entry.push_str(line);
+        let opened = entry.matches(['[', '{']).count();
+        let closed = entry.matches([']', '}']).count();
+        if opened <= closed && !entry.is_empty() {
+            let whole = std::mem::take(&mut entry);
+            if let Some((_, entries)) = sections.last_mut() {
+                entries.push(whole);
+            }
+        }
+    }
+    sections
+}
+
+fn without_comment(line: &str) -> &str {
+    line.split_once('#').map_or(line, |(code, _)| code).trim()
+}
+
+/// A package's own clippy.toml replaces the root's, so it repeats it.
+fn clippy_problems(file: &str, root: &str, own: &str) -> Vec<String> {
+    let own: Vec<&str> = own.lines().map(without_comment).collect();
+    root.lines()
+        .map(without_comment)
+        .filter(|line| !line.is_empty() && !own.contains(line))
+        .map(|line| {
+            format!("{file}: replaces the root's clippy.toml, so it must repeat its line `{line}`")
+        })
+        .collect()
+}
+
+fn length_problem(file: &str, text: &str) -> Option<String> {
+    let lines = text.lines().count();
+    (lines > MAX_LINES).then(|| {
+        format!("{file}: {lines} lines, at most {MAX_LINES}; cut it where a second subject begins")
+    })
+}
+
+/// Every foreign package comes from crates.io: no git repository, no other registry.
+fn lock_problems(file: &str, text: &str) -> Vec<String> {
+    text.lines()
+        .filter_map(|line| line.strip_prefix("source = "))
+        .filter(|source| !source.ends_with("/crates.io-index\""))
+        .map(|source| format!("{file}: {source} is not crates.io"))
+        .collect()
+}
+
+/// The folders of all packages of the workspace.
+fn packages(root: &Path) -> Result<Vec<PathBuf>, String> {
+    let mut packages = entries(&root.join("crates"))?;
+    packages.retain(|package| package.join("Cargo.toml").is_file());
+    packages.push(root.join("xtask"));
+    Ok(packages)
+}
+
+fn rust_files(folder: &Path) -> Result<Vec<PathBuf>, String> {
+    let mut files = Vec::new();
+    for path in entries(folder)? {
+        if path.is_dir() {
+            files.extend(rust_files(&path)?);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            files.push(path);
+        }
+    }
+    Ok(files)
+}
+
+/// What a folder holds, sorted.
+fn entries(folder: &Path) -> Result<Vec<PathBuf>, String> {
+    let unreadable = |error: std::io::Error| format!("{}: {error}", folder.display());
+    let mut paths = Vec::new();
+    for entry in fs::read_dir(folder).map_err(unreadable)? {
+        paths.push(entry.map_err(unreadable)?.path());
+    }
+    paths.sort();
+    Ok(paths)
+}
+
+fn read(file: &Path) -> Result<String, String> {
+    fs::read_to_string(file).map_err(|error| format!("{}: {error}", file.display()))
+}
+
+/// The path as one says it at the root.
+fn relative(root: &Path, file: &Path) -> String {
+    file.strip_prefix(root)
+        .unwrap_or(file)
+        .display()
+        .to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check_manifest(text: &str, expected: &[&str]) {
+        assert_eq!(manifest_problems("x", text), expected, "{text}");
+    }
+
+    #[test]
+    fn a_manifest_takes_everything_from_the_workspace() {
+        let lints = "[lints]\nworkspace = true\n";
+        let alone =
+            "x: `serde` must say `workspace = true`; versions stand in the root's Cargo.toml";
+        check_manifest(lints, &[]);
+        check_manifest(
+            "[package]\nname = \"x\"",
+            &["x: lacks `[lints]` with `workspace = true`"],
+        );
+        for (dependencies, ok) in [
+            ("[dependencies]\nserde.workspace = true", true),
+            (
+                "[dependencies]\nserde = { workspace = true, features = [\n \"rc\",\n] }",
+                true,
+            ),
+            ("[dependencies.serde]\nworkspace = true", true),
+            ("[dependencies]\nserde = \"1\" # workspace = true", false),
+            ("[dev-dependencies]\nserde = { version = \"1\" }", false),
+            ("[dependencies.serde]\nversion = \"1\"", false),
+            ("[target.'cfg(unix)'.dependencies]\nserde = \"1\"", false),
+            ("[build-dependencies]\nserde.path = \"../serde\"", false),
+        ] {
+            let expected: &[&str] = if ok { &[] } else { &[alone] };
+            check_manifest(&format!("{lints}{dependencies}\n"), expected);
+        }
+    }
+
+    #[test]
+    fn a_clippy_toml_repeats_the_roots() {
+        let root = "# why\na = true\nb = [\n  \"c\", # why\n]\n";
+        assert!(clippy_problems("x", root, "b = [\n\"c\",\n\"d\",\n]\na = true").is_empty());
+        assert_eq!(
+            clippy_problems("x", root, "b = [\n]"),
+            [
+                "x: replaces the root's clippy.toml, so it must repeat its line `a = true`",
+                "x: replaces the root's clippy.toml, so it must repeat its line `\"c\",`",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_file_has_a_length() {
+        assert_eq!(length_problem("x", &"\n".repeat(600)), None);
+        assert!(length_problem("x", &"\n".repeat(601)).is_some());
+    }
+
+    #[test]
+    fn packages_come_from_one_place() {
+        let git = "name = \"x\"\nsource = \"git+ssh://somewhere/x#0\"\n";
+        let registry = "source = \"registry+somewhere/crates.io-index\"\n";
+        assert_eq!(lock_problems("x", git).len(), 1);
+        assert!(lock_problems("x", registry).is_empty());
+    }
+}
