@@ -1,0 +1,284 @@
+//! The parameters of a gadget as an indented list, one line for each pointer that a block may name.
+
+use std::fmt::Write as _;
+
+use serde_json::{Map, Value};
+
+use crate::prompt::field;
+use crate::prompt::flat::{Flat, Resolver, Trail};
+
+/// Deeper places are named, not described.
+const MAX_DEPTH: usize = 16;
+
+/// The parameters that `schema` (an object's JSON Schema) declares, without a newline at the end; empty if none.
+///
+/// ```
+/// use gadgetry_proto::prompt::parameter_list;
+/// let schema = serde_json::json!({
+///     "type": "object",
+///     "properties": {
+///         "city": { "type": "string", "minLength": 1, "description": "City name" },
+///         "days": { "type": "integer", "minimum": 1, "maximum": 7, "default": 1 },
+///     },
+///     "required": ["city", "days"],
+/// });
+/// assert_eq!(
+///     parameter_list(&schema),
+///     "- city (string; required; length at least 1): City name\n\
+///      - days (integer; optional; 1 to 7; default 1)",
+/// );
+/// ```
+pub fn parameter_list(schema: &Value) -> String {
+    let mut list = List {
+        resolver: Resolver::new(schema),
+        trail: vec![("#".to_owned(), String::new())],
+        out: String::new(),
+        full: false,
+    };
+    let root = list.resolver.flatten(schema, "", &mut list.trail);
+    list.children(&root, "", 0);
+    list.out.truncate(list.out.trim_end_matches('\n').len());
+    list.out
+}
+
+struct List<'a> {
+    resolver: Resolver<'a>,
+    trail: Trail,
+    out: String,
+    full: bool,
+}
+
+/// What a line says in its parentheses before the type.
+#[derive(Clone, Copy)]
+enum Place {
+    Required,
+    Optional,
+    /// Any item of an array, or any value of a map.
+    Each(&'static str),
+}
+
+impl List<'_> {
+    /// The line of `pointer`, and the lines of what it holds.
+    fn line(&mut self, schema: &Value, pointer: &str, place: Place, depth: usize) {
+        if schema == &Value::Bool(false) || !self.room(depth) {
+            return;
+        }
+        let before = self.trail.len();
+        let flat = self.resolver.flatten(schema, pointer, &mut self.trail);
+        let label = self.label(&flat, pointer);
+        let mut facts = match place {
+            Place::Required if !flat.keywords.contains_key("default") => {
+                vec![label, "required".to_owned()]
+            }
+            Place::Required | Place::Optional => vec![label, "optional".to_owned()],
+            Place::Each(what) => vec![format!("each {what}: {label}")],
+        };
+        facts.extend(field::constraints(&flat.keywords));
+        self.write(pointer, &facts.join("; "), &flat, depth);
+        self.children(&flat, pointer, depth + 1);
+        self.trail.truncate(before);
+    }
+
+    fn write(&mut self, subject: &str, facts: &str, flat: &Flat, depth: usize) {
+        let indent = "  ".repeat(depth);
+        _ = write!(self.out, "{indent}- {subject} ({facts})");
+        let description = field::description(&flat.keywords);
+        let mut lines = description.lines().map(str::trim).filter(|line| !line.is_empty());
+        if let Some(first) = lines.next() {
+            _ = write!(self.out, ": {first}");
+        }
+        self.out.push('\n');
+        for line in lines {
+            _ = writeln!(self.out, "{indent}  {line}");
+        }
+    }
+
+    /// Whether one more line may be written. The last one says that the list is cut.
+    fn room(&mut self, depth: usize) -> bool {
+        if self.full {
+            return false;
+        }
+        self.full = !self.resolver.burn();
+        if self.full {
+            let indent = "  ".repeat(depth);
+            _ = writeln!(self.out, "{indent}- … (the rest is not listed)");
+        }
+        !self.full
+    }
+
+    fn children(&mut self, flat: &Flat, pointer: &str, depth: usize) {
+        if flat.same_as.is_some() || depth > MAX_DEPTH {
+            return;
+        }
+        self.properties(&flat.keywords, pointer, depth);
+        self.map_values(&flat.keywords, pointer, depth);
+        self.items(&flat.keywords, pointer, depth);
+        self.alternatives(flat, pointer, depth);
+    }
+
+    fn properties(&mut self, keywords: &Map<String, Value>, pointer: &str, depth: usize) {
+        let Some(Value::Object(properties)) = keywords.get("properties") else { return };
+        let required = keywords.get("required").and_then(Value::as_array);
+        for (name, schema) in properties {
+            let is_required = required.is_some_and(|names| names.iter().any(|entry| entry == name));
+            let place = if is_required { Place::Required } else { Place::Optional };
+            self.line(schema, &child(pointer, &escape(name)), place, depth);
+        }
+    }
+
+    fn map_values(&mut self, keywords: &Map<String, Value>, pointer: &str, depth: usize) {
+        if let Some(Value::Object(patterns)) = keywords.get("patternProperties") {
+            for (pattern, schema) in patterns {
+                let key = format!("<key matching {}>", pattern.escape_debug());
+                self.line(schema, &child(pointer, &key), Place::Each("value"), depth);
+            }
+        }
+        let Some(schema) = keywords.get("additionalProperties") else { return };
+        if !schema.is_object() {
+            return;
+        }
+        let only = !keywords.contains_key("properties");
+        if pointer.is_empty() || !only || !field::is_plain(&self.peek(schema, pointer)) {
+            self.line(schema, &child(pointer, "<key>"), Place::Each("value"), depth);
+        }
+    }
+
+    fn items(&mut self, keywords: &Map<String, Value>, pointer: &str, depth: usize) {
+        let tuple = tuple_items(keywords);
+        for (index, schema) in tuple.iter().enumerate() {
+            let least = keywords.get("minItems").and_then(Value::as_u64);
+            let is_required = least.is_none_or(|least| (index as u64) < least);
+            let place = if is_required { Place::Required } else { Place::Optional };
+            self.line(schema, &child(pointer, &index.to_string()), place, depth);
+        }
+        let rest = if keywords.get("items").is_some_and(Value::is_array) {
+            keywords.get("additionalItems")
+        } else {
+            keywords.get("items")
+        };
+        let Some(schema) = rest.filter(|schema| schema.is_object()) else { return };
+        if !tuple.is_empty() {
+            let position = child(pointer, &tuple.len().to_string());
+            self.line(schema, &position, Place::Each("further item"), depth);
+        } else if !field::is_plain(&self.peek(schema, pointer)) {
+            self.line(schema, &child(pointer, "0"), Place::Each("item"), depth);
+        }
+    }
+
+    /// Alternatives that say more than their kind, each on a line of its own.
+    fn alternatives(&mut self, flat: &Flat, pointer: &str, depth: usize) {
+        let known = !field::kinds(&flat.keywords).is_empty();
+        for schema in &flat.alternatives {
+            let before = self.trail.len();
+            let option = self.resolver.flatten(schema, pointer, &mut self.trail);
+            let silent = field::is_plain(&option)
+                || (option.keywords.contains_key("const") && !has_description(&option))
+                || (known && option.keywords.keys().all(|key| key == "required"));
+            if !silent && self.room(depth) {
+                let mut facts = vec![self.label(&option, pointer)];
+                facts.extend(field::constraints(&option.keywords));
+                self.write("either", &facts.join("; "), &option, depth);
+                self.children(&option, pointer, depth + 1);
+            }
+            self.trail.truncate(before);
+        }
+    }
+
+    /// What kind of value goes to `pointer`.
+    fn label(&self, flat: &Flat, pointer: &str) -> String {
+        self.label_on(&mut self.trail.clone(), flat, pointer)
+    }
+
+    fn label_on(&self, trail: &mut Trail, flat: &Flat, pointer: &str) -> String {
+        let mut label = self.label_without_null(trail, flat, pointer);
+        if flat.nullable {
+            label.push_str(" or null");
+        }
+        label
+    }
+
+    fn label_without_null(&self, trail: &mut Trail, flat: &Flat, pointer: &str) -> String {
+        if let Some(begun) = &flat.same_as {
+            return match begun.as_str() {
+                "" => "object like all parameters together".to_owned(),
+                begun => format!("same as {begun}"),
+            };
+        }
+        if let Some(values) = field::fixed_values(&flat.keywords) {
+            return values;
+        }
+        let kinds = field::kinds(&flat.keywords);
+        if !kinds.is_empty() {
+            let labels = kinds.iter().map(|kind| self.kind_label(kind, &flat.keywords, pointer));
+            return labels.collect::<Vec<_>>().join(" or ");
+        }
+        let mut labels: Vec<String> = Vec::new();
+        let mut constants: Vec<Value> = Vec::new();
+        for schema in &flat.alternatives {
+            let before = trail.len();
+            let option = self.resolver.flatten(schema, pointer, trail);
+            constants.extend(option.keywords.get("const").cloned());
+            let label = self.label_on(trail, &option, pointer);
+            trail.truncate(before);
+            if !labels.contains(&label) {
+                labels.push(label);
+            }
+        }
+        if labels.is_empty() {
+            return "any value".to_owned();
+        }
+        if constants.len() == flat.alternatives.len() {
+            return format!("one of {}", field::show_all(&constants));
+        }
+        labels.join(" or ")
+    }
+
+    fn kind_label(&self, kind: &str, keywords: &Map<String, Value>, pointer: &str) -> String {
+        let (prefix, held) = match kind {
+            "array" if !tuple_items(keywords).is_empty() => return "tuple".to_owned(),
+            "array" => ("array", keywords.get("items")),
+            "object" if !keywords.contains_key("properties") => {
+                ("map", keywords.get("additionalProperties"))
+            }
+            _ => return kind.to_owned(),
+        };
+        let Some(schema) = held.filter(|schema| schema.is_object()) else {
+            return kind.to_owned();
+        };
+        let held = self.peek(schema, pointer);
+        let kinds = field::kinds(&held.keywords);
+        if kinds.is_empty() || held.same_as.is_some() {
+            prefix.to_owned()
+        } else {
+            format!("{prefix} of {}", kinds.join(" or "))
+        }
+    }
+
+    /// Looks at a place without entering it.
+    fn peek(&self, schema: &Value, pointer: &str) -> Flat {
+        self.resolver.flatten(schema, pointer, &mut self.trail.clone())
+    }
+}
+
+fn has_description(flat: &Flat) -> bool {
+    !field::description(&flat.keywords).is_empty()
+}
+
+/// The schemas of the first items, in both spellings of the standard.
+fn tuple_items(keywords: &Map<String, Value>) -> &[Value] {
+    let listed = keywords.get("prefixItems").or_else(|| keywords.get("items"));
+    listed.and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
+}
+
+fn child(pointer: &str, segment: &str) -> String {
+    if pointer.is_empty() {
+        segment.to_owned()
+    } else {
+        format!("{pointer}/{segment}")
+    }
+}
+
+/// A name as a segment of a pointer.
+fn escape(name: &str) -> String {
+    name.replace('~', "~0").replace('/', "~1")
+}
