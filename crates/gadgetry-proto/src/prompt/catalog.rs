@@ -66,7 +66,11 @@ fn write_example(out: &mut String, example: &CatalogExample<'_>) {
     out.push_str(example.block.trim_end_matches('\n'));
     if let Some(output) = example.output {
         let output = output.trim_end_matches('\n');
-        out.push_str(if output.contains('\n') { "\nOutput:\n" } else { "\nOutput: " });
+        out.push_str(if output.contains('\n') {
+            "\nOutput:\n"
+        } else {
+            "\nOutput: "
+        });
         out.push_str(output);
     }
 }

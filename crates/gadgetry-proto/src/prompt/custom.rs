@@ -37,12 +37,19 @@ pub fn custom_block_listing<'a>(
     if entries.is_empty() {
         return None;
     }
-    Some(format!("You can use the following XML tags in your output:\n{}", entries.join("\n")))
+    Some(format!(
+        "You can use the following XML tags in your output:\n{}",
+        entries.join("\n")
+    ))
 }
 
 fn entry(block: CustomBlockDoc<'_>) -> Option<String> {
     let fields = [block.description, block.instructions];
-    let said: Vec<&str> = fields.into_iter().flatten().filter(|text| !text.is_empty()).collect();
+    let said: Vec<&str> = fields
+        .into_iter()
+        .flatten()
+        .filter(|text| !text.is_empty())
+        .collect();
     if said.is_empty() {
         return None;
     }
@@ -56,8 +63,13 @@ pub fn append_to_system(messages: &mut Vec<Message>, text: &str) {
     if text.is_empty() {
         return;
     }
-    match messages.iter_mut().rfind(|message| message.role == Role::System) {
-        Some(last) => last.content.push(Content::Text { text: text.to_owned() }),
+    match messages
+        .iter_mut()
+        .rfind(|message| message.role == Role::System)
+    {
+        Some(last) => last.content.push(Content::Text {
+            text: text.to_owned(),
+        }),
         None => messages.insert(0, Message::text(Role::System, text)),
     }
 }

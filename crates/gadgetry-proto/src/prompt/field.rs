@@ -9,7 +9,11 @@ pub(super) fn kinds(keywords: &Map<String, Value>) -> Vec<&str> {
     match keywords.get("type") {
         Some(Value::String(kind)) => vec![kind.as_str()],
         Some(Value::Array(kinds)) => kinds.iter().filter_map(Value::as_str).collect(),
-        _ if has_any(keywords, &["properties", "additionalProperties", "patternProperties"]) => {
+        _ if has_any(
+            keywords,
+            &["properties", "additionalProperties", "patternProperties"],
+        ) =>
+        {
             vec!["object"]
         }
         _ if has_any(keywords, &["items", "prefixItems"]) => vec!["array"],
@@ -51,7 +55,10 @@ pub(super) fn is_plain(flat: &Flat) -> bool {
 /// The description, or the title in its place.
 pub(super) fn description(keywords: &Map<String, Value>) -> &str {
     let text = |key: &str| keywords.get(key).and_then(Value::as_str).map(str::trim);
-    text("description").filter(|text| !text.is_empty()).or_else(|| text("title")).unwrap_or("")
+    text("description")
+        .filter(|text| !text.is_empty())
+        .or_else(|| text("title"))
+        .unwrap_or("")
 }
 
 /// Everything that narrows the value, and the default, in a fixed order.
@@ -72,7 +79,13 @@ pub(super) fn constraints(keywords: &Map<String, Value>) -> Vec<String> {
     if keywords.get("uniqueItems") == Some(&Value::Bool(true)) {
         out.push("no item twice".to_owned());
     }
-    out.extend(between(keywords, "", "minProperties", "maxProperties", " entries"));
+    out.extend(between(
+        keywords,
+        "",
+        "minProperties",
+        "maxProperties",
+        " entries",
+    ));
     for (key, words) in [
         ("pattern", "matches"),
         ("format", "format"),
@@ -119,9 +132,9 @@ fn between(
 
 /// A value as a model would write it: plain text where that cannot be misread, else JSON.
 fn show(value: &Value) -> String {
-    match value {
-        Value::String(text) if reads_plainly(text) => text.clone(),
-        other => other.to_string(),
+    match value.as_str() {
+        Some(text) if reads_plainly(text) => text.to_owned(),
+        _ => value.to_string(),
     }
 }
 

@@ -64,7 +64,9 @@ impl<'a> Resolver<'a> {
     }
 
     fn merge(&self, flat: &mut Flat, schema: &Value, pointer: &str, trail: &mut Trail) {
-        let Value::Object(keywords) = schema else { return };
+        let Value::Object(keywords) = schema else {
+            return;
+        };
         if !self.burn() {
             return;
         }
@@ -83,7 +85,12 @@ impl<'a> Resolver<'a> {
                 self.merge(flat, target, pointer, trail);
             }
         }
-        for part in keywords.get("allOf").and_then(Value::as_array).into_iter().flatten() {
+        for part in keywords
+            .get("allOf")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+        {
             self.merge(flat, part, pointer, trail);
         }
     }
@@ -114,7 +121,9 @@ fn combine(keywords: &mut Map<String, Value>, key: &str, value: &Value) {
 /// Removes `anyOf` or `oneOf` and gives what it holds apart from `null`; none if there is neither, or nothing is left.
 fn take_alternatives(flat: &mut Flat) -> Option<Vec<Value>> {
     for key in ["anyOf", "oneOf"] {
-        let Some(Value::Array(mut options)) = flat.keywords.shift_remove(key) else { continue };
+        let Some(Value::Array(mut options)) = flat.keywords.shift_remove(key) else {
+            continue;
+        };
         let all = options.len();
         options.retain(|option| !is_null(option));
         flat.nullable |= options.len() < all;
@@ -128,9 +137,10 @@ fn take_alternatives(flat: &mut Flat) -> Option<Vec<Value>> {
 fn is_null(schema: &Value) -> bool {
     schema.get("type").is_some_and(|kind| kind == "null")
         || schema.get("const").is_some_and(Value::is_null)
-        || schema.get("enum").and_then(Value::as_array).is_some_and(|values| {
-            !values.is_empty() && values.iter().all(Value::is_null)
-        })
+        || schema
+            .get("enum")
+            .and_then(Value::as_array)
+            .is_some_and(|values| !values.is_empty() && values.iter().all(Value::is_null))
 }
 
 /// Moves `null` out of `type` and `enum`, and reads `nullable`.

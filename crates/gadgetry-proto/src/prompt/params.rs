@@ -83,7 +83,10 @@ impl List<'_> {
         let indent = "  ".repeat(depth);
         _ = write!(self.out, "{indent}- {subject} ({facts})");
         let description = field::description(&flat.keywords);
-        let mut lines = description.lines().map(str::trim).filter(|line| !line.is_empty());
+        let mut lines = description
+            .lines()
+            .map(str::trim)
+            .filter(|line| !line.is_empty());
         if let Some(first) = lines.next() {
             _ = write!(self.out, ": {first}");
         }
@@ -117,11 +120,17 @@ impl List<'_> {
     }
 
     fn properties(&mut self, keywords: &Map<String, Value>, pointer: &str, depth: usize) {
-        let Some(Value::Object(properties)) = keywords.get("properties") else { return };
+        let Some(Value::Object(properties)) = keywords.get("properties") else {
+            return;
+        };
         let required = keywords.get("required").and_then(Value::as_array);
         for (name, schema) in properties {
             let is_required = required.is_some_and(|names| names.iter().any(|entry| entry == name));
-            let place = if is_required { Place::Required } else { Place::Optional };
+            let place = if is_required {
+                Place::Required
+            } else {
+                Place::Optional
+            };
             self.line(schema, &child(pointer, &escape(name)), place, depth);
         }
     }
@@ -133,13 +142,20 @@ impl List<'_> {
                 self.line(schema, &child(pointer, &key), Place::Each("value"), depth);
             }
         }
-        let Some(schema) = keywords.get("additionalProperties") else { return };
+        let Some(schema) = keywords.get("additionalProperties") else {
+            return;
+        };
         if !schema.is_object() {
             return;
         }
         let only = !keywords.contains_key("properties");
         if pointer.is_empty() || !only || !field::is_plain(&self.peek(schema, pointer)) {
-            self.line(schema, &child(pointer, "<key>"), Place::Each("value"), depth);
+            self.line(
+                schema,
+                &child(pointer, "<key>"),
+                Place::Each("value"),
+                depth,
+            );
         }
     }
 
@@ -148,7 +164,11 @@ impl List<'_> {
         for (index, schema) in tuple.iter().enumerate() {
             let least = keywords.get("minItems").and_then(Value::as_u64);
             let is_required = least.is_none_or(|least| (index as u64) < least);
-            let place = if is_required { Place::Required } else { Place::Optional };
+            let place = if is_required {
+                Place::Required
+            } else {
+                Place::Optional
+            };
             self.line(schema, &child(pointer, &index.to_string()), place, depth);
         }
         let rest = if keywords.get("items").is_some_and(Value::is_array) {
@@ -156,7 +176,9 @@ impl List<'_> {
         } else {
             keywords.get("items")
         };
-        let Some(schema) = rest.filter(|schema| schema.is_object()) else { return };
+        let Some(schema) = rest.filter(|schema| schema.is_object()) else {
+            return;
+        };
         if !tuple.is_empty() {
             let position = child(pointer, &tuple.len().to_string());
             self.line(schema, &position, Place::Each("further item"), depth);
@@ -209,7 +231,9 @@ impl List<'_> {
         }
         let kinds = field::kinds(&flat.keywords);
         if !kinds.is_empty() {
-            let labels = kinds.iter().map(|kind| self.kind_label(kind, &flat.keywords, pointer));
+            let labels = kinds
+                .iter()
+                .map(|kind| self.kind_label(kind, &flat.keywords, pointer));
             return labels.collect::<Vec<_>>().join(" or ");
         }
         let mut labels: Vec<String> = Vec::new();
@@ -256,7 +280,8 @@ impl List<'_> {
 
     /// Looks at a place without entering it.
     fn peek(&self, schema: &Value, pointer: &str) -> Flat {
-        self.resolver.flatten(schema, pointer, &mut self.trail.clone())
+        self.resolver
+            .flatten(schema, pointer, &mut self.trail.clone())
     }
 }
 
@@ -266,8 +291,13 @@ fn has_description(flat: &Flat) -> bool {
 
 /// The schemas of the first items, in both spellings of the standard.
 fn tuple_items(keywords: &Map<String, Value>) -> &[Value] {
-    let listed = keywords.get("prefixItems").or_else(|| keywords.get("items"));
-    listed.and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
+    let listed = keywords
+        .get("prefixItems")
+        .or_else(|| keywords.get("items"));
+    listed
+        .and_then(Value::as_array)
+        .map(Vec::as_slice)
+        .unwrap_or_default()
 }
 
 fn child(pointer: &str, segment: &str) -> String {
