@@ -237,13 +237,13 @@ fn objects_arrays_maps_and_tuples() {
 - tags (array; optional)
   - tags/0 (each item: one of red | blue)
 - labels (map of string; optional)
-- people (map of object; optional; at least 1 entries; keys: matches ^[a-z]+$)
+- people (map of object; optional; at least 1 entry; keys: matches ^[a-z]+$)
   - people/<key> (each value: object)
     - people/<key>/age (integer; optional)
 - env (object; optional)
   - env/<key matching ^X_> (each value: string)
 - free (object; optional)
-- pair (tuple; optional; at least 1 items)
+- pair (tuple; optional; at least 1 item)
   - pair/0 (string; required)
   - pair/1 (integer; optional)
 - old (tuple; optional)
@@ -356,7 +356,7 @@ fn a_hostile_schema_stays_short() {
     });
     assert_eq!(
         parameter_list(&cyclic),
-        "- x (same as x or string; optional)\n  - either (same as x or string)\n    - either (same as x)\n    \
+        "- x (same as x or string or same as x; optional)\n  - either (same as x or string)\n    - either (same as x)\n    \
          - either (same as x)\n  - either (same as x)"
     );
 }

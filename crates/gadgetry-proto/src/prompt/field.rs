@@ -64,7 +64,7 @@ pub(super) fn description(keywords: &Map<String, Value>) -> &str {
 /// Everything that narrows the value, and the default, in a fixed order.
 pub(super) fn constraints(keywords: &Map<String, Value>) -> Vec<String> {
     let mut out = Vec::new();
-    out.extend(between(keywords, "", "minimum", "maximum", ""));
+    out.extend(between(keywords, "", ("minimum", "maximum"), ("", "")));
     for (key, words) in [
         ("exclusiveMinimum", "more than"),
         ("exclusiveMaximum", "less than"),
@@ -74,17 +74,26 @@ pub(super) fn constraints(keywords: &Map<String, Value>) -> Vec<String> {
             out.push(format!("{words} {bound}"));
         }
     }
-    out.extend(between(keywords, "length ", "minLength", "maxLength", ""));
-    out.extend(between(keywords, "", "minItems", "maxItems", " items"));
+    out.extend(between(
+        keywords,
+        "length ",
+        ("minLength", "maxLength"),
+        ("", ""),
+    ));
+    out.extend(between(
+        keywords,
+        "",
+        ("minItems", "maxItems"),
+        (" item", " items"),
+    ));
     if keywords.get("uniqueItems") == Some(&Value::Bool(true)) {
         out.push("no item twice".to_owned());
     }
     out.extend(between(
         keywords,
         "",
-        "minProperties",
-        "maxProperties",
-        " entries",
+        ("minProperties", "maxProperties"),
+        (" entry", " entries"),
     ));
     for (key, words) in [
         ("pattern", "matches"),
@@ -112,22 +121,23 @@ pub(super) fn constraints(keywords: &Map<String, Value>) -> Vec<String> {
     out
 }
 
+/// A lower and an upper bound in words, with the unit for one and for many.
 fn between(
     keywords: &Map<String, Value>,
     before: &str,
-    low: &str,
-    high: &str,
-    after: &str,
+    (low, high): (&str, &str),
+    (one, many): (&str, &str),
 ) -> Option<String> {
     let number = |key: &str| keywords.get(key).filter(|bound| bound.is_number());
-    let words = match (number(low), number(high)) {
+    let (words, last) = match (number(low), number(high)) {
         (None, None) => return None,
-        (Some(low), None) => format!("at least {low}"),
-        (None, Some(high)) => format!("at most {high}"),
-        (Some(low), Some(high)) if low == high => format!("exactly {low}"),
-        (Some(low), Some(high)) => format!("{low} to {high}"),
+        (Some(low), None) => (format!("at least {low}"), low),
+        (None, Some(high)) => (format!("at most {high}"), high),
+        (Some(low), Some(high)) if low == high => (format!("exactly {low}"), high),
+        (Some(low), Some(high)) => (format!("{low} to {high}"), high),
     };
-    Some(format!("{before}{words}{after}"))
+    let unit = if last.as_u64() == Some(1) { one } else { many };
+    Some(format!("{before}{words}{unit}"))
 }
 
 /// A value as a model would write it: plain text where that cannot be misread, else JSON.

@@ -123,11 +123,11 @@ const FORMAT: &str = "\
 {arg}user/name
 Ada
 {arg}tags/0
-first
+new
 {end}
 
-- Every marker begins a line. The first line is `{start}Name`, `{start}Name:id` or `{start}Name:id:first,second`, \
-where first and second are ids of other calls that must be done before.
+- Every marker begins a line. The first line is `{start}Name`, `{start}Name:id` or `{start}Name:id:id1,id2`, where \
+id1 and id2 are ids of other calls that must be done before.
 - Each parameter has a line `{arg}` with its name and its value on the lines below, exactly as it is: no quotes, no \
 escapes, as many lines as it needs.
 - `/` leads into objects (`user/name`) and arrays, counted from 0 (`tags/0`, `tags/1`).
@@ -139,7 +139,7 @@ const RULES: &str = "\
 - Several blocks in one reply run in parallel. The results come in the next message, each as `Result (id): text`. \
 Never write results yourself.
 - A call that names other calls in its first line starts when they are done. Where a value of it is just `${id}`, or \
-`${id/pointer}` for a part of a JSON result, it gets the result of that call. If one of them fails, it is skipped.
+`${id/pointer}` for a part of a JSON result, it gets the result of that call. If one of those calls fails, this one is skipped.
 - A reply without blocks is your answer.";
 
 const ANYWHERE: &str = "\
