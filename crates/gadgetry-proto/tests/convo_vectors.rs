@@ -1,5 +1,10 @@
 //! The areas `viewer`, `limiter`, `format` and `cost` of `corpus/block-vectors.json`.
 
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test that cannot go on has failed; clippy's own exception covers test functions only, not their helpers"
+)]
+
 use gadgetry_proto::convo::viewer::{ViewRequest, view};
 use gadgetry_proto::convo::{OutputStore, char_limit};
 use gadgetry_proto::usage::{Price, Usage};

@@ -1,5 +1,10 @@
 //! The viewer beyond the vectors: errors, bounds, and paging through hints.
 
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test that cannot go on has failed; clippy's own exception covers test functions only, not their helpers"
+)]
+
 use gadgetry_proto::convo::OutputStore;
 use gadgetry_proto::convo::viewer::{NAME, Pattern, ViewMode, ViewRequest, parameters, view};
 use proptest::prelude::{

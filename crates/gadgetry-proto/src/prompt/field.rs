@@ -25,6 +25,17 @@ fn has_any(keywords: &Map<String, Value>, keys: &[&str]) -> bool {
     keys.iter().any(|key| keywords.contains_key(*key))
 }
 
+/// The schemas of the first items, in both spellings of the standard.
+pub(super) fn tuple_items(keywords: &Map<String, Value>) -> &[Value] {
+    let listed = keywords
+        .get("prefixItems")
+        .or_else(|| keywords.get("items"));
+    listed
+        .and_then(Value::as_array)
+        .map(Vec::as_slice)
+        .unwrap_or_default()
+}
+
 /// The exact values that are allowed: `always x`, `one of a | b`.
 pub(super) fn fixed_values(keywords: &Map<String, Value>) -> Option<String> {
     if let Some(value) = keywords.get("const") {

@@ -4,6 +4,7 @@ mod catalog;
 mod custom;
 mod field;
 mod flat;
+mod label;
 mod params;
 mod template;
 

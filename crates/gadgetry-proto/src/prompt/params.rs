@@ -160,7 +160,7 @@ impl List<'_> {
     }
 
     fn items(&mut self, keywords: &Map<String, Value>, pointer: &str, depth: usize) {
-        let tuple = tuple_items(keywords);
+        let tuple = field::tuple_items(keywords);
         for (index, schema) in tuple.iter().enumerate() {
             let least = keywords.get("minItems").and_then(Value::as_u64);
             let is_required = least.is_none_or(|least| (index as u64) < least);
@@ -208,74 +208,7 @@ impl List<'_> {
 
     /// What kind of value goes to `pointer`.
     fn label(&self, flat: &Flat, pointer: &str) -> String {
-        self.label_on(&mut self.trail.clone(), flat, pointer)
-    }
-
-    fn label_on(&self, trail: &mut Trail, flat: &Flat, pointer: &str) -> String {
-        let mut label = self.label_without_null(trail, flat, pointer);
-        if flat.nullable {
-            label.push_str(" or null");
-        }
-        label
-    }
-
-    fn label_without_null(&self, trail: &mut Trail, flat: &Flat, pointer: &str) -> String {
-        if let Some(begun) = &flat.same_as {
-            return match begun.as_str() {
-                "" => "object like all parameters together".to_owned(),
-                begun => format!("same as {begun}"),
-            };
-        }
-        if let Some(values) = field::fixed_values(&flat.keywords) {
-            return values;
-        }
-        let kinds = field::kinds(&flat.keywords);
-        if !kinds.is_empty() {
-            let labels = kinds
-                .iter()
-                .map(|kind| self.kind_label(kind, &flat.keywords, pointer));
-            return labels.collect::<Vec<_>>().join(" or ");
-        }
-        let mut labels: Vec<String> = Vec::new();
-        let mut constants: Vec<Value> = Vec::new();
-        for schema in &flat.alternatives {
-            let before = trail.len();
-            let option = self.resolver.flatten(schema, pointer, trail);
-            constants.extend(option.keywords.get("const").cloned());
-            let label = self.label_on(trail, &option, pointer);
-            trail.truncate(before);
-            if !labels.contains(&label) {
-                labels.push(label);
-            }
-        }
-        if labels.is_empty() {
-            return "any value".to_owned();
-        }
-        if constants.len() == flat.alternatives.len() {
-            return format!("one of {}", field::show_all(&constants));
-        }
-        labels.join(" or ")
-    }
-
-    fn kind_label(&self, kind: &str, keywords: &Map<String, Value>, pointer: &str) -> String {
-        let (prefix, held) = match kind {
-            "array" if !tuple_items(keywords).is_empty() => return "tuple".to_owned(),
-            "array" => ("array", keywords.get("items")),
-            "object" if !keywords.contains_key("properties") => {
-                ("map", keywords.get("additionalProperties"))
-            }
-            _ => return kind.to_owned(),
-        };
-        let Some(schema) = held.filter(|schema| schema.is_object()) else {
-            return kind.to_owned();
-        };
-        let held = self.peek(schema, pointer);
-        let kinds = field::kinds(&held.keywords);
-        if kinds.is_empty() || held.same_as.is_some() {
-            prefix.to_owned()
-        } else {
-            format!("{prefix} of {}", kinds.join(" or "))
-        }
+        self.resolver.label(flat, pointer, &mut self.trail.clone())
     }
 
     /// Looks at a place without entering it.
@@ -287,17 +220,6 @@ impl List<'_> {
 
 fn has_description(flat: &Flat) -> bool {
     !field::description(&flat.keywords).is_empty()
-}
-
-/// The schemas of the first items, in both spellings of the standard.
-fn tuple_items(keywords: &Map<String, Value>) -> &[Value] {
-    let listed = keywords
-        .get("prefixItems")
-        .or_else(|| keywords.get("items"));
-    listed
-        .and_then(Value::as_array)
-        .map(Vec::as_slice)
-        .unwrap_or_default()
 }
 
 fn child(pointer: &str, segment: &str) -> String {

@@ -18,7 +18,7 @@ pub(super) fn view(
     max_chars: usize,
 ) -> Result<String, String> {
     let limit = Limit::parse(request.limit.as_deref())?;
-    let mut lines: Vec<&str> = content.split('\n').collect();
+    let mut lines = split(content);
     let total = lines.len();
     for (index, pattern) in request.patterns.iter().enumerate() {
         lines = filter(&lines, pattern, &compile(index, pattern)?);
@@ -26,7 +26,7 @@ pub(super) fn view(
     let (skip, end) = limit.of(lines.len());
     let asked = &lines[skip..end];
     let of_lines = format!("{total} {}", if total == 1 { "line" } else { "lines" });
-    let Some(&first) = asked.first() else {
+    let Some(first) = asked.first() else {
         return Ok(format!(
             "No lines matched the filters. Original output had {of_lines}."
         ));
@@ -39,15 +39,16 @@ pub(super) fn view(
         asked: asked.len(),
     };
     if shown == 0 {
-        let part: String = first.chars().take(max_chars).collect();
+        let part: String = first.text.chars().take(max_chars).collect();
         let hint = hint.after(1);
-        let tip = Shape::of(content).tip(chars_before(content, first));
+        let tip = Shape::of(content).tip(content[..first.at].chars().count());
         return Ok(format!(
             "[Mode: line | Showing 1 partial line of {of_lines} \
              (the selected line exceeds the viewer size limit)]\n{hint}{part}\n[Tip: {tip}]"
         ));
     }
-    let text = asked[..shown].join("\n");
+    let text: Vec<&str> = asked[..shown].iter().map(|line| line.text).collect();
+    let text = text.join("\n");
     let hint = hint.after(shown);
     let count = if shown == total {
         "all".to_owned()
@@ -62,6 +63,24 @@ pub(super) fn view(
     Ok(format!(
         "[Mode: line | Showing {count} {of_lines}{cut}]\n{hint}{text}"
     ))
+}
+
+/// A line of the stored text.
+#[derive(Clone, Copy)]
+struct Line<'c> {
+    /// The byte where it begins.
+    at: usize,
+    text: &'c str,
+}
+
+fn split(content: &str) -> Vec<Line<'_>> {
+    let mut at = 0;
+    let lines = content.split('\n').map(|text| {
+        let line = Line { at, text };
+        at += text.len() + 1;
+        line
+    });
+    lines.collect()
 }
 
 /// What is needed to say how to go on.
@@ -98,19 +117,13 @@ impl Hint {
 }
 
 /// How many of the lines stay within `max_chars` when they are joined.
-fn how_many_fit(lines: &[&str], max_chars: usize) -> usize {
+fn how_many_fit(lines: &[Line<'_>], max_chars: usize) -> usize {
     let mut chars = 0;
     let too_long = lines.iter().enumerate().position(|(index, line)| {
-        chars += line.chars().count() + usize::from(index > 0);
+        chars += line.text.chars().count() + usize::from(index > 0);
         chars > max_chars
     });
     too_long.unwrap_or(lines.len())
-}
-
-/// Characters of `content` before `line`, which is a part of it.
-fn chars_before(content: &str, line: &str) -> usize {
-    let at = line.as_ptr().addr() - content.as_ptr().addr();
-    content[..at].chars().count()
 }
 
 fn compile(index: usize, pattern: &Pattern) -> Result<Regex, String> {
@@ -132,8 +145,9 @@ fn compile(index: usize, pattern: &Pattern) -> Result<Regex, String> {
 }
 
 /// The lines that `pattern` leaves of `lines`.
-fn filter<'c>(lines: &[&'c str], pattern: &Pattern, regex: &Regex) -> Vec<&'c str> {
-    let matches = |line: &str| regex.is_match(line.strip_suffix('\r').unwrap_or(line));
+fn filter<'c>(lines: &[Line<'c>], pattern: &Pattern, regex: &Regex) -> Vec<Line<'c>> {
+    let matches =
+        |line: &Line<'_>| regex.is_match(line.text.strip_suffix('\r').unwrap_or(line.text));
     if !pattern.include {
         return lines
             .iter()
