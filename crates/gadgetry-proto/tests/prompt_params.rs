@@ -169,6 +169,41 @@ fn unions() {
 }
 
 #[test]
+fn unions_that_only_narrow_and_unions_at_the_top() {
+    check(
+        &json!({
+            "r": {
+                "type": "object",
+                "properties": { "a": {}, "b": {} },
+                "anyOf": [{ "required": ["a"] }, { "required": ["b"] }],
+            },
+            "size": { "type": "integer", "anyOf": [{ "maximum": 3 }, { "minimum": 9 }] },
+        }),
+        r"
+- r (object; required)
+  - r/a (any value; optional)
+  - r/b (any value; optional)
+- size (integer; optional)
+  - either (integer; at most 3)
+  - either (integer; at least 9)
+",
+    );
+    let schema = json!({
+        "oneOf": [
+            { "type": "object", "properties": { "path": { "type": "string" } }, "required": ["path"] },
+            { "type": "object", "description": "Remote", "properties": { "url": { "type": "string" } } },
+        ],
+    });
+    let expected = r"
+- either (object)
+  - path (string; required)
+- either (object): Remote
+  - url (string; optional)
+";
+    assert_eq!(parameter_list(&schema), expected.trim_matches('\n'));
+}
+
+#[test]
 fn references_all_of_and_cycles() {
     let schema = json!({
         "$ref": "#/$defs/Params",

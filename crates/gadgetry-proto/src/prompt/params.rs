@@ -192,11 +192,14 @@ impl List<'_> {
         let known = !field::kinds(&flat.keywords).is_empty();
         for schema in &flat.alternatives {
             let before = self.trail.len();
-            let option = self.resolver.flatten(schema, pointer, &mut self.trail);
+            let mut option = self.resolver.flatten(schema, pointer, &mut self.trail);
             let silent = field::is_plain(&option)
                 || (option.keywords.contains_key("const") && !has_description(&option))
                 || (known && option.keywords.keys().all(|key| key == "required"));
             if !silent && self.room(depth) {
+                if let (false, Some(kind)) = (says_kind(&option), flat.keywords.get("type")) {
+                    option.keywords.insert("type".to_owned(), kind.clone());
+                }
                 let mut facts = vec![self.label(&option, pointer)];
                 facts.extend(field::constraints(&option.keywords));
                 self.write("either", &facts.join("; "), &option, depth);
@@ -216,6 +219,13 @@ impl List<'_> {
         self.resolver
             .flatten(schema, pointer, &mut self.trail.clone())
     }
+}
+
+fn says_kind(flat: &Flat) -> bool {
+    flat.same_as.is_some()
+        || !flat.alternatives.is_empty()
+        || !field::kinds(&flat.keywords).is_empty()
+        || field::fixed_values(&flat.keywords).is_some()
 }
 
 fn has_description(flat: &Flat) -> bool {
