@@ -1,1 +1,14 @@
-//! TODO
+//! What the model is told: the gadget catalog, how to write a block, and the listing of custom blocks.
+
+mod catalog;
+mod custom;
+mod field;
+mod flat;
+mod label;
+mod params;
+mod template;
+
+pub use catalog::{CatalogEntry, CatalogExample, catalog};
+pub use custom::{CustomBlockDoc, append_to_system, custom_block_listing};
+pub use params::parameter_list;
+pub use template::PromptTemplate;

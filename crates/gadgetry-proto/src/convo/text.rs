@@ -1,0 +1,192 @@
+//! A message as the text that a text model reads.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use serde_json::Value;
+
+use crate::block::Markers;
+use crate::call::Call;
+use crate::convo::envelope::result_envelope;
+use crate::convo::neutral::neutralise;
+use crate::message::{Content, CustomContentBlock, Message, Role};
+
+/// [`TextForm::of`] with the default markers, and with the keys of custom blocks as their tags.
+///
+/// ```
+/// use gadgetry_proto::convo::prompt_text;
+/// use gadgetry_proto::message::{Message, Role};
+/// assert_eq!(prompt_text(&Message::text(Role::User, "Hello")), "Hello");
+/// ```
+pub fn prompt_text(message: &Message) -> Cow<'_, str> {
+    if let Some(text) = borrowed(message) {
+        return Cow::Borrowed(text);
+    }
+    let form = TextForm {
+        markers: &Markers::default(),
+        xml_names: &BTreeMap::new(),
+    };
+    Cow::Owned(form.write(message))
+}
+
+/// How messages are turned into text.
+#[derive(Clone, Copy, Debug)]
+pub struct TextForm<'a> {
+    /// The markers for calls that have no raw text.
+    pub markers: &'a Markers,
+    /// Key of a custom block → its XML tag, where they differ.
+    pub xml_names: &'a BTreeMap<String, String>,
+}
+
+impl TextForm<'_> {
+    /// What a text provider sends for `message`.
+    ///
+    /// A message with raw text is that text. Otherwise the parts follow each other as they are, with these
+    /// additions: a blank line around results, and between the parts of a system message; a line break around
+    /// calls, which are written as blocks. Custom blocks are written as tags. Reasoning is left out.
+    pub fn of<'m>(&self, message: &'m Message) -> Cow<'m, str> {
+        borrowed(message).map_or_else(|| Cow::Owned(self.write(message)), Cow::Borrowed)
+    }
+
+    fn write(&self, message: &Message) -> String {
+        let mut out = String::new();
+        let mut before = None;
+        for part in &message.content {
+            let Some((kind, text)) = self.part(part, message.role) else {
+                continue;
+            };
+            if let Some(before) = before {
+                separate(&mut out, Kind::max(before, kind));
+            }
+            out.push_str(&text);
+            before = Some(kind);
+        }
+        out
+    }
+
+    fn part<'m>(&self, part: &'m Content, role: Role) -> Option<(Kind, Cow<'m, str>)> {
+        let kind = if role == Role::System {
+            Kind::Paragraph
+        } else {
+            Kind::Inline
+        };
+        Some(match part {
+            Content::Reasoning { .. } => return None,
+            Content::Text { text } => (kind, Cow::Borrowed(text.as_str())),
+            Content::Custom(block) => (kind, Cow::Owned(self.tag(block))),
+            Content::GadgetCall(call) => (Kind::Lines, Cow::Owned(self.block(call))),
+            Content::ToolUse {
+                tool_use_id,
+                name,
+                input,
+            } => (
+                Kind::Lines,
+                Cow::Owned(self.json_block(name, tool_use_id, input)),
+            ),
+            Content::GadgetResult {
+                invocation_id,
+                text,
+                ..
+            } => {
+                let id = neutralise(invocation_id.as_str(), self.markers);
+                (Kind::Paragraph, Cow::Owned(result_envelope(&id, text)))
+            }
+        })
+    }
+
+    fn tag(&self, block: &CustomContentBlock) -> String {
+        let name = self.xml_names.get(&block.tag).unwrap_or(&block.tag);
+        let mut out = format!("<{name}");
+        for (attribute, value) in &block.attrs {
+            let value = value
+                .as_str()
+                .map_or_else(|| value.to_string().into(), Cow::Borrowed);
+            _ = write!(out, " {attribute}=\"{}\"", escape(&value));
+        }
+        if block.self_closing {
+            out.push_str("/>");
+        } else {
+            _ = write!(out, ">{}</{name}>", block.content);
+        }
+        out
+    }
+
+    fn block(&self, call: &Call) -> String {
+        let mut out = format!(
+            "{}{}:{}",
+            self.markers.start(),
+            call.gadget_name,
+            call.invocation_id
+        );
+        let mut separator = ':';
+        for dependency in &call.dependencies {
+            _ = write!(out, "{separator}{dependency}");
+            separator = ',';
+        }
+        self.close(out, &call.parameters_raw)
+    }
+
+    fn json_block(&self, name: &str, id: &str, input: &Value) -> String {
+        let header = format!("{}{name}:{id}", self.markers.start());
+        self.close(header, &input.to_string())
+    }
+
+    fn close(&self, header: String, body: &str) -> String {
+        let mut out = header;
+        for piece in [body, self.markers.end()] {
+            if !piece.starts_with('\n') && !out.ends_with('\n') {
+                out.push('\n');
+            }
+            out.push_str(piece);
+        }
+        out
+    }
+}
+
+/// What a part wants around it, the stronger the later.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Kind {
+    Inline,
+    Lines,
+    Paragraph,
+}
+
+fn separate(out: &mut String, kind: Kind) {
+    match kind {
+        Kind::Inline => {}
+        Kind::Lines if out.ends_with('\n') => {}
+        Kind::Lines => out.push('\n'),
+        Kind::Paragraph => out.push_str("\n\n"),
+    }
+}
+
+/// The text of a message that is just one text.
+fn borrowed(message: &Message) -> Option<&str> {
+    if let Some(raw) = &message.raw {
+        return Some(raw);
+    }
+    match message.content.as_slice() {
+        [] => Some(""),
+        [Content::Text { text }] => Some(text),
+        _ => None,
+    }
+}
+
+/// `value` for an attribute in double quotes.
+fn escape(value: &str) -> Cow<'_, str> {
+    if !value.contains(['&', '<', '>', '"']) {
+        return Cow::Borrowed(value);
+    }
+    let mut out = String::with_capacity(value.len() + 8);
+    for c in value.chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            other => out.push(other),
+        }
+    }
+    Cow::Owned(out)
+}

@@ -1,0 +1,132 @@
+//! The gadget that reads results which were too long for the conversation.
+//!
+//! Everything here is a function of the stored text and the request. Mistakes of the model come back as text that
+//! begins with `Error:`.
+
+mod character;
+mod line;
+mod range;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+/// The gadget's name.
+pub const NAME: &str = "GadgetOutputViewer";
+
+/// What the gadget does, for the catalog.
+pub const DESCRIPTION: &str = "Reads the output of an earlier call that was too long to be shown. Patterns filter \
+its lines one after the other, as grep in a pipe does; the limit then takes some of what is left.";
+
+/// What to show of a stored text.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ViewRequest {
+    /// Lines or characters.
+    pub mode: ViewMode,
+    /// Filters for lines, applied in order, each to what the one before has left.
+    pub patterns: Vec<Pattern>,
+    /// The part to show: `100-` (first 100), `-25` (last 25) or `50-100`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit: Option<String>,
+}
+
+/// What a limit counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum ViewMode {
+    /// Lines.
+    #[default]
+    Line,
+    /// Characters (Unicode scalar values), for text with very long lines.
+    Character,
+}
+
+/// A filter for lines.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Pattern {
+    /// In the syntax of the `regex` crate.
+    pub regex: String,
+    /// Whether matching lines are kept; otherwise they are removed.
+    #[serde(default = "yes")]
+    pub include: bool,
+    /// Lines before a match that are kept with it.
+    #[serde(default)]
+    pub before: u32,
+    /// Lines after a match that are kept with it.
+    #[serde(default)]
+    pub after: u32,
+}
+
+fn yes() -> bool {
+    true
+}
+
+/// The part of `content` that `request` asks for, at most `max_chars` characters of it, below a line or two that say
+/// what is shown and how to go on.
+///
+/// ```
+/// use gadgetry_proto::convo::viewer::{ViewRequest, view};
+/// let request = ViewRequest { limit: Some("-1".to_owned()), ..ViewRequest::default() };
+/// assert_eq!(view("a\nb", &request, 1_000), "[Mode: line | Showing 1 of 2 lines]\nb");
+/// ```
+pub fn view(content: &str, request: &ViewRequest, max_chars: usize) -> String {
+    let shown = match request.mode {
+        ViewMode::Line => line::view(content, request, max_chars),
+        ViewMode::Character => character::view(content, request, max_chars),
+    };
+    shown.unwrap_or_else(|error| format!("Error: {error}"))
+}
+
+/// JSON Schema of the gadget's parameters: an id, and the fields of [`ViewRequest`].
+pub fn parameters() -> Value {
+    json!({
+        "type": "object",
+        "properties": {
+            "id": { "type": "string", "description": "The id from the message about the output" },
+            "mode": {
+                "enum": ["line", "character"],
+                "default": "line",
+                "description": "What the limit counts"
+            },
+            "patterns": {
+                "type": "array",
+                "description": "Filters for lines, only in mode line",
+                "items": {
+                    "type": "object",
+                    "properties": {
+                        "regex": {
+                            "type": "string",
+                            "description": "Regular expression without look-around and back-references"
+                        },
+                        "include": {
+                            "type": "boolean",
+                            "default": true,
+                            "description": "true keeps matching lines, false removes them"
+                        },
+                        "before": {
+                            "type": "integer",
+                            "minimum": 0,
+                            "maximum": u32::MAX,
+                            "default": 0,
+                            "description": "Lines to keep before a match"
+                        },
+                        "after": {
+                            "type": "integer",
+                            "minimum": 0,
+                            "maximum": u32::MAX,
+                            "default": 0,
+                            "description": "Lines to keep after a match"
+                        },
+                    },
+                    "required": ["regex"]
+                }
+            },
+            "limit": {
+                "type": "string",
+                "description": "\"100-\": first 100, \"-25\": last 25, \"50-100\": from 50 to 100"
+            },
+        },
+        "required": ["id"]
+    })
+}

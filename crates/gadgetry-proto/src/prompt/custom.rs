@@ -1,0 +1,75 @@
+//! The listing of custom blocks, and its place in the conversation.
+
+use crate::message::{Content, Message, Role};
+
+/// What the listing says of one custom block.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct CustomBlockDoc<'a> {
+    /// The XML tag that the model writes (not the key of the definition).
+    pub tag: &'a str,
+    /// What the block is.
+    pub description: Option<&'a str>,
+    /// When and how to write it.
+    pub instructions: Option<&'a str>,
+}
+
+/// The listing of all blocks that have a description or instructions; none if no block has.
+///
+/// ```
+/// use gadgetry_proto::prompt::{CustomBlockDoc, custom_block_listing};
+/// let listing = custom_block_listing([CustomBlockDoc {
+///     tag: "done",
+///     description: Some("Signals task completion."),
+///     instructions: Some("Write it last."),
+/// }]);
+/// assert_eq!(
+///     listing.as_deref(),
+///     Some(
+///         "You can use the following XML tags in your output:\n\
+///          - <done>: Signals task completion.\n  Write it last."
+///     ),
+/// );
+/// ```
+pub fn custom_block_listing<'a>(
+    blocks: impl IntoIterator<Item = CustomBlockDoc<'a>>,
+) -> Option<String> {
+    let entries: Vec<String> = blocks.into_iter().filter_map(entry).collect();
+    if entries.is_empty() {
+        return None;
+    }
+    Some(format!(
+        "You can use the following XML tags in your output:\n{}",
+        entries.join("\n")
+    ))
+}
+
+fn entry(block: CustomBlockDoc<'_>) -> Option<String> {
+    let fields = [block.description, block.instructions];
+    let said: Vec<&str> = fields
+        .into_iter()
+        .flatten()
+        .filter(|text| !text.is_empty())
+        .collect();
+    if said.is_empty() {
+        return None;
+    }
+    let lines: Vec<&str> = said.iter().flat_map(|text| text.lines()).collect();
+    Some(format!("- <{}>: {}", block.tag, lines.join("\n  ")))
+}
+
+/// Appends `text` to the last system message as one more text part, or puts a system message first if there is
+/// none. Empty text changes nothing.
+pub fn append_to_system(messages: &mut Vec<Message>, text: &str) {
+    if text.is_empty() {
+        return;
+    }
+    match messages
+        .iter_mut()
+        .rfind(|message| message.role == Role::System)
+    {
+        Some(last) => last.content.push(Content::Text {
+            text: text.to_owned(),
+        }),
+        None => messages.insert(0, Message::text(Role::System, text)),
+    }
+}

@@ -1,0 +1,127 @@
+//! What the model is told of gadgets: exact texts.
+
+use gadgetry_proto::block::{Anchoring, Markers};
+use gadgetry_proto::prompt::{CatalogEntry, CatalogExample, PromptTemplate};
+use serde_json::{Value, json};
+
+fn weather() -> Value {
+    json!({
+        "type": "object",
+        "properties": {
+            "city": { "type": "string", "minLength": 1, "description": "City name" },
+            "units": { "type": "string", "enum": ["celsius", "fahrenheit"], "default": "celsius" },
+        },
+        "required": ["city"],
+    })
+}
+
+fn entry<'a>(schema: &'a Value, examples: &'a [CatalogExample<'a>]) -> CatalogEntry<'a> {
+    CatalogEntry {
+        name: "weather",
+        description: "Get weather for a city",
+        schema,
+        examples,
+    }
+}
+
+#[test]
+fn one_gadget_with_the_default_text() {
+    let schema = weather();
+    let examples = [CatalogExample {
+        comment: Some("In Fahrenheit"),
+        block: "!!!GADGET_START:weather\n!!!ARG:city\nOslo\n!!!ARG:units\nfahrenheit\n!!!GADGET_END\n",
+        output: Some("Oslo: 41°F"),
+    }];
+    let text = PromptTemplate::default()
+        .render(
+            &[entry(&schema, &examples)],
+            &Markers::default(),
+            Anchoring::Anywhere,
+        )
+        .unwrap();
+    assert_eq!(text, include_str!("prompt/one_gadget.txt").trim_end());
+    // Four characters a token is a cautious estimate for English text.
+    assert!(text.len() / 4 < 600, "{} characters", text.len());
+}
+
+#[test]
+fn two_gadgets_with_custom_markers_at_line_starts() {
+    let markers = Markers::new("<<<CALL:", "<<<DONE", "@").unwrap();
+    let schema = weather();
+    let ping = json!({ "type": "object" });
+    let gadgets = [
+        entry(&schema, &[]),
+        CatalogEntry {
+            name: "ping",
+            description: "Says pong.\nAt once.",
+            schema: &ping,
+            examples: &[],
+        },
+    ];
+    let text = PromptTemplate::default()
+        .render(&gadgets, &markers, Anchoring::LineStart)
+        .unwrap();
+    assert_eq!(text, include_str!("prompt/custom_markers.txt").trim_end());
+    assert!(!text.contains("!!!"), "a default marker shows");
+}
+
+#[test]
+fn no_gadgets_no_words() {
+    let template = PromptTemplate {
+        intro: Some("Hello".to_owned()),
+        ..PromptTemplate::default()
+    };
+    assert_eq!(
+        template.render(&[], &Markers::default(), Anchoring::Anywhere),
+        None
+    );
+}
+
+#[test]
+fn every_part_can_be_replaced_and_unknown_braces_stay() {
+    let template: PromptTemplate = serde_json::from_value(json!({
+        "intro": "{count} gadget: {names}",
+        "catalog": "<g>{gadgets}</g>",
+        "format": "{start}N {arg}p {end} {x} ${id} {",
+        "rules": "",
+        "escape": "E",
+    }))
+    .unwrap();
+    let schema = json!({});
+    let gadget = CatalogEntry {
+        name: "{start}",
+        description: "{end}",
+        schema: &schema,
+        examples: &[],
+    };
+    let text = template
+        .render(&[gadget], &Markers::default(), Anchoring::LineStart)
+        .unwrap();
+    assert_eq!(
+        text,
+        "1 gadget: {start}\n\n<g>## {start}\n{end}\nParameters: none</g>\n\n\
+         !!!GADGET_START:N !!!ARG:p !!!GADGET_END {x} ${id} {\n\nE"
+    );
+    let again: PromptTemplate =
+        serde_json::from_value(serde_json::to_value(&template).unwrap()).unwrap();
+    assert_eq!(again, template);
+    assert_eq!(
+        serde_json::to_value(PromptTemplate::default()).unwrap(),
+        json!({})
+    );
+}
+
+#[test]
+fn examples_without_comment_and_with_long_output() {
+    let schema = json!({});
+    let examples = [CatalogExample {
+        comment: None,
+        block: "B\n",
+        output: Some("1\n2\n"),
+    }];
+    let text = gadgetry_proto::prompt::catalog(&[entry(&schema, &examples)]);
+    assert_eq!(
+        text,
+        "## weather\nGet weather for a city\nParameters: none\nExample:\nB\nOutput:\n1\n2"
+    );
+}

@@ -1,0 +1,105 @@
+//! The listing of custom blocks: the layout of the specification, to the character.
+
+use gadgetry_proto::message::{Content, Message, Role};
+use gadgetry_proto::prompt::{CustomBlockDoc, append_to_system, custom_block_listing};
+
+fn doc<'a>(tag: &'a str, description: &'a str, instructions: &'a str) -> CustomBlockDoc<'a> {
+    CustomBlockDoc {
+        tag,
+        description: Some(description),
+        instructions: Some(instructions),
+    }
+}
+
+#[test]
+fn the_example_of_the_specification() {
+    let listing = custom_block_listing([
+        doc(
+            "interpretation",
+            "Analytical insight derived from evidence.",
+            "Use when synthesizing information or drawing conclusions. Do not use for direct observations.",
+        ),
+        CustomBlockDoc {
+            tag: "done",
+            description: Some("Signals task completion."),
+            instructions: None,
+        },
+        CustomBlockDoc {
+            tag: "citation",
+            description: None,
+            instructions: Some(
+                "Quote relevant passages from sources using <citation url=\"...\">text</citation>.",
+            ),
+        },
+        CustomBlockDoc {
+            tag: "silent",
+            description: None,
+            instructions: None,
+        },
+    ]);
+    let expected = "\
+You can use the following XML tags in your output:
+- <interpretation>: Analytical insight derived from evidence.
+  Use when synthesizing information or drawing conclusions. Do not use for direct observations.
+- <done>: Signals task completion.
+- <citation>: Quote relevant passages from sources using <citation url=\"...\">text</citation>.";
+    assert_eq!(listing.as_deref(), Some(expected));
+}
+
+#[test]
+fn every_line_of_the_instructions_is_indented() {
+    let listing = custom_block_listing([doc("debug-info", "D.", "one\n\n  two\r\nthree\n")]);
+    let expected = "\
+You can use the following XML tags in your output:
+- <debug-info>: D.
+  one
+  
+    two
+  three";
+    assert_eq!(listing.as_deref(), Some(expected));
+    let listing = custom_block_listing([doc("x", "", "one\ntwo")]);
+    assert!(listing.is_some_and(|listing| listing.ends_with("- <x>: one\n  two")));
+}
+
+#[test]
+fn empty_fields_are_absent_fields() {
+    assert_eq!(custom_block_listing([doc("a", "", "")]), None);
+    assert_eq!(custom_block_listing([]), None);
+    let listing = custom_block_listing([doc("a", "", ""), doc("b", "B.", "")]);
+    assert_eq!(
+        listing.as_deref(),
+        Some("You can use the following XML tags in your output:\n- <b>: B.")
+    );
+}
+
+#[test]
+fn appended_to_the_last_system_message() {
+    let mut messages = vec![
+        Message::text(Role::System, "first"),
+        Message::text(Role::User, "hello"),
+        Message::text(Role::System, "last"),
+        Message::text(Role::User, "again"),
+    ];
+    append_to_system(&mut messages, "listing");
+    assert_eq!(messages.len(), 4);
+    assert_eq!(messages[0], Message::text(Role::System, "first"));
+    let text = |text: &str| Content::Text {
+        text: text.to_owned(),
+    };
+    assert_eq!(messages[2].content, [text("last"), text("listing")]);
+}
+
+#[test]
+fn a_system_message_is_made_if_there_is_none() {
+    let mut messages = vec![Message::text(Role::User, "hello")];
+    append_to_system(&mut messages, "");
+    assert_eq!(messages.len(), 1);
+    append_to_system(&mut messages, "listing");
+    assert_eq!(
+        messages,
+        [
+            Message::text(Role::System, "listing"),
+            Message::text(Role::User, "hello")
+        ]
+    );
+}
