@@ -6,6 +6,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
 use crate::block::fence;
@@ -39,7 +40,7 @@ pub(crate) struct Body {
     fence: Option<usize>,
     /// Where the text before the first argument ends.
     preamble: usize,
-    /// The first mistake.
+    /// A mistake that the arguments do not show.
     error: Option<ParseError>,
     /// The body passed its cap; what follows is read but not kept.
     overflown: bool,
@@ -135,7 +136,7 @@ impl Body {
                     if end == self.text.len() {
                         return None;
                     }
-                    self.end_pointer(start, end, end + 1, search, limits);
+                    self.end_pointer(start, end, end + 1);
                     continue;
                 }
             }
@@ -208,7 +209,7 @@ impl Body {
     ) -> Option<Ended> {
         let behind = at + search.text(marker).len();
         if let Part::Pointer(start) = self.part {
-            self.end_pointer(start, at, at, search, limits);
+            self.end_pointer(start, at, at);
         }
         let last = marker != Marker::Arg;
         self.end_part(at, at - blanks, last, limits, out);
@@ -226,24 +227,11 @@ impl Body {
         None
     }
 
-    fn end_pointer(
-        &mut self,
-        start: usize,
-        end: usize,
-        value: usize,
-        search: &MarkerSearch,
-        limits: &Limits,
-    ) {
+    fn end_pointer(&mut self, start: usize, end: usize, value: usize) {
         let line = &self.text[start..end];
         let trimmed = line.trim();
         let from = start + line.len() - line.trim_start().len();
         let pointer = from..from + trimmed.len();
-        if trimmed.len() > limits.pointer {
-            self.fail(exceeded(Limit::Pointer, limits.pointer));
-        } else if is_malformed(trimmed) {
-            let error = malformed_line(trimmed, search.markers.arg());
-            self.fail(error);
-        }
         if !self.overflown {
             self.arguments.push(ArgumentSpan { pointer, value: value..value });
         }
@@ -271,9 +259,6 @@ impl Body {
                 let mut end = without_newline(&self.text, start, line.max(start));
                 if let Some(ticks) = self.fence.filter(|_| last) {
                     end = self.remove_fence(start, end, ticks, limits);
-                }
-                if end - start > limits.value {
-                    self.fail(exceeded(Limit::Value, limits.value));
                 }
                 self.finish_value(end, out);
             }
@@ -362,7 +347,8 @@ impl Body {
     /// No marker begins within the cap: what was read of the block is dropped, what follows is not kept.
     fn overflow(&mut self, limits: &Limits, out: &mut impl FnMut(Partial<'_>)) {
         self.hand_out(self.text.floor_char_boundary(limits.block), out);
-        self.fail(exceeded(Limit::Block, limits.block));
+        let exceeded = LimitExceeded { what: Limit::Block, limit: limits.block };
+        self.fail(ParseError::Limit(exceeded));
         self.overflown = true;
         self.arguments.clear();
         self.escapes.clear();
@@ -398,7 +384,7 @@ impl Body {
                 let line = format!("{}{}", search.markers.arg(), cut(&self.text[start..]));
                 self.fail(ParseError::CutArgumentLine { line });
             }
-            Part::Pointer(start) => self.end_pointer(start, end, end, search, limits),
+            Part::Pointer(start) => self.end_pointer(start, end, end),
             Part::Value(start) => {
                 let fragment = self.scan.max(start);
                 if cut_off && self.is_cut_marker(start, fragment, search, limits) {
@@ -548,13 +534,17 @@ impl Body {
         Cow::Owned(value)
     }
 
-    /// Where the body is one JSON object instead of arguments. Whether it is one is the reader's question.
-    pub(crate) fn json(&self) -> Option<Range<usize>> {
-        let range = fence::inside(&self.text);
+    /// Where the body stands without white space and fences around it.
+    pub(crate) fn inside_fence(&self) -> Range<usize> {
+        fence::inside(&self.text)
+    }
+
+    /// Where the body is one JSON object instead of arguments.
+    fn json(&self) -> Option<Range<usize>> {
+        let range = self.inside_fence();
         let text = &self.text[range.clone()];
-        (text.starts_with('{') && text.ends_with('}')
-            && serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok())
-        .then_some(range)
+        let is_object = text.starts_with('{') && serde_json::from_str::<IgnoredAny>(text).is_ok();
+        is_object.then_some(range)
     }
 }
 
@@ -569,23 +559,8 @@ fn rank(code: DiagnosticCode) -> u8 {
     }
 }
 
-fn exceeded(what: Limit, limit: usize) -> ParseError {
-    ParseError::Limit(LimitExceeded { what, limit })
-}
-
 fn is_malformed(pointer: &str) -> bool {
     pointer.is_empty() || pointer.contains(char::is_whitespace)
-}
-
-fn malformed_line(line: &str, marker: &str) -> ParseError {
-    let (name, value) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
-    let name = name.trim_end_matches([':', '=']);
-    ParseError::MalformedArgumentLine {
-        line: format!("{marker}{}", cut(line)),
-        marker: marker.to_owned(),
-        name: if name.is_empty() { "name" } else { cut(name) }.to_owned(),
-        value: if value.trim().is_empty() { "value" } else { cut(value.trim()) }.to_owned(),
-    }
 }
 
 /// A readable length.

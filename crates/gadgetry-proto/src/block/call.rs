@@ -83,7 +83,7 @@ fn parameters(
         return Err(error.clone());
     }
     if body.arguments().len() == 0 {
-        return json_body(body, search, schema);
+        return json_body(body, search, limits, schema);
     }
     let marker = search.markers.arg();
     if body.has_escapes() {
@@ -97,16 +97,15 @@ fn parameters(
 fn json_body(
     body: &Body,
     search: &MarkerSearch,
+    limits: &Limits,
     schema: Option<&Schema>,
 ) -> Result<Value, ParseError> {
-    if body.raw().trim().is_empty() {
+    let text = body.raw();
+    if text.trim().is_empty() {
         return Ok(Value::Object(serde_json::Map::new()));
     }
-    let json = body.json().and_then(|range| serde_json::from_str(&body.raw()[range]).ok());
-    match json {
-        Some(object) => Ok(spec::coerce_json(object, schema)),
-        None => Err(ParseError::NoArguments { marker: search.markers.arg().to_owned() }),
-    }
+    let json = spec::json_parameters(&text[body.inside_fence()], schema, limits)?;
+    json.ok_or_else(|| ParseError::NoArguments { marker: search.markers.arg().to_owned() })
 }
 
 /// Reads the body of a block again: what [`Call::parameters_raw`] holds, with each argument's text put through
@@ -125,7 +124,7 @@ pub(crate) fn parameters_of(
         return Err(error.clone());
     }
     if body.arguments().len() == 0 {
-        return json_body(&body, search, schema).map(|value| rewrite_json(value, &rewrite));
+        return json_body(&body, search, limits, schema).map(|value| rewrite_json(value, &rewrite));
     }
     let arguments: Vec<(&str, Cow<'_, str>)> = body
         .arguments()

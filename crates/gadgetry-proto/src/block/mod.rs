@@ -9,6 +9,7 @@ mod header;
 mod markers;
 mod near_miss;
 mod search;
+mod writer;
 
 pub(crate) use body::Body;
 pub use call::CallBlock;
@@ -17,3 +18,4 @@ pub use header::Header;
 pub use markers::{Anchoring, MarkerError, Markers};
 pub(crate) use near_miss::{Suspect, WORD_CAP, classify, is_word};
 pub(crate) use search::{Found, LinePrefix, Marker, MarkerSearch, run_len};
+pub use writer::{WriteError, Writer};
