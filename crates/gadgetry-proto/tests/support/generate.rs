@@ -260,7 +260,7 @@ fn value(random: &mut Random, format: &Format) -> String {
                     "🍲 crème",
                     "C:\\dir\\",
                     "x\r\ny",
-                ])
+                ]);
             }
         }
     }
@@ -345,11 +345,12 @@ fn tag(random: &mut Random, format: &Format) -> String {
             _ => text += &prose(random),
         }
     }
+    let closing = format!("</{name}>");
     match random.below(8) {
-        0 => text += cut(random, &format!("</{name}>")),
-        1 => text += &format!("</{name} \n>"),
-        2 => text += &format!("</{name}     >"),
-        _ => text += &format!("</{name}>"),
+        0 => text += cut(random, &closing),
+        1 => text += &closing.replace('>', " \n>"),
+        2 => text += &closing.replace('>', "     >"),
+        _ => text += &closing,
     }
     text
 }
@@ -470,9 +471,15 @@ pub fn mutate(random: &mut Random, text: &mut String) {
     let short = text.ceil_char_boundary((a + 1 + random.below(4)).min(text.len()));
     match random.below(6) {
         0 => text.replace_range(a..short, ""),
-        1 => text.insert_str(a, &text[a..short].to_owned()),
+        1 => {
+            let again = text[a..short].to_owned();
+            text.insert_str(a, &again);
+        }
         2 => text.replace_range(a..b, ""),
-        3 => text.insert_str(c, &text[a..b].to_owned()),
+        3 => {
+            let again = text[a..b].to_owned();
+            text.insert_str(c, &again);
+        }
         4 => {
             let swapped = format!("{}{}", &text[b..c], &text[a..b]);
             text.replace_range(a..c, &swapped);
