@@ -11,7 +11,7 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::capture::{Tail, read_within};
-use super::processes::{GRACE, Pipes, Processes};
+use super::processes::{GRACE, Processes, Program};
 
 const STDOUT_MIB: usize = 64;
 const STDOUT_CAP: usize = STDOUT_MIB << 20;
@@ -56,7 +56,7 @@ pub(super) async fn run(
     command.args(arguments);
     command.stdin(Stdio::piped());
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
-    let (mut processes, pipes) =
+    let (mut processes, stdin) =
         Processes::spawn(&mut command).map_err(|source| Failure::Start {
             program: program.to_owned(),
             source,
@@ -64,7 +64,7 @@ pub(super) async fn run(
     let result = tokio::select! {
         // A program that is done when it is cancelled has done its work.
         biased;
-        result = talk(&mut processes, pipes, parameters) => result,
+        result = talk(&mut processes, stdin, parameters) => result,
         () = cancellation.cancelled() => Err(Failure::Cancelled),
     };
     processes.end().await;
@@ -74,24 +74,29 @@ pub(super) async fn run(
 /// Feeds the program and reads what it says until it ends.
 async fn talk(
     processes: &mut Processes,
-    pipes: Pipes,
+    stdin: ChildStdin,
     parameters: &Value,
 ) -> Result<String, Failure> {
-    let (mut stdout, mut stderr) = (Vec::new(), Tail::default());
+    let Program {
+        leader,
+        stdout,
+        stderr,
+    } = processes.program()?;
+    let (mut result, mut message) = (Vec::new(), Tail::default());
     let mut streams = Box::pin(async {
         tokio::try_join!(
-            feed(pipes.stdin, parameters),
-            read_stdout(pipes.stdout, &mut stdout),
-            async { Ok(stderr.read(pipes.stderr, STDERR_CAP).await?) },
+            feed(stdin, parameters),
+            read_stdout(stdout, &mut result),
+            async { Ok(message.read(stderr, STDERR_CAP).await?) },
         )
     });
     let status = tokio::select! {
         biased;
         streamed = &mut streams => {
             streamed?;
-            processes.wait().await?
+            leader.wait().await?
         }
-        status = processes.wait() => {
+        status = leader.wait() => {
             // Its own children may hold the pipes open. What they write within the grace still counts.
             if let Ok(streamed) = timeout(GRACE, &mut streams).await {
                 streamed?;
@@ -101,9 +106,9 @@ async fn talk(
     };
     drop(streams);
     if status.success() {
-        return Ok(without_last_newline(stdout));
+        return Ok(without_last_newline(result));
     }
-    let message = stderr.text(STDERR_CAP);
+    let message = message.text(STDERR_CAP);
     Err(Failure::Failed(if message.is_empty() {
         describe(status)
     } else {
@@ -111,7 +116,7 @@ async fn talk(
     }))
 }
 
-async fn read_stdout(pipe: ChildStdout, buffer: &mut Vec<u8>) -> Result<(), Failure> {
+async fn read_stdout(pipe: &mut ChildStdout, buffer: &mut Vec<u8>) -> Result<(), Failure> {
     if read_within(pipe, buffer, STDOUT_CAP).await? {
         Ok(())
     } else {

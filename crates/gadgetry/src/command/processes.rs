@@ -1,12 +1,13 @@
 //! The processes of one call: the program, and whatever it starts.
 
+use std::convert::Infallible;
 use std::io;
-use std::process::ExitStatus;
 use std::time::Duration;
 
+use tokio::io::{copy, sink};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::runtime::Handle;
-use tokio::time::{sleep, timeout};
+use tokio::time::sleep;
 
 /// How long processes that are asked to end may take for it.
 pub(super) const GRACE: Duration = Duration::from_millis(200);
@@ -14,45 +15,37 @@ pub(super) const GRACE: Duration = Duration::from_millis(200);
 /// A started program with its process group. Dropping it ends the group in the background.
 pub(super) struct Processes(Option<Owned>);
 
-/// The three pipes to a program.
-pub(super) struct Pipes {
-    pub(super) stdin: ChildStdin,
+/// The program itself and what it writes.
+///
+/// The pipes stay open until all processes are gone: somebody who tidies up must not die of a message about it.
+pub(super) struct Program {
+    pub(super) leader: Child,
     pub(super) stdout: ChildStdout,
     pub(super) stderr: ChildStderr,
 }
 
 impl Processes {
     /// Starts `command`, whose three streams are piped, in a process group of its own.
-    pub(super) fn spawn(command: &mut Command) -> io::Result<(Self, Pipes)> {
+    pub(super) fn spawn(command: &mut Command) -> io::Result<(Self, ChildStdin)> {
         #[cfg(unix)]
         command.process_group(0);
-        let mut leader = command.spawn()?;
-        let pipes = (
-            leader.stdin.take(),
-            leader.stdout.take(),
-            leader.stderr.take(),
-        );
-        let processes = Self(Some(Owned {
-            group: Group::of(&leader),
+        // Whoever does not get past the next lines has at least killed the program.
+        let mut leader = command.kill_on_drop(true).spawn()?;
+        let group = Group::of(&leader);
+        let not_piped = || io::Error::other("its streams are not piped");
+        let stdin = leader.stdin.take().ok_or_else(not_piped)?;
+        let program = Program {
+            stdout: leader.stdout.take().ok_or_else(not_piped)?,
+            stderr: leader.stderr.take().ok_or_else(not_piped)?,
             leader,
-        }));
-        match pipes {
-            (Some(stdin), Some(stdout), Some(stderr)) => Ok((
-                processes,
-                Pipes {
-                    stdin,
-                    stdout,
-                    stderr,
-                },
-            )),
-            _ => Err(io::Error::other("its streams are not piped")),
-        }
+        };
+        Ok((Self(Some(Owned { program, group })), stdin))
     }
 
-    /// Waits for the program itself. Cancel safe: a later call goes on waiting.
-    pub(super) async fn wait(&mut self) -> io::Result<ExitStatus> {
+    /// The program; an error if it was already ended.
+    pub(super) fn program(&mut self) -> io::Result<&mut Program> {
         match &mut self.0 {
-            Some(owned) => owned.leader.wait().await,
+            Some(owned) => Ok(&mut owned.program),
             None => Err(io::Error::other("it has already been ended")),
         }
     }
@@ -78,35 +71,53 @@ impl Drop for Processes {
 
 /// The processes that are ours to end. Dropping it kills them at once.
 struct Owned {
-    leader: Child,
+    program: Program,
     group: Group,
 }
 
 impl Owned {
     async fn end(mut self) {
         self.group.signal(Signal::Terminate);
-        if timeout(GRACE, self.gone()).await.is_err() {
+        let Program {
+            leader,
+            stdout,
+            stderr,
+        } = &mut self.program;
+        let gone = tokio::select! {
+            () = all_gone(leader, &mut self.group) => true,
+            never = discard(stdout, stderr) => match never {},
+            () = sleep(GRACE) => false,
+        };
+        if !gone {
             self.kill();
             // The kernel has ended it; this is only so that no zombie stays.
-            drop(self.leader.wait().await);
+            drop(self.program.leader.wait().await);
         }
-    }
-
-    async fn gone(&mut self) {
-        drop(self.leader.wait().await);
-        // Nobody tells when the last process of a group that are not our children ends.
-        while self.group.exists() {
-            sleep(Duration::from_millis(5)).await;
-        }
-        self.group.forget();
     }
 
     fn kill(&mut self) {
         self.group.signal(Signal::Kill);
         self.group.forget();
         // Where there are no groups. An error means that it has already ended.
-        drop(self.leader.start_kill());
+        drop(self.program.leader.start_kill());
     }
+}
+
+async fn all_gone(leader: &mut Child, group: &mut Group) {
+    drop(leader.wait().await);
+    // Nobody tells when the last process of a group ends if it is not our child.
+    while group.exists() {
+        sleep(Duration::from_millis(5)).await;
+    }
+    group.forget();
+}
+
+/// Reads and never returns.
+async fn discard(stdout: &mut ChildStdout, stderr: &mut ChildStderr) -> Infallible {
+    let (mut nowhere, mut nowhere_else) = (sink(), sink());
+    // An error ends the reading as the end of the stream does.
+    let _ = tokio::join!(copy(stdout, &mut nowhere), copy(stderr, &mut nowhere_else));
+    std::future::pending().await
 }
 
 impl Drop for Owned {
