@@ -131,8 +131,12 @@ pub struct InvalidCost(pub f64);
 /// ```
 /// use gadgetry::{proto::call::Outcome, spec::GadgetSpec};
 /// # use serde_json::json;
-/// let schema = json!({ "type": "object", "properties": { "name": { "type": "string" } } });
-/// let spec = GadgetSpec::new("Greet", "Greets somebody", schema);
+/// let spec = GadgetSpec {
+///     name: "Greet".to_owned(),
+///     description: "Greets somebody".to_owned(),
+///     parameters: json!({ "type": "object", "properties": { "name": { "type": "string" } } }),
+///     ..GadgetSpec::default()
+/// };
 /// let greet = gadgetry::from_fn(spec, |parameters, _context| async move {
 ///     Outcome::ok(format!("Hello, {}", parameters["name"].as_str().unwrap_or("you")))
 /// });

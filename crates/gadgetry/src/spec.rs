@@ -1,6 +1,6 @@
 //! Stands in for `gadgetry_proto::spec` until that module is merged; the same names and fields.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// What a gadget is called, what it does, and how it may be started.
 #[derive(Clone, Debug, PartialEq)]
@@ -21,13 +21,12 @@ pub struct GadgetSpec {
     pub exclusive: bool,
 }
 
-impl GadgetSpec {
-    /// A gadget without examples and limits.
-    pub fn new(name: impl Into<String>, description: impl Into<String>, parameters: Value) -> Self {
+impl Default for GadgetSpec {
+    fn default() -> Self {
         Self {
-            name: name.into(),
-            description: description.into(),
-            parameters,
+            name: String::new(),
+            description: String::new(),
+            parameters: json!({ "type": "object" }),
             examples: Vec::new(),
             timeout_ms: None,
             max_concurrent: None,

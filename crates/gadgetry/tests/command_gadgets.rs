@@ -18,7 +18,10 @@ use tokio_util::sync::CancellationToken;
 const SOON: Duration = Duration::from_secs(20);
 
 fn spec() -> GadgetSpec {
-    GadgetSpec::new("Test", "Tests", json!({ "type": "object" }))
+    GadgetSpec {
+        name: "Test".to_owned(),
+        ..GadgetSpec::default()
+    }
 }
 
 fn shell(script: &str) -> CommandGadget {

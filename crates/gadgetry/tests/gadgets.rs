@@ -10,7 +10,10 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 fn spec() -> GadgetSpec {
-    GadgetSpec::new("Test", "Tests", json!({ "type": "object" }))
+    GadgetSpec {
+        name: "Test".to_owned(),
+        ..GadgetSpec::default()
+    }
 }
 
 async fn execute(gadget: &dyn Gadget, parameters: Value) -> Outcome {

@@ -46,8 +46,7 @@ pub enum GadgetFileProblem {
     },
     /// A model could not write the name.
     #[error(
-        "{name:?} cannot be the name of a gadget; a name is not empty, has no colon and no line break, \
-         and no blank at its ends"
+        "{name:?} cannot be the name of a gadget; a name is not empty and has no blank and no colon"
     )]
     InvalidName {
         /// As written.

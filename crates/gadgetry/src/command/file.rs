@@ -50,13 +50,14 @@ impl Mistake {
 fn parse(text: &str, folder: &Path) -> Result<Vec<CommandGadget>, Mistake> {
     let file: File = toml::from_str(text).map_err(|error| Mistake {
         at: error.span().map_or(0, |span| span.start),
-        problem: Problem::Toml(error.message().to_owned()),
+        problem: Problem::Toml(in_words_of_toml(error.message())),
     })?;
     let mut names: Vec<Spanned<String>> = Vec::new();
     let mut gadgets = Vec::new();
     for table in file.gadget {
         let (name, gadget) = gadget(table, folder)?;
-        let same = |other: &&Spanned<String>| other.get_ref().eq_ignore_ascii_case(name.get_ref());
+        let key = name.get_ref().to_lowercase();
+        let same = |other: &&Spanned<String>| other.get_ref().to_lowercase() == key;
         if let Some(first) = names.iter().find(same) {
             let problem = Problem::DuplicateName {
                 name: name.get_ref().clone(),
@@ -68,6 +69,17 @@ fn parse(text: &str, folder: &Path) -> Result<Vec<CommandGadget>, Mistake> {
         gadgets.push(gadget);
     }
     Ok(gadgets)
+}
+
+/// `serde` calls things by other names than people who write TOML.
+fn in_words_of_toml(message: &str) -> String {
+    message
+        .replace(
+            "expected a sequence",
+            "expected an array ([…]; of tables: [[…]])",
+        )
+        .replace("invalid type: map", "invalid type: table")
+        .replace("expected a map", "expected a table ({ … })")
 }
 
 /// One `[[gadget]]` and its name, which must differ from the others.
@@ -98,9 +110,11 @@ fn gadget(
     Ok((name, CommandGadget::new(spec, program, arguments)))
 }
 
+/// The same rule as [`gadgetry_proto::spec`] has, which does not know where in a file a name stands.
 fn check_name(name: &Spanned<String>) -> Result<(), Mistake> {
     let text = name.get_ref();
-    if text.is_empty() || text.trim() != text || text.contains([':', '\n', '\r']) {
+    let bad = |c: char| c == ':' || c.is_whitespace() || c.is_control();
+    if text.is_empty() || text.contains(bad) {
         let problem = Problem::InvalidName { name: text.clone() };
         return Err(Mistake::new(&name.span(), problem));
     }
