@@ -11,7 +11,7 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::capture::{Tail, read_within};
-use super::processes::{GRACE, Processes, Program};
+use super::processes::{GRACE, Processes, Program, end_of};
 
 const STDOUT_MIB: usize = 64;
 const STDOUT_CAP: usize = STDOUT_MIB << 20;
@@ -79,6 +79,7 @@ async fn talk(
 ) -> Result<String, Failure> {
     let Program {
         leader,
+        group,
         stdout,
         stderr,
     } = processes.program()?;
@@ -94,9 +95,9 @@ async fn talk(
         biased;
         streamed = &mut streams => {
             streamed?;
-            leader.wait().await?
+            end_of(leader, group).await?
         }
-        status = leader.wait() => {
+        status = end_of(leader, group) => {
             // Its own children may hold the pipes open. What they write within the grace still counts.
             if let Ok(streamed) = timeout(GRACE, &mut streams).await {
                 streamed?;

@@ -41,6 +41,7 @@ mod duration;
 mod error;
 mod exec;
 mod file;
+mod group;
 mod processes;
 
 use std::path::{Path, PathBuf};
