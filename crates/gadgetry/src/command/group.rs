@@ -59,6 +59,7 @@ mod system {
     /// There are no process groups here: only the program itself can be killed, and whoever has it does that.
     pub(in crate::command) struct Group;
 
+    #[expect(clippy::unused_self, reason = "the same signatures as above")]
     impl Group {
         pub(in crate::command) fn of(_leader: &Child) -> Self {
             Self
