@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::spec::GadgetSpec;
 use futures_core::future::BoxFuture;
 use futures_util::FutureExt as _;
 use gadgetry_proto::call::Outcome;
 use gadgetry_proto::id::InvocationId;
+use gadgetry_proto::spec::GadgetSpec;
 use serde_json::Value;
-use tokio_util::sync::CancellationToken;
+
+pub use tokio_util::sync::CancellationToken;
 
 /// Something that a model can call.
 pub trait Gadget: Send + Sync {
@@ -129,7 +130,7 @@ pub struct InvalidCost(pub f64);
 /// A gadget that is a function.
 ///
 /// ```
-/// use gadgetry::{proto::call::Outcome, spec::GadgetSpec};
+/// use gadgetry::proto::{call::Outcome, spec::GadgetSpec};
 /// # use serde_json::json;
 /// let spec = GadgetSpec {
 ///     name: "Greet".to_owned(),

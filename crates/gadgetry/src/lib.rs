@@ -15,9 +15,8 @@ pub mod command;
 pub mod gadget;
 pub mod model;
 pub mod scripted;
-pub mod spec;
 
 pub use command::CommandGadget;
-pub use gadget::{ExecutionContext, Gadget, from_fn};
+pub use gadget::{CancellationToken, ExecutionContext, Gadget, from_fn};
 pub use model::Model;
 pub use scripted::ScriptedModel;

@@ -6,13 +6,13 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use gadgetry::CancellationToken;
 use gadgetry::gadget::Invocation;
 use gadgetry::proto::call::Outcome;
-use gadgetry::spec::GadgetSpec;
+use gadgetry::proto::spec::GadgetSpec;
 use gadgetry::{CommandGadget, ExecutionContext, Gadget as _};
 use rustix::process::{Pid, test_kill_process};
 use serde_json::{Value, json};
-use tokio_util::sync::CancellationToken;
 
 /// Far beyond what anything here takes, and far below the 300 s that some processes would sleep.
 const SOON: Duration = Duration::from_secs(20);

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use gadgetry::command::{GadgetFileError, load};
-use gadgetry::spec::{Example, GadgetSpec};
+use gadgetry::proto::spec::{Example, GadgetSpec};
 use gadgetry::{CommandGadget, Gadget as _};
 use serde_json::json;
 
@@ -208,6 +208,11 @@ fn mistakes_name_their_place_and_the_way_out() {
             "5:1: parameters must be the JSON Schema of an object; write { type = \"object\", properties = { … } }",
         ),
         (
+            &with("parameters = { type = \"object\", properties = { a = { type = \"text\" } } }"),
+            "5:14: parameters: the schema is broken at #/properties/a/type: \"text\" is not valid under any of the \
+             schemas listed in the 'anyOf' keyword",
+        ),
+        (
             &with("parameters = { type = \"object\", maxProperties = inf }"),
             "5:14: inf cannot be written in JSON; use a finite number",
         ),
@@ -236,9 +241,9 @@ fn a_file_that_cannot_be_read_is_named() {
 #[cfg(unix)]
 #[tokio::test]
 async fn the_gadgets_of_a_file_run() {
+    use gadgetry::CancellationToken;
     use gadgetry::ExecutionContext;
     use gadgetry::gadget::Invocation;
-    use tokio_util::sync::CancellationToken;
 
     let folder = tempfile::tempdir().expect("a folder");
     // Another process writes it: a file that this one has open for writing, even in a test beside this one that is

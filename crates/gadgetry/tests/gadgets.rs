@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use gadgetry::CancellationToken;
 use gadgetry::gadget::{Gadget, Invocation};
 use gadgetry::proto::call::Outcome;
-use gadgetry::spec::GadgetSpec;
+use gadgetry::proto::spec::GadgetSpec;
 use gadgetry::{ExecutionContext, from_fn};
 use serde_json::{Value, json};
-use tokio_util::sync::CancellationToken;
 
 fn spec() -> GadgetSpec {
     GadgetSpec {

@@ -3,6 +3,8 @@
 use std::io;
 use std::path::PathBuf;
 
+use gadgetry_proto::spec::SchemaError;
+
 /// A gadget file that cannot be used. The mistake is in the file or in its name.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -79,6 +81,9 @@ pub enum GadgetFileProblem {
         "parameters must be the JSON Schema of an object; write {{ type = \"object\", properties = {{ … }} }}"
     )]
     NotAnObjectSchema,
+    /// The schema does not compile.
+    #[error("parameters: {0}")]
+    Schema(SchemaError),
     /// TOML has values that JSON lacks.
     #[error("{value} cannot be written in JSON; use a finite number")]
     NotJson {

@@ -3,13 +3,13 @@
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+use gadgetry_proto::spec::{Example, GadgetSpec, Schema};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use toml::Spanned;
 
 use super::error::{GadgetFileError, GadgetFileProblem as Problem};
 use super::{CommandGadget, duration};
-use crate::spec::{Example, GadgetSpec};
 
 pub(super) fn load(path: &Path) -> Result<Vec<CommandGadget>, GadgetFileError> {
     let read = |source| GadgetFileError::Read {
@@ -140,6 +140,7 @@ fn program(
     }
 }
 
+/// A table of properties, which is an easy slip, would be a schema that admits everything; so the type is asked for.
 fn schema(written: Option<Spanned<toml::Table>>) -> Result<Value, Mistake> {
     let Some(written) = written else {
         return Ok(json!({ "type": "object", "properties": {} }));
@@ -149,7 +150,10 @@ fn schema(written: Option<Spanned<toml::Table>>) -> Result<Value, Mistake> {
     if schema["type"] != "object" {
         return Err(Mistake::new(&span, Problem::NotAnObjectSchema));
     }
-    Ok(schema)
+    match Schema::new(schema.clone()) {
+        Ok(_) => Ok(schema),
+        Err(error) => Err(Mistake::new(&span, Problem::Schema(error))),
+    }
 }
 
 fn example(written: WrittenExample) -> Result<Example, Mistake> {

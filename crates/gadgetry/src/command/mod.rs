@@ -48,10 +48,10 @@ use std::path::{Path, PathBuf};
 
 use futures_core::future::BoxFuture;
 use gadgetry_proto::call::Outcome;
+use gadgetry_proto::spec::GadgetSpec;
 use serde_json::Value;
 
 use crate::gadget::{ExecutionContext, Gadget};
-use crate::spec::GadgetSpec;
 
 pub use error::{GadgetFileError, GadgetFileProblem};
 
