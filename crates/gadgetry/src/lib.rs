@@ -1,2 +1,22 @@
-//! The runtime of gadgetry.
+//! The runtime of gadgetry: it waits, so that the engine in [`proto`] can decide.
+//!
+//! | module | what it does |
+//! |---|---|
+//! | [`model`] | [`Model`]: a request in, a stream of deltas out |
+//! | [`scripted`] | [`ScriptedModel`]: a model that reads its replies from a file |
+//! | [`gadget`] | [`Gadget`]: what a call starts, and what it is given |
+//! | [`command`] | [`CommandGadget`]: a gadget that is a program |
+//!
+//! Everything that waits does so in tokio, and needs a runtime with I/O and time enabled.
+
 pub use gadgetry_proto as proto;
+
+pub mod command;
+pub mod gadget;
+pub mod model;
+pub mod scripted;
+
+pub use command::CommandGadget;
+pub use gadget::{CancellationToken, ExecutionContext, Gadget, from_fn};
+pub use model::Model;
+pub use scripted::ScriptedModel;
