@@ -1,5 +1,7 @@
 //! The parameter tree: arguments, each a pointer and a text, become one JSON object in one pass.
 
+mod malformed;
+
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
@@ -18,9 +20,6 @@ use crate::spec::pointer;
 use crate::spec::schema::Container;
 use crate::spec::schema::Schema;
 use crate::spec::schema::View;
-
-/// Characters of a malformed argument line that are quoted.
-const QUOTED: usize = 80;
 
 /// Builds the parameters from arguments: pairs of a pointer, as written, and a value text, already without the newline
 /// that ends it.
@@ -52,7 +51,7 @@ pub fn parameters<'a>(
     for (written, text) in arguments {
         let pointer = written.trim();
         if pointer.is_empty() || pointer.contains(char::is_whitespace) {
-            return Err(malformed(pointer, text, arg_marker));
+            return Err(malformed::error(pointer, text, arg_marker));
         }
         exceeds(pointer.len(), limits.pointer, Limit::Pointer)?;
         exceeds(text.len(), limits.value, Limit::Value)?;
@@ -270,32 +269,6 @@ fn canonical(written: &str) -> Cow<'_, str> {
         .map(|key| pointer::encode(&key).into_owned())
         .collect();
     Cow::Owned(segments.join("/"))
-}
-
-/// What was probably meant by an argument line that holds more than a pointer, or none.
-fn malformed(pointer: &str, text: &str, marker: &str) -> ParseError {
-    let (name, value) = match pointer.split_once(char::is_whitespace) {
-        Some((name, value)) => (name, value.trim_start_matches([':', '=', ' ', '\t'])),
-        None => ("name", text.lines().next().unwrap_or_default()),
-    };
-    let name = name.trim_end_matches([':', '=']);
-    ParseError::MalformedArgumentLine {
-        line: cut(&format!("{marker}{pointer}")),
-        marker: marker.to_owned(),
-        name: if name.is_empty() { "name" } else { name }.to_owned(),
-        value: if value.is_empty() {
-            "value".to_owned()
-        } else {
-            cut(value)
-        },
-    }
-}
-
-fn cut(text: &str) -> String {
-    match text.char_indices().nth(QUOTED) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
-    }
 }
 
 #[cfg(test)]

@@ -1,5 +1,7 @@
 //! What is wrong with parameters, in short English for a model to read.
 
+mod words;
+
 use std::fmt;
 
 use jsonschema::ValidationError;
@@ -10,11 +12,14 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::spec::schema::Schema;
+use crate::spec::schema::problem::words::count;
+use crate::spec::schema::problem::words::expected;
+use crate::spec::schema::problem::words::got;
+use crate::spec::schema::problem::words::sentence;
+use crate::spec::schema::problem::words::show;
 use crate::spec::schema::types::Types;
 use crate::spec::schema::view::View;
 
-/// Characters of a value that are shown.
-const SHOWN: usize = 40;
 /// Unions inside unions that are explained.
 const UNIONS: usize = 8;
 
@@ -186,7 +191,7 @@ impl Report<'_> {
             Kind::Format { format } => {
                 self.push(&path, format!("must be a valid {format}, got {}", got()));
             }
-            _ => self.push(&path, cut(&error.masked().to_string(), 4 * SHOWN)),
+            _ => self.push(&path, sentence(&error.masked().to_string())),
         }
     }
 
@@ -293,47 +298,4 @@ fn steps<'a>(error: &'a ValidationError<'_>) -> impl Iterator<Item = Step> + 'a 
             LocationSegment::Property(key) => Step::Key(key.into_owned()),
             LocationSegment::Index(index) => Step::Index(index),
         })
-}
-
-/// What a view wants, in words.
-fn expected(view: &View<'_>) -> Option<String> {
-    if let Some(options) = view.options() {
-        let shown: Vec<String> = options.iter().take(20).map(|option| show(option)).collect();
-        let more = if options.len() > 20 { ", …" } else { "" };
-        let one_of = if options.len() > 1 { "one of " } else { "" };
-        return Some(format!("{one_of}{}{more}", shown.join(", ")));
-    }
-    let types = view.intended()?;
-    (types != Types::NONE).then(|| types.names())
-}
-
-/// A value and its type: `string "warm"`, `null`.
-fn got(value: &Value) -> String {
-    match value {
-        Value::Null => "null".to_owned(),
-        Value::Number(_) => format!("number {}", show(value)),
-        Value::Bool(_) | Value::String(_) | Value::Array(_) | Value::Object(_) => {
-            format!("{} {}", Types::of(value).names(), show(value))
-        }
-    }
-}
-
-fn show(value: &Value) -> String {
-    match value {
-        Value::String(text) => Value::from(cut(text, SHOWN)).to_string(),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
-            cut(&value.to_string(), SHOWN)
-        }
-    }
-}
-
-fn cut(text: &str, limit: usize) -> String {
-    match text.char_indices().nth(limit) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
-    }
-}
-
-fn count(number: u64, unit: &str) -> String {
-    format!("{number} {unit}{}", if number == 1 { "" } else { "s" })
 }
