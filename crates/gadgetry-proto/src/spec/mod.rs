@@ -1,1 +1,33 @@
-//! TODO
+//! Gadget specifications: the schema of their parameters, and how the text of a block becomes parameters.
+//!
+//! [`parameters`] builds the JSON object from pointers and texts, [`coerce`](mod@coerce) reads one text, and
+//! [`Schema`] says what a place admits, fills in defaults and lists what is wrong.
+
+pub mod coerce;
+mod gadget;
+mod parameters;
+pub mod pointer;
+mod registry;
+mod schema;
+
+pub use coerce::coerce;
+pub use coerce::coerce_json;
+pub use gadget::Example;
+pub use gadget::Gadget;
+pub use gadget::GadgetSpec;
+pub use gadget::invalid_parameters;
+pub use gadget::parse_failure;
+pub(crate) use parameters::container;
+pub(crate) use parameters::depth;
+pub use parameters::json_parameters;
+pub use parameters::parameters;
+pub use registry::Registry;
+pub use registry::RegistryError;
+pub(crate) use schema::Container;
+pub use schema::Problem;
+pub use schema::Schema;
+pub use schema::SchemaError;
+pub use schema::View;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,122 @@
+//! What a gadget is for the model: its name, its parameters, and the texts that answer a call that cannot run.
+
+use std::fmt::Display;
+use std::fmt::Write as _;
+
+use serde::Deserialize;
+use serde::Serialize;
+use serde_json::Value;
+use serde_json::json;
+
+use crate::spec::schema::Problem;
+use crate::spec::schema::Schema;
+
+/// A gadget as its author describes it.
+///
+/// ```
+/// use gadgetry_proto::spec::GadgetSpec;
+///
+/// let spec: GadgetSpec = serde_json::from_str(r#"{ "name": "Cook", "timeoutMs": 500 }"#)?;
+/// assert_eq!(spec.parameters, serde_json::json!({ "type": "object" }));
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct GadgetSpec {
+    /// What a block calls it by. Lookup ignores case.
+    pub name: String,
+    /// What it does, for the model.
+    #[serde(default)]
+    pub description: String,
+    /// The JSON Schema of its parameters.
+    #[serde(default = "any_object")]
+    pub parameters: Value,
+    /// Calls that show how to use it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub examples: Vec<Example>,
+    /// Milliseconds after which a call is cancelled; `None` leaves that to the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout_ms: Option<u64>,
+    /// Calls of it that may run at once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_concurrent: Option<u32>,
+    /// Whether nothing else may run beside it.
+    #[serde(default)]
+    pub exclusive: bool,
+}
+
+impl Default for GadgetSpec {
+    fn default() -> Self {
+        Self {
+            name: String::new(),
+            description: String::new(),
+            parameters: any_object(),
+            examples: Vec::new(),
+            timeout_ms: None,
+            max_concurrent: None,
+            exclusive: false,
+        }
+    }
+}
+
+fn any_object() -> Value {
+    json!({ "type": "object" })
+}
+
+/// A call that shows how to use a gadget.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Example {
+    /// The parameters.
+    pub params: Value,
+    /// What the gadget answers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output: Option<String>,
+    /// What the example is about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub comment: Option<String>,
+}
+
+/// A gadget whose schema is compiled. [`crate::spec::Registry`] makes them.
+#[derive(Clone, Debug)]
+pub struct Gadget {
+    spec: GadgetSpec,
+    schema: Schema,
+}
+
+impl Gadget {
+    pub(super) fn new(spec: GadgetSpec, schema: Schema) -> Self {
+        Self { spec, schema }
+    }
+
+    /// The name as registered.
+    pub fn name(&self) -> &str {
+        &self.spec.name
+    }
+
+    /// The description it was made from.
+    pub fn spec(&self) -> &GadgetSpec {
+        &self.spec
+    }
+
+    /// The schema of its parameters.
+    pub fn schema(&self) -> &Schema {
+        &self.schema
+    }
+}
+
+/// The answer to a call whose parameters are not valid.
+pub fn invalid_parameters(gadget: &str, problems: &[Problem]) -> String {
+    let mut text = format!("Error: Invalid parameters for '{gadget}':");
+    for problem in problems {
+        // Writing to a string does not fail.
+        let _ = write!(text, "\n  - {problem}");
+    }
+    text
+}
+
+/// The answer to a call whose block could not be read.
+pub fn parse_failure(gadget: &str, error: impl Display) -> String {
+    let error = error.to_string().replace('\n', "\n  ");
+    format!("Error: Failed to parse parameters for '{gadget}':\n  {error}")
+}

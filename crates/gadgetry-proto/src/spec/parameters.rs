@@ -1,0 +1,302 @@
+//! The parameter tree: arguments, each a pointer and a text, become one JSON object in one pass.
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+
+use serde_json::Map;
+use serde_json::Value;
+use serde_json::map::Entry;
+
+use crate::error::ParseError;
+use crate::error::PointerConflict;
+use crate::limits::Limit;
+use crate::limits::LimitExceeded;
+use crate::limits::Limits;
+use crate::spec::coerce::coerce;
+use crate::spec::coerce::coerce_json;
+use crate::spec::pointer;
+use crate::spec::schema::Container;
+use crate::spec::schema::Schema;
+use crate::spec::schema::View;
+
+/// Characters of a malformed argument line that are quoted.
+const QUOTED: usize = 80;
+
+/// Builds the parameters from arguments: pairs of a pointer, as written, and a value text, already without the newline
+/// that ends it.
+///
+/// The first mistake in the order of the arguments is the error.
+///
+/// ```
+/// use gadgetry_proto::limits::Limits;
+/// use gadgetry_proto::spec::parameters;
+/// use serde_json::json;
+///
+/// let arguments = [("dish/0/name", "pie"), ("dish/0/qty", "2")];
+/// let built = parameters(arguments, None, "!!!ARG:", &Limits::default());
+/// assert_eq!(built, Ok(json!({ "dish": [{ "name": "pie", "qty": 2 }] })));
+/// ```
+pub fn parameters<'a>(
+    arguments: impl IntoIterator<Item = (&'a str, &'a str)>,
+    schema: Option<&Schema>,
+    arg_marker: &str,
+    limits: &Limits,
+) -> Result<Value, ParseError> {
+    let arguments = arguments.into_iter();
+    let mut tree = Tree {
+        root: Value::Object(Map::with_capacity(arguments.size_hint().0)),
+        view: schema.map(Schema::root),
+        decoded: BTreeSet::new(),
+        limits,
+    };
+    for (written, text) in arguments {
+        let pointer = written.trim();
+        if pointer.is_empty() || pointer.contains(char::is_whitespace) {
+            return Err(malformed(pointer, text, arg_marker));
+        }
+        exceeds(pointer.len(), limits.pointer, Limit::Pointer)?;
+        exceeds(text.len(), limits.value, Limit::Value)?;
+        tree.set(pointer, text)?;
+    }
+    Ok(tree.root)
+}
+
+/// Reads a body that is one JSON object as parameters; `None` if it is something else.
+pub fn json_parameters(
+    body: &str,
+    schema: Option<&Schema>,
+    limits: &Limits,
+) -> Result<Option<Value>, ParseError> {
+    let body = body.trim();
+    if !body.starts_with('{') {
+        return Ok(None);
+    }
+    let Ok(value) = serde_json::from_str::<Value>(body) else {
+        return Ok(None);
+    };
+    exceeds(depth(&value), limits.depth, Limit::Depth)?;
+    Ok(Some(coerce_json(value, schema)))
+}
+
+/// Levels of arrays and objects.
+pub(crate) fn depth(value: &Value) -> usize {
+    match value {
+        Value::Array(items) => 1 + items.iter().map(depth).max().unwrap_or_default(),
+        Value::Object(map) => 1 + map.values().map(depth).max().unwrap_or_default(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => 0,
+    }
+}
+
+/// What a container is whose first child has this segment.
+pub(crate) fn container(place: Option<&View<'_>>, segment: &str) -> Container {
+    place.and_then(View::container).unwrap_or_else(|| {
+        if pointer::looks_like_index(segment) {
+            Container::Array
+        } else {
+            Container::Object
+        }
+    })
+}
+
+fn exceeds(size: usize, limit: usize, what: Limit) -> Result<(), LimitExceeded> {
+    if size > limit {
+        return Err(LimitExceeded { what, limit });
+    }
+    Ok(())
+}
+
+struct Tree<'a> {
+    root: Value,
+    view: Option<View<'a>>,
+    /// Pointers of containers that were written as one JSON text: nothing goes below them.
+    decoded: BTreeSet<String>,
+    limits: &'a Limits,
+}
+
+impl Tree<'_> {
+    fn set(&mut self, written: &str, text: &str) -> Result<(), ParseError> {
+        if self.view.is_none() && !written.contains(['/', '~']) {
+            return self.set_key(written, text);
+        }
+        let segments = 1 + written.bytes().filter(|byte| *byte == b'/').count();
+        exceeds(segments, self.limits.depth, Limit::Depth)?;
+        let path = canonical(written);
+        let mut here = &mut self.root;
+        let mut view = self.view.clone();
+        let mut rest = path.as_ref();
+        loop {
+            let (segment, below) = match rest.split_once('/') {
+                Some((segment, below)) => (segment, Some(below)),
+                None => (rest, None),
+            };
+            let place = enter(here, segment, &mut view)?;
+            let upto = path.len() - below.map_or(0, |below| below.len() + 1);
+            match (place, below) {
+                (Place::Free(slot), None) => {
+                    let value = coerce(text, view.as_ref());
+                    if value.is_array() || value.is_object() {
+                        exceeds(depth(&value), self.limits.depth, Limit::Depth)?;
+                        self.decoded.insert(path.into_owned());
+                    }
+                    slot.put(value);
+                    return Ok(());
+                }
+                (Place::Taken(old), None) => {
+                    let built = is_container(old) && !is_decoded(&self.decoded, &path);
+                    return Err(taken(written, built));
+                }
+                (Place::Free(slot), Some(below)) => {
+                    let next = below.split('/').next().unwrap_or_default();
+                    here = slot.put(match container(view.as_ref(), next) {
+                        Container::Array => Value::Array(Vec::new()),
+                        Container::Object => Value::Object(Map::new()),
+                    });
+                    rest = below;
+                }
+                (Place::Taken(old), Some(below)) => {
+                    if !is_container(old) || is_decoded(&self.decoded, &path[..upto]) {
+                        return Err(ParseError::ConflictingPointer {
+                            pointer: written.to_owned(),
+                            conflict: PointerConflict::ParentIsValue,
+                        });
+                    }
+                    here = old;
+                    rest = below;
+                }
+            }
+        }
+    }
+
+    /// The short way for the usual case: one plain key, no schema.
+    fn set_key(&mut self, key: &str, text: &str) -> Result<(), ParseError> {
+        let Value::Object(root) = &mut self.root else {
+            return Ok(());
+        };
+        match root.entry(key) {
+            Entry::Vacant(slot) => {
+                slot.insert(coerce(text, None));
+                Ok(())
+            }
+            Entry::Occupied(old) => Err(taken(key, is_container(old.get()))),
+        }
+    }
+}
+
+fn is_decoded(decoded: &BTreeSet<String>, path: &str) -> bool {
+    !decoded.is_empty() && decoded.contains(path)
+}
+
+/// The place of a child in its container.
+enum Place<'a> {
+    Taken(&'a mut Value),
+    Free(Slot<'a>),
+}
+
+enum Slot<'a> {
+    Key(serde_json::map::VacantEntry<'a>),
+    End(&'a mut Vec<Value>),
+}
+
+impl<'a> Slot<'a> {
+    fn put(self, value: Value) -> &'a mut Value {
+        match self {
+            Self::Key(entry) => entry.insert(value),
+            Self::End(items) => items.push_mut(value),
+        }
+    }
+}
+
+fn enter<'a>(
+    here: &'a mut Value,
+    segment: &str,
+    view: &mut Option<View<'_>>,
+) -> Result<Place<'a>, ParseError> {
+    if let Value::Array(items) = here {
+        if !pointer::is_index(segment) {
+            return Err(ParseError::InvalidArrayIndex {
+                segment: pointer::decode(segment).into_owned(),
+            });
+        }
+        let expected = items.len();
+        let index = match segment.parse::<usize>() {
+            Ok(index) if index <= expected => index,
+            Ok(_) | Err(_) => {
+                return Err(ParseError::ArrayIndexGap {
+                    expected,
+                    got: segment.to_owned(),
+                });
+            }
+        };
+        *view = view.as_ref().map(|view| view.item(index));
+        return Ok(if index < expected {
+            Place::Taken(&mut items[index])
+        } else {
+            Place::Free(Slot::End(items))
+        });
+    }
+    let key = pointer::decode(segment);
+    *view = view.as_ref().map(|view| view.property(&key));
+    match here {
+        Value::Object(map) => Ok(match map.entry(key) {
+            Entry::Occupied(old) => Place::Taken(old.into_mut()),
+            Entry::Vacant(slot) => Place::Free(Slot::Key(slot)),
+        }),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
+            Ok(Place::Taken(here))
+        }
+    }
+}
+
+fn is_container(value: &Value) -> bool {
+    value.is_array() || value.is_object()
+}
+
+fn taken(written: &str, built: bool) -> ParseError {
+    let pointer = written.to_owned();
+    if built {
+        let conflict = PointerConflict::HasChildren;
+        ParseError::ConflictingPointer { pointer, conflict }
+    } else {
+        ParseError::DuplicatePointer { pointer }
+    }
+}
+
+/// The pointer with every `~` spelt the one right way.
+fn canonical(written: &str) -> Cow<'_, str> {
+    if !written.contains('~') {
+        return Cow::Borrowed(written);
+    }
+    let segments: Vec<String> = pointer::segments(written)
+        .map(|key| pointer::encode(&key).into_owned())
+        .collect();
+    Cow::Owned(segments.join("/"))
+}
+
+/// What was probably meant by an argument line that holds more than a pointer, or none.
+fn malformed(pointer: &str, text: &str, marker: &str) -> ParseError {
+    let (name, value) = match pointer.split_once(char::is_whitespace) {
+        Some((name, value)) => (name, value.trim_start_matches([':', '=', ' ', '\t'])),
+        None => ("name", text.lines().next().unwrap_or_default()),
+    };
+    let name = name.trim_end_matches([':', '=']);
+    ParseError::MalformedArgumentLine {
+        line: cut(&format!("{marker}{pointer}")),
+        marker: marker.to_owned(),
+        name: if name.is_empty() { "name" } else { name }.to_owned(),
+        value: if value.is_empty() {
+            "value".to_owned()
+        } else {
+            cut(value)
+        },
+    }
+}
+
+fn cut(text: &str) -> String {
+    match text.char_indices().nth(QUOTED) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,262 @@
+//! The gadgets of a run, by name.
+
+use std::collections::BTreeMap;
+
+use crate::spec::gadget::Gadget;
+use crate::spec::gadget::GadgetSpec;
+use crate::spec::schema::Schema;
+use crate::spec::schema::SchemaError;
+
+/// Names longer than this are not compared for likeness.
+const COMPARED: usize = 64;
+
+/// The gadgets that a model may call. Names differ in more than case.
+///
+/// ```
+/// use gadgetry_proto::spec::{GadgetSpec, Registry};
+///
+/// let bell = GadgetSpec { name: "Bell".to_owned(), ..GadgetSpec::default() };
+/// let registry = Registry::new([bell])?;
+/// assert_eq!(registry.get("bell").map(|gadget| gadget.name()), Some("Bell"));
+/// assert_eq!(registry.closest("bel"), ["Bell"]);
+/// # Ok::<(), gadgetry_proto::spec::RegistryError>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Registry {
+    gadgets: Vec<Gadget>,
+    /// Places in `gadgets` by lower-cased name.
+    places: BTreeMap<String, usize>,
+}
+
+impl Registry {
+    /// Checks the names and compiles the schemas.
+    pub fn new(specs: impl IntoIterator<Item = GadgetSpec>) -> Result<Self, RegistryError> {
+        let mut registry = Self::default();
+        for spec in specs {
+            registry.add(spec)?;
+        }
+        Ok(registry)
+    }
+
+    /// Adds one gadget behind the others.
+    pub fn add(&mut self, spec: GadgetSpec) -> Result<(), RegistryError> {
+        let name = spec.name.clone();
+        if name.is_empty() {
+            return Err(RegistryError::EmptyName);
+        }
+        if name.contains(|c: char| c == ':' || c.is_whitespace() || c.is_control()) {
+            return Err(RegistryError::BadName { name });
+        }
+        let key = name.to_lowercase();
+        if self.places.contains_key(&key) {
+            return Err(RegistryError::Duplicate { name });
+        }
+        let schema = match Schema::new(spec.parameters.clone()) {
+            Ok(schema) => schema,
+            Err(error) => return Err(RegistryError::Schema { name, error }),
+        };
+        self.places.insert(key, self.gadgets.len());
+        self.gadgets.push(Gadget::new(spec, schema));
+        Ok(())
+    }
+
+    /// The gadget of that name, in whatever case.
+    pub fn get(&self, name: &str) -> Option<&Gadget> {
+        let place = self.places.get(&name.to_lowercase())?;
+        self.gadgets.get(*place)
+    }
+
+    /// The gadgets in the order of registration.
+    pub fn iter(&self) -> std::slice::Iter<'_, Gadget> {
+        self.gadgets.iter()
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.gadgets.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.gadgets.is_empty()
+    }
+
+    /// The names that `name` is probably a slip of, the closest first.
+    pub fn closest(&self, name: &str) -> Vec<&str> {
+        let wanted = letters(name);
+        if wanted.is_empty() || wanted.len() > COMPARED {
+            return Vec::new();
+        }
+        let near = (wanted.len() / 3).max(1);
+        let mut found: Vec<(usize, &str)> = self
+            .iter()
+            .map(|gadget| (distance(&wanted, &letters(gadget.name())), gadget.name()))
+            .filter(|(distance, _)| *distance <= near)
+            .collect();
+        found.sort_by_key(|(distance, _)| *distance);
+        found.into_iter().map(|(_, name)| name).collect()
+    }
+
+    /// The answer to a call of a gadget that does not exist.
+    pub fn unknown_gadget(&self, name: &str) -> String {
+        let hint = match self.closest(name).first() {
+            Some(near) => format!(" Did you mean '{}'?", near.to_lowercase()),
+            None => String::new(),
+        };
+        let names: Vec<String> = self
+            .iter()
+            .map(|gadget| gadget.name().to_lowercase())
+            .collect();
+        let available = if names.is_empty() {
+            "No gadgets are currently registered.".to_owned()
+        } else {
+            format!("Available gadgets: {}", names.join(", "))
+        };
+        format!("Error: Gadget '{name}' not found.{hint}\n\n{available}")
+    }
+}
+
+impl<'a> IntoIterator for &'a Registry {
+    type Item = &'a Gadget;
+    type IntoIter = std::slice::Iter<'a, Gadget>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
+}
+
+/// What counts when names are compared.
+fn letters(name: &str) -> Vec<char> {
+    let all = name.chars().flat_map(char::to_lowercase);
+    all.filter(|c| c.is_alphanumeric())
+        .take(COMPARED + 1)
+        .collect()
+}
+
+/// Insertions, deletions and replacements that make one of the other.
+fn distance(left: &[char], right: &[char]) -> usize {
+    let mut row: Vec<usize> = (0..=right.len()).collect();
+    for (i, l) in left.iter().enumerate() {
+        let mut diagonal = i;
+        row[0] = i + 1;
+        for (j, r) in right.iter().enumerate() {
+            let replaced = diagonal + usize::from(l != r);
+            diagonal = row[j + 1];
+            row[j + 1] = replaced.min(diagonal + 1).min(row[j] + 1);
+        }
+    }
+    row[right.len()]
+}
+
+/// Why gadgets cannot be registered. All of them are mistakes of whoever wrote the gadget.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RegistryError {
+    /// A name is empty.
+    #[error("a gadget has no name")]
+    EmptyName,
+    /// A name cannot stand in the header of a block.
+    #[error("the gadget name {name:?} holds `:`, white space or a control character")]
+    BadName {
+        /// The name.
+        name: String,
+    },
+    /// Two gadgets have one name.
+    #[error("Gadget '{name}' is already registered")]
+    Duplicate {
+        /// The name of the second one.
+        name: String,
+    },
+    /// A schema is of no use.
+    #[error("the parameters of gadget '{name}': {error}")]
+    Schema {
+        /// The gadget.
+        name: String,
+        /// What is wrong with its schema.
+        #[source]
+        error: SchemaError,
+    },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn registry(names: &[&str]) -> Registry {
+        let specs = names.iter().map(|name| GadgetSpec {
+            name: (*name).to_owned(),
+            ..GadgetSpec::default()
+        });
+        Registry::new(specs).unwrap()
+    }
+
+    #[test]
+    fn unknown_names() {
+        let check = |names: &[&str], name: &str, text: &str| {
+            assert_eq!(registry(names).unknown_gadget(name), text);
+        };
+        check(
+            &["Bell", "Zestlemon"],
+            "Gong",
+            "Error: Gadget 'Gong' not found.\n\nAvailable gadgets: bell, zestlemon",
+        );
+        check(
+            &["zestlemon", "bell"],
+            "Bels",
+            "Error: Gadget 'Bels' not found. Did you mean 'bell'?\n\nAvailable gadgets: zestlemon, bell",
+        );
+        check(
+            &["ReadFile"],
+            "read_file",
+            "Error: Gadget 'read_file' not found. Did you mean 'readfile'?\n\nAvailable gadgets: readfile",
+        );
+        check(
+            &[],
+            "x",
+            "Error: Gadget 'x' not found.\n\nNo gadgets are currently registered.",
+        );
+    }
+
+    #[test]
+    fn names() {
+        let check = |names: &[&str], error: &str| {
+            let specs = names.iter().map(|name| GadgetSpec {
+                name: (*name).to_owned(),
+                ..GadgetSpec::default()
+            });
+            assert_eq!(Registry::new(specs).unwrap_err().to_string(), error);
+        };
+        check(&["Bell", "bELL"], "Gadget 'bELL' is already registered");
+        check(&[""], "a gadget has no name");
+        check(
+            &["a:b"],
+            "the gadget name \"a:b\" holds `:`, white space or a control character",
+        );
+        check(
+            &["a b"],
+            "the gadget name \"a b\" holds `:`, white space or a control character",
+        );
+        let registry = registry(&["math.add", "get-user"]);
+        assert_eq!(registry.get("MATH.ADD").unwrap().name(), "math.add");
+        assert_eq!(
+            registry.iter().map(Gadget::name).collect::<Vec<_>>(),
+            ["math.add", "get-user"]
+        );
+    }
+
+    #[test]
+    fn distances() {
+        let check = |left: &str, right: &str, expected| {
+            let chars = |text: &str| text.chars().collect::<Vec<_>>();
+            assert_eq!(
+                distance(&chars(left), &chars(right)),
+                expected,
+                "{left} {right}"
+            );
+        };
+        check("", "", 0);
+        check("abc", "", 3);
+        check("kitten", "sitting", 3);
+        check("flaw", "lawn", 2);
+    }
+}

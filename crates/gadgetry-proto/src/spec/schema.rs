@@ -1,0 +1,171 @@
+//! A JSON Schema, compiled, and what it says about each place of the parameters.
+
+mod defaults;
+mod expand;
+mod fits;
+mod normal;
+mod problem;
+mod types;
+mod view;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use jsonschema::PatternOptions;
+use jsonschema::ValidationError;
+use jsonschema::Validator;
+use serde_json::Map;
+use serde_json::Value;
+use serde_json::json;
+
+pub use problem::Problem;
+pub(crate) use types::Types;
+pub(crate) use view::Container;
+pub use view::View;
+
+/// The JSON Schema of a gadget's parameters. Cloning shares it.
+///
+/// ```
+/// use gadgetry_proto::spec::Schema;
+/// use serde_json::json;
+///
+/// let schema = Schema::new(json!({
+///     "type": "object",
+///     "properties": { "servings": { "type": "integer", "minimum": 1 } },
+/// }))?;
+/// let problems = schema.validate(&json!({ "servings": 0 }));
+/// assert_eq!(problems[0].to_string(), "servings: must be at least 1, got 0");
+/// # Ok::<(), gadgetry_proto::spec::SchemaError>(())
+/// ```
+#[derive(Clone)]
+pub struct Schema(Arc<Compiled>);
+
+struct Compiled {
+    /// As given.
+    source: Value,
+    /// In plain JSON Schema; what everything below reads.
+    normal: Value,
+    validator: Validator,
+    /// One validator of keys for each pattern of `patternProperties`.
+    patterns: BTreeMap<String, Validator>,
+}
+
+impl Schema {
+    /// Compiles a schema. It must admit objects: parameters are one.
+    ///
+    /// References may point only into the schema itself. Patterns are matched in linear time, so look-around and
+    /// back references are not supported.
+    pub fn new(schema: Value) -> Result<Self, SchemaError> {
+        if !matches!(schema, Value::Object(_) | Value::Bool(true)) {
+            return Err(SchemaError::NotASchema);
+        }
+        let mut normal = normal::normal(schema.clone());
+        let validator = compile(&normal)?;
+        let mut patterns = BTreeMap::new();
+        let mut broken = None;
+        normal::visit(&mut normal, &mut |node| {
+            let by_pattern = node.get("patternProperties").and_then(Value::as_object);
+            for pattern in by_pattern.into_iter().flat_map(Map::keys) {
+                match compile(&json!({ "pattern": pattern })) {
+                    Ok(validator) => drop(patterns.insert(pattern.clone(), validator)),
+                    Err(error) => broken = Some(error),
+                }
+            }
+        });
+        if let Some(error) = broken {
+            return Err(error);
+        }
+        let schema = Self(Arc::new(Compiled {
+            source: schema,
+            normal,
+            validator,
+            patterns,
+        }));
+        let types = schema.root().types();
+        if types.meets(Types::OBJECT) {
+            Ok(schema)
+        } else {
+            Err(SchemaError::NotAnObject {
+                types: types.names(),
+            })
+        }
+    }
+
+    /// The schema as it was given.
+    pub fn value(&self) -> &Value {
+        &self.0.source
+    }
+
+    /// What the schema says about the parameters as a whole.
+    pub fn root(&self) -> View<'_> {
+        View::new(self, &self.0.normal)
+    }
+
+    /// Everything that is wrong with parameters, in the order of the schema; empty if nothing is.
+    pub fn validate(&self, parameters: &Value) -> Vec<Problem> {
+        problem::problems(self, parameters)
+    }
+
+    /// Puts the `default` of each absent property in its place, wherever its parent exists.
+    pub fn apply_defaults(&self, parameters: &mut Value) {
+        defaults::apply(&self.root(), parameters);
+    }
+
+    fn normal(&self) -> &Value {
+        &self.0.normal
+    }
+
+    fn errors<'a>(&'a self, value: &'a Value) -> impl Iterator<Item = ValidationError<'a>> {
+        self.0.validator.iter_errors(value)
+    }
+
+    /// Whether a key matches a pattern of `patternProperties`; `None` if the pattern is not known.
+    fn pattern_matches(&self, pattern: &str, key: &str) -> Option<bool> {
+        let validator = self.0.patterns.get(pattern)?;
+        Some(validator.is_valid(&Value::from(key)))
+    }
+}
+
+impl fmt::Debug for Schema {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Schema").field(&self.0.source).finish()
+    }
+}
+
+fn compile(schema: &Value) -> Result<Validator, SchemaError> {
+    jsonschema::options()
+        .with_pattern_options(PatternOptions::regex())
+        .offline()
+        .build(schema)
+        .map_err(|error| SchemaError::Broken {
+            pointer: error.instance_path().as_str().to_owned(),
+            message: error.to_string(),
+        })
+}
+
+/// Why a schema cannot be used. All of them are mistakes of whoever wrote the gadget.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SchemaError {
+    /// It is neither an object nor `true`.
+    #[error("a schema is a JSON object or `true`")]
+    NotASchema,
+    /// It admits no object, so no parameters.
+    #[error("parameters are an object, but the schema admits only: {types}")]
+    NotAnObject {
+        /// What it admits.
+        types: String,
+    },
+    /// It breaks the rules of JSON Schema.
+    #[error("the schema is broken at #{pointer}: {message}")]
+    Broken {
+        /// JSON Pointer to the place in the schema.
+        pointer: String,
+        /// What is wrong there.
+        message: String,
+    },
+}

@@ -1,0 +1,55 @@
+//! Fills in the defaults of absent properties.
+
+use serde_json::Value;
+
+use crate::spec::schema::view::View;
+
+pub(super) fn apply(view: &View<'_>, value: &mut Value) {
+    match value {
+        Value::Object(map) => {
+            // Of several alternatives, only the one that the parameters chose has a say.
+            let alternatives = view.alternatives();
+            let chosen = if let [only] = alternatives {
+                Some(only)
+            } else {
+                let whole = Value::Object(std::mem::take(map));
+                let mut each = alternatives.iter();
+                let chosen = each.find(|one| view.fits_alternative(one, &whole));
+                if let Value::Object(taken) = whole {
+                    *map = taken;
+                }
+                chosen
+            };
+            let nodes = chosen.into_iter().flatten();
+            let properties = nodes.filter_map(|node| node.get("properties")?.as_object());
+            for (key, property) in properties.flatten() {
+                if !map.contains_key(key)
+                    && let Some(default) = default(view, key, property)
+                {
+                    map.insert(key.clone(), default);
+                }
+            }
+            for (key, value) in map.iter_mut() {
+                apply(&view.property(key), value);
+            }
+        }
+        Value::Array(items) => {
+            for (index, item) in items.iter_mut().enumerate() {
+                apply(&view.item(index), item);
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+/// The default of a property: its own, or one behind a reference.
+fn default(view: &View<'_>, key: &str, property: &Value) -> Option<Value> {
+    if let Some(default) = property.get("default") {
+        return Some(default.clone());
+    }
+    let property = view.property(key);
+    let [only] = property.alternatives() else {
+        return None;
+    };
+    only.iter().find_map(|node| node.get("default")).cloned()
+}

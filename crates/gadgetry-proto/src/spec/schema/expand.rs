@@ -1,0 +1,107 @@
+//! Brings a subschema into one form: a list of alternatives, each a list of plain nodes that hold together.
+//!
+//! What cannot be seen through (a remote or circular reference, too many combinations, `not`, `if`) is left out, so an
+//! alternative admits at least what the schema admits, never less.
+
+use serde_json::Map;
+use serde_json::Value;
+
+use crate::spec::pointer;
+
+/// References and combinations followed at one place.
+const STEPS: usize = 256;
+/// Alternatives at one place.
+pub(super) const ALTERNATIVES: usize = 64;
+
+/// A plain node of a schema.
+pub(super) type Node<'a> = &'a Map<String, Value>;
+/// Nodes that hold together.
+pub(super) type Alternative<'a> = Vec<Node<'a>>;
+
+/// The alternatives of subschemas that hold together.
+pub(super) fn alternatives<'a>(root: &'a Value, nodes: &[&'a Value]) -> Vec<Alternative<'a>> {
+    Expansion { root, steps: STEPS }.all(nodes)
+}
+
+struct Expansion<'a> {
+    root: &'a Value,
+    steps: usize,
+}
+
+impl<'a> Expansion<'a> {
+    fn all(&mut self, nodes: &[&'a Value]) -> Vec<Alternative<'a>> {
+        let mut alternatives = vec![Vec::new()];
+        for node in nodes {
+            alternatives = product(alternatives, &self.one(node));
+        }
+        alternatives
+    }
+
+    fn one(&mut self, node: &'a Value) -> Vec<Alternative<'a>> {
+        let node = match node {
+            Value::Bool(false) => return Vec::new(),
+            Value::Object(node) => node,
+            Value::Null
+            | Value::Bool(true)
+            | Value::Number(_)
+            | Value::String(_)
+            | Value::Array(_) => {
+                return vec![Vec::new()];
+            }
+        };
+        let mut alternatives = vec![vec![node]];
+        if self.steps == 0 {
+            return alternatives;
+        }
+        self.steps -= 1;
+        if let Some(target) = node
+            .get("$ref")
+            .and_then(Value::as_str)
+            .and_then(|to| self.target(to))
+        {
+            alternatives = product(alternatives, &self.one(target));
+        }
+        if let Some(Value::Array(all)) = node.get("allOf") {
+            for node in all {
+                alternatives = product(alternatives, &self.one(node));
+            }
+        }
+        for keyword in ["anyOf", "oneOf"] {
+            if let Some(Value::Array(any)) = node.get(keyword) {
+                let any: Vec<_> = any.iter().flat_map(|node| self.one(node)).collect();
+                alternatives = product(alternatives, &any);
+            }
+        }
+        alternatives
+    }
+
+    /// The target of a local reference.
+    fn target(&self, reference: &str) -> Option<&'a Value> {
+        let path = reference.strip_prefix('#')?;
+        let mut here = self.root;
+        for segment in path.split('/').skip(1) {
+            let key = pointer::decode(segment);
+            here = match here {
+                Value::Object(map) => map.get(key.as_ref())?,
+                Value::Array(list) => list.get(key.parse::<usize>().ok()?)?,
+                Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => return None,
+            };
+        }
+        (path.is_empty() || path.starts_with('/')).then_some(here)
+    }
+}
+
+/// Both sides hold. If that makes too many alternatives, the right side is left out.
+fn product<'a>(left: Vec<Alternative<'a>>, right: &[Alternative<'a>]) -> Vec<Alternative<'a>> {
+    if left.len().saturating_mul(right.len()) > ALTERNATIVES {
+        return left;
+    }
+    if let [only] = right
+        && only.is_empty()
+    {
+        return left;
+    }
+    left.iter()
+        .flat_map(|l| right.iter().map(|r| l.iter().chain(r).copied().collect()))
+        .collect()
+}

@@ -1,0 +1,339 @@
+//! What is wrong with parameters, in short English for a model to read.
+
+use std::fmt;
+
+use jsonschema::ValidationError;
+use jsonschema::error::ValidationErrorKind as Kind;
+use jsonschema::paths::LocationSegment;
+use serde::Deserialize;
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::spec::schema::Schema;
+use crate::spec::schema::types::Types;
+use crate::spec::schema::view::View;
+
+/// Characters of a value that are shown.
+const SHOWN: usize = 40;
+/// Unions inside unions that are explained.
+const UNIONS: usize = 8;
+
+/// One thing that is wrong with parameters. Displays as `path: message`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Problem {
+    /// The dotted path of the value, `oven.racks.0`, or `root`.
+    pub pointer: String,
+    /// What is wrong there, in one short sentence.
+    pub message: String,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.pointer, self.message)
+    }
+}
+
+pub(super) fn problems(schema: &Schema, parameters: &Value) -> Vec<Problem> {
+    let mut report = Report {
+        schema,
+        parameters,
+        found: Vec::new(),
+    };
+    for error in schema.errors(parameters) {
+        report.add(&error, UNIONS);
+    }
+    let mut found = report.found;
+    found.sort_by(|(left, left_problem), (right, right_problem)| {
+        let text = |problem: &Problem| (problem.pointer.clone(), problem.message.clone());
+        left.cmp(right)
+            .then_with(|| text(left_problem).cmp(&text(right_problem)))
+    });
+    found.dedup();
+    found.into_iter().map(|(_, problem)| problem).collect()
+}
+
+/// A step from a value to a part of it.
+#[derive(Clone, PartialEq, Eq)]
+enum Step {
+    Key(String),
+    Index(usize),
+}
+
+struct Report<'a> {
+    schema: &'a Schema,
+    parameters: &'a Value,
+    found: Vec<(Vec<usize>, Problem)>,
+}
+
+impl Report<'_> {
+    #[expect(
+        clippy::wildcard_enum_match_arm,
+        reason = "the enum is not ours and not closed"
+    )]
+    fn add(&mut self, error: &ValidationError<'_>, unions: usize) {
+        let path: Vec<Step> = steps(error).collect();
+        let value = error.instance().as_ref();
+        let got = || got(value);
+        let limit = |limit: &Value| limit.to_string();
+        match error.kind() {
+            Kind::Required { property } => {
+                let mut path = path;
+                path.push(Step::Key(property.as_str().unwrap_or_default().to_owned()));
+                let message = match expected(&self.view(&path)) {
+                    Some(expected) => format!("expected {expected}, but it is missing"),
+                    None => "it is missing".to_owned(),
+                };
+                self.push(&path, message);
+            }
+            Kind::AdditionalProperties { unexpected }
+            | Kind::UnevaluatedProperties { unexpected } => {
+                for key in unexpected {
+                    let mut path = path.clone();
+                    path.push(Step::Key(key.clone()));
+                    self.push(&path, "there is no such parameter".to_owned());
+                }
+            }
+            Kind::AnyOf { context } | Kind::OneOfNotValid { context } => {
+                self.union(&path, value, context, unions);
+            }
+            Kind::Type { .. } | Kind::Enum { .. } | Kind::Constant { .. } => {
+                let expected =
+                    expected(&self.view(&path)).unwrap_or_else(|| "something else".to_owned());
+                self.push(&path, format!("expected {expected}, got {}", got()));
+            }
+            Kind::Minimum { limit: least } => {
+                self.push(
+                    &path,
+                    format!("must be at least {}, got {}", limit(least), show(value)),
+                );
+            }
+            Kind::Maximum { limit: most } => {
+                self.push(
+                    &path,
+                    format!("must be at most {}, got {}", limit(most), show(value)),
+                );
+            }
+            Kind::ExclusiveMinimum { limit: low } => {
+                self.push(
+                    &path,
+                    format!("must be more than {}, got {}", limit(low), show(value)),
+                );
+            }
+            Kind::ExclusiveMaximum { limit: high } => {
+                self.push(
+                    &path,
+                    format!("must be less than {}, got {}", limit(high), show(value)),
+                );
+            }
+            Kind::MultipleOf { multiple_of } => {
+                self.push(
+                    &path,
+                    format!("must be a multiple of {multiple_of}, got {}", show(value)),
+                );
+            }
+            Kind::MinLength { limit } => {
+                self.push(
+                    &path,
+                    format!(
+                        "must have at least {}, got {}",
+                        count(*limit, "character"),
+                        got()
+                    ),
+                );
+            }
+            Kind::MaxLength { limit } => {
+                self.push(
+                    &path,
+                    format!(
+                        "must have at most {}, got {}",
+                        count(*limit, "character"),
+                        got()
+                    ),
+                );
+            }
+            Kind::MinItems { limit } => {
+                self.push(
+                    &path,
+                    format!("must have at least {}", count(*limit, "item")),
+                );
+            }
+            Kind::MaxItems { limit } => {
+                self.push(
+                    &path,
+                    format!("must have at most {}", count(*limit, "item")),
+                );
+            }
+            Kind::MinProperties { limit } => {
+                self.push(
+                    &path,
+                    format!("must have at least {}", count(*limit, "key")),
+                );
+            }
+            Kind::MaxProperties { limit } => {
+                self.push(&path, format!("must have at most {}", count(*limit, "key")));
+            }
+            Kind::UniqueItems => self.push(&path, "items must differ from each other".to_owned()),
+            Kind::FalseSchema => self.push(&path, "must not be given".to_owned()),
+            Kind::OneOfMultipleValid { .. } => {
+                self.push(&path, "is several of the admitted forms at once".to_owned());
+            }
+            Kind::Pattern { pattern } => {
+                self.push(
+                    &path,
+                    format!("must match the pattern {pattern}, got {}", got()),
+                );
+            }
+            Kind::Format { format } => {
+                self.push(&path, format!("must be a valid {format}, got {}", got()));
+            }
+            _ => self.push(&path, cut(&error.masked().to_string(), 4 * SHOWN)),
+        }
+    }
+
+    /// None of several alternatives holds: what is wrong with the only one that is of the right kind, or all of them.
+    fn union(
+        &mut self,
+        path: &[Step],
+        value: &Value,
+        context: &[Vec<ValidationError<'static>>],
+        unions: usize,
+    ) {
+        let mut near = context.iter().filter(|errors| {
+            !errors.iter().any(|error| {
+                let wrong_kind = matches!(
+                    error.kind(),
+                    Kind::Type { .. }
+                        | Kind::Enum { .. }
+                        | Kind::Constant { .. }
+                        | Kind::FalseSchema
+                );
+                let depth = steps(error).count();
+                wrong_kind && (depth == path.len() || is_tag(error, depth, path.len()))
+            })
+        });
+        if let (Some(errors), None, Some(unions)) =
+            (near.next(), near.next(), unions.checked_sub(1))
+        {
+            for error in errors {
+                self.add(error, unions);
+            }
+            return;
+        }
+        let expected = expected(&self.view(path)).unwrap_or_else(|| "another form".to_owned());
+        let message = if self.view(path).types().meets(Types::of(value)) {
+            format!(
+                "fits none of the admitted forms of {expected}, got {}",
+                got(value)
+            )
+        } else {
+            format!("expected {expected}, got {}", got(value))
+        };
+        self.push(path, message);
+    }
+
+    fn push(&mut self, path: &[Step], message: String) {
+        let pointer = if path.is_empty() {
+            "root".to_owned()
+        } else {
+            let names = path.iter().map(|step| match step {
+                Step::Key(key) => key.clone(),
+                Step::Index(index) => index.to_string(),
+            });
+            names.collect::<Vec<_>>().join(".")
+        };
+        self.found
+            .push((self.order(path), Problem { pointer, message }));
+    }
+
+    fn view(&self, path: &[Step]) -> View<'_> {
+        path.iter()
+            .fold(self.schema.root(), |view, step| match step {
+                Step::Key(key) => view.property(key),
+                Step::Index(index) => view.item(*index),
+            })
+    }
+
+    /// Where a path stands: declared properties in the order of the schema, then others in the order given.
+    fn order(&self, path: &[Step]) -> Vec<usize> {
+        let mut order = Vec::with_capacity(path.len());
+        let mut view = self.schema.root();
+        let mut value = Some(self.parameters);
+        for step in path {
+            match step {
+                Step::Key(key) => {
+                    let declared = view.declared().position(|name| name == key);
+                    let map = value.and_then(Value::as_object);
+                    let given = map.and_then(|map| map.keys().position(|name| name == key));
+                    let behind = view.declared().count();
+                    order.push(declared.unwrap_or(behind + given.unwrap_or_default()));
+                    view = view.property(key);
+                    value = map.and_then(|map| map.get(key));
+                }
+                Step::Index(index) => {
+                    order.push(*index);
+                    view = view.item(*index);
+                    value = value.and_then(|value| value.get(index));
+                }
+            }
+        }
+        order
+    }
+}
+
+/// Whether an error says that a tag, a constant directly below the union, is another one.
+fn is_tag(error: &ValidationError<'_>, depth: usize, union: usize) -> bool {
+    depth == union + 1 && matches!(error.kind(), Kind::Constant { .. })
+}
+
+fn steps<'a>(error: &'a ValidationError<'_>) -> impl Iterator<Item = Step> + 'a {
+    error
+        .instance_path()
+        .segments()
+        .map(|segment| match segment {
+            LocationSegment::Property(key) => Step::Key(key.into_owned()),
+            LocationSegment::Index(index) => Step::Index(index),
+        })
+}
+
+/// What a view wants, in words.
+fn expected(view: &View<'_>) -> Option<String> {
+    if let Some(options) = view.options() {
+        let shown: Vec<String> = options.iter().take(20).map(|option| show(option)).collect();
+        let more = if options.len() > 20 { ", …" } else { "" };
+        let one_of = if options.len() > 1 { "one of " } else { "" };
+        return Some(format!("{one_of}{}{more}", shown.join(", ")));
+    }
+    let types = view.intended()?;
+    (types != Types::NONE).then(|| types.names())
+}
+
+/// A value and its type: `string "warm"`, `null`.
+fn got(value: &Value) -> String {
+    match value {
+        Value::Null => "null".to_owned(),
+        Value::Number(_) => format!("number {}", show(value)),
+        Value::Bool(_) | Value::String(_) | Value::Array(_) | Value::Object(_) => {
+            format!("{} {}", Types::of(value).names(), show(value))
+        }
+    }
+}
+
+fn show(value: &Value) -> String {
+    match value {
+        Value::String(text) => Value::from(cut(text, SHOWN)).to_string(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
+            cut(&value.to_string(), SHOWN)
+        }
+    }
+}
+
+fn cut(text: &str, limit: usize) -> String {
+    match text.char_indices().nth(limit) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+fn count(number: u64, unit: &str) -> String {
+    format!("{number} {unit}{}", if number == 1 { "" } else { "s" })
+}

@@ -1,0 +1,210 @@
+use serde_json::json;
+
+use super::*;
+
+fn check(schema: Value, parameters: &Value, problems: &[&str]) {
+    let schema = Schema::new(schema).unwrap();
+    let found: Vec<String> = schema
+        .validate(parameters)
+        .iter()
+        .map(Problem::to_string)
+        .collect();
+    assert_eq!(found, problems, "{parameters} under {schema:?}");
+}
+
+fn check_defaults(schema: Value, mut parameters: Value, expected: &Value) {
+    let schema = Schema::new(schema).unwrap();
+    schema.apply_defaults(&mut parameters);
+    assert_eq!(parameters, *expected, "{schema:?}");
+}
+
+fn check_broken(schema: Value, message: &str) {
+    let error = Schema::new(schema).unwrap_err().to_string();
+    assert!(error.starts_with(message), "{error}");
+}
+
+#[test]
+fn broken_schemas() {
+    check_broken(json!(false), "a schema is a JSON object or `true`");
+    check_broken(json!("object"), "a schema is a JSON object or `true`");
+    check_broken(
+        json!({ "type": "string" }),
+        "parameters are an object, but the schema admits only: string",
+    );
+    check_broken(
+        json!({ "anyOf": [{ "type": "array" }, { "type": "null" }] }),
+        "parameters are an object, but the schema admits only: array or null",
+    );
+    check_broken(
+        json!({ "properties": { "a": { "type": "strin" } } }),
+        "the schema is broken at #/properties/a/type: \"strin\" is not valid",
+    );
+    check_broken(
+        json!({ "properties": { "a": { "pattern": "(" } } }),
+        "the schema is broken at #",
+    );
+    check_broken(
+        json!({ "properties": { "a": { "pattern": "(?=x)" } } }),
+        "the schema is broken at #",
+    );
+    check_broken(
+        json!({ "properties": { "a": { "$ref": "https://example.com/x.json" } } }),
+        "the schema is broken at #",
+    );
+    check_broken(
+        json!({ "properties": { "a": { "$ref": "file:///etc/passwd" } } }),
+        "the schema is broken at #",
+    );
+    check_broken(
+        json!({ "properties": { "a": { "$ref": "#/$defs/nowhere" } } }),
+        "the schema is broken at #",
+    );
+}
+
+#[test]
+fn every_object_schema_will_do() {
+    for schema in [
+        json!(true),
+        json!({}),
+        json!({ "type": ["object", "null"] }),
+        json!({ "$ref": "#/$defs/p", "$defs": { "p": { "type": "object" } } }),
+        json!({ "$ref": "#" }),
+        json!({ "$schema": "http://json-schema.org/draft-07/schema#", "properties": { "t": { "items": [{}] } } }),
+    ] {
+        Schema::new(schema).unwrap();
+    }
+}
+
+#[test]
+fn problems_in_words() {
+    let schema = json!({
+        "type": "object",
+        "properties": {
+            "a": { "type": "string", "minLength": 2 },
+            "b": { "type": "object", "properties": { "c": { "type": "number" } }, "required": ["c"] },
+            "e": { "enum": ["red", "green"] },
+            "n": { "type": "integer", "minimum": 1, "exclusiveMaximum": 10 },
+            "l": { "type": "array", "items": { "type": ["number", "null"] }, "minItems": 1, "uniqueItems": true },
+        },
+        "required": ["b", "a"],
+        "additionalProperties": false,
+    });
+    let long = "x".repeat(100);
+    for (parameters, problems) in [
+        (json!({ "a": "ok", "b": { "c": 1 } }), &[][..]),
+        (
+            json!({ "b": { "c": "warm" } }),
+            &[
+                "a: expected string, but it is missing",
+                "b.c: expected number, got string \"warm\"",
+            ],
+        ),
+        (
+            json!({ "zz": 1, "l": [1, "2"], "n": 2.5, "e": "blue", "b": {}, "a": 5, "y": 1 }),
+            &[
+                "a: expected string, got number 5",
+                "b.c: expected number, but it is missing",
+                "e: expected one of \"red\", \"green\", got string \"blue\"",
+                "n: expected integer, got number 2.5",
+                "l.1: expected number or null, got string \"2\"",
+                "zz: there is no such parameter",
+                "y: there is no such parameter",
+            ],
+        ),
+        (
+            json!({ "a": "x", "b": null, "n": 10, "l": [] }),
+            &[
+                "a: must have at least 2 characters, got string \"x\"",
+                "b: expected object, got null",
+                "n: must be less than 10, got 10",
+                "l: must have at least 1 item",
+            ],
+        ),
+        (
+            json!({ "a": "ok", "b": { "c": long }, "l": [1, 1] }),
+            &[
+                &format!("b.c: expected number, got string \"{}…\"", "x".repeat(40)),
+                "l: items must differ from each other",
+            ],
+        ),
+    ] {
+        check(schema.clone(), &parameters, problems);
+    }
+    check(schema, &json!([]), &["root: expected object, got array []"]);
+}
+
+#[test]
+fn problems_of_unions() {
+    let schema = json!({ "properties": {
+        "u": { "anyOf": [{ "type": "string" }, { "type": "integer" }] },
+        "s": { "oneOf": [
+            { "type": "object", "properties": { "kind": { "const": "circle" }, "r": { "type": "number" } }, "required": ["kind", "r"] },
+            { "type": "object", "properties": { "kind": { "const": "square" }, "a": { "type": "number" } }, "required": ["kind", "a"] },
+        ] },
+        "n": { "type": "string", "nullable": true },
+    } });
+    check(
+        schema.clone(),
+        &json!({ "u": true, "n": null }),
+        &["u: expected string or integer, got boolean true"],
+    );
+    check(
+        schema.clone(),
+        &json!({ "s": { "kind": "circle" } }),
+        &["s.r: expected number, but it is missing"],
+    );
+    check(
+        schema.clone(),
+        &json!({ "s": { "kind": "circle", "r": "x" } }),
+        &["s.r: expected number, got string \"x\""],
+    );
+    check(
+        schema,
+        &json!({ "s": { "kind": "line" } }),
+        &["s: fits none of the admitted forms of object, got object {\"kind\":\"line\"}"],
+    );
+}
+
+#[test]
+fn defaults() {
+    let schema = json!({ "properties": {
+        "a": { "type": "string", "default": "rye" },
+        "o": { "type": "object", "properties": { "x": { "default": 1 } } },
+        "l": { "type": "array", "items": { "properties": { "y": { "default": [] } } } },
+        "d": { "default": {}, "properties": { "z": { "default": 2 } } },
+        "r": { "$ref": "#/$defs/r" },
+        "u": { "oneOf": [
+            { "properties": { "k": { "const": 1 }, "v": { "default": "one" } }, "required": ["k"] },
+            { "properties": { "k": { "const": 2 }, "v": { "default": "two" } }, "required": ["k"] },
+        ] },
+    }, "$defs": { "r": { "default": true } } });
+    check_defaults(
+        schema.clone(),
+        json!({}),
+        &json!({ "a": "rye", "d": { "z": 2 }, "r": true }),
+    );
+    check_defaults(
+        schema,
+        json!({ "o": {}, "l": [{}, { "y": 1 }], "a": null, "r": 0, "d": 0, "u": { "k": 2 } }),
+        &json!({ "o": { "x": 1 }, "l": [{ "y": [] }, { "y": 1 }], "a": null, "r": 0, "d": 0, "u": { "k": 2, "v": "two" } }),
+    );
+}
+
+#[test]
+fn circles_and_crowds_end() {
+    let circle = json!({ "anyOf": [{ "$ref": "#" }, { "type": "object", "properties": { "a": { "$ref": "#" } } }] });
+    let schema = Schema::new(circle).unwrap();
+    let mut place = schema.root();
+    for _ in 0..200 {
+        place = place.property("a");
+    }
+    let many: Vec<Value> = (0..20)
+        .map(|index| json!({ "required": [format!("k{index}")] }))
+        .collect();
+    let crowd = json!({ "allOf": [{ "anyOf": many }, { "anyOf": many }, { "anyOf": many }], "properties": { "x": { "type": "string" } } });
+    let schema = Schema::new(crowd).unwrap();
+    assert_eq!(
+        crate::spec::coerce("5", Some(&schema.root().property("x"))),
+        json!("5")
+    );
+}

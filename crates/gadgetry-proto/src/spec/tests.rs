@@ -1,0 +1,220 @@
+//! The conformance vectors of parameters and schemas, and what holds for every text and schema.
+
+use std::collections::BTreeSet;
+
+use proptest::prelude::*;
+use serde_json::Value;
+use serde_json::json;
+
+use crate::limits::Limits;
+use crate::spec::Schema;
+use crate::spec::coerce;
+use crate::spec::coerce_json;
+use crate::spec::invalid_parameters;
+use crate::spec::parameters;
+use crate::spec::parse_failure;
+
+const VECTORS: &str = include_str!("../../../../corpus/block-vectors.json");
+
+/// Vectors whose outcome the decisions page changes, with the outcome that it asks for.
+fn deviation(id: &str) -> Option<Value> {
+    Some(match id {
+        "C02" => json!({ "params": { "zip": "00731" } }),
+        "C09" => json!({ "params": { "a": 90_071_992_547_409_931_u64 } }),
+        "C21" => json!({ "error": "Invalid array index: 1abc" }),
+        "C22" => json!({ "error": "Invalid array index: 00" }),
+        "C30" => json!({ "error": "Malformed argument line: !!!ARG:size: large. \
+            Write only the name after !!!ARG: and the value on the next line:\n!!!ARG:size\nlarge" }),
+        "C34" => json!({ "params": { "__proto__": { "seasoned": "yes" } } }),
+        "S17" => json!({ "params": { "a": ["x"] } }),
+        _ => return None,
+    })
+}
+
+/// The first line, and the dotted paths below it.
+fn shape(error: &str) -> (&str, BTreeSet<&str>) {
+    let (first, rest) = error.split_once('\n').unwrap_or((error, ""));
+    let lines = rest.lines().take_while(|line| !line.is_empty());
+    let paths = lines.filter_map(|line| line.strip_prefix("  - ")?.split(": ").next());
+    (first, paths.collect())
+}
+
+fn run(vector: &Value) -> Result<Value, String> {
+    let arguments: Vec<(&str, &str)> = vector["input"]["args"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|pair| {
+            (
+                pair[0].as_str().unwrap(),
+                pair[1].as_str().unwrap_or_default(),
+            )
+        })
+        .collect();
+    let schema = vector["input"].get("schema");
+    let schema = schema.map(|schema| Schema::new(schema.clone()).unwrap());
+    let built = parameters(arguments, schema.as_ref(), "!!!ARG:", &Limits::default());
+    let mut built = built.map_err(|error| error.to_string())?;
+    if let Some(schema) = schema {
+        schema.apply_defaults(&mut built);
+        let problems = schema.validate(&built);
+        if !problems.is_empty() {
+            return Err(invalid_parameters("Cook", &problems));
+        }
+    }
+    Ok(built)
+}
+
+#[test]
+fn vectors() {
+    let file: Value = serde_json::from_str(VECTORS).unwrap();
+    let lists = file
+        .as_object()
+        .unwrap()
+        .values()
+        .filter_map(Value::as_array);
+    let mut seen = 0;
+    for vector in lists.flatten() {
+        if !["params", "schema"]
+            .map(Value::from)
+            .contains(&vector["area"])
+        {
+            continue;
+        }
+        seen += 1;
+        let id = vector["id"].as_str().unwrap();
+        let expect = deviation(id);
+        assert_eq!(
+            expect.is_some(),
+            vector["recommend"] == "diverge" || id == "C02",
+            "{id}"
+        );
+        let expect = expect.as_ref().unwrap_or(&vector["expect"]);
+        match run(vector) {
+            Ok(built) => assert_eq!(built, expect["params"], "{id}"),
+            Err(error) => {
+                let expected = expect["error"]
+                    .as_str()
+                    .unwrap_or_else(|| panic!("{id}: {error}"));
+                assert_eq!(shape(&error), shape(expected), "{id}");
+            }
+        }
+    }
+    assert!(seen >= 25, "only {seen} vectors");
+}
+
+#[test]
+fn answers_to_the_model() {
+    let schema =
+        Schema::new(json!({ "required": ["a"], "properties": { "a": { "type": "string" } } }))
+            .unwrap();
+    assert_eq!(
+        invalid_parameters("Cook", &schema.validate(&json!({}))),
+        "Error: Invalid parameters for 'Cook':\n  - a: expected string, but it is missing"
+    );
+    let error = parameters([("a b", "")], None, "!!!ARG:", &Limits::default()).unwrap_err();
+    assert_eq!(
+        parse_failure("Cook", error),
+        "Error: Failed to parse parameters for 'Cook':\n  Malformed argument line: !!!ARG:a b. Write only the name \
+         after !!!ARG: and the value on the next line:\n  !!!ARG:a\n  b"
+    );
+}
+
+/// Something like a schema, as sloppy authors write them.
+fn sloppy_schema() -> impl Strategy<Value = Value> {
+    let keyword = prop::sample::select(vec![
+        "type",
+        "enum",
+        "const",
+        "properties",
+        "items",
+        "prefixItems",
+        "anyOf",
+        "oneOf",
+        "allOf",
+        "$ref",
+        "nullable",
+        "additionalProperties",
+        "patternProperties",
+        "minimum",
+        "maxLength",
+        "required",
+        "default",
+        "not",
+        "$defs",
+        "x",
+    ]);
+    let leaf = prop_oneof![
+        Just(json!(null)),
+        any::<bool>().prop_map(Value::from),
+        (-3..3_i64).prop_map(Value::from),
+        prop::sample::select(vec![
+            "string", "number", "integer", "boolean", "array", "object", "null", "#", "#/x", "^x",
+            "("
+        ])
+        .prop_map(Value::from),
+    ];
+    leaf.prop_recursive(5, 40, 5, move |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+            prop::collection::vec((keyword.clone(), inner), 0..5).prop_map(|pairs| pairs
+                .into_iter()
+                .map(|(key, value)| (key.to_owned(), value))
+                .collect()),
+        ]
+    })
+}
+
+fn text() -> impl Strategy<Value = String> {
+    prop_oneof![
+        any::<String>(),
+        "[-+0-9.eExX\\[\\]{}\",: \\n]{0,12}",
+        prop::sample::select(vec![
+            "true",
+            "null",
+            "[1,\"2\"]",
+            "{\"x\":{\"x\":1}}",
+            "\"x\"",
+            "-0",
+            "1e400"
+        ])
+        .prop_map(str::to_owned),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn no_text_and_no_schema_is_too_bad(schema in sloppy_schema(), text in text(), pointer in "[x0-2~/ :-]{0,8}") {
+        let _ = Schema::new(schema.clone());
+        if let Ok(schema) = Schema::new(json!({ "properties": { "x": schema.clone() }, "x": schema })) {
+            let _ = coerce(&text, Some(&schema.root().property("x")));
+            let _ = coerce(&text, Some(&schema.root()));
+            let _ = coerce_json(json!({ "x": text, "y": { "x": [text] } }), Some(&schema));
+            let arguments = [(pointer.as_str(), text.as_str()), ("x/0", "1"), ("x/x", "2")];
+            for count in 0..3 {
+                let arguments = arguments.iter().copied().take(count);
+                if let Ok(mut built) = parameters(arguments, Some(&schema), "!!!ARG:", &Limits::default()) {
+                    schema.apply_defaults(&mut built);
+                    prop_assert_eq!(schema.validate(&built), schema.validate(&built));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn any_pointers_without_a_schema(pointers in prop::collection::vec("[ab0-2~/-]{1,6}", 0..6)) {
+        let arguments = pointers.iter().map(|pointer| (pointer.as_str(), "v"));
+        if let Ok(built) = parameters(arguments, None, "!!!ARG:", &Limits::default()) {
+            for pointer in &pointers {
+                let mut here = &built;
+                for key in crate::spec::pointer::segments(pointer) {
+                    here = match here {
+                        Value::Array(items) => &items[key.parse::<usize>().unwrap()],
+                        other => &other[key.as_ref()],
+                    };
+                }
+                prop_assert_eq!(here, "v");
+            }
+        }
+    }
+}
