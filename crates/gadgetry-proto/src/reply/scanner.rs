@@ -165,10 +165,6 @@ impl Scanner {
         self.state = state;
     }
 
-    pub(crate) fn search(&self) -> Option<&MarkerSearch> {
-        self.format.search.as_ref()
-    }
-
     /// Reads more of the reply.
     pub fn push(&mut self, chunk: &str, events: &mut impl FnMut(Event<'_>)) {
         let base = self.state.read;
@@ -516,6 +512,7 @@ impl Scanner {
             content: state.content.text(),
             attributes: &state.attributes,
             self_closing: reason == EndReason::SelfClosing,
+            reason,
         });
         (state.mode, state.leading, state.line) = (Mode::Prose, false, LinePrefix::Other);
     }
