@@ -7,7 +7,10 @@ const SHORTEST: usize = 3;
 
 /// Backticks of the fence that opens at the last line of `preamble` that is not white space.
 pub(crate) fn opening(preamble: &str) -> Option<usize> {
-    let line = preamble.lines().rev().find(|line| !line.trim().is_empty())?;
+    let line = preamble
+        .lines()
+        .rev()
+        .find(|line| !line.trim().is_empty())?;
     let line = line.trim_start_matches([' ', '\t']);
     let ticks = line.len() - line.trim_start_matches(TICK).len();
     (ticks >= SHORTEST && !line[ticks..].contains(TICK)).then_some(ticks)
@@ -18,7 +21,8 @@ pub(crate) fn closing(value: &str, ticks: usize, cap: usize) -> Option<usize> {
     let start = value.rfind('\n').map_or(0, |at| at + 1);
     let last = &value[start..];
     let fence = last.trim_matches([' ', '\t', '\r']);
-    let closes = last.len() <= cap && fence.len() >= ticks && fence.chars().all(|tick| tick == TICK);
+    let closes =
+        last.len() <= cap && fence.len() >= ticks && fence.chars().all(|tick| tick == TICK);
     if !closes {
         return None;
     }
@@ -33,8 +37,12 @@ pub(crate) fn closing(value: &str, ticks: usize, cap: usize) -> Option<usize> {
 pub(crate) fn inside(body: &str) -> Range<usize> {
     let trimmed = trim(body, 0..body.len());
     let text = &body[trimmed.clone()];
-    let Some((first, rest)) = text.split_once('\n') else { return trimmed };
-    let Some(ticks) = opening(first) else { return trimmed };
+    let Some((first, rest)) = text.split_once('\n') else {
+        return trimmed;
+    };
+    let Some(ticks) = opening(first) else {
+        return trimmed;
+    };
     let last = rest.rfind('\n').map_or(0, |at| at + 1);
     let fence = rest[last..].trim();
     if fence.len() < ticks || !fence.chars().all(|tick| tick == TICK) {

@@ -48,7 +48,11 @@ pub(crate) fn classify(
     if *run < 2 || word.is_empty() || word.len() > WORD_CAP {
         return None;
     }
-    let markers = [search.markers.start(), search.markers.end(), search.markers.arg()];
+    let markers = [
+        search.markers.start(),
+        search.markers.end(),
+        search.markers.arg(),
+    ];
     for (index, marker) in markers.into_iter().enumerate() {
         let rest = &marker[lead.len..];
         let (own, tail) = rest.split_at(rest.bytes().take_while(|byte| is_word(*byte)).count());

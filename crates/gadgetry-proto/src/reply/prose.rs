@@ -46,14 +46,24 @@ impl Scanner {
         base: u64,
         events: &mut S,
     ) -> usize {
-        let mut reading = Reading { text, from, base, released: from, suspect: None };
+        let mut reading = Reading {
+            text,
+            from,
+            base,
+            released: from,
+            suspect: None,
+        };
         if self.state.suspect.is_some() {
             self.resume_suspect(&mut reading, events);
         }
         let bytes = text.as_bytes();
         let has_tags = !self.format.names.is_empty();
         let mut marker = self.next_marker(bytes, reading.released);
-        let mut tag = if has_tags { next_tag(bytes, reading.released) } else { None };
+        let mut tag = if has_tags {
+            next_tag(bytes, reading.released)
+        } else {
+            None
+        };
         loop {
             match (marker, tag) {
                 (None, None) => return self.end_of_text(&mut reading, text.len(), events),
@@ -89,13 +99,17 @@ impl Scanner {
         events: &mut S,
     ) -> AtMarker {
         let format = std::sync::Arc::clone(&self.format);
-        let Some(search) = &format.search else { return AtMarker::Go(reading.text.len()) };
+        let Some(search) = &format.search else {
+            return AtMarker::Go(reading.text.len());
+        };
         let text = reading.text.as_bytes();
         let prefix = match search.anchoring {
             Anchoring::Anywhere => LinePrefix::Blank(0),
             Anchoring::LineStart => {
                 let line = &text[reading.from..];
-                self.state.line.behind(line, at - reading.from, format.limits.indent)
+                self.state
+                    .line
+                    .behind(line, at - reading.from, format.limits.indent)
             }
         };
         match prefix {
@@ -121,9 +135,16 @@ impl Scanner {
     }
 
     fn tell_escape<S: FnMut(Event<'_>)>(&mut self, at: u64, events: &mut S) {
-        let span = Span { start: at, end: at + 1 };
+        let span = Span {
+            start: at,
+            end: at + 1,
+        };
         let message = "A backslash before a marker was removed".to_owned();
-        events(Event::Diagnostic(Diagnostic { code: DiagnosticCode::EscapedMarker, message, span }));
+        events(Event::Diagnostic(Diagnostic {
+            code: DiagnosticCode::EscapedMarker,
+            message,
+            span,
+        }));
     }
 
     fn open_block<S: FnMut(Event<'_>)>(
@@ -134,7 +155,11 @@ impl Scanner {
     ) -> usize {
         self.leave(reading, at, events);
         self.begin_header(reading.base + at as u64);
-        let marker = self.format.search.as_ref().map_or(0, |search| search.markers.start().len());
+        let marker = self
+            .format
+            .search
+            .as_ref()
+            .map_or(0, |search| search.markers.start().len());
         at + marker
     }
 
@@ -174,7 +199,10 @@ impl Scanner {
             .is_some_and(|search| search.anchoring == Anchoring::LineStart);
         if line_start {
             let line = &reading.text.as_bytes()[reading.from..];
-            let moved = self.state.line.behind(line, at - reading.from, self.format.limits.indent);
+            let moved = self
+                .state
+                .line
+                .behind(line, at - reading.from, self.format.limits.indent);
             if at >= reading.from {
                 self.state.line = moved;
                 reading.from = at;
@@ -201,7 +229,11 @@ impl Scanner {
             return None;
         }
         let run = run_len(text, at, lead.byte);
-        let word = text[at + run..].iter().take(WORD_CAP + 1).take_while(|byte| is_word(**byte)).count();
+        let word = text[at + run..]
+            .iter()
+            .take(WORD_CAP + 1)
+            .take_while(|byte| is_word(**byte))
+            .count();
         let end = at + run + word;
         if end == text.len() {
             self.state.suspect = pending;
@@ -212,19 +244,32 @@ impl Scanner {
         let suspect = Suspect {
             start: pending.map_or(reading.base + at as u64, |pending| pending.start),
             run: earlier + run,
-            word: reading.text.get(at + run..end).unwrap_or_default().to_owned(),
+            word: reading
+                .text
+                .get(at + run..end)
+                .unwrap_or_default()
+                .to_owned(),
         };
         let (code, message) = classify(search, lead, &suspect, Some(text[end]), true)?;
         self.release(&reading.text[reading.released..end], events);
         reading.released = end;
-        let span = Span { start: suspect.start, end: reading.base + end as u64 };
-        events(Event::Diagnostic(Diagnostic { code, message, span }));
+        let span = Span {
+            start: suspect.start,
+            end: reading.base + end as u64,
+        };
+        events(Event::Diagnostic(Diagnostic {
+            code,
+            message,
+            span,
+        }));
         Some(end)
     }
 
     /// Keeps what of a run and its word was handed out before the text ended.
     fn remember_suspect(&mut self, start: usize, end: usize, reading: &Reading<'_>) {
-        let Some(lead) = self.format.search.as_ref().and_then(|search| search.lead) else { return };
+        let Some(lead) = self.format.search.as_ref().and_then(|search| search.lead) else {
+            return;
+        };
         let part = &reading.text[start..end];
         let run = run_len(part.as_bytes(), 0, lead.byte);
         match &mut self.state.suspect {
@@ -234,7 +279,11 @@ impl Scanner {
             }
             None => {
                 let start = reading.base + start as u64;
-                self.state.suspect = Some(Suspect { start, run, word: part[run..].to_owned() });
+                self.state.suspect = Some(Suspect {
+                    start,
+                    run,
+                    word: part[run..].to_owned(),
+                });
             }
         }
     }
@@ -247,16 +296,29 @@ impl Scanner {
         };
         let Some(lead) = search.lead else { return };
         let rest = &reading.text.as_bytes()[reading.from..];
-        if suspect.word.is_empty() && rest[0] == lead.byte && search.anchoring == Anchoring::Anywhere {
+        if suspect.word.is_empty()
+            && rest[0] == lead.byte
+            && search.anchoring == Anchoring::Anywhere
+        {
             // The run may still end in a marker.
             self.state.suspect = Some(suspect);
             return;
         }
-        let run = if suspect.word.is_empty() { run_len(rest, 0, lead.byte) } else { 0 };
-        let word = rest[run..].iter().take(WORD_CAP + 1).take_while(|byte| is_word(**byte)).count();
+        let run = if suspect.word.is_empty() {
+            run_len(rest, 0, lead.byte)
+        } else {
+            0
+        };
+        let word = rest[run..]
+            .iter()
+            .take(WORD_CAP + 1)
+            .take_while(|byte| is_word(**byte))
+            .count();
         let end = reading.from + run + word;
         suspect.run += run;
-        suspect.word.push_str(&reading.text[reading.from + run..end]);
+        suspect
+            .word
+            .push_str(&reading.text[reading.from + run..end]);
         if suspect.word.len() > WORD_CAP {
             return;
         }
@@ -266,8 +328,15 @@ impl Scanner {
         };
         if let Some((code, message)) = classify(search, lead, &suspect, Some(*next), true) {
             self.release(&reading.text[reading.from..end], events);
-            let span = Span { start: suspect.start, end: reading.base + end as u64 };
-            events(Event::Diagnostic(Diagnostic { code, message, span }));
+            let span = Span {
+                start: suspect.start,
+                end: reading.base + end as u64,
+            };
+            events(Event::Diagnostic(Diagnostic {
+                code,
+                message,
+                span,
+            }));
             reading.released = end;
         }
     }
@@ -284,12 +353,25 @@ impl Scanner {
             let run = run_len(held.as_bytes(), 0, lead.byte);
             let (start, before) = suspect.map_or((None, 0), |known| (Some(known.start), known.run));
             let start = start.unwrap_or_else(|| self.offset() - held.len() as u64);
-            suspect = Some(Suspect { start, run: before + run, word: held[run..].to_owned() });
+            suspect = Some(Suspect {
+                start,
+                run: before + run,
+                word: held[run..].to_owned(),
+            });
         }
-        let Some(suspect) = suspect.filter(|suspect| suspect.word.bytes().all(is_word)) else { return };
+        let Some(suspect) = suspect.filter(|suspect| suspect.word.bytes().all(is_word)) else {
+            return;
+        };
         if let Some((code, message)) = classify(search, lead, &suspect, None, true) {
-            let span = Span { start: suspect.start, end: self.offset() };
-            events(Event::Diagnostic(Diagnostic { code, message, span }));
+            let span = Span {
+                start: suspect.start,
+                end: self.offset(),
+            };
+            events(Event::Diagnostic(Diagnostic {
+                code,
+                message,
+                span,
+            }));
         }
     }
 }

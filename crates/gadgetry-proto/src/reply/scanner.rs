@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::block::Anchoring;
 use crate::block::Body;
@@ -13,13 +14,16 @@ use crate::block::Marker;
 use crate::block::MarkerSearch;
 use crate::block::Markers;
 use crate::block::Suspect;
+use crate::block::parameters_of;
+use crate::call::Call;
 use crate::call::TerminatedBy;
 use crate::delta::EndReason;
-use crate::error::{Diagnostic, DiagnosticCode, Span};
+use crate::error::{Diagnostic, DiagnosticCode, ParseError, Span};
 use crate::id::BlockId;
 use crate::limits::{Limit, LimitExceeded, Limits};
 use crate::message::Attributes;
 use crate::reply::Event;
+use crate::spec::Schema;
 use crate::tags::Content;
 use crate::tags::ContentEnd;
 use crate::tags::NameIndex;
@@ -152,7 +156,10 @@ impl Scanner {
             names: Names::new(&format.tags, format.limits.tag_name)?,
             limits: format.limits.clone(),
         };
-        Ok(Self { format: Arc::new(prepared), state: ScannerState::default() })
+        Ok(Self {
+            format: Arc::new(prepared),
+            state: ScannerState::default(),
+        })
     }
 
     /// Where it stands.
@@ -163,6 +170,18 @@ impl Scanner {
     /// Goes on from where another scanner of the same format stood.
     pub fn restore(&mut self, state: ScannerState) {
         self.state = state;
+    }
+
+    pub(super) fn reread(
+        &self,
+        call: &Call,
+        schema: &Schema,
+        rewrite: impl Fn(&str) -> Option<String>,
+    ) -> Result<Value, ParseError> {
+        match &self.format.search {
+            Some(search) => parameters_of(call, search, &self.format.limits, Some(schema), rewrite),
+            None => Ok(Value::Object(serde_json::Map::new())),
+        }
     }
 
     /// Reads more of the reply.
@@ -231,7 +250,13 @@ impl Scanner {
     }
 
     /// Reads held text together with what follows it.
-    fn rejoin<S: FnMut(Event<'_>)>(&mut self, text: &str, at: usize, base: u64, events: &mut S) -> usize {
+    fn rejoin<S: FnMut(Event<'_>)>(
+        &mut self,
+        text: &str,
+        at: usize,
+        base: u64,
+        events: &mut S,
+    ) -> usize {
         let end = text.floor_char_boundary(at + 64);
         let mut joined = std::mem::take(&mut self.state.held);
         let held = joined.len() as u64;
@@ -251,7 +276,9 @@ impl Scanner {
         }
         if self.state.leading {
             let white = text.len() - text.trim_start().len();
-            if white == text.len() && self.state.white.len() + white <= self.format.limits.whitespace {
+            if white == text.len()
+                && self.state.white.len() + white <= self.format.limits.whitespace
+            {
                 self.state.white.push_str(text);
                 return;
             }
@@ -279,14 +306,24 @@ impl Scanner {
         self.state.mode = Mode::Header;
     }
 
-    fn header<S: FnMut(Event<'_>)>(&mut self, text: &str, at: usize, base: u64, events: &mut S) -> usize {
-        let Some(search) = &self.format.search else { return text.len() };
+    fn header<S: FnMut(Event<'_>)>(
+        &mut self,
+        text: &str,
+        at: usize,
+        base: u64,
+        events: &mut S,
+    ) -> usize {
+        let Some(search) = &self.format.search else {
+            return text.len();
+        };
         let (end_marker, cap) = (search.markers.end(), self.format.limits.header);
         let longest = cap + end_marker.len();
         let room = (longest + 1).saturating_sub(self.state.buffer.len());
         let rest = &text.as_bytes()[at..text.len().min(at + room)];
         let newline = memchr::memchr(b'\n', rest);
-        let read = newline.map_or(text.floor_char_boundary(at + rest.len()), |newline| at + newline + 1);
+        let read = newline.map_or(text.floor_char_boundary(at + rest.len()), |newline| {
+            at + newline + 1
+        });
         let old = self.state.buffer.len();
         self.state.buffer.push_str(&text[at..read]);
         let buffer = self.state.buffer.as_bytes();
@@ -297,7 +334,11 @@ impl Scanner {
         if let Some(end) = glued.filter(|end| *end <= cap) {
             let unread = buffer.len() - end - end_marker.len();
             self.begin_body(end, base + (read - unread) as u64, events);
-            self.end_block(TerminatedBy::EndMarker, base + (read - unread) as u64, events);
+            self.end_block(
+                TerminatedBy::EndMarker,
+                base + (read - unread) as u64,
+                events,
+            );
             return read - unread;
         }
         if newline.is_some() && line_end <= cap {
@@ -327,26 +368,43 @@ impl Scanner {
         let marker = search.text(Marker::Start);
         let opener = self.state.opener;
         let behind = opener + marker.len() as u64;
-        self.tell_limit(limit, Span { start: opener, end: behind }, events);
+        self.tell_limit(
+            limit,
+            Span {
+                start: opener,
+                end: behind,
+            },
+            events,
+        );
         self.release(marker, events);
         self.state.line = LinePrefix::Other;
         let buffer = std::mem::take(&mut self.state.buffer);
         self.run(&buffer, behind, events);
     }
 
-    fn body<S: FnMut(Event<'_>)>(&mut self, text: &str, at: usize, base: u64, events: &mut S) -> usize {
-        let Some(search) = &self.format.search else { return text.len() };
+    fn body<S: FnMut(Event<'_>)>(
+        &mut self,
+        text: &str,
+        at: usize,
+        base: u64,
+        events: &mut S,
+    ) -> usize {
+        let Some(search) = &self.format.search else {
+            return text.len();
+        };
         let state = &mut self.state;
         let read = text.floor_char_boundary(at + state.body.appetite());
         let header = &state.header;
-        let ended = state.body.feed(&text[at..read], search, &self.format.limits, |partial| {
-            events(Event::Argument {
-                header,
-                pointer: partial.pointer,
-                delta: partial.delta,
-                complete: partial.complete,
+        let ended = state
+            .body
+            .feed(&text[at..read], search, &self.format.limits, |partial| {
+                events(Event::Argument {
+                    header,
+                    pointer: partial.pointer,
+                    delta: partial.delta,
+                    complete: partial.complete,
+                });
             });
-        });
         let Some(ended) = ended else { return read };
         let at = read - ended.unread;
         let behind = base + at as u64;
@@ -364,30 +422,46 @@ impl Scanner {
     }
 
     fn finish_body<S: FnMut(Event<'_>)>(&mut self, events: &mut S) {
-        let Some(search) = &self.format.search else { return };
+        let Some(search) = &self.format.search else {
+            return;
+        };
         let (header, by) = (&self.state.header, TerminatedBy::EndOfStream);
-        self.state.body.finish(by, search, &self.format.limits, |partial| {
-            events(Event::Argument {
-                header,
-                pointer: partial.pointer,
-                delta: partial.delta,
-                complete: partial.complete,
+        self.state
+            .body
+            .finish(by, search, &self.format.limits, |partial| {
+                events(Event::Argument {
+                    header,
+                    pointer: partial.pointer,
+                    delta: partial.delta,
+                    complete: partial.complete,
+                });
             });
-        });
         self.end_block(by, self.state.read, events);
     }
 
-    fn end_block<S: FnMut(Event<'_>)>(&mut self, terminated_by: TerminatedBy, end: u64, events: &mut S) {
-        let Some(search) = &self.format.search else { return };
+    fn end_block<S: FnMut(Event<'_>)>(
+        &mut self,
+        terminated_by: TerminatedBy,
+        end: u64,
+        events: &mut S,
+    ) {
+        let Some(search) = &self.format.search else {
+            return;
+        };
         let state = &mut self.state;
-        state.body.diagnostics(search, |diagnostic| events(Event::Diagnostic(diagnostic)));
+        state
+            .body
+            .diagnostics(search, |diagnostic| events(Event::Diagnostic(diagnostic)));
         events(Event::Call(CallBlock {
             header: &state.header,
             body: &state.body,
             search,
             limits: &self.format.limits,
             terminated_by,
-            span: Span { start: state.opener, end },
+            span: Span {
+                start: state.opener,
+                end,
+            },
         }));
         (state.mode, state.leading, state.line) = (Mode::Prose, true, LinePrefix::Other);
     }
@@ -406,10 +480,19 @@ impl Scanner {
         self.state.mode = Mode::Opening;
     }
 
-    fn opening<S: FnMut(Event<'_>)>(&mut self, text: &str, at: usize, base: u64, events: &mut S) -> usize {
-        let Some(name) = self.state.name else { return text.len() };
+    fn opening<S: FnMut(Event<'_>)>(
+        &mut self,
+        text: &str,
+        at: usize,
+        base: u64,
+        events: &mut S,
+    ) -> usize {
+        let Some(name) = self.state.name else {
+            return text.len();
+        };
         let name_end = 1 + self.format.names.len_of(name);
-        let room = (self.format.limits.attributes + name_end).saturating_sub(self.state.buffer.len());
+        let room =
+            (self.format.limits.attributes + name_end).saturating_sub(self.state.buffer.len());
         for (index, byte) in text.as_bytes()[at..].iter().enumerate() {
             if index >= room {
                 // The cap may fall inside a character: what is given back ends at its start.
@@ -440,14 +523,23 @@ impl Scanner {
         text.len()
     }
 
-    fn open_tag<S: FnMut(Event<'_>)>(&mut self, name: NameIndex, self_closing: bool, events: &mut S) {
+    fn open_tag<S: FnMut(Event<'_>)>(
+        &mut self,
+        name: NameIndex,
+        self_closing: bool,
+        events: &mut S,
+    ) {
         self.release_white(events);
         let state = &mut self.state;
         state.blocks += 1;
         state.content.begin();
         state.mode = Mode::Content;
         let (block, tag) = (BlockId(state.blocks), self.format.names.text(name));
-        events(Event::TagStart { block, tag, attributes: &state.attributes });
+        events(Event::TagStart {
+            block,
+            tag,
+            attributes: &state.attributes,
+        });
         if self_closing {
             self.end_tag(EndReason::SelfClosing, events);
         }
@@ -457,15 +549,30 @@ impl Scanner {
     fn give_back_opening<S: FnMut(Event<'_>)>(&mut self, limit: Option<Limit>, events: &mut S) {
         self.state.mode = Mode::Prose;
         let opener = self.state.opener;
-        self.tell_limit(limit, Span { start: opener, end: opener + 1 }, events);
+        self.tell_limit(
+            limit,
+            Span {
+                start: opener,
+                end: opener + 1,
+            },
+            events,
+        );
         self.release("<", events);
         self.state.line = LinePrefix::Other;
         let buffer = std::mem::take(&mut self.state.buffer);
         self.run(&buffer[1..], opener + 1, events);
     }
 
-    fn content<S: FnMut(Event<'_>)>(&mut self, text: &str, at: usize, base: u64, events: &mut S) -> usize {
-        let Some(name) = self.state.name else { return text.len() };
+    fn content<S: FnMut(Event<'_>)>(
+        &mut self,
+        text: &str,
+        at: usize,
+        base: u64,
+        events: &mut S,
+    ) -> usize {
+        let Some(name) = self.state.name else {
+            return text.len();
+        };
         let state = &mut self.state;
         let read = text.floor_char_boundary(at + state.content.appetite());
         let (block, tag) = (BlockId(state.blocks), self.format.names.text(name));
@@ -483,7 +590,14 @@ impl Scanner {
             Some(ContentEnd::Limit) => {
                 let excess = state.content.take_excess(limits);
                 let cut = base + read as u64 - excess.len() as u64;
-                self.tell_limit(Some(Limit::TagContent), Span { start: cut, end: cut }, events);
+                self.tell_limit(
+                    Some(Limit::TagContent),
+                    Span {
+                        start: cut,
+                        end: cut,
+                    },
+                    events,
+                );
                 self.end_tag(EndReason::Limit, events);
                 let content = self.state.content.text().as_bytes();
                 self.state.line =
@@ -497,7 +611,9 @@ impl Scanner {
     fn finish_content<S: FnMut(Event<'_>)>(&mut self, events: &mut S) {
         let Some(name) = self.state.name else { return };
         let (block, tag) = (BlockId(self.state.blocks), self.format.names.text(name));
-        self.state.content.finish(|delta| events(Event::TagDelta { block, tag, delta }));
+        self.state
+            .content
+            .finish(|delta| events(Event::TagDelta { block, tag, delta }));
         self.end_tag(EndReason::EndOfStream, events);
     }
 
@@ -517,7 +633,12 @@ impl Scanner {
         (state.mode, state.leading, state.line) = (Mode::Prose, false, LinePrefix::Other);
     }
 
-    fn tell_limit<S: FnMut(Event<'_>)>(&mut self, limit: Option<Limit>, span: Span, events: &mut S) {
+    fn tell_limit<S: FnMut(Event<'_>)>(
+        &mut self,
+        limit: Option<Limit>,
+        span: Span,
+        events: &mut S,
+    ) {
         let Some(what) = limit else { return };
         let limits = &self.format.limits;
         let limit = match what {
@@ -527,6 +648,10 @@ impl Scanner {
         };
         self.release_white(events);
         let message = LimitExceeded { what, limit }.to_string();
-        events(Event::Diagnostic(Diagnostic { code: DiagnosticCode::LimitExceeded, message, span }));
+        events(Event::Diagnostic(Diagnostic {
+            code: DiagnosticCode::LimitExceeded,
+            message,
+            span,
+        }));
     }
 }

@@ -2,7 +2,11 @@
 
 use std::sync::Arc;
 
+use serde_json::Value;
+
+use crate::call::Call;
 use crate::delta::{ContentMetadata, Delta, EndReason};
+use crate::error::ParseError;
 use crate::id::{BlockId, InvocationId};
 use crate::message::{Attributes, CustomContentBlock};
 use crate::reply::Event;
@@ -10,6 +14,7 @@ use crate::reply::Format;
 use crate::reply::Scanner;
 use crate::reply::ScannerState;
 use crate::spec::Registry;
+use crate::spec::Schema;
 use crate::tags::CustomBlock;
 use crate::tags::TagNameError;
 use crate::tags::Transform;
@@ -53,7 +58,10 @@ impl ReplyStage {
     ) -> Result<Self, TagNameError> {
         format.tags = blocks.iter().map(|block| block.tag().to_owned()).collect();
         let scanner = Scanner::new(&format)?;
-        Ok(Self { scanner, rules: Arc::new(Rules { blocks, registry }) })
+        Ok(Self {
+            scanner,
+            rules: Arc::new(Rules { blocks, registry }),
+        })
     }
 
     /// Where the scanner stands.
@@ -66,13 +74,24 @@ impl ReplyStage {
         self.scanner.restore(state);
     }
 
+    /// The parameters of a call that this stage gave, with each argument's text put through `rewrite` before coercion.
+    pub(crate) fn reread(
+        &self,
+        call: &Call,
+        schema: &Schema,
+        rewrite: impl Fn(&str) -> Option<String>,
+    ) -> Result<Value, ParseError> {
+        self.scanner.reread(call, schema, rewrite)
+    }
+
     /// Takes one delta and appends what takes its place.
     pub fn process(&mut self, delta: Delta, out: &mut Vec<Delta>) {
         match delta {
             Delta::Text { delta, metadata } => {
                 let mut metadata = metadata;
                 let rules = &*self.rules;
-                self.scanner.push(&delta, &mut |event| rules.apply(event, &mut metadata, out));
+                self.scanner
+                    .push(&delta, &mut |event| rules.apply(event, &mut metadata, out));
                 if let Some(metadata) = metadata {
                     out.push(Delta::ContentMetadata { metadata });
                 }
@@ -99,7 +118,8 @@ impl ReplyStage {
             | Delta::GadgetArgsPartial { .. }
             | Delta::GadgetCall(_) => {
                 let rules = &*self.rules;
-                self.scanner.flush(&mut |event| rules.apply(event, &mut None, out));
+                self.scanner
+                    .flush(&mut |event| rules.apply(event, &mut None, out));
                 out.push(delta);
             }
         }
@@ -108,22 +128,36 @@ impl ReplyStage {
     /// Ends the reply. The stage is ready for the next one.
     pub fn finish(&mut self, out: &mut Vec<Delta>) {
         let rules = &*self.rules;
-        self.scanner.finish(&mut |event| rules.apply(event, &mut None, out));
+        self.scanner
+            .finish(&mut |event| rules.apply(event, &mut None, out));
     }
 }
 
 impl Rules {
-    fn apply(&self, event: Event<'_>, metadata: &mut Option<ContentMetadata>, out: &mut Vec<Delta>) {
+    fn apply(
+        &self,
+        event: Event<'_>,
+        metadata: &mut Option<ContentMetadata>,
+        out: &mut Vec<Delta>,
+    ) {
         match event {
             Event::Text(text) => {
-                out.push(Delta::Text { delta: text.to_owned(), metadata: metadata.take() });
+                out.push(Delta::Text {
+                    delta: text.to_owned(),
+                    metadata: metadata.take(),
+                });
             }
             Event::CallStart(header) => out.push(Delta::GadgetCallStart {
                 gadget_name: header.gadget_name().to_owned(),
                 invocation_id: InvocationId::from(header.invocation_id()),
                 dependencies: header.dependencies().map(InvocationId::from).collect(),
             }),
-            Event::Argument { header, pointer, delta, complete } => {
+            Event::Argument {
+                header,
+                pointer,
+                delta,
+                complete,
+            } => {
                 out.push(Delta::GadgetArgsPartial {
                     invocation_id: InvocationId::from(header.invocation_id()),
                     gadget_name: header.gadget_name().to_owned(),
@@ -135,9 +169,15 @@ impl Rules {
             Event::Call(block) => {
                 let registry = self.registry.as_ref();
                 let gadget = registry.and_then(|all| all.get(block.header().gadget_name()));
-                out.push(Delta::GadgetCall(block.to_call(gadget.map(|gadget| gadget.schema()))));
+                out.push(Delta::GadgetCall(
+                    block.to_call(gadget.map(|gadget| gadget.schema())),
+                ));
             }
-            Event::TagStart { block, tag, attributes } => self.start(block, tag, attributes, out),
+            Event::TagStart {
+                block,
+                tag,
+                attributes,
+            } => self.start(block, tag, attributes, out),
             Event::TagDelta { block, tag, delta } => {
                 if let Some(rule) = self.passing(tag) {
                     out.push(content(block, rule, delta));
@@ -145,10 +185,21 @@ impl Rules {
             }
             Event::TagEnd { block, tag, reason } => {
                 if let Some(rule) = self.passing(tag) {
-                    out.push(Delta::CustomBlockEnd { block_id: block, tag: rule.key.clone(), reason });
+                    out.push(Delta::CustomBlockEnd {
+                        block_id: block,
+                        tag: rule.key.clone(),
+                        reason,
+                    });
                 }
             }
-            Event::Tag { block, tag, content, attributes, self_closing, reason } => {
+            Event::Tag {
+                block,
+                tag,
+                content,
+                attributes,
+                self_closing,
+                reason,
+            } => {
                 if let Some(rule) = self.rule(tag) {
                     let block = CustomContentBlock {
                         block_id: block,
@@ -170,7 +221,8 @@ impl Rules {
 
     /// The definition, if the events of its blocks stream.
     fn passing(&self, tag: &str) -> Option<&CustomBlock> {
-        self.rule(tag).filter(|rule| matches!(rule.transform, Transform::Pass))
+        self.rule(tag)
+            .filter(|rule| matches!(rule.transform, Transform::Pass))
     }
 
     fn start(&self, block_id: BlockId, tag: &str, attrs: &Attributes, out: &mut Vec<Delta>) {
@@ -185,14 +237,27 @@ impl Rules {
 }
 
 fn start(block_id: BlockId, rule: &CustomBlock, attrs: &Attributes) -> Delta {
-    Delta::CustomBlockStart { block_id, tag: rule.key.clone(), attrs: attrs.clone() }
+    Delta::CustomBlockStart {
+        block_id,
+        tag: rule.key.clone(),
+        attrs: attrs.clone(),
+    }
 }
 
 fn content(block_id: BlockId, rule: &CustomBlock, delta: &str) -> Delta {
-    Delta::CustomBlockDelta { block_id, tag: rule.key.clone(), delta: delta.to_owned() }
+    Delta::CustomBlockDelta {
+        block_id,
+        tag: rule.key.clone(),
+        delta: delta.to_owned(),
+    }
 }
 
-fn complete(rule: &CustomBlock, block: CustomContentBlock, reason: EndReason, out: &mut Vec<Delta>) {
+fn complete(
+    rule: &CustomBlock,
+    block: CustomContentBlock,
+    reason: EndReason,
+    out: &mut Vec<Delta>,
+) {
     match &rule.transform {
         Transform::Pass => out.push(Delta::CustomBlock(block)),
         Transform::Suppress => {}
@@ -204,7 +269,11 @@ fn complete(rule: &CustomBlock, block: CustomContentBlock, reason: EndReason, ou
                     out.push(content(block.block_id, rule, &block.content));
                 }
                 let tag = block.tag.clone();
-                out.push(Delta::CustomBlockEnd { block_id: block.block_id, tag, reason });
+                out.push(Delta::CustomBlockEnd {
+                    block_id: block.block_id,
+                    tag,
+                    reason,
+                });
                 out.push(Delta::CustomBlock(block));
             }
         },
