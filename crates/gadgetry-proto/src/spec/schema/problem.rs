@@ -22,6 +22,8 @@ use crate::spec::schema::view::View;
 
 /// Unions inside unions that are explained.
 const UNIONS: usize = 8;
+/// Problems that are told; nobody reads more.
+const PROBLEMS: usize = 100;
 
 /// One thing that is wrong with parameters. Displays as `path: message`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -44,7 +46,7 @@ pub(super) fn problems(schema: &Schema, parameters: &Value) -> Vec<Problem> {
         parameters,
         found: Vec::new(),
     };
-    for error in schema.errors(parameters) {
+    for error in schema.errors(parameters).take(PROBLEMS) {
         report.add(&error, UNIONS);
     }
     let mut found = report.found;
@@ -92,7 +94,7 @@ impl Report<'_> {
             }
             Kind::AdditionalProperties { unexpected }
             | Kind::UnevaluatedProperties { unexpected } => {
-                for key in unexpected {
+                for key in unexpected.iter().take(PROBLEMS) {
                     let mut path = path.clone();
                     path.push(Step::Key(key.clone()));
                     self.push(&path, "there is no such parameter".to_owned());
