@@ -212,6 +212,7 @@ impl Run {
             0.0
         };
         self.state.total_cost += cost;
+        self.state.cancelled.remove(&id);
         let now = self.state.now;
         let Some(Record {
             status: Status::Running { since, deadline },
@@ -255,7 +256,7 @@ impl Run {
             let allowed = deadline.since(since);
             let error = format!("Gadget '{name}' execution exceeded timeout of {allowed}ms");
             let duration = self.state.now.since(since);
-            self.put(Output::Cancel(id));
+            self.cancel_gadget(id);
             self.answer(id, Err(Arc::from(error.as_str())), duration, 0.0);
             self.state.scheduler.finish(id, Err(error));
         }
@@ -273,12 +274,17 @@ impl Run {
                 Status::Answered(_) => continue,
                 Status::Waiting => 0,
                 Status::Running { since, .. } => {
-                    self.put(Output::Cancel(id));
+                    self.cancel_gadget(id);
                     self.state.now.since(since)
                 }
             };
             self.answer(id, Err(Arc::from(WORDS)), duration, 0.0);
         }
+    }
+
+    fn cancel_gadget(&mut self, id: CallId) {
+        self.state.cancelled.insert(id);
+        self.put(Output::Cancel(id));
     }
 
     /// The answer to a call, once.

@@ -117,6 +117,7 @@ impl Run {
             first_call: 0,
             calls: Vec::new(),
             deadlines: BTreeSet::new(),
+            cancelled: BTreeSet::new(),
             results: BTreeMap::new(),
             notes: Vec::new(),
             reminded: false,

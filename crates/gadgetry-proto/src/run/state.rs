@@ -9,6 +9,7 @@ use serde_json::Value;
 use crate::accumulate::Accumulator;
 use crate::call::Call;
 use crate::convo::History;
+use crate::event::FinishReason;
 use crate::id::{CallId, InvocationId};
 use crate::reply::ScannerState;
 use crate::run::io::{Output, Summary};
@@ -44,6 +45,8 @@ pub(super) struct State {
     /// Calls of the current reply, in the order written.
     pub(super) calls: Vec<Record>,
     pub(super) deadlines: BTreeSet<(Time, CallId)>,
+    /// Cancelled gadgets that are not done.
+    pub(super) cancelled: BTreeSet<CallId>,
     /// The latest result of each id.
     pub(super) results: BTreeMap<InvocationId, Arc<str>>,
     /// What the model should know about its current reply.
@@ -72,6 +75,8 @@ pub(super) enum Phase {
     Reading,
     /// It was read; its calls are not all answered.
     Working,
+    /// Everything is decided; only what cancelled gadgets have cost is not known yet.
+    Settling(FinishReason),
     Finished,
 }
 
