@@ -4,31 +4,11 @@
 //! not fast. Numbers such as "rule 6" are those of the section "Gadget block" there. Where that page leaves a
 //! question open, the answer is marked with `DECIDED`.
 
-use gadgetry_proto::block::{Anchoring, Markers};
+use gadgetry_proto::block::Anchoring;
 use gadgetry_proto::call::TerminatedBy;
 use gadgetry_proto::delta::EndReason;
 use gadgetry_proto::error::{DiagnosticCode, Span};
-use gadgetry_proto::limits::Limits;
-
-/// What is looked for in a reply.
-#[derive(Clone, Debug)]
-pub struct Format {
-    pub markers: Option<Markers>,
-    pub anchoring: Anchoring,
-    pub tags: Vec<String>,
-    pub limits: Limits,
-}
-
-impl Default for Format {
-    fn default() -> Self {
-        Self {
-            markers: Some(Markers::default()),
-            anchoring: Anchoring::Anywhere,
-            tags: Vec::new(),
-            limits: Limits::default(),
-        }
-    }
-}
+use gadgetry_proto::reply::Format;
 
 /// One thing in a reply, with all its deltas joined.
 #[derive(Debug, Clone, PartialEq)]
