@@ -80,7 +80,7 @@ pub(super) struct Prepared {
 pub struct ScannerState {
     pub(super) mode: Mode,
     /// Offset in the reply behind the last byte that was pushed.
-    read: u64,
+    pub(super) read: u64,
     /// Text that may still become an opener; only in prose.
     pub(super) held: String,
     /// White space that may stand alone between blocks.
@@ -178,53 +178,44 @@ impl Scanner {
 
     /// Ends the reply. The scanner is ready for the next one; automatic ids go on.
     pub fn finish(&mut self, events: &mut impl FnMut(Event<'_>)) {
-        loop {
-            match self.state.mode {
-                Mode::Header => self.give_back_header(None, events),
-                Mode::Opening => self.give_back_opening(None, events),
-                Mode::Prose => break self.finish_prose(events),
-                Mode::Body => {
-                    self.finish_body(events);
-                    break;
-                }
-                Mode::Content => {
-                    self.finish_content(events);
-                    break;
-                }
-            }
+        self.take_openers_apart(events);
+        match self.state.mode {
+            Mode::Body => self.finish_body(events),
+            Mode::Content => self.finish_content(events),
+            Mode::Prose | Mode::Header | Mode::Opening => {}
         }
         let state = &mut self.state;
         (state.mode, state.leading, state.line) = (Mode::Prose, true, LinePrefix::Blank(0));
-        (state.read, state.blocks, state.suspect) = (0, 0, None);
+        (state.read, state.blocks) = (0, 0);
         state.white.clear();
     }
 
     /// Hands out held text, because something that is not text comes next. Open blocks and tags stay open.
     pub fn flush(&mut self, events: &mut impl FnMut(Event<'_>)) {
-        while matches!(self.state.mode, Mode::Header | Mode::Opening) {
-            match self.state.mode {
-                Mode::Header => self.give_back_header(None, events),
-                Mode::Opening | Mode::Prose | Mode::Body | Mode::Content => {
-                    self.give_back_opening(None, events);
-                }
-            }
-        }
+        self.take_openers_apart(events);
         if self.state.mode == Mode::Prose {
-            self.finish_prose(events);
             self.state.line = LinePrefix::Other;
         }
     }
 
-    /// Offset in the reply behind the last byte that was pushed.
-    pub(super) fn offset(&self) -> u64 {
-        self.state.read
+    /// No more text comes that could make an opener of what is held.
+    fn take_openers_apart<S: FnMut(Event<'_>)>(&mut self, events: &mut S) {
+        loop {
+            match self.state.mode {
+                Mode::Header => self.give_back_header(self.header_limit(), events),
+                Mode::Opening => self.give_back_opening(self.opening_limit(), events),
+                Mode::Prose if !self.state.held.is_empty() => self.read_held(events),
+                Mode::Prose => break self.settle(None, events),
+                Mode::Body | Mode::Content => break,
+            }
+        }
     }
 
     pub(super) fn run<S: FnMut(Event<'_>)>(&mut self, text: &str, base: u64, events: &mut S) {
         let mut at = 0;
         while at < text.len() {
             at = match self.state.mode {
-                Mode::Prose if self.state.held.is_empty() => self.prose(text, at, base, events),
+                Mode::Prose if self.state.held.is_empty() => self.prose(text, at, base, false, events),
                 Mode::Prose => self.rejoin(text, at, base, events),
                 Mode::Header => self.header(text, at, base, events),
                 Mode::Body => self.body(text, at, base, events),
@@ -249,7 +240,7 @@ impl Scanner {
     }
 
     /// Hands text out, unless it is white space that may stand alone.
-    pub(super) fn release<S: FnMut(Event<'_>)>(&mut self, text: &str, events: &mut S) {
+    pub(super) fn hand_out<S: FnMut(Event<'_>)>(&mut self, text: &str, events: &mut S) {
         if text.is_empty() {
             return;
         }
@@ -265,7 +256,7 @@ impl Scanner {
     }
 
     /// The segment is text, white space and all.
-    fn release_white<S: FnMut(Event<'_>)>(&mut self, events: &mut S) {
+    pub(super) fn release_white<S: FnMut(Event<'_>)>(&mut self, events: &mut S) {
         self.state.leading = false;
         if !self.state.white.is_empty() {
             events(Event::Text(&self.state.white));
@@ -279,7 +270,6 @@ impl Scanner {
     pub(super) fn begin_header(&mut self, opener: u64) {
         self.state.opener = opener;
         self.state.buffer.clear();
-        self.state.suspect = None;
         self.state.mode = Mode::Header;
     }
 
@@ -313,6 +303,11 @@ impl Scanner {
         read
     }
 
+    /// The cap that a header without an end passed.
+    fn header_limit(&self) -> Option<Limit> {
+        (self.state.buffer.len() > self.format.limits.header).then_some(Limit::Header)
+    }
+
     /// The header is the first `end` bytes of the buffer.
     fn begin_body<S: FnMut(Event<'_>)>(&mut self, end: usize, base: u64, events: &mut S) {
         let state = &mut self.state;
@@ -332,7 +327,7 @@ impl Scanner {
         let opener = self.state.opener;
         let behind = opener + marker.len() as u64;
         self.tell_limit(limit, Span { start: opener, end: behind }, events);
-        self.release(marker, events);
+        self.hand_out(marker, events);
         self.state.line = LinePrefix::Other;
         let buffer = std::mem::take(&mut self.state.buffer);
         self.run(&buffer, behind, events);
@@ -404,7 +399,6 @@ impl Scanner {
         self.state.buffer.clear();
         self.state.buffer.push('<');
         self.state.buffer.push_str(self.format.names.text(name));
-        self.state.suspect = None;
         self.state.name = Some(name);
         self.state.opening = OpeningState::default();
         self.state.mode = Mode::Opening;
@@ -444,6 +438,13 @@ impl Scanner {
         text.len()
     }
 
+    /// The cap that an opening tag without an end reached.
+    fn opening_limit(&self) -> Option<Limit> {
+        let name = self.state.name.map_or(0, |name| 1 + self.format.names.len_of(name));
+        let reached = self.state.buffer.len() - name >= self.format.limits.attributes;
+        reached.then_some(Limit::Attributes)
+    }
+
     fn open_tag<S: FnMut(Event<'_>)>(&mut self, name: NameIndex, self_closing: bool, events: &mut S) {
         self.release_white(events);
         let state = &mut self.state;
@@ -462,7 +463,7 @@ impl Scanner {
         self.state.mode = Mode::Prose;
         let opener = self.state.opener;
         self.tell_limit(limit, Span { start: opener, end: opener + 1 }, events);
-        self.release("<", events);
+        self.hand_out("<", events);
         self.state.line = LinePrefix::Other;
         let buffer = std::mem::take(&mut self.state.buffer);
         self.run(&buffer[1..], opener + 1, events);
