@@ -37,25 +37,31 @@ Exit codes: 0 done (also if the reader of the output went away), 1 it went wrong
 /// The verbs.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
-    /// Reads what a model wrote: text in, one JSON event a line out
+    /// Reads what a model wrote: text in, one JSON event a line out.
+    ///
+    /// The events come as soon as the text that makes them has arrived. Bytes that are not UTF-8 become U+FFFD.
     Parse(ParseArgs),
-    /// Writes gadget calls as blocks of text: JSON Lines in, text out
+    /// Writes gadget calls as blocks of text: JSON Lines in, text out.
+    ///
+    /// A line is {"gadgetName", "invocationId", "dependencies": [ID, …], "parameters": {…}, "schema": {…}}; all but name
+    /// and parameters are optional. `gadgetry parse` with the same markers reads the same call from the block. At a line
+    /// that cannot be written it stops: the blocks before it are written, nothing of it is.
     Write(WriteArgs),
-    /// Runs a model and its gadgets until the model is done
+    /// Runs a model and its gadgets until the model is done.
+    ///
+    /// The answer goes to stdout, progress to stderr.
     Agent(AgentArgs),
-    /// Plays a saved run again, without model or gadgets
+    /// Plays a saved run again, without model or gadgets.
+    ///
+    /// It writes the same events, one JSON object a line.
     Replay(ReplayArgs),
-    /// Shows the whole thing on a small task with a scripted model: no key, no network
+    /// Shows a small task with a scripted model: no key, no network.
     Demo(DemoArgs),
 }
 
 /// Options of `gadgetry parse`.
 #[derive(Debug, Args)]
-#[command(
-    long_about = "Reads what a model wrote: text in, one JSON event a line out.\n\n\
-        The events come as soon as the text that makes them has arrived. Bytes that are not UTF-8 become U+FFFD.",
-    after_long_help = PARSE_EVENTS
-)]
+#[command(after_long_help = PARSE_EVENTS)]
 pub(crate) struct ParseArgs {
     /// The text; `-` or nothing for stdin
     #[arg(value_name = "FILE", default_value = "-", hide_default_value = true)]
@@ -64,9 +70,6 @@ pub(crate) struct ParseArgs {
     /// Read the text in pieces of N bytes, cut at character boundaries [default: as it arrives]
     #[arg(long, value_name = "N", value_parser = at_least_one, conflicts_with = "batch")]
     pub(crate) chunk_size: Option<NonZeroUsize>,
-
-    #[command(flatten)]
-    pub(crate) blocks: BlockArgs,
 
     /// Take the tag <NAME>…</NAME> out of the text as a custom block; may be repeated
     #[arg(long = "tag", value_name = "NAME", allow_hyphen_values = true)]
@@ -89,29 +92,28 @@ pub(crate) struct ParseArgs {
             defaults. A bad line gives {\"id\", \"error\"}, and exit code 2 at the end"
     )]
     pub(crate) batch: bool,
+
+    #[command(flatten)]
+    pub(crate) blocks: BlockArgs,
 }
 
 const PARSE_EVENTS: &str = "\
 Events, one a line:
   {\"type\":\"text\",\"text\"}
   {\"type\":\"gadget_call_start\",\"gadgetName\",\"invocationId\",\"dependencies\"}
-  {\"type\":\"gadget_args_partial\",\"invocationId\",\"gadgetName\",\"fieldPath\",\"delta\",\"isFieldComplete\"}
+  {\"type\":\"gadget_args_partial\",\"invocationId\",\"gadgetName\",\"fieldPath\",\"delta\",
+   \"isFieldComplete\"}
   {\"type\":\"gadget_call\",\"gadgetName\",\"invocationId\",\"dependencies\",\"parametersRaw\",
-   \"parameters\" or \"parseError\",\"terminatedBy\":\"endMarker\" | \"nextStart\" | \"endOfStream\"}
+   \"parameters\" or \"parseError\",\"terminatedBy\":\"endMarker\", \"nextStart\" or \"endOfStream\"}
   {\"type\":\"custom_block_start\",\"blockId\",\"tag\",\"attrs\"}
   {\"type\":\"custom_block_delta\",\"blockId\",\"tag\",\"delta\"}
-  {\"type\":\"custom_block_end\",\"blockId\",\"tag\",\"reason\":\"closed\" | \"selfClosing\" | \"endOfStream\" | \"limit\"}
-  {\"type\":\"custom_block\",\"blockId\",\"tag\",\"content\",\"attrs\"} and \"selfClosing\":true if it is so
+  {\"type\":\"custom_block_end\",\"blockId\",\"tag\",
+   \"reason\":\"closed\", \"selfClosing\", \"endOfStream\" or \"limit\"}
+  {\"type\":\"custom_block\",\"blockId\",\"tag\",\"content\",\"attrs\",\"selfClosing\" only if true}
   {\"type\":\"diagnostic\",\"code\",\"message\",\"span\":{\"start\",\"end\"}}";
 
 /// Options of `gadgetry write`.
 #[derive(Debug, Args)]
-#[command(
-    long_about = "Writes gadget calls as blocks of text: JSON Lines in, text out.\n\n\
-        A line is {\"gadgetName\", \"invocationId\", \"dependencies\": [ID, …], \"parameters\": {…}, \"schema\": {…}}; all but \
-        name and parameters are optional. `gadgetry parse` with the same markers reads the same call from the block. At a \
-        line that cannot be written it stops: the blocks before it are written, nothing of it is."
-)]
 pub(crate) struct WriteArgs {
     /// The calls; `-` or nothing for stdin
     #[arg(value_name = "FILE", default_value = "-", hide_default_value = true)]
@@ -163,9 +165,6 @@ pub(crate) struct BlockArgs {
 
 /// Options of `gadgetry agent`.
 #[derive(Debug, Args)]
-#[command(
-    long_about = "Runs a model and its gadgets until the model is done. The answer goes to stdout, progress to stderr."
-)]
 pub(crate) struct AgentArgs {
     /// What the user says
     #[arg(value_name = "PROMPT")]
@@ -205,9 +204,6 @@ pub(crate) enum EventFormat {
 
 /// Options of `gadgetry replay`.
 #[derive(Debug, Args)]
-#[command(
-    long_about = "Plays a saved run again, without model or gadgets, and writes the same events, one JSON object a line."
-)]
 pub(crate) struct ReplayArgs {
     /// What `gadgetry agent --save FILE` kept
     #[arg(value_name = "FILE")]

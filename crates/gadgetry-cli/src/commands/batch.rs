@@ -72,9 +72,9 @@ fn answer(line: &[u8], readers: &mut Readers, out: &mut Vec<u8>) -> Result<(), S
 /// Appends what stands in the place of a bad line.
 fn refuse(line: &[u8], error: &str, out: &mut Vec<u8>) {
     let any = serde_json::from_slice::<serde_json::Value>(line).unwrap_or_default();
-    let id = any.get("id").unwrap_or_default();
+    let id = any.get("id").unwrap_or(&serde_json::Value::Null);
     // Writing to a vector does not fail.
-    let _ = serde_json::to_writer(out, &serde_json::json!({ "id": id, "error": error }));
+    let _ = serde_json::to_writer(&mut *out, &serde_json::json!({ "id": id, "error": error }));
     out.push(b'\n');
 }
 
