@@ -22,6 +22,11 @@ impl Error {
         Self::Input(message.to_string())
     }
 
+    /// The machine does not let us work: no temporary folder, no threads.
+    pub(crate) fn temporary(error: io::Error) -> Self {
+        Self::Failed(format!("cannot work here: {error}"))
+    }
+
     /// A mistake in a file, or on a line, or anywhere else that has a name.
     pub(crate) fn at(place: impl Display, message: impl Display) -> Self {
         Self::Input(format!("{place}: {message}"))

@@ -5,10 +5,12 @@ mod commands;
 mod error;
 mod events;
 mod input;
+mod narrator;
 mod options;
 mod printer;
 mod reader;
 mod schemas;
+mod timeline;
 
 use std::process::ExitCode;
 

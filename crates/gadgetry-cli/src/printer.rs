@@ -3,6 +3,8 @@
 use std::io::{self, Write};
 use std::process::ExitCode;
 
+use serde::Serialize;
+
 use crate::error::Error;
 
 /// Bytes that are gathered before they are written, if nobody asks for them earlier.
@@ -40,6 +42,19 @@ impl Printer {
             .and_then(|()| stdout.flush());
         self.gathered.clear();
         Ok(written?)
+    }
+
+    /// Writes a value as one line of JSON, at once.
+    pub(crate) fn json_line(&mut self, value: &impl Serialize) -> Result<(), Error> {
+        serde_json::to_writer(&mut self.gathered, value).map_err(io::Error::from)?;
+        self.gathered.push(b'\n');
+        self.flush()
+    }
+
+    /// Writes words about what goes on to stderr. If that is gone, there is nobody to tell.
+    #[expect(clippy::unused_self, reason = "there is one road to stderr, and this is it")]
+    pub(crate) fn progress(&mut self, words: &str) {
+        let _ = io::stderr().write_all(words.as_bytes());
     }
 
     /// Writes the rest, says what went wrong, and gives the exit code.

@@ -1,7 +1,10 @@
 //! The verbs, one file each.
 
+mod agent;
 mod batch;
+mod demo;
 mod parse;
+mod replay;
 mod write;
 
 use crate::args::{self, Gadgetry, Verb};
@@ -15,9 +18,9 @@ pub(crate) fn run(args: Gadgetry, printer: &mut Printer) -> Result<(), Error> {
         Some(Verb::Parse(args)) if args.batch => batch::run(&args, printer),
         Some(Verb::Parse(args)) => parse::run(&args, printer),
         Some(Verb::Write(args)) => write::run(&args, printer),
-        Some(Verb::Agent(_) | Verb::Replay(_) | Verb::Demo(_)) => {
-            Err(Error::Failed("not built yet".to_owned()))
-        }
+        Some(Verb::Agent(args)) => agent::run(&args, printer),
+        Some(Verb::Replay(args)) => replay::run(&args, printer),
+        Some(Verb::Demo(_)) => demo::run(printer),
     }
 }
 
