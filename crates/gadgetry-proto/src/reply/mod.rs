@@ -4,8 +4,10 @@
 //! in a tag markers are ordinary text. `docs/reply-format.md` has every rule.
 
 mod event;
+mod parsers;
 mod prose;
 mod scanner;
 
 pub use event::Event;
+pub use parsers::{BlockParser, TagParser};
 pub use scanner::{Format, Scanner, ScannerState};

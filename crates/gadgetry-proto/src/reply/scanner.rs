@@ -144,15 +144,19 @@ impl Default for ScannerState {
 impl Scanner {
     /// A scanner for replies of `format`. Tag names must be names, once each.
     pub fn new(format: &Format) -> Result<Self, TagNameError> {
-        let prepared = Prepared {
-            search: format
-                .markers
-                .clone()
-                .map(|markers| MarkerSearch::new(markers, format.anchoring)),
-            names: Names::new(&format.tags, format.limits.tag_name)?,
-            limits: format.limits.clone(),
-        };
-        Ok(Self { format: Arc::new(prepared), state: ScannerState::default() })
+        let names = Names::new(&format.tags, format.limits.tag_name)?;
+        let search = format.markers.clone().map(|markers| MarkerSearch::new(markers, format.anchoring));
+        Ok(Self::prepared(Prepared { search, names, limits: format.limits.clone() }))
+    }
+
+    /// A scanner that knows no tags.
+    pub(super) fn for_blocks(markers: Markers, anchoring: Anchoring, limits: Limits) -> Self {
+        let search = Some(MarkerSearch::new(markers, anchoring));
+        Self::prepared(Prepared { search, names: Names::default(), limits })
+    }
+
+    fn prepared(prepared: Prepared) -> Self {
+        Self { format: Arc::new(prepared), state: ScannerState::default() }
     }
 
     /// Where it stands.
