@@ -2,6 +2,7 @@
 
 mod support;
 
+use gadgetry_proto::delta::EndReason;
 use gadgetry_proto::reply::{Event, Format, Scanner, ScannerState};
 use proptest::prelude::*;
 use support::joined::{Joiner, Told, is_what, scan, scanner};
@@ -124,7 +125,7 @@ proptest! {
     }
 }
 
-/// Twenty times as many where somebody asked for more than the default.
+/// As many as `PROPTEST_CASES` says.
 fn cases(usual: u32) -> u32 {
     std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(usual)
 }
@@ -162,7 +163,7 @@ fn rebuild(
     flush: bool,
 ) -> Result<(), TestCaseError> {
     let mut reader = scanner(format);
-    let mut rebuilt = Rebuilt { text, at: 0, white: 0, wrong: None };
+    let mut rebuilt = Rebuilt { text, at: 0, closed: false, wrong: None };
     for piece in pieces {
         reader.push(piece, &mut |event| rebuilt.hear(event));
         if flush {
@@ -179,7 +180,8 @@ struct Rebuilt<'a> {
     text: &'a str,
     /// Everything before this was accounted for.
     at: usize,
-    white: usize,
+    /// Whether the last tag was closed.
+    closed: bool,
     wrong: Option<String>,
 }
 
@@ -196,12 +198,15 @@ impl Rebuilt<'_> {
                     self.fail(format!("{:?} is not in {written:?}", block.raw()));
                 }
             }
+            Event::TagEnd { reason, .. } => self.closed = reason == EndReason::Closed,
             Event::Tag { tag, content, self_closing, .. } => {
                 self.take("<");
                 self.take(tag);
                 self.at += opening_end(&self.text[self.at..]);
                 if !self_closing {
                     self.take(content);
+                }
+                if self.closed {
                     let rest = &self.text[self.at..];
                     let closing = rest.strip_prefix("</").and_then(|rest| rest.strip_prefix(tag));
                     let closing = closing.and_then(|rest| rest.trim_start().strip_prefix('>'));
@@ -221,7 +226,6 @@ impl Rebuilt<'_> {
             | Event::Argument { .. }
             | Event::TagStart { .. }
             | Event::TagDelta { .. }
-            | Event::TagEnd { .. }
             | Event::Diagnostic(_) => {}
         }
     }
@@ -240,7 +244,6 @@ impl Rebuilt<'_> {
         if gap.is_none_or(|gap| !gap.trim().is_empty()) {
             self.fail(format!("{gap:?} is missing at {}", self.at));
         }
-        self.white += at.saturating_sub(self.at);
         self.at = at;
     }
 

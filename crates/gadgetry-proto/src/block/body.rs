@@ -268,7 +268,7 @@ impl Body {
         match self.part {
             Part::Preamble => {
                 self.preamble = at;
-                self.fence = fence::opening(&self.text[..at]);
+                self.fence = fence::opening(&self.text[..at]).filter(|_| !self.overflown);
             }
             Part::Pointer(_) => {}
             Part::Value(start) => {

@@ -99,7 +99,8 @@ impl Scanner {
                 Found::Partial(_) if !reading.last => return AtMarker::Hold(at),
                 Found::Partial(_) | Found::Nothing => {}
             },
-            LinePrefix::Escaped(_) => match search.any_at(text, at) {
+            // A backslash that was content of a tag is not ours to remove.
+            LinePrefix::Escaped(_) if at > reading.released => match search.any_at(text, at) {
                 Found::Whole(marker) => {
                     let behind = at + search.text(marker).len();
                     self.unescape(at, behind, reading, events);
@@ -108,7 +109,7 @@ impl Scanner {
                 Found::Partial(_) if !reading.last => return AtMarker::Hold(at - 1),
                 Found::Partial(_) | Found::Nothing => {}
             },
-            LinePrefix::Other => {}
+            LinePrefix::Escaped(_) | LinePrefix::Other => {}
         }
         AtMarker::Go(search.skip(text, at))
     }
@@ -159,7 +160,8 @@ impl Scanner {
     ) -> usize {
         if self.is_line_start() {
             let mut line = self.line_at(reading, end);
-            if end == reading.text.len() && matches!(line, LinePrefix::Escaped(_)) && !reading.last {
+            let is_open = end == reading.text.len() && end > reading.released && !reading.last;
+            if is_open && matches!(line, LinePrefix::Escaped(_)) {
                 // The backslash goes if a marker follows it.
                 end -= 1;
                 line = self.line_at(reading, end);

@@ -148,15 +148,19 @@ impl Default for ScannerState {
 impl Scanner {
     /// A scanner for replies of `format`. Tag names must be names, once each.
     pub fn new(format: &Format) -> Result<Self, TagNameError> {
-        let prepared = Prepared {
-            search: format
-                .markers
-                .clone()
-                .map(|markers| MarkerSearch::new(markers, format.anchoring)),
-            names: Names::new(&format.tags, format.limits.tag_name)?,
-            limits: format.limits.clone(),
-        };
-        Ok(Self { format: Arc::new(prepared), state: ScannerState::default() })
+        let names = Names::new(&format.tags, format.limits.tag_name)?;
+        let search = format.markers.clone().map(|markers| MarkerSearch::new(markers, format.anchoring));
+        Ok(Self::prepared(Prepared { search, names, limits: format.limits.clone() }))
+    }
+
+    /// A scanner that knows no tags.
+    pub(super) fn for_blocks(markers: Markers, anchoring: Anchoring, limits: Limits) -> Self {
+        let search = Some(MarkerSearch::new(markers, anchoring));
+        Self::prepared(Prepared { search, names: Names::default(), limits })
+    }
+
+    fn prepared(prepared: Prepared) -> Self {
+        Self { format: Arc::new(prepared), state: ScannerState::default() }
     }
 
     /// Where it stands.
@@ -190,11 +194,13 @@ impl Scanner {
 
     /// Ends the reply. The scanner is ready for the next one; automatic ids go on.
     pub fn finish(&mut self, events: &mut impl FnMut(Event<'_>)) {
-        self.take_openers_apart(events);
-        match self.state.mode {
-            Mode::Body => self.finish_body(events),
-            Mode::Content => self.finish_content(events),
-            Mode::Prose | Mode::Header | Mode::Opening => {}
+        loop {
+            self.take_openers_apart(events);
+            match self.state.mode {
+                Mode::Body => self.finish_body(events),
+                Mode::Content => self.finish_content(events),
+                Mode::Prose | Mode::Header | Mode::Opening => break,
+            }
         }
         let state = &mut self.state;
         (state.mode, state.leading, state.line) = (Mode::Prose, true, LinePrefix::Blank(0));
@@ -498,24 +504,35 @@ impl Scanner {
                 read - unread
             }
             Some(ContentEnd::Limit) => {
-                let excess = state.content.take_excess(limits);
-                let cut = base + read as u64 - excess.len() as u64;
-                self.tell_limit(Some(Limit::TagContent), Span { start: cut, end: cut }, events);
-                self.end_tag(EndReason::Limit, events);
-                let content = self.state.content.text().as_bytes();
-                self.state.line =
-                    LinePrefix::Other.behind(content, content.len(), self.format.limits.indent);
-                self.run(&excess, cut, events);
+                self.cut_content(base + read as u64, events);
                 read
             }
         }
     }
 
+    /// The content that was read up to `end` has no end within its cap; what is behind that is prose.
+    fn cut_content<S: FnMut(Event<'_>)>(&mut self, end: u64, events: &mut S) {
+        let indent = self.format.limits.indent;
+        let excess = self.state.content.take_excess(&self.format.limits);
+        let cut = end - excess.len() as u64;
+        self.tell_limit(Some(Limit::TagContent), Span { start: cut, end: cut }, events);
+        self.end_tag(EndReason::Limit, events);
+        let content = self.state.content.text().as_bytes();
+        self.state.line = LinePrefix::Other.behind(content, content.len(), indent);
+        self.run(&excess, cut, events);
+    }
+
     fn finish_content<S: FnMut(Event<'_>)>(&mut self, events: &mut S) {
         let Some(name) = self.state.name else { return };
         let (block, tag) = (BlockId(self.state.blocks), self.format.names.text(name));
-        self.state.content.finish(|delta| events(Event::TagDelta { block, tag, delta }));
-        self.end_tag(EndReason::EndOfStream, events);
+        let is_whole = self.state.content.finish(&self.format.limits, |delta| {
+            events(Event::TagDelta { block, tag, delta });
+        });
+        if is_whole {
+            self.end_tag(EndReason::EndOfStream, events);
+        } else {
+            self.cut_content(self.state.read, events);
+        }
     }
 
     fn end_tag<S: FnMut(Event<'_>)>(&mut self, reason: EndReason, events: &mut S) {

@@ -103,9 +103,10 @@ impl Content {
         self.text.split_off(self.text.floor_char_boundary(limits.tag_content))
     }
 
-    /// The reply ends here: all of it is content.
-    pub(crate) fn finish(&mut self, mut out: impl FnMut(&str)) {
-        self.hand_out(self.text.len(), &mut out);
+    /// The reply ends here: all of it is content. Returns whether it is within its cap.
+    pub(crate) fn finish(&mut self, limits: &Limits, mut out: impl FnMut(&str)) -> bool {
+        self.hand_out(self.text.floor_char_boundary(limits.tag_content), &mut out);
+        self.text.len() <= limits.tag_content
     }
 
     pub(crate) fn text(&self) -> &str {
