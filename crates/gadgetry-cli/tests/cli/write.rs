@@ -147,7 +147,7 @@ fn what_is_written_is_read_back() {
         for options in [
             &[][..],
             &["--line-start"],
-            &["--start", "<<", "--end", ">>", "--arg", "\\"],
+            &["--start", "<<", "--end", ">>", "--arg", "@"],
         ] {
             let input: String = calls
                 .iter()
