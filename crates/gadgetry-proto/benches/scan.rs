@@ -26,7 +26,12 @@ fn main() {
 }
 
 fn scanner() -> Scanner {
-    let limits = Limits { value: 64 * MIB, block: 64 * MIB, tag_content: 64 * MIB, ..Limits::default() };
+    let limits = Limits {
+        value: 64 * MIB,
+        block: 64 * MIB,
+        tag_content: 64 * MIB,
+        ..Limits::default()
+    };
     let format = Format {
         markers: Some(Markers::default()),
         tags: vec!["think".to_owned(), "citation".to_owned()],
@@ -52,7 +57,11 @@ fn prose(len: usize) -> String {
 fn kinds() -> [(&'static str, &'static str, &'static str); 3] {
     [
         ("prose", "", ""),
-        ("value", "!!!GADGET_START:Write:w\n!!!ARG:text\n", "\n!!!GADGET_END\n"),
+        (
+            "value",
+            "!!!GADGET_START:Write:w\n!!!ARG:text\n",
+            "\n!!!GADGET_END\n",
+        ),
         ("tag", "<think>", "</think>"),
     ]
 }
@@ -91,7 +100,9 @@ fn read(scanner: &mut Scanner, kind: (&str, &str, &str), chunks: &[&str]) -> usi
     let mut seen = 0;
     let mut see = |event: Event<'_>| match event {
         Event::Text(text) => seen += black_box(text).len(),
-        Event::Argument { delta, .. } | Event::TagDelta { delta, .. } => seen += black_box(delta).len(),
+        Event::Argument { delta, .. } | Event::TagDelta { delta, .. } => {
+            seen += black_box(delta).len()
+        }
         event => {
             black_box(event);
         }
@@ -123,7 +134,11 @@ fn speed() {
             let took = time(|| {
                 assert!(read(&mut scanner, kind, &chunks) >= text.len() - 2);
             });
-            print!(" {:.2} ({:.2}) |", text.len() as f64 / took / 1e9, base / took);
+            print!(
+                " {:.2} ({:.2}) |",
+                text.len() as f64 / took / 1e9,
+                base / took
+            );
         }
         println!();
     }
@@ -184,7 +199,10 @@ fn linear() {
         ("runs of <", Box::new(repeat("<"))),
         ("unclosed tags", Box::new(repeat("<think"))),
         ("unclosed attributes", Box::new(repeat("<think a=\"b' "))),
-        ("closing tags cut", Box::new(|len| format!("<think>{}", "</thin".repeat(len / 6)))),
+        (
+            "closing tags cut",
+            Box::new(|len| format!("<think>{}", "</thin".repeat(len / 6))),
+        ),
         ("10,000 arguments", Box::new(arguments)),
     ];
     println!("\n## ns per byte: 1 MiB, 16 MiB, ratio\n");

@@ -61,6 +61,9 @@ pub struct Outcome {
     /// What the gadget cost, in US dollars. Negative and non-finite amounts are refused by the run.
     #[serde(default)]
     pub cost: f64,
+    /// Whether the run ends once everything that runs beside this call is done.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub completes_run: bool,
 }
 
 impl Outcome {
@@ -69,6 +72,7 @@ impl Outcome {
         Self {
             result: Ok(result.into()),
             cost: 0.0,
+            completes_run: false,
         }
     }
 
@@ -77,6 +81,7 @@ impl Outcome {
         Self {
             result: Err(message.into()),
             cost: 0.0,
+            completes_run: false,
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use gadgetry_proto::block::Markers;
+use gadgetry_proto::block::{Anchoring, Markers};
 use gadgetry_proto::call::{Call, Parameters, TerminatedBy};
 use gadgetry_proto::convo::{
     TextForm, guard_envelopes, prompt_text, result_content, results_message,
@@ -145,11 +145,12 @@ fn content_without_raw_text_is_written_back() {
     assert_eq!(
         TextForm {
             markers: &markers,
+            anchoring: Anchoring::LineStart,
             xml_names: &xml_names
         }
         .of(&message),
         "see <cite url=\"a&quot;&amp;&lt;&gt;b\" n=\"1\">quote</cite><debug-info/>\n\
-         <<Save:s:a,b\n@path\nx\n>>\n<<Load:t\n{\"path\":\"x\"}\n>>\nend"
+         <<Save:s:a,b\n@path\nx\n>>\n<<Load:t\n@path\nx\n>>\nend"
     );
 }
 

@@ -2,6 +2,7 @@
 
 use gadgetry_proto::block::{Anchoring, Markers};
 use gadgetry_proto::prompt::{CatalogEntry, CatalogExample, PromptTemplate};
+use gadgetry_proto::spec::{GadgetSpec, Registry};
 use serde_json::{Value, json};
 
 fn weather() -> Value {
@@ -63,6 +64,33 @@ fn two_gadgets_with_custom_markers_at_line_starts() {
         .unwrap();
     assert_eq!(text, include_str!("prompt/custom_markers.txt").trim_end());
     assert!(!text.contains("!!!"), "a default marker shows");
+}
+
+#[test]
+fn a_registry_gives_the_same_text() {
+    let spec: GadgetSpec = serde_json::from_value(json!({
+        "name": "weather",
+        "description": "Get weather for a city",
+        "parameters": weather(),
+        "examples": [{
+            "comment": "In Fahrenheit",
+            "params": { "city": "Oslo", "units": "fahrenheit" },
+            "output": "Oslo: 41°F",
+        }],
+    }))
+    .unwrap();
+    let registry = Registry::new([spec]).unwrap();
+    let template = PromptTemplate::default();
+    let text = template.render_registry(&registry, &Markers::default(), Anchoring::Anywhere);
+    assert_eq!(
+        text.as_deref(),
+        Some(include_str!("prompt/one_gadget.txt").trim_end())
+    );
+    let none = Registry::default();
+    assert_eq!(
+        template.render_registry(&none, &Markers::default(), Anchoring::Anywhere),
+        None
+    );
 }
 
 #[test]

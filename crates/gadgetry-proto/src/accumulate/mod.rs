@@ -181,6 +181,11 @@ impl Accumulator {
         }
     }
 
+    /// Why the model stopped, if it has said so.
+    pub fn stop_reason(&self) -> Option<&StopReason> {
+        self.stop_reason.as_ref()
+    }
+
     /// The stream is over: ends what is open, emits `message_end`, and gives the message.
     pub fn finish(mut self, out: &mut Vec<StreamEvent>) -> Output {
         self.start_message(out);

@@ -10,6 +10,7 @@ use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
 use crate::block::fence;
+use crate::block::fence::Fence;
 use crate::block::near_miss;
 use crate::block::near_miss::Suspect;
 use crate::block::search::Found;
@@ -33,11 +34,13 @@ pub(crate) struct Body {
     /// How much of the current value was handed out.
     emitted: usize,
     part: Part,
+    /// Whether the pointer of the current argument is no pointer, so that its value is not handed out.
+    mute: bool,
     arguments: Vec<ArgumentSpan>,
     /// Offsets of backslashes that do not belong to their value.
     escapes: Vec<usize>,
-    /// Backticks of the fence that opened the body.
-    fence: Option<usize>,
+    /// The fence that opened the body.
+    fence: Option<Fence>,
     /// Where the text before the first argument ends.
     preamble: usize,
     /// A mistake that the arguments do not show.
@@ -49,6 +52,9 @@ pub(crate) struct Body {
     /// In the order in which they are told.
     diagnostics: Vec<Diagnostic>,
 }
+
+/// How much of a body that passed its cap piles up before it is dropped; dropping it bit by bit would not be linear.
+const FORGOTTEN: usize = 1 << 10;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 enum Part {
@@ -116,6 +122,9 @@ impl Body {
             if self.scan > limits.block && !self.overflown {
                 self.overflow(limits, &mut out);
             }
+            if self.overflown && self.text.len() > 2 * limits.indent + FORGOTTEN {
+                self.forget(limits);
+            }
             self.hand_out(self.safe_end(search, limits).min(self.text.floor_char_boundary(limits.block)), &mut out);
         }
         ended
@@ -133,10 +142,13 @@ impl Body {
                 let newline = memchr::memchr(b'\n', &self.text.as_bytes()[self.scan.max(start)..]);
                 end = newline.map_or(end, |at| self.scan.max(start) + at);
                 if search.anchoring == Anchoring::LineStart || !self.marker_before(end, search) {
-                    if end == self.text.len() {
+                    if newline.is_none() {
+                        if search.anchoring == Anchoring::LineStart {
+                            self.scan = end;
+                        }
                         return None;
                     }
-                    self.end_pointer(start, end, end + 1);
+                    self.end_pointer(start, end, end + 1, limits);
                     continue;
                 }
             }
@@ -209,10 +221,10 @@ impl Body {
     ) -> Option<Ended> {
         let behind = at + search.text(marker).len();
         if let Part::Pointer(start) = self.part {
-            self.end_pointer(start, at, at);
+            self.end_pointer(start, at, at, limits);
         }
         let last = marker != Marker::Arg;
-        self.end_part(at, at - blanks, last, limits, out);
+        self.end_part(at, at - blanks, last, search, limits, out);
         if last {
             let by = match marker {
                 Marker::End => TerminatedBy::EndMarker,
@@ -227,11 +239,14 @@ impl Body {
         None
     }
 
-    fn end_pointer(&mut self, start: usize, end: usize, value: usize) {
+    fn end_pointer(&mut self, start: usize, end: usize, value: usize, limits: &Limits) {
         let line = &self.text[start..end];
         let trimmed = line.trim();
         let from = start + line.len() - line.trim_start().len();
         let pointer = from..from + trimmed.len();
+        self.mute = trimmed.is_empty()
+            || trimmed.len() > limits.pointer
+            || trimmed.contains(char::is_whitespace);
         if !self.overflown {
             self.arguments.push(ArgumentSpan { pointer, value: value..value });
         }
@@ -246,6 +261,7 @@ impl Body {
         at: usize,
         line: usize,
         last: bool,
+        search: &MarkerSearch,
         limits: &Limits,
         out: &mut impl FnMut(Partial<'_>),
     ) {
@@ -257,20 +273,31 @@ impl Body {
             Part::Pointer(_) => {}
             Part::Value(start) => {
                 let mut end = without_newline(&self.text, start, line.max(start));
-                if let Some(ticks) = self.fence.filter(|_| last) {
-                    end = self.remove_fence(start, end, ticks, limits);
+                if let Some(fence) = self.fence.filter(|_| last) {
+                    end = self.remove_fence(start, end, fence, limits);
                 }
+                self.drop_suspects(end, search);
                 self.finish_value(end, out);
             }
         }
     }
 
-    fn remove_fence(&mut self, start: usize, end: usize, ticks: usize, limits: &Limits) -> usize {
-        let Some(line) = fence::closing(&self.text[start..end], ticks, limits.indent) else {
+    /// Near misses that run into what ends the value at `end` are none.
+    fn drop_suspects(&mut self, end: usize, search: &MarkerSearch) {
+        let Some(lead) = search.lead else { return };
+        while let Some(&at) = self.suspects.last() {
+            if at + Suspect::default().extend(&self.text.as_bytes()[at..], lead) <= end {
+                break;
+            }
+            self.suspects.pop();
+        }
+    }
+
+    fn remove_fence(&mut self, start: usize, end: usize, fence: Fence, limits: &Limits) -> usize {
+        let Some(line) = fence::closing(&self.text[start..end], fence.ticks, limits.indent) else {
             return end;
         };
-        self.fence = None;
-        self.preamble = 0;
+        self.preamble = fence.at;
         let span = self.span(start + line..end);
         self.tell(DiagnosticCode::FenceRemoved, "A code fence around all arguments was removed", span);
         without_newline(&self.text, start, start + line)
@@ -279,8 +306,8 @@ impl Body {
     fn finish_value(&mut self, end: usize, out: &mut impl FnMut(Partial<'_>)) {
         if let Some(argument) = self.arguments.last_mut().filter(|_| !self.overflown) {
             argument.value.end = end;
-            let pointer = &self.text[argument.pointer.clone()];
-            if !is_malformed(pointer) {
+            if !self.mute {
+                let pointer = &self.text[argument.pointer.clone()];
                 let delta = &self.text[self.emitted.min(end)..end];
                 out(Partial { pointer, delta, complete: true });
             }
@@ -293,8 +320,8 @@ impl Body {
         if end <= self.emitted || self.overflown {
             return;
         }
-        let pointer = &self.text[argument.pointer.clone()];
-        if !is_malformed(pointer) {
+        if !self.mute {
+            let pointer = &self.text[argument.pointer.clone()];
             out(Partial { pointer, delta: &self.text[self.emitted..end], complete: false });
         }
         self.emitted = end;
@@ -353,9 +380,14 @@ impl Body {
         self.arguments.clear();
         self.escapes.clear();
         self.suspects.clear();
-        // What may still become a marker, and the line it stands on, is kept.
-        let keep = self.scan.saturating_sub(limits.indent + 1);
-        let keep = (keep..=self.scan).find(|at| self.text.is_char_boundary(*at)).unwrap_or(self.scan);
+        self.diagnostics.clear();
+        self.fence = None;
+        self.forget(limits);
+    }
+
+    /// Drops what was read, except what may still become a marker and what stands before it on its line.
+    fn forget(&mut self, limits: &Limits) {
+        let keep = self.text.floor_char_boundary(self.scan.saturating_sub(limits.indent + 1));
         self.text.drain(..keep);
         self.base += keep as u64;
         self.scan -= keep;
@@ -375,6 +407,9 @@ impl Body {
         limits: &Limits,
         mut out: impl FnMut(Partial<'_>),
     ) {
+        if self.text.len() > limits.block && !self.overflown {
+            self.overflow(limits, &mut out);
+        }
         let end = self.text.len();
         let cut_off = by == TerminatedBy::EndOfStream;
         let mut line = end;
@@ -384,10 +419,10 @@ impl Body {
                 let line = format!("{}{}", search.markers.arg(), cut(&self.text[start..]));
                 self.fail(ParseError::CutArgumentLine { line });
             }
-            Part::Pointer(start) => self.end_pointer(start, end, end),
+            Part::Pointer(start) => self.end_pointer(start, end, end, limits),
             Part::Value(start) => {
                 let fragment = self.scan.max(start);
-                if cut_off && self.is_cut_marker(start, fragment, search, limits) {
+                if cut_off && !self.overflown && self.is_cut_marker(start, fragment, search, limits) {
                     let span = self.span(fragment..end);
                     let message = "The reply ended inside a marker; the fragment was dropped from the value";
                     self.tell(DiagnosticCode::PartialMarker, message, span);
@@ -399,7 +434,7 @@ impl Body {
                 }
             }
         }
-        self.end_part(end, line, true, limits, &mut out);
+        self.end_part(end, line, true, search, limits, &mut out);
     }
 
     fn is_cut_marker(
@@ -462,18 +497,11 @@ impl Body {
         let Some(lead) = search.lead else { return };
         for at in std::mem::take(&mut self.suspects) {
             let text = self.text.as_bytes();
-            let run = run_len(text, at, lead.byte);
-            let behind = at + run;
-            let word = text[behind..].iter().take_while(|byte| near_miss::is_word(**byte)).count();
-            let suspect = Suspect {
-                start: self.base + at as u64,
-                run,
-                word: self.text[behind..behind + word].to_owned(),
-            };
-            let next = text.get(behind + word).copied();
+            let mut suspect = Suspect::at(self.base + at as u64);
+            let behind = at + suspect.extend(&text[at..], lead);
+            let next = text.get(behind).copied();
             if let Some((code, message)) = near_miss::classify(search, lead, &suspect, next, false) {
-                let span = self.span(at..behind + word);
-                self.diagnostics.push(Diagnostic { code, message, span });
+                self.diagnostics.push(Diagnostic { code, message, span: suspect.span() });
             }
         }
     }
@@ -557,10 +585,6 @@ fn rank(code: DiagnosticCode) -> u8 {
         DiagnosticCode::PartialMarker => 4,
         DiagnosticCode::NearMiss | DiagnosticCode::StrayMarker | DiagnosticCode::LimitExceeded => 5,
     }
-}
-
-fn is_malformed(pointer: &str) -> bool {
-    pointer.is_empty() || pointer.contains(char::is_whitespace)
 }
 
 /// A readable length.

@@ -3,8 +3,8 @@
 use memchr::memmem::Finder;
 
 use crate::block::Anchoring;
-use crate::block::near_miss::is_word;
 use crate::block::Markers;
+use crate::block::near_miss::is_word;
 
 /// One of the three markers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,7 +59,13 @@ impl MarkerSearch {
             .get(..2)
             .filter(|pair| bytes.iter().all(|marker| marker.starts_with(pair)))
             .map(|pair| Finder::new(pair).into_owned());
-        Self { markers, anchoring, lead, pair, first }
+        Self {
+            markers,
+            anchoring,
+            lead,
+            pair,
+            first,
+        }
     }
 
     pub(crate) fn text(&self, marker: Marker) -> &str {
@@ -71,6 +77,7 @@ impl MarkerSearch {
     }
 
     /// The byte that every marker begins with, if it is the same.
+    #[cfg(any())]
     pub(crate) fn first_byte(&self) -> Option<u8> {
         self.pair.as_ref().map(|_| self.first[0])
     }
@@ -119,12 +126,19 @@ impl MarkerSearch {
     pub(crate) fn skip(&self, text: &[u8], at: usize) -> usize {
         let Some(lead) = self.lead else { return at + 1 };
         let run = run_len(text, at, lead.byte);
-        if run > lead.len { at + run - lead.len } else { at + run.max(1) }
+        if run > lead.len {
+            at + run - lead.len
+        } else {
+            at + run.max(1)
+        }
     }
 }
 
 pub(crate) fn run_len(text: &[u8], at: usize, byte: u8) -> usize {
-    text[at..].iter().take_while(|other| **other == byte).count()
+    text[at..]
+        .iter()
+        .take_while(|other| **other == byte)
+        .count()
 }
 
 /// What stands on a line before some place.
@@ -152,13 +166,17 @@ impl LinePrefix {
         } else {
             Self::Other
         };
-        text[start..end].iter().fold(before, |prefix, byte| prefix.then(*byte, cap))
+        text[start..end]
+            .iter()
+            .fold(before, |prefix, byte| prefix.then(*byte, cap))
     }
 
     fn then(self, byte: u8, cap: usize) -> Self {
         match (self, byte) {
             (Self::Blank(count), b' ' | b'\t') if count < cap => Self::Blank(count + 1),
-            (Self::Blank(count) | Self::Escaped(count), b'\\') if count < cap => Self::Escaped(count + 1),
+            (Self::Blank(count) | Self::Escaped(count), b'\\') if count < cap => {
+                Self::Escaped(count + 1)
+            }
             _ => Self::Other,
         }
     }

@@ -5,6 +5,8 @@
 //! body is one JSON object. Before anything is handed out, the arguments are read back with the very functions that
 //! read a reply.
 
+mod error;
+
 use std::fmt::Write as _;
 
 use serde_json::Value;
@@ -20,6 +22,8 @@ use crate::spec::container;
 use crate::spec::depth;
 use crate::spec::parameters;
 use crate::spec::pointer;
+
+pub use error::WriteError;
 
 /// Writes gadget blocks that are read back as the same call.
 ///
@@ -261,39 +265,6 @@ impl Leaves<'_> {
             && pointer.split('/').count() <= limits.depth
             && !self.writer.has_marker(pointer)
     }
-}
-
-/// Why a call cannot be written as a block.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum WriteError {
-    /// The name is empty, or holds `:`, a line break or white space at an end.
-    #[error("the gadget name {0:?} cannot stand in a header")]
-    Name(String),
-    /// An id is empty, or holds `:`, a comma, a line break or white space at an end.
-    #[error("the invocation id {0:?} cannot stand in a header")]
-    Id(String),
-    /// The header holds a marker.
-    #[error("the name or an id holds a marker")]
-    HeaderMarker,
-    /// The header is longer than any reader accepts.
-    #[error("the header may have at most {limit} bytes")]
-    LongHeader {
-        /// The cap, [`Limits::header`].
-        limit: usize,
-    },
-    /// Parameters are a JSON object.
-    #[error("the parameters are not an object")]
-    NotAnObject,
-    /// The parameters are nested more deeply than any reader accepts.
-    #[error("the parameters may have at most {limit} levels of nesting")]
-    TooDeep {
-        /// The cap, [`Limits::depth`].
-        limit: usize,
-    },
-    /// A marker is a part of the JSON that would have to be written, and not inside a string.
-    #[error("the parameters need JSON, and a marker looks like JSON syntax")]
-    Marker,
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
-use crate::block::Markers;
+use crate::block::{Anchoring, Markers, Writer};
 use crate::call::Call;
 use crate::convo::envelope::result_envelope;
 use crate::convo::neutral::neutralise;
@@ -25,6 +25,7 @@ pub fn prompt_text(message: &Message) -> Cow<'_, str> {
     }
     let form = TextForm {
         markers: &Markers::default(),
+        anchoring: Anchoring::default(),
         xml_names: &BTreeMap::new(),
     };
     Cow::Owned(form.write(message))
@@ -35,6 +36,8 @@ pub fn prompt_text(message: &Message) -> Cow<'_, str> {
 pub struct TextForm<'a> {
     /// The markers for calls that have no raw text.
     pub markers: &'a Markers,
+    /// Where they count as markers.
+    pub anchoring: Anchoring,
     /// Key of a custom block → its XML tag, where they differ.
     pub xml_names: &'a BTreeMap<String, String>,
 }
@@ -82,7 +85,7 @@ impl TextForm<'_> {
                 input,
             } => (
                 Kind::Lines,
-                Cow::Owned(self.json_block(name, tool_use_id, input)),
+                Cow::Owned(self.tool_block(name, tool_use_id, input)),
             ),
             Content::GadgetResult {
                 invocation_id,
@@ -127,9 +130,20 @@ impl TextForm<'_> {
         self.close(out, &call.parameters_raw)
     }
 
-    fn json_block(&self, name: &str, id: &str, input: &Value) -> String {
-        let header = format!("{}{name}:{id}", self.markers.start());
-        self.close(header, &input.to_string())
+    fn tool_block(&self, name: &str, id: &str, input: &Value) -> String {
+        let writer = Writer {
+            markers: self.markers,
+            anchoring: self.anchoring,
+        };
+        let mut out = String::new();
+        match writer.write(&mut out, name, Some(id), &[""; 0], input, None) {
+            Ok(()) => out,
+            // What no reader would take is shown as it is.
+            Err(_) => self.close(
+                format!("{}{name}:{id}", self.markers.start()),
+                &input.to_string(),
+            ),
+        }
     }
 
     fn close(&self, header: String, body: &str) -> String {

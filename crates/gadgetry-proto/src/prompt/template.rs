@@ -2,8 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::block::{Anchoring, Markers};
-use crate::prompt::catalog::{CatalogEntry, catalog};
+use crate::block::{Anchoring, Markers, Writer};
+use crate::prompt::catalog::{CatalogEntry, CatalogExample, catalog};
+use crate::spec::{Example, Gadget, Registry};
 
 /// The parts of the text about gadgets. An absent part is the default one, an empty part is left out.
 ///
@@ -89,6 +90,61 @@ impl PromptTemplate {
             .collect();
         Some(parts.join("\n\n"))
     }
+
+    /// [`PromptTemplate::render`] for all gadgets of `registry`, in its order, with their examples as blocks. An
+    /// example that no block can express is left out.
+    pub fn render_registry(
+        &self,
+        registry: &Registry,
+        markers: &Markers,
+        anchoring: Anchoring,
+    ) -> Option<String> {
+        let writer = Writer { markers, anchoring };
+        let blocks: Vec<Vec<(&Example, String)>> = registry
+            .iter()
+            .map(|gadget| blocks(gadget, &writer))
+            .collect();
+        let examples: Vec<Vec<CatalogExample<'_>>> =
+            blocks.iter().map(|of| catalog_examples(of)).collect();
+        let gadgets = registry
+            .iter()
+            .zip(&examples)
+            .map(|(gadget, examples)| CatalogEntry {
+                name: gadget.name(),
+                description: &gadget.spec().description,
+                schema: &gadget.spec().parameters,
+                examples,
+            });
+        self.render(&gadgets.collect::<Vec<_>>(), markers, anchoring)
+    }
+}
+
+fn blocks<'g>(gadget: &'g Gadget, writer: &Writer<'_>) -> Vec<(&'g Example, String)> {
+    let written = gadget.spec().examples.iter().filter_map(|example| {
+        let mut block = String::new();
+        let schema = Some(gadget.schema());
+        writer
+            .write(
+                &mut block,
+                gadget.name(),
+                None,
+                &[""; 0],
+                &example.params,
+                schema,
+            )
+            .ok()?;
+        Some((example, block))
+    });
+    written.collect()
+}
+
+fn catalog_examples<'b>(blocks: &'b [(&Example, String)]) -> Vec<CatalogExample<'b>> {
+    let examples = blocks.iter().map(|(example, block)| CatalogExample {
+        comment: example.comment.as_deref(),
+        block,
+        output: example.output.as_deref(),
+    });
+    examples.collect()
 }
 
 /// Fills placeholders in, once: what they become is not looked at again.

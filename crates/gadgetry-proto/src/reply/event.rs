@@ -66,6 +66,8 @@ pub enum Event<'a> {
         attributes: &'a Attributes,
         /// Whether the tag closed itself.
         self_closing: bool,
+        /// Why it ended.
+        reason: EndReason,
     },
     /// Something noteworthy.
     Diagnostic(Diagnostic),

@@ -6,6 +6,8 @@
 mod event;
 mod prose;
 mod scanner;
+mod stage;
 
 pub use event::Event;
 pub use scanner::{Format, Scanner, ScannerState};
+pub use stage::ReplyStage;

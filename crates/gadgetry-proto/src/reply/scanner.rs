@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::block::Anchoring;
 use crate::block::Body;
@@ -13,13 +14,16 @@ use crate::block::Marker;
 use crate::block::MarkerSearch;
 use crate::block::Markers;
 use crate::block::Suspect;
+use crate::block::parameters_of;
+use crate::call::Call;
 use crate::call::TerminatedBy;
 use crate::delta::EndReason;
-use crate::error::{Diagnostic, DiagnosticCode, Span};
+use crate::error::{Diagnostic, DiagnosticCode, ParseError, Span};
 use crate::id::BlockId;
 use crate::limits::{Limit, LimitExceeded, Limits};
 use crate::message::Attributes;
 use crate::reply::Event;
+use crate::spec::Schema;
 use crate::tags::Content;
 use crate::tags::ContentEnd;
 use crate::tags::NameIndex;
@@ -80,7 +84,7 @@ pub(super) struct Prepared {
 pub struct ScannerState {
     pub(super) mode: Mode,
     /// Offset in the reply behind the last byte that was pushed.
-    read: u64,
+    pub(super) read: u64,
     /// Text that may still become an opener; only in prose.
     pub(super) held: String,
     /// White space that may stand alone between blocks.
@@ -165,8 +169,16 @@ impl Scanner {
         self.state = state;
     }
 
-    pub(crate) fn search(&self) -> Option<&MarkerSearch> {
-        self.format.search.as_ref()
+    pub(super) fn reread(
+        &self,
+        call: &Call,
+        schema: &Schema,
+        rewrite: impl Fn(&str) -> Option<String>,
+    ) -> Result<Value, ParseError> {
+        match &self.format.search {
+            Some(search) => parameters_of(call, search, &self.format.limits, Some(schema), rewrite),
+            None => Ok(Value::Object(serde_json::Map::new())),
+        }
     }
 
     /// Reads more of the reply.
@@ -178,53 +190,44 @@ impl Scanner {
 
     /// Ends the reply. The scanner is ready for the next one; automatic ids go on.
     pub fn finish(&mut self, events: &mut impl FnMut(Event<'_>)) {
-        loop {
-            match self.state.mode {
-                Mode::Header => self.give_back_header(None, events),
-                Mode::Opening => self.give_back_opening(None, events),
-                Mode::Prose => break self.finish_prose(events),
-                Mode::Body => {
-                    self.finish_body(events);
-                    break;
-                }
-                Mode::Content => {
-                    self.finish_content(events);
-                    break;
-                }
-            }
+        self.take_openers_apart(events);
+        match self.state.mode {
+            Mode::Body => self.finish_body(events),
+            Mode::Content => self.finish_content(events),
+            Mode::Prose | Mode::Header | Mode::Opening => {}
         }
         let state = &mut self.state;
         (state.mode, state.leading, state.line) = (Mode::Prose, true, LinePrefix::Blank(0));
-        (state.read, state.blocks, state.suspect) = (0, 0, None);
+        (state.read, state.blocks) = (0, 0);
         state.white.clear();
     }
 
     /// Hands out held text, because something that is not text comes next. Open blocks and tags stay open.
     pub fn flush(&mut self, events: &mut impl FnMut(Event<'_>)) {
-        while matches!(self.state.mode, Mode::Header | Mode::Opening) {
-            match self.state.mode {
-                Mode::Header => self.give_back_header(None, events),
-                Mode::Opening | Mode::Prose | Mode::Body | Mode::Content => {
-                    self.give_back_opening(None, events);
-                }
-            }
-        }
+        self.take_openers_apart(events);
         if self.state.mode == Mode::Prose {
-            self.finish_prose(events);
             self.state.line = LinePrefix::Other;
         }
     }
 
-    /// Offset in the reply behind the last byte that was pushed.
-    pub(super) fn offset(&self) -> u64 {
-        self.state.read
+    /// No more text comes that could make an opener of what is held.
+    fn take_openers_apart<S: FnMut(Event<'_>)>(&mut self, events: &mut S) {
+        loop {
+            match self.state.mode {
+                Mode::Header => self.give_back_header(self.header_limit(), events),
+                Mode::Opening => self.give_back_opening(self.opening_limit(), events),
+                Mode::Prose if !self.state.held.is_empty() => self.read_held(events),
+                Mode::Prose => break self.settle(None, events),
+                Mode::Body | Mode::Content => break,
+            }
+        }
     }
 
     pub(super) fn run<S: FnMut(Event<'_>)>(&mut self, text: &str, base: u64, events: &mut S) {
         let mut at = 0;
         while at < text.len() {
             at = match self.state.mode {
-                Mode::Prose if self.state.held.is_empty() => self.prose(text, at, base, events),
+                Mode::Prose if self.state.held.is_empty() => self.prose(text, at, base, false, events),
                 Mode::Prose => self.rejoin(text, at, base, events),
                 Mode::Header => self.header(text, at, base, events),
                 Mode::Body => self.body(text, at, base, events),
@@ -249,7 +252,7 @@ impl Scanner {
     }
 
     /// Hands text out, unless it is white space that may stand alone.
-    pub(super) fn release<S: FnMut(Event<'_>)>(&mut self, text: &str, events: &mut S) {
+    pub(super) fn hand_out<S: FnMut(Event<'_>)>(&mut self, text: &str, events: &mut S) {
         if text.is_empty() {
             return;
         }
@@ -265,7 +268,7 @@ impl Scanner {
     }
 
     /// The segment is text, white space and all.
-    fn release_white<S: FnMut(Event<'_>)>(&mut self, events: &mut S) {
+    pub(super) fn release_white<S: FnMut(Event<'_>)>(&mut self, events: &mut S) {
         self.state.leading = false;
         if !self.state.white.is_empty() {
             events(Event::Text(&self.state.white));
@@ -279,7 +282,6 @@ impl Scanner {
     pub(super) fn begin_header(&mut self, opener: u64) {
         self.state.opener = opener;
         self.state.buffer.clear();
-        self.state.suspect = None;
         self.state.mode = Mode::Header;
     }
 
@@ -313,6 +315,11 @@ impl Scanner {
         read
     }
 
+    /// The cap that a header without an end passed.
+    fn header_limit(&self) -> Option<Limit> {
+        (self.state.buffer.len() > self.format.limits.header).then_some(Limit::Header)
+    }
+
     /// The header is the first `end` bytes of the buffer.
     fn begin_body<S: FnMut(Event<'_>)>(&mut self, end: usize, base: u64, events: &mut S) {
         let state = &mut self.state;
@@ -332,7 +339,7 @@ impl Scanner {
         let opener = self.state.opener;
         let behind = opener + marker.len() as u64;
         self.tell_limit(limit, Span { start: opener, end: behind }, events);
-        self.release(marker, events);
+        self.hand_out(marker, events);
         self.state.line = LinePrefix::Other;
         let buffer = std::mem::take(&mut self.state.buffer);
         self.run(&buffer, behind, events);
@@ -404,7 +411,6 @@ impl Scanner {
         self.state.buffer.clear();
         self.state.buffer.push('<');
         self.state.buffer.push_str(self.format.names.text(name));
-        self.state.suspect = None;
         self.state.name = Some(name);
         self.state.opening = OpeningState::default();
         self.state.mode = Mode::Opening;
@@ -444,6 +450,13 @@ impl Scanner {
         text.len()
     }
 
+    /// The cap that an opening tag without an end reached.
+    fn opening_limit(&self) -> Option<Limit> {
+        let name = self.state.name.map_or(0, |name| 1 + self.format.names.len_of(name));
+        let reached = self.state.buffer.len() - name >= self.format.limits.attributes;
+        reached.then_some(Limit::Attributes)
+    }
+
     fn open_tag<S: FnMut(Event<'_>)>(&mut self, name: NameIndex, self_closing: bool, events: &mut S) {
         self.release_white(events);
         let state = &mut self.state;
@@ -462,7 +475,7 @@ impl Scanner {
         self.state.mode = Mode::Prose;
         let opener = self.state.opener;
         self.tell_limit(limit, Span { start: opener, end: opener + 1 }, events);
-        self.release("<", events);
+        self.hand_out("<", events);
         self.state.line = LinePrefix::Other;
         let buffer = std::mem::take(&mut self.state.buffer);
         self.run(&buffer[1..], opener + 1, events);
@@ -516,6 +529,7 @@ impl Scanner {
             content: state.content.text(),
             attributes: &state.attributes,
             self_closing: reason == EndReason::SelfClosing,
+            reason,
         });
         (state.mode, state.leading, state.line) = (Mode::Prose, false, LinePrefix::Other);
     }

@@ -1,1 +1,277 @@
-//! TODO
+//! The agent loop as a state machine: the product's one cycle, in one place.
+//!
+//! ```text
+//! Send ─► Delta… ─► ModelClosed ─► (Start ─► Done)… ─► Send …  until the model calls nothing more
+//! ```
+//!
+//! A driver feeds [`Input`]s with [`Run::handle`] and after each one drains [`Run::poll`] until it says
+//! [`Output::Wait`] or [`Output::Finished`]. Gadgets start while the reply still streams. The same inputs at the same
+//! times give the same outputs, on any machine and after any [`Run::save`] and [`Run::load`].
+//!
+//! ```
+//! use gadgetry_proto::delta::{Delta, StopReason};
+//! use gadgetry_proto::run::{Close, Input, Output, Run, RunSpec};
+//! use gadgetry_proto::time::Time;
+//!
+//! let mut run = Run::ask(RunSpec::default(), "Hello")?;
+//! let mut drain = |run: &mut Run| loop {
+//!     match run.poll() {
+//!         output @ (Output::Wait(_) | Output::Finished(_)) => return output,
+//!         _ => {}
+//!     }
+//! };
+//! drain(&mut run);
+//! run.handle(Time(5), Input::Delta(Delta::text("Hi there.")))?;
+//! run.handle(Time(6), Input::Delta(Delta::MessageEnd { stop_reason: StopReason::Stop, usage: None }))?;
+//! run.handle(Time(6), Input::ModelClosed(Close::Ended))?;
+//! let Output::Finished(summary) = drain(&mut run) else { unreachable!("the model called nothing") };
+//! assert_eq!(summary.answer, "Hi there.");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod calls;
+mod io;
+mod iteration;
+mod reading;
+mod references;
+mod spec;
+mod state;
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::accumulate::Accumulator;
+use crate::convo::History;
+use crate::convo::neutralise;
+use crate::delta::Delta;
+use crate::event::{Event, EventKind};
+use crate::message::{Content, Message, Role};
+use crate::prompt::CustomBlockDoc;
+use crate::prompt::custom_block_listing;
+use crate::reply::Format;
+use crate::reply::ReplyStage;
+use crate::sched::Scheduler;
+use crate::tags::TagNameError;
+use crate::time::Time;
+use crate::transform::Compose;
+use crate::transform::DeltaTransform;
+use crate::transform::compose;
+
+pub use io::{Close, Command, Input, Misuse, Output, Start, Summary};
+pub use spec::{OnUnmet, RunSpec, TextOnly};
+pub use state::Snapshot;
+
+use calls::index;
+use state::{Phase, State};
+
+/// A run of an agent. See the [module](self).
+pub struct Run {
+    spec: Arc<RunSpec>,
+    stage: ReplyStage,
+    transforms: Compose,
+    state: State,
+    /// Between stages; empty between inputs.
+    scanned: Vec<Delta>,
+    transformed: Vec<Delta>,
+}
+
+impl std::fmt::Debug for Run {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Run")
+            .field("spec", &self.spec)
+            .field("state", &self.state)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Run {
+    /// A run about one message of the user.
+    pub fn ask(spec: RunSpec, prompt: &str) -> Result<Self, TagNameError> {
+        Self::new(spec, vec![Message::text(Role::User, prompt)])
+    }
+
+    /// A run that goes on from a conversation. Its first request is ready at time 0.
+    ///
+    /// Markers in the user's texts are made unrecognisable. Fails if the tags of the custom blocks cannot be told apart.
+    pub fn new(spec: RunSpec, conversation: Vec<Message>) -> Result<Self, TagNameError> {
+        let history = opening(&spec, conversation);
+        let mut schedule = spec.schedule.clone();
+        let cap = index(spec.limits.calls_per_reply);
+        schedule.max_per_reply = schedule
+            .max_per_reply
+            .filter(|limit| *limit > 0 && *limit < cap)
+            .or(Some(cap));
+        let state = State {
+            now: Time::default(),
+            seq: 0,
+            iteration: 0,
+            phase: Phase::Working,
+            history,
+            accumulator: Accumulator::default(),
+            raw: String::new(),
+            model_error: None,
+            cut: None,
+            scheduler: Scheduler::new(schedule),
+            first_call: 0,
+            calls: Vec::new(),
+            deadlines: BTreeSet::new(),
+            cancelled: BTreeSet::new(),
+            results: BTreeMap::new(),
+            notes: Vec::new(),
+            reminded: false,
+            injected: Vec::new(),
+            completed: None,
+            total_cost: 0.0,
+            outputs: VecDeque::new(),
+            summary: None,
+        };
+        let mut run = Self::with_state(spec, state)?;
+        run.send();
+        Ok(run)
+    }
+
+    fn with_state(spec: RunSpec, state: State) -> Result<Self, TagNameError> {
+        let format = Format {
+            markers: Some(spec.markers.clone()),
+            anchoring: spec.anchoring,
+            tags: Vec::new(),
+            limits: spec.limits.clone(),
+        };
+        let registry = Some(Arc::clone(&spec.registry));
+        let stage = ReplyStage::new(format, spec.custom_blocks.clone(), registry)?;
+        let spec = Arc::new(spec);
+        let transforms = fresh_transforms(&spec);
+        Ok(Self {
+            spec,
+            stage,
+            transforms,
+            state,
+            scanned: Vec::new(),
+            transformed: Vec::new(),
+        })
+    }
+
+    /// Everything that [`Run::load`] needs to go on, besides the [`RunSpec`]. Possible after any input.
+    pub fn save(&self) -> Snapshot {
+        Snapshot {
+            state: self.state.clone(),
+            scanner: self.stage.state().clone(),
+            transforms: self.transforms.save(),
+        }
+    }
+
+    /// Goes on from where a run of the same `spec` was saved.
+    pub fn load(spec: RunSpec, snapshot: Snapshot) -> Result<Self, TagNameError> {
+        let mut run = Self::with_state(spec, snapshot.state)?;
+        run.stage.restore(snapshot.scanner);
+        if snapshot.transforms != Value::Null {
+            run.transforms.load(&snapshot.transforms);
+        }
+        Ok(run)
+    }
+
+    /// The conversation so far, without the reply that is being read.
+    pub fn history(&self) -> &[Message] {
+        self.state.history.messages()
+    }
+
+    /// Takes an input at `now`. Time that goes back counts as standing still.
+    ///
+    /// Afterwards drain [`Run::poll`]. An error is a mistake of the driver and changes nothing; whatever a model,
+    /// a gadget or a user says is never an error. After the run has finished, every input is ignored.
+    pub fn handle(&mut self, now: Time, input: Input) -> Result<(), Misuse> {
+        if self.state.phase == Phase::Finished {
+            return Ok(());
+        }
+        self.check(&input)?;
+        self.state.now = self.state.now.max(now);
+        self.expire();
+        match input {
+            Input::Delta(delta) => self.read(delta),
+            Input::ModelClosed(close) => self.close_reply(close),
+            Input::Done(id, outcome) => self.done(id, outcome),
+            Input::Command(Command::Cancel) => self.cancel(),
+            Input::Command(Command::Inject(text)) => self.state.injected.push(text),
+            Input::Tick => {}
+        }
+        self.advance();
+        Ok(())
+    }
+
+    fn check(&self, input: &Input) -> Result<(), Misuse> {
+        match input {
+            Input::Delta(_) | Input::ModelClosed(_) if self.state.phase != Phase::Reading => {
+                Err(Misuse::NoReply)
+            }
+            Input::Done(id, _) if !self.was_started(*id) => Err(Misuse::NotStarted(*id)),
+            Input::Delta(_)
+            | Input::ModelClosed(_)
+            | Input::Done(..)
+            | Input::Command(_)
+            | Input::Tick => Ok(()),
+        }
+    }
+
+    /// What to do next. Drain it until [`Output::Wait`] or [`Output::Finished`].
+    pub fn poll(&mut self) -> Output {
+        if let Some(output) = self.state.outputs.pop_front() {
+            return output;
+        }
+        match &self.state.summary {
+            Some(summary) => Output::Finished(summary.clone()),
+            None => Output::Wait(self.state.deadlines.first().map(|(deadline, _)| *deadline)),
+        }
+    }
+
+    fn put(&mut self, output: Output) {
+        self.state.outputs.push_back(output);
+    }
+
+    fn tell(&mut self, kind: EventKind) {
+        let event = Event {
+            seq: self.state.seq,
+            time: self.state.now,
+            kind,
+        };
+        self.state.seq += 1;
+        self.put(Output::Event(event));
+    }
+}
+
+fn fresh_transforms(spec: &RunSpec) -> Compose {
+    compose(spec.transforms.iter().map(|make| make()).collect())
+}
+
+/// The system message and the conversation as the model first sees them.
+fn opening(spec: &RunSpec, mut conversation: Vec<Message>) -> History {
+    for message in conversation
+        .iter_mut()
+        .filter(|message| message.role == Role::User)
+    {
+        for content in &mut message.content {
+            if let Content::Text { text } = content {
+                *text = neutralise(text, &spec.markers).into_owned();
+            }
+        }
+    }
+    if let Some(system) = &spec.system {
+        conversation.insert(0, Message::text(Role::System, system));
+    }
+    let mut history = History::new(conversation);
+    let gadgets = spec
+        .prompt
+        .render_registry(&spec.registry, &spec.markers, spec.anchoring);
+    history.append_to_system(&gadgets.unwrap_or_default());
+    let blocks = spec.custom_blocks.iter().map(|block| CustomBlockDoc {
+        tag: block.tag(),
+        description: block.description.as_deref(),
+        instructions: block.instructions.as_deref(),
+    });
+    history.append_to_system(&custom_block_listing(blocks).unwrap_or_default());
+    history
+}
+
+#[cfg(test)]
+mod tests;

@@ -208,9 +208,9 @@ proptest! {
             for pointer in &pointers {
                 let mut here = &built;
                 for key in crate::spec::pointer::segments(pointer) {
-                    here = match here {
-                        Value::Array(items) => &items[key.parse::<usize>().unwrap()],
-                        other => &other[key.as_ref()],
+                    here = match here.as_array() {
+                        Some(items) => &items[key.parse::<usize>().unwrap()],
+                        None => &here[key.as_ref()],
                     };
                 }
                 prop_assert_eq!(here, "v");

@@ -44,7 +44,7 @@ impl Content {
     ) -> Option<ContentEnd> {
         self.text.push_str(piece);
         let end = self.read(name, names, limits);
-        let safe = if let Some(ContentEnd::Closed { .. }) = end { self.text.len() } else { self.scan };
+        let safe = if end.is_some() { self.text.len() } else { self.scan };
         self.hand_out(safe.min(self.text.floor_char_boundary(limits.tag_content)), &mut out);
         end
     }

@@ -3,11 +3,13 @@
 //! `docs/reply-format.md` has every rule of reading them.
 
 mod content;
+mod definition;
 mod names;
 mod opening;
 
 pub use crate::delta::EndReason;
 pub(crate) use content::{Content, ContentEnd};
+pub use definition::{BlockTransform, CustomBlock, OnStart, Transform};
 pub use names::TagNameError;
 pub(crate) use names::{NameIndex, Names, Opening};
 pub(crate) use opening::{OpeningState, Step, attributes};

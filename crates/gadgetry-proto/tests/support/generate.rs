@@ -5,10 +5,9 @@
 
 use gadgetry_proto::block::{Anchoring, Markers};
 use gadgetry_proto::limits::Limits;
+use gadgetry_proto::reply::Format;
 use proptest::collection::vec;
 use proptest::prelude::*;
-
-use super::naive::Format;
 
 /// A format and a reply for it.
 pub fn cases() -> impl Strategy<Value = (Format, String)> {

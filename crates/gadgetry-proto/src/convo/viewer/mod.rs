@@ -10,11 +10,13 @@ mod range;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use crate::spec::GadgetSpec;
+
 /// The gadget's name.
 pub const NAME: &str = "GadgetOutputViewer";
 
 /// What the gadget does, for the catalog.
-pub const DESCRIPTION: &str = "Reads the output of an earlier call that was too long to be shown. Patterns filter \
+const DESCRIPTION: &str = "Reads the output of an earlier call that was too long to be shown. Patterns filter \
 its lines one after the other, as grep in a pipe does; the limit then takes some of what is left.";
 
 /// What to show of a stored text.
@@ -78,8 +80,17 @@ pub fn view(content: &str, request: &ViewRequest, max_chars: usize) -> String {
     shown.unwrap_or_else(|error| format!("Error: {error}"))
 }
 
-/// JSON Schema of the gadget's parameters: an id, and the fields of [`ViewRequest`].
-pub fn parameters() -> Value {
+/// The gadget for the registry. Its parameters are an id and the fields of [`ViewRequest`].
+pub fn spec() -> GadgetSpec {
+    GadgetSpec {
+        name: NAME.to_owned(),
+        description: DESCRIPTION.to_owned(),
+        parameters: parameters(),
+        ..GadgetSpec::default()
+    }
+}
+
+fn parameters() -> Value {
     json!({
         "type": "object",
         "properties": {

@@ -222,19 +222,17 @@ fn limits() {
         depth: 3,
         ..Limits::default()
     };
-    let check = |pointer: &str, text: &str, expected: Option<Limit>| {
+    let check = |pointer: &str, text: &str, expected: Option<(Limit, usize)>| {
         let error = parameters([(pointer, text)], None, MARKER, &limits).err();
-        let limit = error.map(|error| match error {
-            ParseError::Limit(exceeded) => exceeded.what,
-            other => panic!("{other}"),
-        });
-        assert_eq!(limit, expected, "{pointer} {text}");
+        let exceeded =
+            expected.map(|(what, limit)| ParseError::Limit(LimitExceeded { what, limit }));
+        assert_eq!(error, exceeded, "{pointer} {text}");
     };
     check("12345678", "1234", None);
-    check("123456789", "1234", Some(Limit::Pointer));
-    check("a", "12345", Some(Limit::Value));
+    check("123456789", "1234", Some((Limit::Pointer, 8)));
+    check("a", "12345", Some((Limit::Value, 4)));
     check("a/b/c", "1", None);
-    check("a/b/c/d", "1", Some(Limit::Depth));
+    check("a/b/c/d", "1", Some((Limit::Depth, 3)));
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! What is wrong with parameters, in short English for a model to read.
 
+mod words;
+
 use std::fmt;
 
 use jsonschema::ValidationError;
@@ -10,13 +12,17 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::spec::schema::Schema;
+use crate::spec::schema::problem::words::constraint;
+use crate::spec::schema::problem::words::expected;
+use crate::spec::schema::problem::words::got;
+use crate::spec::schema::problem::words::sentence;
 use crate::spec::schema::types::Types;
 use crate::spec::schema::view::View;
 
-/// Characters of a value that are shown.
-const SHOWN: usize = 40;
 /// Unions inside unions that are explained.
 const UNIONS: usize = 8;
+/// Problems that are told; nobody reads more.
+const PROBLEMS: usize = 100;
 
 /// One thing that is wrong with parameters. Displays as `path: message`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -39,7 +45,7 @@ pub(super) fn problems(schema: &Schema, parameters: &Value) -> Vec<Problem> {
         parameters,
         found: Vec::new(),
     };
-    for error in schema.errors(parameters) {
+    for error in schema.errors(parameters).take(PROBLEMS) {
         report.add(&error, UNIONS);
     }
     let mut found = report.found;
@@ -73,8 +79,6 @@ impl Report<'_> {
     fn add(&mut self, error: &ValidationError<'_>, unions: usize) {
         let path: Vec<Step> = steps(error).collect();
         let value = error.instance().as_ref();
-        let got = || got(value);
-        let limit = |limit: &Value| limit.to_string();
         match error.kind() {
             Kind::Required { property } => {
                 let mut path = path;
@@ -87,7 +91,7 @@ impl Report<'_> {
             }
             Kind::AdditionalProperties { unexpected }
             | Kind::UnevaluatedProperties { unexpected } => {
-                for key in unexpected {
+                for key in unexpected.iter().take(PROBLEMS) {
                     let mut path = path.clone();
                     path.push(Step::Key(key.clone()));
                     self.push(&path, "there is no such parameter".to_owned());
@@ -99,94 +103,13 @@ impl Report<'_> {
             Kind::Type { .. } | Kind::Enum { .. } | Kind::Constant { .. } => {
                 let expected =
                     expected(&self.view(&path)).unwrap_or_else(|| "something else".to_owned());
-                self.push(&path, format!("expected {expected}, got {}", got()));
+                self.push(&path, format!("expected {expected}, got {}", got(value)));
             }
-            Kind::Minimum { limit: least } => {
-                self.push(
-                    &path,
-                    format!("must be at least {}, got {}", limit(least), show(value)),
-                );
+            kind => {
+                let message = constraint(kind, value);
+                let message = message.unwrap_or_else(|| sentence(&error.masked().to_string()));
+                self.push(&path, message);
             }
-            Kind::Maximum { limit: most } => {
-                self.push(
-                    &path,
-                    format!("must be at most {}, got {}", limit(most), show(value)),
-                );
-            }
-            Kind::ExclusiveMinimum { limit: low } => {
-                self.push(
-                    &path,
-                    format!("must be more than {}, got {}", limit(low), show(value)),
-                );
-            }
-            Kind::ExclusiveMaximum { limit: high } => {
-                self.push(
-                    &path,
-                    format!("must be less than {}, got {}", limit(high), show(value)),
-                );
-            }
-            Kind::MultipleOf { multiple_of } => {
-                self.push(
-                    &path,
-                    format!("must be a multiple of {multiple_of}, got {}", show(value)),
-                );
-            }
-            Kind::MinLength { limit } => {
-                self.push(
-                    &path,
-                    format!(
-                        "must have at least {}, got {}",
-                        count(*limit, "character"),
-                        got()
-                    ),
-                );
-            }
-            Kind::MaxLength { limit } => {
-                self.push(
-                    &path,
-                    format!(
-                        "must have at most {}, got {}",
-                        count(*limit, "character"),
-                        got()
-                    ),
-                );
-            }
-            Kind::MinItems { limit } => {
-                self.push(
-                    &path,
-                    format!("must have at least {}", count(*limit, "item")),
-                );
-            }
-            Kind::MaxItems { limit } => {
-                self.push(
-                    &path,
-                    format!("must have at most {}", count(*limit, "item")),
-                );
-            }
-            Kind::MinProperties { limit } => {
-                self.push(
-                    &path,
-                    format!("must have at least {}", count(*limit, "key")),
-                );
-            }
-            Kind::MaxProperties { limit } => {
-                self.push(&path, format!("must have at most {}", count(*limit, "key")));
-            }
-            Kind::UniqueItems => self.push(&path, "items must differ from each other".to_owned()),
-            Kind::FalseSchema => self.push(&path, "must not be given".to_owned()),
-            Kind::OneOfMultipleValid { .. } => {
-                self.push(&path, "is several of the admitted forms at once".to_owned());
-            }
-            Kind::Pattern { pattern } => {
-                self.push(
-                    &path,
-                    format!("must match the pattern {pattern}, got {}", got()),
-                );
-            }
-            Kind::Format { format } => {
-                self.push(&path, format!("must be a valid {format}, got {}", got()));
-            }
-            _ => self.push(&path, cut(&error.masked().to_string(), 4 * SHOWN)),
         }
     }
 
@@ -293,47 +216,4 @@ fn steps<'a>(error: &'a ValidationError<'_>) -> impl Iterator<Item = Step> + 'a 
             LocationSegment::Property(key) => Step::Key(key.into_owned()),
             LocationSegment::Index(index) => Step::Index(index),
         })
-}
-
-/// What a view wants, in words.
-fn expected(view: &View<'_>) -> Option<String> {
-    if let Some(options) = view.options() {
-        let shown: Vec<String> = options.iter().take(20).map(|option| show(option)).collect();
-        let more = if options.len() > 20 { ", …" } else { "" };
-        let one_of = if options.len() > 1 { "one of " } else { "" };
-        return Some(format!("{one_of}{}{more}", shown.join(", ")));
-    }
-    let types = view.intended()?;
-    (types != Types::NONE).then(|| types.names())
-}
-
-/// A value and its type: `string "warm"`, `null`.
-fn got(value: &Value) -> String {
-    match value {
-        Value::Null => "null".to_owned(),
-        Value::Number(_) => format!("number {}", show(value)),
-        Value::Bool(_) | Value::String(_) | Value::Array(_) | Value::Object(_) => {
-            format!("{} {}", Types::of(value).names(), show(value))
-        }
-    }
-}
-
-fn show(value: &Value) -> String {
-    match value {
-        Value::String(text) => Value::from(cut(text, SHOWN)).to_string(),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
-            cut(&value.to_string(), SHOWN)
-        }
-    }
-}
-
-fn cut(text: &str, limit: usize) -> String {
-    match text.char_indices().nth(limit) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
-    }
-}
-
-fn count(number: u64, unit: &str) -> String {
-    format!("{number} {unit}{}", if number == 1 { "" } else { "s" })
 }

@@ -1,0 +1,281 @@
+//! The scanner as a stage of the pipeline: text deltas in, deltas of text, custom blocks and gadget calls out.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::call::Call;
+use crate::delta::{ContentMetadata, Delta, EndReason};
+use crate::error::ParseError;
+use crate::id::{BlockId, InvocationId};
+use crate::message::{Attributes, CustomContentBlock};
+use crate::reply::Event;
+use crate::reply::Format;
+use crate::reply::Scanner;
+use crate::reply::ScannerState;
+use crate::spec::Registry;
+use crate::spec::Schema;
+use crate::tags::CustomBlock;
+use crate::tags::TagNameError;
+use crate::tags::Transform;
+
+/// Takes gadget calls and custom blocks out of the text of replies.
+///
+/// Deltas that are not text pass unchanged, in order: text that is held is handed out before them.
+///
+/// ```
+/// use gadgetry_proto::delta::Delta;
+/// use gadgetry_proto::reply::{Format, ReplyStage};
+/// use gadgetry_proto::tags::{CustomBlock, Transform};
+///
+/// let done = CustomBlock { transform: Transform::Suppress, ..CustomBlock::new("done") };
+/// let mut stage = ReplyStage::new(Format::default(), vec![done], None)?;
+/// let mut out = Vec::new();
+/// stage.process(Delta::text("All set.<done/>"), &mut out);
+/// stage.finish(&mut out);
+/// assert_eq!(out, [Delta::text("All set.")]);
+/// # Ok::<(), gadgetry_proto::tags::TagNameError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct ReplyStage {
+    scanner: Scanner,
+    rules: Arc<Rules>,
+}
+
+#[derive(Debug)]
+struct Rules {
+    blocks: Vec<CustomBlock>,
+    /// Their schemas coerce the parameters of their calls.
+    registry: Option<Arc<Registry>>,
+}
+
+impl ReplyStage {
+    /// A stage for replies of `format`, whose tags are those of `blocks`.
+    pub fn new(
+        mut format: Format,
+        blocks: Vec<CustomBlock>,
+        registry: Option<Arc<Registry>>,
+    ) -> Result<Self, TagNameError> {
+        format.tags = blocks.iter().map(|block| block.tag().to_owned()).collect();
+        let scanner = Scanner::new(&format)?;
+        Ok(Self {
+            scanner,
+            rules: Arc::new(Rules { blocks, registry }),
+        })
+    }
+
+    /// Where the scanner stands.
+    pub fn state(&self) -> &ScannerState {
+        self.scanner.state()
+    }
+
+    /// Goes on from where another stage of the same definition stood.
+    pub fn restore(&mut self, state: ScannerState) {
+        self.scanner.restore(state);
+    }
+
+    /// The parameters of a call that this stage gave, with each argument's text put through `rewrite` before coercion.
+    pub(crate) fn reread(
+        &self,
+        call: &Call,
+        schema: &Schema,
+        rewrite: impl Fn(&str) -> Option<String>,
+    ) -> Result<Value, ParseError> {
+        self.scanner.reread(call, schema, rewrite)
+    }
+
+    /// Takes one delta and appends what takes its place.
+    pub fn process(&mut self, delta: Delta, out: &mut Vec<Delta>) {
+        match delta {
+            Delta::Text { delta, metadata } => {
+                let mut metadata = metadata;
+                let rules = &*self.rules;
+                self.scanner
+                    .push(&delta, &mut |event| rules.apply(event, &mut metadata, out));
+                if let Some(metadata) = metadata {
+                    out.push(Delta::ContentMetadata { metadata });
+                }
+            }
+            // Counts, frames and remarks have no place in the text.
+            Delta::MessageStart { .. }
+            | Delta::MessageEnd { .. }
+            | Delta::Usage { .. }
+            | Delta::Error { .. }
+            | Delta::Raw { .. }
+            | Delta::ContentMetadata { .. }
+            | Delta::ReasoningMetadata { .. }
+            | Delta::Diagnostic(_) => out.push(delta),
+            Delta::Reasoning { .. }
+            | Delta::ToolCallStart { .. }
+            | Delta::ToolCallDelta { .. }
+            | Delta::ToolCallEnd { .. }
+            | Delta::ToolCall { .. }
+            | Delta::CustomBlockStart { .. }
+            | Delta::CustomBlockDelta { .. }
+            | Delta::CustomBlockEnd { .. }
+            | Delta::CustomBlock(_)
+            | Delta::GadgetCallStart { .. }
+            | Delta::GadgetArgsPartial { .. }
+            | Delta::GadgetCall(_) => {
+                let rules = &*self.rules;
+                self.scanner
+                    .flush(&mut |event| rules.apply(event, &mut None, out));
+                out.push(delta);
+            }
+        }
+    }
+
+    /// Ends the reply. The stage is ready for the next one.
+    pub fn finish(&mut self, out: &mut Vec<Delta>) {
+        let rules = &*self.rules;
+        self.scanner
+            .finish(&mut |event| rules.apply(event, &mut None, out));
+    }
+}
+
+impl Rules {
+    fn apply(
+        &self,
+        event: Event<'_>,
+        metadata: &mut Option<ContentMetadata>,
+        out: &mut Vec<Delta>,
+    ) {
+        match event {
+            Event::Text(text) => {
+                out.push(Delta::Text {
+                    delta: text.to_owned(),
+                    metadata: metadata.take(),
+                });
+            }
+            Event::CallStart(header) => out.push(Delta::GadgetCallStart {
+                gadget_name: header.gadget_name().to_owned(),
+                invocation_id: InvocationId::from(header.invocation_id()),
+                dependencies: header.dependencies().map(InvocationId::from).collect(),
+            }),
+            Event::Argument {
+                header,
+                pointer,
+                delta,
+                complete,
+            } => {
+                out.push(Delta::GadgetArgsPartial {
+                    invocation_id: InvocationId::from(header.invocation_id()),
+                    gadget_name: header.gadget_name().to_owned(),
+                    field_path: pointer.to_owned(),
+                    delta: delta.to_owned(),
+                    is_field_complete: complete,
+                });
+            }
+            Event::Call(block) => {
+                let registry = self.registry.as_ref();
+                let gadget = registry.and_then(|all| all.get(block.header().gadget_name()));
+                out.push(Delta::GadgetCall(
+                    block.to_call(gadget.map(|gadget| gadget.schema())),
+                ));
+            }
+            Event::TagStart {
+                block,
+                tag,
+                attributes,
+            } => self.start(block, tag, attributes, out),
+            Event::TagDelta { block, tag, delta } => {
+                if let Some(rule) = self.passing(tag) {
+                    out.push(content(block, rule, delta));
+                }
+            }
+            Event::TagEnd { block, tag, reason } => {
+                if let Some(rule) = self.passing(tag) {
+                    out.push(Delta::CustomBlockEnd {
+                        block_id: block,
+                        tag: rule.key.clone(),
+                        reason,
+                    });
+                }
+            }
+            Event::Tag {
+                block,
+                tag,
+                content,
+                attributes,
+                self_closing,
+                reason,
+            } => {
+                if let Some(rule) = self.rule(tag) {
+                    let block = CustomContentBlock {
+                        block_id: block,
+                        tag: rule.key.clone(),
+                        content: content.to_owned(),
+                        attrs: attributes.clone(),
+                        self_closing,
+                    };
+                    complete(rule, block, reason, out);
+                }
+            }
+            Event::Diagnostic(diagnostic) => out.push(Delta::Diagnostic(diagnostic)),
+        }
+    }
+
+    fn rule(&self, tag: &str) -> Option<&CustomBlock> {
+        self.blocks.iter().find(|block| block.tag() == tag)
+    }
+
+    /// The definition, if the events of its blocks stream.
+    fn passing(&self, tag: &str) -> Option<&CustomBlock> {
+        self.rule(tag)
+            .filter(|rule| matches!(rule.transform, Transform::Pass))
+    }
+
+    fn start(&self, block_id: BlockId, tag: &str, attrs: &Attributes, out: &mut Vec<Delta>) {
+        let Some(rule) = self.rule(tag) else { return };
+        if let Some(on_start) = &rule.on_start {
+            on_start(attrs);
+        }
+        if matches!(rule.transform, Transform::Pass) {
+            out.push(start(block_id, rule, attrs));
+        }
+    }
+}
+
+fn start(block_id: BlockId, rule: &CustomBlock, attrs: &Attributes) -> Delta {
+    Delta::CustomBlockStart {
+        block_id,
+        tag: rule.key.clone(),
+        attrs: attrs.clone(),
+    }
+}
+
+fn content(block_id: BlockId, rule: &CustomBlock, delta: &str) -> Delta {
+    Delta::CustomBlockDelta {
+        block_id,
+        tag: rule.key.clone(),
+        delta: delta.to_owned(),
+    }
+}
+
+fn complete(
+    rule: &CustomBlock,
+    block: CustomContentBlock,
+    reason: EndReason,
+    out: &mut Vec<Delta>,
+) {
+    match &rule.transform {
+        Transform::Pass => out.push(Delta::CustomBlock(block)),
+        Transform::Suppress => {}
+        Transform::Map(map) => match map(&block) {
+            Some(deltas) => out.extend(deltas),
+            None => {
+                out.push(start(block.block_id, rule, &block.attrs));
+                if !block.content.is_empty() {
+                    out.push(content(block.block_id, rule, &block.content));
+                }
+                let tag = block.tag.clone();
+                out.push(Delta::CustomBlockEnd {
+                    block_id: block.block_id,
+                    tag,
+                    reason,
+                });
+                out.push(Delta::CustomBlock(block));
+            }
+        },
+    }
+}

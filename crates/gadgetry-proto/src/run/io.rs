@@ -1,0 +1,115 @@
+//! What goes into a run and what comes out of it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::call::Outcome;
+use crate::delta::Delta;
+use crate::event::{Event, FinishReason};
+use crate::id::{CallId, InvocationId};
+use crate::message::Request;
+use crate::time::Time;
+
+/// What a driver tells a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Input {
+    /// The model said more.
+    Delta(Delta),
+    /// The stream of the reply is over.
+    ModelClosed(Close),
+    /// A gadget is done.
+    Done(CallId, Outcome),
+    /// Somebody wants something.
+    Command(Command),
+    /// The time that [`Output::Wait`] named has come.
+    Tick,
+}
+
+/// How the stream of a reply ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Close {
+    /// It ended. If the model had not said why it stopped, the reply was cut off.
+    Ended,
+    /// It failed, in these words.
+    Failed(String),
+}
+
+/// What somebody wants of a run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Command {
+    /// Stop: running gadgets are cancelled, every call is answered, nothing more is asked.
+    Cancel,
+    /// Put this message of the user before the model with the next request.
+    Inject(String),
+}
+
+/// What a driver has to do. A driver must handle all of them, so the list is closed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Output {
+    /// Ask the model; its reply comes back as [`Input::Delta`]s and one [`Input::ModelClosed`].
+    Send(Request),
+    /// Close the stream of the current reply; nothing of it is read any more.
+    CloseModel,
+    /// Start a gadget; [`Input::Done`] follows.
+    Start(Start),
+    /// Cancel a gadget that was started. [`Input::Done`] still follows, soon: what it says is not read, but what it
+    /// costs is counted, and a run does not finish before.
+    Cancel(CallId),
+    /// Tell whoever watches.
+    Event(Event),
+    /// Nothing to do until an input comes, or until this time: then send [`Input::Tick`].
+    Wait(Option<Time>),
+    /// The run is over. It gives nothing else from now on.
+    Finished(Summary),
+}
+
+/// A gadget to start.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Start {
+    /// The call.
+    pub id: CallId,
+    /// Its id for the model.
+    pub invocation_id: InvocationId,
+    /// The name as registered.
+    pub gadget_name: String,
+    /// Coerced, completed with defaults and valid.
+    pub parameters: Value,
+    /// Results of the dependencies that succeeded.
+    pub dependencies: BTreeMap<InvocationId, Arc<str>>,
+}
+
+/// How a run ended.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Summary {
+    /// Why.
+    pub reason: FinishReason,
+    /// Replies the model gave.
+    pub iterations: u32,
+    /// Model and gadgets, in US dollars.
+    pub total_cost: f64,
+    /// The result of the gadget that completed the run, or the visible text of the last reply.
+    pub answer: String,
+    /// The words of the error, if one ended the run.
+    pub error: Option<String>,
+}
+
+/// An input that makes no sense: a mistake of the driver, never of a model. The run is unchanged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Misuse {
+    /// A delta or the end of a reply, but no reply was asked for.
+    #[error("no reply is being read; the driver sent a part of one")]
+    NoReply,
+    /// A result for a call that was never started.
+    #[error("{0} was never started; the driver sent its result")]
+    NotStarted(CallId),
+}

@@ -1,0 +1,75 @@
+//! `${id}` in parameters: the result of a dependency takes the place of the whole value.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::call::Call;
+use crate::id::InvocationId;
+use crate::reply::ReplyStage;
+use crate::spec::Schema;
+
+/// Whether the call may refer to results.
+pub(super) fn has_any(call: &Call) -> bool {
+    !call.dependencies.is_empty() && call.parameters_raw.contains("${")
+}
+
+/// The parameters with every reference to a declared dependency replaced, before coercion.
+///
+/// A reference is a value whose whole text is `${id}`, or `${id/pointer}` for a part of a result that is JSON.
+pub(super) fn resolve(
+    call: &Call,
+    schema: &Schema,
+    stage: &ReplyStage,
+    results: &BTreeMap<InvocationId, Arc<str>>,
+) -> Result<Value, String> {
+    let failure = RefCell::new(None);
+    let rewritten = stage.reread(call, schema, |text| {
+        match lookup(text, &call.dependencies, results)? {
+            Ok(value) => Some(value),
+            Err(error) => {
+                failure.borrow_mut().get_or_insert(error);
+                None
+            }
+        }
+    });
+    match failure.into_inner() {
+        Some(error) => Err(error),
+        None => rewritten.map_err(|error| error.to_string()),
+    }
+}
+
+/// What `text` refers to; `None` if it is no reference.
+fn lookup(
+    text: &str,
+    dependencies: &[InvocationId],
+    results: &BTreeMap<InvocationId, Arc<str>>,
+) -> Option<Result<String, String>> {
+    let reference = text.strip_prefix("${")?.strip_suffix('}')?;
+    let (id, pointer) = reference.split_once('/').unwrap_or((reference, ""));
+    let id = dependencies
+        .iter()
+        .find(|dependency| dependency.as_str() == id)?;
+    let Some(result) = results.get(id) else {
+        return Some(Err(format!(
+            "Error: {text} has no value: \"{id}\" has no result"
+        )));
+    };
+    if pointer.is_empty() {
+        return Some(Ok(result.as_ref().to_owned()));
+    }
+    let Ok(json) = serde_json::from_str::<Value>(result) else {
+        return Some(Err(format!(
+            "Error: {text} has no value: the result of \"{id}\" is not JSON"
+        )));
+    };
+    Some(match json.pointer(&format!("/{pointer}")) {
+        Some(Value::String(part)) => Ok(part.clone()),
+        Some(part) => Ok(part.to_string()),
+        None => Err(format!(
+            "Error: {text} has no value: the result of \"{id}\" has no /{pointer}"
+        )),
+    })
+}

@@ -1,0 +1,108 @@
+//! What a run is made from. Decided once, shared by all its steps, and given again when a saved run is loaded.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::block::{Anchoring, Markers};
+use crate::limits::Limits;
+use crate::prompt::PromptTemplate;
+use crate::sched;
+use crate::spec::Registry;
+use crate::tags::CustomBlock;
+use crate::transform::TransformFactory;
+use crate::usage::Price;
+
+/// The configuration of a run.
+///
+/// ```
+/// use gadgetry_proto::run::RunSpec;
+/// let spec = RunSpec { system: Some("Be brief.".into()), max_iterations: 3, ..RunSpec::default() };
+/// assert_eq!(spec.markers.arg(), "!!!ARG:");
+/// ```
+#[derive(Clone)]
+pub struct RunSpec {
+    /// The gadgets.
+    pub registry: Arc<Registry>,
+    /// Instructions of the application; the text about gadgets and tags follows them.
+    pub system: Option<String>,
+    /// The words around the gadget catalog.
+    pub prompt: PromptTemplate,
+    /// The markers of gadget blocks.
+    pub markers: Markers,
+    /// Where markers count.
+    pub anchoring: Anchoring,
+    /// Tags that are taken out of the text.
+    pub custom_blocks: Vec<CustomBlock>,
+    /// Rewrites of the deltas behind the custom blocks; each reply gets fresh ones, in this order.
+    pub transforms: Vec<TransformFactory>,
+    /// Caps on what a reply may make the engine hold.
+    pub limits: Limits,
+    /// Calls at the same time, calls a reply, one at a time.
+    pub schedule: sched::Config,
+    /// Replies a model may give; 10 by default.
+    pub max_iterations: u32,
+    /// Milliseconds a gadget may take that has no timeout of its own.
+    pub default_timeout_ms: Option<u64>,
+    /// What a reply without calls means.
+    pub text_only: TextOnly,
+    /// What becomes of a call whose dependency was not met.
+    pub on_unmet: OnUnmet,
+    /// What the model charges; without it, model calls count as free.
+    pub price: Option<Price>,
+}
+
+impl Default for RunSpec {
+    fn default() -> Self {
+        Self {
+            registry: Arc::new(Registry::default()),
+            system: None,
+            prompt: PromptTemplate::default(),
+            markers: Markers::default(),
+            anchoring: Anchoring::default(),
+            custom_blocks: Vec::new(),
+            transforms: Vec::new(),
+            limits: Limits::default(),
+            schedule: sched::Config::default(),
+            max_iterations: 10,
+            default_timeout_ms: None,
+            text_only: TextOnly::default(),
+            on_unmet: OnUnmet::default(),
+            price: None,
+        }
+    }
+}
+
+impl fmt::Debug for RunSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RunSpec")
+            .field("registry", &self.registry)
+            .field("markers", &self.markers)
+            .field("anchoring", &self.anchoring)
+            .field("custom_blocks", &self.custom_blocks)
+            .field("transforms", &self.transforms.len())
+            .field("max_iterations", &self.max_iterations)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What a reply without calls means.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TextOnly {
+    /// The run is done.
+    #[default]
+    Terminate,
+    /// It is kept, and the model goes on.
+    Acknowledge,
+}
+
+/// What becomes of a call whose dependency was not met.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum OnUnmet {
+    /// It is skipped.
+    #[default]
+    Skip,
+    /// It runs without the dependency.
+    Execute,
+    /// This is its result.
+    Fallback(String),
+}

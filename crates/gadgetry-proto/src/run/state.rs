@@ -1,0 +1,119 @@
+//! Where a run stands.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::accumulate::Accumulator;
+use crate::call::Call;
+use crate::convo::History;
+use crate::event::FinishReason;
+use crate::id::{CallId, InvocationId};
+use crate::reply::ScannerState;
+use crate::run::io::{Output, Summary};
+use crate::sched::Scheduler;
+use crate::time::Time;
+
+/// Everything that a saved run needs besides its [`crate::run::RunSpec`]. Opaque; made to be serialised.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Snapshot {
+    pub(super) state: State,
+    pub(super) scanner: ScannerState,
+    pub(super) transforms: Value,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct State {
+    pub(super) now: Time,
+    /// Of the next event.
+    pub(super) seq: u64,
+    /// Of the current reply, from 1.
+    pub(super) iteration: u32,
+    pub(super) phase: Phase,
+    pub(super) history: History,
+    pub(super) accumulator: Accumulator,
+    /// The current reply as written.
+    pub(super) raw: String,
+    pub(super) model_error: Option<String>,
+    /// How the current reply was cut off.
+    pub(super) cut: Option<Cut>,
+    pub(super) scheduler: Scheduler,
+    /// Number of the first of `calls`.
+    pub(super) first_call: u32,
+    /// Calls of the current reply, in the order written.
+    pub(super) calls: Vec<Record>,
+    pub(super) deadlines: BTreeSet<(Time, CallId)>,
+    /// Cancelled gadgets that are not done.
+    pub(super) cancelled: BTreeSet<CallId>,
+    /// The latest result of each id.
+    pub(super) results: BTreeMap<InvocationId, Arc<str>>,
+    /// What the model should know about its current reply.
+    pub(super) notes: Vec<String>,
+    /// Whether the last reply had notes but no calls.
+    pub(super) reminded: bool,
+    /// Messages of the user that the next request carries.
+    pub(super) injected: Vec<String>,
+    /// The result of the gadget that completed the run.
+    pub(super) completed: Option<String>,
+    pub(super) total_cost: f64,
+    pub(super) outputs: VecDeque<Output>,
+    pub(super) summary: Option<Summary>,
+}
+
+impl PartialEq for State {
+    /// By the saved form: what is not saved is not state.
+    fn eq(&self, other: &Self) -> bool {
+        serde_json::to_value(self).ok() == serde_json::to_value(other).ok()
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum Phase {
+    /// A reply is being read.
+    Reading,
+    /// It was read; its calls are not all answered.
+    Working,
+    /// Everything is decided; only what cancelled gadgets have cost is not known yet.
+    Settling(FinishReason),
+    Finished,
+}
+
+/// How a reply ended before the model was done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum Cut {
+    Length,
+    Filter,
+    Error,
+    Disconnect,
+    Cancelled,
+}
+
+impl Cut {
+    pub(super) fn words(self) -> &'static str {
+        match self {
+            Self::Length => "by the token limit",
+            Self::Filter => "by the provider's content filter",
+            Self::Error => "by an error of the model",
+            Self::Disconnect => "because the connection ended",
+            Self::Cancelled => "because the run was cancelled",
+        }
+    }
+}
+
+/// One call of the current reply.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Record {
+    pub(super) call: Call,
+    /// The name as registered, if it is.
+    pub(super) gadget: Option<String>,
+    pub(super) status: Status,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) enum Status {
+    Waiting,
+    Running { since: Time, deadline: Option<Time> },
+    Answered(Result<Arc<str>, Arc<str>>),
+}

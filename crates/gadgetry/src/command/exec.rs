@@ -1,0 +1,160 @@
+//! One run of a program.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{ExitStatus, Stdio};
+
+use serde_json::Value;
+use tokio::io::AsyncWriteExt as _;
+use tokio::process::{ChildStdin, ChildStdout, Command};
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+use super::capture::{Tail, read_within};
+use super::processes::{GRACE, Processes, Program, end_of};
+
+const STDOUT_MIB: usize = 64;
+const STDOUT_CAP: usize = STDOUT_MIB << 20;
+const STDERR_CAP: usize = 1 << 20;
+
+/// Why a call of a program has no result. Its text is what the model reads.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Failure {
+    #[error("cannot start {}: {}", program.display(), start_hint(source))]
+    Start { program: PathBuf, source: io::Error },
+    #[error("lost the connection to the program: {0}")]
+    Pipe(#[from] io::Error),
+    #[error("wrote more than {STDOUT_MIB} MiB to stdout and was stopped; ask it for less")]
+    TooMuchOutput,
+    #[error("cancelled")]
+    Cancelled,
+    #[error("{0}")]
+    Failed(String),
+}
+
+fn start_hint(error: &io::Error) -> String {
+    if error.kind() == io::ErrorKind::NotFound {
+        "there is no such program, or the interpreter in its first line is missing".to_owned()
+    } else if error.kind() == io::ErrorKind::PermissionDenied {
+        "it is not an executable file (chmod +x)".to_owned()
+    } else {
+        error.to_string()
+    }
+}
+
+/// Runs `program` on `parameters` to its end. Dropping the future ends all of its processes.
+pub(super) async fn run(
+    program: &Path,
+    arguments: &[String],
+    parameters: &Value,
+    cancellation: &CancellationToken,
+) -> Result<String, Failure> {
+    if cancellation.is_cancelled() {
+        return Err(Failure::Cancelled);
+    }
+    let mut command = Command::new(program);
+    command.args(arguments);
+    command.stdin(Stdio::piped());
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let (mut processes, stdin) =
+        Processes::spawn(&mut command).map_err(|source| Failure::Start {
+            program: program.to_owned(),
+            source,
+        })?;
+    let result = tokio::select! {
+        // A program that is done when it is cancelled has done its work.
+        biased;
+        result = talk(&mut processes, stdin, parameters) => result,
+        () = cancellation.cancelled() => Err(Failure::Cancelled),
+    };
+    processes.end().await;
+    result
+}
+
+/// Feeds the program and reads what it says until it ends.
+async fn talk(
+    processes: &mut Processes,
+    stdin: ChildStdin,
+    parameters: &Value,
+) -> Result<String, Failure> {
+    let Program {
+        leader,
+        group,
+        stdout,
+        stderr,
+    } = processes.program()?;
+    let (mut result, mut message) = (Vec::new(), Tail::default());
+    let mut streams = Box::pin(async {
+        tokio::try_join!(
+            feed(stdin, parameters),
+            read_stdout(stdout, &mut result),
+            async { Ok(message.read(stderr, STDERR_CAP).await?) },
+        )
+    });
+    let status = tokio::select! {
+        biased;
+        streamed = &mut streams => {
+            streamed?;
+            end_of(leader, group).await?
+        }
+        status = end_of(leader, group) => {
+            // Its own children may hold the pipes open. What they write within the grace still counts.
+            if let Ok(streamed) = timeout(GRACE, &mut streams).await {
+                streamed?;
+            }
+            status?
+        }
+    };
+    drop(streams);
+    if status.success() {
+        return Ok(without_last_newline(result));
+    }
+    let message = message.text(STDERR_CAP);
+    Err(Failure::Failed(if message.is_empty() {
+        describe(status)
+    } else {
+        message
+    }))
+}
+
+async fn read_stdout(pipe: &mut ChildStdout, buffer: &mut Vec<u8>) -> Result<(), Failure> {
+    if read_within(pipe, buffer, STDOUT_CAP).await? {
+        Ok(())
+    } else {
+        Err(Failure::TooMuchOutput)
+    }
+}
+
+/// Writes the parameters as one line and ends the stream.
+async fn feed(mut stdin: ChildStdin, parameters: &Value) -> Result<(), Failure> {
+    let written = stdin.write_all(format!("{parameters}\n").as_bytes()).await;
+    match written {
+        // Whoever does not read its parameters does nothing wrong.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        other => Ok(other?),
+    }
+}
+
+fn without_last_newline(mut bytes: Vec<u8>) -> String {
+    if bytes.last() == Some(&b'\n') {
+        bytes.pop();
+        if bytes.last() == Some(&b'\r') {
+            bytes.pop();
+        }
+    }
+    match String::from_utf8(bytes) {
+        Ok(text) => text,
+        Err(error) => String::from_utf8_lossy(error.as_bytes()).into_owned(),
+    }
+}
+
+fn describe(status: ExitStatus) -> String {
+    if let Some(code) = status.code() {
+        return format!("exited with code {code}");
+    }
+    #[cfg(unix)]
+    if let Some(signal) = std::os::unix::process::ExitStatusExt::signal(&status) {
+        return format!("killed by signal {signal}");
+    }
+    status.to_string()
+}

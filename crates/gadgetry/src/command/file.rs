@@ -1,0 +1,250 @@
+//! From TOML as written to gadgets as meant.
+
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use gadgetry_proto::spec::{Example, GadgetSpec, Schema};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use toml::Spanned;
+
+use super::error::{GadgetFileError, GadgetFileProblem as Problem};
+use super::{CommandGadget, duration};
+
+pub(super) fn load(path: &Path) -> Result<Vec<CommandGadget>, GadgetFileError> {
+    let read = |source| GadgetFileError::Read {
+        path: path.to_owned(),
+        source,
+    };
+    let text = std::fs::read_to_string(path).map_err(read)?;
+    // A later change of the working directory must not change which program a gadget is.
+    let absolute = std::path::absolute(path).map_err(read)?;
+    let folder = absolute.parent().unwrap_or(&absolute);
+    parse(&text, folder).map_err(|mistake| {
+        let (line, column) = position(&text, mistake.at);
+        GadgetFileError::Invalid {
+            path: path.to_owned(),
+            line,
+            column,
+            problem: mistake.problem,
+        }
+    })
+}
+
+/// A problem at an offset of the file.
+#[derive(Debug)]
+struct Mistake {
+    at: usize,
+    problem: Problem,
+}
+
+impl Mistake {
+    fn new(span: &Range<usize>, problem: Problem) -> Self {
+        Self {
+            at: span.start,
+            problem,
+        }
+    }
+}
+
+fn parse(text: &str, folder: &Path) -> Result<Vec<CommandGadget>, Mistake> {
+    let file: File = toml::from_str(text).map_err(|error| Mistake {
+        at: error.span().map_or(0, |span| span.start),
+        problem: Problem::Toml(in_words_of_toml(error.message())),
+    })?;
+    let mut names: Vec<Spanned<String>> = Vec::new();
+    let mut gadgets = Vec::new();
+    for table in file.gadget {
+        let (name, gadget) = gadget(table, folder)?;
+        let key = name.get_ref().to_lowercase();
+        let same = |other: &&Spanned<String>| other.get_ref().to_lowercase() == key;
+        if let Some(first) = names.iter().find(same) {
+            let problem = Problem::DuplicateName {
+                name: name.get_ref().clone(),
+                first_line: position(text, first.span().start).0,
+            };
+            return Err(Mistake::new(&name.span(), problem));
+        }
+        names.push(name);
+        gadgets.push(gadget);
+    }
+    Ok(gadgets)
+}
+
+/// `serde` calls things by other names than people who write TOML.
+fn in_words_of_toml(message: &str) -> String {
+    message
+        .replace(
+            "expected a sequence",
+            "expected an array ([…]; of tables: [[…]])",
+        )
+        .replace("invalid type: map", "invalid type: table")
+        .replace("expected a map", "expected a table ({ … })")
+}
+
+/// One `[[gadget]]` and its name, which must differ from the others.
+fn gadget(
+    table: Spanned<Table>,
+    folder: &Path,
+) -> Result<(Spanned<String>, CommandGadget), Mistake> {
+    let whole = table.span();
+    let table = table.into_inner();
+    let missing = |key, example| Mistake::new(&whole, Problem::MissingKey { key, example });
+    let name = (table.name).ok_or_else(|| missing("name", "\"Fetch\""))?;
+    let description = (table.description)
+        .ok_or_else(|| missing("description", "\"Fetches the page at a URL\""))?;
+    let command = (table.command).ok_or_else(|| missing("command", "[\"./fetch.sh\"]"))?;
+    check_name(&name)?;
+    let (program, arguments) = program(&command, folder)?;
+    let spec = GadgetSpec {
+        name: name.get_ref().clone(),
+        description,
+        parameters: schema(table.parameters)?,
+        examples: (table.examples.into_iter())
+            .map(example)
+            .collect::<Result<_, _>>()?,
+        timeout_ms: table.timeout.as_ref().map(timeout).transpose()?,
+        max_concurrent: table.max_concurrent.as_ref().map(concurrency).transpose()?,
+        exclusive: table.exclusive,
+    };
+    Ok((name, CommandGadget::new(spec, program, arguments)))
+}
+
+/// The same rule as [`gadgetry_proto::spec`] has, which does not know where in a file a name stands.
+fn check_name(name: &Spanned<String>) -> Result<(), Mistake> {
+    let text = name.get_ref();
+    let bad = |c: char| c == ':' || c.is_whitespace() || c.is_control();
+    if text.is_empty() || text.contains(bad) {
+        let problem = Problem::InvalidName { name: text.clone() };
+        return Err(Mistake::new(&name.span(), problem));
+    }
+    Ok(())
+}
+
+/// The program and its arguments. With a slash it is a path from `folder`; otherwise it is looked for in `PATH`.
+fn program(
+    command: &Spanned<Vec<String>>,
+    folder: &Path,
+) -> Result<(PathBuf, Vec<String>), Mistake> {
+    match command.get_ref().split_first() {
+        Some((program, arguments)) if !program.is_empty() => {
+            let path = if program.contains('/') {
+                // Taken apart and joined again without the `.` of `./program`.
+                folder.join(program).components().collect()
+            } else {
+                PathBuf::from(program)
+            };
+            Ok((path, arguments.to_vec()))
+        }
+        _ => Err(Mistake::new(&command.span(), Problem::EmptyCommand)),
+    }
+}
+
+/// A table of properties, which is an easy slip, would be a schema that admits everything; so the type is asked for.
+fn schema(written: Option<Spanned<toml::Table>>) -> Result<Value, Mistake> {
+    let Some(written) = written else {
+        return Ok(json!({ "type": "object", "properties": {} }));
+    };
+    let span = written.span();
+    let schema = to_json(toml::Value::Table(written.into_inner()), &span)?;
+    if schema["type"] != "object" {
+        return Err(Mistake::new(&span, Problem::NotAnObjectSchema));
+    }
+    match Schema::new(schema.clone()) {
+        Ok(_) => Ok(schema),
+        Err(error) => Err(Mistake::new(&span, Problem::Schema(error))),
+    }
+}
+
+fn example(written: WrittenExample) -> Result<Example, Mistake> {
+    let span = written.params.span();
+    Ok(Example {
+        params: to_json(toml::Value::Table(written.params.into_inner()), &span)?,
+        output: written.output,
+        comment: written.comment,
+    })
+}
+
+fn timeout(text: &Spanned<String>) -> Result<u64, Mistake> {
+    let duration = duration::parse(text.get_ref());
+    let milliseconds = duration.and_then(|it| u64::try_from(it.as_millis()).ok());
+    // Less than a millisecond is not nothing.
+    milliseconds.map(|it| it.max(1)).ok_or_else(|| {
+        let (span, text) = (text.span(), text.get_ref().clone());
+        Mistake::new(&span, Problem::InvalidDuration { text })
+    })
+}
+
+fn concurrency(limit: &Spanned<u32>) -> Result<u32, Mistake> {
+    match *limit.get_ref() {
+        0 => Err(Mistake::new(&limit.span(), Problem::NoConcurrency)),
+        limit => Ok(limit),
+    }
+}
+
+/// The same value in JSON; dates become text. `span` is where it stands.
+fn to_json(value: toml::Value, span: &Range<usize>) -> Result<Value, Mistake> {
+    Ok(match value {
+        toml::Value::String(text) => Value::String(text),
+        toml::Value::Integer(number) => Value::from(number),
+        toml::Value::Float(number) => {
+            let finite = serde_json::Number::from_f64(number).ok_or_else(|| {
+                let value = number.to_string();
+                Mistake::new(span, Problem::NotJson { value })
+            });
+            Value::Number(finite?)
+        }
+        toml::Value::Boolean(truth) => Value::Bool(truth),
+        toml::Value::Datetime(date) => Value::String(date.to_string()),
+        toml::Value::Array(items) => {
+            let items = items.into_iter().map(|item| to_json(item, span));
+            Value::Array(items.collect::<Result<_, _>>()?)
+        }
+        toml::Value::Table(table) => {
+            let entries = table.into_iter();
+            let entries = entries.map(|(key, value)| Ok((key, to_json(value, span)?)));
+            Value::Object(entries.collect::<Result<_, _>>()?)
+        }
+    })
+}
+
+/// Line and column, in characters, of a byte offset.
+fn position(text: &str, offset: usize) -> (usize, usize) {
+    let before = text.get(..offset).unwrap_or(text);
+    let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
+    let line = before.matches('\n').count() + 1;
+    (line, before[line_start..].chars().count() + 1)
+}
+
+/// The file as written.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    #[serde(default)]
+    gadget: Vec<Spanned<Table>>,
+}
+
+/// A `[[gadget]]` as written. What must be there is optional, so that its absence gets our words.
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+struct Table {
+    name: Option<Spanned<String>>,
+    description: Option<String>,
+    command: Option<Spanned<Vec<String>>>,
+    timeout: Option<Spanned<String>>,
+    max_concurrent: Option<Spanned<u32>>,
+    #[serde(default)]
+    exclusive: bool,
+    parameters: Option<Spanned<toml::Table>>,
+    #[serde(default)]
+    examples: Vec<WrittenExample>,
+}
+
+/// A `[[gadget.examples]]` as written.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenExample {
+    params: Spanned<toml::Table>,
+    output: Option<String>,
+    comment: Option<String>,
+}

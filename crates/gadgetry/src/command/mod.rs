@@ -1,0 +1,115 @@
+//! Gadgets that are programs, described in a TOML file.
+//!
+//! ```toml
+//! [[gadget]]
+//! name = "Fetch"
+//! description = "Fetches a URL"
+//! command = ["./fetch.sh"]
+//! timeout = "10s"
+//! max-concurrent = 2
+//! parameters = { type = "object", properties = { url = { type = "string" } }, required = ["url"] }
+//! [[gadget.examples]]
+//! params = { url = "https://example.com" }
+//! output = "…"
+//! comment = "Fetch a page"
+//! ```
+//!
+//! | key | what it says |
+//! |---|---|
+//! | `name`, `description` | what the model is told; both must be there |
+//! | `command` | the program and its arguments, without a shell. A program with a `/` is looked for from the folder of the TOML file, any other in `PATH` |
+//! | `timeout` | `500ms`, `10s`, `1.5m`, `1h`; without it a call takes as long as it takes |
+//! | `max-concurrent`, `exclusive` | how many calls may run at once; whether nothing else may run beside one |
+//! | `parameters` | JSON Schema of an object; without it the gadget has no parameters |
+//! | `gadget.examples` | calls that the model is shown: `params`, and if useful `output` and `comment` |
+//!
+//! # What a program sees, and what counts
+//!
+//! The parameters arrive as one line of JSON on stdin, which then ends. A program that does not read it does nothing
+//! wrong. What it writes to stdout is the result, minus one newline at the end. With an exit code other than 0 the call
+//! has failed, and stderr is the message. Bytes that are not UTF-8 are replaced. The program runs in the folder and with
+//! the environment of whoever runs gadgetry.
+//!
+//! A call ends when the program does: what its own children still write then counts for 200 ms. **No process of a call
+//! outlives it.** The program runs in a process group of its own, and the whole group is ended when the call ends, is
+//! cancelled or is dropped: first with SIGTERM, after 200 ms with SIGKILL. A program that must start something that
+//! stays gives it its own group or session (`setsid`). On systems without process groups only the program itself is
+//! killed.
+
+mod capture;
+mod duration;
+mod error;
+mod exec;
+mod file;
+mod group;
+mod processes;
+
+use std::path::{Path, PathBuf};
+
+use futures_core::future::BoxFuture;
+use gadgetry_proto::call::Outcome;
+use gadgetry_proto::spec::GadgetSpec;
+use serde_json::Value;
+
+use crate::gadget::{ExecutionContext, Gadget};
+
+pub use error::{GadgetFileError, GadgetFileProblem};
+
+/// Reads the gadgets of a TOML file, in the order in which they stand there.
+pub fn load(path: &Path) -> Result<Vec<CommandGadget>, GadgetFileError> {
+    file::load(path)
+}
+
+/// A gadget that is a program.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CommandGadget {
+    spec: GadgetSpec,
+    program: PathBuf,
+    arguments: Vec<String>,
+}
+
+impl CommandGadget {
+    /// A gadget that runs `program`: a path, or a name that is looked for in `PATH`.
+    pub fn new(
+        spec: GadgetSpec,
+        program: impl Into<PathBuf>,
+        arguments: impl IntoIterator<Item = impl Into<String>>,
+    ) -> Self {
+        Self {
+            spec,
+            program: program.into(),
+            arguments: arguments.into_iter().map(Into::into).collect(),
+        }
+    }
+
+    /// The program that runs.
+    pub fn program(&self) -> &Path {
+        &self.program
+    }
+
+    /// What it is given on its command line.
+    pub fn arguments(&self) -> &[String] {
+        &self.arguments
+    }
+}
+
+impl Gadget for CommandGadget {
+    fn spec(&self) -> &GadgetSpec {
+        &self.spec
+    }
+
+    /// Runs the program. Needs a tokio runtime with I/O and time enabled.
+    ///
+    /// Cancel safety: dropping the future ends the whole process group, as a cancellation does. If the runtime is gone
+    /// or goes before the 200 ms are over, the group is killed at once.
+    fn execute(&self, parameters: Value, context: ExecutionContext) -> BoxFuture<'static, Outcome> {
+        let (program, arguments) = (self.program.clone(), self.arguments.clone());
+        Box::pin(async move {
+            let cancellation = context.cancellation();
+            match exec::run(&program, &arguments, &parameters, cancellation).await {
+                Ok(result) => Outcome::ok(result),
+                Err(failure) => Outcome::error(failure.to_string()),
+            }
+        })
+    }
+}

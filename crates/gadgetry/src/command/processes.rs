@@ -1,0 +1,125 @@
+//! The processes of one call: the program, and whatever it starts.
+
+use std::convert::Infallible;
+use std::io;
+use std::process::ExitStatus;
+use std::time::Duration;
+
+use tokio::io::{copy, sink};
+use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
+use tokio::runtime::Handle;
+use tokio::time::sleep;
+
+use super::group::{Group, Signal};
+
+/// How long processes that are asked to end may take for it.
+pub(super) const GRACE: Duration = Duration::from_millis(200);
+
+/// A started program with everything it starts. Dropping it ends them all in the background.
+pub(super) struct Processes(Option<Program>);
+
+impl Processes {
+    /// Starts `command`, whose three streams are piped, in a process group of its own.
+    pub(super) fn spawn(command: &mut Command) -> io::Result<(Self, ChildStdin)> {
+        #[cfg(unix)]
+        command.process_group(0);
+        // Whoever does not get past the next lines has at least killed the program.
+        let mut leader = command.kill_on_drop(true).spawn()?;
+        let not_piped = || io::Error::other("its streams are not piped");
+        let stdin = leader.stdin.take().ok_or_else(not_piped)?;
+        let program = Program {
+            stdout: leader.stdout.take().ok_or_else(not_piped)?,
+            stderr: leader.stderr.take().ok_or_else(not_piped)?,
+            group: Group::of(&leader),
+            leader,
+        };
+        Ok((Self(Some(program)), stdin))
+    }
+
+    /// The program; an error if it was already ended.
+    pub(super) fn program(&mut self) -> io::Result<&mut Program> {
+        let ended = || io::Error::other("it has already been ended");
+        self.0.as_mut().ok_or_else(ended)
+    }
+
+    /// Ends them all and returns when that is done. Cancel safe: dropped, it kills them at once.
+    pub(super) async fn end(mut self) {
+        if let Some(program) = self.0.take() {
+            program.end().await;
+        }
+    }
+}
+
+impl Drop for Processes {
+    fn drop(&mut self) {
+        let Some(program) = self.0.take() else { return };
+        program.group.signal(Signal::Terminate);
+        // Without a runtime, or in one that shuts down, `program` is dropped here and now.
+        if let Ok(runtime) = Handle::try_current() {
+            drop(runtime.spawn(program.end()));
+        }
+    }
+}
+
+/// A program, what it writes, and its process group. Dropping it kills the group at once.
+///
+/// The pipes stay open until all processes are gone: somebody who tidies up must not die of a message about it.
+pub(super) struct Program {
+    pub(super) leader: Child,
+    pub(super) group: Group,
+    pub(super) stdout: ChildStdout,
+    pub(super) stderr: ChildStderr,
+}
+
+impl Program {
+    async fn end(mut self) {
+        self.group.signal(Signal::Terminate);
+        let gone = tokio::select! {
+            () = all_gone(&mut self.leader, &mut self.group) => true,
+            never = discard(&mut self.stdout, &mut self.stderr) => match never {},
+            () = sleep(GRACE) => false,
+        };
+        if !gone {
+            self.kill();
+            // The kernel has ended it; this is only so that no zombie stays.
+            drop(self.leader.wait().await);
+        }
+    }
+
+    fn kill(&mut self) {
+        self.group.signal(Signal::Kill);
+        self.group.forget();
+        // Where there are no groups. An error means that it has already ended.
+        drop(self.leader.start_kill());
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// Waits for the program itself. Cancel safe: a later call goes on waiting.
+pub(super) async fn end_of(leader: &mut Child, group: &mut Group) -> io::Result<ExitStatus> {
+    let status = leader.wait().await;
+    // From here on the number of an empty group may get another meaning.
+    group.forget_if_empty();
+    status
+}
+
+async fn all_gone(leader: &mut Child, group: &mut Group) {
+    drop(end_of(leader, group).await);
+    // Nobody tells when the last process of a group ends if it is not our child.
+    while !group.forget_if_empty() {
+        sleep(Duration::from_millis(5)).await;
+    }
+}
+
+/// Reads and never returns.
+async fn discard(stdout: &mut ChildStdout, stderr: &mut ChildStderr) -> Infallible {
+    let (mut nowhere, mut nowhere_else) = (sink(), sink());
+    // An error ends the reading as the end of the stream does.
+    let _ = tokio::join!(copy(stdout, &mut nowhere), copy(stderr, &mut nowhere_else));
+    std::future::pending().await
+}

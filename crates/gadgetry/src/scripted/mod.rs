@@ -1,0 +1,143 @@
+//! A model that reads its replies from a script: for tests, demonstrations and replays without a key.
+//!
+//! A script is a `.jsonl` file with one reply a line; blank lines count for nothing.
+//!
+//! ```json
+//! {"text": "A whole reply at once."}
+//! {"chunks": ["In ", {"delayMs": 20}, "pieces."], "usage": {"inputTokens": 9, "outputTokens": 3}}
+//! {"text": "Cut off", "finish": "length"}
+//! {"text": "Done.", "expect": {"contains": ["the result of the first gadget"]}}
+//! ```
+//!
+//! | field | what it does |
+//! |---|---|
+//! | `text` or `chunks` | the reply; an element of `chunks` is a text or `{"delayMs": N}` |
+//! | `finish` | `stop` (default), `length` (the token limit), `error` (a model error), `disconnect` (the stream just ends) |
+//! | `usage` | token counts: `inputTokens`, `outputTokens`, `totalTokens`, `reasoningTokens`, `cachedInputTokens`, `cacheCreationTokens` |
+//! | `expect` | `{"contains": ["…"]}`: texts that the request must contain; otherwise the reply is a model error with the code `expectation` |
+
+mod line;
+mod reply;
+
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use futures_core::stream::BoxStream;
+use futures_util::{StreamExt as _, stream};
+use gadgetry_proto::delta::{Delta, StopReason};
+use gadgetry_proto::message::Request;
+
+use crate::model::Model;
+use reply::{Reply, Step};
+
+/// A model that gives the replies of a script, one a call, in order.
+///
+/// A call takes its reply when [`Model::stream`] is called, whether or not the stream is read to its end. After the
+/// last reply every further call gets an empty reply that ends cleanly. Delays are tokio's, so they pass at once under
+/// its paused clock.
+#[derive(Debug)]
+pub struct ScriptedModel {
+    name: String,
+    replies: Vec<Reply>,
+    next: AtomicUsize,
+}
+
+impl ScriptedModel {
+    /// Reads a script. Its name is `script:` and the path.
+    pub fn from_path(path: &Path) -> Result<Self, ScriptError> {
+        let text = std::fs::read_to_string(path).map_err(|source| ScriptError::Read {
+            path: path.to_owned(),
+            source,
+        })?;
+        let name = path.display().to_string();
+        Ok(Self {
+            replies: parse(&name, &text)?,
+            name: format!("script:{name}"),
+            next: AtomicUsize::new(0),
+        })
+    }
+}
+
+impl FromStr for ScriptedModel {
+    type Err = ScriptError;
+
+    /// Takes the text of a script. Its name is `script`.
+    fn from_str(script: &str) -> Result<Self, ScriptError> {
+        Ok(Self {
+            replies: parse("script", script)?,
+            name: "script".to_owned(),
+            next: AtomicUsize::new(0),
+        })
+    }
+}
+
+impl Model for ScriptedModel {
+    fn stream(&self, request: Request) -> BoxStream<'static, Delta> {
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        let steps = match self.replies.get(number) {
+            Some(reply) => reply.steps(&request),
+            None => vec![Step::Send(Delta::MessageEnd {
+                stop_reason: StopReason::Stop,
+                usage: None,
+            })],
+        };
+        stream::iter(steps)
+            .filter_map(|step| async {
+                match step {
+                    Step::Send(delta) => Some(delta),
+                    Step::Wait(delay) => {
+                        tokio::time::sleep(delay).await;
+                        None
+                    }
+                }
+            })
+            .boxed()
+    }
+
+    fn name(&self) -> &str {
+        &self.name
+    }
+}
+
+/// A script that cannot be played. The mistake is in the file or in its name.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ScriptError {
+    /// The file cannot be read.
+    #[error("cannot read the script {path}: {source}", path = path.display())]
+    Read {
+        /// As given.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// A line is not a reply.
+    #[error("{script}:{line}:{column}: {message}")]
+    Line {
+        /// The path, or `script`.
+        script: String,
+        /// From 1.
+        line: usize,
+        /// In bytes, from 1.
+        column: usize,
+        /// What is wrong and what belongs there.
+        message: String,
+    },
+}
+
+fn parse(script: &str, text: &str) -> Result<Vec<Reply>, ScriptError> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let lines = text.lines().zip(1..);
+    lines
+        .filter(|(line, _)| !line.trim().is_empty())
+        .map(|(line, number)| {
+            line::parse(line, number).map_err(|mistake| ScriptError::Line {
+                script: script.to_owned(),
+                line: number,
+                column: mistake.column,
+                message: mistake.message,
+            })
+        })
+        .collect()
+}
