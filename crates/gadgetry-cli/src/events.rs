@@ -122,6 +122,7 @@ impl<'a> Line<'a> {
                 content,
                 attributes,
                 self_closing,
+                reason: _,
             } => Self::CustomBlock {
                 block_id: block,
                 tag,
