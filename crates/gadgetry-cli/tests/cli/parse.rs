@@ -161,11 +161,14 @@ fn the_chunk_size_is_the_size_of_a_push() {
         let output = run(&["parse", "--chunk-size", size], "abcdéf".as_bytes());
         String::from_utf8(output.stdout).expect("UTF-8")
     };
-    let texts = |pieces: &[&str]| -> String {
-        pieces
-            .iter()
-            .map(|piece| format!("{{\"type\":\"text\",\"text\":\"{piece}\"}}\n"))
-            .collect()
+    let texts = |pieces: &[&str]| {
+        let lines = pieces.iter().map(|piece| {
+            format!(
+                "{{\"type\":\"text\",\"text\":\"{piece}\"}}
+"
+            )
+        });
+        lines.collect::<Vec<_>>().concat()
     };
     assert_eq!(stdout("1"), texts(&["a", "b", "c", "d", "é", "f"]));
     assert_eq!(stdout("5"), texts(&["abcd", "éf"]));
