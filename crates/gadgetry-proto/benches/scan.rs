@@ -144,31 +144,38 @@ fn speed() {
     }
 }
 
-fn small_calls() {
+fn thousand_calls() -> String {
     let mut text = String::new();
     for index in 0..1000 {
         text.push_str(&format!(
             "!!!GADGET_START:Fetch:call_{index}\n!!!ARG:url\nhttps://example.com/items/{index}\n!!!ARG:limit\n{index}\n!!!GADGET_END\n"
         ));
     }
+    text
+}
+
+fn read_calls(scanner: &mut Scanner, chunks: &[&str]) {
+    let mut calls = 0;
+    let mut see = |event: Event<'_>| {
+        if let Event::Call(call) = event {
+            calls += usize::from(black_box(call.parameters(None)).is_ok());
+        }
+    };
+    for chunk in chunks {
+        scanner.push(chunk, &mut see);
+    }
+    scanner.finish(&mut see);
+    assert_eq!(calls, 1000);
+}
+
+fn small_calls() {
+    let text = thousand_calls();
     println!("\n## 1,000 small calls in one reply, parsed to parameters\n");
     println!("| chunk | MB/s |\n|---|---|");
     for size in [4, 64, 65536] {
         let chunks = chunks(&text, size);
         let mut scanner = scanner();
-        let took = time(|| {
-            let mut calls = 0;
-            let mut see = |event: Event<'_>| {
-                if let Event::Call(call) = event {
-                    calls += usize::from(black_box(call.parameters(None)).is_ok());
-                }
-            };
-            for chunk in &chunks {
-                scanner.push(chunk, &mut see);
-            }
-            scanner.finish(&mut see);
-            assert_eq!(calls, 1000);
-        });
+        let took = time(|| read_calls(&mut scanner, &chunks));
         println!("| {size} B | {:.0} |", text.len() as f64 / took / 1e6);
     }
 }
@@ -226,6 +233,12 @@ fn linear() {
 }
 
 fn count(name: &str) {
+    if name == "calls" {
+        let text = thousand_calls();
+        let mut scanner = scanner();
+        (0..20).for_each(|_| read_calls(&mut scanner, &[&text]));
+        return;
+    }
     let text = prose(MIB);
     let chunks = chunks(&text, 4);
     let kind = kinds().into_iter().find(|kind| kind.0 == name);

@@ -52,19 +52,21 @@ impl Scanner {
         let mut reading = Reading { text, from, base, released: from, plain: from, last };
         let bytes = text.as_bytes();
         let has_tags = !self.format.names.is_empty();
-        let mut marker = self.next_marker(bytes, from);
+        let mut marker = self.next_marker(bytes, from, base);
         reading.plain = marker.unwrap_or(text.len());
-        let mut tag = if has_tags { next_tag(bytes, from) } else { None };
+        let mut tag = if has_tags { self.next_tag(bytes, from, base) } else { None };
         loop {
             match (marker, tag) {
                 (Some(at), tag) if tag.is_none_or(|tag| at <= tag) => {
                     match self.at_marker(at, &mut reading, events) {
                         AtMarker::Open => return self.open_block(at, &mut reading, events),
                         AtMarker::Hold(at) => return self.end_of_text(&mut reading, at, events),
-                        AtMarker::Go(next) => marker = self.next_marker(bytes, next),
+                        AtMarker::Go(next) => marker = self.next_marker(bytes, next, base),
                     }
                 }
-                (_, Some(at)) if at < reading.released => tag = next_tag(bytes, reading.released),
+                (_, Some(at)) if at < reading.released => {
+                    tag = self.next_tag(bytes, reading.released, base);
+                }
                 (_, Some(at)) => match self.format.names.at(bytes, at) {
                     Opening::Name(name) => {
                         self.leave(&mut reading, at, events);
@@ -72,15 +74,31 @@ impl Scanner {
                         return at + 1 + self.format.names.len_of(name);
                     }
                     Opening::Partial if !last => return self.end_of_text(&mut reading, at, events),
-                    Opening::Partial | Opening::Nothing => tag = next_tag(bytes, at + 1),
+                    Opening::Partial | Opening::Nothing => {
+                        tag = self.next_tag(bytes, at + 1, base);
+                    }
                 },
                 (_, None) => return self.end_of_text(&mut reading, text.len(), events),
             }
         }
     }
 
-    fn next_marker(&self, text: &[u8], from: usize) -> Option<usize> {
-        self.format.search.as_ref()?.candidate(text, from)
+    /// The next place where a marker may begin. What was searched once is not searched again when prose is
+    /// interrupted by a block or a tag.
+    fn next_marker(&mut self, text: &[u8], from: usize, base: u64) -> Option<usize> {
+        let search = self.format.search.as_ref()?;
+        let from = clear_of(self.state.markers_from, text, from, base);
+        let found = search.candidate(text, from);
+        self.state.markers_from = base + found.unwrap_or(text.len()) as u64;
+        found
+    }
+
+    /// The next `<`, likewise.
+    fn next_tag(&mut self, text: &[u8], from: usize, base: u64) -> Option<usize> {
+        let from = clear_of(self.state.tags_from, text, from, base);
+        let found = memchr::memchr(b'<', &text[from..]).map(|at| from + at);
+        self.state.tags_from = base + found.unwrap_or(text.len()) as u64;
+        found
     }
 
     fn at_marker<S: FnMut(Event<'_>)>(
@@ -172,6 +190,10 @@ impl Scanner {
             self.state.line = line;
         }
         self.release_to(end, reading, events);
+        // What is held is searched again, together with what follows it.
+        let held = reading.base + end as u64;
+        self.state.markers_from = self.state.markers_from.min(held);
+        self.state.tags_from = self.state.tags_from.min(held);
         self.state.held.push_str(&reading.text[end..]);
         reading.text.len()
     }
@@ -253,6 +275,8 @@ impl Scanner {
     }
 }
 
-fn next_tag(text: &[u8], from: usize) -> Option<usize> {
-    memchr::memchr(b'<', text.get(from..)?).map(|at| from + at)
+/// Where in the text to search on, if nothing stands before the offset `clear` of the reply.
+fn clear_of(clear: u64, text: &[u8], from: usize, base: u64) -> usize {
+    let clear = usize::try_from(clear.saturating_sub(base)).unwrap_or(usize::MAX);
+    from.max(clear).min(text.len())
 }

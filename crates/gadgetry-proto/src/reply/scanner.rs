@@ -87,6 +87,10 @@ pub struct ScannerState {
     pub(super) mode: Mode,
     /// Offset in the reply behind the last byte that was pushed.
     pub(super) read: u64,
+    /// Offset before which no marker begins in prose that was searched.
+    pub(super) markers_from: u64,
+    /// The same for `<`.
+    pub(super) tags_from: u64,
     /// Text that may still become an opener; only in prose.
     pub(super) held: String,
     /// White space that may stand alone between blocks.
@@ -128,6 +132,8 @@ impl Default for ScannerState {
         Self {
             mode: Mode::Prose,
             read: 0,
+            markers_from: 0,
+            tags_from: 0,
             held: String::new(),
             white: String::new(),
             leading: true,
@@ -210,7 +216,7 @@ impl Scanner {
         }
         let state = &mut self.state;
         (state.mode, state.leading, state.line) = (Mode::Prose, true, LinePrefix::Blank(0));
-        (state.read, state.blocks) = (0, 0);
+        (state.read, state.markers_from, state.tags_from, state.blocks) = (0, 0, 0, 0);
         state.white.clear();
     }
 

@@ -14,33 +14,35 @@ use crate::tags::Names;
 /// Longer pieces are worth a search with wide instructions.
 const LONGEST: usize = 64;
 
-/// Bytes at which a piece needs a closer look.
-#[derive(Clone, Copy, Debug)]
+/// Bytes at which a piece needs a closer look, one bit for each mode.
+#[derive(Clone, Debug)]
 pub(super) struct Stops {
-    prose: [u8; 4],
-    /// In a value, also line breaks.
-    marker: [u8; 3],
+    bytes: Box<[u8; 256]>,
     /// A line prefix would have to be kept up to date.
     line_start: bool,
 }
 
+const PROSE: u8 = 1;
+const VALUE: u8 = 2;
+const CONTENT: u8 = 4;
+
 impl Stops {
     pub(super) fn new(search: Option<&MarkerSearch>, names: &Names) -> Self {
-        // A byte that no text has stands for "none".
-        const NONE: u8 = 0xff;
-        let marker = search.map_or([NONE; 3], MarkerSearch::first_bytes);
-        let tag = if names.is_empty() { NONE } else { b'<' };
-        Self {
-            prose: [marker[0], marker[1], marker[2], tag],
-            marker,
-            line_start: search.is_some_and(|search| search.anchoring == Anchoring::LineStart),
+        let mut bytes = Box::new([0; 256]);
+        for byte in search.iter().flat_map(|search| search.first_bytes()) {
+            bytes[usize::from(byte)] |= PROSE | VALUE;
         }
+        for byte in [b'\n', b'\r'] {
+            bytes[usize::from(byte)] |= VALUE;
+        }
+        bytes[usize::from(b'<')] |= if names.is_empty() { CONTENT } else { PROSE | CONTENT };
+        let line_start = search.is_some_and(|search| search.anchoring == Anchoring::LineStart);
+        Self { bytes, line_start }
     }
-}
 
-/// Whether any byte is one of `stops`. It looks at all of them, so that the compiler may look at many at once.
-fn has_any<const N: usize>(text: &str, stops: [u8; N]) -> bool {
-    text.bytes().fold(false, |found, byte| stops.iter().fold(found, |found, stop| found | (byte == *stop)))
+    fn any(&self, text: &str, mode: u8) -> bool {
+        text.bytes().fold(0, |found, byte| found | self.bytes[usize::from(byte)]) & mode != 0
+    }
 }
 
 impl Scanner {
@@ -49,20 +51,19 @@ impl Scanner {
         if chunk.len() > LONGEST || chunk.is_empty() {
             return false;
         }
-        let stops = self.format.stops;
+        let stops = &self.format.stops;
         let (state, limits) = (&mut self.state, &self.format.limits);
         match state.mode {
             Mode::Prose => {
                 let is_open = !state.leading && state.held.is_empty() && state.suspect.is_none();
-                if !is_open || stops.line_start || has_any(chunk, stops.prose) {
+                if !is_open || stops.line_start || stops.any(chunk, PROSE) {
                     return false;
                 }
                 events(Event::Text(chunk));
                 true
             }
             Mode::Body => {
-                let [a, b, c] = stops.marker;
-                if has_any(chunk, [a, b, c, b'\n', b'\r']) {
+                if stops.any(chunk, VALUE) {
                     return false;
                 }
                 let Some(pointer) = state.body.take_plain(chunk, limits) else { return false };
@@ -72,7 +73,7 @@ impl Scanner {
             }
             Mode::Content => {
                 let Some(name) = state.name else { return false };
-                if has_any(chunk, [b'<']) || !state.content.take_plain(chunk, limits) {
+                if stops.any(chunk, CONTENT) || !state.content.take_plain(chunk, limits) {
                     return false;
                 }
                 let (block, tag) = (BlockId(state.blocks), self.format.names.text(name));

@@ -30,8 +30,9 @@ impl Content {
     }
 
     /// How large a piece is worth reading at once: what the content does not use of it is read again.
+    /// Not more than fits in the nearest cache, so that it is copied while it is there.
     pub(crate) fn appetite(&self) -> usize {
-        self.text.len().max(128)
+        self.text.len().clamp(128, 16 << 10)
     }
 
     pub(crate) fn feed(
