@@ -4,9 +4,9 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
+use crate::block::Header;
 use crate::block::body::Body;
 use crate::block::search::MarkerSearch;
-use crate::block::Header;
 use crate::call::{Call, Parameters, TerminatedBy};
 use crate::error::{ParseError, Span};
 use crate::id::InvocationId;
@@ -88,7 +88,9 @@ fn parameters(
     let marker = search.markers.arg();
     if body.has_escapes() {
         let arguments: Vec<_> = body.arguments().collect();
-        let arguments = arguments.iter().map(|(pointer, value)| (*pointer, value.as_ref()));
+        let arguments = arguments
+            .iter()
+            .map(|(pointer, value)| (*pointer, value.as_ref()));
         return spec::parameters(arguments, schema, marker, limits);
     }
     spec::parameters(body.plain_arguments(), schema, marker, limits)
@@ -105,7 +107,9 @@ fn json_body(
         return Ok(Value::Object(serde_json::Map::new()));
     }
     let json = spec::json_parameters(&text[body.inside_fence()], schema, limits)?;
-    json.ok_or_else(|| ParseError::NoArguments { marker: search.markers.arg().to_owned() })
+    json.ok_or_else(|| ParseError::NoArguments {
+        marker: search.markers.arg().to_owned(),
+    })
 }
 
 /// Reads the body of a block again: what [`Call::parameters_raw`] holds, with each argument's text put through
@@ -130,18 +134,26 @@ pub(crate) fn parameters_of(
         .arguments()
         .map(|(pointer, value)| (pointer, rewrite(&value).map_or(value, Cow::Owned)))
         .collect();
-    let arguments = arguments.iter().map(|(pointer, value)| (*pointer, value.as_ref()));
+    let arguments = arguments
+        .iter()
+        .map(|(pointer, value)| (*pointer, value.as_ref()));
     spec::parameters(arguments, schema, search.markers.arg(), limits)
 }
 
 fn rewrite_json(value: Value, rewrite: &impl Fn(&str) -> Option<String>) -> Value {
     match value {
         Value::String(text) => Value::String(rewrite(&text).unwrap_or(text)),
-        Value::Array(items) => {
-            Value::Array(items.into_iter().map(|item| rewrite_json(item, rewrite)).collect())
-        }
+        Value::Array(items) => Value::Array(
+            items
+                .into_iter()
+                .map(|item| rewrite_json(item, rewrite))
+                .collect(),
+        ),
         Value::Object(fields) => Value::Object(
-            fields.into_iter().map(|(key, field)| (key, rewrite_json(field, rewrite))).collect(),
+            fields
+                .into_iter()
+                .map(|(key, field)| (key, rewrite_json(field, rewrite)))
+                .collect(),
         ),
         Value::Null | Value::Bool(_) | Value::Number(_) => value,
     }

@@ -27,7 +27,9 @@ impl Header {
 
     /// Ids that must be done first, in the order written, without repetition.
     pub fn dependencies(&self) -> impl ExactSizeIterator<Item = &str> {
-        self.dependencies.iter().map(|range| &self.text[range.clone()])
+        self.dependencies
+            .iter()
+            .map(|range| &self.text[range.clone()])
     }
 
     /// Reads `line`, which is everything between the start marker and the end of the header.
@@ -59,7 +61,11 @@ impl Header {
 }
 
 /// The trimmed range before the first separator, and the range behind it.
-fn cut(text: &str, range: Range<usize>, separators: &[char]) -> (Range<usize>, Option<Range<usize>>) {
+fn cut(
+    text: &str,
+    range: Range<usize>,
+    separators: &[char],
+) -> (Range<usize>, Option<Range<usize>>) {
     let part = &text[range.clone()];
     let at = part.find(separators);
     let (head, rest) = match at {

@@ -3,8 +3,8 @@
 use memchr::memmem::Finder;
 
 use crate::block::Anchoring;
-use crate::block::near_miss::is_word;
 use crate::block::Markers;
+use crate::block::near_miss::is_word;
 
 /// One of the three markers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,7 +59,13 @@ impl MarkerSearch {
             .get(..2)
             .filter(|pair| bytes.iter().all(|marker| marker.starts_with(pair)))
             .map(|pair| Finder::new(pair).into_owned());
-        Self { markers, anchoring, lead, pair, first }
+        Self {
+            markers,
+            anchoring,
+            lead,
+            pair,
+            first,
+        }
     }
 
     pub(crate) fn text(&self, marker: Marker) -> &str {
@@ -68,11 +74,6 @@ impl MarkerSearch {
             Marker::End => self.markers.end(),
             Marker::Arg => self.markers.arg(),
         }
-    }
-
-    /// The byte that every marker begins with, if it is the same.
-    pub(crate) fn first_byte(&self) -> Option<u8> {
-        self.pair.as_ref().map(|_| self.first[0])
     }
 
     /// The next place at or behind `from` where a marker may begin: one of which at least two bytes are there, or
@@ -119,12 +120,19 @@ impl MarkerSearch {
     pub(crate) fn skip(&self, text: &[u8], at: usize) -> usize {
         let Some(lead) = self.lead else { return at + 1 };
         let run = run_len(text, at, lead.byte);
-        if run > lead.len { at + run - lead.len } else { at + run.max(1) }
+        if run > lead.len {
+            at + run - lead.len
+        } else {
+            at + run.max(1)
+        }
     }
 }
 
 pub(crate) fn run_len(text: &[u8], at: usize, byte: u8) -> usize {
-    text[at..].iter().take_while(|other| **other == byte).count()
+    text[at..]
+        .iter()
+        .take_while(|other| **other == byte)
+        .count()
 }
 
 /// What stands on a line before some place.
@@ -152,13 +160,17 @@ impl LinePrefix {
         } else {
             Self::Other
         };
-        text[start..end].iter().fold(before, |prefix, byte| prefix.then(*byte, cap))
+        text[start..end]
+            .iter()
+            .fold(before, |prefix, byte| prefix.then(*byte, cap))
     }
 
     fn then(self, byte: u8, cap: usize) -> Self {
         match (self, byte) {
             (Self::Blank(count), b' ' | b'\t') if count < cap => Self::Blank(count + 1),
-            (Self::Blank(count) | Self::Escaped(count), b'\\') if count < cap => Self::Escaped(count + 1),
+            (Self::Blank(count) | Self::Escaped(count), b'\\') if count < cap => {
+                Self::Escaped(count + 1)
+            }
             _ => Self::Other,
         }
     }

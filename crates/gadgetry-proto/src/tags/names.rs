@@ -57,7 +57,10 @@ impl Names {
                 && name.bytes().all(is_name_part)
                 && name.len() <= limit;
             if !valid {
-                return Err(TagNameError::Invalid { name: name.clone(), limit });
+                return Err(TagNameError::Invalid {
+                    name: name.clone(),
+                    limit,
+                });
             }
             if names[..index].contains(name) {
                 return Err(TagNameError::Duplicate { name: name.clone() });
@@ -67,7 +70,9 @@ impl Names {
             close: memchr::memmem::Finder::new(&format!("</{text}")).into_owned(),
             text: text.clone(),
         });
-        Ok(Self { names: names.collect() })
+        Ok(Self {
+            names: names.collect(),
+        })
     }
 
     pub(crate) fn is_empty(&self) -> bool {

@@ -31,7 +31,9 @@ pub(crate) enum OpeningState {
 pub(crate) enum Step {
     On(OpeningState),
     /// It was the closing `>`.
-    Open { self_closing: bool },
+    Open {
+        self_closing: bool,
+    },
     /// This is no tag.
     Fail,
 }
@@ -49,7 +51,9 @@ impl OpeningState {
             (Slash, byte) if is_space(byte) => Step::On(Slash),
             (Slash, _) | (Unquoted, b'<') => Step::Fail,
             (BeforeValue, b'"' | b'\'') => Step::On(Quoted(byte)),
-            (_, b'>') => Step::Open { self_closing: false },
+            (_, b'>') => Step::Open {
+                self_closing: false,
+            },
             (BeforeValue, byte) if is_space(byte) => Step::On(BeforeValue),
             (BeforeValue, b'<') => Step::Fail,
             (BeforeValue, _) => Step::On(Unquoted),
@@ -70,7 +74,10 @@ pub(crate) fn attributes(text: &str) -> Attributes {
     let mut attributes = Attributes::new();
     let mut rest = text.trim_start_matches(is_separator);
     while !rest.is_empty() {
-        let end = rest.bytes().position(|byte| !is_attribute_part(byte)).unwrap_or(rest.len());
+        let end = rest
+            .bytes()
+            .position(|byte| !is_attribute_part(byte))
+            .unwrap_or(rest.len());
         let (name, behind) = rest.split_at(end);
         let value = behind.trim_start_matches(is_white).strip_prefix('=');
         let (value, behind) = value.map_or((Cow::Borrowed(""), behind), take_value);
@@ -84,7 +91,11 @@ pub(crate) fn attributes(text: &str) -> Attributes {
 
 fn take_value(text: &str) -> (Cow<'_, str>, &str) {
     let text = text.trim_start_matches(is_white);
-    if let Some(quote) = text.chars().next().filter(|quote| matches!(quote, '"' | '\'')) {
+    if let Some(quote) = text
+        .chars()
+        .next()
+        .filter(|quote| matches!(quote, '"' | '\''))
+    {
         let (value, behind) = text[1..].split_once(quote).unwrap_or((&text[1..], ""));
         return (decode_entities(value), behind);
     }
@@ -92,20 +103,27 @@ fn take_value(text: &str) -> (Cow<'_, str>, &str) {
     (decode_entities(&text[..end]), &text[end..])
 }
 
+const ENTITIES: [(&str, char); 5] = [
+    ("&lt;", '<'),
+    ("&gt;", '>'),
+    ("&amp;", '&'),
+    ("&quot;", '"'),
+    ("&apos;", '\''),
+];
+
 /// Decodes the five entities of XML; anything else that begins with `&` stays.
 fn decode_entities(text: &str) -> Cow<'_, str> {
     if !text.contains('&') {
         return Cow::Borrowed(text);
     }
-    const ENTITIES: [(&str, char); 5] =
-        [("&lt;", '<'), ("&gt;", '>'), ("&amp;", '&'), ("&quot;", '"'), ("&apos;", '\'')];
     let mut decoded = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(at) = rest.find('&') {
         decoded.push_str(&rest[..at]);
         rest = &rest[at..];
         let entity = ENTITIES.iter().find(|(entity, _)| rest.starts_with(entity));
-        let (len, character) = entity.map_or((1, '&'), |(entity, character)| (entity.len(), *character));
+        let (len, character) =
+            entity.map_or((1, '&'), |(entity, character)| (entity.len(), *character));
         decoded.push(character);
         rest = &rest[len..];
     }
