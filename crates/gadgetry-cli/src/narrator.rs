@@ -23,7 +23,10 @@ impl Narrator {
 
     /// Tells what the gadgets do and what the model says.
     pub(crate) fn of_everything() -> Self {
-        Self { with_text: true, mid_line: false }
+        Self {
+            with_text: true,
+            mid_line: false,
+        }
     }
 
     /// What there is to say about an event, with its line break; mostly nothing.
@@ -34,34 +37,64 @@ impl Narrator {
             return Some(more);
         }
         let line = line(&event.kind, self.with_text)?;
-        let gap = if std::mem::take(&mut self.mid_line) { "\n" } else { "" };
+        let gap = if std::mem::take(&mut self.mid_line) {
+            "\n"
+        } else {
+            ""
+        };
         Some(format!("{gap}{line}\n"))
     }
 }
 
-#[expect(clippy::wildcard_enum_match_arm, reason = "most events are for programs")]
+#[expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "most events are for programs"
+)]
 fn line(kind: &EventKind, with_text: bool) -> Option<String> {
     Some(match kind {
         EventKind::ModelCallStart { iteration } => format!("[{iteration}] the model is asked"),
-        EventKind::ModelCallEnd { error: Some(error), .. } => format!("  the model failed: {}", short(error)),
+        EventKind::ModelCallEnd {
+            error: Some(error), ..
+        } => format!("  the model failed: {}", short(error)),
         EventKind::GadgetCall(call) => {
             let parameters = match &call.parameters {
                 Parameters::Parsed(parameters) => short(&parameters.to_string()),
                 Parameters::Malformed(error) => format!("(malformed: {})", short(error)),
             };
             let after: Vec<&str> = call.dependencies.iter().map(|id| id.as_str()).collect();
-            let after = if after.is_empty() { String::new() } else { format!(" after {}", after.join(", ")) };
-            format!("  > {} {}{after} {parameters}", call.gadget_name, call.invocation_id)
+            let after = if after.is_empty() {
+                String::new()
+            } else {
+                format!(" after {}", after.join(", "))
+            };
+            format!(
+                "  > {} {}{after} {parameters}",
+                call.gadget_name, call.invocation_id
+            )
         }
         EventKind::GadgetStart { invocation_id, .. } => format!("  . {invocation_id} starts"),
-        EventKind::GadgetResult { invocation_id, answer, duration_ms, .. } => match answer {
-            Answer::Result(text) => format!("  + {invocation_id} done in {duration_ms} ms: {}", short(text)),
+        EventKind::GadgetResult {
+            invocation_id,
+            answer,
+            duration_ms,
+            ..
+        } => match answer {
+            Answer::Result(text) => format!(
+                "  + {invocation_id} done in {duration_ms} ms: {}",
+                short(text)
+            ),
             Answer::Error(text) => format!("  x {invocation_id} failed: {}", short(text)),
         },
-        EventKind::GadgetSkipped { invocation_id, error, .. } => {
+        EventKind::GadgetSkipped {
+            invocation_id,
+            error,
+            ..
+        } => {
             format!("  - {invocation_id} skipped: {}", short(error))
         }
-        EventKind::CustomBlock(block) if with_text => format!("  <{}> {}", block.tag, short(&block.content)),
+        EventKind::CustomBlock(block) if with_text => {
+            format!("  <{}> {}", block.tag, short(&block.content))
+        }
         EventKind::Diagnostic(diagnostic) => format!("  ! {}", short(&diagnostic.message)),
         _ => return None,
     })

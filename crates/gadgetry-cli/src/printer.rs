@@ -52,7 +52,10 @@ impl Printer {
     }
 
     /// Writes words about what goes on to stderr. If that is gone, there is nobody to tell.
-    #[expect(clippy::unused_self, reason = "there is one road to stderr, and this is it")]
+    #[expect(
+        clippy::unused_self,
+        reason = "there is one road to stderr, and this is it"
+    )]
     pub(crate) fn progress(&mut self, words: &str) {
         let _ = io::stderr().write_all(words.as_bytes());
     }

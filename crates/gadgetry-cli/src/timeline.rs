@@ -24,31 +24,63 @@ struct Row {
 
 impl Timeline {
     /// Looks at an event.
-    #[expect(clippy::wildcard_enum_match_arm, reason = "only calls have a place on it")]
+    #[expect(
+        clippy::wildcard_enum_match_arm,
+        reason = "only calls have a place on it"
+    )]
     pub(crate) fn event(&mut self, event: &Event) {
         let now = event.time.0;
         self.end = self.end.max(now);
         match &event.kind {
             EventKind::GadgetCall(call) => {
                 let name = format!("{} {}", call.gadget_name, call.invocation_id);
-                self.rows.push(Row { name, start: now, end: now, fate: "" });
+                self.rows.push(Row {
+                    name,
+                    start: now,
+                    end: now,
+                    fate: "",
+                });
             }
-            EventKind::GadgetResult { gadget_name, invocation_id, answer, duration_ms, .. } => {
+            EventKind::GadgetResult {
+                gadget_name,
+                invocation_id,
+                answer,
+                duration_ms,
+                ..
+            } => {
                 let fate = match answer {
                     Answer::Result(_) => "done",
                     Answer::Error(_) => "failed",
                 };
-                self.close(&format!("{gadget_name} {invocation_id}"), now - duration_ms, now, fate);
+                self.close(
+                    &format!("{gadget_name} {invocation_id}"),
+                    now - duration_ms,
+                    now,
+                    fate,
+                );
             }
-            EventKind::GadgetSkipped { gadget_name, invocation_id, .. } => {
-                self.close(&format!("{gadget_name} {invocation_id}"), now, now, "skipped");
+            EventKind::GadgetSkipped {
+                gadget_name,
+                invocation_id,
+                ..
+            } => {
+                self.close(
+                    &format!("{gadget_name} {invocation_id}"),
+                    now,
+                    now,
+                    "skipped",
+                );
             }
             _ => {}
         }
     }
 
     fn close(&mut self, name: &str, start: u64, end: u64, fate: &'static str) {
-        let open = self.rows.iter_mut().rev().find(|row| row.name == name && row.fate.is_empty());
+        let open = self
+            .rows
+            .iter_mut()
+            .rev()
+            .find(|row| row.name == name && row.fate.is_empty());
         if let Some(row) = open {
             (row.start, row.end, row.fate) = (start, end, fate);
         }
@@ -56,7 +88,12 @@ impl Timeline {
 
     /// The bars, a line a call.
     pub(crate) fn draw(&self) -> String {
-        let names = self.rows.iter().map(|row| row.name.chars().count()).max().unwrap_or_default();
+        let names = self
+            .rows
+            .iter()
+            .map(|row| row.name.chars().count())
+            .max()
+            .unwrap_or_default();
         let at = |time: u64| time * WIDTH / self.end.max(1);
         let mut out = String::new();
         for row in &self.rows {
@@ -85,9 +122,18 @@ mod tests {
 
     #[test]
     fn bars_stand_where_the_calls_ran() {
-        let row = |name: &str, start, end, fate| Row { name: name.to_owned(), start, end, fate };
+        let row = |name: &str, start, end, fate| Row {
+            name: name.to_owned(),
+            start,
+            end,
+            fate,
+        };
         let timeline = Timeline {
-            rows: vec![row("Read a", 0, 50, "done"), row("Sum", 50, 100, "failed"), row("Off", 100, 100, "skipped")],
+            rows: vec![
+                row("Read a", 0, 50, "done"),
+                row("Sum", 50, 100, "failed"),
+                row("Off", 100, 100, "skipped"),
+            ],
             end: 100,
         };
         let expected = "  Read a  |########################                        |     0 ms +   50 ms  done\n\

@@ -103,7 +103,10 @@ fn range(span: Span) -> Range<usize> {
 // Formats
 
 fn anywhere() -> Format {
-    Format { markers: Some(Markers::default()), ..Format::default() }
+    Format {
+        markers: Some(Markers::default()),
+        ..Format::default()
+    }
 }
 
 fn line_start() -> Format {
@@ -415,8 +418,10 @@ fn partial_markers() {
             &[r#"start "A" id "a""#, r#"arg a x="1\n!!!""#, r#"call a (x="1\n!!!"), EndOfStream"#]),
         ("not at a line start it is value", anywhere(), "!!!GADGET_START:A:a\n!!!ARG:x\n1 !!!GADGET_EN",
             &[r#"start "A" id "a""#, r#"arg a x="1 !!!GADGET_EN""#, r#"call a (x="1 !!!GADGET_EN"), EndOfStream"#]),
-        ("behind blanks it is value", line_start(), "!!!GADGET_START:A:a\n!!!ARG:x\n1\n !!!GADGET_EN",
+        ("behind blanks it is value", anywhere(), "!!!GADGET_START:A:a\n!!!ARG:x\n1\n !!!GADGET_EN",
             &[r#"start "A" id "a""#, r#"arg a x="1\n !!!GADGET_EN""#, r#"call a (x="1\n !!!GADGET_EN"), EndOfStream"#]),
+        ("which go with it where a line may begin with them", line_start(), "!!!GADGET_START:A:a\n!!!ARG:x\n1\n !!!GADGET_EN",
+            &[r#"start "A" id "a""#, r#"arg a x="1""#, r#"PartialMarker "!!!GADGET_EN""#, r#"call a (x="1"), EndOfStream"#]),
         ("the whole value", anywhere(), "!!!GADGET_START:A:a\n!!!ARG:x\n!!!GADGET_START",
             &[r#"start "A" id "a""#, r#"arg a x="""#, r#"PartialMarker "!!!GADGET_START""#, r#"call a (x=""), EndOfStream"#]),
         ("only at the end of the reply", anywhere(), "!!!GADGET_START:A:a\n!!!ARG:x\n!!!GADGET_EN\n",

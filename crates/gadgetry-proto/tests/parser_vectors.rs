@@ -28,7 +28,10 @@ const BLOCK_DEVIATIONS: [Deviation; 4] = [
     Deviation {
         id: "P12",
         reason: "reply-format.md, rule 8: the fragment of the end marker is dropped",
-        instead: &[r#"argument s1 item "kiwi""#, r#"call Scale s1 after [] {"item":"kiwi"}"#],
+        instead: &[
+            r#"argument s1 item "kiwi""#,
+            r#"call Scale s1 after [] {"item":"kiwi"}"#,
+        ],
     },
     Deviation {
         id: "P14",
@@ -42,7 +45,10 @@ const BLOCK_DEVIATIONS: [Deviation; 4] = [
     Deviation {
         id: "P41",
         reason: "decisions.md: a body without an argument marker is malformed, not empty",
-        instead: &[r#"text "Write ""#, "call Name on one line gadget_1 after [] malformed"],
+        instead: &[
+            r#"text "Write ""#,
+            "call Name on one line gadget_1 after [] malformed",
+        ],
     },
 ];
 
@@ -66,7 +72,10 @@ const TAG_DEVIATIONS: [Deviation; 12] = [
     Deviation {
         id: "attrq-003",
         reason: "an unquoted value runs to white space or `>`",
-        instead: &[r#"block ref {"u":"https://e.org/p"} "c" Closed"#, r#"text "d""#],
+        instead: &[
+            r#"block ref {"u":"https://e.org/p"} "c" Closed"#,
+            r#"text "d""#,
+        ],
     },
     Deviation {
         id: "attrq-005",
@@ -115,17 +124,30 @@ fn block_vectors() {
     let file: Value = serde_json::from_str(BLOCKS).unwrap();
     let vectors = file["vectors"].as_array().unwrap();
     let vectors = vectors.iter().filter(|vector| vector["area"] == "parser");
-    let mut unused: BTreeSet<&str> = BLOCK_DEVIATIONS.iter().map(|deviation| deviation.id).collect();
+    let mut unused: BTreeSet<&str> = BLOCK_DEVIATIONS
+        .iter()
+        .map(|deviation| deviation.id)
+        .collect();
     let mut count = 0;
     for vector in vectors {
         count += 1;
         let id = vector["id"].as_str().unwrap();
         let deviation = BLOCK_DEVIATIONS.iter().find(|deviation| deviation.id == id);
-        assert_eq!(deviation.is_some(), vector["recommend"] == "diverge" && id != "P43", "{id}");
+        assert_eq!(
+            deviation.is_some(),
+            vector["recommend"] == "diverge" && id != "P43",
+            "{id}"
+        );
         unused.remove(id);
         let expected = instead(deviation).unwrap_or_else(|| expected_of_block(vector));
         let told = tell(&block_format(vector), &chunks(&vector["input"]["chunks"]));
-        assert_eq!(told, expected, "{id} {} {}", vector["title"], reason(deviation));
+        assert_eq!(
+            told,
+            expected,
+            "{id} {} {}",
+            vector["title"],
+            reason(deviation)
+        );
     }
     assert_eq!((count, unused.len()), (20, 0));
 }
@@ -134,16 +156,28 @@ fn block_vectors() {
 fn tag_vectors() {
     let file: Value = serde_json::from_str(TAGS).unwrap();
     let vectors = file["parser"].as_array().unwrap();
-    let mut unused: BTreeSet<&str> = TAG_DEVIATIONS.iter().map(|deviation| deviation.id).collect();
+    let mut unused: BTreeSet<&str> = TAG_DEVIATIONS
+        .iter()
+        .map(|deviation| deviation.id)
+        .collect();
     for vector in vectors {
         let id = vector["id"].as_str().unwrap();
         let deviation = TAG_DEVIATIONS.iter().find(|deviation| deviation.id == id);
         assert!(deviation.is_none() || vector["quirk"] == true, "{id}");
         unused.remove(id);
         let expected = instead(deviation).unwrap_or_else(|| expected_of_tags(vector));
-        let format = Format { tags: chunks(&vector["tags"]), ..Format::default() };
+        let format = Format {
+            tags: chunks(&vector["tags"]),
+            ..Format::default()
+        };
         let told = tell(&format, &chunks(&vector["chunks"]));
-        assert_eq!(told, expected, "{id} {} {}", vector["about"], reason(deviation));
+        assert_eq!(
+            told,
+            expected,
+            "{id} {} {}",
+            vector["about"],
+            reason(deviation)
+        );
     }
     assert_eq!((vectors.len(), unused.len()), (37, 0));
 }
@@ -153,7 +187,11 @@ fn tag_vectors() {
 fn text_behind_a_block_comes_at_once() {
     let mut scanner = scanner(&block_format(&Value::Null)).unwrap();
     let mut told = Vec::new();
-    for chunk in ["!!!GADGET_START:Bell:b1\n!!!GADGET_END", "\nrang once", " and twice\n"] {
+    for chunk in [
+        "!!!GADGET_START:Bell:b1\n!!!GADGET_END",
+        "\nrang once",
+        " and twice\n",
+    ] {
         let mut texts = String::new();
         scanner.push(chunk, &mut |event| {
             if let Event::Text(text) = event {
@@ -166,7 +204,13 @@ fn text_behind_a_block_comes_at_once() {
 }
 
 fn instead(deviation: Option<&Deviation>) -> Option<Vec<String>> {
-    deviation.map(|deviation| deviation.instead.iter().map(|&line| line.to_owned()).collect())
+    deviation.map(|deviation| {
+        deviation
+            .instead
+            .iter()
+            .map(|&line| line.to_owned())
+            .collect()
+    })
 }
 
 fn reason(deviation: Option<&Deviation>) -> &str {
@@ -186,7 +230,10 @@ fn block_format(vector: &Value) -> Format {
         }
         None => Markers::default(),
     };
-    Format { markers: Some(markers), ..Format::default() }
+    Format {
+        markers: Some(markers),
+        ..Format::default()
+    }
 }
 
 fn scanner(format: &Format) -> Result<Scanner, String> {
@@ -205,22 +252,40 @@ fn tell(format: &Format, chunks: &[String]) -> Vec<String> {
     let mut value = String::new();
     let mut hear = |event: Event<'_>| match event {
         Event::Text(text) => lines.text.push_str(text),
-        Event::Argument { header, pointer, delta, complete } => {
+        Event::Argument {
+            header,
+            pointer,
+            delta,
+            complete,
+        } => {
             value.push_str(delta);
             if complete {
-                lines.push(argument(header.invocation_id(), pointer, &std::mem::take(&mut value)));
+                lines.push(argument(
+                    header.invocation_id(),
+                    pointer,
+                    &std::mem::take(&mut value),
+                ));
             }
         }
         Event::Call(block) => {
             let header = block.header();
-            let parameters = block.parameters(None).map_or("malformed".into(), |it| it.to_string());
+            let parameters = block
+                .parameters(None)
+                .map_or("malformed".into(), |it| it.to_string());
             let dependencies: Vec<&str> = header.dependencies().collect();
             let (name, id) = (header.gadget_name(), header.invocation_id());
-            lines.push(format!("call {name} {id} after {dependencies:?} {parameters}"));
+            lines.push(format!(
+                "call {name} {id} after {dependencies:?} {parameters}"
+            ));
         }
         Event::TagDelta { delta, .. } => deltas.push_str(delta),
         Event::TagEnd { reason: why, .. } => reason = why,
-        Event::Tag { tag, content, attributes, .. } => {
+        Event::Tag {
+            tag,
+            content,
+            attributes,
+            ..
+        } => {
             assert_eq!(std::mem::take(&mut deltas), content, "the deltas add up");
             let attributes = Value::Object(attributes.clone());
             lines.push(format!("block {tag} {attributes} {content:?} {reason:?}"));
@@ -280,15 +345,22 @@ fn expected_of_block(vector: &Value) -> Vec<String> {
                 let call = &event[1];
                 let id = call["id"].as_str().unwrap().replace('$', "gadget_");
                 for (name, value) in call["params"].as_object().unwrap() {
-                    let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+                    let value = value
+                        .as_str()
+                        .map_or_else(|| value.to_string(), str::to_owned);
                     let joined = partials.iter().find(|(field, _)| field == name);
-                    assert!(joined.is_none_or(|(_, joined)| *joined == value), "{vector}");
+                    assert!(
+                        joined.is_none_or(|(_, joined)| *joined == value),
+                        "{vector}"
+                    );
                     lines.push(argument(&id, name, &value));
                 }
                 partials.clear();
                 let dependencies = chunks(&call["deps"]);
                 let (name, parameters) = (call["name"].as_str().unwrap(), &call["params"]);
-                lines.push(format!("call {name} {id} after {dependencies:?} {parameters}"));
+                lines.push(format!(
+                    "call {name} {id} after {dependencies:?} {parameters}"
+                ));
             }
             other => panic!("{other} is no event"),
         }

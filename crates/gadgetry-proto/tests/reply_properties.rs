@@ -21,9 +21,14 @@ fn same(
     told: &[Told],
     expected: &[Seen],
 ) -> Result<(), TestCaseError> {
-    let told: Vec<&Told> =
-        told.iter().filter(|told| !matches!(told, Told::Unfinished { .. })).collect();
-    let first = told.iter().zip(expected).position(|(told, seen)| !is_what(told, seen, format));
+    let told: Vec<&Told> = told
+        .iter()
+        .filter(|told| !matches!(told, Told::Unfinished { .. }))
+        .collect();
+    let first = told
+        .iter()
+        .zip(expected)
+        .position(|(told, seen)| !is_what(told, seen, format));
     let first = first.unwrap_or(told.len().min(expected.len()));
     prop_assert!(
         first == told.len() && first == expected.len(),
@@ -127,7 +132,10 @@ proptest! {
 
 /// As many as `PROPTEST_CASES` says.
 fn cases(usual: u32) -> u32 {
-    std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(usual)
+    std::env::var("PROPTEST_CASES")
+        .ok()
+        .and_then(|cases| cases.parse().ok())
+        .unwrap_or(usual)
 }
 
 #[test]
@@ -142,11 +150,16 @@ fn cut_in_two_everywhere() {
 
 fn without_ids(told: Vec<Told>) -> Vec<String> {
     let told = told.into_iter().map(|told| match told {
-        Told::Seen(Seen::CallStart { name, dependencies, .. }) => {
+        Told::Seen(Seen::CallStart {
+            name, dependencies, ..
+        }) => {
             format!("{name:?} {dependencies:?}")
         }
         Told::Seen(Seen::Argument { pointer, value, .. }) => format!("{pointer:?} {value:?}"),
-        Told::Call { call: Seen::Call { raw, span, .. }, parameters } => {
+        Told::Call {
+            call: Seen::Call { raw, span, .. },
+            parameters,
+        } => {
             format!("{raw:?} {span:?} {parameters:?}")
         }
         told => format!("{told:?}"),
@@ -156,14 +169,14 @@ fn without_ids(told: Vec<Told>) -> Vec<String> {
 
 /// Visible text, raw blocks and raw tags put the reply together again. What may be missing between them is white
 /// space beside gadget blocks and ends of the reply, and the backslashes before markers.
-fn rebuild(
-    format: &Format,
-    text: &str,
-    pieces: &[&str],
-    flush: bool,
-) -> Result<(), TestCaseError> {
+fn rebuild(format: &Format, text: &str, pieces: &[&str], flush: bool) -> Result<(), TestCaseError> {
     let mut reader = scanner(format);
-    let mut rebuilt = Rebuilt { text, at: 0, closed: false, wrong: None };
+    let mut rebuilt = Rebuilt {
+        text,
+        at: 0,
+        closed: false,
+        wrong: None,
+    };
     for piece in pieces {
         reader.push(piece, &mut |event| rebuilt.hear(event));
         if flush {
@@ -172,7 +185,11 @@ fn rebuild(
     }
     reader.finish(&mut |event| rebuilt.hear(event));
     rebuilt.skip_to(text.len());
-    prop_assert!(rebuilt.wrong.is_none(), "{format:?}\n{pieces:?}\n{:?}", rebuilt.wrong);
+    prop_assert!(
+        rebuilt.wrong.is_none(),
+        "{format:?}\n{pieces:?}\n{:?}",
+        rebuilt.wrong
+    );
     Ok(())
 }
 
@@ -193,13 +210,19 @@ impl Rebuilt<'_> {
                 let span = block.span();
                 self.skip_to(usize::try_from(span.start).expect("it is small"));
                 self.at = usize::try_from(span.end).expect("it is small");
-                let written = &self.text[usize::try_from(span.start).expect("it is small")..self.at];
+                let written =
+                    &self.text[usize::try_from(span.start).expect("it is small")..self.at];
                 if !written.contains(block.raw()) {
                     self.fail(format!("{:?} is not in {written:?}", block.raw()));
                 }
             }
             Event::TagEnd { reason, .. } => self.closed = reason == EndReason::Closed,
-            Event::Tag { tag, content, self_closing, .. } => {
+            Event::Tag {
+                tag,
+                content,
+                self_closing,
+                ..
+            } => {
                 self.take("<");
                 self.take(tag);
                 self.at += opening_end(&self.text[self.at..]);
@@ -208,7 +231,9 @@ impl Rebuilt<'_> {
                 }
                 if self.closed {
                     let rest = &self.text[self.at..];
-                    let closing = rest.strip_prefix("</").and_then(|rest| rest.strip_prefix(tag));
+                    let closing = rest
+                        .strip_prefix("</")
+                        .and_then(|rest| rest.strip_prefix(tag));
                     let closing = closing.and_then(|rest| rest.trim_start().strip_prefix('>'));
                     self.at = self.text.len() - closing.unwrap_or(rest).len();
                 }
@@ -264,7 +289,11 @@ fn opening_end(text: &str) -> usize {
         let value = rest.trim_start_matches([' ', '\t', '\n', '\r']);
         rest = match value.chars().next().filter(|char| "\"'".contains(*char)) {
             Some(quote) => value[1..].split_once(quote).map_or("", |(_, rest)| rest),
-            None => &value[value.find([' ', '\t', '\n', '\r', '>']).unwrap_or(value.len())..],
+            None => {
+                &value[value
+                    .find([' ', '\t', '\n', '\r', '>'])
+                    .unwrap_or(value.len())..]
+            }
         };
     }
     text.len() - rest.len()
@@ -281,5 +310,9 @@ fn a_scanner_without_anything_to_find_hands_everything_on() {
             }
         });
     }
-    assert_eq!(seen, ["<think>", "!!!GADGET", "_START:A\n"], "nothing is held");
+    assert_eq!(
+        seen,
+        ["<think>", "!!!GADGET", "_START:A\n"],
+        "nothing is held"
+    );
 }

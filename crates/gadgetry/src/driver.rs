@@ -136,7 +136,8 @@ impl Driver<'_> {
         self.tokens.insert(start.id, token.clone());
         let Some(gadget) = self.toolbox.get(&start.gadget_name).map(Arc::clone) else {
             let error = format!("Gadget '{}' is not available", start.gadget_name);
-            self.tasks.spawn(async move { (start.id, Outcome::error(error)) });
+            self.tasks
+                .spawn(async move { (start.id, Outcome::error(error)) });
             return;
         };
         let id = start.id;
@@ -156,7 +157,13 @@ impl Driver<'_> {
 
     /// Waits for whatever comes first. Results come before more of the reply, so that dependents start early.
     async fn wait(&mut self, until: Option<Time>) -> Input {
-        let Self { reply, tasks, tokens, commands, .. } = self;
+        let Self {
+            reply,
+            tasks,
+            tokens,
+            commands,
+            ..
+        } = self;
         let began = self.began;
         tokio::select! {
             biased;

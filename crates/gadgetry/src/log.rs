@@ -54,7 +54,10 @@ impl Header {
         let spec = RunSpec::default();
         Self {
             version: VERSION,
-            gadgets: registry.iter().map(|gadget| gadget.spec().clone()).collect(),
+            gadgets: registry
+                .iter()
+                .map(|gadget| gadget.spec().clone())
+                .collect(),
             system: spec.system,
             markers: spec.markers,
             anchoring: spec.anchoring,
@@ -169,11 +172,13 @@ impl<W: Write> LogWriter<W> {
         if self.error.is_some() {
             return;
         }
-        let written = serde_json::to_vec(line).map_err(std::io::Error::from).and_then(|mut text| {
-            text.push(b'\n');
-            self.out.write_all(&text)?;
-            self.out.flush()
-        });
+        let written = serde_json::to_vec(line)
+            .map_err(std::io::Error::from)
+            .and_then(|mut text| {
+                text.push(b'\n');
+                self.out.write_all(&text)?;
+                self.out.flush()
+            });
         self.error = written.err();
     }
 
@@ -188,9 +193,12 @@ impl<W: Write> LogWriter<W> {
 /// Plays a log again. `observer` sees the same events as the first time. `None`: the log ends before the run does.
 pub fn replay(log: impl BufRead, observer: &mut dyn Observer) -> Result<Option<Summary>, LogError> {
     let mut lines = log.lines().enumerate().peekable();
-    let Some((_, first)) = lines.next() else { return Err(LogError::Empty) };
+    let Some((_, first)) = lines.next() else {
+        return Err(LogError::Empty);
+    };
     let first = first?;
-    let header: Header = serde_json::from_str(&first).map_err(|source| version_error(&first, source))?;
+    let header: Header =
+        serde_json::from_str(&first).map_err(|source| version_error(&first, source))?;
     if header.version != VERSION {
         return Err(LogError::Version(header.version));
     }
@@ -201,11 +209,19 @@ pub fn replay(log: impl BufRead, observer: &mut dyn Observer) -> Result<Option<S
         let entry: Entry = match serde_json::from_str(&line) {
             Ok(entry) => entry,
             Err(error) if error.is_eof() && lines.peek().is_none() => break,
-            Err(source) => return Err(LogError::Line { line: index + 1, source }),
+            Err(source) => {
+                return Err(LogError::Line {
+                    line: index + 1,
+                    source,
+                });
+            }
         };
         observer.input(entry.time, &entry.input);
         run.handle(entry.time, entry.input)
-            .map_err(|source| LogError::Misuse { line: index + 1, source })?;
+            .map_err(|source| LogError::Misuse {
+                line: index + 1,
+                source,
+            })?;
         summary = drain(&mut run, observer);
     }
     Ok(summary)

@@ -43,9 +43,15 @@ fn toolbox(running: &Arc<AtomicUsize>) -> Toolbox {
         }
     });
     toolbox.add(wait).unwrap();
-    toolbox.add(from_fn(spec("Fail", None), |_, _| async { Outcome::error("no luck") })).unwrap();
     toolbox
-        .add(from_fn(spec("Panic", None), |_, _| async { panic!("oh no") }))
+        .add(from_fn(spec("Fail", None), |_, _| async {
+            Outcome::error("no luck")
+        }))
+        .unwrap();
+    toolbox
+        .add(from_fn(spec("Panic", None), |_, _| async {
+            panic!("oh no")
+        }))
         .unwrap();
     toolbox
         .add(from_fn(spec("Stubborn", Some(100)), |_, _| async {
@@ -70,9 +76,15 @@ impl Observer for Keeper {
         let line = match &event.kind {
             EventKind::Text { text } => format!("{at} text {text:?}"),
             EventKind::GadgetStart { invocation_id, .. } => format!("{at} start {invocation_id}"),
-            EventKind::GadgetResult { invocation_id, answer, .. } => format!("{at} {invocation_id}: {answer:?}"),
+            EventKind::GadgetResult {
+                invocation_id,
+                answer,
+                ..
+            } => format!("{at} {invocation_id}: {answer:?}"),
             EventKind::GadgetSkipped { invocation_id, .. } => format!("{at} skip {invocation_id}"),
-            EventKind::RunFinished { reason, total_cost, .. } => format!("{at} {reason:?} {total_cost}"),
+            EventKind::RunFinished {
+                reason, total_cost, ..
+            } => format!("{at} {reason:?} {total_cost}"),
             _ => return,
         };
         self.lines.push(line);
@@ -105,7 +117,11 @@ async fn check(replies: &str, cancel_at: Option<u64>, expected: &[&str]) -> Summ
     let header = Header::new(toolbox.registry(), vec![Message::text(Role::User, "go")]);
     let file = SharedFile::default();
     let log = LogWriter::new(file.clone(), &header).unwrap();
-    let mut keeper = Keeper { lines: Vec::new(), events: Vec::new(), log };
+    let mut keeper = Keeper {
+        lines: Vec::new(),
+        events: Vec::new(),
+        log,
+    };
     let (commands, receiver) = mpsc::channel(1);
     tokio::spawn(async move {
         if let Some(at) = cancel_at {
@@ -113,12 +129,26 @@ async fn check(replies: &str, cancel_at: Option<u64>, expected: &[&str]) -> Summ
             commands.send(Command::Cancel).await.unwrap();
         }
     });
-    let summary = drive(header.run().unwrap(), &model, &toolbox, receiver, &mut keeper).await;
+    let summary = drive(
+        header.run().unwrap(),
+        &model,
+        &toolbox,
+        receiver,
+        &mut keeper,
+    )
+    .await;
     assert_eq!(keeper.lines, expected);
-    assert_eq!(running.load(Ordering::SeqCst), 0, "no gadget is left running");
+    assert_eq!(
+        running.load(Ordering::SeqCst),
+        0,
+        "no gadget is left running"
+    );
     let mut again = Vec::new();
     let log = file.0.lock().unwrap().clone();
-    let replayed = replay(log.as_slice(), &mut |event: &Event| again.push(event.clone())).unwrap();
+    let replayed = replay(log.as_slice(), &mut |event: &Event| {
+        again.push(event.clone())
+    })
+    .unwrap();
     assert_eq!(again, keeper.events, "a replay gives the same events");
     assert_eq!(replayed.as_ref(), Some(&summary));
     summary
@@ -130,15 +160,27 @@ macro_rules! call {
         concat!("!!!GADGET_START:", $header, "\\n!!!GADGET_END\\n")
     };
     ($header:literal, $ms:literal) => {
-        concat!("!!!GADGET_START:", $header, "\\n!!!ARG:ms\\n", $ms, "\\n!!!GADGET_END\\n")
+        concat!(
+            "!!!GADGET_START:",
+            $header,
+            "\\n!!!ARG:ms\\n",
+            $ms,
+            "\\n!!!GADGET_END\\n"
+        )
     };
 }
 
 #[tokio::test(start_paused = true)]
 async fn gadgets_start_while_the_reply_streams() {
     let replies = concat!(
-        r#"{"chunks": [""#, call!("Wait:a", 50), r#"", {"delayMs": 20}, ""#, call!("Wait:b", 50),
-        call!("Wait:c:a,b", 5), r#"", {"delayMs": 200}, "late"]}"#, "\n", r#"{"text": "done"}"#
+        r#"{"chunks": [""#,
+        call!("Wait:a", 50),
+        r#"", {"delayMs": 20}, ""#,
+        call!("Wait:b", 50),
+        call!("Wait:c:a,b", 5),
+        r#"", {"delayMs": 200}, "late"]}"#,
+        "\n",
+        r#"{"text": "done"}"#
     );
     let expected = [
         "0 start a",
@@ -159,8 +201,15 @@ async fn gadgets_start_while_the_reply_streams() {
 #[tokio::test(start_paused = true)]
 async fn failures_panics_and_timeouts_are_answers() {
     let replies = concat!(
-        r#"{"text": ""#, call!("Fail:f"), call!("Wait:w:f"), call!("Panic:p"), call!("Stubborn:s"),
-        call!("Wait:long", 5000), r#""}"#, "\n", r#"{"text": "done"}"#
+        r#"{"text": ""#,
+        call!("Fail:f"),
+        call!("Wait:w:f"),
+        call!("Panic:p"),
+        call!("Stubborn:s"),
+        call!("Wait:long", 5000),
+        r#""}"#,
+        "\n",
+        r#"{"text": "done"}"#
     );
     let expected = [
         "0 start f",
@@ -181,11 +230,20 @@ async fn failures_panics_and_timeouts_are_answers() {
 #[tokio::test(start_paused = true)]
 async fn a_cancel_answers_every_call_and_lets_gadgets_tidy_up() {
     let replies = concat!(
-        r#"{"chunks": ["Hm.", ""#, call!("Wait:a", 900), call!("Wait:b:a"), r#"", {"delayMs": 500}, "never"]}"#
+        r#"{"chunks": ["Hm.", ""#,
+        call!("Wait:a", 900),
+        call!("Wait:b:a"),
+        r#"", {"delayMs": 500}, "never"]}"#
     );
     let words = "Error(\"Error: The run was cancelled before the call was done\")";
     let (a, b) = (format!("30 a: {words}"), format!("30 b: {words}"));
-    let expected = ["0 text \"Hm.\"", "0 start a", a.as_str(), b.as_str(), "30 Cancelled 0.25"];
+    let expected = [
+        "0 text \"Hm.\"",
+        "0 start a",
+        a.as_str(),
+        b.as_str(),
+        "30 Cancelled 0.25",
+    ];
     let summary = check(replies, Some(30), &expected).await;
     assert_eq!(summary.reason, FinishReason::Cancelled);
 }
@@ -203,8 +261,16 @@ async fn a_model_that_fails_ends_the_run_with_its_words() {
 
 #[test]
 fn logs_that_are_none() {
-    let play = |log: &str| replay(log.as_bytes(), &mut |_: &Event| {}).unwrap_err().to_string();
-    let header = serde_json::to_string(&Header::new(&gadgetry::proto::spec::Registry::default(), vec![])).unwrap();
+    let play = |log: &str| {
+        replay(log.as_bytes(), &mut |_: &Event| {})
+            .unwrap_err()
+            .to_string()
+    };
+    let header = serde_json::to_string(&Header::new(
+        &gadgetry::proto::spec::Registry::default(),
+        vec![],
+    ))
+    .unwrap();
     assert_eq!(play(""), "the log is empty");
     assert!(play("{}").starts_with("line 1: not a line of a gadgetry log: "));
     assert_eq!(
@@ -217,6 +283,9 @@ fn logs_that_are_none() {
         play(&format!("{header}\n{early}\n")),
         "line 2: call 7 was never started; the driver sent its result"
     );
-    let cut = replay(format!("{header}\n{{\"timeMs\": 1, \"inp").as_bytes(), &mut |_: &Event| {});
+    let cut = replay(
+        format!("{header}\n{{\"timeMs\": 1, \"inp").as_bytes(),
+        &mut |_: &Event| {},
+    );
     assert!(matches!(cut, Ok(None)), "a torn last line is left out");
 }

@@ -21,13 +21,22 @@ use crate::printer::Printer;
 pub(crate) fn run(args: &AgentArgs, printer: &mut Printer) -> Result<(), Error> {
     let model = model(&args.model)?;
     let toolbox = toolbox(&args.gadgets)?;
-    let mut header = Header::new(toolbox.registry(), vec![Message::text(Role::User, &args.prompt)]);
+    let mut header = Header::new(
+        toolbox.registry(),
+        vec![Message::text(Role::User, &args.prompt)],
+    );
     if let Some(limit) = args.max_iterations {
         header.max_iterations = clamp(limit.get());
     }
-    header.schedule.max_per_reply = args.max_gadgets_per_response.map(|limit| clamp(limit.get()));
+    header.schedule.max_per_reply = args
+        .max_gadgets_per_response
+        .map(|limit| clamp(limit.get()));
     let run = header.run().map_err(Error::input)?;
-    let log = args.save.as_deref().map(|path| begin_log(path, &header)).transpose()?;
+    let log = args
+        .save
+        .as_deref()
+        .map(|path| begin_log(path, &header))
+        .transpose()?;
     let (commands, receiver) = mpsc::channel(4);
     let mut watch = Watch {
         printer,
@@ -37,12 +46,20 @@ pub(crate) fn run(args: &AgentArgs, printer: &mut Printer) -> Result<(), Error> 
         commands: commands.clone(),
         failed: None,
     };
-    let summary = block_on(run, model.as_ref(), &toolbox, commands, receiver, &mut watch)?;
+    let summary = block_on(
+        run,
+        model.as_ref(),
+        &toolbox,
+        commands,
+        receiver,
+        &mut watch,
+    )?;
     if let Some(error) = watch.failed.take() {
         return Err(error);
     }
     if let Some((log, path)) = watch.log.take().zip(args.save.as_deref()) {
-        log.finish().map_err(|error| Error::Failed(format!("{}: {error}", path.display())))?;
+        log.finish()
+            .map_err(|error| Error::Failed(format!("{}: {error}", path.display())))?;
     }
     if !watch.events && !summary.answer.is_empty() {
         let answer = summary.answer.trim_end_matches('\n');
@@ -58,17 +75,21 @@ fn clamp(limit: usize) -> u32 {
 
 fn model(name: &str) -> Result<Box<dyn Model>, Error> {
     match name.strip_prefix("script:") {
-        Some(path) if !path.is_empty() => {
-            Ok(Box::new(ScriptedModel::from_path(Path::new(path)).map_err(Error::input)?))
-        }
-        _ => Err(Error::input(format!("unknown model '{name}'; write script:FILE for the replies in a file"))),
+        Some(path) if !path.is_empty() => Ok(Box::new(
+            ScriptedModel::from_path(Path::new(path)).map_err(Error::input)?,
+        )),
+        _ => Err(Error::input(format!(
+            "unknown model '{name}'; write script:FILE for the replies in a file"
+        ))),
     }
 }
 
 fn toolbox(path: &Path) -> Result<Toolbox, Error> {
     let mut toolbox = Toolbox::default();
     for gadget in command::load(path).map_err(Error::input)? {
-        toolbox.add(gadget).map_err(|error| Error::at(path.display(), error))?;
+        toolbox
+            .add(gadget)
+            .map_err(|error| Error::at(path.display(), error))?;
     }
     Ok(toolbox)
 }
@@ -155,9 +176,14 @@ pub(crate) fn verdict(summary: &Summary) -> Result<(), Error> {
     let message = match summary.reason {
         FinishReason::Completed | FinishReason::TaskCompleted => return Ok(()),
         FinishReason::MaxIterations => {
-            format!("stopped after {} replies; allow more with --max-iterations", summary.iterations)
+            format!(
+                "stopped after {} replies; allow more with --max-iterations",
+                summary.iterations
+            )
         }
-        FinishReason::Truncated => "the last reply was cut off at the model's token limit".to_owned(),
+        FinishReason::Truncated => {
+            "the last reply was cut off at the model's token limit".to_owned()
+        }
         FinishReason::ModelError => {
             let words = summary.error.as_deref().unwrap_or("no reason given");
             format!("the model failed: {words}")

@@ -24,7 +24,8 @@ const PROMPT: &str = "What does the order come to? Use the discounts if there ar
 const ORDERS: &str = "tea,2\nbread,3\njam,1\n";
 const PRICES: &str = "bread,2.80\njam,4.50\ntea,6.25\n";
 
-const FIRST_REPLY: &str = "<plan>Read the lists at the same time, then write the invoice from both.</plan>\
+const FIRST_REPLY: &str =
+    "<plan>Read the lists at the same time, then write the invoice from both.</plan>\
 I'll read the order and the prices side by side, and the discounts while I am at it.
 
 !!!GADGET_START:ReadFile:orders
@@ -53,7 +54,8 @@ ${discounts}
 !!!GADGET_END
 ";
 
-const SECOND_REPLY: &str = "The order comes to 25.40. There is no list of discounts, so nothing was taken off.\n";
+const SECOND_REPLY: &str =
+    "The order comes to 25.40. There is no list of discounts, so nothing was taken off.\n";
 
 pub(crate) fn run(printer: &mut Printer) -> Result<(), Error> {
     let folder = tempfile::tempdir().map_err(Error::temporary)?;
@@ -128,8 +130,10 @@ fn toolbox(folder: &Path) -> Result<Toolbox, Error> {
 }
 
 fn spec(name: &str, description: &str, parameters: &[(&str, &str)]) -> GadgetSpec {
-    let properties: serde_json::Map<String, Value> =
-        parameters.iter().map(|(name, kind)| ((*name).to_owned(), json!({ "type": kind }))).collect();
+    let properties: serde_json::Map<String, Value> = parameters
+        .iter()
+        .map(|(name, kind)| ((*name).to_owned(), json!({ "type": kind })))
+        .collect();
     let required: Vec<&str> = parameters.iter().map(|(name, _)| *name).collect();
     GadgetSpec {
         name: name.to_owned(),
@@ -141,24 +145,33 @@ fn spec(name: &str, description: &str, parameters: &[(&str, &str)]) -> GadgetSpe
 
 fn read_file(folder: &Path) -> impl Gadget + use<> {
     let folder = folder.to_owned();
-    from_fn(spec("ReadFile", "Reads a file", &[("path", "string")]), move |parameters, _context| {
-        let path = folder.join(parameters["path"].as_str().unwrap_or_default());
-        async move {
-            // A disk far away.
-            tokio::time::sleep(Duration::from_millis(300)).await;
-            match tokio::fs::read_to_string(&path).await {
-                Ok(content) => Outcome::ok(content),
-                Err(error) => Outcome::error(format!("{}: {error}", name(&path))),
+    from_fn(
+        spec("ReadFile", "Reads a file", &[("path", "string")]),
+        move |parameters, _context| {
+            let path = folder.join(parameters["path"].as_str().unwrap_or_default());
+            async move {
+                // A disk far away.
+                tokio::time::sleep(Duration::from_millis(300)).await;
+                match tokio::fs::read_to_string(&path).await {
+                    Ok(content) => Outcome::ok(content),
+                    Err(error) => Outcome::error(format!("{}: {error}", name(&path))),
+                }
             }
-        }
-    })
+        },
+    )
 }
 
 fn invoice(folder: &Path) -> impl Gadget + use<> {
     let path = folder.join("invoice.txt");
     let parameters = [("orders", "string"), ("prices", "string")];
-    let spec = spec("Invoice", "Writes invoice.txt from an order and prices, both CSV", &parameters);
-    from_fn(spec, move |parameters, context| write_invoice(path.clone(), parameters, context))
+    let spec = spec(
+        "Invoice",
+        "Writes invoice.txt from an order and prices, both CSV",
+        &parameters,
+    );
+    from_fn(spec, move |parameters, context| {
+        write_invoice(path.clone(), parameters, context)
+    })
 }
 
 async fn write_invoice(path: PathBuf, parameters: Value, context: ExecutionContext) -> Outcome {
@@ -188,11 +201,15 @@ async fn write_invoice(path: PathBuf, parameters: Value, context: ExecutionConte
 
 fn discount() -> impl Gadget {
     let parameters = [("total", "number"), ("discounts", "string")];
-    from_fn(spec("Discount", "Takes discounts off a total", &parameters), |parameters, _context| async move {
-        Outcome::ok(parameters["total"].to_string())
-    })
+    from_fn(
+        spec("Discount", "Takes discounts off a total", &parameters),
+        |parameters, _context| async move { Outcome::ok(parameters["total"].to_string()) },
+    )
 }
 
 fn name(path: &Path) -> String {
-    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+    path.file_name()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned()
 }

@@ -19,12 +19,15 @@ pub(crate) fn run(args: &ReplayArgs, printer: &mut Printer) -> Result<(), Error>
             failed = printer.json_line(event).err();
         }
     };
-    let summary = replay(BufReader::new(file), &mut print).map_err(|error| Error::at(&place, error));
+    let summary =
+        replay(BufReader::new(file), &mut print).map_err(|error| Error::at(&place, error));
     if let Some(error) = failed {
         return Err(error);
     }
     match summary? {
         Some(_) => Ok(()),
-        None => Err(Error::Failed(format!("{place}: the log ends before the run does"))),
+        None => Err(Error::Failed(format!(
+            "{place}: the log ends before the run does"
+        ))),
     }
 }

@@ -9,6 +9,7 @@ use std::ops::Range;
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
+use crate::block::Anchoring;
 use crate::block::fence;
 use crate::block::fence::Fence;
 use crate::block::near_miss;
@@ -18,7 +19,6 @@ use crate::block::search::LinePrefix;
 use crate::block::search::Marker;
 use crate::block::search::MarkerSearch;
 use crate::block::search::run_len;
-use crate::block::Anchoring;
 use crate::call::TerminatedBy;
 use crate::error::{Diagnostic, DiagnosticCode, ParseError, Span};
 use crate::limits::{Limit, LimitExceeded, Limits};
@@ -126,7 +126,11 @@ impl Body {
             if self.overflown && self.text.len() > 2 * limits.indent + FORGOTTEN {
                 self.forget(limits);
             }
-            self.hand_out(self.safe_end(search, limits).min(self.text.floor_char_boundary(limits.block)), &mut out);
+            self.hand_out(
+                self.safe_end(search, limits)
+                    .min(self.text.floor_char_boundary(limits.block)),
+                &mut out,
+            );
         }
         ended
     }
@@ -134,7 +138,9 @@ impl Body {
     /// Takes a piece in that ends no line and begins no marker, in the middle of a value of which nothing is held:
     /// all of it is value. Gives the pointer, or `None` (and takes nothing) if the body stands elsewhere.
     pub(crate) fn take_plain(&mut self, piece: &str, limits: &Limits) -> Option<&str> {
-        let Part::Value(start) = self.part else { return None };
+        let Part::Value(start) = self.part else {
+            return None;
+        };
         let end = self.text.len();
         let is_open = self.emitted == end && self.scan == end && end > start;
         if !is_open || self.mute || self.overflown || end + piece.len() > limits.block {
@@ -265,7 +271,10 @@ impl Body {
             || trimmed.len() > limits.pointer
             || trimmed.contains(char::is_whitespace);
         if !self.overflown {
-            self.arguments.push(ArgumentSpan { pointer, value: value..value });
+            self.arguments.push(ArgumentSpan {
+                pointer,
+                value: value..value,
+            });
         }
         self.part = Part::Value(value);
         self.emitted = value;
@@ -316,7 +325,11 @@ impl Body {
         };
         self.preamble = fence.at;
         let span = self.span(start + line..end);
-        self.tell(DiagnosticCode::FenceRemoved, "A code fence around all arguments was removed", span);
+        self.tell(
+            DiagnosticCode::FenceRemoved,
+            "A code fence around all arguments was removed",
+            span,
+        );
         without_newline(&self.text, start, start + line)
     }
 
@@ -326,27 +339,39 @@ impl Body {
             if !self.mute {
                 let pointer = &self.text[argument.pointer.clone()];
                 let delta = &self.text[self.emitted.min(end)..end];
-                out(Partial { pointer, delta, complete: true });
+                out(Partial {
+                    pointer,
+                    delta,
+                    complete: true,
+                });
             }
         }
         self.emitted = end;
     }
 
     fn hand_out(&mut self, end: usize, out: &mut impl FnMut(Partial<'_>)) {
-        let (Part::Value(_), Some(argument)) = (&self.part, self.arguments.last()) else { return };
+        let (Part::Value(_), Some(argument)) = (&self.part, self.arguments.last()) else {
+            return;
+        };
         if end <= self.emitted || self.overflown {
             return;
         }
         if !self.mute {
             let pointer = &self.text[argument.pointer.clone()];
-            out(Partial { pointer, delta: &self.text[self.emitted..end], complete: false });
+            out(Partial {
+                pointer,
+                delta: &self.text[self.emitted..end],
+                complete: false,
+            });
         }
         self.emitted = end;
     }
 
     /// Up to where the current value cannot change any more.
     fn safe_end(&self, search: &MarkerSearch, limits: &Limits) -> usize {
-        let Part::Value(start) = self.part else { return 0 };
+        let Part::Value(start) = self.part else {
+            return 0;
+        };
         let mut end = self.scan;
         if search.anchoring == Anchoring::LineStart {
             end = line_of(&self.text, start, end, limits.indent, |byte| {
@@ -374,15 +399,22 @@ impl Body {
         self.emitted = at;
         self.escapes.push(at - 1);
         let span = self.span(at - 1..at);
-        self.tell(DiagnosticCode::EscapedMarker, "A backslash before a marker was removed", span);
+        self.tell(
+            DiagnosticCode::EscapedMarker,
+            "A backslash before a marker was removed",
+            span,
+        );
     }
 
     fn suspect(&mut self, at: usize, search: &MarkerSearch) {
         let in_value = matches!(self.part, Part::Value(_)) && !self.overflown;
-        let Some(lead) = search.lead.filter(|_| in_value) else { return };
-        let known = self.suspects.last().is_some_and(|last| {
-            at < *last + run_len(self.text.as_bytes(), *last, lead.byte)
-        });
+        let Some(lead) = search.lead.filter(|_| in_value) else {
+            return;
+        };
+        let known = self
+            .suspects
+            .last()
+            .is_some_and(|last| at < *last + run_len(self.text.as_bytes(), *last, lead.byte));
         if !known && (at == 0 || self.text.as_bytes()[at - 1] != lead.byte) {
             self.suspects.push(at);
         }
@@ -391,7 +423,10 @@ impl Body {
     /// No marker begins within the cap: what was read of the block is dropped, what follows is not kept.
     fn overflow(&mut self, limits: &Limits, out: &mut impl FnMut(Partial<'_>)) {
         self.hand_out(self.text.floor_char_boundary(limits.block), out);
-        let exceeded = LimitExceeded { what: Limit::Block, limit: limits.block };
+        let exceeded = LimitExceeded {
+            what: Limit::Block,
+            limit: limits.block,
+        };
         self.fail(ParseError::Limit(exceeded));
         self.overflown = true;
         self.arguments.clear();
@@ -404,7 +439,9 @@ impl Body {
 
     /// Drops what was read, except what may still become a marker and what stands before it on its line.
     fn forget(&mut self, limits: &Limits) {
-        let keep = self.text.floor_char_boundary(self.scan.saturating_sub(limits.indent + 1));
+        let keep = self
+            .text
+            .floor_char_boundary(self.scan.saturating_sub(limits.indent + 1));
         self.text.drain(..keep);
         self.base += keep as u64;
         self.scan -= keep;
@@ -439,9 +476,11 @@ impl Body {
             Part::Pointer(start) => self.end_pointer(start, end, end, limits),
             Part::Value(start) => {
                 let fragment = self.scan.max(start);
-                if cut_off && !self.overflown && self.is_cut_marker(start, fragment, search, limits) {
+                if cut_off && !self.overflown && self.is_cut_marker(start, fragment, search, limits)
+                {
                     let span = self.span(fragment..end);
-                    let message = "The reply ended inside a marker; the fragment was dropped from the value";
+                    let message =
+                        "The reply ended inside a marker; the fragment was dropped from the value";
                     self.tell(DiagnosticCode::PartialMarker, message, span);
                     line = fragment;
                 }
@@ -465,7 +504,10 @@ impl Body {
         let line_start = match search.anchoring {
             Anchoring::Anywhere => at == start || text[at - 1] == b'\n',
             Anchoring::LineStart => {
-                matches!(LinePrefix::Blank(0).behind(text, at, limits.indent), LinePrefix::Blank(_))
+                matches!(
+                    LinePrefix::Blank(0).behind(text, at, limits.indent),
+                    LinePrefix::Blank(_)
+                )
             }
         };
         line_start
@@ -474,15 +516,12 @@ impl Body {
     }
 
     /// Tells what is noteworthy about the finished body.
-    pub(crate) fn diagnostics(
-        &mut self,
-        search: &MarkerSearch,
-        mut out: impl FnMut(Diagnostic),
-    ) {
+    pub(crate) fn diagnostics(&mut self, search: &MarkerSearch, mut out: impl FnMut(Diagnostic)) {
         self.tell_preamble();
         self.tell_near_misses(search);
         // The sort is stable: escapes come in their order, then the rest in the documented order.
-        self.diagnostics.sort_by_key(|diagnostic| rank(diagnostic.code));
+        self.diagnostics
+            .sort_by_key(|diagnostic| rank(diagnostic.code));
         self.diagnostics.drain(..).for_each(&mut out);
     }
 
@@ -493,7 +532,11 @@ impl Body {
         if self.arguments.is_empty() && !matches!(self.part, Part::Pointer(_)) {
             if let Some(range) = self.json() {
                 let span = self.span(range);
-                self.tell(DiagnosticCode::JsonBody, "The JSON body was taken as the parameters", span);
+                self.tell(
+                    DiagnosticCode::JsonBody,
+                    "The JSON body was taken as the parameters",
+                    span,
+                );
             }
             return;
         }
@@ -517,18 +560,30 @@ impl Body {
             let mut suspect = Suspect::at(self.base + at as u64);
             let behind = at + suspect.extend(&text[at..], lead);
             let next = text.get(behind).copied();
-            if let Some((code, message)) = near_miss::classify(search, lead, &suspect, next, false) {
-                self.diagnostics.push(Diagnostic { code, message, span: suspect.span() });
+            if let Some((code, message)) = near_miss::classify(search, lead, &suspect, next, false)
+            {
+                self.diagnostics.push(Diagnostic {
+                    code,
+                    message,
+                    span: suspect.span(),
+                });
             }
         }
     }
 
     fn tell(&mut self, code: DiagnosticCode, message: &str, span: Span) {
-        self.diagnostics.push(Diagnostic { code, message: message.to_owned(), span });
+        self.diagnostics.push(Diagnostic {
+            code,
+            message: message.to_owned(),
+            span,
+        });
     }
 
     fn span(&self, range: Range<usize>) -> Span {
-        Span { start: self.base + range.start as u64, end: self.base + range.end as u64 }
+        Span {
+            start: self.base + range.start as u64,
+            end: self.base + range.end as u64,
+        }
     }
 
     fn fail(&mut self, error: ParseError) {
@@ -546,9 +601,12 @@ impl Body {
 
     /// Pointers and values of the finished body, in the order written.
     pub(crate) fn arguments(&self) -> impl ExactSizeIterator<Item = (&str, Cow<'_, str>)> {
-        self.arguments
-            .iter()
-            .map(|argument| (&self.text[argument.pointer.clone()], self.value(argument.value.clone())))
+        self.arguments.iter().map(|argument| {
+            (
+                &self.text[argument.pointer.clone()],
+                self.value(argument.value.clone()),
+            )
+        })
     }
 
     pub(crate) fn has_escapes(&self) -> bool {
@@ -558,9 +616,12 @@ impl Body {
     /// [`Self::arguments`] of a body without escapes.
     pub(crate) fn plain_arguments(&self) -> impl ExactSizeIterator<Item = (&str, &str)> {
         let text = &self.text;
-        self.arguments
-            .iter()
-            .map(|argument| (&text[argument.pointer.clone()], &text[argument.value.clone()]))
+        self.arguments.iter().map(|argument| {
+            (
+                &text[argument.pointer.clone()],
+                &text[argument.value.clone()],
+            )
+        })
     }
 
     fn value(&self, range: Range<usize>) -> Cow<'_, str> {
@@ -612,7 +673,9 @@ fn cut(text: &str) -> &str {
 /// `end` without one newline before it.
 fn without_newline(text: &str, start: usize, end: usize) -> usize {
     let value = &text[start..end];
-    let value = value.strip_suffix('\n').map_or(value, |line| line.strip_suffix('\r').unwrap_or(line));
+    let value = value
+        .strip_suffix('\n')
+        .map_or(value, |line| line.strip_suffix('\r').unwrap_or(line));
     start + value.len()
 }
 
@@ -626,8 +689,17 @@ fn held_newline(text: &str, start: usize, end: usize) -> usize {
 /// The start of the line that ends at `end`, if the line is short and holds only bytes of `class`; otherwise `end`.
 fn line_of(text: &str, start: usize, end: usize, cap: usize, class: impl Fn(u8) -> bool) -> usize {
     let bytes = &text.as_bytes()[start..end];
-    let count = bytes.iter().rev().take(cap + 1).take_while(|byte| class(**byte)).count();
+    let count = bytes
+        .iter()
+        .rev()
+        .take(cap + 1)
+        .take_while(|byte| class(**byte))
+        .count();
     let line = end - count;
     let at_line_start = line == start || text.as_bytes()[line - 1] == b'\n';
-    if at_line_start && count <= cap { line } else { end }
+    if at_line_start && count <= cap {
+        line
+    } else {
+        end
+    }
 }

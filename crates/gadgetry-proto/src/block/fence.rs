@@ -30,7 +30,8 @@ pub(crate) fn closing(value: &str, ticks: usize, cap: usize) -> Option<usize> {
     let start = value.rfind('\n').map_or(0, |at| at + 1);
     let last = &value[start..];
     let fence = last.trim_matches([' ', '\t']);
-    let closes = last.len() <= cap && fence.len() >= ticks && fence.chars().all(|tick| tick == TICK);
+    let closes =
+        last.len() <= cap && fence.len() >= ticks && fence.chars().all(|tick| tick == TICK);
     if !closes {
         return None;
     }
@@ -45,8 +46,12 @@ pub(crate) fn closing(value: &str, ticks: usize, cap: usize) -> Option<usize> {
 pub(crate) fn inside(body: &str) -> Range<usize> {
     let trimmed = trim(body, 0..body.len());
     let text = &body[trimmed.clone()];
-    let Some((first, rest)) = text.split_once('\n') else { return trimmed };
-    let Some(Fence { ticks, .. }) = opening(first) else { return trimmed };
+    let Some((first, rest)) = text.split_once('\n') else {
+        return trimmed;
+    };
+    let Some(Fence { ticks, .. }) = opening(first) else {
+        return trimmed;
+    };
     let last = rest.rfind('\n').map_or(0, |at| at + 1);
     let fence = rest[last..].trim();
     if fence.len() < ticks || !fence.chars().all(|tick| tick == TICK) {

@@ -39,25 +39,39 @@ pub(crate) struct Suspect {
 
 impl Suspect {
     pub(crate) fn at(start: u64) -> Self {
-        Self { start, ..Self::default() }
+        Self {
+            start,
+            ..Self::default()
+        }
     }
 
     /// Takes what of the text still belongs to the run and its word, and says how much that is.
     pub(crate) fn extend(&mut self, text: &[u8], lead: Lead) -> usize {
-        let run = if self.word.is_empty() { run_len(text, 0, lead.byte) } else { 0 };
+        let run = if self.word.is_empty() {
+            run_len(text, 0, lead.byte)
+        } else {
+            0
+        };
         self.run += run;
         if self.run < 2 {
             return run;
         }
-        let word = text[run..].iter().take_while(|byte| is_word(**byte)).count();
+        let word = text[run..]
+            .iter()
+            .take_while(|byte| is_word(**byte))
+            .count();
         let room = (WORD_CAP + 1).saturating_sub(self.word.len()).min(word);
-        self.word.extend(text[run..run + room].iter().copied().map(char::from));
+        self.word
+            .extend(text[run..run + room].iter().copied().map(char::from));
         run + word
     }
 
     pub(crate) fn span(&self) -> Span {
         let end = self.start + (self.run + self.word.len()) as u64;
-        Span { start: self.start, end }
+        Span {
+            start: self.start,
+            end,
+        }
     }
 }
 
@@ -113,11 +127,9 @@ fn written(lead: Lead, suspect: &Suspect) -> String {
 
 /// Equal but for case, `_` and `-`.
 fn same_word(a: &str, b: &str) -> bool {
-    let letters = |word: &str| {
-        word.bytes()
-            .filter(|byte| byte.is_ascii_alphanumeric())
-            .map(|byte| byte.to_ascii_uppercase())
-            .collect::<Vec<_>>()
-    };
-    letters(a) == letters(b)
+    fn letters(word: &str) -> impl Iterator<Item = u8> {
+        let letters = word.bytes().filter(u8::is_ascii_alphanumeric);
+        letters.map(|byte| byte.to_ascii_uppercase())
+    }
+    letters(a).eq(letters(b))
 }

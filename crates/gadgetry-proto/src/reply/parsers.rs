@@ -11,6 +11,7 @@ use crate::tags::TagNameError;
 ///
 /// ```
 /// use gadgetry_proto::block::{Anchoring, Markers};
+/// use gadgetry_proto::call::Parameters;
 /// use gadgetry_proto::limits::Limits;
 /// use gadgetry_proto::reply::{BlockParser, Event};
 /// use serde_json::json;
@@ -24,7 +25,7 @@ use crate::tags::TagNameError;
 ///
 /// assert_eq!(calls.len(), 1);
 /// assert_eq!(calls[0].gadget_name, "Read");
-/// assert_eq!(calls[0].parameters.value(), Some(&json!({ "path": "notes.txt" })));
+/// assert_eq!(calls[0].parameters, Parameters::Parsed(json!({ "path": "notes.txt" })));
 /// ```
 #[derive(Clone, Debug)]
 pub struct BlockParser(Scanner);
@@ -73,7 +74,12 @@ impl TagParser {
     /// A parser of tags with these names. They must be names, once each.
     pub fn new<S: AsRef<str>>(names: &[S], limits: Limits) -> Result<Self, TagNameError> {
         let tags = names.iter().map(|name| name.as_ref().to_owned()).collect();
-        Scanner::new(&Format { tags, limits, ..Format::default() }).map(Self)
+        Scanner::new(&Format {
+            tags,
+            limits,
+            ..Format::default()
+        })
+        .map(Self)
     }
 
     /// Reads more of the reply.

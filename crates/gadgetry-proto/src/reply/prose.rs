@@ -49,12 +49,23 @@ impl Scanner {
         last: bool,
         events: &mut S,
     ) -> usize {
-        let mut reading = Reading { text, from, base, released: from, plain: from, last };
+        let mut reading = Reading {
+            text,
+            from,
+            base,
+            released: from,
+            plain: from,
+            last,
+        };
         let bytes = text.as_bytes();
         let has_tags = !self.format.names.is_empty();
         let mut marker = self.next_marker(bytes, from, base);
         reading.plain = marker.unwrap_or(text.len());
-        let mut tag = if has_tags { self.next_tag(bytes, from, base) } else { None };
+        let mut tag = if has_tags {
+            self.next_tag(bytes, from, base)
+        } else {
+            None
+        };
         loop {
             match (marker, tag) {
                 (Some(at), tag) if tag.is_none_or(|tag| at <= tag) => {
@@ -108,7 +119,9 @@ impl Scanner {
         events: &mut S,
     ) -> AtMarker {
         let format = Arc::clone(&self.format);
-        let Some(search) = &format.search else { return AtMarker::Go(reading.text.len()) };
+        let Some(search) = &format.search else {
+            return AtMarker::Go(reading.text.len());
+        };
         let text = reading.text.as_bytes();
         let prefix = match search.anchoring {
             Anchoring::Anywhere => LinePrefix::Blank(0),
@@ -147,9 +160,16 @@ impl Scanner {
         self.settle(Some(b'\\'), events);
         self.release_white(events);
         let start = reading.base + at as u64 - 1;
-        let span = Span { start, end: start + 1 };
+        let span = Span {
+            start,
+            end: start + 1,
+        };
         let message = "A backslash before a marker was removed".to_owned();
-        events(Event::Diagnostic(Diagnostic { code: DiagnosticCode::EscapedMarker, message, span }));
+        events(Event::Diagnostic(Diagnostic {
+            code: DiagnosticCode::EscapedMarker,
+            message,
+            span,
+        }));
         self.hand_out(&reading.text[at..behind], events);
         reading.released = behind;
     }
@@ -162,7 +182,11 @@ impl Scanner {
     ) -> usize {
         self.leave(reading, at, events);
         self.begin_header(reading.base + at as u64);
-        let marker = self.format.search.as_ref().map_or(0, |search| search.markers.start().len());
+        let marker = self
+            .format
+            .search
+            .as_ref()
+            .map_or(0, |search| search.markers.start().len());
         at + marker
     }
 
@@ -206,10 +230,17 @@ impl Scanner {
     /// What stands on its line before `at`.
     fn line_at(&self, reading: &Reading<'_>, at: usize) -> LinePrefix {
         let text = &reading.text.as_bytes()[reading.from..];
-        self.state.line.behind(text, at - reading.from, self.format.limits.indent)
+        self.state
+            .line
+            .behind(text, at - reading.from, self.format.limits.indent)
     }
 
-    fn release_to<S: FnMut(Event<'_>)>(&mut self, end: usize, reading: &mut Reading<'_>, events: &mut S) {
+    fn release_to<S: FnMut(Event<'_>)>(
+        &mut self,
+        end: usize,
+        reading: &mut Reading<'_>,
+        events: &mut S,
+    ) {
         let text = &reading.text[reading.released..end];
         if end <= reading.plain && self.state.suspect.is_none() {
             self.hand_out(text, events);
@@ -242,7 +273,9 @@ impl Scanner {
             let suspect = match &mut self.state.suspect {
                 Some(suspect) => suspect,
                 none => {
-                    let Some(found) = search.candidate(bytes, at) else { break };
+                    let Some(found) = search.candidate(bytes, at) else {
+                        break;
+                    };
                     at = found;
                     none.insert(Suspect::at(offset + found as u64))
                 }
@@ -271,7 +304,11 @@ impl Scanner {
     fn judge(&mut self, search: &MarkerSearch, next: Option<u8>) -> Option<Diagnostic> {
         let suspect = self.state.suspect.take()?;
         let (code, message) = classify(search, search.lead?, &suspect, next, true)?;
-        Some(Diagnostic { code, message, span: suspect.span() })
+        Some(Diagnostic {
+            code,
+            message,
+            span: suspect.span(),
+        })
     }
 }
 

@@ -157,7 +157,10 @@ impl Scanner {
     /// A scanner for replies of `format`. Tag names must be names, once each.
     pub fn new(format: &Format) -> Result<Self, TagNameError> {
         let names = Names::new(&format.tags, format.limits.tag_name)?;
-        let search = format.markers.clone().map(|markers| MarkerSearch::new(markers, format.anchoring));
+        let search = format
+            .markers
+            .clone()
+            .map(|markers| MarkerSearch::new(markers, format.anchoring));
         Ok(Self::prepared(search, names, format.limits.clone()))
     }
 
@@ -169,8 +172,16 @@ impl Scanner {
 
     fn prepared(search: Option<MarkerSearch>, names: Names, limits: Limits) -> Self {
         let stops = Stops::new(search.as_ref(), &names);
-        let prepared = Prepared { search, names, limits, stops };
-        Self { format: Arc::new(prepared), state: ScannerState::default() }
+        let prepared = Prepared {
+            search,
+            names,
+            limits,
+            stops,
+        };
+        Self {
+            format: Arc::new(prepared),
+            state: ScannerState::default(),
+        }
     }
 
     /// Where it stands.
@@ -216,7 +227,12 @@ impl Scanner {
         }
         let state = &mut self.state;
         (state.mode, state.leading, state.line) = (Mode::Prose, true, LinePrefix::Blank(0));
-        (state.read, state.markers_from, state.tags_from, state.blocks) = (0, 0, 0, 0);
+        (
+            state.read,
+            state.markers_from,
+            state.tags_from,
+            state.blocks,
+        ) = (0, 0, 0, 0);
         state.white.clear();
     }
 
@@ -245,18 +261,26 @@ impl Scanner {
         let mut at = 0;
         while at < text.len() {
             at = match self.state.mode {
-                Mode::Prose if self.state.held.is_empty() => self.prose(text, at, base, false, events),
+                Mode::Prose if self.state.held.is_empty() => {
+                    self.prose(text, at, base, false, events)
+                }
                 Mode::Prose => self.rejoin(text, at, base, events),
                 Mode::Header => self.header(text, at, base, events),
                 Mode::Body => self.body(text, at, base, events),
-                Mode::Opening => self.opening(text, at, base, events),
+                Mode::Opening => self.opening(text, at, events),
                 Mode::Content => self.content(text, at, base, events),
             };
         }
     }
 
     /// Reads held text together with what follows it.
-    fn rejoin<S: FnMut(Event<'_>)>(&mut self, text: &str, at: usize, base: u64, events: &mut S) -> usize {
+    fn rejoin<S: FnMut(Event<'_>)>(
+        &mut self,
+        text: &str,
+        at: usize,
+        base: u64,
+        events: &mut S,
+    ) -> usize {
         let end = text.floor_char_boundary(at + 64);
         let mut joined = std::mem::take(&mut self.state.held);
         let held = joined.len() as u64;
@@ -276,7 +300,9 @@ impl Scanner {
         }
         if self.state.leading {
             let white = text.len() - text.trim_start().len();
-            if white == text.len() && self.state.white.len() + white <= self.format.limits.whitespace {
+            if white == text.len()
+                && self.state.white.len() + white <= self.format.limits.whitespace
+            {
                 self.state.white.push_str(text);
                 return;
             }
@@ -303,14 +329,24 @@ impl Scanner {
         self.state.mode = Mode::Header;
     }
 
-    fn header<S: FnMut(Event<'_>)>(&mut self, text: &str, at: usize, base: u64, events: &mut S) -> usize {
-        let Some(search) = &self.format.search else { return text.len() };
+    fn header<S: FnMut(Event<'_>)>(
+        &mut self,
+        text: &str,
+        at: usize,
+        base: u64,
+        events: &mut S,
+    ) -> usize {
+        let Some(search) = &self.format.search else {
+            return text.len();
+        };
         let (end_marker, cap) = (search.markers.end(), self.format.limits.header);
         let longest = cap + end_marker.len();
         let room = (longest + 1).saturating_sub(self.state.buffer.len());
         let rest = &text.as_bytes()[at..text.len().min(at + room)];
         let newline = memchr::memchr(b'\n', rest);
-        let read = newline.map_or(text.floor_char_boundary(at + rest.len()), |newline| at + newline + 1);
+        let read = newline.map_or(text.floor_char_boundary(at + rest.len()), |newline| {
+            at + newline + 1
+        });
         let old = self.state.buffer.len();
         self.state.buffer.push_str(&text[at..read]);
         let buffer = self.state.buffer.as_bytes();
@@ -321,21 +357,30 @@ impl Scanner {
         if let Some(end) = glued.filter(|end| *end <= cap) {
             let unread = buffer.len() - end - end_marker.len();
             self.begin_body(end, base + (read - unread) as u64, events);
-            self.end_block(TerminatedBy::EndMarker, base + (read - unread) as u64, events);
+            self.end_block(
+                TerminatedBy::EndMarker,
+                base + (read - unread) as u64,
+                events,
+            );
             return read - unread;
         }
         if newline.is_some() && line_end <= cap {
             self.begin_body(line_end, base + read as u64, events);
             self.state.mode = Mode::Body;
         } else if newline.is_some() || buffer.len() >= longest || read == at {
-            self.give_back_header(Some(Limit::Header), events);
+            self.give_back_header(self.header_limit(), events);
         }
         read
     }
 
     /// The cap that a header without an end passed.
-    fn header_limit(&self) -> Option<Limit> {
-        (self.state.buffer.len() > self.format.limits.header).then_some(Limit::Header)
+    fn header_limit(&self) -> Option<LimitExceeded> {
+        let limit = self.format.limits.header;
+        let exceeded = LimitExceeded {
+            what: Limit::Header,
+            limit,
+        };
+        (self.state.buffer.len() > limit).then_some(exceeded)
     }
 
     /// The header is the first `end` bytes of the buffer.
@@ -349,33 +394,56 @@ impl Scanner {
     }
 
     /// What was taken for a start marker and a header is text.
-    fn give_back_header<S: FnMut(Event<'_>)>(&mut self, limit: Option<Limit>, events: &mut S) {
+    fn give_back_header<S: FnMut(Event<'_>)>(
+        &mut self,
+        exceeded: Option<LimitExceeded>,
+        events: &mut S,
+    ) {
         self.state.mode = Mode::Prose;
         let format = Arc::clone(&self.format);
         let Some(search) = &format.search else { return };
         let marker = search.text(Marker::Start);
         let opener = self.state.opener;
         let behind = opener + marker.len() as u64;
-        self.tell_limit(limit, Span { start: opener, end: behind }, events);
+        if let Some(exceeded) = exceeded {
+            self.tell_limit(
+                &exceeded,
+                Span {
+                    start: opener,
+                    end: behind,
+                },
+                events,
+            );
+        }
         self.hand_out(marker, events);
         self.state.line = LinePrefix::Other;
         let buffer = std::mem::take(&mut self.state.buffer);
         self.run(&buffer, behind, events);
     }
 
-    fn body<S: FnMut(Event<'_>)>(&mut self, text: &str, at: usize, base: u64, events: &mut S) -> usize {
-        let Some(search) = &self.format.search else { return text.len() };
+    fn body<S: FnMut(Event<'_>)>(
+        &mut self,
+        text: &str,
+        at: usize,
+        base: u64,
+        events: &mut S,
+    ) -> usize {
+        let Some(search) = &self.format.search else {
+            return text.len();
+        };
         let state = &mut self.state;
         let read = text.floor_char_boundary(at + state.body.appetite());
         let header = &state.header;
-        let ended = state.body.feed(&text[at..read], search, &self.format.limits, |partial| {
-            events(Event::Argument {
-                header,
-                pointer: partial.pointer,
-                delta: partial.delta,
-                complete: partial.complete,
+        let ended = state
+            .body
+            .feed(&text[at..read], search, &self.format.limits, |partial| {
+                events(Event::Argument {
+                    header,
+                    pointer: partial.pointer,
+                    delta: partial.delta,
+                    complete: partial.complete,
+                });
             });
-        });
         let Some(ended) = ended else { return read };
         let at = read - ended.unread;
         let behind = base + at as u64;
@@ -393,30 +461,46 @@ impl Scanner {
     }
 
     fn finish_body<S: FnMut(Event<'_>)>(&mut self, events: &mut S) {
-        let Some(search) = &self.format.search else { return };
+        let Some(search) = &self.format.search else {
+            return;
+        };
         let (header, by) = (&self.state.header, TerminatedBy::EndOfStream);
-        self.state.body.finish(by, search, &self.format.limits, |partial| {
-            events(Event::Argument {
-                header,
-                pointer: partial.pointer,
-                delta: partial.delta,
-                complete: partial.complete,
+        self.state
+            .body
+            .finish(by, search, &self.format.limits, |partial| {
+                events(Event::Argument {
+                    header,
+                    pointer: partial.pointer,
+                    delta: partial.delta,
+                    complete: partial.complete,
+                });
             });
-        });
         self.end_block(by, self.state.read, events);
     }
 
-    fn end_block<S: FnMut(Event<'_>)>(&mut self, terminated_by: TerminatedBy, end: u64, events: &mut S) {
-        let Some(search) = &self.format.search else { return };
+    fn end_block<S: FnMut(Event<'_>)>(
+        &mut self,
+        terminated_by: TerminatedBy,
+        end: u64,
+        events: &mut S,
+    ) {
+        let Some(search) = &self.format.search else {
+            return;
+        };
         let state = &mut self.state;
-        state.body.diagnostics(search, |diagnostic| events(Event::Diagnostic(diagnostic)));
+        state
+            .body
+            .diagnostics(search, |diagnostic| events(Event::Diagnostic(diagnostic)));
         events(Event::Call(CallBlock {
             header: &state.header,
             body: &state.body,
             search,
             limits: &self.format.limits,
             terminated_by,
-            span: Span { start: state.opener, end },
+            span: Span {
+                start: state.opener,
+                end,
+            },
         }));
         (state.mode, state.leading, state.line) = (Mode::Prose, true, LinePrefix::Other);
     }
@@ -434,16 +518,24 @@ impl Scanner {
         self.state.mode = Mode::Opening;
     }
 
-    fn opening<S: FnMut(Event<'_>)>(&mut self, text: &str, at: usize, base: u64, events: &mut S) -> usize {
-        let Some(name) = self.state.name else { return text.len() };
+    fn opening<S: FnMut(Event<'_>)>(&mut self, text: &str, at: usize, events: &mut S) -> usize {
+        let Some(name) = self.state.name else {
+            return text.len();
+        };
         let name_end = 1 + self.format.names.len_of(name);
-        let room = (self.format.limits.attributes + name_end).saturating_sub(self.state.buffer.len());
+        let room =
+            (self.format.limits.attributes + name_end).saturating_sub(self.state.buffer.len());
         for (index, byte) in text.as_bytes()[at..].iter().enumerate() {
             if index >= room {
                 // The cap may fall inside a character: what is given back ends at its start.
                 let end = text.floor_char_boundary(at + index);
+                let limit = self.format.limits.attributes;
+                let exceeded = LimitExceeded {
+                    what: Limit::Attributes,
+                    limit,
+                };
                 self.state.buffer.push_str(&text[at..end]);
-                self.give_back_opening(Some(Limit::Attributes), events);
+                self.give_back_opening(Some(exceeded), events);
                 return end;
             }
             match self.state.opening.step(*byte) {
@@ -453,7 +545,6 @@ impl Scanner {
                     self.state.buffer.push_str(&text[at..end]);
                     self.state.attributes = attributes(&self.state.buffer[name_end..]);
                     self.open_tag(name, self_closing, events);
-                    let _ = base;
                     return end + 1;
                 }
                 Step::Fail => {
@@ -469,38 +560,75 @@ impl Scanner {
     }
 
     /// The cap that an opening tag without an end reached.
-    fn opening_limit(&self) -> Option<Limit> {
-        let name = self.state.name.map_or(0, |name| 1 + self.format.names.len_of(name));
-        let reached = self.state.buffer.len() - name >= self.format.limits.attributes;
-        reached.then_some(Limit::Attributes)
+    fn opening_limit(&self) -> Option<LimitExceeded> {
+        let name = self
+            .state
+            .name
+            .map_or(0, |name| 1 + self.format.names.len_of(name));
+        let limit = self.format.limits.attributes;
+        let exceeded = LimitExceeded {
+            what: Limit::Attributes,
+            limit,
+        };
+        (self.state.buffer.len() - name >= limit).then_some(exceeded)
     }
 
-    fn open_tag<S: FnMut(Event<'_>)>(&mut self, name: NameIndex, self_closing: bool, events: &mut S) {
+    fn open_tag<S: FnMut(Event<'_>)>(
+        &mut self,
+        name: NameIndex,
+        self_closing: bool,
+        events: &mut S,
+    ) {
         self.release_white(events);
         let state = &mut self.state;
         state.blocks += 1;
         state.content.begin();
         state.mode = Mode::Content;
         let (block, tag) = (BlockId(state.blocks), self.format.names.text(name));
-        events(Event::TagStart { block, tag, attributes: &state.attributes });
+        events(Event::TagStart {
+            block,
+            tag,
+            attributes: &state.attributes,
+        });
         if self_closing {
             self.end_tag(EndReason::SelfClosing, events);
         }
     }
 
     /// What was taken for a tag is text.
-    fn give_back_opening<S: FnMut(Event<'_>)>(&mut self, limit: Option<Limit>, events: &mut S) {
+    fn give_back_opening<S: FnMut(Event<'_>)>(
+        &mut self,
+        exceeded: Option<LimitExceeded>,
+        events: &mut S,
+    ) {
         self.state.mode = Mode::Prose;
         let opener = self.state.opener;
-        self.tell_limit(limit, Span { start: opener, end: opener + 1 }, events);
+        if let Some(exceeded) = exceeded {
+            self.tell_limit(
+                &exceeded,
+                Span {
+                    start: opener,
+                    end: opener + 1,
+                },
+                events,
+            );
+        }
         self.hand_out("<", events);
         self.state.line = LinePrefix::Other;
         let buffer = std::mem::take(&mut self.state.buffer);
         self.run(&buffer[1..], opener + 1, events);
     }
 
-    fn content<S: FnMut(Event<'_>)>(&mut self, text: &str, at: usize, base: u64, events: &mut S) -> usize {
-        let Some(name) = self.state.name else { return text.len() };
+    fn content<S: FnMut(Event<'_>)>(
+        &mut self,
+        text: &str,
+        at: usize,
+        base: u64,
+        events: &mut S,
+    ) -> usize {
+        let Some(name) = self.state.name else {
+            return text.len();
+        };
         let state = &mut self.state;
         let read = text.floor_char_boundary(at + state.content.appetite());
         let (block, tag) = (BlockId(state.blocks), self.format.names.text(name));
@@ -527,7 +655,18 @@ impl Scanner {
         let indent = self.format.limits.indent;
         let excess = self.state.content.take_excess(&self.format.limits);
         let cut = end - excess.len() as u64;
-        self.tell_limit(Some(Limit::TagContent), Span { start: cut, end: cut }, events);
+        let exceeded = LimitExceeded {
+            what: Limit::TagContent,
+            limit: self.format.limits.tag_content,
+        };
+        self.tell_limit(
+            &exceeded,
+            Span {
+                start: cut,
+                end: cut,
+            },
+            events,
+        );
         self.end_tag(EndReason::Limit, events);
         let content = self.state.content.text().as_bytes();
         self.state.line = LinePrefix::Other.behind(content, content.len(), indent);
@@ -563,16 +702,18 @@ impl Scanner {
         (state.mode, state.leading, state.line) = (Mode::Prose, false, LinePrefix::Other);
     }
 
-    fn tell_limit<S: FnMut(Event<'_>)>(&mut self, limit: Option<Limit>, span: Span, events: &mut S) {
-        let Some(what) = limit else { return };
-        let limits = &self.format.limits;
-        let limit = match what {
-            Limit::Header => limits.header,
-            Limit::Attributes => limits.attributes,
-            _ => limits.tag_content,
-        };
+    fn tell_limit<S: FnMut(Event<'_>)>(
+        &mut self,
+        exceeded: &LimitExceeded,
+        span: Span,
+        events: &mut S,
+    ) {
         self.release_white(events);
-        let message = LimitExceeded { what, limit }.to_string();
-        events(Event::Diagnostic(Diagnostic { code: DiagnosticCode::LimitExceeded, message, span }));
+        let message = exceeded.to_string();
+        events(Event::Diagnostic(Diagnostic {
+            code: DiagnosticCode::LimitExceeded,
+            message,
+            span,
+        }));
     }
 }

@@ -35,13 +35,20 @@ impl Stops {
         for byte in [b'\n', b'\r'] {
             bytes[usize::from(byte)] |= VALUE;
         }
-        bytes[usize::from(b'<')] |= if names.is_empty() { CONTENT } else { PROSE | CONTENT };
+        bytes[usize::from(b'<')] |= if names.is_empty() {
+            CONTENT
+        } else {
+            PROSE | CONTENT
+        };
         let line_start = search.is_some_and(|search| search.anchoring == Anchoring::LineStart);
         Self { bytes, line_start }
     }
 
     fn any(&self, text: &str, mode: u8) -> bool {
-        text.bytes().fold(0, |found, byte| found | self.bytes[usize::from(byte)]) & mode != 0
+        text.bytes()
+            .fold(0, |found, byte| found | self.bytes[usize::from(byte)])
+            & mode
+            != 0
     }
 }
 
@@ -66,9 +73,16 @@ impl Scanner {
                 if stops.any(chunk, VALUE) {
                     return false;
                 }
-                let Some(pointer) = state.body.take_plain(chunk, limits) else { return false };
+                let Some(pointer) = state.body.take_plain(chunk, limits) else {
+                    return false;
+                };
                 let header = &state.header;
-                events(Event::Argument { header, pointer, delta: chunk, complete: false });
+                events(Event::Argument {
+                    header,
+                    pointer,
+                    delta: chunk,
+                    complete: false,
+                });
                 true
             }
             Mode::Content => {
@@ -77,7 +91,11 @@ impl Scanner {
                     return false;
                 }
                 let (block, tag) = (BlockId(state.blocks), self.format.names.text(name));
-                events(Event::TagDelta { block, tag, delta: chunk });
+                events(Event::TagDelta {
+                    block,
+                    tag,
+                    delta: chunk,
+                });
                 true
             }
             Mode::Header | Mode::Opening => false,

@@ -45,8 +45,15 @@ impl Content {
     ) -> Option<ContentEnd> {
         self.text.push_str(piece);
         let end = self.read(name, names, limits);
-        let safe = if end.is_some() { self.text.len() } else { self.scan };
-        self.hand_out(safe.min(self.text.floor_char_boundary(limits.tag_content)), &mut out);
+        let safe = if end.is_some() {
+            self.text.len()
+        } else {
+            self.scan
+        };
+        self.hand_out(
+            safe.min(self.text.floor_char_boundary(limits.tag_content)),
+            &mut out,
+        );
         end
     }
 
@@ -75,8 +82,12 @@ impl Content {
             };
             self.scan = at;
             let behind = at + 2 + names.len_of(name);
-            let Some(tail) = text.get(behind..) else { return None };
-            let spaces = tail.iter().take(limits.indent + 1).take_while(|byte| is_space(**byte)).count();
+            let tail = text.get(behind..)?;
+            let spaces = tail
+                .iter()
+                .take(limits.indent + 1)
+                .take_while(|byte| is_space(**byte))
+                .count();
             match tail.get(spaces) {
                 Some(b'>') if spaces <= limits.indent => {
                     let unread = tail.len() - spaces - 1;
@@ -94,14 +105,14 @@ impl Content {
         let rest = &self.text.as_bytes()[self.scan..];
         let close = names.close(name);
         let needle = close.needle();
-        if rest.len() >= needle.len() {
-            if let Some(at) = close.find(rest) {
-                return Some(self.scan + at);
-            }
+        if let Some(at) = close.find(rest) {
+            return Some(self.scan + at);
         }
         let tail = rest.len().saturating_sub(needle.len() - 1);
         let part = memchr::memrchr(b'<', &rest[tail..]).map(|at| tail + at)?;
-        needle.starts_with(&rest[part..]).then_some(self.scan + part)
+        needle
+            .starts_with(&rest[part..])
+            .then_some(self.scan + part)
     }
 
     fn hand_out(&mut self, end: usize, out: &mut impl FnMut(&str)) {
@@ -113,7 +124,8 @@ impl Content {
 
     /// Cuts the content at its cap and returns what stands behind it.
     pub(crate) fn take_excess(&mut self, limits: &Limits) -> String {
-        self.text.split_off(self.text.floor_char_boundary(limits.tag_content))
+        self.text
+            .split_off(self.text.floor_char_boundary(limits.tag_content))
     }
 
     /// The reply ends here: all of it is content. Returns whether it is within its cap.

@@ -103,18 +103,19 @@ fn take_value(text: &str) -> (Cow<'_, str>, &str) {
     (decode_entities(&text[..end]), &text[end..])
 }
 
+const ENTITIES: [(&str, char); 5] = [
+    ("&lt;", '<'),
+    ("&gt;", '>'),
+    ("&amp;", '&'),
+    ("&quot;", '"'),
+    ("&apos;", '\''),
+];
+
 /// Decodes the five entities of XML; anything else that begins with `&` stays.
 fn decode_entities(text: &str) -> Cow<'_, str> {
     if !text.contains('&') {
         return Cow::Borrowed(text);
     }
-    const ENTITIES: [(&str, char); 5] = [
-        ("&lt;", '<'),
-        ("&gt;", '>'),
-        ("&amp;", '&'),
-        ("&quot;", '"'),
-        ("&apos;", '\''),
-    ];
     let mut decoded = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(at) = rest.find('&') {

@@ -20,7 +20,10 @@ pub enum Told {
     },
     Diagnostic(Diagnostic),
     /// Deltas of an argument that never became complete, because its block passed its cap.
-    Unfinished { pointer: String, value: String },
+    Unfinished {
+        pointer: String,
+        value: String,
+    },
 }
 
 /// Joins what it is told.
@@ -45,8 +48,16 @@ impl Joiner {
                 id: header.invocation_id().to_owned(),
                 dependencies: header.dependencies().map(str::to_owned).collect(),
             }),
-            Event::Argument { header, pointer, delta, complete } => {
-                assert!(complete || !delta.is_empty(), "only the last delta may be empty");
+            Event::Argument {
+                header,
+                pointer,
+                delta,
+                complete,
+            } => {
+                assert!(
+                    complete || !delta.is_empty(),
+                    "only the last delta may be empty"
+                );
                 let so_far = self.unfinished(pointer);
                 so_far.push_str(delta);
                 if complete {
@@ -60,7 +71,11 @@ impl Joiner {
                 }
             }
             Event::Call(block) => self.told.push(call(&block)),
-            Event::TagStart { block, tag, attributes } => self.seen(Seen::TagStart {
+            Event::TagStart {
+                block,
+                tag,
+                attributes,
+            } => self.seen(Seen::TagStart {
                 block: block.0,
                 tag: tag.to_owned(),
                 attrs: pairs(attributes),
@@ -70,13 +85,27 @@ impl Joiner {
                 if let Some(Told::Seen(Seen::TagContent { content, .. })) = self.told.last_mut() {
                     content.push_str(delta);
                 } else {
-                    self.seen(Seen::TagContent { block: block.0, content: delta.to_owned() });
+                    self.seen(Seen::TagContent {
+                        block: block.0,
+                        content: delta.to_owned(),
+                    });
                 }
             }
             Event::TagEnd { block, tag, reason } => {
-                self.seen(Seen::TagEnd { block: block.0, tag: tag.to_owned(), reason });
+                self.seen(Seen::TagEnd {
+                    block: block.0,
+                    tag: tag.to_owned(),
+                    reason,
+                });
             }
-            Event::Tag { block, tag, content, attributes, self_closing, .. } => self.seen(Seen::Tag {
+            Event::Tag {
+                block,
+                tag,
+                content,
+                attributes,
+                self_closing,
+                ..
+            } => self.seen(Seen::Tag {
                 block: block.0,
                 tag: tag.to_owned(),
                 content: content.to_owned(),
@@ -94,7 +123,10 @@ impl Joiner {
     /// The value of the current argument so far.
     fn unfinished(&mut self, now: &str) -> &mut String {
         if !matches!(self.told.last(), Some(Told::Unfinished { .. })) {
-            self.told.push(Told::Unfinished { pointer: now.to_owned(), value: String::new() });
+            self.told.push(Told::Unfinished {
+                pointer: now.to_owned(),
+                value: String::new(),
+            });
         }
         let Some(Told::Unfinished { pointer, value }) = self.told.last_mut() else {
             unreachable!("it was pushed");
@@ -134,7 +166,9 @@ fn call(block: &CallBlock<'_>) -> Told {
 /// A scanner of this format; tags that it would refuse are left out.
 pub fn scanner(format: &Format) -> Scanner {
     let mut format = format.clone();
-    format.tags.retain(|tag| tag.len() <= format.limits.tag_name);
+    format
+        .tags
+        .retain(|tag| tag.len() <= format.limits.tag_name);
     Scanner::new(&format).expect("the generator writes only names")
 }
 
@@ -156,9 +190,17 @@ pub fn is_what(told: &Told, seen: &Seen, format: &Format) -> bool {
         (Told::Diagnostic(told), Seen::Diagnostic(code, span)) => {
             told.code == *code && told.span == *span
         }
-        (Told::Call { call, parameters }, Seen::Call { arguments: expected, .. }) => {
+        (
+            Told::Call { call, parameters },
+            Seen::Call {
+                arguments: expected,
+                ..
+            },
+        ) => {
             let mut call = call.clone();
-            let Seen::Call { arguments, .. } = &mut call else { return false };
+            let Seen::Call { arguments, .. } = &mut call else {
+                return false;
+            };
             let told = std::mem::replace(arguments, expected.clone());
             call == *seen && same_parameters(&told, parameters, expected, format)
         }
@@ -172,7 +214,9 @@ fn same_parameters(
     expected: &Result<Vec<(String, String)>, ()>,
     format: &Format,
 ) -> bool {
-    let Ok(pairs) = expected else { return parameters.is_err() };
+    let Ok(pairs) = expected else {
+        return parameters.is_err();
+    };
     if let [(pointer, json)] = pairs.as_slice()
         && pointer.is_empty()
     {
@@ -180,6 +224,8 @@ fn same_parameters(
         return json.is_some() && json == parameters.clone().ok();
     }
     let marker = format.markers.as_ref().map_or("", |markers| markers.arg());
-    let texts = pairs.iter().map(|(pointer, value)| (pointer.as_str(), value.as_str()));
+    let texts = pairs
+        .iter()
+        .map(|(pointer, value)| (pointer.as_str(), value.as_str()));
     told == expected && *parameters == spec::parameters(texts, None, marker, &format.limits)
 }

@@ -25,8 +25,16 @@ pub fn block(data: &[u8]) {
             parser.finish(&mut |event| told.hear(&event));
             told.lines
         };
-        assert_eq!(tell(&[&text]), tell(&pieces(&text, data)), "cut elsewhere: {text:?}");
-        read_back(&json!({ "text": text, "list": [text, "", 1] }), None, anchoring);
+        assert_eq!(
+            tell(&[&text]),
+            tell(&pieces(&text, data)),
+            "cut elsewhere: {text:?}"
+        );
+        read_back(
+            &json!({ "text": text, "list": [text, "", 1] }),
+            None,
+            anchoring,
+        );
     }
 }
 
@@ -43,7 +51,11 @@ pub fn tag(data: &[u8]) {
         parser.finish(&mut |event| told.hear(&event));
         told.lines
     };
-    assert_eq!(tell(&[&text]), tell(&pieces(&text, data)), "cut elsewhere: {text:?}");
+    assert_eq!(
+        tell(&[&text]),
+        tell(&pieces(&text, data)),
+        "cut elsewhere: {text:?}"
+    );
 }
 
 /// The one scanner, with gadgets and tags at once, saved and restored after every piece.
@@ -96,7 +108,8 @@ pub fn coercion(data: &[u8]) {
     if let Ok(Value::Object(parameters)) = serde_json::from_str(rest) {
         read_back(&Value::Object(parameters), None, ANCHORINGS[first % 2]);
     }
-    let Ok(schema) = Schema::new(json!({ "type": "object", "properties": { "x": property } })) else {
+    let Ok(schema) = Schema::new(json!({ "type": "object", "properties": { "x": property } }))
+    else {
         return;
     };
     let value = coerce(rest, Some(&schema.root().property("x")));
@@ -125,8 +138,14 @@ fn read_back(parameters: &Value, schema: Option<&Schema>, anchoring: Anchoring) 
     let markers = Markers::default();
     let mut text = String::new();
     let dependencies: [&str; 0] = [];
-    let writer = Writer { markers: &markers, anchoring };
-    if writer.write(&mut text, "G", Some("g"), &dependencies, parameters, schema).is_err() {
+    let writer = Writer {
+        markers: &markers,
+        anchoring,
+    };
+    if writer
+        .write(&mut text, "G", Some("g"), &dependencies, parameters, schema)
+        .is_err()
+    {
         return;
     }
     let mut parser = BlockParser::new(markers.clone(), anchoring, Limits::default());
@@ -185,8 +204,16 @@ impl Told {
     fn hear(&mut self, event: &Event<'_>) {
         match event {
             Event::Text(text) => self.join("text ".to_owned(), text),
-            Event::Argument { header, pointer, delta, complete } => {
-                self.join(format!("argument {} {pointer} ", header.invocation_id()), delta);
+            Event::Argument {
+                header,
+                pointer,
+                delta,
+                complete,
+            } => {
+                self.join(
+                    format!("argument {} {pointer} ", header.invocation_id()),
+                    delta,
+                );
                 if *complete {
                     self.line("complete".to_owned());
                 }
