@@ -37,11 +37,20 @@ fn deviations() -> Vec<(&'static str, &'static str, Value, &'static str)> {
     let bell = "Result (b): ok Bell";
     let gong = "Error: Gadget 'Gong' not found.\n\nAvailable gadgets: bell, zestlemon";
     vec![
-        ("D02", "resultsSeenByModel", json!([result("f", ghost), bell]), TOLD),
+        (
+            "D02",
+            "resultsSeenByModel",
+            json!([result("f", ghost), bell]),
+            TOLD,
+        ),
         (
             "D03",
             "resultsSeenByModel",
-            json!([result("f", &circular("f", "h")), result("h", &circular("h", "f")), bell]),
+            json!([
+                result("f", &circular("f", "h")),
+                result("h", &circular("h", "f")),
+                bell
+            ]),
             TOLD,
         ),
         (
@@ -60,26 +69,49 @@ fn deviations() -> Vec<(&'static str, &'static str, Value, &'static str)> {
             "D12",
             "events",
             json!([
-                ["call", "r"], ["call", "w"], ["call", "c"], ["call", "f"],
-                ["result", "f", "ok", "ok Fry"], ["result", "w", "ok", "ok Fry"],
-                ["result", "c", "ok", "ok Chop"], ["result", "r", "ok", "ok Roast"],
+                ["call", "r"],
+                ["call", "w"],
+                ["call", "c"],
+                ["call", "f"],
+                ["result", "f", "ok", "ok Fry"],
+                ["result", "w", "ok", "ok Fry"],
+                ["result", "c", "ok", "ok Chop"],
+                ["result", "r", "ok", "ok Roast"],
             ]),
             "its note: w must run after r",
         ),
         (
             "D12",
             "resultsSeenByModel",
-            json!(["Result (r): ok Roast", "Result (w): ok Fry", "Result (c): ok Chop", "Result (f): ok Fry"]),
+            json!([
+                "Result (r): ok Roast",
+                "Result (w): ok Fry",
+                "Result (c): ok Chop",
+                "Result (f): ok Fry"
+            ]),
             ORDER,
         ),
-        ("D14", "maxParallel", json!(1), "a limit holds for every call, whenever it was released"),
-        ("D16", "maxParallel", json!(1), "exclusive keeps others out, also when it comes first"),
+        (
+            "D14",
+            "maxParallel",
+            json!(1),
+            "a limit holds for every call, whenever it was released",
+        ),
+        (
+            "D16",
+            "maxParallel",
+            json!(1),
+            "exclusive keeps others out, also when it comes first",
+        ),
         (
             "D21",
             "resultsSeenByModel",
             json!([
                 result("f", &circular("f", "h")),
-                result("h", "Dependencies unresolvable: circular=[f], missing=[ghost]"),
+                result(
+                    "h",
+                    "Dependencies unresolvable: circular=[f], missing=[ghost]"
+                ),
                 bell,
             ]),
             TOLD,
@@ -88,8 +120,10 @@ fn deviations() -> Vec<(&'static str, &'static str, Value, &'static str)> {
             "D25",
             "events",
             json!([
-                ["call", "a"], ["call", "b"],
-                ["result", "a", "ok", "ok Bell"], ["result", "b", "error", gong],
+                ["call", "a"],
+                ["call", "b"],
+                ["result", "a", "ok", "ok Bell"],
+                ["result", "b", "error", gong],
             ]),
             "the output viewer is not registered by the engine",
         ),

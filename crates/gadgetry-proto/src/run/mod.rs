@@ -29,9 +29,11 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod answer;
 mod calls;
 mod io;
 mod iteration;
+mod prepare;
 mod reading;
 mod references;
 mod spec;
@@ -117,12 +119,14 @@ impl Run {
             first_call: 0,
             calls: Vec::new(),
             deadlines: BTreeSet::new(),
+            abandoned: BTreeSet::new(),
             results: BTreeMap::new(),
             notes: Vec::new(),
             reminded: false,
             injected: Vec::new(),
             completed: None,
             total_cost: 0.0,
+            answer: String::new(),
             outputs: VecDeque::new(),
             summary: None,
         };
@@ -204,7 +208,7 @@ impl Run {
             Input::Delta(_) | Input::ModelClosed(_) if self.state.phase != Phase::Reading => {
                 Err(Misuse::NoReply)
             }
-            Input::Done(id, _) if !self.was_started(*id) => Err(Misuse::NotStarted(*id)),
+            Input::Done(id, _) if !self.is_expected(*id) => Err(Misuse::NotStarted(*id)),
             Input::Delta(_)
             | Input::ModelClosed(_)
             | Input::Done(..)
@@ -271,6 +275,3 @@ fn opening(spec: &RunSpec, mut conversation: Vec<Message>) -> History {
     history.append_to_system(&custom_block_listing(blocks).unwrap_or_default());
     history
 }
-
-#[cfg(test)]
-mod tests;

@@ -205,10 +205,7 @@ impl Behaviour {
                 *failures += 1;
                 Err(error.clone())
             }
-            _ => Ok(self
-                .finish
-                .clone()
-                .unwrap_or_else(|| (self.answer)(start))),
+            _ => Ok(self.finish.clone().unwrap_or_else(|| (self.answer)(start))),
         };
         Outcome {
             completes_run: self.finish.is_some() && result.is_ok(),

@@ -28,8 +28,13 @@ use super::Log;
 /// The lines of a log.
 pub fn lines(log: &Log) -> Vec<String> {
     let mut transcript = Transcript::default();
-    for output in log.all() {
-        transcript.output(output);
+    for (step, outputs) in log.outputs.iter().enumerate() {
+        if let Some((time, _)) = step.checked_sub(1).and_then(|at| log.inputs.get(at)) {
+            transcript.now = time.0;
+        }
+        for output in outputs {
+            transcript.output(output);
+        }
     }
     transcript.told(&log.history);
     let summary = &log.summary;
@@ -113,7 +118,6 @@ impl Transcript {
     }
 
     fn event(&mut self, event: &Event) {
-        self.now = event.time.0;
         let line = match &event.kind {
             EventKind::Text { text } => return self.text(text),
             EventKind::Reasoning { text } => format!("reasoning {text}"),
