@@ -15,8 +15,9 @@ use std::ops::Range;
 use gadgetry_proto::block::{Anchoring, Markers};
 use gadgetry_proto::error::Span;
 use gadgetry_proto::limits::Limits;
+use gadgetry_proto::reply::Format;
 use serde_json::Value;
-use support::naive::{Format, Seen, read};
+use support::naive::{Seen, read};
 use support::{cut, generate};
 
 /// What the rule is, the format, the reply, and what is seen in it.
@@ -102,7 +103,7 @@ fn range(span: Span) -> Range<usize> {
 // Formats
 
 fn anywhere() -> Format {
-    Format::default()
+    Format { markers: Some(Markers::default()), ..Format::default() }
 }
 
 fn line_start() -> Format {

@@ -38,7 +38,7 @@ pub struct Invocation {
     /// Its parameters, coerced and validated.
     pub parameters: Value,
     /// The results of the calls it declared as dependencies.
-    pub dependencies: BTreeMap<InvocationId, String>,
+    pub dependencies: BTreeMap<InvocationId, Arc<str>>,
 }
 
 impl Invocation {
@@ -77,7 +77,7 @@ fn panic_text(gadget: &str, panic: &(dyn std::any::Any + Send)) -> String {
 pub struct ExecutionContext {
     invocation_id: InvocationId,
     cancellation: CancellationToken,
-    dependencies: Arc<BTreeMap<InvocationId, String>>,
+    dependencies: Arc<BTreeMap<InvocationId, Arc<str>>>,
     cost: Arc<Mutex<f64>>,
 }
 
@@ -104,7 +104,7 @@ impl ExecutionContext {
 
     /// The result of a call that this one declared as a dependency; `None` for any other.
     pub fn dependency(&self, invocation_id: &str) -> Option<&str> {
-        self.dependencies.get(invocation_id).map(String::as_str)
+        self.dependencies.get(invocation_id).map(AsRef::as_ref)
     }
 
     /// Adds `dollars` to the cost of the call. It counts however the call ends.

@@ -6,17 +6,24 @@
 //! | [`scripted`] | [`ScriptedModel`]: a model that reads its replies from a file |
 //! | [`gadget`] | [`Gadget`]: what a call starts, and what it is given |
 //! | [`command`] | [`CommandGadget`]: a gadget that is a program |
+//! | [`toolbox`] | [`Toolbox`]: the gadgets of a run |
+//! | [`driver`] | runs a [`proto::run::Run`] on tokio |
+//! | [`log`] | the log of a run, and its replay |
 //!
 //! Everything that waits does so in tokio, and needs a runtime with I/O and time enabled.
 
 pub use gadgetry_proto as proto;
 
 pub mod command;
+pub mod driver;
 pub mod gadget;
+pub mod log;
 pub mod model;
 pub mod scripted;
+pub mod toolbox;
 
 pub use command::CommandGadget;
 pub use gadget::{CancellationToken, ExecutionContext, Gadget, from_fn};
 pub use model::Model;
 pub use scripted::ScriptedModel;
+pub use toolbox::Toolbox;

@@ -9,8 +9,8 @@ use std::ops::Range;
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
-use crate::block::Anchoring;
 use crate::block::fence;
+use crate::block::fence::Fence;
 use crate::block::near_miss;
 use crate::block::near_miss::Suspect;
 use crate::block::search::Found;
@@ -18,6 +18,7 @@ use crate::block::search::LinePrefix;
 use crate::block::search::Marker;
 use crate::block::search::MarkerSearch;
 use crate::block::search::run_len;
+use crate::block::Anchoring;
 use crate::call::TerminatedBy;
 use crate::error::{Diagnostic, DiagnosticCode, ParseError, Span};
 use crate::limits::{Limit, LimitExceeded, Limits};
@@ -33,11 +34,13 @@ pub(crate) struct Body {
     /// How much of the current value was handed out.
     emitted: usize,
     part: Part,
+    /// Whether the pointer of the current argument is no pointer, so that its value is not handed out.
+    mute: bool,
     arguments: Vec<ArgumentSpan>,
     /// Offsets of backslashes that do not belong to their value.
     escapes: Vec<usize>,
-    /// Backticks of the fence that opened the body.
-    fence: Option<usize>,
+    /// The fence that opened the body.
+    fence: Option<Fence>,
     /// Where the text before the first argument ends.
     preamble: usize,
     /// A mistake that the arguments do not show.
@@ -49,6 +52,9 @@ pub(crate) struct Body {
     /// In the order in which they are told.
     diagnostics: Vec<Diagnostic>,
 }
+
+/// How much of a body that passed its cap piles up before it is dropped; dropping it bit by bit would not be linear.
+const FORGOTTEN: usize = 1 << 10;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 enum Part {
@@ -116,11 +122,10 @@ impl Body {
             if self.scan > limits.block && !self.overflown {
                 self.overflow(limits, &mut out);
             }
-            self.hand_out(
-                self.safe_end(search, limits)
-                    .min(self.text.floor_char_boundary(limits.block)),
-                &mut out,
-            );
+            if self.overflown && self.text.len() > 2 * limits.indent + FORGOTTEN {
+                self.forget(limits);
+            }
+            self.hand_out(self.safe_end(search, limits).min(self.text.floor_char_boundary(limits.block)), &mut out);
         }
         ended
     }
@@ -137,10 +142,13 @@ impl Body {
                 let newline = memchr::memchr(b'\n', &self.text.as_bytes()[self.scan.max(start)..]);
                 end = newline.map_or(end, |at| self.scan.max(start) + at);
                 if search.anchoring == Anchoring::LineStart || !self.marker_before(end, search) {
-                    if end == self.text.len() {
+                    if newline.is_none() {
+                        if search.anchoring == Anchoring::LineStart {
+                            self.scan = end;
+                        }
                         return None;
                     }
-                    self.end_pointer(start, end, end + 1);
+                    self.end_pointer(start, end, end + 1, limits);
                     continue;
                 }
             }
@@ -213,10 +221,10 @@ impl Body {
     ) -> Option<Ended> {
         let behind = at + search.text(marker).len();
         if let Part::Pointer(start) = self.part {
-            self.end_pointer(start, at, at);
+            self.end_pointer(start, at, at, limits);
         }
         let last = marker != Marker::Arg;
-        self.end_part(at, at - blanks, last, limits, out);
+        self.end_part(at, at - blanks, last, search, limits, out);
         if last {
             let by = match marker {
                 Marker::End => TerminatedBy::EndMarker,
@@ -231,16 +239,16 @@ impl Body {
         None
     }
 
-    fn end_pointer(&mut self, start: usize, end: usize, value: usize) {
+    fn end_pointer(&mut self, start: usize, end: usize, value: usize, limits: &Limits) {
         let line = &self.text[start..end];
         let trimmed = line.trim();
         let from = start + line.len() - line.trim_start().len();
         let pointer = from..from + trimmed.len();
+        self.mute = trimmed.is_empty()
+            || trimmed.len() > limits.pointer
+            || trimmed.contains(char::is_whitespace);
         if !self.overflown {
-            self.arguments.push(ArgumentSpan {
-                pointer,
-                value: value..value,
-            });
+            self.arguments.push(ArgumentSpan { pointer, value: value..value });
         }
         self.part = Part::Value(value);
         self.emitted = value;
@@ -253,79 +261,75 @@ impl Body {
         at: usize,
         line: usize,
         last: bool,
+        search: &MarkerSearch,
         limits: &Limits,
         out: &mut impl FnMut(Partial<'_>),
     ) {
         match self.part {
             Part::Preamble => {
                 self.preamble = at;
-                self.fence = fence::opening(&self.text[..at]);
+                self.fence = fence::opening(&self.text[..at]).filter(|_| !self.overflown);
             }
             Part::Pointer(_) => {}
             Part::Value(start) => {
                 let mut end = without_newline(&self.text, start, line.max(start));
-                if let Some(ticks) = self.fence.filter(|_| last) {
-                    end = self.remove_fence(start, end, ticks, limits);
+                if let Some(fence) = self.fence.filter(|_| last) {
+                    end = self.remove_fence(start, end, fence, limits);
                 }
+                self.drop_suspects(end, search);
                 self.finish_value(end, out);
             }
         }
     }
 
-    fn remove_fence(&mut self, start: usize, end: usize, ticks: usize, limits: &Limits) -> usize {
-        let Some(line) = fence::closing(&self.text[start..end], ticks, limits.indent) else {
+    /// Near misses that run into what ends the value at `end` are none.
+    fn drop_suspects(&mut self, end: usize, search: &MarkerSearch) {
+        let Some(lead) = search.lead else { return };
+        while let Some(&at) = self.suspects.last() {
+            if at + Suspect::default().extend(&self.text.as_bytes()[at..], lead) <= end {
+                break;
+            }
+            self.suspects.pop();
+        }
+    }
+
+    fn remove_fence(&mut self, start: usize, end: usize, fence: Fence, limits: &Limits) -> usize {
+        let Some(line) = fence::closing(&self.text[start..end], fence.ticks, limits.indent) else {
             return end;
         };
-        self.fence = None;
-        self.preamble = 0;
+        self.preamble = fence.at;
         let span = self.span(start + line..end);
-        self.tell(
-            DiagnosticCode::FenceRemoved,
-            "A code fence around all arguments was removed",
-            span,
-        );
+        self.tell(DiagnosticCode::FenceRemoved, "A code fence around all arguments was removed", span);
         without_newline(&self.text, start, start + line)
     }
 
     fn finish_value(&mut self, end: usize, out: &mut impl FnMut(Partial<'_>)) {
         if let Some(argument) = self.arguments.last_mut().filter(|_| !self.overflown) {
             argument.value.end = end;
-            let pointer = &self.text[argument.pointer.clone()];
-            if !is_malformed(pointer) {
+            if !self.mute {
+                let pointer = &self.text[argument.pointer.clone()];
                 let delta = &self.text[self.emitted.min(end)..end];
-                out(Partial {
-                    pointer,
-                    delta,
-                    complete: true,
-                });
+                out(Partial { pointer, delta, complete: true });
             }
         }
         self.emitted = end;
     }
 
     fn hand_out(&mut self, end: usize, out: &mut impl FnMut(Partial<'_>)) {
-        let (Part::Value(_), Some(argument)) = (&self.part, self.arguments.last()) else {
-            return;
-        };
+        let (Part::Value(_), Some(argument)) = (&self.part, self.arguments.last()) else { return };
         if end <= self.emitted || self.overflown {
             return;
         }
-        let pointer = &self.text[argument.pointer.clone()];
-        if !is_malformed(pointer) {
-            out(Partial {
-                pointer,
-                delta: &self.text[self.emitted..end],
-                complete: false,
-            });
+        if !self.mute {
+            let pointer = &self.text[argument.pointer.clone()];
+            out(Partial { pointer, delta: &self.text[self.emitted..end], complete: false });
         }
         self.emitted = end;
     }
 
     /// Up to where the current value cannot change any more.
     fn safe_end(&self, search: &MarkerSearch, limits: &Limits) -> usize {
-        let Part::Value(start) = self.part else {
-            return 0;
-        };
+        let Part::Value(start) = self.part else { return 0 };
         let mut end = self.scan;
         if search.anchoring == Anchoring::LineStart {
             end = line_of(&self.text, start, end, limits.indent, |byte| {
@@ -353,22 +357,15 @@ impl Body {
         self.emitted = at;
         self.escapes.push(at - 1);
         let span = self.span(at - 1..at);
-        self.tell(
-            DiagnosticCode::EscapedMarker,
-            "A backslash before a marker was removed",
-            span,
-        );
+        self.tell(DiagnosticCode::EscapedMarker, "A backslash before a marker was removed", span);
     }
 
     fn suspect(&mut self, at: usize, search: &MarkerSearch) {
         let in_value = matches!(self.part, Part::Value(_)) && !self.overflown;
-        let Some(lead) = search.lead.filter(|_| in_value) else {
-            return;
-        };
-        let known = self
-            .suspects
-            .last()
-            .is_some_and(|last| at < *last + run_len(self.text.as_bytes(), *last, lead.byte));
+        let Some(lead) = search.lead.filter(|_| in_value) else { return };
+        let known = self.suspects.last().is_some_and(|last| {
+            at < *last + run_len(self.text.as_bytes(), *last, lead.byte)
+        });
         if !known && (at == 0 || self.text.as_bytes()[at - 1] != lead.byte) {
             self.suspects.push(at);
         }
@@ -377,20 +374,20 @@ impl Body {
     /// No marker begins within the cap: what was read of the block is dropped, what follows is not kept.
     fn overflow(&mut self, limits: &Limits, out: &mut impl FnMut(Partial<'_>)) {
         self.hand_out(self.text.floor_char_boundary(limits.block), out);
-        let exceeded = LimitExceeded {
-            what: Limit::Block,
-            limit: limits.block,
-        };
+        let exceeded = LimitExceeded { what: Limit::Block, limit: limits.block };
         self.fail(ParseError::Limit(exceeded));
         self.overflown = true;
         self.arguments.clear();
         self.escapes.clear();
         self.suspects.clear();
-        // What may still become a marker, and the line it stands on, is kept.
-        let keep = self.scan.saturating_sub(limits.indent + 1);
-        let keep = (keep..=self.scan)
-            .find(|at| self.text.is_char_boundary(*at))
-            .unwrap_or(self.scan);
+        self.diagnostics.clear();
+        self.fence = None;
+        self.forget(limits);
+    }
+
+    /// Drops what was read, except what may still become a marker and what stands before it on its line.
+    fn forget(&mut self, limits: &Limits) {
+        let keep = self.text.floor_char_boundary(self.scan.saturating_sub(limits.indent + 1));
         self.text.drain(..keep);
         self.base += keep as u64;
         self.scan -= keep;
@@ -410,6 +407,9 @@ impl Body {
         limits: &Limits,
         mut out: impl FnMut(Partial<'_>),
     ) {
+        if self.text.len() > limits.block && !self.overflown {
+            self.overflow(limits, &mut out);
+        }
         let end = self.text.len();
         let cut_off = by == TerminatedBy::EndOfStream;
         let mut line = end;
@@ -419,13 +419,12 @@ impl Body {
                 let line = format!("{}{}", search.markers.arg(), cut(&self.text[start..]));
                 self.fail(ParseError::CutArgumentLine { line });
             }
-            Part::Pointer(start) => self.end_pointer(start, end, end),
+            Part::Pointer(start) => self.end_pointer(start, end, end, limits),
             Part::Value(start) => {
                 let fragment = self.scan.max(start);
-                if cut_off && self.is_cut_marker(start, fragment, search, limits) {
+                if cut_off && !self.overflown && self.is_cut_marker(start, fragment, search, limits) {
                     let span = self.span(fragment..end);
-                    let message =
-                        "The reply ended inside a marker; the fragment was dropped from the value";
+                    let message = "The reply ended inside a marker; the fragment was dropped from the value";
                     self.tell(DiagnosticCode::PartialMarker, message, span);
                     line = fragment;
                 }
@@ -435,7 +434,7 @@ impl Body {
                 }
             }
         }
-        self.end_part(end, line, true, limits, &mut out);
+        self.end_part(end, line, true, search, limits, &mut out);
     }
 
     fn is_cut_marker(
@@ -449,10 +448,7 @@ impl Body {
         let line_start = match search.anchoring {
             Anchoring::Anywhere => at == start || text[at - 1] == b'\n',
             Anchoring::LineStart => {
-                matches!(
-                    LinePrefix::Blank(0).behind(text, at, limits.indent),
-                    LinePrefix::Blank(_)
-                )
+                matches!(LinePrefix::Blank(0).behind(text, at, limits.indent), LinePrefix::Blank(_))
             }
         };
         line_start
@@ -461,12 +457,15 @@ impl Body {
     }
 
     /// Tells what is noteworthy about the finished body.
-    pub(crate) fn diagnostics(&mut self, search: &MarkerSearch, mut out: impl FnMut(Diagnostic)) {
+    pub(crate) fn diagnostics(
+        &mut self,
+        search: &MarkerSearch,
+        mut out: impl FnMut(Diagnostic),
+    ) {
         self.tell_preamble();
         self.tell_near_misses(search);
         // The sort is stable: escapes come in their order, then the rest in the documented order.
-        self.diagnostics
-            .sort_by_key(|diagnostic| rank(diagnostic.code));
+        self.diagnostics.sort_by_key(|diagnostic| rank(diagnostic.code));
         self.diagnostics.drain(..).for_each(&mut out);
     }
 
@@ -477,11 +476,7 @@ impl Body {
         if self.arguments.is_empty() && !matches!(self.part, Part::Pointer(_)) {
             if let Some(range) = self.json() {
                 let span = self.span(range);
-                self.tell(
-                    DiagnosticCode::JsonBody,
-                    "The JSON body was taken as the parameters",
-                    span,
-                );
+                self.tell(DiagnosticCode::JsonBody, "The JSON body was taken as the parameters", span);
             }
             return;
         }
@@ -502,43 +497,21 @@ impl Body {
         let Some(lead) = search.lead else { return };
         for at in std::mem::take(&mut self.suspects) {
             let text = self.text.as_bytes();
-            let run = run_len(text, at, lead.byte);
-            let behind = at + run;
-            let word = text[behind..]
-                .iter()
-                .take_while(|byte| near_miss::is_word(**byte))
-                .count();
-            let suspect = Suspect {
-                start: self.base + at as u64,
-                run,
-                word: self.text[behind..behind + word].to_owned(),
-            };
-            let next = text.get(behind + word).copied();
-            if let Some((code, message)) = near_miss::classify(search, lead, &suspect, next, false)
-            {
-                let span = self.span(at..behind + word);
-                self.diagnostics.push(Diagnostic {
-                    code,
-                    message,
-                    span,
-                });
+            let mut suspect = Suspect::at(self.base + at as u64);
+            let behind = at + suspect.extend(&text[at..], lead);
+            let next = text.get(behind).copied();
+            if let Some((code, message)) = near_miss::classify(search, lead, &suspect, next, false) {
+                self.diagnostics.push(Diagnostic { code, message, span: suspect.span() });
             }
         }
     }
 
     fn tell(&mut self, code: DiagnosticCode, message: &str, span: Span) {
-        self.diagnostics.push(Diagnostic {
-            code,
-            message: message.to_owned(),
-            span,
-        });
+        self.diagnostics.push(Diagnostic { code, message: message.to_owned(), span });
     }
 
     fn span(&self, range: Range<usize>) -> Span {
-        Span {
-            start: self.base + range.start as u64,
-            end: self.base + range.end as u64,
-        }
+        Span { start: self.base + range.start as u64, end: self.base + range.end as u64 }
     }
 
     fn fail(&mut self, error: ParseError) {
@@ -556,12 +529,9 @@ impl Body {
 
     /// Pointers and values of the finished body, in the order written.
     pub(crate) fn arguments(&self) -> impl ExactSizeIterator<Item = (&str, Cow<'_, str>)> {
-        self.arguments.iter().map(|argument| {
-            (
-                &self.text[argument.pointer.clone()],
-                self.value(argument.value.clone()),
-            )
-        })
+        self.arguments
+            .iter()
+            .map(|argument| (&self.text[argument.pointer.clone()], self.value(argument.value.clone())))
     }
 
     pub(crate) fn has_escapes(&self) -> bool {
@@ -571,12 +541,9 @@ impl Body {
     /// [`Self::arguments`] of a body without escapes.
     pub(crate) fn plain_arguments(&self) -> impl ExactSizeIterator<Item = (&str, &str)> {
         let text = &self.text;
-        self.arguments.iter().map(|argument| {
-            (
-                &text[argument.pointer.clone()],
-                &text[argument.value.clone()],
-            )
-        })
+        self.arguments
+            .iter()
+            .map(|argument| (&text[argument.pointer.clone()], &text[argument.value.clone()]))
     }
 
     fn value(&self, range: Range<usize>) -> Cow<'_, str> {
@@ -620,10 +587,6 @@ fn rank(code: DiagnosticCode) -> u8 {
     }
 }
 
-fn is_malformed(pointer: &str) -> bool {
-    pointer.is_empty() || pointer.contains(char::is_whitespace)
-}
-
 /// A readable length.
 fn cut(text: &str) -> &str {
     &text[..text.floor_char_boundary(80)]
@@ -632,9 +595,7 @@ fn cut(text: &str) -> &str {
 /// `end` without one newline before it.
 fn without_newline(text: &str, start: usize, end: usize) -> usize {
     let value = &text[start..end];
-    let value = value
-        .strip_suffix('\n')
-        .map_or(value, |line| line.strip_suffix('\r').unwrap_or(line));
+    let value = value.strip_suffix('\n').map_or(value, |line| line.strip_suffix('\r').unwrap_or(line));
     start + value.len()
 }
 
@@ -648,17 +609,8 @@ fn held_newline(text: &str, start: usize, end: usize) -> usize {
 /// The start of the line that ends at `end`, if the line is short and holds only bytes of `class`; otherwise `end`.
 fn line_of(text: &str, start: usize, end: usize, cap: usize, class: impl Fn(u8) -> bool) -> usize {
     let bytes = &text.as_bytes()[start..end];
-    let count = bytes
-        .iter()
-        .rev()
-        .take(cap + 1)
-        .take_while(|byte| class(**byte))
-        .count();
+    let count = bytes.iter().rev().take(cap + 1).take_while(|byte| class(**byte)).count();
     let line = end - count;
     let at_line_start = line == start || text.as_bytes()[line - 1] == b'\n';
-    if at_line_start && count <= cap {
-        line
-    } else {
-        end
-    }
+    if at_line_start && count <= cap { line } else { end }
 }

@@ -2,27 +2,35 @@
 
 use std::ops::Range;
 
+use serde::{Deserialize, Serialize};
+
 const TICK: char = '`';
 const SHORTEST: usize = 3;
 
-/// Backticks of the fence that opens at the last line of `preamble` that is not white space.
-pub(crate) fn opening(preamble: &str) -> Option<usize> {
-    let line = preamble
-        .lines()
-        .rev()
-        .find(|line| !line.trim().is_empty())?;
-    let line = line.trim_start_matches([' ', '\t']);
+/// A line that opens a fence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Fence {
+    /// Where the line starts.
+    pub(crate) at: usize,
+    /// How many backticks it has.
+    pub(crate) ticks: usize,
+}
+
+/// The last line of `preamble` that is not white space, if it opens a fence.
+pub(crate) fn opening(preamble: &str) -> Option<Fence> {
+    let text = preamble.trim_end();
+    let at = text.rfind('\n').map_or(0, |newline| newline + 1);
+    let line = text[at..].trim_start_matches([' ', '\t']);
     let ticks = line.len() - line.trim_start_matches(TICK).len();
-    (ticks >= SHORTEST && !line[ticks..].contains(TICK)).then_some(ticks)
+    (ticks >= SHORTEST && !line[ticks..].contains(TICK)).then_some(Fence { at, ticks })
 }
 
 /// Where the last line of `value` starts, if it closes a fence of `ticks` backticks that opened before the value.
 pub(crate) fn closing(value: &str, ticks: usize, cap: usize) -> Option<usize> {
     let start = value.rfind('\n').map_or(0, |at| at + 1);
     let last = &value[start..];
-    let fence = last.trim_matches([' ', '\t', '\r']);
-    let closes =
-        last.len() <= cap && fence.len() >= ticks && fence.chars().all(|tick| tick == TICK);
+    let fence = last.trim_matches([' ', '\t']);
+    let closes = last.len() <= cap && fence.len() >= ticks && fence.chars().all(|tick| tick == TICK);
     if !closes {
         return None;
     }
@@ -37,12 +45,8 @@ pub(crate) fn closing(value: &str, ticks: usize, cap: usize) -> Option<usize> {
 pub(crate) fn inside(body: &str) -> Range<usize> {
     let trimmed = trim(body, 0..body.len());
     let text = &body[trimmed.clone()];
-    let Some((first, rest)) = text.split_once('\n') else {
-        return trimmed;
-    };
-    let Some(ticks) = opening(first) else {
-        return trimmed;
-    };
+    let Some((first, rest)) = text.split_once('\n') else { return trimmed };
+    let Some(Fence { ticks, .. }) = opening(first) else { return trimmed };
     let last = rest.rfind('\n').map_or(0, |at| at + 1);
     let fence = rest[last..].trim();
     if fence.len() < ticks || !fence.chars().all(|tick| tick == TICK) {

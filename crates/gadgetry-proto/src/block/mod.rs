@@ -16,6 +16,6 @@ pub use call::CallBlock;
 pub(crate) use call::parameters_of;
 pub use header::Header;
 pub use markers::{Anchoring, MarkerError, Markers};
-pub(crate) use near_miss::{Suspect, WORD_CAP, classify, is_word};
-pub(crate) use search::{Found, LinePrefix, Marker, MarkerSearch, run_len};
+pub(crate) use near_miss::{Suspect, classify};
+pub(crate) use search::{Found, LinePrefix, Marker, MarkerSearch};
 pub use writer::{WriteError, Writer};

@@ -2,10 +2,11 @@
 
 use crate::block::search::Lead;
 use crate::block::search::MarkerSearch;
-use crate::error::DiagnosticCode;
+use crate::block::search::run_len;
+use crate::error::{DiagnosticCode, Span};
 
 /// The longest word that is compared with the words of the markers.
-pub(crate) const WORD_CAP: usize = 40;
+const WORD_CAP: usize = 40;
 
 /// Words that models write instead of the start marker's.
 const RENAMED: [&str; 13] = [
@@ -34,6 +35,30 @@ pub(crate) struct Suspect {
     pub(crate) start: u64,
     pub(crate) run: usize,
     pub(crate) word: String,
+}
+
+impl Suspect {
+    pub(crate) fn at(start: u64) -> Self {
+        Self { start, ..Self::default() }
+    }
+
+    /// Takes what of the text still belongs to the run and its word, and says how much that is.
+    pub(crate) fn extend(&mut self, text: &[u8], lead: Lead) -> usize {
+        let run = if self.word.is_empty() { run_len(text, 0, lead.byte) } else { 0 };
+        self.run += run;
+        if self.run < 2 {
+            return run;
+        }
+        let word = text[run..].iter().take_while(|byte| is_word(**byte)).count();
+        let room = (WORD_CAP + 1).saturating_sub(self.word.len()).min(word);
+        self.word.extend(text[run..run + room].iter().copied().map(char::from));
+        run + word
+    }
+
+    pub(crate) fn span(&self) -> Span {
+        let end = self.start + (self.run + self.word.len()) as u64;
+        Span { start: self.start, end }
+    }
 }
 
 /// What a run, a word and the byte behind it are.

@@ -4,10 +4,12 @@
 //! in a tag markers are ordinary text. `docs/reply-format.md` has every rule.
 
 mod event;
+mod parsers;
 mod prose;
 mod scanner;
 mod stage;
 
 pub use event::Event;
+pub use parsers::{BlockParser, TagParser};
 pub use scanner::{Format, Scanner, ScannerState};
 pub use stage::ReplyStage;

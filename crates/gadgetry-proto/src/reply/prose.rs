@@ -1,15 +1,14 @@
 //! Prose: the search for openers, and text that only looks like one.
 
+use std::sync::Arc;
+
 use crate::block::Anchoring;
 use crate::block::Found;
 use crate::block::LinePrefix;
 use crate::block::Marker;
 use crate::block::MarkerSearch;
 use crate::block::Suspect;
-use crate::block::WORD_CAP;
 use crate::block::classify;
-use crate::block::is_word;
-use crate::block::run_len;
 use crate::error::{Diagnostic, DiagnosticCode, Span};
 use crate::reply::Event;
 use crate::reply::Scanner;
@@ -24,8 +23,8 @@ struct Reading<'a> {
     base: u64,
     /// Text before this was handed out.
     released: usize,
-    /// Where a run began whose word reaches the end of the text.
-    suspect: Option<usize>,
+    /// Whether no more text comes, so that nothing need be held.
+    last: bool,
 }
 
 /// What to do at a place where a marker may begin.
@@ -38,35 +37,23 @@ enum AtMarker {
 }
 
 impl Scanner {
-    /// Reads prose from `from` on, up to and including an opener, or to the end of the text.
+    /// Reads prose from `from` on, up to and including an opener, or to the end of the text. What may become an
+    /// opener is held, unless this is the `last` text.
     pub(super) fn prose<S: FnMut(Event<'_>)>(
         &mut self,
         text: &str,
         from: usize,
         base: u64,
+        last: bool,
         events: &mut S,
     ) -> usize {
-        let mut reading = Reading {
-            text,
-            from,
-            base,
-            released: from,
-            suspect: None,
-        };
-        if self.state.suspect.is_some() {
-            self.resume_suspect(&mut reading, events);
-        }
+        let mut reading = Reading { text, from, base, released: from, last };
         let bytes = text.as_bytes();
         let has_tags = !self.format.names.is_empty();
-        let mut marker = self.next_marker(bytes, reading.released);
-        let mut tag = if has_tags {
-            next_tag(bytes, reading.released)
-        } else {
-            None
-        };
+        let mut marker = self.next_marker(bytes, from);
+        let mut tag = if has_tags { next_tag(bytes, from) } else { None };
         loop {
             match (marker, tag) {
-                (None, None) => return self.end_of_text(&mut reading, text.len(), events),
                 (Some(at), tag) if tag.is_none_or(|tag| at <= tag) => {
                     match self.at_marker(at, &mut reading, events) {
                         AtMarker::Open => return self.open_block(at, &mut reading, events),
@@ -74,16 +61,17 @@ impl Scanner {
                         AtMarker::Go(next) => marker = self.next_marker(bytes, next),
                     }
                 }
+                (_, Some(at)) if at < reading.released => tag = next_tag(bytes, reading.released),
                 (_, Some(at)) => match self.format.names.at(bytes, at) {
-                    Opening::Nothing => tag = next_tag(bytes, at + 1),
-                    Opening::Partial => return self.end_of_text(&mut reading, at, events),
                     Opening::Name(name) => {
                         self.leave(&mut reading, at, events);
                         self.begin_opening(name, base + at as u64);
                         return at + 1 + self.format.names.len_of(name);
                     }
+                    Opening::Partial if !last => return self.end_of_text(&mut reading, at, events),
+                    Opening::Partial | Opening::Nothing => tag = next_tag(bytes, at + 1),
                 },
-                (Some(_), None) => return self.end_of_text(&mut reading, text.len(), events),
+                (_, None) => return self.end_of_text(&mut reading, text.len(), events),
             }
         }
     }
@@ -98,53 +86,51 @@ impl Scanner {
         reading: &mut Reading<'_>,
         events: &mut S,
     ) -> AtMarker {
-        let format = std::sync::Arc::clone(&self.format);
-        let Some(search) = &format.search else {
-            return AtMarker::Go(reading.text.len());
-        };
+        let format = Arc::clone(&self.format);
+        let Some(search) = &format.search else { return AtMarker::Go(reading.text.len()) };
         let text = reading.text.as_bytes();
         let prefix = match search.anchoring {
             Anchoring::Anywhere => LinePrefix::Blank(0),
-            Anchoring::LineStart => {
-                let line = &text[reading.from..];
-                self.state
-                    .line
-                    .behind(line, at - reading.from, format.limits.indent)
-            }
+            Anchoring::LineStart => self.line_at(reading, at),
         };
         match prefix {
             LinePrefix::Blank(_) => match search.at(text, at, &[Marker::Start]) {
                 Found::Whole(_) => return AtMarker::Open,
-                Found::Partial(_) => return AtMarker::Hold(at),
-                Found::Nothing => {}
+                Found::Partial(_) if !reading.last => return AtMarker::Hold(at),
+                Found::Partial(_) | Found::Nothing => {}
             },
-            LinePrefix::Escaped(_) => match search.any_at(text, at) {
+            // A backslash that was content of a tag is not ours to remove.
+            LinePrefix::Escaped(_) if at > reading.released => match search.any_at(text, at) {
                 Found::Whole(marker) => {
-                    self.release(&reading.text[reading.released..at - 1], events);
-                    reading.released = at;
-                    self.tell_escape(reading.base + at as u64 - 1, events);
-                    return AtMarker::Go(at + search.text(marker).len());
+                    let behind = at + search.text(marker).len();
+                    self.unescape(at, behind, reading, events);
+                    return AtMarker::Go(behind);
                 }
-                Found::Partial(_) => return AtMarker::Hold(at - 1),
-                Found::Nothing => {}
+                Found::Partial(_) if !reading.last => return AtMarker::Hold(at - 1),
+                Found::Partial(_) | Found::Nothing => {}
             },
-            LinePrefix::Other => {}
+            LinePrefix::Escaped(_) | LinePrefix::Other => {}
         }
-        let behind = self.look_at_suspect(at, reading, search, events);
-        AtMarker::Go(behind.unwrap_or_else(|| search.skip(text, at)))
+        AtMarker::Go(search.skip(text, at))
     }
 
-    fn tell_escape<S: FnMut(Event<'_>)>(&mut self, at: u64, events: &mut S) {
-        let span = Span {
-            start: at,
-            end: at + 1,
-        };
+    /// The marker at `at` is literal; the backslash before it goes.
+    fn unescape<S: FnMut(Event<'_>)>(
+        &mut self,
+        at: usize,
+        behind: usize,
+        reading: &mut Reading<'_>,
+        events: &mut S,
+    ) {
+        self.release_to(at - 1, reading, events);
+        self.settle(Some(b'\\'), events);
+        self.release_white(events);
+        let start = reading.base + at as u64 - 1;
+        let span = Span { start, end: start + 1 };
         let message = "A backslash before a marker was removed".to_owned();
-        events(Event::Diagnostic(Diagnostic {
-            code: DiagnosticCode::EscapedMarker,
-            message,
-            span,
-        }));
+        events(Event::Diagnostic(Diagnostic { code: DiagnosticCode::EscapedMarker, message, span }));
+        self.hand_out(&reading.text[at..behind], events);
+        reading.released = behind;
     }
 
     fn open_block<S: FnMut(Event<'_>)>(
@@ -155,18 +141,14 @@ impl Scanner {
     ) -> usize {
         self.leave(reading, at, events);
         self.begin_header(reading.base + at as u64);
-        let marker = self
-            .format
-            .search
-            .as_ref()
-            .map_or(0, |search| search.markers.start().len());
+        let marker = self.format.search.as_ref().map_or(0, |search| search.markers.start().len());
         at + marker
     }
 
     /// Hands out the text before an opener at `at`.
     fn leave<S: FnMut(Event<'_>)>(&mut self, reading: &mut Reading<'_>, at: usize, events: &mut S) {
-        self.release(&reading.text[reading.released..at], events);
-        self.move_line(reading, at);
+        self.release_to(at, reading, events);
+        self.settle(reading.text.as_bytes().get(at).copied(), events);
     }
 
     /// Hands out everything but what is held from `end` on.
@@ -176,203 +158,91 @@ impl Scanner {
         mut end: usize,
         events: &mut S,
     ) -> usize {
-        self.move_line(reading, end);
-        if end == reading.text.len() && matches!(self.state.line, LinePrefix::Escaped(_)) {
-            // The backslash goes if a marker follows it.
-            end -= 1;
-            self.move_line(reading, end);
+        if self.is_line_start() {
+            let mut line = self.line_at(reading, end);
+            let is_open = end == reading.text.len() && end > reading.released && !reading.last;
+            if is_open && matches!(line, LinePrefix::Escaped(_)) {
+                // The backslash goes if a marker follows it.
+                end -= 1;
+                line = self.line_at(reading, end);
+            }
+            self.state.line = line;
         }
-        self.release(&reading.text[reading.released..end], events);
+        self.release_to(end, reading, events);
         self.state.held.push_str(&reading.text[end..]);
-        if let Some(start) = reading.suspect.filter(|start| *start < end) {
-            self.remember_suspect(start, end, reading);
-        }
         reading.text.len()
     }
 
-    /// Moves the line prefix from where reading began to `at`.
-    fn move_line(&mut self, reading: &mut Reading<'_>, at: usize) {
-        let line_start = self
-            .format
-            .search
-            .as_ref()
-            .is_some_and(|search| search.anchoring == Anchoring::LineStart);
-        if line_start {
-            let line = &reading.text.as_bytes()[reading.from..];
-            let moved = self
-                .state
-                .line
-                .behind(line, at - reading.from, self.format.limits.indent);
-            if at >= reading.from {
-                self.state.line = moved;
-                reading.from = at;
-            }
-        }
+    fn is_line_start(&self) -> bool {
+        let search = self.format.search.as_ref();
+        search.is_some_and(|search| search.anchoring == Anchoring::LineStart)
+    }
+
+    /// What stands on its line before `at`.
+    fn line_at(&self, reading: &Reading<'_>, at: usize) -> LinePrefix {
+        let text = &reading.text.as_bytes()[reading.from..];
+        self.state.line.behind(text, at - reading.from, self.format.limits.indent)
+    }
+
+    fn release_to<S: FnMut(Event<'_>)>(&mut self, end: usize, reading: &mut Reading<'_>, events: &mut S) {
+        let text = &reading.text[reading.released..end];
+        self.release(text, reading.base + reading.released as u64, events);
+        reading.released = end;
+    }
+
+    /// No more text comes: what is held is read as it is.
+    pub(super) fn read_held<S: FnMut(Event<'_>)>(&mut self, events: &mut S) {
+        let held = std::mem::take(&mut self.state.held);
+        let base = self.state.read - held.len() as u64;
+        let read = self.prose(&held, 0, base, true, events);
+        self.run(&held[read..], base + read as u64, events);
     }
 
     // Near misses.
 
-    /// A run at `at` that is no marker here. Returns where to search on, if that is further than usual.
-    fn look_at_suspect<S: FnMut(Event<'_>)>(
-        &mut self,
-        at: usize,
-        reading: &mut Reading<'_>,
-        search: &MarkerSearch,
-        events: &mut S,
-    ) -> Option<usize> {
-        let lead = search.lead?;
-        let text = reading.text.as_bytes();
-        let pending = self.state.suspect.take();
-        if at > reading.released.max(reading.from) && text[at - 1] == lead.byte {
-            // Further inside a run that was looked at already.
-            self.state.suspect = pending;
-            return None;
-        }
-        let run = run_len(text, at, lead.byte);
-        let word = text[at + run..]
-            .iter()
-            .take(WORD_CAP + 1)
-            .take_while(|byte| is_word(**byte))
-            .count();
-        let end = at + run + word;
-        if end == text.len() {
-            self.state.suspect = pending;
-            reading.suspect = Some(at);
-            return None;
-        }
-        let earlier = pending.as_ref().map_or(0, |pending| pending.run);
-        let suspect = Suspect {
-            start: pending.map_or(reading.base + at as u64, |pending| pending.start),
-            run: earlier + run,
-            word: reading
-                .text
-                .get(at + run..end)
-                .unwrap_or_default()
-                .to_owned(),
+    /// Hands prose out, and tells what in it looks like a marker.
+    fn release<S: FnMut(Event<'_>)>(&mut self, text: &str, offset: u64, events: &mut S) {
+        let format = Arc::clone(&self.format);
+        let search = format.search.as_ref();
+        let Some((search, lead)) = search.and_then(|search| Some((search, search.lead?))) else {
+            return self.hand_out(text, events);
         };
-        let (code, message) = classify(search, lead, &suspect, Some(text[end]), true)?;
-        self.release(&reading.text[reading.released..end], events);
-        reading.released = end;
-        let span = Span {
-            start: suspect.start,
-            end: reading.base + end as u64,
-        };
-        events(Event::Diagnostic(Diagnostic {
-            code,
-            message,
-            span,
-        }));
-        Some(end)
-    }
-
-    /// Keeps what of a run and its word was handed out before the text ended.
-    fn remember_suspect(&mut self, start: usize, end: usize, reading: &Reading<'_>) {
-        let Some(lead) = self.format.search.as_ref().and_then(|search| search.lead) else {
-            return;
-        };
-        let part = &reading.text[start..end];
-        let run = run_len(part.as_bytes(), 0, lead.byte);
-        match &mut self.state.suspect {
-            Some(suspect) => {
-                suspect.run += run;
-                suspect.word.push_str(&part[run..]);
-            }
-            None => {
-                let start = reading.base + start as u64;
-                self.state.suspect = Some(Suspect {
-                    start,
-                    run,
-                    word: part[run..].to_owned(),
-                });
-            }
-        }
-    }
-
-    /// Goes on with a word that the last text broke off.
-    fn resume_suspect<S: FnMut(Event<'_>)>(&mut self, reading: &mut Reading<'_>, events: &mut S) {
-        let format = std::sync::Arc::clone(&self.format);
-        let (Some(search), Some(mut suspect)) = (&format.search, self.state.suspect.take()) else {
-            return;
-        };
-        let Some(lead) = search.lead else { return };
-        let rest = &reading.text.as_bytes()[reading.from..];
-        if suspect.word.is_empty()
-            && rest[0] == lead.byte
-            && search.anchoring == Anchoring::Anywhere
-        {
-            // The run may still end in a marker.
-            self.state.suspect = Some(suspect);
-            return;
-        }
-        let run = if suspect.word.is_empty() {
-            run_len(rest, 0, lead.byte)
-        } else {
-            0
-        };
-        let word = rest[run..]
-            .iter()
-            .take(WORD_CAP + 1)
-            .take_while(|byte| is_word(**byte))
-            .count();
-        let end = reading.from + run + word;
-        suspect.run += run;
-        suspect
-            .word
-            .push_str(&reading.text[reading.from + run..end]);
-        if suspect.word.len() > WORD_CAP {
-            return;
-        }
-        let Some(next) = rest.get(run + word) else {
-            self.state.suspect = Some(suspect);
-            return;
-        };
-        if let Some((code, message)) = classify(search, lead, &suspect, Some(*next), true) {
-            self.release(&reading.text[reading.from..end], events);
-            let span = Span {
-                start: suspect.start,
-                end: reading.base + end as u64,
+        let bytes = text.as_bytes();
+        let (mut from, mut at) = (0, 0);
+        loop {
+            let suspect = match &mut self.state.suspect {
+                Some(suspect) => suspect,
+                none => {
+                    let Some(found) = search.candidate(bytes, at) else { break };
+                    at = found;
+                    none.insert(Suspect::at(offset + found as u64))
+                }
             };
-            events(Event::Diagnostic(Diagnostic {
-                code,
-                message,
-                span,
-            }));
-            reading.released = end;
+            at += suspect.extend(&bytes[at..], lead);
+            let Some(next) = bytes.get(at) else { break };
+            if let Some(diagnostic) = self.judge(search, Some(*next)) {
+                self.hand_out(&text[from..at], events);
+                from = at;
+                events(Event::Diagnostic(diagnostic));
+            }
         }
+        self.hand_out(&text[from..], events);
     }
 
-    /// The text ends in prose: what is held is text.
-    pub(super) fn finish_prose<S: FnMut(Event<'_>)>(&mut self, events: &mut S) {
-        let held = std::mem::take(&mut self.state.held);
-        self.release(&held, events);
-        let format = std::sync::Arc::clone(&self.format);
+    /// The text so far ends, and with it the word that it may end with.
+    pub(super) fn settle<S: FnMut(Event<'_>)>(&mut self, next: Option<u8>, events: &mut S) {
+        let format = Arc::clone(&self.format);
         let Some(search) = &format.search else { return };
-        let Some(lead) = search.lead else { return };
-        let mut suspect = self.state.suspect.take();
-        if !held.is_empty() {
-            let run = run_len(held.as_bytes(), 0, lead.byte);
-            let (start, before) = suspect.map_or((None, 0), |known| (Some(known.start), known.run));
-            let start = start.unwrap_or_else(|| self.offset() - held.len() as u64);
-            suspect = Some(Suspect {
-                start,
-                run: before + run,
-                word: held[run..].to_owned(),
-            });
+        if let Some(diagnostic) = self.judge(search, next) {
+            events(Event::Diagnostic(diagnostic));
         }
-        let Some(suspect) = suspect.filter(|suspect| suspect.word.bytes().all(is_word)) else {
-            return;
-        };
-        if let Some((code, message)) = classify(search, lead, &suspect, None, true) {
-            let span = Span {
-                start: suspect.start,
-                end: self.offset(),
-            };
-            events(Event::Diagnostic(Diagnostic {
-                code,
-                message,
-                span,
-            }));
-        }
+    }
+
+    /// What the suspect turns out to be, if `next` stands behind it.
+    fn judge(&mut self, search: &MarkerSearch, next: Option<u8>) -> Option<Diagnostic> {
+        let suspect = self.state.suspect.take()?;
+        let (code, message) = classify(search, search.lead?, &suspect, next, true)?;
+        Some(Diagnostic { code, message, span: suspect.span() })
     }
 }
 

@@ -84,7 +84,7 @@ pub(super) struct Prepared {
 pub struct ScannerState {
     pub(super) mode: Mode,
     /// Offset in the reply behind the last byte that was pushed.
-    read: u64,
+    pub(super) read: u64,
     /// Text that may still become an opener; only in prose.
     pub(super) held: String,
     /// White space that may stand alone between blocks.
@@ -148,18 +148,19 @@ impl Default for ScannerState {
 impl Scanner {
     /// A scanner for replies of `format`. Tag names must be names, once each.
     pub fn new(format: &Format) -> Result<Self, TagNameError> {
-        let prepared = Prepared {
-            search: format
-                .markers
-                .clone()
-                .map(|markers| MarkerSearch::new(markers, format.anchoring)),
-            names: Names::new(&format.tags, format.limits.tag_name)?,
-            limits: format.limits.clone(),
-        };
-        Ok(Self {
-            format: Arc::new(prepared),
-            state: ScannerState::default(),
-        })
+        let names = Names::new(&format.tags, format.limits.tag_name)?;
+        let search = format.markers.clone().map(|markers| MarkerSearch::new(markers, format.anchoring));
+        Ok(Self::prepared(Prepared { search, names, limits: format.limits.clone() }))
+    }
+
+    /// A scanner that knows no tags.
+    pub(super) fn for_blocks(markers: Markers, anchoring: Anchoring, limits: Limits) -> Self {
+        let search = Some(MarkerSearch::new(markers, anchoring));
+        Self::prepared(Prepared { search, names: Names::default(), limits })
+    }
+
+    fn prepared(prepared: Prepared) -> Self {
+        Self { format: Arc::new(prepared), state: ScannerState::default() }
     }
 
     /// Where it stands.
@@ -194,52 +195,45 @@ impl Scanner {
     /// Ends the reply. The scanner is ready for the next one; automatic ids go on.
     pub fn finish(&mut self, events: &mut impl FnMut(Event<'_>)) {
         loop {
+            self.take_openers_apart(events);
             match self.state.mode {
-                Mode::Header => self.give_back_header(None, events),
-                Mode::Opening => self.give_back_opening(None, events),
-                Mode::Prose => break self.finish_prose(events),
-                Mode::Body => {
-                    self.finish_body(events);
-                    break;
-                }
-                Mode::Content => {
-                    self.finish_content(events);
-                    break;
-                }
+                Mode::Body => self.finish_body(events),
+                Mode::Content => self.finish_content(events),
+                Mode::Prose | Mode::Header | Mode::Opening => break,
             }
         }
         let state = &mut self.state;
         (state.mode, state.leading, state.line) = (Mode::Prose, true, LinePrefix::Blank(0));
-        (state.read, state.blocks, state.suspect) = (0, 0, None);
+        (state.read, state.blocks) = (0, 0);
         state.white.clear();
     }
 
     /// Hands out held text, because something that is not text comes next. Open blocks and tags stay open.
     pub fn flush(&mut self, events: &mut impl FnMut(Event<'_>)) {
-        while matches!(self.state.mode, Mode::Header | Mode::Opening) {
-            match self.state.mode {
-                Mode::Header => self.give_back_header(None, events),
-                Mode::Opening | Mode::Prose | Mode::Body | Mode::Content => {
-                    self.give_back_opening(None, events);
-                }
-            }
-        }
+        self.take_openers_apart(events);
         if self.state.mode == Mode::Prose {
-            self.finish_prose(events);
             self.state.line = LinePrefix::Other;
         }
     }
 
-    /// Offset in the reply behind the last byte that was pushed.
-    pub(super) fn offset(&self) -> u64 {
-        self.state.read
+    /// No more text comes that could make an opener of what is held.
+    fn take_openers_apart<S: FnMut(Event<'_>)>(&mut self, events: &mut S) {
+        loop {
+            match self.state.mode {
+                Mode::Header => self.give_back_header(self.header_limit(), events),
+                Mode::Opening => self.give_back_opening(self.opening_limit(), events),
+                Mode::Prose if !self.state.held.is_empty() => self.read_held(events),
+                Mode::Prose => break self.settle(None, events),
+                Mode::Body | Mode::Content => break,
+            }
+        }
     }
 
     pub(super) fn run<S: FnMut(Event<'_>)>(&mut self, text: &str, base: u64, events: &mut S) {
         let mut at = 0;
         while at < text.len() {
             at = match self.state.mode {
-                Mode::Prose if self.state.held.is_empty() => self.prose(text, at, base, events),
+                Mode::Prose if self.state.held.is_empty() => self.prose(text, at, base, false, events),
                 Mode::Prose => self.rejoin(text, at, base, events),
                 Mode::Header => self.header(text, at, base, events),
                 Mode::Body => self.body(text, at, base, events),
@@ -250,13 +244,7 @@ impl Scanner {
     }
 
     /// Reads held text together with what follows it.
-    fn rejoin<S: FnMut(Event<'_>)>(
-        &mut self,
-        text: &str,
-        at: usize,
-        base: u64,
-        events: &mut S,
-    ) -> usize {
+    fn rejoin<S: FnMut(Event<'_>)>(&mut self, text: &str, at: usize, base: u64, events: &mut S) -> usize {
         let end = text.floor_char_boundary(at + 64);
         let mut joined = std::mem::take(&mut self.state.held);
         let held = joined.len() as u64;
@@ -270,15 +258,13 @@ impl Scanner {
     }
 
     /// Hands text out, unless it is white space that may stand alone.
-    pub(super) fn release<S: FnMut(Event<'_>)>(&mut self, text: &str, events: &mut S) {
+    pub(super) fn hand_out<S: FnMut(Event<'_>)>(&mut self, text: &str, events: &mut S) {
         if text.is_empty() {
             return;
         }
         if self.state.leading {
             let white = text.len() - text.trim_start().len();
-            if white == text.len()
-                && self.state.white.len() + white <= self.format.limits.whitespace
-            {
+            if white == text.len() && self.state.white.len() + white <= self.format.limits.whitespace {
                 self.state.white.push_str(text);
                 return;
             }
@@ -288,7 +274,7 @@ impl Scanner {
     }
 
     /// The segment is text, white space and all.
-    fn release_white<S: FnMut(Event<'_>)>(&mut self, events: &mut S) {
+    pub(super) fn release_white<S: FnMut(Event<'_>)>(&mut self, events: &mut S) {
         self.state.leading = false;
         if !self.state.white.is_empty() {
             events(Event::Text(&self.state.white));
@@ -302,28 +288,17 @@ impl Scanner {
     pub(super) fn begin_header(&mut self, opener: u64) {
         self.state.opener = opener;
         self.state.buffer.clear();
-        self.state.suspect = None;
         self.state.mode = Mode::Header;
     }
 
-    fn header<S: FnMut(Event<'_>)>(
-        &mut self,
-        text: &str,
-        at: usize,
-        base: u64,
-        events: &mut S,
-    ) -> usize {
-        let Some(search) = &self.format.search else {
-            return text.len();
-        };
+    fn header<S: FnMut(Event<'_>)>(&mut self, text: &str, at: usize, base: u64, events: &mut S) -> usize {
+        let Some(search) = &self.format.search else { return text.len() };
         let (end_marker, cap) = (search.markers.end(), self.format.limits.header);
         let longest = cap + end_marker.len();
         let room = (longest + 1).saturating_sub(self.state.buffer.len());
         let rest = &text.as_bytes()[at..text.len().min(at + room)];
         let newline = memchr::memchr(b'\n', rest);
-        let read = newline.map_or(text.floor_char_boundary(at + rest.len()), |newline| {
-            at + newline + 1
-        });
+        let read = newline.map_or(text.floor_char_boundary(at + rest.len()), |newline| at + newline + 1);
         let old = self.state.buffer.len();
         self.state.buffer.push_str(&text[at..read]);
         let buffer = self.state.buffer.as_bytes();
@@ -334,11 +309,7 @@ impl Scanner {
         if let Some(end) = glued.filter(|end| *end <= cap) {
             let unread = buffer.len() - end - end_marker.len();
             self.begin_body(end, base + (read - unread) as u64, events);
-            self.end_block(
-                TerminatedBy::EndMarker,
-                base + (read - unread) as u64,
-                events,
-            );
+            self.end_block(TerminatedBy::EndMarker, base + (read - unread) as u64, events);
             return read - unread;
         }
         if newline.is_some() && line_end <= cap {
@@ -348,6 +319,11 @@ impl Scanner {
             self.give_back_header(Some(Limit::Header), events);
         }
         read
+    }
+
+    /// The cap that a header without an end passed.
+    fn header_limit(&self) -> Option<Limit> {
+        (self.state.buffer.len() > self.format.limits.header).then_some(Limit::Header)
     }
 
     /// The header is the first `end` bytes of the buffer.
@@ -368,43 +344,26 @@ impl Scanner {
         let marker = search.text(Marker::Start);
         let opener = self.state.opener;
         let behind = opener + marker.len() as u64;
-        self.tell_limit(
-            limit,
-            Span {
-                start: opener,
-                end: behind,
-            },
-            events,
-        );
-        self.release(marker, events);
+        self.tell_limit(limit, Span { start: opener, end: behind }, events);
+        self.hand_out(marker, events);
         self.state.line = LinePrefix::Other;
         let buffer = std::mem::take(&mut self.state.buffer);
         self.run(&buffer, behind, events);
     }
 
-    fn body<S: FnMut(Event<'_>)>(
-        &mut self,
-        text: &str,
-        at: usize,
-        base: u64,
-        events: &mut S,
-    ) -> usize {
-        let Some(search) = &self.format.search else {
-            return text.len();
-        };
+    fn body<S: FnMut(Event<'_>)>(&mut self, text: &str, at: usize, base: u64, events: &mut S) -> usize {
+        let Some(search) = &self.format.search else { return text.len() };
         let state = &mut self.state;
         let read = text.floor_char_boundary(at + state.body.appetite());
         let header = &state.header;
-        let ended = state
-            .body
-            .feed(&text[at..read], search, &self.format.limits, |partial| {
-                events(Event::Argument {
-                    header,
-                    pointer: partial.pointer,
-                    delta: partial.delta,
-                    complete: partial.complete,
-                });
+        let ended = state.body.feed(&text[at..read], search, &self.format.limits, |partial| {
+            events(Event::Argument {
+                header,
+                pointer: partial.pointer,
+                delta: partial.delta,
+                complete: partial.complete,
             });
+        });
         let Some(ended) = ended else { return read };
         let at = read - ended.unread;
         let behind = base + at as u64;
@@ -422,46 +381,30 @@ impl Scanner {
     }
 
     fn finish_body<S: FnMut(Event<'_>)>(&mut self, events: &mut S) {
-        let Some(search) = &self.format.search else {
-            return;
-        };
+        let Some(search) = &self.format.search else { return };
         let (header, by) = (&self.state.header, TerminatedBy::EndOfStream);
-        self.state
-            .body
-            .finish(by, search, &self.format.limits, |partial| {
-                events(Event::Argument {
-                    header,
-                    pointer: partial.pointer,
-                    delta: partial.delta,
-                    complete: partial.complete,
-                });
+        self.state.body.finish(by, search, &self.format.limits, |partial| {
+            events(Event::Argument {
+                header,
+                pointer: partial.pointer,
+                delta: partial.delta,
+                complete: partial.complete,
             });
+        });
         self.end_block(by, self.state.read, events);
     }
 
-    fn end_block<S: FnMut(Event<'_>)>(
-        &mut self,
-        terminated_by: TerminatedBy,
-        end: u64,
-        events: &mut S,
-    ) {
-        let Some(search) = &self.format.search else {
-            return;
-        };
+    fn end_block<S: FnMut(Event<'_>)>(&mut self, terminated_by: TerminatedBy, end: u64, events: &mut S) {
+        let Some(search) = &self.format.search else { return };
         let state = &mut self.state;
-        state
-            .body
-            .diagnostics(search, |diagnostic| events(Event::Diagnostic(diagnostic)));
+        state.body.diagnostics(search, |diagnostic| events(Event::Diagnostic(diagnostic)));
         events(Event::Call(CallBlock {
             header: &state.header,
             body: &state.body,
             search,
             limits: &self.format.limits,
             terminated_by,
-            span: Span {
-                start: state.opener,
-                end,
-            },
+            span: Span { start: state.opener, end },
         }));
         (state.mode, state.leading, state.line) = (Mode::Prose, true, LinePrefix::Other);
     }
@@ -474,25 +417,15 @@ impl Scanner {
         self.state.buffer.clear();
         self.state.buffer.push('<');
         self.state.buffer.push_str(self.format.names.text(name));
-        self.state.suspect = None;
         self.state.name = Some(name);
         self.state.opening = OpeningState::default();
         self.state.mode = Mode::Opening;
     }
 
-    fn opening<S: FnMut(Event<'_>)>(
-        &mut self,
-        text: &str,
-        at: usize,
-        base: u64,
-        events: &mut S,
-    ) -> usize {
-        let Some(name) = self.state.name else {
-            return text.len();
-        };
+    fn opening<S: FnMut(Event<'_>)>(&mut self, text: &str, at: usize, base: u64, events: &mut S) -> usize {
+        let Some(name) = self.state.name else { return text.len() };
         let name_end = 1 + self.format.names.len_of(name);
-        let room =
-            (self.format.limits.attributes + name_end).saturating_sub(self.state.buffer.len());
+        let room = (self.format.limits.attributes + name_end).saturating_sub(self.state.buffer.len());
         for (index, byte) in text.as_bytes()[at..].iter().enumerate() {
             if index >= room {
                 // The cap may fall inside a character: what is given back ends at its start.
@@ -523,23 +456,21 @@ impl Scanner {
         text.len()
     }
 
-    fn open_tag<S: FnMut(Event<'_>)>(
-        &mut self,
-        name: NameIndex,
-        self_closing: bool,
-        events: &mut S,
-    ) {
+    /// The cap that an opening tag without an end reached.
+    fn opening_limit(&self) -> Option<Limit> {
+        let name = self.state.name.map_or(0, |name| 1 + self.format.names.len_of(name));
+        let reached = self.state.buffer.len() - name >= self.format.limits.attributes;
+        reached.then_some(Limit::Attributes)
+    }
+
+    fn open_tag<S: FnMut(Event<'_>)>(&mut self, name: NameIndex, self_closing: bool, events: &mut S) {
         self.release_white(events);
         let state = &mut self.state;
         state.blocks += 1;
         state.content.begin();
         state.mode = Mode::Content;
         let (block, tag) = (BlockId(state.blocks), self.format.names.text(name));
-        events(Event::TagStart {
-            block,
-            tag,
-            attributes: &state.attributes,
-        });
+        events(Event::TagStart { block, tag, attributes: &state.attributes });
         if self_closing {
             self.end_tag(EndReason::SelfClosing, events);
         }
@@ -549,30 +480,15 @@ impl Scanner {
     fn give_back_opening<S: FnMut(Event<'_>)>(&mut self, limit: Option<Limit>, events: &mut S) {
         self.state.mode = Mode::Prose;
         let opener = self.state.opener;
-        self.tell_limit(
-            limit,
-            Span {
-                start: opener,
-                end: opener + 1,
-            },
-            events,
-        );
-        self.release("<", events);
+        self.tell_limit(limit, Span { start: opener, end: opener + 1 }, events);
+        self.hand_out("<", events);
         self.state.line = LinePrefix::Other;
         let buffer = std::mem::take(&mut self.state.buffer);
         self.run(&buffer[1..], opener + 1, events);
     }
 
-    fn content<S: FnMut(Event<'_>)>(
-        &mut self,
-        text: &str,
-        at: usize,
-        base: u64,
-        events: &mut S,
-    ) -> usize {
-        let Some(name) = self.state.name else {
-            return text.len();
-        };
+    fn content<S: FnMut(Event<'_>)>(&mut self, text: &str, at: usize, base: u64, events: &mut S) -> usize {
+        let Some(name) = self.state.name else { return text.len() };
         let state = &mut self.state;
         let read = text.floor_char_boundary(at + state.content.appetite());
         let (block, tag) = (BlockId(state.blocks), self.format.names.text(name));
@@ -588,33 +504,35 @@ impl Scanner {
                 read - unread
             }
             Some(ContentEnd::Limit) => {
-                let excess = state.content.take_excess(limits);
-                let cut = base + read as u64 - excess.len() as u64;
-                self.tell_limit(
-                    Some(Limit::TagContent),
-                    Span {
-                        start: cut,
-                        end: cut,
-                    },
-                    events,
-                );
-                self.end_tag(EndReason::Limit, events);
-                let content = self.state.content.text().as_bytes();
-                self.state.line =
-                    LinePrefix::Other.behind(content, content.len(), self.format.limits.indent);
-                self.run(&excess, cut, events);
+                self.cut_content(base + read as u64, events);
                 read
             }
         }
     }
 
+    /// The content that was read up to `end` has no end within its cap; what is behind that is prose.
+    fn cut_content<S: FnMut(Event<'_>)>(&mut self, end: u64, events: &mut S) {
+        let indent = self.format.limits.indent;
+        let excess = self.state.content.take_excess(&self.format.limits);
+        let cut = end - excess.len() as u64;
+        self.tell_limit(Some(Limit::TagContent), Span { start: cut, end: cut }, events);
+        self.end_tag(EndReason::Limit, events);
+        let content = self.state.content.text().as_bytes();
+        self.state.line = LinePrefix::Other.behind(content, content.len(), indent);
+        self.run(&excess, cut, events);
+    }
+
     fn finish_content<S: FnMut(Event<'_>)>(&mut self, events: &mut S) {
         let Some(name) = self.state.name else { return };
         let (block, tag) = (BlockId(self.state.blocks), self.format.names.text(name));
-        self.state
-            .content
-            .finish(|delta| events(Event::TagDelta { block, tag, delta }));
-        self.end_tag(EndReason::EndOfStream, events);
+        let is_whole = self.state.content.finish(&self.format.limits, |delta| {
+            events(Event::TagDelta { block, tag, delta });
+        });
+        if is_whole {
+            self.end_tag(EndReason::EndOfStream, events);
+        } else {
+            self.cut_content(self.state.read, events);
+        }
     }
 
     fn end_tag<S: FnMut(Event<'_>)>(&mut self, reason: EndReason, events: &mut S) {
@@ -633,12 +551,7 @@ impl Scanner {
         (state.mode, state.leading, state.line) = (Mode::Prose, false, LinePrefix::Other);
     }
 
-    fn tell_limit<S: FnMut(Event<'_>)>(
-        &mut self,
-        limit: Option<Limit>,
-        span: Span,
-        events: &mut S,
-    ) {
+    fn tell_limit<S: FnMut(Event<'_>)>(&mut self, limit: Option<Limit>, span: Span, events: &mut S) {
         let Some(what) = limit else { return };
         let limits = &self.format.limits;
         let limit = match what {
@@ -648,10 +561,6 @@ impl Scanner {
         };
         self.release_white(events);
         let message = LimitExceeded { what, limit }.to_string();
-        events(Event::Diagnostic(Diagnostic {
-            code: DiagnosticCode::LimitExceeded,
-            message,
-            span,
-        }));
+        events(Event::Diagnostic(Diagnostic { code: DiagnosticCode::LimitExceeded, message, span }));
     }
 }

@@ -31,7 +31,7 @@ impl Run {
             let allowed = deadline.since(since);
             let error = format!("Gadget '{name}' execution exceeded timeout of {allowed}ms");
             let duration = self.state.now.since(since);
-            self.abandon(id);
+            self.cancel_gadget(id);
             self.answer(id, Err(Arc::from(error.as_str())), duration, 0.0);
             self.state.scheduler.finish(id, Err(error));
         }
@@ -48,7 +48,7 @@ impl Run {
                 Status::Answered(_) => continue,
                 Status::Waiting => 0,
                 Status::Running { since, .. } => {
-                    self.abandon(id);
+                    self.cancel_gadget(id);
                     self.state.now.since(since)
                 }
             };
@@ -57,8 +57,8 @@ impl Run {
     }
 
     /// Cancels a running gadget.
-    fn abandon(&mut self, id: CallId) {
-        self.state.abandoned.insert(id);
+    fn cancel_gadget(&mut self, id: CallId) {
+        self.state.cancelled.insert(id);
         self.put(Output::Cancel(id));
     }
 

@@ -111,7 +111,7 @@ impl Run {
     /// A gadget is done.
     pub(super) fn done(&mut self, id: CallId, outcome: Outcome) {
         let cost = self.charge(outcome.cost);
-        self.state.abandoned.remove(&id);
+        self.state.cancelled.remove(&id);
         let now = self.state.now;
         let Some(Record {
             status: Status::Running { since, deadline },
@@ -153,7 +153,7 @@ impl Run {
     pub(super) fn is_expected(&self, id: CallId) -> bool {
         let at = id.0.checked_sub(self.state.first_call);
         let record = at.and_then(|at| self.state.calls.get(at as usize));
-        self.state.abandoned.contains(&id)
+        self.state.cancelled.contains(&id)
             || record.is_some_and(|record| matches!(record.status, Status::Running { .. }))
     }
 }

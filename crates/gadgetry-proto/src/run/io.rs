@@ -59,7 +59,8 @@ pub enum Output {
     CloseModel,
     /// Start a gadget; [`Input::Done`] follows.
     Start(Start),
-    /// Cancel a gadget that was started. What it still says is not read, but what it costs is counted.
+    /// Cancel a gadget that was started. [`Input::Done`] still follows, soon: what it says is not read, but what it
+    /// costs is counted, and a run does not finish before.
     Cancel(CallId),
     /// Tell whoever watches.
     Event(Event),

@@ -36,8 +36,10 @@ impl Run {
 
     /// Goes on if the reply was read and all its calls are answered.
     pub(super) fn advance(&mut self) {
-        if self.state.phase != Phase::Working {
-            return;
+        match self.state.phase {
+            Phase::Working => {}
+            Phase::Settling(reason) => return self.finish(reason),
+            Phase::Reading | Phase::Finished => return,
         }
         self.dispatch();
         if !self.state.scheduler.is_idle() {
@@ -100,6 +102,9 @@ impl Run {
 
     /// Somebody stopped the run.
     pub(super) fn cancel(&mut self) {
+        if matches!(self.state.phase, Phase::Settling(_)) {
+            return;
+        }
         let reading = self.state.phase == Phase::Reading;
         self.state.cut = Some(Cut::Cancelled);
         self.cancel_calls();
@@ -114,7 +119,12 @@ impl Run {
         self.finish(FinishReason::Cancelled);
     }
 
+    /// Ends the run, once cancelled gadgets have said what they cost.
     fn finish(&mut self, reason: FinishReason) {
+        if !self.state.cancelled.is_empty() {
+            self.state.phase = Phase::Settling(reason);
+            return;
+        }
         let failed = reason == FinishReason::ModelError;
         let error = self.state.model_error.take().filter(|_| failed);
         let summary = Summary {

@@ -119,7 +119,7 @@ impl Run {
             first_call: 0,
             calls: Vec::new(),
             deadlines: BTreeSet::new(),
-            abandoned: BTreeSet::new(),
+            cancelled: BTreeSet::new(),
             results: BTreeMap::new(),
             notes: Vec::new(),
             reminded: false,

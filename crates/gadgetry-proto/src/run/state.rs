@@ -9,6 +9,7 @@ use serde_json::Value;
 use crate::accumulate::Accumulator;
 use crate::call::Call;
 use crate::convo::History;
+use crate::event::FinishReason;
 use crate::id::{CallId, InvocationId};
 use crate::reply::ScannerState;
 use crate::run::io::{Output, Summary};
@@ -44,8 +45,8 @@ pub(super) struct State {
     /// Calls of the current reply, in the order written.
     pub(super) calls: Vec<Record>,
     pub(super) deadlines: BTreeSet<(Time, CallId)>,
-    /// Calls that were cancelled and whose gadgets have not come back. What they cost is still counted.
-    pub(super) abandoned: BTreeSet<CallId>,
+    /// Calls whose gadgets were cancelled and have not come back. What they cost is still counted.
+    pub(super) cancelled: BTreeSet<CallId>,
     /// The result of the latest call of each id, if it has one.
     pub(super) results: BTreeMap<InvocationId, Known>,
     /// What the model should know about its current reply.
@@ -76,6 +77,8 @@ pub(super) enum Phase {
     Reading,
     /// It was read; its calls are not all answered.
     Working,
+    /// Everything is decided; only what cancelled gadgets have cost is not known yet.
+    Settling(FinishReason),
     Finished,
 }
 

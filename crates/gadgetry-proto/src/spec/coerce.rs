@@ -48,6 +48,10 @@ pub fn coerce_json(mut value: Value, schema: Option<&Schema>) -> Value {
 
 /// The reading without a schema; `None` if it is the text itself.
 fn plain(text: &str) -> Option<Value> {
+    let first = text.as_bytes().first()?;
+    if first.is_ascii_alphabetic() && !matches!(first, b't' | b'f') {
+        return None;
+    }
     let word = text.trim();
     let value = match word.as_bytes().first()? {
         b't' | b'f' => boolean(word)?,

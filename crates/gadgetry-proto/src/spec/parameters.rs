@@ -49,6 +49,12 @@ pub fn parameters<'a>(
         limits,
     };
     for (written, text) in arguments {
+        if tree.view.is_none() && is_plain(written) {
+            exceeds(written.len(), limits.pointer, Limit::Pointer)?;
+            exceeds(text.len(), limits.value, Limit::Value)?;
+            tree.set_key(written, text)?;
+            continue;
+        }
         let pointer = written.trim();
         if pointer.is_empty() || pointer.contains(char::is_whitespace) {
             return Err(malformed::error(pointer, text, arg_marker));
@@ -97,6 +103,12 @@ pub(crate) fn container(place: Option<&View<'_>>, segment: &str) -> Container {
     })
 }
 
+/// Whether a pointer is one key of visible ASCII that needs no decoding, as nearly all are.
+fn is_plain(written: &str) -> bool {
+    let mut bytes = written.bytes();
+    !written.is_empty() && bytes.all(|byte| matches!(byte, b'!'..=b'}') && byte != b'/')
+}
+
 fn exceeds(size: usize, limit: usize, what: Limit) -> Result<(), LimitExceeded> {
     if size > limit {
         return Err(LimitExceeded { what, limit });
@@ -114,21 +126,20 @@ struct Tree<'a> {
 
 impl Tree<'_> {
     fn set(&mut self, written: &str, text: &str) -> Result<(), ParseError> {
-        if self.view.is_none() && !written.contains(['/', '~']) {
-            return self.set_key(written, text);
-        }
         let segments = 1 + written.bytes().filter(|byte| *byte == b'/').count();
         exceeds(segments, self.limits.depth, Limit::Depth)?;
         let path = canonical(written);
         let mut here = &mut self.root;
-        let mut view = self.view.clone();
+        let mut parent = self.view.as_ref();
+        let mut view;
         let mut rest = path.as_ref();
         loop {
             let (segment, below) = match rest.split_once('/') {
                 Some((segment, below)) => (segment, Some(below)),
                 None => (rest, None),
             };
-            let place = enter(here, segment, &mut view)?;
+            let place;
+            (place, view) = enter(here, segment, parent)?;
             let upto = path.len() - below.map_or(0, |below| below.len() + 1);
             match (place, below) {
                 (Place::Free(slot), None) => {
@@ -163,6 +174,7 @@ impl Tree<'_> {
                     rest = below;
                 }
             }
+            parent = view.as_ref();
         }
     }
 
@@ -205,11 +217,11 @@ impl<'a> Slot<'a> {
     }
 }
 
-fn enter<'a>(
+fn enter<'a, 'v>(
     here: &'a mut Value,
     segment: &str,
-    view: &mut Option<View<'_>>,
-) -> Result<Place<'a>, ParseError> {
+    parent: Option<&View<'v>>,
+) -> Result<(Place<'a>, Option<View<'v>>), ParseError> {
     if let Value::Array(items) = here {
         if !pointer::is_index(segment) {
             return Err(ParseError::InvalidArrayIndex {
@@ -226,24 +238,25 @@ fn enter<'a>(
                 });
             }
         };
-        *view = view.as_ref().map(|view| view.item(index));
-        return Ok(if index < expected {
+        let place = if index < expected {
             Place::Taken(&mut items[index])
         } else {
             Place::Free(Slot::End(items))
-        });
+        };
+        return Ok((place, parent.map(|parent| parent.item(index))));
     }
     let key = pointer::decode(segment);
-    *view = view.as_ref().map(|view| view.property(&key));
-    match here {
-        Value::Object(map) => Ok(match map.entry(key) {
+    let view = parent.map(|parent| parent.property(&key));
+    let place = match here {
+        Value::Object(map) => match map.entry(key) {
             Entry::Occupied(old) => Place::Taken(old.into_mut()),
             Entry::Vacant(slot) => Place::Free(Slot::Key(slot)),
-        }),
+        },
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
-            Ok(Place::Taken(here))
+            Place::Taken(here)
         }
-    }
+    };
+    Ok((place, view))
 }
 
 fn is_container(value: &Value) -> bool {

@@ -105,7 +105,8 @@ impl Schema {
         View::new(self, &self.0.normal)
     }
 
-    /// Everything that is wrong with parameters, in the order of the schema; empty if nothing is.
+    /// What is wrong with parameters, in the order of the schema; empty if nothing is. Of more than a hundred
+    /// problems, some are left out.
     pub fn validate(&self, parameters: &Value) -> Vec<Problem> {
         problem::problems(self, parameters)
     }

@@ -44,15 +44,8 @@ impl Content {
     ) -> Option<ContentEnd> {
         self.text.push_str(piece);
         let end = self.read(name, names, limits);
-        let safe = if let Some(ContentEnd::Closed { .. }) = end {
-            self.text.len()
-        } else {
-            self.scan
-        };
-        self.hand_out(
-            safe.min(self.text.floor_char_boundary(limits.tag_content)),
-            &mut out,
-        );
+        let safe = if end.is_some() { self.text.len() } else { self.scan };
+        self.hand_out(safe.min(self.text.floor_char_boundary(limits.tag_content)), &mut out);
         end
     }
 
@@ -69,14 +62,8 @@ impl Content {
             };
             self.scan = at;
             let behind = at + 2 + names.len_of(name);
-            let Some(tail) = text.get(behind..) else {
-                return None;
-            };
-            let spaces = tail
-                .iter()
-                .take(limits.indent + 1)
-                .take_while(|byte| is_space(**byte))
-                .count();
+            let Some(tail) = text.get(behind..) else { return None };
+            let spaces = tail.iter().take(limits.indent + 1).take_while(|byte| is_space(**byte)).count();
             match tail.get(spaces) {
                 Some(b'>') if spaces <= limits.indent => {
                     let unread = tail.len() - spaces - 1;
@@ -101,9 +88,7 @@ impl Content {
         }
         let tail = rest.len().saturating_sub(needle.len() - 1);
         let part = memchr::memrchr(b'<', &rest[tail..]).map(|at| tail + at)?;
-        needle
-            .starts_with(&rest[part..])
-            .then_some(self.scan + part)
+        needle.starts_with(&rest[part..]).then_some(self.scan + part)
     }
 
     fn hand_out(&mut self, end: usize, out: &mut impl FnMut(&str)) {
@@ -115,13 +100,13 @@ impl Content {
 
     /// Cuts the content at its cap and returns what stands behind it.
     pub(crate) fn take_excess(&mut self, limits: &Limits) -> String {
-        self.text
-            .split_off(self.text.floor_char_boundary(limits.tag_content))
+        self.text.split_off(self.text.floor_char_boundary(limits.tag_content))
     }
 
-    /// The reply ends here: all of it is content.
-    pub(crate) fn finish(&mut self, mut out: impl FnMut(&str)) {
-        self.hand_out(self.text.len(), &mut out);
+    /// The reply ends here: all of it is content. Returns whether it is within its cap.
+    pub(crate) fn finish(&mut self, limits: &Limits, mut out: impl FnMut(&str)) -> bool {
+        self.hand_out(self.text.floor_char_boundary(limits.tag_content), &mut out);
+        self.text.len() <= limits.tag_content
     }
 
     pub(crate) fn text(&self) -> &str {

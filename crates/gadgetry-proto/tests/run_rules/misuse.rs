@@ -80,6 +80,9 @@ fn a_run_that_is_over_ignores_everything() {
     let mut run = working();
     run.handle(Time(4), Input::Command(Command::Cancel))
         .unwrap();
+    // The gadget that was cancelled still says what it cost.
+    assert!(matches!(drain(&mut run)[..], [.., Output::Wait(None)]));
+    run.handle(Time(5), done(0)).unwrap();
     assert!(matches!(drain(&mut run)[..], [.., Output::Finished(_)]));
     let before = run.save();
     for input in [

@@ -5,10 +5,9 @@
 
 use gadgetry_proto::block::{Anchoring, Markers};
 use gadgetry_proto::limits::Limits;
+use gadgetry_proto::reply::Format;
 use proptest::collection::vec;
 use proptest::prelude::*;
-
-use super::naive::Format;
 
 /// A format and a reply for it.
 pub fn cases() -> impl Strategy<Value = (Format, String)> {
@@ -86,11 +85,12 @@ impl Random {
 
 /// A random format.
 pub fn format(random: &mut Random) -> Format {
-    let markers = match random.below(8) {
+    let markers = match random.below(9) {
         0 => None,
         1 => Some(markers("<<<START:", "<<<END:", "@param:")),
         2 => Some(markers("[[RUN ", "[[END", "--")),
         3 => Some(Markers::nonce(random.next())),
+        4 => Some(other_markers(random)),
         _ => Some(Markers::default()),
     };
     let anchoring = *random.pick(&[Anchoring::Anywhere, Anchoring::LineStart]);
@@ -112,6 +112,23 @@ pub fn format(random: &mut Random) -> Format {
         tags,
         limits,
     }
+}
+
+/// Markers that are a burden: other leads, no word, one that holds a tag, more than ASCII, parts that repeat.
+fn other_markers(random: &mut Random) -> Markers {
+    let [start, end, arg] = *random.pick(&[
+        ["##RUN", "##END#", "##ARG "],
+        ["<<GADGET_START:", "<<GADGET_END", "<<ARG:"],
+        ["!!a", "!!!", "!!b"],
+        ["run<n>", "end<n>", "arg<n>"],
+        ["→a", "→b→", "é"],
+        ["aab", "aaa", "ac"],
+        ["A", "B", "C"],
+        ["\\s", "\\e", "\\a"],
+        ["--S:", "--E", "--A:"],
+        ["`s", "``e", "```a"],
+    ]);
+    markers(start, end, arg)
 }
 
 const TAGS: [&str; 8] = [

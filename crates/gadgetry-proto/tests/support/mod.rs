@@ -7,4 +7,5 @@
 
 pub mod cut;
 pub mod generate;
+pub mod joined;
 pub mod naive;

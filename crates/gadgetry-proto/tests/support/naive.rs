@@ -4,31 +4,11 @@
 //! not fast. Numbers such as "rule 6" are those of the section "Gadget block" there. Where that page leaves a
 //! question open, the answer is marked with `DECIDED`.
 
-use gadgetry_proto::block::{Anchoring, Markers};
+use gadgetry_proto::block::Anchoring;
 use gadgetry_proto::call::TerminatedBy;
 use gadgetry_proto::delta::EndReason;
 use gadgetry_proto::error::{DiagnosticCode, Span};
-use gadgetry_proto::limits::Limits;
-
-/// What is looked for in a reply.
-#[derive(Clone, Debug)]
-pub struct Format {
-    pub markers: Option<Markers>,
-    pub anchoring: Anchoring,
-    pub tags: Vec<String>,
-    pub limits: Limits,
-}
-
-impl Default for Format {
-    fn default() -> Self {
-        Self {
-            markers: Some(Markers::default()),
-            anchoring: Anchoring::Anywhere,
-            tags: Vec::new(),
-            limits: Limits::default(),
-        }
-    }
-}
+use gadgetry_proto::reply::Format;
 
 /// One thing in a reply, with all its deltas joined.
 #[derive(Debug, Clone, PartialEq)]
@@ -185,7 +165,7 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     /// Reads prose from `at` to the next opener.
-    fn prose(&self, from: usize) -> Segment {
+    fn prose(&self, mut from: usize) -> Segment {
         let mut seen = Vec::new();
         let mut at = from;
         while let Some(char) = self.text[at..].chars().next() {
@@ -201,7 +181,7 @@ impl Reader<'_> {
                             seen.push(diagnostic(DiagnosticCode::LimitExceeded, at, behind));
                         }
                         push_text(&mut seen, &self.text[at..behind]);
-                        at = behind;
+                        (from, at) = (behind, behind);
                         continue;
                     }
                 }
@@ -218,6 +198,7 @@ impl Reader<'_> {
                         }
                         push_text(&mut seen, "<");
                         at += 1;
+                        from = at;
                         continue;
                     }
                 }
@@ -227,7 +208,7 @@ impl Reader<'_> {
                 let behind = at + 1 + self.spelling(marker).len();
                 seen.push(diagnostic(DiagnosticCode::EscapedMarker, at, at + 1));
                 push_text(&mut seen, &self.text[at + 1..behind]);
-                at = behind;
+                (from, at) = (behind, behind);
                 continue;
             }
             if let Some((code, behind)) = self.near_miss(from, at, Place::Prose)
@@ -392,7 +373,7 @@ const ENVELOPES: [&str; 13] = [
 
 impl Reader<'_> {
     /// What is wrong with the run and word that begin at `at`, and where the word ends. Nothing before `from` is
-    /// looked at: it is no prose, or of another value.
+    /// looked at: it is no prose, a literal marker, or of another value.
     fn near_miss(&self, from: usize, at: usize, place: Place) -> Option<(DiagnosticCode, usize)> {
         let (char, exact_run) = self.common_run()?;
         let rest = &self.text[at..];
@@ -435,6 +416,8 @@ impl Reader<'_> {
         let char = markers.start().chars().next()?;
         let length = run_length(markers.start(), char);
         let common = char.is_ascii_punctuation()
+            && !"_-".contains(char)
+            && length >= 2
             && run_length(markers.end(), char) == length
             && run_length(markers.arg(), char) == length;
         common.then_some((char, length))
@@ -592,9 +575,9 @@ impl Reader<'_> {
         if let Some((value, value_end)) = arguments.last_mut().and_then(|last| last.value.as_mut())
         {
             if end == self.text.len()
-                && let Some(cut) = self.partial_marker(*value)
+                && let Some((cut, fragment)) = self.partial_marker(*value)
             {
-                partial = Some(diagnostic(DiagnosticCode::PartialMarker, cut, end));
+                partial = Some(diagnostic(DiagnosticCode::PartialMarker, fragment, end));
                 *value_end = self.without_newline(*value, cut);
             }
             if let Some(opening) = opening_fence(preamble)
@@ -687,16 +670,25 @@ impl Reader<'_> {
         }
     }
 
-    /// Rule 8: where the fragment of a marker begins that ends the value and the reply.
-    fn partial_marker(&self, value: usize) -> Option<usize> {
+    /// Rule 8: where the line and the fragment of a marker begin that ends the value and the reply.
+    fn partial_marker(&self, value: usize) -> Option<(usize, usize)> {
         let line = self.line_start(self.text.len()).max(value);
-        let fragment = &self.text[line..];
+        let blanks = match self.format.anchoring {
+            Anchoring::Anywhere => 0,
+            Anchoring::LineStart => {
+                self.text[line..].len() - self.text[line..].trim_start_matches(is_blank).len()
+            }
+        };
+        if blanks > self.format.limits.indent {
+            return None;
+        }
+        let fragment = &self.text[line + blanks..];
         let partial = fragment.chars().any(char::is_alphanumeric)
             && ALL.into_iter().any(|marker| {
                 let spelling = self.spelling(marker);
                 spelling.starts_with(fragment) && spelling != fragment
             });
-        partial.then_some(line)
+        partial.then_some((line, line + blanks))
     }
 
     /// Rule 6: the first byte of the last line of the value, if that line closes the fence.

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use gadgetry_proto::convo::prompt_text;
 use gadgetry_proto::delta::{Delta, StopReason};
-use gadgetry_proto::message::{Content, Message, Request};
+use gadgetry_proto::message::Request;
 use gadgetry_proto::usage::Usage;
 use serde::Deserialize;
 
@@ -107,26 +108,8 @@ impl Reply {
 
 /// All that a model would read of a request.
 fn request_text(request: &Request) -> String {
-    let messages = request.messages.iter().map(message_text);
+    let messages = request.messages.iter().map(prompt_text);
     messages.collect::<Vec<_>>().join("\n")
-}
-
-#[expect(
-    clippy::wildcard_enum_match_arm,
-    reason = "whatever else a message holds, its JSON can be searched"
-)]
-fn message_text(message: &Message) -> String {
-    if let Some(raw) = &message.raw {
-        return raw.clone();
-    }
-    let parts = message.content.iter().map(|content| match content {
-        Content::Text { text }
-        | Content::Reasoning { text }
-        | Content::GadgetResult { text, .. } => text.clone(),
-        Content::Custom(block) => block.content.clone(),
-        other => serde_json::to_string(other).unwrap_or_default(),
-    });
-    parts.collect::<Vec<_>>().join("\n")
 }
 
 fn last_chars(text: &str, count: usize) -> &str {

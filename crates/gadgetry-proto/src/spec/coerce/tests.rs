@@ -189,3 +189,17 @@ fn json_bodies_keep_their_types() {
     assert_eq!(coerce_json(value.clone(), Some(&schema.unwrap())), expected);
     assert_eq!(coerce_json(value.clone(), None), value);
 }
+
+#[test]
+fn an_alternative_that_says_nothing_admits_strings() {
+    let schema = json!({ "properties": { "x": { "anyOf": [
+        { "properties": { "a": { "type": "number" } }, "required": ["a"] },
+        { "properties": { "b": { "type": "number" } }, "required": ["b"] },
+    ] } } });
+    let schema = Schema::new(schema).unwrap();
+    let value = json!({ "x": { "a": 1, "b": "5" } });
+    assert!(schema.validate(&value).is_empty());
+    assert_eq!(coerce_json(value.clone(), Some(&schema)), value);
+    let place = schema.root().property("x").property("b");
+    assert_eq!(coerce("5", Some(&place)), json!(5));
+}

@@ -30,11 +30,12 @@ struct Expansion<'a> {
 
 impl<'a> Expansion<'a> {
     fn all(&mut self, nodes: &[&'a Value]) -> Vec<Alternative<'a>> {
-        let mut alternatives = vec![Vec::new()];
-        for node in nodes {
-            alternatives = product(alternatives, &self.one(node));
-        }
-        alternatives
+        let Some((first, rest)) = nodes.split_first() else {
+            return vec![Vec::new()];
+        };
+        rest.iter().fold(self.one(first), |alternatives, node| {
+            product(alternatives, &self.one(node))
+        })
     }
 
     fn one(&mut self, node: &'a Value) -> Vec<Alternative<'a>> {

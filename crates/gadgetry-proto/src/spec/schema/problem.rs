@@ -12,16 +12,17 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::spec::schema::Schema;
-use crate::spec::schema::problem::words::count;
+use crate::spec::schema::problem::words::constraint;
 use crate::spec::schema::problem::words::expected;
 use crate::spec::schema::problem::words::got;
 use crate::spec::schema::problem::words::sentence;
-use crate::spec::schema::problem::words::show;
 use crate::spec::schema::types::Types;
 use crate::spec::schema::view::View;
 
 /// Unions inside unions that are explained.
 const UNIONS: usize = 8;
+/// Problems that are told; nobody reads more.
+const PROBLEMS: usize = 100;
 
 /// One thing that is wrong with parameters. Displays as `path: message`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -44,7 +45,7 @@ pub(super) fn problems(schema: &Schema, parameters: &Value) -> Vec<Problem> {
         parameters,
         found: Vec::new(),
     };
-    for error in schema.errors(parameters) {
+    for error in schema.errors(parameters).take(PROBLEMS) {
         report.add(&error, UNIONS);
     }
     let mut found = report.found;
@@ -78,8 +79,6 @@ impl Report<'_> {
     fn add(&mut self, error: &ValidationError<'_>, unions: usize) {
         let path: Vec<Step> = steps(error).collect();
         let value = error.instance().as_ref();
-        let got = || got(value);
-        let limit = |limit: &Value| limit.to_string();
         match error.kind() {
             Kind::Required { property } => {
                 let mut path = path;
@@ -92,7 +91,7 @@ impl Report<'_> {
             }
             Kind::AdditionalProperties { unexpected }
             | Kind::UnevaluatedProperties { unexpected } => {
-                for key in unexpected {
+                for key in unexpected.iter().take(PROBLEMS) {
                     let mut path = path.clone();
                     path.push(Step::Key(key.clone()));
                     self.push(&path, "there is no such parameter".to_owned());
@@ -104,94 +103,13 @@ impl Report<'_> {
             Kind::Type { .. } | Kind::Enum { .. } | Kind::Constant { .. } => {
                 let expected =
                     expected(&self.view(&path)).unwrap_or_else(|| "something else".to_owned());
-                self.push(&path, format!("expected {expected}, got {}", got()));
+                self.push(&path, format!("expected {expected}, got {}", got(value)));
             }
-            Kind::Minimum { limit: least } => {
-                self.push(
-                    &path,
-                    format!("must be at least {}, got {}", limit(least), show(value)),
-                );
+            kind => {
+                let message = constraint(kind, value);
+                let message = message.unwrap_or_else(|| sentence(&error.masked().to_string()));
+                self.push(&path, message);
             }
-            Kind::Maximum { limit: most } => {
-                self.push(
-                    &path,
-                    format!("must be at most {}, got {}", limit(most), show(value)),
-                );
-            }
-            Kind::ExclusiveMinimum { limit: low } => {
-                self.push(
-                    &path,
-                    format!("must be more than {}, got {}", limit(low), show(value)),
-                );
-            }
-            Kind::ExclusiveMaximum { limit: high } => {
-                self.push(
-                    &path,
-                    format!("must be less than {}, got {}", limit(high), show(value)),
-                );
-            }
-            Kind::MultipleOf { multiple_of } => {
-                self.push(
-                    &path,
-                    format!("must be a multiple of {multiple_of}, got {}", show(value)),
-                );
-            }
-            Kind::MinLength { limit } => {
-                self.push(
-                    &path,
-                    format!(
-                        "must have at least {}, got {}",
-                        count(*limit, "character"),
-                        got()
-                    ),
-                );
-            }
-            Kind::MaxLength { limit } => {
-                self.push(
-                    &path,
-                    format!(
-                        "must have at most {}, got {}",
-                        count(*limit, "character"),
-                        got()
-                    ),
-                );
-            }
-            Kind::MinItems { limit } => {
-                self.push(
-                    &path,
-                    format!("must have at least {}", count(*limit, "item")),
-                );
-            }
-            Kind::MaxItems { limit } => {
-                self.push(
-                    &path,
-                    format!("must have at most {}", count(*limit, "item")),
-                );
-            }
-            Kind::MinProperties { limit } => {
-                self.push(
-                    &path,
-                    format!("must have at least {}", count(*limit, "key")),
-                );
-            }
-            Kind::MaxProperties { limit } => {
-                self.push(&path, format!("must have at most {}", count(*limit, "key")));
-            }
-            Kind::UniqueItems => self.push(&path, "items must differ from each other".to_owned()),
-            Kind::FalseSchema => self.push(&path, "must not be given".to_owned()),
-            Kind::OneOfMultipleValid { .. } => {
-                self.push(&path, "is several of the admitted forms at once".to_owned());
-            }
-            Kind::Pattern { pattern } => {
-                self.push(
-                    &path,
-                    format!("must match the pattern {pattern}, got {}", got()),
-                );
-            }
-            Kind::Format { format } => {
-                self.push(&path, format!("must be a valid {format}, got {}", got()));
-            }
-            _ => self.push(&path, sentence(&error.masked().to_string())),
         }
     }
 

@@ -76,6 +76,35 @@ fn every_object_schema_will_do() {
 }
 
 #[test]
+fn dialects() {
+    let schema = json!({
+        "properties": {
+            "s": { "type": "string", "nullable": true },
+            "e": { "type": "string", "enum": ["a"], "nullable": true },
+            "r": { "$ref": "#/$defs/n", "nullable": true },
+            "u": { "oneOf": [{ "type": "string" }, { "type": "integer" }], "nullable": true },
+            "t": { "type": "array", "items": [{ "type": "string" }], "additionalItems": { "type": "integer" } },
+            "d": { "default": { "type": "string", "nullable": true } },
+        },
+        "$defs": { "n": { "type": "integer" } },
+    });
+    let nothing = json!({ "s": null, "e": null, "r": null, "u": null, "t": ["x", 1], "d": 1 });
+    check(schema.clone(), &nothing, &[]);
+    check(
+        schema.clone(),
+        &json!({ "e": "b", "r": "x", "u": true, "t": [1, "x"] }),
+        &[
+            "e: expected one of \"a\", null, got string \"b\"",
+            "r: expected integer or null, got string \"x\"",
+            "u: expected string or integer or null, got boolean true",
+            "t.0: expected string, got number 1",
+            "t.1: expected integer, got string \"x\"",
+        ],
+    );
+    assert_eq!(*Schema::new(schema.clone()).unwrap().value(), schema);
+}
+
+#[test]
 fn problems_in_words() {
     let schema = json!({
         "type": "object",
@@ -130,6 +159,11 @@ fn problems_in_words() {
     ] {
         check(schema.clone(), &parameters, problems);
     }
+    let crowd: Map<String, Value> = (0..20_000).map(|n| (format!("k{n}"), json!(n))).collect();
+    let found = Schema::new(schema.clone())
+        .unwrap()
+        .validate(&Value::Object(crowd));
+    assert_eq!(found.len(), 102);
     check(schema, &json!([]), &["root: expected object, got array []"]);
 }
 

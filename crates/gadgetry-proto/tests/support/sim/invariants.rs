@@ -41,6 +41,7 @@ struct Watch {
     answers: BTreeMap<InvocationId, Vec<(String, bool)>>,
     started: BTreeSet<CallId>,
     running: BTreeSet<CallId>,
+    cancelled: BTreeSet<CallId>,
     /// Messages of the last request.
     sent: Vec<Message>,
     requests: u32,
@@ -82,7 +83,8 @@ impl Watch {
                 self.running.insert(start.id);
             }
             Output::Cancel(id) => {
-                assert!(self.running.remove(id), "{id} is cancelled but not running");
+                assert!(self.running.contains(id), "{id} is cancelled but not running");
+                assert!(self.cancelled.insert(*id), "{id} is cancelled twice");
             }
             Output::Event(event) => self.event(event),
             Output::Wait(_) => {}

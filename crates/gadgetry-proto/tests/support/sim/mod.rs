@@ -208,8 +208,13 @@ impl Sim<'_> {
 
     /// A gadget that was cancelled stops at once, unless it does not care.
     fn cancel(&mut self, cancelled: CallId) {
-        let stubborn = self.script.stubborn;
-        self.queue
-            .retain(|_, due| stubborn || !matches!(due, Due::Gadget(id, _) if *id == cancelled));
+        let is_it = |due: &Due| matches!(due, Due::Gadget(id, _) if *id == cancelled);
+        let found = self.queue.iter().find(|(_, due)| is_it(due));
+        let key = *found.expect("it runs").0;
+        if !self.script.stubborn
+            && let Some(due) = self.queue.remove(&key)
+        {
+            self.put(self.now, due);
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! The words that problems are told in.
 
+use jsonschema::error::ValidationErrorKind as Kind;
 use serde_json::Value;
 
 use crate::spec::schema::types::Types;
@@ -26,6 +27,57 @@ pub(super) fn expected(view: &View<'_>) -> Option<String> {
     (types != Types::NONE).then(|| types.names())
 }
 
+/// What a bound, a count or another simple constraint asks for.
+#[expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "the enum is not ours and not closed"
+)]
+pub(super) fn constraint(kind: &Kind, value: &Value) -> Option<String> {
+    let asked = match kind {
+        Kind::Minimum { limit } => format!("at least {limit}, got {}", show(value)),
+        Kind::Maximum { limit } => format!("at most {limit}, got {}", show(value)),
+        Kind::ExclusiveMinimum { limit } => format!("more than {limit}, got {}", show(value)),
+        Kind::ExclusiveMaximum { limit } => format!("less than {limit}, got {}", show(value)),
+        Kind::MultipleOf { multiple_of } => {
+            format!("a multiple of {multiple_of}, got {}", show(value))
+        }
+        Kind::Format { format } => format!("a valid {format}, got {}", got(value)),
+        Kind::MinLength { limit } => {
+            let size = count(*limit, "character");
+            return Some(format!("must have at least {size}, got {}", got(value)));
+        }
+        Kind::MaxLength { limit } => {
+            let size = count(*limit, "character");
+            return Some(format!("must have at most {size}, got {}", got(value)));
+        }
+        Kind::MinItems { limit } => {
+            return Some(format!("must have at least {}", count(*limit, "item")));
+        }
+        Kind::MaxItems { limit } => {
+            return Some(format!("must have at most {}", count(*limit, "item")));
+        }
+        Kind::MinProperties { limit } => {
+            return Some(format!("must have at least {}", count(*limit, "key")));
+        }
+        Kind::MaxProperties { limit } => {
+            return Some(format!("must have at most {}", count(*limit, "key")));
+        }
+        Kind::Pattern { pattern } => {
+            return Some(format!(
+                "must match the pattern {pattern}, got {}",
+                got(value)
+            ));
+        }
+        Kind::UniqueItems => return Some("items must differ from each other".to_owned()),
+        Kind::FalseSchema => return Some("must not be given".to_owned()),
+        Kind::OneOfMultipleValid { .. } => {
+            return Some("is several of the admitted forms at once".to_owned());
+        }
+        _ => return None,
+    };
+    Some(format!("must be {asked}"))
+}
+
 /// A value and its type: `string "warm"`, `null`.
 pub(super) fn got(value: &Value) -> String {
     match value {
@@ -37,7 +89,7 @@ pub(super) fn got(value: &Value) -> String {
     }
 }
 
-pub(super) fn show(value: &Value) -> String {
+fn show(value: &Value) -> String {
     match value {
         Value::String(text) => Value::from(cut(text, SHOWN)).to_string(),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
@@ -58,6 +110,6 @@ pub(super) fn sentence(text: &str) -> String {
     cut(text, 4 * SHOWN)
 }
 
-pub(super) fn count(number: u64, unit: &str) -> String {
+fn count(number: u64, unit: &str) -> String {
     format!("{number} {unit}{}", if number == 1 { "" } else { "s" })
 }

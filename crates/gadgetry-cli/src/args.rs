@@ -1,0 +1,230 @@
+//! The command line as typed. What it means is decided by the commands.
+
+use std::ffi::OsString;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
+
+use crate::error::Error;
+
+/// Reads the command line. A request for help is an `Error` that prints the help and is none.
+pub(crate) fn typed() -> Result<Gadgetry, Error> {
+    Ok(Gadgetry::try_parse()?)
+}
+
+/// The help of the whole program.
+pub(crate) fn help() -> String {
+    Gadgetry::command().render_long_help().to_string()
+}
+
+/// Tool calling for any text model.
+///
+/// A model calls a gadget by writing a marked block of text. gadgetry reads such text, writes it, and runs the loop between
+/// a model and its gadgets.
+#[derive(Debug, Parser)]
+#[command(name = "gadgetry", version, after_help = EXIT_CODES)]
+pub(crate) struct Gadgetry {
+    /// What to do; without it, this help is printed.
+    #[command(subcommand)]
+    pub(crate) verb: Option<Verb>,
+}
+
+const EXIT_CODES: &str = "\
+Exit codes: 0 done (also if the reader of the output went away), 1 it went wrong on the way, \
+2 bad input: nothing was done, and one line on stderr says why.";
+
+/// The verbs.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Verb {
+    /// Reads what a model wrote: text in, one JSON event a line out.
+    ///
+    /// The events come as soon as the text that makes them has arrived. Bytes that are not UTF-8 become U+FFFD.
+    Parse(ParseArgs),
+    /// Writes gadget calls as blocks of text: JSON Lines in, text out.
+    ///
+    /// A line is {"gadgetName", "invocationId", "dependencies": [ID, …], "parameters": {…}, "schema": {…}}; all but name
+    /// and parameters are optional. `gadgetry parse` with the same markers reads the same call from the block. At a line
+    /// that cannot be written it stops: the blocks before it are written, nothing of it is.
+    Write(WriteArgs),
+    /// Runs a model and its gadgets until the model is done.
+    ///
+    /// The answer goes to stdout, progress to stderr.
+    Agent(AgentArgs),
+    /// Plays a saved run again, without model or gadgets.
+    ///
+    /// It writes the same events, one JSON object a line.
+    Replay(ReplayArgs),
+    /// Shows a small task with a scripted model: no key, no network.
+    Demo(DemoArgs),
+}
+
+/// Options of `gadgetry parse`.
+#[derive(Debug, Args)]
+#[command(after_long_help = PARSE_EVENTS)]
+pub(crate) struct ParseArgs {
+    /// The text; `-` or nothing for stdin
+    #[arg(value_name = "FILE", default_value = "-", hide_default_value = true)]
+    pub(crate) file: OsString,
+
+    /// Read the text in pieces of N bytes, cut at character boundaries [default: as it arrives]
+    #[arg(long, value_name = "N", value_parser = at_least_one, conflicts_with = "batch")]
+    pub(crate) chunk_size: Option<NonZeroUsize>,
+
+    /// Take the tag <NAME>…</NAME> out of the text as a custom block; may be repeated
+    #[arg(long = "tag", value_name = "NAME", allow_hyphen_values = true)]
+    pub(crate) tags: Vec<String>,
+
+    /// Read the parameters of every gadget by the JSON Schema in FILE
+    #[arg(long, value_name = "FILE")]
+    pub(crate) schema: Option<PathBuf>,
+
+    /// Leave out the `gadget_args_partial` events
+    #[arg(long)]
+    pub(crate) no_partials: bool,
+
+    /// Read many texts: the input is JSON Lines, and so is the output
+    #[arg(
+        long,
+        long_help = "Read many texts: the input is JSON Lines of {\"id\", \"chunks\": [TEXT, …], \"options\": {…}}, the \
+            output is {\"id\", \"events\": […]} a line, in order. All options are optional: start, end, arg, lineStart, \
+            tags, partials, schema (for every gadget), schemas (by gadget name); those of the command line are their \
+            defaults. A bad line gives {\"id\", \"error\"}, and exit code 2 at the end"
+    )]
+    pub(crate) batch: bool,
+
+    #[command(flatten)]
+    pub(crate) blocks: BlockArgs,
+}
+
+const PARSE_EVENTS: &str = "\
+Events, one a line:
+  {\"type\":\"text\",\"text\"}
+  {\"type\":\"gadget_call_start\",\"gadgetName\",\"invocationId\",\"dependencies\"}
+  {\"type\":\"gadget_args_partial\",\"invocationId\",\"gadgetName\",\"fieldPath\",\"delta\",
+   \"isFieldComplete\"}
+  {\"type\":\"gadget_call\",\"gadgetName\",\"invocationId\",\"dependencies\",\"parametersRaw\",
+   \"parameters\" or \"parseError\",\"terminatedBy\":\"endMarker\", \"nextStart\" or \"endOfStream\"}
+  {\"type\":\"custom_block_start\",\"blockId\",\"tag\",\"attrs\"}
+  {\"type\":\"custom_block_delta\",\"blockId\",\"tag\",\"delta\"}
+  {\"type\":\"custom_block_end\",\"blockId\",\"tag\",
+   \"reason\":\"closed\", \"selfClosing\", \"endOfStream\" or \"limit\"}
+  {\"type\":\"custom_block\",\"blockId\",\"tag\",\"content\",\"attrs\",\"selfClosing\" only if true}
+  {\"type\":\"diagnostic\",\"code\",\"message\",\"span\":{\"start\",\"end\"}}";
+
+/// Options of `gadgetry write`.
+#[derive(Debug, Args)]
+pub(crate) struct WriteArgs {
+    /// The calls; `-` or nothing for stdin
+    #[arg(value_name = "FILE", default_value = "-", hide_default_value = true)]
+    pub(crate) file: OsString,
+
+    /// Write one {"text"} a line instead of text
+    #[arg(long)]
+    pub(crate) jsonl: bool,
+
+    #[command(flatten)]
+    pub(crate) blocks: BlockArgs,
+}
+
+/// How gadget blocks look.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Format of gadget blocks")]
+pub(crate) struct BlockArgs {
+    /// Begins a gadget block
+    #[arg(
+        long,
+        value_name = "MARKER",
+        default_value = "!!!GADGET_START:",
+        allow_hyphen_values = true
+    )]
+    pub(crate) start: String,
+
+    /// Ends a gadget block
+    #[arg(
+        long,
+        value_name = "MARKER",
+        default_value = "!!!GADGET_END",
+        allow_hyphen_values = true
+    )]
+    pub(crate) end: String,
+
+    /// Begins an argument
+    #[arg(
+        long,
+        value_name = "MARKER",
+        default_value = "!!!ARG:",
+        allow_hyphen_values = true
+    )]
+    pub(crate) arg: String,
+
+    /// Markers count only at the start of a line; a backslash before one there makes it text
+    #[arg(long)]
+    pub(crate) line_start: bool,
+}
+
+/// Options of `gadgetry agent`.
+#[derive(Debug, Args)]
+pub(crate) struct AgentArgs {
+    /// What the user says
+    #[arg(value_name = "PROMPT")]
+    pub(crate) prompt: String,
+
+    /// The model; `script:FILE` plays the replies in a JSON Lines file
+    #[arg(long, value_name = "MODEL")]
+    pub(crate) model: String,
+
+    /// The gadgets that the model may call, a TOML file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) gadgets: PathBuf,
+
+    /// Write the run's events to stdout instead of the answer
+    #[arg(long, value_name = "FORMAT")]
+    pub(crate) events: Option<EventFormat>,
+
+    /// Stop after N replies of the model
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    pub(crate) max_iterations: Option<NonZeroUsize>,
+
+    /// Execute at most N gadgets of one reply; the others are answered as skipped
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    pub(crate) max_gadgets_per_response: Option<NonZeroUsize>,
+
+    /// Keep the log of the run in FILE, for `gadgetry replay`
+    #[arg(long, value_name = "FILE")]
+    pub(crate) save: Option<PathBuf>,
+}
+
+/// How events are written.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum EventFormat {
+    /// One JSON object a line.
+    Jsonl,
+}
+
+/// Options of `gadgetry replay`.
+#[derive(Debug, Args)]
+pub(crate) struct ReplayArgs {
+    /// What `gadgetry agent --save FILE` kept
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+}
+
+/// Options of `gadgetry demo`.
+#[derive(Debug, Args)]
+pub(crate) struct DemoArgs {}
+
+fn at_least_one(text: &str) -> Result<NonZeroUsize, &'static str> {
+    text.parse()
+        .map_err(|_| "write a whole number of at least 1")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_definitions_are_sound() {
+        Gadgetry::command().debug_assert();
+    }
+}

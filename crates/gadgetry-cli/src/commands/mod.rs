@@ -1,0 +1,44 @@
+//! The verbs, one file each.
+
+mod agent;
+mod batch;
+mod demo;
+mod parse;
+mod replay;
+mod write;
+
+use crate::args::{self, Gadgetry, Verb};
+use crate::error::Error;
+use crate::printer::Printer;
+
+/// Does what was typed.
+pub(crate) fn run(args: Gadgetry, printer: &mut Printer) -> Result<(), Error> {
+    match args.verb {
+        None => Err(Error::Help(args::help())),
+        Some(Verb::Parse(args)) if args.batch => batch::run(&args, printer),
+        Some(Verb::Parse(args)) => parse::run(&args, printer),
+        Some(Verb::Write(args)) => write::run(&args, printer),
+        Some(Verb::Agent(args)) => agent::run(&args, printer),
+        Some(Verb::Replay(args)) => replay::run(&args, printer),
+        Some(Verb::Demo(_)) => demo::run(printer),
+    }
+}
+
+/// What is wrong with the JSON on one line: serde's words, with the column only.
+fn json_problem(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    let place = format!(" at line {} column {}", error.line(), error.column());
+    match text.strip_suffix(&place) {
+        Some(problem) => format!("{problem} at column {}", error.column()),
+        None => text,
+    }
+}
+
+/// Reads the JSON object on one line. `Err` says what is wrong with it.
+fn object<'a, T: serde::Deserialize<'a>>(json: &'a [u8], what: &str) -> Result<T, String> {
+    // Without this check, an array would do: its items would be taken for the fields.
+    if !json.starts_with(b"{") {
+        return Err(format!("{what} is not a JSON object"));
+    }
+    serde_json::from_slice(json).map_err(|error| json_problem(&error))
+}

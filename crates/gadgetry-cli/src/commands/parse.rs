@@ -1,0 +1,28 @@
+//! `gadgetry parse`: text in, one JSON event a line out.
+
+use crate::args::ParseArgs;
+use crate::error::Error;
+use crate::input::{Input, Pieces};
+use crate::options::Options;
+use crate::printer::Printer;
+use crate::reader::Reader;
+
+pub(super) fn run(args: &ParseArgs, printer: &mut Printer) -> Result<(), Error> {
+    let mut reader = Reader::new(&Options::try_from(args)?).map_err(Error::Input)?;
+    let input = Input::open(&args.file)?;
+    match args.chunk_size.map(Pieces::new) {
+        None => input.texts(printer, |text, printer| {
+            reader.push(text, printer.out(), b'\n');
+            printer.settle()
+        })?,
+        Some(mut pieces) => {
+            input.texts(printer, |text, printer| {
+                pieces.push(text, |piece| reader.push(piece, printer.out(), b'\n'));
+                printer.settle()
+            })?;
+            reader.push(pieces.rest(), printer.out(), b'\n');
+        }
+    }
+    reader.finish(printer.out(), b'\n');
+    Ok(())
+}

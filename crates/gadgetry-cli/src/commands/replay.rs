@@ -1,0 +1,30 @@
+//! `gadgetry replay`: a saved run, played again without model or gadgets.
+
+use std::fs::File;
+use std::io::BufReader;
+
+use gadgetry::log::replay;
+use gadgetry::proto::event::Event;
+
+use crate::args::ReplayArgs;
+use crate::error::Error;
+use crate::printer::Printer;
+
+pub(crate) fn run(args: &ReplayArgs, printer: &mut Printer) -> Result<(), Error> {
+    let place = args.file.display();
+    let file = File::open(&args.file).map_err(|error| Error::at(&place, error))?;
+    let mut failed = None;
+    let mut print = |event: &Event| {
+        if failed.is_none() {
+            failed = printer.json_line(event).err();
+        }
+    };
+    let summary = replay(BufReader::new(file), &mut print).map_err(|error| Error::at(&place, error));
+    if let Some(error) = failed {
+        return Err(error);
+    }
+    match summary? {
+        Some(_) => Ok(()),
+        None => Err(Error::Failed(format!("{place}: the log ends before the run does"))),
+    }
+}

@@ -1,0 +1,89 @@
+//! Why a command ended early, and with which exit code.
+
+use std::fmt::Display;
+use std::io;
+
+/// Why a command ended early.
+#[derive(Debug)]
+pub(crate) enum Error {
+    /// The user's mistake. Exit code 2.
+    Input(String),
+    /// Something went wrong on the way that is nobody's mistake. Exit code 1.
+    Failed(String),
+    /// The reader of stdout went away, which is its right. Exit code 0, and nothing is said.
+    Closed,
+    /// The user asked for help or the version: this text goes to stdout. Exit code 0.
+    Help(String),
+}
+
+impl Error {
+    /// A mistake in the user's input.
+    pub(crate) fn input(message: impl Display) -> Self {
+        Self::Input(message.to_string())
+    }
+
+    /// The machine does not let us work: no temporary folder, no threads.
+    pub(crate) fn temporary(error: io::Error) -> Self {
+        Self::Failed(format!("cannot work here: {error}"))
+    }
+
+    /// A mistake in a file, or on a line, or anywhere else that has a name.
+    pub(crate) fn at(place: impl Display, message: impl Display) -> Self {
+        Self::Input(format!("{place}: {message}"))
+    }
+}
+
+impl From<clap::Error> for Error {
+    fn from(error: clap::Error) -> Self {
+        let text = error.render().to_string();
+        if error.use_stderr() {
+            Self::Input(one_line(&text))
+        } else {
+            Self::Help(text)
+        }
+    }
+}
+
+/// What could not be written to stdout.
+impl From<io::Error> for Error {
+    fn from(error: io::Error) -> Self {
+        if error.kind() == io::ErrorKind::BrokenPipe {
+            Self::Closed
+        } else {
+            Self::Failed(format!("cannot write: {error}"))
+        }
+    }
+}
+
+/// What clap says, without the usage, in one line.
+fn one_line(text: &str) -> String {
+    let paragraphs = text.trim().split("\n\n");
+    let told = paragraphs.take_while(|paragraph| {
+        !paragraph.starts_with("Usage:") && !paragraph.starts_with("For more information")
+    });
+    let words = |paragraph: &str| paragraph.split_whitespace().collect::<Vec<_>>().join(" ");
+    let line = told.map(words).collect::<Vec<_>>().join("; ");
+    line.strip_prefix("error: ")
+        .map(str::to_owned)
+        .unwrap_or(line)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_clap_says_in_one_line() {
+        let check = |text: &str, line: &str| assert_eq!(one_line(text), line);
+        check(
+            "error: unexpected argument '--tags' found\n\n  tip: a similar argument exists: '--tag'\n\n\
+             Usage: gadgetry parse --tag <NAME> [FILE]\n\nFor more information, try '--help'.\n",
+            "unexpected argument '--tags' found; tip: a similar argument exists: '--tag'",
+        );
+        check(
+            "error: the following required arguments were not provided:\n  --model <MODEL>\n  <PROMPT>\n\n\
+             Usage: gadgetry agent\n",
+            "the following required arguments were not provided: --model <MODEL> <PROMPT>",
+        );
+    }
+}

@@ -1,0 +1,85 @@
+//! The one road to stdout and stderr.
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use serde::Serialize;
+
+use crate::error::Error;
+
+/// Bytes that are gathered before they are written, if nobody asks for them earlier.
+const FULL: usize = 64 << 10;
+
+/// Gathers what goes to stdout, and writes it in large pieces.
+#[derive(Debug, Default)]
+pub(crate) struct Printer {
+    gathered: Vec<u8>,
+}
+
+impl Printer {
+    /// Where the next output is appended.
+    pub(crate) fn out(&mut self) -> &mut Vec<u8> {
+        &mut self.gathered
+    }
+
+    /// Writes what was gathered if it is much.
+    pub(crate) fn settle(&mut self) -> Result<(), Error> {
+        if self.gathered.len() < FULL {
+            Ok(())
+        } else {
+            self.flush()
+        }
+    }
+
+    /// Writes what was gathered. Do it before waiting for input, so that a reader sees everything there is.
+    pub(crate) fn flush(&mut self) -> Result<(), Error> {
+        if self.gathered.is_empty() {
+            return Ok(());
+        }
+        let mut stdout = io::stdout().lock();
+        let written = stdout
+            .write_all(&self.gathered)
+            .and_then(|()| stdout.flush());
+        self.gathered.clear();
+        Ok(written?)
+    }
+
+    /// Writes a value as one line of JSON, at once.
+    pub(crate) fn json_line(&mut self, value: &impl Serialize) -> Result<(), Error> {
+        serde_json::to_writer(&mut self.gathered, value).map_err(io::Error::from)?;
+        self.gathered.push(b'\n');
+        self.flush()
+    }
+
+    /// Writes words about what goes on to stderr. If that is gone, there is nobody to tell.
+    #[expect(clippy::unused_self, reason = "there is one road to stderr, and this is it")]
+    pub(crate) fn progress(&mut self, words: &str) {
+        let _ = io::stderr().write_all(words.as_bytes());
+    }
+
+    /// Writes the rest, says what went wrong, and gives the exit code.
+    pub(crate) fn close(mut self, done: Result<(), Error>) -> ExitCode {
+        if let Err(Error::Help(text)) = &done {
+            self.gathered.extend_from_slice(text.as_bytes());
+        }
+        let closed = matches!(done, Err(Error::Closed));
+        let written = if closed { Ok(()) } else { self.flush() };
+        match done.and(written) {
+            Ok(()) | Err(Error::Closed | Error::Help(_)) => ExitCode::SUCCESS,
+            Err(Error::Failed(message)) => {
+                tell(&message);
+                ExitCode::FAILURE
+            }
+            Err(Error::Input(message)) => {
+                tell(&message);
+                ExitCode::from(2)
+            }
+        }
+    }
+}
+
+/// One line on stderr. If that is gone, too, there is nobody to tell.
+fn tell(message: &str) {
+    let line = message.replace(['\n', '\r'], " ");
+    let _ = writeln!(io::stderr(), "error: {line}");
+}

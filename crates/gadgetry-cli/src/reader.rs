@@ -1,0 +1,62 @@
+//! Text in, events as JSON out.
+
+use gadgetry::proto::reply::{Event, Scanner, ScannerState};
+
+use crate::events::Line;
+use crate::options::Options;
+use crate::schemas::Schemas;
+
+/// Reads one text after another.
+#[derive(Clone, Debug)]
+pub(crate) struct Reader {
+    scanner: Scanner,
+    telling: Telling,
+}
+
+/// What is told of an event.
+#[derive(Clone, Debug)]
+struct Telling {
+    schemas: Schemas,
+    partials: bool,
+}
+
+impl Reader {
+    /// `Err` is what is wrong with the options.
+    pub(crate) fn new(options: &Options) -> Result<Self, String> {
+        let blocks = options.blocks().map_err(|error| error.to_string())?;
+        let format = blocks.format(options.tags().to_vec());
+        let (every, by_name) = options.schemas();
+        Ok(Self {
+            scanner: Scanner::new(&format).map_err(|error| error.to_string())?,
+            telling: Telling {
+                schemas: Schemas::new(every, by_name)?,
+                partials: options.partials(),
+            },
+        })
+    }
+
+    /// Reads more of the text. Each event is appended to `out`, with `separator` behind it.
+    pub(crate) fn push(&mut self, text: &str, out: &mut Vec<u8>, separator: u8) {
+        let telling = &self.telling;
+        self.scanner
+            .push(text, &mut |event| telling.write(&event, out, separator));
+    }
+
+    /// Ends the text. The next one is read as if it were the first.
+    pub(crate) fn finish(&mut self, out: &mut Vec<u8>, separator: u8) {
+        let telling = &self.telling;
+        self.scanner
+            .finish(&mut |event| telling.write(&event, out, separator));
+        self.scanner.restore(ScannerState::default());
+    }
+}
+
+impl Telling {
+    fn write(&self, event: &Event<'_>, out: &mut Vec<u8>, separator: u8) {
+        if !self.partials && matches!(event, Event::Argument { .. }) {
+            return;
+        }
+        Line::of(event, |gadget| self.schemas.of(gadget)).write(out);
+        out.push(separator);
+    }
+}

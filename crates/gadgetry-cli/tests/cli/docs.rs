@@ -1,0 +1,83 @@
+//! The examples of the documentation are true.
+
+use std::path::Path;
+use std::process::Command;
+use std::{env, fs};
+
+use serde_json::Value;
+
+use crate::GADGETRY;
+
+/// Runs each command of each `console` block, in order, in one folder, and compares what it prints.
+#[test]
+fn every_console_block_prints_what_it_says() {
+    for page in ["docs/cli.md", "README.md"] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let blocks = blocks(page, "console");
+        assert!(!blocks.is_empty(), "{page} has no examples");
+        for block in blocks {
+            let mut printed = String::new();
+            for step in steps(&block) {
+                printed.push_str(&format!("$ {step}\n{}", shell(&step, folder.path())));
+            }
+            assert_eq!(printed, block, "{page}");
+        }
+    }
+}
+
+#[test]
+fn every_json_block_is_json() {
+    let blocks = blocks("docs/cli.md", "json");
+    assert!(!blocks.is_empty());
+    for block in blocks {
+        for line in block.lines() {
+            if let Err(error) = serde_json::from_str::<Value>(line) {
+                panic!("{line}: {error}");
+            }
+        }
+    }
+}
+
+/// The bodies of the code blocks of a page in one language.
+fn blocks(page: &str, language: &str) -> Vec<String> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let page = fs::read_to_string(root.join(page)).expect("a page");
+    let fence = format!("```{language}\n");
+    let starts = page.split(&fence).skip(1);
+    starts
+        .map(|rest| rest.split("```").next().unwrap_or_default().to_owned())
+        .collect()
+}
+
+/// The commands of a console block: what stands behind `$ `, and goes on behind a backslash.
+fn steps(block: &str) -> Vec<String> {
+    let mut steps: Vec<String> = Vec::new();
+    let mut open = false;
+    for line in block.lines() {
+        if let Some(command) = line.strip_prefix("$ ") {
+            steps.push(command.to_owned());
+            open = line.ends_with('\\');
+        } else if let (true, Some(step)) = (open, steps.last_mut()) {
+            step.push('\n');
+            step.push_str(line);
+            open = line.ends_with('\\');
+        }
+    }
+    steps
+}
+
+fn shell(command: &str, folder: &Path) -> String {
+    let binaries = Path::new(GADGETRY)
+        .parent()
+        .expect("a folder")
+        .to_path_buf();
+    let path = env::var_os("PATH").unwrap_or_default();
+    let path = env::join_paths([binaries].into_iter().chain(env::split_paths(&path)));
+    let output = Command::new("sh")
+        .args(["-c", &format!("{{ {command}\n}} 2>&1")])
+        .env("PATH", path.expect("a path"))
+        .current_dir(folder)
+        .output()
+        .expect("a shell");
+    String::from_utf8(output.stdout).expect("UTF-8")
+}

@@ -1,0 +1,234 @@
+//! The log of a run: what it was made from, and every input with its time. Enough to play it again without model or
+//! gadgets, with the same events.
+//!
+//! A log is JSON Lines: first [`Header`], then one [`Entry`] a line. A last line that was cut off, as a crash leaves
+//! it, is left out.
+
+use std::io::{BufRead, Write};
+use std::sync::Arc;
+
+use gadgetry_proto::block::{Anchoring, Markers};
+use gadgetry_proto::limits::Limits;
+use gadgetry_proto::message::Message;
+use gadgetry_proto::run::{Input, Misuse, Output, Run, RunSpec, Summary};
+use gadgetry_proto::sched;
+use gadgetry_proto::spec::{GadgetSpec, Registry, RegistryError};
+use gadgetry_proto::tags::TagNameError;
+use gadgetry_proto::time::Time;
+use serde::{Deserialize, Serialize};
+
+use crate::driver::Observer;
+
+/// The version of the format; a log of another one is refused.
+const VERSION: u32 = 1;
+
+/// What a run was made from, as far as it can be written down: no closures, so no transforms of custom blocks.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Header {
+    /// Of the format.
+    version: u32,
+    /// What the model was told about each gadget.
+    pub gadgets: Vec<GadgetSpec>,
+    /// See [`RunSpec::system`].
+    pub system: Option<String>,
+    /// See [`RunSpec::markers`].
+    pub markers: Markers,
+    /// See [`RunSpec::anchoring`].
+    pub anchoring: Anchoring,
+    /// See [`RunSpec::limits`].
+    pub limits: Limits,
+    /// See [`RunSpec::schedule`].
+    pub schedule: sched::Config,
+    /// See [`RunSpec::max_iterations`].
+    pub max_iterations: u32,
+    /// See [`RunSpec::default_timeout_ms`].
+    pub default_timeout_ms: Option<u64>,
+    /// What the run was asked.
+    pub conversation: Vec<Message>,
+}
+
+impl Header {
+    /// For a run of these gadgets about this conversation; everything else as by default.
+    pub fn new(registry: &Registry, conversation: Vec<Message>) -> Self {
+        let spec = RunSpec::default();
+        Self {
+            version: VERSION,
+            gadgets: registry.iter().map(|gadget| gadget.spec().clone()).collect(),
+            system: spec.system,
+            markers: spec.markers,
+            anchoring: spec.anchoring,
+            limits: spec.limits,
+            schedule: spec.schedule,
+            max_iterations: spec.max_iterations,
+            default_timeout_ms: spec.default_timeout_ms,
+            conversation,
+        }
+    }
+
+    /// The run from its beginning.
+    pub fn run(&self) -> Result<Run, LogError> {
+        let spec = RunSpec {
+            registry: Arc::new(Registry::new(self.gadgets.iter().cloned())?),
+            system: self.system.clone(),
+            markers: self.markers.clone(),
+            anchoring: self.anchoring,
+            limits: self.limits.clone(),
+            schedule: self.schedule.clone(),
+            max_iterations: self.max_iterations,
+            default_timeout_ms: self.default_timeout_ms,
+            ..RunSpec::default()
+        };
+        Ok(Run::new(spec, self.conversation.clone())?)
+    }
+}
+
+/// One input of a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Entry {
+    /// When, in milliseconds of the run.
+    #[serde(rename = "timeMs")]
+    pub time: Time,
+    /// What.
+    pub input: Input,
+}
+
+/// Why a log cannot be written or played.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LogError {
+    /// The file.
+    #[error("{0}")]
+    Io(#[from] std::io::Error),
+    /// It is empty.
+    #[error("the log is empty")]
+    Empty,
+    /// A line is no part of a log.
+    #[error("line {line}: not a line of a gadgetry log: {source}")]
+    Line {
+        /// From 1.
+        line: usize,
+        /// What is wrong with it.
+        source: serde_json::Error,
+    },
+    /// The log is of another version of the format.
+    #[error("the log has format version {0}; this gadgetry reads version {VERSION}")]
+    Version(u32),
+    /// The gadgets cannot be registered.
+    #[error("line 1: {0}")]
+    Gadgets(#[from] RegistryError),
+    /// The tags cannot be registered.
+    #[error("line 1: {0}")]
+    Tags(#[from] TagNameError),
+    /// An input that no run of this log ever had.
+    #[error("line {line}: {source}")]
+    Misuse {
+        /// From 1.
+        line: usize,
+        /// What is wrong with it.
+        source: Misuse,
+    },
+}
+
+/// Writes a log while a run goes on, line by line, so that a crash loses nothing but the line it cuts.
+#[derive(Debug)]
+pub struct LogWriter<W> {
+    out: W,
+    /// The first failure; nothing is written after it.
+    error: Option<std::io::Error>,
+}
+
+impl<W: Write> LogWriter<W> {
+    /// Begins a log.
+    pub fn new(out: W, header: &Header) -> Result<Self, LogError> {
+        let mut writer = Self { out, error: None };
+        writer.line(header);
+        writer.finish_line()?;
+        Ok(writer)
+    }
+
+    /// Writes one input.
+    pub fn input(&mut self, time: Time, input: &Input) {
+        #[derive(Serialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Line<'a> {
+            #[serde(rename = "timeMs")]
+            time: Time,
+            input: &'a Input,
+        }
+        self.line(&Line { time, input });
+    }
+
+    /// Whether all of it was written.
+    pub fn finish(mut self) -> Result<(), LogError> {
+        self.finish_line()
+    }
+
+    fn line(&mut self, line: &impl Serialize) {
+        if self.error.is_some() {
+            return;
+        }
+        let written = serde_json::to_vec(line).map_err(std::io::Error::from).and_then(|mut text| {
+            text.push(b'\n');
+            self.out.write_all(&text)?;
+            self.out.flush()
+        });
+        self.error = written.err();
+    }
+
+    fn finish_line(&mut self) -> Result<(), LogError> {
+        match self.error.take() {
+            Some(error) => Err(LogError::Io(error)),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Plays a log again. `observer` sees the same events as the first time. `None`: the log ends before the run does.
+pub fn replay(log: impl BufRead, observer: &mut dyn Observer) -> Result<Option<Summary>, LogError> {
+    let mut lines = log.lines().enumerate().peekable();
+    let Some((_, first)) = lines.next() else { return Err(LogError::Empty) };
+    let first = first?;
+    let header: Header = serde_json::from_str(&first).map_err(|source| version_error(&first, source))?;
+    if header.version != VERSION {
+        return Err(LogError::Version(header.version));
+    }
+    let mut run = header.run()?;
+    let mut summary = drain(&mut run, observer);
+    while let Some((index, line)) = lines.next() {
+        let line = line?;
+        let entry: Entry = match serde_json::from_str(&line) {
+            Ok(entry) => entry,
+            Err(error) if error.is_eof() && lines.peek().is_none() => break,
+            Err(source) => return Err(LogError::Line { line: index + 1, source }),
+        };
+        observer.input(entry.time, &entry.input);
+        run.handle(entry.time, entry.input)
+            .map_err(|source| LogError::Misuse { line: index + 1, source })?;
+        summary = drain(&mut run, observer);
+    }
+    Ok(summary)
+}
+
+fn version_error(line: &str, source: serde_json::Error) -> LogError {
+    #[derive(Deserialize)]
+    struct Version {
+        version: u32,
+    }
+    match serde_json::from_str(line) {
+        Ok(Version { version }) if version != VERSION => LogError::Version(version),
+        Ok(_) | Err(_) => LogError::Line { line: 1, source },
+    }
+}
+
+fn drain(run: &mut Run, observer: &mut dyn Observer) -> Option<Summary> {
+    loop {
+        match run.poll() {
+            Output::Event(event) => observer.event(&event),
+            Output::Wait(_) => return None,
+            Output::Finished(summary) => return Some(summary),
+            Output::Send(_) | Output::CloseModel | Output::Start(_) | Output::Cancel(_) => {}
+        }
+    }
+}

@@ -1,0 +1,222 @@
+//! The driver under tokio's paused clock: what happens, when, and that the log plays it again.
+
+use std::io::Write;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use gadgetry::driver::{Observer, drive};
+use gadgetry::log::{Header, LogWriter, replay};
+use gadgetry::proto::call::Outcome;
+use gadgetry::proto::event::{Event, EventKind, FinishReason};
+use gadgetry::proto::message::{Message, Role};
+use gadgetry::proto::run::{Command, Input, Summary};
+use gadgetry::proto::spec::GadgetSpec;
+use gadgetry::proto::time::Time;
+use gadgetry::{ScriptedModel, Toolbox, from_fn};
+use serde_json::json;
+use tokio::sync::mpsc;
+use tokio::time::sleep;
+
+/// `Wait {ms}`: waits and says so. `Fail`: fails. `Panic`. `Stubborn {ms}`: ignores its cancellation.
+fn toolbox(running: &Arc<AtomicUsize>) -> Toolbox {
+    let mut toolbox = Toolbox::default();
+    let spec = |name: &str, timeout_ms| GadgetSpec {
+        name: name.to_owned(),
+        parameters: json!({ "type": "object", "properties": { "ms": { "type": "integer" } } }),
+        timeout_ms,
+        ..GadgetSpec::default()
+    };
+    let running = Arc::clone(running);
+    let wait = from_fn(spec("Wait", Some(1000)), move |parameters, context| {
+        let running = Arc::clone(&running);
+        async move {
+            running.fetch_add(1, Ordering::SeqCst);
+            let ms = parameters["ms"].as_u64().unwrap_or(10);
+            context.report_cost(0.25).unwrap();
+            let outcome = tokio::select! {
+                () = sleep(Duration::from_millis(ms)) => Outcome::ok(format!("waited {ms}")),
+                () = context.cancellation().cancelled() => Outcome::error("stopped"),
+            };
+            running.fetch_sub(1, Ordering::SeqCst);
+            outcome
+        }
+    });
+    toolbox.add(wait).unwrap();
+    toolbox.add(from_fn(spec("Fail", None), |_, _| async { Outcome::error("no luck") })).unwrap();
+    toolbox
+        .add(from_fn(spec("Panic", None), |_, _| async { panic!("oh no") }))
+        .unwrap();
+    toolbox
+        .add(from_fn(spec("Stubborn", Some(100)), |_, _| async {
+            std::future::pending::<()>().await;
+            Outcome::ok("never")
+        }))
+        .unwrap();
+    toolbox
+}
+
+/// Keeps a readable line an event, and the log.
+struct Keeper {
+    lines: Vec<String>,
+    events: Vec<Event>,
+    log: LogWriter<SharedFile>,
+}
+
+impl Observer for Keeper {
+    fn event(&mut self, event: &Event) {
+        let at = event.time.0;
+        self.events.push(event.clone());
+        let line = match &event.kind {
+            EventKind::Text { text } => format!("{at} text {text:?}"),
+            EventKind::GadgetStart { invocation_id, .. } => format!("{at} start {invocation_id}"),
+            EventKind::GadgetResult { invocation_id, answer, .. } => format!("{at} {invocation_id}: {answer:?}"),
+            EventKind::GadgetSkipped { invocation_id, .. } => format!("{at} skip {invocation_id}"),
+            EventKind::RunFinished { reason, total_cost, .. } => format!("{at} {reason:?} {total_cost}"),
+            _ => return,
+        };
+        self.lines.push(line);
+    }
+
+    fn input(&mut self, time: Time, input: &Input) {
+        self.log.input(time, input);
+    }
+}
+
+/// A file that the test can read while it is written.
+#[derive(Clone, Default)]
+struct SharedFile(Arc<Mutex<Vec<u8>>>);
+
+impl Write for SharedFile {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().write(bytes)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Runs a script, cancelled at some time; also checks that the log replays, and that no gadget is left running.
+async fn check(replies: &str, cancel_at: Option<u64>, expected: &[&str]) -> Summary {
+    let running = Arc::new(AtomicUsize::new(0));
+    let toolbox = toolbox(&running);
+    let model: ScriptedModel = replies.parse().unwrap();
+    let header = Header::new(toolbox.registry(), vec![Message::text(Role::User, "go")]);
+    let file = SharedFile::default();
+    let log = LogWriter::new(file.clone(), &header).unwrap();
+    let mut keeper = Keeper { lines: Vec::new(), events: Vec::new(), log };
+    let (commands, receiver) = mpsc::channel(1);
+    tokio::spawn(async move {
+        if let Some(at) = cancel_at {
+            sleep(Duration::from_millis(at)).await;
+            commands.send(Command::Cancel).await.unwrap();
+        }
+    });
+    let summary = drive(header.run().unwrap(), &model, &toolbox, receiver, &mut keeper).await;
+    assert_eq!(keeper.lines, expected);
+    assert_eq!(running.load(Ordering::SeqCst), 0, "no gadget is left running");
+    let mut again = Vec::new();
+    let log = file.0.lock().unwrap().clone();
+    let replayed = replay(log.as_slice(), &mut |event: &Event| again.push(event.clone())).unwrap();
+    assert_eq!(again, keeper.events, "a replay gives the same events");
+    assert_eq!(replayed.as_ref(), Some(&summary));
+    summary
+}
+
+/// A block without its end line.
+macro_rules! call {
+    ($header:literal) => {
+        concat!("!!!GADGET_START:", $header, "\\n!!!GADGET_END\\n")
+    };
+    ($header:literal, $ms:literal) => {
+        concat!("!!!GADGET_START:", $header, "\\n!!!ARG:ms\\n", $ms, "\\n!!!GADGET_END\\n")
+    };
+}
+
+#[tokio::test(start_paused = true)]
+async fn gadgets_start_while_the_reply_streams() {
+    let replies = concat!(
+        r#"{"chunks": [""#, call!("Wait:a", 50), r#"", {"delayMs": 20}, ""#, call!("Wait:b", 50),
+        call!("Wait:c:a,b", 5), r#"", {"delayMs": 200}, "late"]}"#, "\n", r#"{"text": "done"}"#
+    );
+    let expected = [
+        "0 start a",
+        "20 start b",
+        "50 a: Result(\"waited 50\")",
+        "70 b: Result(\"waited 50\")",
+        "70 start c",
+        "75 c: Result(\"waited 5\")",
+        "220 text \"\\n\"",
+        "220 text \"late\"",
+        "220 text \"done\"",
+        "220 Completed 0.75",
+    ];
+    let summary = check(replies, None, &expected).await;
+    assert_eq!((summary.iterations, summary.answer.as_str()), (2, "done"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn failures_panics_and_timeouts_are_answers() {
+    let replies = concat!(
+        r#"{"text": ""#, call!("Fail:f"), call!("Wait:w:f"), call!("Panic:p"), call!("Stubborn:s"),
+        call!("Wait:long", 5000), r#""}"#, "\n", r#"{"text": "done"}"#
+    );
+    let expected = [
+        "0 start f",
+        "0 start p",
+        "0 start s",
+        "0 start long",
+        "0 f: Error(\"no luck\")",
+        "0 skip w",
+        "0 p: Error(\"Panic panicked: oh no\")",
+        "100 s: Error(\"Gadget 'Stubborn' execution exceeded timeout of 100ms\")",
+        "1000 long: Error(\"Gadget 'Wait' execution exceeded timeout of 1000ms\")",
+        "1000 text \"done\"",
+        "2100 Completed 0.25",
+    ];
+    check(replies, None, &expected).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cancel_answers_every_call_and_lets_gadgets_tidy_up() {
+    let replies = concat!(
+        r#"{"chunks": ["Hm.", ""#, call!("Wait:a", 900), call!("Wait:b:a"), r#"", {"delayMs": 500}, "never"]}"#
+    );
+    let words = "Error(\"Error: The run was cancelled before the call was done\")";
+    let (a, b) = (format!("30 a: {words}"), format!("30 b: {words}"));
+    let expected = ["0 text \"Hm.\"", "0 start a", a.as_str(), b.as_str(), "30 Cancelled 0.25"];
+    let summary = check(replies, Some(30), &expected).await;
+    assert_eq!(summary.reason, FinishReason::Cancelled);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_model_that_fails_ends_the_run_with_its_words() {
+    let summary = check(
+        r#"{"text": "Half", "finish": "error"}"#,
+        None,
+        &["0 text \"Half\"", "0 ModelError 0"],
+    )
+    .await;
+    assert!(summary.error.is_some());
+}
+
+#[test]
+fn logs_that_are_none() {
+    let play = |log: &str| replay(log.as_bytes(), &mut |_: &Event| {}).unwrap_err().to_string();
+    let header = serde_json::to_string(&Header::new(&gadgetry::proto::spec::Registry::default(), vec![])).unwrap();
+    assert_eq!(play(""), "the log is empty");
+    assert!(play("{}").starts_with("line 1: not a line of a gadgetry log: "));
+    assert_eq!(
+        play(&header.replace("\"version\":1", "\"version\":9")),
+        "the log has format version 9; this gadgetry reads version 1"
+    );
+    assert!(play(&format!("{header}\nnonsense\n{{}}")).starts_with("line 2: not a line"));
+    let early = r#"{"timeMs": 1, "input": {"done": [7, {"result": {"Ok": "x"}}]}}"#;
+    assert_eq!(
+        play(&format!("{header}\n{early}\n")),
+        "line 2: call 7 was never started; the driver sent its result"
+    );
+    let cut = replay(format!("{header}\n{{\"timeMs\": 1, \"inp").as_bytes(), &mut |_: &Event| {});
+    assert!(matches!(cut, Ok(None)), "a torn last line is left out");
+}
