@@ -83,7 +83,10 @@ impl Watch {
                 self.running.insert(start.id);
             }
             Output::Cancel(id) => {
-                assert!(self.running.contains(id), "{id} is cancelled but not running");
+                assert!(
+                    self.running.contains(id),
+                    "{id} is cancelled but not running"
+                );
                 assert!(self.cancelled.insert(*id), "{id} is cancelled twice");
             }
             Output::Event(event) => self.event(event),
