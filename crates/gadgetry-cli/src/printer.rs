@@ -59,9 +59,13 @@ impl Printer {
 
     /// Writes the rest, says what went wrong, and gives the exit code.
     pub(crate) fn close(mut self, done: Result<(), Error>) -> ExitCode {
-        if let Err(Error::Help(text)) = &done {
-            self.gathered.extend_from_slice(text.as_bytes());
-        }
+        let done = match done {
+            Err(Error::Help(text)) => {
+                self.gathered.extend_from_slice(text.as_bytes());
+                Ok(())
+            }
+            done => done,
+        };
         let closed = matches!(done, Err(Error::Closed));
         let written = if closed { Ok(()) } else { self.flush() };
         match done.and(written) {

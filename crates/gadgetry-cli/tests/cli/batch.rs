@@ -110,7 +110,7 @@ fn mistakes() {
     mistake(
         r#"{"id":[2],"chunks":["a",5]}"#,
         "[2]",
-        "line 1: invalid type: integer `5`, expected a string at column 26",
+        "line 1: invalid type: integer `5`, expected a string at column 25",
     );
     mistake(
         r#"{"id":"x","chunks":[],"option":{}}"#,

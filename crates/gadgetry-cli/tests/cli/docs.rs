@@ -18,7 +18,7 @@ fn every_console_block_prints_what_it_says() {
         for block in blocks {
             let mut printed = String::new();
             for step in steps(&block) {
-                printed.push_str(&format!("$ {step}\n{}", shell(&step, folder.path())));
+                printed.extend(["$ ", &step, "\n", &shell(&step, folder.path())]);
             }
             assert_eq!(printed, block, "{page}");
         }

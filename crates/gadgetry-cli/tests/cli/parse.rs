@@ -32,7 +32,7 @@ fn every_event() {
 {"type":"custom_block_end","blockId":"block_2","tag":"done","reason":"selfClosing"}
 {"type":"custom_block","blockId":"block_2","tag":"done","content":"","attrs":{},"selfClosing":true}
 {"type":"text","text":"!!!GADGET_END"}
-{"type":"diagnostic","code":"strayMarker","message":"!!!GADGET_END stands outside any gadget block, so it is text","span":{"start":164,"end":177}}
+{"type":"diagnostic","code":"strayMarker","message":"!!!GADGET_END stands outside any gadget block and is text","span":{"start":163,"end":176}}
 {"type":"text","text":"\n"}
 {"type":"custom_block_start","blockId":"block_3","tag":"think","attrs":{}}
 {"type":"custom_block_delta","blockId":"block_3","tag":"think","delta":"\n!!!GADGET_START:A"}
@@ -161,11 +161,14 @@ fn the_chunk_size_is_the_size_of_a_push() {
         let output = run(&["parse", "--chunk-size", size], "abcdéf".as_bytes());
         String::from_utf8(output.stdout).expect("UTF-8")
     };
-    let texts = |pieces: &[&str]| -> String {
-        pieces
-            .iter()
-            .map(|piece| format!("{{\"type\":\"text\",\"text\":\"{piece}\"}}\n"))
-            .collect()
+    let texts = |pieces: &[&str]| {
+        let lines = pieces.iter().map(|piece| {
+            format!(
+                "{{\"type\":\"text\",\"text\":\"{piece}\"}}
+"
+            )
+        });
+        lines.collect::<Vec<_>>().concat()
     };
     assert_eq!(stdout("1"), texts(&["a", "b", "c", "d", "é", "f"]));
     assert_eq!(stdout("5"), texts(&["abcd", "éf"]));

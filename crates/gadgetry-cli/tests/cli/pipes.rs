@@ -51,7 +51,7 @@ impl Live {
     fn hear(&self) -> Value {
         let line = self
             .lines
-            .recv_timeout(Duration::from_secs(60))
+            .recv_timeout(Duration::from_mins(1))
             .expect("an answer in time");
         serde_json::from_str(&line).expect("JSON")
     }
@@ -150,4 +150,20 @@ fn a_broken_pipe_is_no_error() {
         assert_eq!(String::from_utf8_lossy(&output.stderr), "", "{args:?}");
         assert_eq!(output.status.code(), Some(0), "{args:?}");
     }
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn output_that_cannot_be_written_is_told() {
+    let full = std::fs::File::create("/dev/full").expect("the device");
+    let output = Command::new(GADGETRY)
+        .arg("--help")
+        .stdout(full)
+        .stderr(Stdio::piped())
+        .spawn()
+        .and_then(Child::wait_with_output)
+        .expect("the binary ends");
+    let stderr = "error: cannot write: No space left on device (os error 28)\n";
+    assert_eq!(String::from_utf8_lossy(&output.stderr), stderr);
+    assert_eq!(output.status.code(), Some(1));
 }

@@ -147,9 +147,9 @@ fn what_is_written_is_read_back() {
         for options in [
             &[][..],
             &["--line-start"],
-            &["--start", "<<", "--end", ">>", "--arg", "\\"],
+            &["--start", "<<", "--end", ">>", "--arg", "@"],
         ] {
-            let input: String = calls
+            let input: Vec<String> = calls
                 .iter()
                 .enumerate()
                 .map(|(n, parameters)| {
@@ -157,7 +157,7 @@ fn what_is_written_is_read_back() {
                     format!("{call}\n")
                 })
                 .collect();
-            let written = run(&[&["write"], options].concat(), input.as_bytes());
+            let written = run(&[&["write"], options].concat(), input.concat().as_bytes());
             assert_eq!(String::from_utf8_lossy(&written.stderr), "", "{options:?}");
             let mut args = [&["parse", "--no-partials"], options].concat();
             let folder = tempfile::tempdir().expect("a folder");

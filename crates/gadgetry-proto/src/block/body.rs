@@ -130,6 +130,22 @@ impl Body {
         ended
     }
 
+    /// Takes a piece in that ends no line and begins no marker, in the middle of a value of which nothing is held:
+    /// all of it is value. Gives the pointer, or `None` (and takes nothing) if the body stands elsewhere.
+    pub(crate) fn take_plain(&mut self, piece: &str, limits: &Limits) -> Option<&str> {
+        let Part::Value(start) = self.part else { return None };
+        let end = self.text.len();
+        let is_open = self.emitted == end && self.scan == end && end > start;
+        if !is_open || self.mute || self.overflown || end + piece.len() > limits.block {
+            return None;
+        }
+        self.text.push_str(piece);
+        self.scan = self.text.len();
+        self.emitted = self.scan;
+        let argument = self.arguments.last()?;
+        Some(&self.text[argument.pointer.clone()])
+    }
+
     fn read(
         &mut self,
         search: &MarkerSearch,

@@ -76,10 +76,9 @@ impl MarkerSearch {
         }
     }
 
-    /// The byte that every marker begins with, if it is the same.
-    #[cfg(any())]
-    pub(crate) fn first_byte(&self) -> Option<u8> {
-        self.pair.as_ref().map(|_| self.first[0])
+    /// The bytes that markers begin with.
+    pub(crate) fn first_bytes(&self) -> [u8; 3] {
+        self.first
     }
 
     /// The next place at or behind `from` where a marker may begin: one of which at least two bytes are there, or

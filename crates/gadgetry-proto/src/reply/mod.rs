@@ -7,6 +7,7 @@ mod event;
 mod parsers;
 mod prose;
 mod scanner;
+mod shortcut;
 mod stage;
 
 pub use event::Event;

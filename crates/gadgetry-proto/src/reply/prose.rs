@@ -23,6 +23,8 @@ struct Reading<'a> {
     base: u64,
     /// Text before this was handed out.
     released: usize,
+    /// Where the first marker may begin; before it there are no near misses either.
+    plain: usize,
     /// Whether no more text comes, so that nothing need be held.
     last: bool,
 }
@@ -47,10 +49,11 @@ impl Scanner {
         last: bool,
         events: &mut S,
     ) -> usize {
-        let mut reading = Reading { text, from, base, released: from, last };
+        let mut reading = Reading { text, from, base, released: from, plain: from, last };
         let bytes = text.as_bytes();
         let has_tags = !self.format.names.is_empty();
         let mut marker = self.next_marker(bytes, from);
+        reading.plain = marker.unwrap_or(text.len());
         let mut tag = if has_tags { next_tag(bytes, from) } else { None };
         loop {
             match (marker, tag) {
@@ -186,7 +189,11 @@ impl Scanner {
 
     fn release_to<S: FnMut(Event<'_>)>(&mut self, end: usize, reading: &mut Reading<'_>, events: &mut S) {
         let text = &reading.text[reading.released..end];
-        self.release(text, reading.base + reading.released as u64, events);
+        if end <= reading.plain && self.state.suspect.is_none() {
+            self.hand_out(text, events);
+        } else {
+            self.release(text, reading.base + reading.released as u64, events);
+        }
         reading.released = end;
     }
 

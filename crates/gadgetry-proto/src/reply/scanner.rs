@@ -23,6 +23,7 @@ use crate::id::BlockId;
 use crate::limits::{Limit, LimitExceeded, Limits};
 use crate::message::Attributes;
 use crate::reply::Event;
+use crate::reply::shortcut::Stops;
 use crate::spec::Schema;
 use crate::tags::Content;
 use crate::tags::ContentEnd;
@@ -77,6 +78,7 @@ pub(super) struct Prepared {
     pub(super) search: Option<MarkerSearch>,
     pub(super) names: Names,
     pub(super) limits: Limits,
+    pub(super) stops: Stops,
 }
 
 /// Where a [`Scanner`] stands; what a saved run keeps of it.
@@ -88,9 +90,9 @@ pub struct ScannerState {
     /// Text that may still become an opener; only in prose.
     pub(super) held: String,
     /// White space that may stand alone between blocks.
-    white: String,
+    pub(super) white: String,
     /// Whether the current segment of prose is white space so far and may be dropped.
-    leading: bool,
+    pub(super) leading: bool,
     /// What stands on the line before the held text, or before the opener.
     pub(super) line: LinePrefix,
     /// A run and a word that may be a near miss; already handed out as text.
@@ -99,14 +101,14 @@ pub struct ScannerState {
     buffer: String,
     /// Offset of the opener.
     opener: u64,
-    header: Header,
-    body: Body,
+    pub(super) header: Header,
+    pub(super) body: Body,
     auto_ids: u64,
     opening: OpeningState,
-    name: Option<NameIndex>,
+    pub(super) name: Option<NameIndex>,
     attributes: Attributes,
-    content: Content,
-    blocks: u32,
+    pub(super) content: Content,
+    pub(super) blocks: u32,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -150,16 +152,18 @@ impl Scanner {
     pub fn new(format: &Format) -> Result<Self, TagNameError> {
         let names = Names::new(&format.tags, format.limits.tag_name)?;
         let search = format.markers.clone().map(|markers| MarkerSearch::new(markers, format.anchoring));
-        Ok(Self::prepared(Prepared { search, names, limits: format.limits.clone() }))
+        Ok(Self::prepared(search, names, format.limits.clone()))
     }
 
     /// A scanner that knows no tags.
     pub(super) fn for_blocks(markers: Markers, anchoring: Anchoring, limits: Limits) -> Self {
         let search = Some(MarkerSearch::new(markers, anchoring));
-        Self::prepared(Prepared { search, names: Names::default(), limits })
+        Self::prepared(search, Names::default(), limits)
     }
 
-    fn prepared(prepared: Prepared) -> Self {
+    fn prepared(search: Option<MarkerSearch>, names: Names, limits: Limits) -> Self {
+        let stops = Stops::new(search.as_ref(), &names);
+        let prepared = Prepared { search, names, limits, stops };
         Self { format: Arc::new(prepared), state: ScannerState::default() }
     }
 
@@ -189,7 +193,9 @@ impl Scanner {
     pub fn push(&mut self, chunk: &str, events: &mut impl FnMut(Event<'_>)) {
         let base = self.state.read;
         self.state.read += chunk.len() as u64;
-        self.run(chunk, base, events);
+        if !self.shortcut(chunk, events) {
+            self.run(chunk, base, events);
+        }
     }
 
     /// Ends the reply. The scanner is ready for the next one; automatic ids go on.

@@ -49,6 +49,18 @@ impl Content {
         end
     }
 
+    /// Takes a piece in that begins no tag, if nothing is held; `false` (and nothing taken) otherwise.
+    pub(crate) fn take_plain(&mut self, piece: &str, limits: &Limits) -> bool {
+        let end = self.text.len();
+        if self.emitted != end || self.scan != end || end + piece.len() > limits.tag_content {
+            return false;
+        }
+        self.text.push_str(piece);
+        self.scan = self.text.len();
+        self.emitted = self.scan;
+        true
+    }
+
     fn read(&mut self, name: NameIndex, names: &Names, limits: &Limits) -> Option<ContentEnd> {
         loop {
             let text = self.text.as_bytes();

@@ -76,7 +76,7 @@ impl Joiner {
             Event::TagEnd { block, tag, reason } => {
                 self.seen(Seen::TagEnd { block: block.0, tag: tag.to_owned(), reason });
             }
-            Event::Tag { block, tag, content, attributes, self_closing } => self.seen(Seen::Tag {
+            Event::Tag { block, tag, content, attributes, self_closing, .. } => self.seen(Seen::Tag {
                 block: block.0,
                 tag: tag.to_owned(),
                 content: content.to_owned(),
