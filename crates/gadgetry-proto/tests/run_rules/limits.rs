@@ -213,3 +213,23 @@ fn a_gadget_starts_while_the_reply_still_comes() {
         ],
     );
 }
+
+#[test]
+fn a_result_that_comes_with_the_timeout_counts() {
+    let script = Script::default()
+        .gadget(slow_bell().with(|spec| spec.timeout_ms = Some(10)))
+        .reply(bells(&["a"]));
+    check(
+        &script,
+        &[
+            "0 ask 1",
+            "0 call a Bell",
+            "0 start a {}",
+            "10 ok a: ok Bell",
+            "  told Result (a): ok Bell",
+            "10 ask 2",
+            "10 text fin",
+            "10 end completed after 2: fin",
+        ],
+    );
+}

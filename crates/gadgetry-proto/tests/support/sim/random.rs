@@ -12,13 +12,13 @@ use serde_json::{Value, json};
 
 use crate::sim::script::{Behaviour, Finish, Piece, Reply, Script, block, gadget, open_block};
 use crate::support::generate::{self, Random};
-use crate::support::naive::Format;
+use gadgetry_proto::reply::Format;
 
 const NAMES: [&str; 4] = ["Alpha", "Beta", "Gamma", "Delta"];
 const IDS: [&str; 5] = ["a", "b", "c", "d", "e"];
 
 /// The script of a seed. Without `pauses`, every reply comes at once.
-pub fn script(seed: u64, pauses: bool) -> Script {
+pub(crate) fn script(seed: u64, pauses: bool) -> Script {
     let random = &mut Random::new(seed);
     let mut script = Script {
         stubborn: random.one_in(3),
