@@ -83,9 +83,11 @@ fn cut_elsewhere(script: &Script, seed: u64) -> Script {
 }
 
 fn requests(log: &Log) -> Vec<Request> {
-    let requests = log.all().filter_map(|output| match output {
-        Output::Send(request) => Some(request.clone()),
-        _ => None,
+    let requests = log.all().filter_map(|output| {
+        let Output::Send(request) = output else {
+            return None;
+        };
+        Some(request.clone())
     });
     requests.collect()
 }

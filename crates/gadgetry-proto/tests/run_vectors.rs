@@ -1,13 +1,11 @@
 //! The `deps` vectors of `corpus/block-vectors.json` through whole runs in virtual time. The file says how to read them.
 //!
-//! Events are compared in the order of the calls' ids, then by kind: the file says that the order of results is an
-//! observation. What differs from the reference, and why, stands in [`DEVIATIONS`].
+//! Calls are compared in their order, results and skips by id: the file says that their order is an observation. What differs from the reference, and why, stands in [`DEVIATIONS`].
 
 #[path = "support/sim/mod.rs"]
 mod sim;
 
 use gadgetry_proto::event::{Answer, Event, EventKind};
-use gadgetry_proto::message::Content;
 use gadgetry_proto::run::{Input, Output};
 use serde_json::{Value, json};
 
@@ -232,25 +230,10 @@ fn behaviour(name: &str, how: &Value) -> Behaviour {
 
 /// What happened, in the words of the vectors.
 fn outcome(vector: &Value, log: &Log) -> Value {
-    let events: Vec<Value> = log
-        .all()
-        .filter_map(|output| match output {
-            Output::Event(event) => said(event),
-            _ => None,
-        })
-        .collect();
-    let told: Vec<String> = log
-        .history
-        .iter()
-        .flat_map(|message| &message.content)
-        .filter_map(|content| match content {
-            Content::GadgetResult {
-                invocation_id,
-                text,
-                ..
-            } => Some(format!("Result ({invocation_id}): {text}")),
-            _ => None,
-        })
+    let events: Vec<Value> = log.events().filter_map(said).collect();
+    let told = log.told().into_iter();
+    let told: Vec<String> = told
+        .map(|(id, text)| format!("Result ({id}): {text}"))
         .collect();
     json!({
         "events": events,
@@ -261,27 +244,30 @@ fn outcome(vector: &Value, log: &Log) -> Value {
 }
 
 fn said(event: &Event) -> Option<Value> {
-    Some(match &event.kind {
-        EventKind::GadgetCall(call) => json!(["call", call.invocation_id]),
-        EventKind::GadgetResult {
-            invocation_id,
-            answer,
-            ..
-        } => {
-            let (how, text) = match answer {
-                Answer::Result(text) => ("ok", text),
-                Answer::Error(text) => ("error", text),
-            };
-            json!(["result", invocation_id, how, text])
-        }
-        EventKind::GadgetSkipped {
-            invocation_id,
-            failed_dependency,
-            error,
-            ..
-        } => json!(["skip", invocation_id, failed_dependency, error]),
-        _ => return None,
-    })
+    if let EventKind::GadgetCall(call) = &event.kind {
+        return Some(json!(["call", call.invocation_id]));
+    }
+    if let EventKind::GadgetResult {
+        invocation_id,
+        answer,
+        ..
+    } = &event.kind
+    {
+        return Some(match answer {
+            Answer::Result(text) => json!(["result", invocation_id, "ok", text]),
+            Answer::Error(text) => json!(["result", invocation_id, "error", text]),
+        });
+    }
+    let EventKind::GadgetSkipped {
+        invocation_id,
+        failed_dependency,
+        error,
+        ..
+    } = &event.kind
+    else {
+        return None;
+    };
+    Some(json!(["skip", invocation_id, failed_dependency, error]))
 }
 
 /// The most calls of the gadget (`*`: of all) that ran at once.

@@ -17,10 +17,10 @@ const NOTES: usize = 8;
 impl Run {
     /// Takes a delta of the reply in.
     pub(super) fn read(&mut self, delta: Delta) {
-        match &delta {
-            Delta::Text { delta, .. } => self.state.raw.push_str(delta),
-            Delta::Error { error, .. } => self.state.model_error = Some(error.clone()),
-            _ => {}
+        if let Delta::Text { delta, .. } = &delta {
+            self.state.raw.push_str(delta);
+        } else if let Delta::Error { error, .. } = &delta {
+            self.state.model_error = Some(error.clone());
         }
         let mut scanned = mem::take(&mut self.scanned);
         self.stage.process(delta, &mut scanned);
@@ -45,7 +45,7 @@ impl Run {
         self.state.accumulator.apply(&delta, &mut Vec::new());
         match delta {
             Delta::Text { delta, .. } if !delta.is_empty() => {
-                self.tell(EventKind::Text { text: delta })
+                self.tell(EventKind::Text { text: delta });
             }
             Delta::Reasoning { delta, .. } if !delta.is_empty() => {
                 self.tell(EventKind::Reasoning { text: delta });

@@ -8,7 +8,7 @@ use crate::sim::script::{Behaviour, Finish, Piece, Reply, Script, block, gadget,
 use crate::sim::transcript::{check, lines};
 
 fn write() -> Behaviour {
-    gadget("Write").takes_parameters(json!({ "path": { "type": "string" } }))
+    gadget("Write").takes_parameters(&json!({ "path": { "type": "string" } }))
 }
 
 /// The lines of the answers to the calls of one reply.
@@ -98,7 +98,9 @@ fn a_block_at_the_end_of_a_whole_reply_runs_if_it_is_valid() {
     answers(
         &open_block("Write:a", &[("other", "x")]),
         Finish::Stop,
-        &["0 error a: Error: Invalid parameters for 'Write':\n  - path: expected string, but it is missing"],
+        &[
+            "0 error a: Error: Invalid parameters for 'Write':\n  - path: expected string, but it is missing",
+        ],
     );
 }
 

@@ -20,9 +20,7 @@ fn a_timeout_cancels_first_and_then_answers() {
     let bell = slow_bell()
         .costs(0.5)
         .with(|spec| spec.timeout_ms = Some(4));
-    let mut script = Script::default()
-        .gadget(bell)
-        .reply(bells(&["a"]));
+    let mut script = Script::default().gadget(bell).reply(bells(&["a"]));
     let error = "Gadget 'Bell' execution exceeded timeout of 4ms";
     let lines = |end: u64| {
         [

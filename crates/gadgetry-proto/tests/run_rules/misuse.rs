@@ -9,21 +9,23 @@ use gadgetry_proto::time::Time;
 use crate::sim::drain;
 use crate::sim::script::{Script, block, gadget};
 
+fn take(run: &mut Run, time: u64, input: Input) {
+    run.handle(Time(time), input).expect("it makes sense");
+}
+
 /// A run whose first reply has called `Bell` (which runs) and `Gong` (which does not exist).
 fn working() -> Run {
     let script = Script::default().gadget(gadget("Bell"));
-    let mut run = Run::new(script.spec(), script.conversation).unwrap();
+    let mut run = Run::new(script.spec(), script.conversation).expect("good tags");
     drain(&mut run);
     let text = block("Bell:a", &[]) + &block("Gong:b", &[]);
-    run.handle(Time(1), Input::Delta(Delta::text(text)))
-        .unwrap();
+    take(&mut run, 1, Input::Delta(Delta::text(text)));
     let end = Delta::MessageEnd {
         stop_reason: StopReason::Stop,
         usage: None,
     };
-    run.handle(Time(2), Input::Delta(end)).unwrap();
-    run.handle(Time(3), Input::ModelClosed(Close::Ended))
-        .unwrap();
+    take(&mut run, 2, Input::Delta(end));
+    take(&mut run, 3, Input::ModelClosed(Close::Ended));
     drain(&mut run);
     run
 }
@@ -51,7 +53,7 @@ fn an_input_that_makes_no_sense_changes_nothing() {
 #[test]
 fn a_result_comes_once() {
     let mut run = working();
-    run.handle(Time(4), done(0)).unwrap();
+    take(&mut run, 4, done(0));
     assert!(matches!(
         drain(&mut run)[..],
         [.., Output::Send(_), Output::Wait(None)]
@@ -63,26 +65,22 @@ fn a_result_comes_once() {
 #[test]
 fn time_that_goes_back_stands_still() {
     let mut run = working();
-    run.handle(Time(0), done(0)).unwrap();
+    take(&mut run, 0, done(0));
     let outputs = drain(&mut run);
-    let times = outputs.iter().filter_map(|output| match output {
-        Output::Event(event) => Some(event.time),
-        _ => None,
-    });
-    assert!(
-        times.into_iter().all(|time| time == Time(3)),
-        "{outputs:#?}"
-    );
+    for output in &outputs {
+        if let Output::Event(event) = output {
+            assert_eq!(event.time, Time(3));
+        }
+    }
 }
 
 #[test]
 fn a_run_that_is_over_ignores_everything() {
     let mut run = working();
-    run.handle(Time(4), Input::Command(Command::Cancel))
-        .unwrap();
+    take(&mut run, 4, Input::Command(Command::Cancel));
     // The gadget that was cancelled still says what it cost.
     assert!(matches!(drain(&mut run)[..], [.., Output::Wait(None)]));
-    run.handle(Time(5), done(0)).unwrap();
+    take(&mut run, 5, done(0));
     assert!(matches!(drain(&mut run)[..], [.., Output::Finished(_)]));
     let before = run.save();
     for input in [
@@ -94,7 +92,7 @@ fn a_run_that_is_over_ignores_everything() {
         Input::Command(Command::Inject("late".to_owned())),
         Input::Tick,
     ] {
-        run.handle(Time(5), input).unwrap();
+        take(&mut run, 5, input);
         assert!(matches!(drain(&mut run)[..], [Output::Finished(_)]));
     }
     assert_eq!(run.save(), before);
@@ -103,6 +101,6 @@ fn a_run_that_is_over_ignores_everything() {
 #[test]
 fn a_tick_without_need_does_nothing() {
     let mut run = working();
-    run.handle(Time(4), Input::Tick).unwrap();
+    take(&mut run, 4, Input::Tick);
     assert_eq!(drain(&mut run), [Output::Wait(None)]);
 }

@@ -148,9 +148,11 @@ impl Watch {
         let mut called = Vec::new();
         if let Some(reply) = new.next_if(|message| message.role == Role::Assistant) {
             assert_eq!(reply.raw.as_deref(), Some(&*written), "the raw reply");
-            called = ids(reply, |content| match content {
-                Content::GadgetCall(call) => Some(&call.invocation_id),
-                _ => None,
+            called = ids(reply, |content| {
+                let Content::GadgetCall(call) = content else {
+                    return None;
+                };
+                Some(&call.invocation_id)
             });
         } else {
             assert_eq!(written, "", "the reply is missing");
@@ -160,9 +162,11 @@ impl Watch {
         let is_result = |content: &Content| matches!(content, Content::GadgetResult { .. });
         let results = new.next_if(|message| message.content.iter().any(is_result));
         let told = results.map_or(Vec::new(), |message| {
-            ids(message, |content| match content {
-                Content::GadgetResult { invocation_id, .. } => Some(invocation_id),
-                _ => None,
+            ids(message, |content| {
+                let Content::GadgetResult { invocation_id, .. } = content else {
+                    return None;
+                };
+                Some(invocation_id)
             })
         });
         assert_eq!(told, announced, "results of the reply's calls");

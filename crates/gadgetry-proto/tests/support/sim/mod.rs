@@ -16,8 +16,9 @@ use std::collections::BTreeMap;
 
 use gadgetry_proto::call::Outcome;
 use gadgetry_proto::delta::{Delta, StopReason};
+use gadgetry_proto::event::Event;
 use gadgetry_proto::id::CallId;
-use gadgetry_proto::message::Message;
+use gadgetry_proto::message::{Content, Message};
 use gadgetry_proto::run::{Close, Input, Output, Run, Start, Summary};
 use gadgetry_proto::time::Time;
 
@@ -40,6 +41,32 @@ impl Log {
     /// All outputs in order.
     pub fn all(&self) -> impl Iterator<Item = &Output> {
         self.outputs.iter().flatten()
+    }
+
+    pub fn events(&self) -> impl Iterator<Item = &Event> {
+        self.all().filter_map(|output| {
+            let Output::Event(event) = output else {
+                return None;
+            };
+            Some(event)
+        })
+    }
+
+    /// The results that the model was told, with the ids of their calls.
+    pub fn told(&self) -> Vec<(&str, &str)> {
+        let content = self.history.iter().flat_map(|message| &message.content);
+        let results = content.filter_map(|content| {
+            let Content::GadgetResult {
+                invocation_id,
+                text,
+                ..
+            } = content
+            else {
+                return None;
+            };
+            Some((invocation_id.as_str(), text.as_str()))
+        });
+        results.collect()
     }
 }
 

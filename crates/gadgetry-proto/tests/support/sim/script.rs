@@ -186,7 +186,7 @@ impl Behaviour {
     }
 
     /// Parameters with these properties, the first one required.
-    pub fn takes_parameters(self, properties: Value) -> Self {
+    pub fn takes_parameters(self, properties: &Value) -> Self {
         let first = properties.as_object().and_then(|all| all.keys().next());
         let required: Vec<&String> = first.into_iter().collect();
         let parameters =
@@ -224,7 +224,7 @@ pub fn block(header: &str, arguments: &[(&str, &str)]) -> String {
 pub fn open_block(header: &str, arguments: &[(&str, &str)]) -> String {
     let mut text = format!("!!!GADGET_START:{header}\n");
     for (name, value) in arguments {
-        text += &format!("!!!ARG:{name}\n{value}\n");
+        text.extend(["!!!ARG:", name, "\n", value, "\n"]);
     }
     text
 }

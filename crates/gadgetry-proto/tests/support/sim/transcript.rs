@@ -38,17 +38,16 @@ pub fn lines(log: &Log) -> Vec<String> {
     }
     transcript.told(&log.history);
     let summary = &log.summary;
-    let mut line = format!(
-        "{} end {} after {}",
+    let error = summary.error.as_ref();
+    let line = format!(
+        "{} end {} after {}{}{}: {}",
         transcript.now,
         word(&summary.reason),
-        summary.iterations
+        summary.iterations,
+        cost(summary.total_cost),
+        error.map_or(String::new(), |error| format!(" ({error})")),
+        summary.answer,
     );
-    line += &cost(summary.total_cost);
-    if let Some(error) = &summary.error {
-        line += &format!(" ({error})");
-    }
-    line += &format!(": {}", summary.answer);
     transcript.lines.push(line);
     transcript.lines
 }
