@@ -7,14 +7,15 @@
 //! Compared are all events in order, the content of the message, usage, stop reason and visible text. The reference has
 //! no block ids, no end reasons, and no block index on custom blocks; these are left out of the comparison.
 
+use std::sync::Arc;
+
 use gadgetry_proto::accumulate::Accumulator;
 use gadgetry_proto::accumulate::Output;
 use gadgetry_proto::accumulate::StreamEvent;
 use gadgetry_proto::delta::Delta;
-use gadgetry_proto::delta::EndReason;
-use gadgetry_proto::id::BlockId;
 use gadgetry_proto::message::Content;
-use gadgetry_proto::message::CustomContentBlock;
+use gadgetry_proto::reply::{Format, ReplyStage};
+use gadgetry_proto::tags::{CustomBlock, Transform};
 use serde_json::Value;
 use serde_json::json;
 
@@ -70,76 +71,33 @@ fn every_deviation_names_a_vector_and_differs_from_it() {
     }
 }
 
-/// **The reply scanner plugs in here.** It takes a vector's deltas and `custom_blocks` (key → `tag`, and `transform`:
-/// `suppress` or `bracket`) and gives the deltas with the tags taken out of the text, flush included.
-///
-/// Until it exists, the texts of the vectors are scanned by hand below.
+/// The vector's deltas with the tags taken out of the text. `custom_blocks` are key → `tag`, and `transform`: `suppress`
+/// or `bracket`.
 fn scan(deltas: &[Delta], custom_blocks: &Value) -> Vec<Delta> {
-    let scanned = |delta: &Delta| {
-        let by_hand = if let Delta::Text { delta: text, .. } = delta {
-            by_hand(text, custom_blocks)
-        } else {
-            None
-        };
-        by_hand.unwrap_or_else(|| vec![delta.clone()])
-    };
-    deltas.iter().flat_map(scanned).collect()
-}
-
-fn by_hand(text: &str, custom_blocks: &Value) -> Option<Vec<Delta>> {
-    let pieces = match text {
-        "A<x-y k=1>B</x-y>C" => vec![
-            vec![Delta::text("A")],
-            block(1, "dbg", &json!({"k": "1"}), Some("B")),
-            vec![Delta::text("C")],
-        ],
-        "A<note>B</note>C" if custom_blocks["note"]["transform"] == "bracket" => {
-            vec![vec![Delta::text("A"), Delta::text("[B]"), Delta::text("C")]]
-        }
-        "A<note>B</note>C" => vec![
-            vec![Delta::text("A")],
-            block(1, "note", &json!({}), Some("B")),
-            vec![Delta::text("C")],
-        ],
-        "A<note>1</note><ping/>B" => vec![
-            vec![Delta::text("A")],
-            block(1, "note", &json!({}), Some("1")),
-            block(2, "ping", &json!({}), None),
-            vec![Delta::text("B")],
-        ],
-        _ => return None,
-    };
-    Some(pieces.concat())
-}
-
-/// All deltas of one block; without content it is self-closing.
-fn block(id: u32, tag: &str, attrs: &Value, content: Option<&str>) -> Vec<Delta> {
-    let (block_id, tag) = (BlockId(id), tag.to_owned());
-    let attrs = attrs.as_object().cloned().unwrap_or_default();
-    let start = Delta::CustomBlockStart {
-        block_id,
-        tag: tag.clone(),
-        attrs: attrs.clone(),
-    };
-    let delta = content.map(|content| Delta::CustomBlockDelta {
-        block_id,
-        tag: tag.clone(),
-        delta: content.to_owned(),
+    let definitions = custom_blocks.as_object().expect("definitions by key");
+    let blocks = definitions.iter().map(|(key, how)| CustomBlock {
+        tag: how["tag"].as_str().map(str::to_owned),
+        transform: match how["transform"].as_str() {
+            None => Transform::Pass,
+            Some("suppress") => Transform::Suppress,
+            Some("bracket") => Transform::Map(Arc::new(|block| {
+                Some(vec![Delta::text(format!("[{}]", block.content))])
+            })),
+            Some(other) => panic!("no transform {other}"),
+        },
+        ..CustomBlock::new(key)
     });
-    let end = Delta::CustomBlockEnd {
-        block_id,
-        tag: tag.clone(),
-        reason: content.map_or(EndReason::SelfClosing, |_| EndReason::Closed),
+    let format = Format {
+        markers: None,
+        ..Format::default()
     };
-    let complete = Delta::CustomBlock(CustomContentBlock {
-        block_id,
-        tag,
-        content: content.unwrap_or_default().to_owned(),
-        attrs,
-        self_closing: content.is_none(),
-    });
-    let deltas = [Some(start), delta, Some(end), Some(complete)];
-    deltas.into_iter().flatten().collect()
+    let mut stage = ReplyStage::new(format, blocks.collect(), None).expect("tags that differ");
+    let mut scanned = Vec::new();
+    for delta in deltas {
+        stage.process(delta.clone(), &mut scanned);
+    }
+    stage.finish(&mut scanned);
+    scanned
 }
 
 fn accumulate(deltas: &[Delta]) -> (Vec<StreamEvent>, Output) {

@@ -96,7 +96,7 @@ pub struct Summary {
     pub iterations: u32,
     /// Model and gadgets, in US dollars.
     pub total_cost: f64,
-    /// The result of the gadget that completed the run, or the visible text of the last reply.
+    /// The result of the gadget that completed the run, or the visible text of the last reply that has any.
     pub answer: String,
     /// The words of the error, if one ended the run.
     pub error: Option<String>,
@@ -109,7 +109,7 @@ pub enum Misuse {
     /// A delta or the end of a reply, but no reply was asked for.
     #[error("no reply is being read; the driver sent a part of one")]
     NoReply,
-    /// A result for a call that was never started.
-    #[error("{0} was never started; the driver sent its result")]
+    /// A result for a call that was never started, or whose result has come before.
+    #[error("{0} does not run; the driver sent its result")]
     NotStarted(CallId),
 }

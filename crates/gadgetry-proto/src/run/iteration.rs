@@ -6,7 +6,7 @@ use crate::convo::neutralise;
 use crate::convo::result_content;
 use crate::convo::results_message;
 use crate::event::{EventKind, FinishReason};
-use crate::message::{Content, Message, Role};
+use crate::message::{Content, Role};
 use crate::run::Run;
 use crate::run::calls::index;
 use crate::run::fresh_transforms;
@@ -89,11 +89,12 @@ impl Run {
             let (id, name) = (&record.call.invocation_id, &record.call.gadget_name);
             content.push(result_content(id, name, answer, markers));
         }
-        let mut notes = mem::take(&mut state.notes);
-        notes.dedup();
-        content.extend(notes.into_iter().map(|note| Content::Text {
-            text: format!("Note: {note}."),
-        }));
+        let notes = mem::take(&mut state.notes);
+        if !notes.is_empty() {
+            let lines: Vec<String> = notes.iter().map(|note| format!("Note: {note}")).collect();
+            let text = lines.join("\n");
+            content.push(Content::Text { text });
+        }
         if !content.is_empty() {
             state.history.push(results_message(content));
         }
@@ -110,7 +111,6 @@ impl Run {
         if reading {
             self.put(Output::CloseModel);
             self.finish_stages();
-            self.cancel_calls();
             self.end_reply();
         }
         self.put_results();
@@ -135,7 +135,7 @@ impl Run {
                 .state
                 .completed
                 .take()
-                .unwrap_or_else(|| self.answer_text()),
+                .unwrap_or_else(|| self.state.answer.clone()),
             error: error.clone(),
         };
         let (iterations, total_cost) = (summary.iterations, summary.total_cost);
@@ -148,26 +148,4 @@ impl Run {
         self.state.phase = Phase::Finished;
         self.state.summary = Some(summary);
     }
-
-    /// The visible text of the last reply.
-    fn answer_text(&self) -> String {
-        let reply = self
-            .state
-            .history
-            .messages()
-            .iter()
-            .rev()
-            .find(|it| it.role == Role::Assistant);
-        reply.map(visible_text).unwrap_or_default()
-    }
-}
-
-fn visible_text(message: &Message) -> String {
-    let mut text = String::new();
-    for content in &message.content {
-        if let Content::Text { text: more } = content {
-            text.push_str(more);
-        }
-    }
-    text
 }

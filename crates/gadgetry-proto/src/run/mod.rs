@@ -29,9 +29,11 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod answer;
 mod calls;
 mod io;
 mod iteration;
+mod prepare;
 mod reading;
 mod references;
 mod spec;
@@ -124,6 +126,7 @@ impl Run {
             injected: Vec::new(),
             completed: None,
             total_cost: 0.0,
+            answer: String::new(),
             outputs: VecDeque::new(),
             summary: None,
         };
@@ -187,11 +190,17 @@ impl Run {
         }
         self.check(&input)?;
         self.state.now = self.state.now.max(now);
-        self.expire();
+        // A result that has come is not too late, whatever the clock says.
+        if !matches!(input, Input::Done(..)) {
+            self.expire();
+        }
         match input {
             Input::Delta(delta) => self.read(delta),
             Input::ModelClosed(close) => self.close_reply(close),
-            Input::Done(id, outcome) => self.done(id, outcome),
+            Input::Done(id, outcome) => {
+                self.done(id, outcome);
+                self.expire();
+            }
             Input::Command(Command::Cancel) => self.cancel(),
             Input::Command(Command::Inject(text)) => self.state.injected.push(text),
             Input::Tick => {}
@@ -205,7 +214,7 @@ impl Run {
             Input::Delta(_) | Input::ModelClosed(_) if self.state.phase != Phase::Reading => {
                 Err(Misuse::NoReply)
             }
-            Input::Done(id, _) if !self.was_started(*id) => Err(Misuse::NotStarted(*id)),
+            Input::Done(id, _) if !self.is_expected(*id) => Err(Misuse::NotStarted(*id)),
             Input::Delta(_)
             | Input::ModelClosed(_)
             | Input::Done(..)
@@ -272,6 +281,3 @@ fn opening(spec: &RunSpec, mut conversation: Vec<Message>) -> History {
     history.append_to_system(&custom_block_listing(blocks).unwrap_or_default());
     history
 }
-
-#[cfg(test)]
-mod tests;

@@ -5,18 +5,22 @@ use std::mem;
 use crate::delta::{Delta, StopReason};
 use crate::error::DiagnosticCode;
 use crate::event::EventKind;
+use crate::message::{Content, Message};
 use crate::run::Run;
 use crate::run::io::Close;
 use crate::run::state::{Cut, Phase};
 use crate::transform::DeltaTransform;
 
+/// Notes on one reply that the model is told.
+const NOTES: usize = 8;
+
 impl Run {
     /// Takes a delta of the reply in.
     pub(super) fn read(&mut self, delta: Delta) {
-        match &delta {
-            Delta::Text { delta, .. } => self.state.raw.push_str(delta),
-            Delta::Error { error, .. } => self.state.model_error = Some(error.clone()),
-            _ => {}
+        if let Delta::Text { delta, .. } = &delta {
+            self.state.raw.push_str(delta);
+        } else if let Delta::Error { error, .. } = &delta {
+            self.state.model_error = Some(error.clone());
         }
         let mut scanned = mem::take(&mut self.scanned);
         self.stage.process(delta, &mut scanned);
@@ -41,7 +45,7 @@ impl Run {
         self.state.accumulator.apply(&delta, &mut Vec::new());
         match delta {
             Delta::Text { delta, .. } if !delta.is_empty() => {
-                self.tell(EventKind::Text { text: delta })
+                self.tell(EventKind::Text { text: delta });
             }
             Delta::Reasoning { delta, .. } if !delta.is_empty() => {
                 self.tell(EventKind::Reasoning { text: delta });
@@ -109,8 +113,12 @@ impl Run {
                 self.admit(call);
             }
             Delta::Diagnostic(diagnostic) => {
-                if diagnostic.code == DiagnosticCode::NearMiss {
-                    self.state.notes.push(diagnostic.message.clone());
+                let notes = &mut self.state.notes;
+                if diagnostic.code == DiagnosticCode::NearMiss
+                    && notes.len() < NOTES
+                    && !notes.contains(&diagnostic.message)
+                {
+                    notes.push(diagnostic.message.clone());
                 }
                 self.tell(EventKind::Diagnostic(diagnostic));
             }
@@ -178,27 +186,32 @@ impl Run {
         let reply = mem::take(&mut state.accumulator).finish(&mut Vec::new());
         let mut message = reply.message;
         let raw = mem::take(&mut state.raw);
-        let cost = self
-            .spec
-            .price
-            .map_or(0.0, |price| price.cost(&reply.usage));
-        state.total_cost += cost;
+        let text = visible_text(&message);
+        if !text.trim().is_empty() {
+            state.answer = text;
+        }
         if !(message.content.is_empty() && raw.is_empty()) {
             message.raw = Some(raw);
             state.history.push(message);
         }
         state.phase = Phase::Working;
-        let error = match state.cut {
+        let words = match state.cut {
             Some(Cut::Disconnect) => {
-                let words = "the connection ended before the model had finished its reply";
-                state.model_error.get_or_insert_with(|| words.to_owned());
-                state.model_error.clone()
+                Some("the connection ended before the model had finished its reply")
             }
-            Some(Cut::Length | Cut::Filter | Cut::Error | Cut::Cancelled) | None => {
-                state.model_error.clone()
-            }
+            Some(Cut::Error) => Some("the model stopped with an error"),
+            Some(Cut::Length | Cut::Filter | Cut::Cancelled) | None => None,
         };
+        if state.model_error.is_none() {
+            state.model_error = words.map(str::to_owned);
+        }
+        let error = state.model_error.clone();
         let iteration = state.iteration;
+        let price = self
+            .spec
+            .price
+            .map_or(0.0, |price| price.cost(&reply.usage));
+        let cost = self.charge(price);
         let stop_reason = reply.stop_reason.unwrap_or(StopReason::Error);
         self.tell(EventKind::ModelCallEnd {
             iteration,
@@ -209,4 +222,14 @@ impl Run {
         });
         self.state.scheduler.end_reply();
     }
+}
+
+fn visible_text(message: &Message) -> String {
+    let mut text = String::new();
+    for content in &message.content {
+        if let Content::Text { text: more } = content {
+            text.push_str(more);
+        }
+    }
+    text
 }

@@ -2,13 +2,13 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use serde_json::Value;
 
 use crate::call::Call;
 use crate::id::InvocationId;
 use crate::reply::ReplyStage;
+use crate::run::state::Known;
 use crate::spec::Schema;
 
 /// Whether the call may refer to results.
@@ -23,7 +23,7 @@ pub(super) fn resolve(
     call: &Call,
     schema: &Schema,
     stage: &ReplyStage,
-    results: &BTreeMap<InvocationId, Arc<str>>,
+    results: &BTreeMap<InvocationId, Known>,
 ) -> Result<Value, String> {
     let failure = RefCell::new(None);
     let rewritten = stage.reread(call, schema, |text| {
@@ -45,14 +45,14 @@ pub(super) fn resolve(
 fn lookup(
     text: &str,
     dependencies: &[InvocationId],
-    results: &BTreeMap<InvocationId, Arc<str>>,
+    results: &BTreeMap<InvocationId, Known>,
 ) -> Option<Result<String, String>> {
     let reference = text.strip_prefix("${")?.strip_suffix('}')?;
     let (id, pointer) = reference.split_once('/').unwrap_or((reference, ""));
     let id = dependencies
         .iter()
         .find(|dependency| dependency.as_str() == id)?;
-    let Some(result) = results.get(id) else {
+    let Some(Known { text: result, .. }) = results.get(id) else {
         return Some(Err(format!(
             "Error: {text} has no value: \"{id}\" has no result"
         )));

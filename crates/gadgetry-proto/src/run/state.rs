@@ -45,10 +45,10 @@ pub(super) struct State {
     /// Calls of the current reply, in the order written.
     pub(super) calls: Vec<Record>,
     pub(super) deadlines: BTreeSet<(Time, CallId)>,
-    /// Cancelled gadgets that are not done.
+    /// Calls whose gadgets were cancelled and have not come back. What they cost is still counted.
     pub(super) cancelled: BTreeSet<CallId>,
-    /// The latest result of each id.
-    pub(super) results: BTreeMap<InvocationId, Arc<str>>,
+    /// The result of the latest call of each id, if it has one.
+    pub(super) results: BTreeMap<InvocationId, Known>,
     /// What the model should know about its current reply.
     pub(super) notes: Vec<String>,
     /// Whether the last reply had notes but no calls.
@@ -58,6 +58,8 @@ pub(super) struct State {
     /// The result of the gadget that completed the run.
     pub(super) completed: Option<String>,
     pub(super) total_cost: f64,
+    /// The visible text of the last reply that had any.
+    pub(super) answer: String,
     pub(super) outputs: VecDeque<Output>,
     pub(super) summary: Option<Summary>,
 }
@@ -109,6 +111,13 @@ pub(super) struct Record {
     /// The name as registered, if it is.
     pub(super) gadget: Option<String>,
     pub(super) status: Status,
+}
+
+/// A result that later calls may ask for.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Known {
+    pub(super) call: CallId,
+    pub(super) text: Arc<str>,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -1,0 +1,234 @@
+//! Calls that cannot run, and replies that were cut off.
+
+use gadgetry_proto::delta::{Delta, StopReason};
+use serde_json::json;
+
+use crate::sim::play;
+use crate::sim::script::{Behaviour, Finish, Piece, Reply, Script, block, gadget, open_block};
+use crate::sim::transcript::{check, lines};
+
+fn write() -> Behaviour {
+    gadget("Write").takes_parameters(&json!({ "path": { "type": "string" } }))
+}
+
+/// The lines of the answers to the calls of one reply.
+#[track_caller]
+fn answers(reply: &str, finish: Finish, expected: &[&str]) {
+    let script = Script::default().gadget(write()).reply_cut(reply, finish);
+    let lines = lines(&play(&script));
+    let answered = |line: &&String| line.starts_with("0 ok ") || line.starts_with("0 error ");
+    let found: Vec<&str> = lines.iter().filter(answered).map(|it| &**it).collect();
+    assert_eq!(found, expected, "{lines:#?}");
+}
+
+#[test]
+fn calls_that_cannot_run_are_answered_in_words() {
+    for (call, answer) in [
+        (
+            block("Writes:a", &[]),
+            "Error: Gadget 'Writes' not found. Did you mean 'write'?\n\nAvailable gadgets: write",
+        ),
+        (
+            block("Write:a", &[("path", "x"), ("path", "y")]),
+            "Error: Failed to parse parameters for 'Write':\n  Duplicate pointer: path",
+        ),
+        (
+            block("Write:a", &[("list/0", "x"), ("list/2", "y")]),
+            "Error: Failed to parse parameters for 'Write':\n  Array index gap: expected 1, got 2",
+        ),
+        (
+            block("Write:a", &[]),
+            "Error: Invalid parameters for 'Write':\n  - path: expected string, but it is missing",
+        ),
+    ] {
+        answers(&call, Finish::Stop, &[&format!("0 error a: {answer}")]);
+    }
+}
+
+#[test]
+fn what_depends_on_a_call_that_cannot_run_is_skipped() {
+    let script = Script::default()
+        .gadget(write())
+        .reply(block("Gong:a", &[]) + &block("Write:b:a", &[("path", "x")]));
+    let gong = "Error: Gadget 'Gong' not found.";
+    check(
+        &script,
+        &[
+            "0 ask 1",
+            "0 call a Gong",
+            &format!("0 error a: {gong}\n\nAvailable gadgets: write"),
+            "0 call b Write",
+            &format!("0 skip b (a): {gong}\n\nAvailable gadgets: write"),
+            &format!("  told Result (a): {gong}"),
+            "  told Available gadgets: write",
+            &format!("  told Result (b): {gong}"),
+            "  told Available gadgets: write",
+            "0 ask 2",
+            "0 text fin",
+            "0 end completed after 2: fin",
+        ],
+    );
+}
+
+#[test]
+fn a_block_that_was_cut_off_never_runs_but_those_before_it_do() {
+    let reply = block("Write:a", &[("path", "x")]) + &open_block("Write:b", &[("path", "y")]);
+    for (finish, how) in [
+        (Finish::Length, "by the token limit"),
+        (Finish::Filter, "by the provider's content filter"),
+        (Finish::Disconnect, "because the connection ended"),
+        (
+            Finish::Error("overloaded".to_owned()),
+            "by an error of the model",
+        ),
+    ] {
+        let cut = format!(
+            "0 error b: Error: The call was not executed: the reply was cut off {how} before the block was \
+             complete. Write the call again."
+        );
+        answers(&reply, finish, &[&cut, "0 ok a: ok Write"]);
+    }
+}
+
+#[test]
+fn a_block_at_the_end_of_a_whole_reply_runs_if_it_is_valid() {
+    let open = open_block("Write:a", &[("path", "x")]);
+    answers(&open, Finish::Stop, &["0 ok a: ok Write"]);
+    answers(open.trim_end(), Finish::Stop, &["0 ok a: ok Write"]);
+    answers(
+        &open_block("Write:a", &[("other", "x")]),
+        Finish::Stop,
+        &[
+            "0 error a: Error: Invalid parameters for 'Write':\n  - path: expected string, but it is missing",
+        ],
+    );
+}
+
+#[test]
+fn a_block_is_complete_where_the_next_one_starts() {
+    let reply = open_block("Write:a", &[("path", "x")]) + &block("Write:b", &[("path", "y")]);
+    answers(
+        &reply,
+        Finish::Length,
+        &["0 ok a: ok Write", "0 ok b: ok Write"],
+    );
+}
+
+#[test]
+fn a_cut_reply_without_calls_ends_the_run() {
+    for (finish, lines) in [
+        (
+            Finish::Length,
+            ["0 reply max_tokens", "0 end truncated after 1: So far"],
+        ),
+        (
+            Finish::Filter,
+            ["0 reply content_filter", "0 end truncated after 1: So far"],
+        ),
+        (
+            Finish::Error("overloaded".to_owned()),
+            [
+                "0 reply error: overloaded",
+                "0 end modelError after 1 (overloaded): So far",
+            ],
+        ),
+        (
+            Finish::Disconnect,
+            [
+                "0 reply error: the connection ended before the model had finished its reply",
+                "0 end modelError after 1 (the connection ended before the model had finished its reply): So far",
+            ],
+        ),
+    ] {
+        let script = Script::default().reply_cut("So far", finish);
+        check(&script, &["0 ask 1", "0 text So far", lines[0], lines[1]]);
+    }
+}
+
+#[test]
+fn a_near_miss_is_told_once_and_the_model_asked_again_but_not_for_ever() {
+    let miss = "!!GADGET_START:Write\n!!GADGET_END\n";
+    let script = Script::default()
+        .gadget(write())
+        .reply(format!("{miss}{miss}"))
+        .reply(miss)
+        .reply("unreached");
+    let start = "!!GADGET_START is no marker and was not executed; write !!!GADGET_START:";
+    let end = "!!GADGET_END is no marker and was not executed; write !!!GADGET_END";
+    check(
+        &script,
+        &[
+            "0 ask 1",
+            "0 text !!GADGET_START",
+            "0 note nearMiss",
+            "0 text :Write\n!!GADGET_END",
+            "0 note nearMiss",
+            "0 text \n!!GADGET_START",
+            "0 note nearMiss",
+            "0 text :Write\n!!GADGET_END",
+            "0 note nearMiss",
+            "0 text \n",
+            &format!("  told Note: {start}"),
+            &format!("  told Note: {end}"),
+            "0 ask 2",
+            "0 text !!GADGET_START",
+            "0 note nearMiss",
+            "0 text :Write\n!!GADGET_END",
+            "0 note nearMiss",
+            "0 text \n",
+            &format!("  told Note: {start}"),
+            &format!("  told Note: {end}"),
+            &format!("0 end completed after 2: {miss}"),
+        ],
+    );
+}
+
+#[test]
+fn notes_come_behind_the_results() {
+    let script = Script::default()
+        .gadget(write())
+        .reply(block("Write:a", &[("path", "x")]) + "!!GADGET_END");
+    let lines = lines(&play(&script));
+    let told: Vec<&str> = lines
+        .iter()
+        .filter_map(|it| it.strip_prefix("  told "))
+        .collect();
+    let note = "Note: !!GADGET_END is no marker and was not executed; write !!!GADGET_END";
+    assert_eq!(told, ["Result (a): ok Write", note]);
+}
+
+#[test]
+fn a_model_that_stops_with_an_error_has_failed() {
+    let end = Delta::MessageEnd {
+        stop_reason: StopReason::Error,
+        usage: None,
+    };
+    let reply = Reply {
+        finish: Finish::Disconnect,
+        ..Reply::stop(vec![Piece::Delta(end)])
+    };
+    check(
+        &Script::default().replies(reply),
+        &[
+            "0 ask 1",
+            "0 reply error: the model stopped with an error",
+            "0 end modelError after 1 (the model stopped with an error): ",
+        ],
+    );
+}
+
+#[test]
+fn an_error_inside_the_stream_is_one_of_the_model() {
+    let error = Delta::Error {
+        error: "overloaded".to_owned(),
+        code: None,
+    };
+    let text = open_block("Write:a", &[("path", "x")]);
+    let reply = Reply::stop(vec![Piece::Text(text), Piece::Delta(error)]);
+    let script = Script::default().gadget(write()).replies(reply);
+    let lines = lines(&play(&script));
+    assert!(
+        lines[2].starts_with("0 error a: Error: The call was not executed"),
+        "{lines:#?}"
+    );
+}

@@ -1,0 +1,124 @@
+//! What a run costs.
+
+use gadgetry_proto::run::Command;
+use gadgetry_proto::usage::{Price, Usage};
+
+use crate::sim::play;
+use crate::sim::script::{Behaviour, Finish, Piece, Reply, Script, block, gadget};
+
+#[track_caller]
+fn total(script: &Script, expected: f64) {
+    let found = play(script).summary.total_cost;
+    assert!((found - expected).abs() < 1e-12, "{found}, not {expected}");
+}
+
+fn calls(gadgets: impl IntoIterator<Item = Behaviour>) -> Script {
+    let mut script = Script::default();
+    let mut reply = String::new();
+    for gadget in gadgets {
+        reply += &block(&gadget.spec.name, &[]);
+        script = script.gadget(gadget);
+    }
+    script.reply(reply)
+}
+
+#[test]
+fn results_failures_and_completions_are_summed() {
+    total(
+        &calls([
+            gadget("A").costs(0.25),
+            gadget("B").costs(0.5).fails("no"),
+            gadget("C").costs(1.0).finishes("done"),
+        ]),
+        1.75,
+    );
+}
+
+#[test]
+fn amounts_that_are_none_are_refused() {
+    total(
+        &calls([
+            gadget("A").costs(1.0),
+            gadget("B").costs(-5.0),
+            gadget("C").costs(f64::NAN),
+            gadget("D").costs(f64::INFINITY),
+            gadget("E").costs(f64::NEG_INFINITY),
+        ]),
+        1.0,
+    );
+    // The sum stays a number, too.
+    let total = play(&calls([
+        gadget("A").costs(f64::MAX),
+        gadget("B").costs(f64::MAX),
+    ]));
+    assert!(total.summary.total_cost.is_finite());
+}
+
+fn priced(finish: Finish) -> Script {
+    let reply = Reply {
+        pieces: vec![Piece::Text("Hello".to_owned())],
+        finish,
+        usage: Some(Usage {
+            input_tokens: 1_000,
+            cached_input_tokens: 400,
+            output_tokens: 100,
+            ..Usage::default()
+        }),
+    };
+    let price = Price {
+        input: 2.0,
+        output: 10.0,
+        cached_input: Some(0.5),
+        ..Price::default()
+    };
+    Script::default()
+        .with(|spec| spec.price = Some(price))
+        .replies(reply)
+}
+
+#[test]
+fn model_calls_have_their_price_however_they_end() {
+    let dollars = (600.0 * 2.0 + 400.0 * 0.5 + 100.0 * 10.0) / 1e6;
+    for finish in [
+        Finish::Stop,
+        Finish::Length,
+        Finish::Filter,
+        Finish::Disconnect,
+        Finish::Error("overloaded".to_owned()),
+    ] {
+        total(&priced(finish), dollars);
+    }
+    let mut free = priced(Finish::Stop);
+    free.base.price = None;
+    total(&free, 0.0);
+}
+
+#[test]
+fn a_price_that_is_none_is_refused() {
+    for input in [f64::NAN, f64::INFINITY, -1.0] {
+        let price = Price {
+            input,
+            ..Price::default()
+        };
+        total(
+            &priced(Finish::Stop).with(|spec| spec.price = Some(price)),
+            0.0,
+        );
+    }
+}
+
+#[test]
+fn a_cancelled_run_counts_what_it_knows() {
+    let mut script = priced(Finish::Stop).at(5, Command::Cancel);
+    script.replies[0].pieces.insert(
+        0,
+        Piece::Delta(gadgetry_proto::delta::Delta::Usage {
+            usage: Usage {
+                input_tokens: 1_000,
+                ..Usage::default()
+            },
+        }),
+    );
+    script.replies[0].pieces.push(Piece::Pause(10));
+    total(&script, 0.002);
+}

@@ -1,0 +1,118 @@
+//! `${id}` in parameters: the results of earlier calls.
+
+use gadgetry_proto::run::OnUnmet;
+use serde_json::json;
+
+use crate::sim::play;
+use crate::sim::script::{Behaviour, Script, block, gadget};
+use crate::sim::transcript::{check, lines};
+
+fn add() -> Behaviour {
+    gadget("Add")
+        .takes_parameters(&json!({ "a": { "type": "integer" }, "b": { "type": "integer" } }))
+        .answers(|start| {
+            let number = |name: &str| start.parameters[name].as_i64().unwrap_or_default();
+            (number("a") + number("b")).to_string()
+        })
+}
+
+#[test]
+fn a_result_takes_the_place_of_a_reference() {
+    let reply = block("Add:three", &[("a", "1"), ("b", "2")])
+        + &block("Data:d", &[])
+        + &block(
+            "Add:sum:three,d",
+            &[("a", "${three}"), ("b", "${d/list/1}")],
+        );
+    let script = Script::default()
+        .gadget(add())
+        .gadget(gadget("Data").says(r#"{"list":[10,20]}"#))
+        .reply(reply);
+    check(
+        &script,
+        &[
+            "0 ask 1",
+            "0 call three Add",
+            r#"0 start three {"a":1,"b":2}"#,
+            "0 call d Data",
+            "0 start d {}",
+            "0 call sum Add",
+            "0 ok three: 3",
+            r#"0 ok d: {"list":[10,20]}"#,
+            r#"0 start sum {"a":3,"b":20}"#,
+            "0 ok sum: 23",
+            "  told Result (three): 3",
+            r#"  told Result (d): {"list":[10,20]}"#,
+            "  told Result (sum): 23",
+            "0 ask 2",
+            "0 text fin",
+            "0 end completed after 2: fin",
+        ],
+    );
+}
+
+/// The line that answers a call of `Add` with these values, behind calls `d` (JSON) and `t` (text).
+fn answer_of(a: &str, b: &str) -> String {
+    let reply =
+        block("Data:d", &[]) + &block("Text:t", &[]) + &block("Add:x:d,t", &[("a", a), ("b", b)]);
+    let script = Script::default()
+        .gadget(add())
+        .gadget(gadget("Data").says(r#"{"n":7,"s":"8","far":{"~/":9}}"#))
+        .gadget(gadget("Text").says("41"))
+        .reply(reply);
+    let lines = lines(&play(&script));
+    let answer = lines.iter().find(|line| line.contains("x: "));
+    answer.expect("an answer").clone()
+}
+
+#[test]
+fn references_that_have_a_value_and_those_that_have_none() {
+    for (a, b, line) in [
+        ("${t}", "1", "0 ok x: 42"),
+        ("${d/n}", "${d/s}", "0 ok x: 15"),
+        ("${d/far/~0~1}", "0", "0 ok x: 9"),
+        (
+            "${d/none}",
+            "1",
+            "0 error x: Error: ${d/none} has no value: the result of \"d\" has no /none",
+        ),
+        (
+            "${t/x}",
+            "1",
+            "0 error x: Error: ${t/x} has no value: the result of \"t\" has no /x",
+        ),
+        // Not the whole text, or not a declared dependency: plain text, which is no integer.
+        (
+            "a ${t}",
+            "1",
+            "0 error x: Error: Invalid parameters for 'Add':\n  - a: expected integer, got string \"a ${t}\"",
+        ),
+        (
+            "${other}",
+            "1",
+            "0 error x: Error: Invalid parameters for 'Add':\n  - a: expected integer, got string \"${other}\"",
+        ),
+        (
+            "${d/far}",
+            "1",
+            "0 error x: Error: Invalid parameters for 'Add':\n  - a: expected integer, got string \"{\\\"~/\\\":9}\"",
+        ),
+    ] {
+        assert_eq!(answer_of(a, b), line, "{a}");
+    }
+}
+
+#[test]
+fn a_result_is_forgotten_when_its_id_fails_later() {
+    let script = Script::default()
+        .gadget(gadget("Bell"))
+        .gadget(gadget("Bad").fails("broken"))
+        .gadget(gadget("Echo"))
+        .with(|spec| spec.on_unmet = OnUnmet::Execute)
+        .reply(block("Bell:a", &[]))
+        .reply(block("Bad:a", &[]))
+        .reply(block("Echo:b:a", &[("n", "${a}")]));
+    let lines = lines(&play(&script));
+    let line = "0 error b: Error: ${a} has no value: \"a\" has no result";
+    assert!(lines.iter().any(|it| it == line), "{lines:#?}");
+}

@@ -1,0 +1,247 @@
+//! A driver in virtual time: a scripted model, gadgets that take as long as they say, and a log of everything.
+//!
+//! Nothing sleeps. What will happen stands in a queue ordered by time and then by the order of asking; the clock jumps
+//! from one entry to the next. Every log is checked by [`invariants`] before a test sees it.
+#![allow(
+    dead_code,
+    unreachable_pub,
+    reason = "every test file uses its own part of it"
+)]
+
+pub mod invariants;
+pub mod script;
+pub mod transcript;
+
+use std::collections::BTreeMap;
+
+use gadgetry_proto::call::Outcome;
+use gadgetry_proto::delta::{Delta, StopReason};
+use gadgetry_proto::event::Event;
+use gadgetry_proto::id::CallId;
+use gadgetry_proto::message::{Content, Message};
+use gadgetry_proto::run::{Close, Input, Output, Run, Start, Summary};
+use gadgetry_proto::time::Time;
+
+use script::{Finish, Piece, Reply, Script};
+
+/// A run that takes more inputs than this goes round in circles.
+const INPUTS: usize = 100_000;
+
+/// Everything that went into a run and came out of it.
+#[derive(Debug)]
+pub struct Log {
+    pub inputs: Vec<(Time, Input)>,
+    /// What was drained before the first input, and behind each.
+    pub outputs: Vec<Vec<Output>>,
+    pub history: Vec<Message>,
+    pub summary: Summary,
+}
+
+impl Log {
+    /// All outputs in order.
+    pub fn all(&self) -> impl Iterator<Item = &Output> {
+        self.outputs.iter().flatten()
+    }
+
+    pub fn events(&self) -> impl Iterator<Item = &Event> {
+        self.all().filter_map(|output| {
+            let Output::Event(event) = output else {
+                return None;
+            };
+            Some(event)
+        })
+    }
+
+    /// The results that the model was told, with the ids of their calls.
+    pub fn told(&self) -> Vec<(&str, &str)> {
+        let content = self.history.iter().flat_map(|message| &message.content);
+        let results = content.filter_map(|content| {
+            let Content::GadgetResult {
+                invocation_id,
+                text,
+                ..
+            } = content
+            else {
+                return None;
+            };
+            Some((invocation_id.as_str(), text.as_str()))
+        });
+        results.collect()
+    }
+}
+
+/// Plays the script to its end and checks what came of it.
+pub fn play(script: &Script) -> Log {
+    let run = Run::new(script.spec(), script.conversation.clone()).expect("tags that differ");
+    let sim = Sim {
+        script,
+        run,
+        queue: BTreeMap::new(),
+        asked: 0,
+        now: 0,
+        alarm: None,
+        replies: script.replies.iter(),
+        failures: BTreeMap::new(),
+        inputs: Vec::new(),
+        outputs: Vec::new(),
+        summary: None,
+    };
+    let log = sim.play();
+    invariants::check(&log);
+    log
+}
+
+/// What comes of a poll until there is nothing to do, and whether the run is over.
+pub fn drain(run: &mut Run) -> Vec<Output> {
+    let mut outputs = Vec::new();
+    loop {
+        let output = run.poll();
+        let idle = matches!(output, Output::Wait(_) | Output::Finished(_));
+        outputs.push(output);
+        if idle {
+            return outputs;
+        }
+    }
+}
+
+struct Sim<'a> {
+    script: &'a Script,
+    run: Run,
+    queue: BTreeMap<(u64, u64), Due>,
+    /// Counts what was put into the queue.
+    asked: u64,
+    now: u64,
+    alarm: Option<u64>,
+    replies: std::slice::Iter<'a, Reply>,
+    /// How often each gadget has failed.
+    failures: BTreeMap<String, u32>,
+    inputs: Vec<(Time, Input)>,
+    outputs: Vec<Vec<Output>>,
+    summary: Option<Summary>,
+}
+
+enum Due {
+    Model(Input),
+    Gadget(CallId, Outcome),
+    Somebody(Input),
+}
+
+impl Sim<'_> {
+    fn play(mut self) -> Log {
+        for (time, command) in &self.script.commands {
+            self.put(*time, Due::Somebody(Input::Command(command.clone())));
+        }
+        self.drain();
+        while self.summary.is_none() {
+            let input = self.next();
+            assert!(self.inputs.len() < INPUTS, "the run does not end");
+            self.inputs.push((Time(self.now), input.clone()));
+            self.run
+                .handle(Time(self.now), input.clone())
+                .unwrap_or_else(|misuse| panic!("{misuse}: {input:?}"));
+            self.drain();
+        }
+        Log {
+            inputs: self.inputs,
+            outputs: self.outputs,
+            history: self.run.history().to_vec(),
+            summary: self.summary.expect("it was there"),
+        }
+    }
+
+    /// Waits for what comes first. What comes at the time of the alarm comes before it.
+    fn next(&mut self) -> Input {
+        let first = self.queue.first_key_value().map(|((time, _), _)| *time);
+        if let Some(alarm) = self.alarm
+            && first.is_none_or(|first| alarm < first)
+        {
+            self.now = self.now.max(alarm);
+            return Input::Tick;
+        }
+        let Some(((time, _), due)) = self.queue.pop_first() else {
+            panic!("the run waits for nothing: {:#?}", self.outputs);
+        };
+        self.now = time;
+        match due {
+            Due::Model(input) | Due::Somebody(input) => input,
+            Due::Gadget(id, outcome) => Input::Done(id, outcome),
+        }
+    }
+
+    fn drain(&mut self) {
+        let outputs = drain(&mut self.run);
+        for output in &outputs {
+            match output {
+                Output::Send(_) => self.reply(),
+                Output::CloseModel => self.queue.retain(|_, due| !matches!(due, Due::Model(_))),
+                Output::Start(start) => self.start(start),
+                Output::Cancel(id) => self.cancel(*id),
+                Output::Event(_) => {}
+                Output::Wait(alarm) => self.alarm = alarm.map(|time| time.0),
+                Output::Finished(summary) => self.summary = Some(summary.clone()),
+            }
+        }
+        self.outputs.push(outputs);
+    }
+
+    fn put(&mut self, time: u64, due: Due) {
+        self.queue.insert((time, self.asked), due);
+        self.asked += 1;
+    }
+
+    /// The model answers with the next reply of the script, and when there is none, with a last word.
+    fn reply(&mut self) {
+        let last = Reply::stop(vec![Piece::Text("fin".to_owned())]);
+        let reply = self.replies.next().unwrap_or(&last);
+        let mut time = self.now;
+        for piece in &reply.pieces {
+            match piece {
+                Piece::Text(text) => self.put(time, Due::Model(Input::Delta(Delta::text(text)))),
+                Piece::Delta(delta) => self.put(time, Due::Model(Input::Delta(delta.clone()))),
+                Piece::Pause(pause) => time += pause,
+            }
+        }
+        if let Some(usage) = reply.usage {
+            self.put(time, Due::Model(Input::Delta(Delta::Usage { usage })));
+        }
+        let stop = |stop_reason| (Some(stop_reason), Close::Ended);
+        let (stop_reason, close) = match &reply.finish {
+            Finish::Stop => stop(StopReason::Stop),
+            Finish::Length => stop(StopReason::MaxTokens),
+            Finish::Filter => stop(StopReason::ContentFilter),
+            Finish::Disconnect => (None, Close::Ended),
+            Finish::Error(words) => (None, Close::Failed(words.clone())),
+        };
+        if let Some(stop_reason) = stop_reason {
+            let end = Delta::MessageEnd {
+                stop_reason,
+                usage: None,
+            };
+            self.put(time, Due::Model(Input::Delta(end)));
+        }
+        self.put(time, Due::Model(Input::ModelClosed(close)));
+    }
+
+    fn start(&mut self, start: &Start) {
+        let behaviour = self
+            .script
+            .behaviour(&start.gadget_name)
+            .expect("a gadget of the script");
+        let failures = self.failures.entry(start.gadget_name.clone()).or_default();
+        let outcome = behaviour.outcome(start, failures);
+        let time = self.now + behaviour.delay_ms;
+        self.put(time, Due::Gadget(start.id, outcome));
+    }
+
+    /// A gadget that was cancelled stops at once, unless it does not care.
+    fn cancel(&mut self, cancelled: CallId) {
+        let is_it = |due: &Due| matches!(due, Due::Gadget(id, _) if *id == cancelled);
+        let found = self.queue.iter().find(|(_, due)| is_it(due));
+        let key = *found.expect("it runs").0;
+        if !self.script.stubborn
+            && let Some(due) = self.queue.remove(&key)
+        {
+            self.put(self.now, due);
+        }
+    }
+}

@@ -1,0 +1,224 @@
+//! Random scripts: gadgets that fail, wait and run out of time; replies honest, hostile and cut off; limits; commands.
+
+use std::sync::Arc;
+
+use gadgetry_proto::block::Anchoring;
+use gadgetry_proto::delta::{Delta, StopReason};
+use gadgetry_proto::run::{Command, OnUnmet, RunSpec, TextOnly};
+use gadgetry_proto::tags::{CustomBlock, Transform};
+use gadgetry_proto::transform::DeltaTransform;
+use gadgetry_proto::usage::{Price, Usage};
+use serde_json::{Value, json};
+
+use crate::sim::script::{Behaviour, Finish, Piece, Reply, Script, block, gadget, open_block};
+use crate::support::generate::{self, Random};
+use gadgetry_proto::reply::Format;
+
+const NAMES: [&str; 4] = ["Alpha", "Beta", "Gamma", "Delta"];
+const IDS: [&str; 5] = ["a", "b", "c", "d", "e"];
+
+/// The script of a seed. Without `pauses`, every reply comes at once.
+pub(crate) fn script(seed: u64, pauses: bool) -> Script {
+    let random = &mut Random::new(seed);
+    let mut script = Script {
+        stubborn: random.one_in(3),
+        base: spec(random),
+        gadgets: NAMES.iter().map(|name| behaviour(random, name)).collect(),
+        ..Script::default()
+    };
+    for _ in 0..random.below(4) {
+        script.replies.push(reply(random, pauses));
+    }
+    if random.one_in(4) {
+        script = script.at(
+            random.next() % 40,
+            Command::Inject("And !!!ARG:x".to_owned()),
+        );
+    }
+    if random.one_in(4) {
+        script = script.at(random.next() % 40, Command::Cancel);
+    }
+    script
+}
+
+fn spec(random: &mut Random) -> RunSpec {
+    let mut spec = RunSpec {
+        max_iterations: *random.pick(&[1, 2, 5]),
+        default_timeout_ms: *random.pick(&[None, None, Some(8)]),
+        text_only: *random.pick(&[
+            TextOnly::Terminate,
+            TextOnly::Terminate,
+            TextOnly::Acknowledge,
+        ]),
+        on_unmet: random
+            .pick(&[
+                OnUnmet::Skip,
+                OnUnmet::Execute,
+                OnUnmet::Fallback("{\"n\":1}".to_owned()),
+            ])
+            .clone(),
+        anchoring: *random.pick(&[
+            Anchoring::Anywhere,
+            Anchoring::Anywhere,
+            Anchoring::LineStart,
+        ]),
+        ..RunSpec::default()
+    };
+    spec.schedule.sequential = random.one_in(5);
+    spec.schedule.max_concurrent = *random.pick(&[None, None, Some(1), Some(2)]);
+    spec.schedule.max_per_reply = *random.pick(&[None, None, Some(1), Some(3)]);
+    if random.one_in(2) {
+        spec.price = Some(Price {
+            input: 0.1,
+            output: 0.7,
+            ..Price::default()
+        });
+    }
+    if random.one_in(2) {
+        let map = Transform::Map(Arc::new(|block| {
+            let text = Delta::text(format!("[{}]", block.content));
+            (!block.content.is_empty()).then(|| vec![text])
+        }));
+        for (key, transform) in [
+            ("think", Transform::Pass),
+            ("done", Transform::Suppress),
+            ("note", map),
+        ] {
+            spec.custom_blocks.push(CustomBlock {
+                transform,
+                ..CustomBlock::new(key)
+            });
+        }
+    }
+    if random.one_in(2) {
+        spec.transforms
+            .push(Arc::new(|| Box::new(Lines(String::new()))));
+    }
+    spec
+}
+
+fn behaviour(random: &mut Random, name: &str) -> Behaviour {
+    let costs = [0.0, 0.1, 0.3, 1e-9, -1.0, f64::NAN];
+    let mut gadget = gadget(name)
+        .takes(*random.pick(&[0, 0, 1, 5, 20]))
+        .costs(*random.pick(&costs))
+        .with(|spec| {
+            spec.timeout_ms = *random.pick(&[None, None, None, Some(3), Some(20)]);
+            spec.max_concurrent = *random.pick(&[None, None, None, Some(1)]);
+            spec.exclusive = random.one_in(8);
+            if random.one_in(2) {
+                let n = json!({ "type": "integer", "default": 4 });
+                spec.parameters = json!({ "type": "object", "properties": { "n": n } });
+            }
+        });
+    gadget = match random.below(8) {
+        0 => gadget.fails("it !!!GADGET_END broke"),
+        1 => gadget.fails_times("not yet", 1),
+        2 if random.one_in(3) => gadget.finishes("all done"),
+        3 => gadget.says("{\"n\":0.1,\"list\":[1,2.5e-7]}"),
+        4 => gadget.answers(|start| start.parameters.to_string()),
+        _ => gadget.says("12"),
+    };
+    gadget
+}
+
+fn reply(random: &mut Random, pauses: bool) -> Reply {
+    let mut pieces = Vec::new();
+    for _ in 0..random.below(7) {
+        pieces.push(Piece::Text(text(random)));
+        if pauses && random.one_in(3) {
+            pieces.push(Piece::Pause(random.next() % 12));
+        }
+        if random.one_in(12) {
+            pieces.push(Piece::Delta(Delta::Reasoning {
+                delta: "Hm.".to_owned(),
+                metadata: None,
+            }));
+        }
+    }
+    let finish = match random.below(12) {
+        0 => Finish::Length,
+        1 => Finish::Filter,
+        2 => Finish::Disconnect,
+        3 => Finish::Error("overloaded".to_owned()),
+        4 => {
+            let stop_reason = StopReason::Other("paused".to_owned());
+            pieces.push(Piece::Delta(Delta::MessageEnd {
+                stop_reason,
+                usage: None,
+            }));
+            Finish::Disconnect
+        }
+        _ => Finish::Stop,
+    };
+    let usage = Usage {
+        input_tokens: random.next() % 1000,
+        output_tokens: random.next() % 100,
+        ..Usage::default()
+    };
+    Reply {
+        pieces,
+        finish,
+        usage: random.one_in(2).then_some(usage),
+    }
+}
+
+fn text(random: &mut Random) -> String {
+    match random.below(10) {
+        0..6 => call(random),
+        6 => (*random.pick(&["<think>so\nso</think>", "<done/>", "<note>n</note>", "<thi"]))
+            .to_owned(),
+        7 => (*random.pick(&["Let me see.\n", "a line", "é🙂", "\n\n"])).to_owned(),
+        _ => generate::piece(random, &Format::default()),
+    }
+}
+
+fn call(random: &mut Random) -> String {
+    let name = *random.pick(&["Alpha", "Beta", "gamma", "Delta", "Gong"]);
+    let id = *random.pick(&["a", "b", "c", "d", "e", ""]);
+    let mut dependencies = String::new();
+    for _ in 0..random.below(3) {
+        dependencies += *random.pick::<&str>(&IDS);
+        dependencies.push(',');
+    }
+    let value = *random.pick(&["1", "${a}", "${b/n}", "${c}", "0.1", "x\ny", "${e/list/1}"]);
+    let arguments = [("n", value), ("n", "2")];
+    let arguments = &arguments[..*random.pick(&[0, 1, 1, 1, 2])];
+    let header = format!("{name}:{id}:{dependencies}");
+    if random.one_in(8) {
+        open_block(&header, arguments)
+    } else {
+        block(&header, arguments)
+    }
+}
+
+/// Holds text back until its line is complete.
+struct Lines(String);
+
+impl DeltaTransform for Lines {
+    fn process(&mut self, delta: Delta, out: &mut Vec<Delta>) {
+        let Delta::Text { delta: text, .. } = delta else {
+            self.flush(out);
+            return out.push(delta);
+        };
+        self.0.push_str(&text);
+        if let Some(end) = self.0.rfind('\n') {
+            let rest = self.0.split_off(end + 1);
+            out.push(Delta::text(std::mem::replace(&mut self.0, rest)));
+        }
+    }
+
+    fn flush(&mut self, out: &mut Vec<Delta>) {
+        if !self.0.is_empty() {
+            out.push(Delta::text(std::mem::take(&mut self.0)));
+        }
+    }
+
+    fn save(&self) -> Value {
+        json!(self.0)
+    }
+
+    fn load(&mut self, state: &Value) {
+        state.as_str().unwrap_or_default().clone_into(&mut self.0);
+    }
+}

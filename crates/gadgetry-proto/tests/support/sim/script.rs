@@ -1,0 +1,230 @@
+//! What a simulated run is made of: replies, gadgets, commands.
+
+use std::sync::Arc;
+
+use gadgetry_proto::call::Outcome;
+use gadgetry_proto::delta::Delta;
+use gadgetry_proto::message::{Message, Role};
+use gadgetry_proto::run::{Command, RunSpec, Start};
+use gadgetry_proto::spec::{GadgetSpec, Registry};
+use gadgetry_proto::usage::Usage;
+use serde_json::{Value, json};
+
+/// Everything that happens to a run.
+#[derive(Clone)]
+pub struct Script {
+    /// Without the registry, which comes from the gadgets.
+    pub base: RunSpec,
+    pub conversation: Vec<Message>,
+    pub gadgets: Vec<Behaviour>,
+    pub replies: Vec<Reply>,
+    pub commands: Vec<(u64, Command)>,
+    /// Whether gadgets go on after they were cancelled.
+    pub stubborn: bool,
+}
+
+impl Default for Script {
+    fn default() -> Self {
+        Self {
+            base: RunSpec::default(),
+            conversation: vec![Message::text(Role::User, "Go")],
+            gadgets: Vec::new(),
+            replies: Vec::new(),
+            commands: Vec::new(),
+            stubborn: false,
+        }
+    }
+}
+
+impl Script {
+    /// The configuration of its run.
+    pub fn spec(&self) -> RunSpec {
+        let specs = self.gadgets.iter().map(|gadget| gadget.spec.clone());
+        RunSpec {
+            registry: Arc::new(Registry::new(specs).expect("good gadgets")),
+            ..self.base.clone()
+        }
+    }
+
+    pub fn behaviour(&self, name: &str) -> Option<&Behaviour> {
+        self.gadgets.iter().find(|gadget| gadget.spec.name == name)
+    }
+
+    #[must_use]
+    pub fn with(mut self, change: impl FnOnce(&mut RunSpec)) -> Self {
+        change(&mut self.base);
+        self
+    }
+
+    #[must_use]
+    pub fn gadget(mut self, gadget: Behaviour) -> Self {
+        self.gadgets.push(gadget);
+        self
+    }
+
+    /// A reply that comes at once and stops by itself.
+    #[must_use]
+    pub fn reply(self, text: impl Into<String>) -> Self {
+        self.replies(Reply::stop(vec![Piece::Text(text.into())]))
+    }
+
+    /// A reply that comes at once and ends in some way.
+    #[must_use]
+    pub fn reply_cut(self, text: impl Into<String>, finish: Finish) -> Self {
+        let reply = Reply::stop(vec![Piece::Text(text.into())]);
+        self.replies(Reply { finish, ..reply })
+    }
+
+    #[must_use]
+    pub fn replies(mut self, reply: Reply) -> Self {
+        self.replies.push(reply);
+        self
+    }
+
+    #[must_use]
+    pub fn at(mut self, time: u64, command: Command) -> Self {
+        self.commands.push((time, command));
+        self
+    }
+}
+
+/// One reply of the model.
+#[derive(Clone, Debug)]
+pub struct Reply {
+    pub pieces: Vec<Piece>,
+    pub finish: Finish,
+    pub usage: Option<Usage>,
+}
+
+impl Reply {
+    pub fn stop(pieces: Vec<Piece>) -> Self {
+        Self {
+            pieces,
+            finish: Finish::Stop,
+            usage: None,
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+pub enum Piece {
+    Text(String),
+    Delta(Delta),
+    /// Milliseconds.
+    Pause(u64),
+}
+
+/// How a reply ends.
+#[derive(Clone, Debug)]
+pub enum Finish {
+    Stop,
+    Length,
+    Filter,
+    Disconnect,
+    Error(String),
+}
+
+/// A gadget and how it behaves.
+#[derive(Clone)]
+pub struct Behaviour {
+    pub spec: GadgetSpec,
+    pub delay_ms: u64,
+    /// The error text, and how often it fails before it works.
+    pub fails: Option<(String, u32)>,
+    /// The result that ends the run.
+    pub finish: Option<String>,
+    pub answer: Arc<dyn Fn(&Start) -> String + Send + Sync>,
+    pub cost: f64,
+}
+
+/// A gadget that answers `ok` and its name at once.
+pub fn gadget(name: &str) -> Behaviour {
+    Behaviour {
+        spec: GadgetSpec {
+            name: name.to_owned(),
+            ..GadgetSpec::default()
+        },
+        delay_ms: 0,
+        fails: None,
+        finish: None,
+        answer: Arc::new(|start| format!("ok {}", start.gadget_name)),
+        cost: 0.0,
+    }
+}
+
+impl Behaviour {
+    pub fn takes(self, delay_ms: u64) -> Self {
+        Self { delay_ms, ..self }
+    }
+
+    pub fn costs(self, cost: f64) -> Self {
+        Self { cost, ..self }
+    }
+
+    pub fn fails(self, error: &str) -> Self {
+        self.fails_times(error, u32::MAX)
+    }
+
+    pub fn fails_times(self, error: &str, times: u32) -> Self {
+        let fails = Some((error.to_owned(), times));
+        Self { fails, ..self }
+    }
+
+    pub fn finishes(self, result: &str) -> Self {
+        let finish = Some(result.to_owned());
+        Self { finish, ..self }
+    }
+
+    pub fn says(self, result: &str) -> Self {
+        let result = result.to_owned();
+        self.answers(move |_| result.clone())
+    }
+
+    pub fn answers(self, answer: impl Fn(&Start) -> String + Send + Sync + 'static) -> Self {
+        let answer = Arc::new(answer);
+        Self { answer, ..self }
+    }
+
+    /// Parameters with these properties, the first one required.
+    pub fn takes_parameters(self, properties: &Value) -> Self {
+        let first = properties.as_object().and_then(|all| all.keys().next());
+        let required: Vec<&String> = first.into_iter().collect();
+        let parameters =
+            json!({ "type": "object", "required": required, "properties": properties });
+        self.with(|spec| spec.parameters = parameters)
+    }
+
+    pub fn with(mut self, change: impl FnOnce(&mut GadgetSpec)) -> Self {
+        change(&mut self.spec);
+        self
+    }
+
+    pub(super) fn outcome(&self, start: &Start, failures: &mut u32) -> Outcome {
+        let result = match &self.fails {
+            Some((error, times)) if *failures < *times => {
+                *failures += 1;
+                Err(error.clone())
+            }
+            _ => Ok(self.finish.clone().unwrap_or_else(|| (self.answer)(start))),
+        };
+        Outcome {
+            completes_run: self.finish.is_some() && result.is_ok(),
+            result,
+            cost: self.cost,
+        }
+    }
+}
+
+/// A gadget block: `Name:id:dependencies` and its arguments.
+pub fn block(header: &str, arguments: &[(&str, &str)]) -> String {
+    open_block(header, arguments) + "!!!GADGET_END\n"
+}
+
+/// A block that nothing ends.
+pub fn open_block(header: &str, arguments: &[(&str, &str)]) -> String {
+    let mut text = format!("!!!GADGET_START:{header}\n");
+    for (name, value) in arguments {
+        text.extend(["!!!ARG:", name, "\n", value, "\n"]);
+    }
+    text
+}
