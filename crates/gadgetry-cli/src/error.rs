@@ -23,7 +23,7 @@ impl Error {
     }
 
     /// The machine does not let us work: no temporary folder, no threads.
-    pub(crate) fn temporary(error: io::Error) -> Self {
+    pub(crate) fn machine(error: &io::Error) -> Self {
         Self::Failed(format!("cannot work here: {error}"))
     }
 

@@ -2,6 +2,7 @@
 
 use gadgetry::proto::call::Parameters;
 use gadgetry::proto::event::{Answer, Event, EventKind};
+use gadgetry::proto::id::InvocationId;
 
 /// The longest value, result or error that is shown.
 const SHOWN_CHARS: usize = 72;
@@ -61,7 +62,7 @@ fn line(kind: &EventKind, with_text: bool) -> Option<String> {
                 Parameters::Parsed(parameters) => short(&parameters.to_string()),
                 Parameters::Malformed(error) => format!("(malformed: {})", short(error)),
             };
-            let after: Vec<&str> = call.dependencies.iter().map(|id| id.as_str()).collect();
+            let after: Vec<&str> = call.dependencies.iter().map(InvocationId::as_str).collect();
             let after = if after.is_empty() {
                 String::new()
             } else {

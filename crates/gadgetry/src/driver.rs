@@ -176,12 +176,11 @@ impl Driver<'_> {
                 // Panics were caught inside, and nobody aborts tasks; if it happens anyway, nothing is lost but a tick.
                 Err(_) => Input::Tick,
             },
-            delta = next_delta(reply) => match delta {
-                Some(delta) => Input::Delta(delta),
-                None => {
-                    *reply = None;
-                    Input::ModelClosed(Close::Ended)
-                }
+            delta = next_delta(reply) => if let Some(delta) = delta {
+                Input::Delta(delta)
+            } else {
+                *reply = None;
+                Input::ModelClosed(Close::Ended)
             },
             () = sleep_till(began, until) => Input::Tick,
         }

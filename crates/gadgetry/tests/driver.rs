@@ -1,5 +1,11 @@
 //! The driver under tokio's paused clock: what happens, when, and that the log plays it again.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails here")]
+#![expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "the transcript has the events that matter"
+)]
+
 use std::io::Write;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -146,7 +152,7 @@ async fn check(replies: &str, cancel_at: Option<u64>, expected: &[&str]) -> Summ
     let mut again = Vec::new();
     let log = file.0.lock().unwrap().clone();
     let replayed = replay(log.as_slice(), &mut |event: &Event| {
-        again.push(event.clone())
+        again.push(event.clone());
     })
     .unwrap();
     assert_eq!(again, keeper.events, "a replay gives the same events");

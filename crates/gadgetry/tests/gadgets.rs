@@ -21,7 +21,7 @@ async fn execute(gadget: &dyn Gadget, parameters: Value) -> Outcome {
         gadget_name: "Test".to_owned(),
         invocation_id: "t".into(),
         parameters,
-        dependencies: BTreeMap::from([("a".into(), "result of a".to_owned())]),
+        dependencies: BTreeMap::from([("a".into(), "result of a".into())]),
     };
     let context = ExecutionContext::new(&invocation, CancellationToken::new());
     invocation.execute(gadget, context).await
@@ -66,6 +66,7 @@ async fn costs_add_up_and_must_be_amounts() {
         context.report_cost(0.25).expect("an amount");
         context.report_cost(0.5).expect("an amount");
         Outcome {
+            completes_run: false,
             result: Ok(String::new()),
             cost: 1.0,
         }

@@ -156,11 +156,11 @@ impl Observer for Watch<'_> {
             if let Some(words) = self.narrator.tell(event) {
                 self.printer.progress(&words);
             }
-        } else if self.failed.is_none() {
-            if let Err(error) = self.printer.json_line(event) {
-                self.failed = Some(error);
-                let _ = self.commands.try_send(Command::Cancel);
-            }
+        } else if self.failed.is_none()
+            && let Err(error) = self.printer.json_line(event)
+        {
+            self.failed = Some(error);
+            let _ = self.commands.try_send(Command::Cancel);
         }
     }
 

@@ -1,5 +1,6 @@
 //! `gadgetry demo`: the main job on a small real task, with a scripted model.
 
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -58,9 +59,10 @@ const SECOND_REPLY: &str =
     "The order comes to 25.40. There is no list of discounts, so nothing was taken off.\n";
 
 pub(crate) fn run(printer: &mut Printer) -> Result<(), Error> {
-    let folder = tempfile::tempdir().map_err(Error::temporary)?;
+    let folder = tempfile::tempdir().map_err(|error| Error::machine(&error))?;
     for (name, content) in [("orders.csv", ORDERS), ("prices.csv", PRICES)] {
-        std::fs::write(folder.path().join(name), content).map_err(Error::temporary)?;
+        std::fs::write(folder.path().join(name), content)
+            .map_err(|error| Error::machine(&error))?;
     }
     let toolbox = toolbox(folder.path())?;
     let model: ScriptedModel = script().parse().map_err(Error::input)?;
@@ -92,7 +94,7 @@ pub(crate) fn run(printer: &mut Printer) -> Result<(), Error> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
-        .map_err(Error::temporary)?;
+        .map_err(|error| Error::machine(&error))?;
     let summary = runtime.block_on(drive(run, &model, &toolbox, receiver, &mut watch));
     if let Some(error) = failed {
         return Err(error);
@@ -189,7 +191,8 @@ async fn write_invoice(path: PathBuf, parameters: Value, context: ExecutionConte
             return Outcome::error(format!("no price for {item}"));
         };
         total += count * price;
-        lines.push_str(&format!("{item}: {count} x {price:.2}\n"));
+        // Writing to a string cannot fail.
+        let _ = writeln!(lines, "{item}: {count} x {price:.2}");
     }
     let total = (total * 100.0).round() / 100.0;
     let written = tokio::fs::write(&path, format!("{lines}total {total:.2}\n")).await;

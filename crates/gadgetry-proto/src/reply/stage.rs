@@ -13,6 +13,7 @@ use crate::reply::Event;
 use crate::reply::Format;
 use crate::reply::Scanner;
 use crate::reply::ScannerState;
+use crate::spec::Gadget;
 use crate::spec::Registry;
 use crate::spec::Schema;
 use crate::tags::CustomBlock;
@@ -169,9 +170,7 @@ impl Rules {
             Event::Call(block) => {
                 let registry = self.registry.as_ref();
                 let gadget = registry.and_then(|all| all.get(block.header().gadget_name()));
-                out.push(Delta::GadgetCall(
-                    block.to_call(gadget.map(|gadget| gadget.schema())),
-                ));
+                out.push(Delta::GadgetCall(block.to_call(gadget.map(Gadget::schema))));
             }
             Event::TagStart {
                 block,
@@ -261,21 +260,21 @@ fn complete(
     match &rule.transform {
         Transform::Pass => out.push(Delta::CustomBlock(block)),
         Transform::Suppress => {}
-        Transform::Map(map) => match map(&block) {
-            Some(deltas) => out.extend(deltas),
-            None => {
-                out.push(start(block.block_id, rule, &block.attrs));
-                if !block.content.is_empty() {
-                    out.push(content(block.block_id, rule, &block.content));
-                }
-                let tag = block.tag.clone();
-                out.push(Delta::CustomBlockEnd {
-                    block_id: block.block_id,
-                    tag,
-                    reason,
-                });
-                out.push(Delta::CustomBlock(block));
+        Transform::Map(map) => {
+            if let Some(deltas) = map(&block) {
+                return out.extend(deltas);
             }
-        },
+            out.push(start(block.block_id, rule, &block.attrs));
+            if !block.content.is_empty() {
+                out.push(content(block.block_id, rule, &block.content));
+            }
+            let (block_id, tag) = (block.block_id, block.tag.clone());
+            out.push(Delta::CustomBlockEnd {
+                block_id,
+                tag,
+                reason,
+            });
+            out.push(Delta::CustomBlock(block));
+        }
     }
 }
