@@ -49,7 +49,8 @@ pub(crate) enum Verb {
     Write(WriteArgs),
     /// Runs a model and its gadgets until the model is done.
     ///
-    /// The answer goes to stdout, progress to stderr.
+    /// The answer goes to stdout, progress to stderr. Ctrl-C cancels the run and ends its gadgets; a second one does not
+    /// wait for them. Exit code 1: the model failed, its last reply was cut off, or the run was stopped.
     Agent(AgentArgs),
     /// Plays a saved run again, without model or gadgets.
     ///
@@ -166,7 +167,7 @@ pub(crate) struct BlockArgs {
 /// Options of `gadgetry agent`.
 #[derive(Debug, Args)]
 pub(crate) struct AgentArgs {
-    /// What the user says
+    /// What the user says; `-` for stdin. Behind `--` it may begin with a hyphen
     #[arg(value_name = "PROMPT")]
     pub(crate) prompt: String,
 
@@ -178,17 +179,21 @@ pub(crate) struct AgentArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) gadgets: PathBuf,
 
-    /// Write the run's events to stdout instead of the answer
+    /// Write the run's events to stdout instead of the answer, and no progress
     #[arg(long, value_name = "FORMAT")]
     pub(crate) events: Option<EventFormat>,
 
-    /// Stop after N replies of the model
+    /// Stop after N replies of the model [default: 10]
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     pub(crate) max_iterations: Option<NonZeroUsize>,
 
     /// Execute at most N gadgets of one reply; the others are answered as skipped
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     pub(crate) max_gadgets_per_response: Option<NonZeroUsize>,
+
+    /// Take the tag <NAME>…</NAME> out of what the model says as a custom block; may be repeated
+    #[arg(long = "tag", value_name = "NAME", allow_hyphen_values = true)]
+    pub(crate) tags: Vec<String>,
 
     /// Keep the log of the run in FILE, for `gadgetry replay`
     #[arg(long, value_name = "FILE")]

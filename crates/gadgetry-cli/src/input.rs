@@ -1,6 +1,7 @@
 //! Input, as it arrives: text of any bytes, and lines.
 
 use std::ffi::OsStr;
+use std::fmt::Display;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::num::NonZeroUsize;
@@ -34,7 +35,7 @@ impl Input {
                 name,
                 source: Box::new(file),
             }),
-            Err(error) => Err(unreadable(&name, &error)),
+            Err(error) => Err(unreadable(name, &error)),
         }
     }
 
@@ -113,7 +114,8 @@ fn is_partial(bytes: &[u8]) -> bool {
     std::str::from_utf8(bytes).is_err_and(|error| error.error_len().is_none())
 }
 
-fn unreadable(name: &str, error: &io::Error) -> Error {
+/// The user's mistake, most likely.
+pub(crate) fn unreadable(name: impl Display, error: &io::Error) -> Error {
     Error::input(format_args!("cannot read {name}: {error}"))
 }
 

@@ -2,13 +2,16 @@
 
 mod args;
 mod commands;
+mod conduct;
 mod error;
 mod events;
 mod input;
+mod interrupts;
 mod narrator;
 mod options;
 mod printer;
 mod reader;
+mod run_events;
 mod schemas;
 mod timeline;
 

@@ -13,7 +13,7 @@ use gadgetry_proto::message::Message;
 use gadgetry_proto::run::{Input, Misuse, Output, Run, RunSpec, Summary};
 use gadgetry_proto::sched;
 use gadgetry_proto::spec::{GadgetSpec, Registry, RegistryError};
-use gadgetry_proto::tags::TagNameError;
+use gadgetry_proto::tags::{CustomBlock, TagNameError};
 use gadgetry_proto::time::Time;
 use serde::{Deserialize, Serialize};
 
@@ -32,6 +32,9 @@ pub struct Header {
     pub gadgets: Vec<GadgetSpec>,
     /// See [`RunSpec::system`].
     pub system: Option<String>,
+    /// Custom blocks that pass, by tag.
+    #[serde(default)]
+    pub tags: Vec<String>,
     /// See [`RunSpec::markers`].
     pub markers: Markers,
     /// See [`RunSpec::anchoring`].
@@ -59,6 +62,7 @@ impl Header {
                 .map(|gadget| gadget.spec().clone())
                 .collect(),
             system: spec.system,
+            tags: Vec::new(),
             markers: spec.markers,
             anchoring: spec.anchoring,
             limits: spec.limits,
@@ -74,6 +78,7 @@ impl Header {
         let spec = RunSpec {
             registry: Arc::new(Registry::new(self.gadgets.iter().cloned())?),
             system: self.system.clone(),
+            custom_blocks: self.tags.iter().map(CustomBlock::new).collect(),
             markers: self.markers.clone(),
             anchoring: self.anchoring,
             limits: self.limits.clone(),
@@ -108,12 +113,12 @@ pub enum LogError {
     #[error("the log is empty")]
     Empty,
     /// A line is no part of a log.
-    #[error("line {line}: not a line of a gadgetry log: {source}")]
+    #[error("line {line}: not a line of a gadgetry log: {problem}")]
     Line {
         /// From 1.
         line: usize,
-        /// What is wrong with it.
-        source: serde_json::Error,
+        /// What is wrong with it, and in which column.
+        problem: String,
     },
     /// The log is of another version of the format.
     #[error("the log has format version {0}; this gadgetry reads version {VERSION}")]
@@ -192,13 +197,13 @@ impl<W: Write> LogWriter<W> {
 
 /// Plays a log again. `observer` sees the same events as the first time. `None`: the log ends before the run does.
 pub fn replay(log: impl BufRead, observer: &mut dyn Observer) -> Result<Option<Summary>, LogError> {
-    let mut lines = log.lines().enumerate().peekable();
+    let mut lines = log.split(b'\n').enumerate().peekable();
     let Some((_, first)) = lines.next() else {
         return Err(LogError::Empty);
     };
     let first = first?;
     let header: Header =
-        serde_json::from_str(&first).map_err(|source| version_error(&first, source))?;
+        serde_json::from_slice(&first).map_err(|error| version_error(&first, &error))?;
     if header.version != VERSION {
         return Err(LogError::Version(header.version));
     }
@@ -206,15 +211,10 @@ pub fn replay(log: impl BufRead, observer: &mut dyn Observer) -> Result<Option<S
     let mut summary = drain(&mut run, observer);
     while let Some((index, line)) = lines.next() {
         let line = line?;
-        let entry: Entry = match serde_json::from_str(&line) {
+        let entry: Entry = match serde_json::from_slice(&line) {
             Ok(entry) => entry,
             Err(error) if error.is_eof() && lines.peek().is_none() => break,
-            Err(source) => {
-                return Err(LogError::Line {
-                    line: index + 1,
-                    source,
-                });
-            }
+            Err(error) => return Err(line_error(index + 1, &error)),
         };
         observer.input(entry.time, &entry.input);
         run.handle(entry.time, entry.input)
@@ -227,15 +227,21 @@ pub fn replay(log: impl BufRead, observer: &mut dyn Observer) -> Result<Option<S
     Ok(summary)
 }
 
-fn version_error(line: &str, source: serde_json::Error) -> LogError {
+fn version_error(line: &[u8], error: &serde_json::Error) -> LogError {
     #[derive(Deserialize)]
     struct Version {
         version: u32,
     }
-    match serde_json::from_str(line) {
+    match serde_json::from_slice(line) {
         Ok(Version { version }) if version != VERSION => LogError::Version(version),
-        Ok(_) | Err(_) => LogError::Line { line: 1, source },
+        Ok(_) | Err(_) => line_error(1, error),
     }
+}
+
+/// The line that `serde_json` knows is always the first.
+fn line_error(line: usize, error: &serde_json::Error) -> LogError {
+    let problem = error.to_string().replace(" at line 1 column", " at column");
+    LogError::Line { line, problem }
 }
 
 fn drain(run: &mut Run, observer: &mut dyn Observer) -> Option<Summary> {

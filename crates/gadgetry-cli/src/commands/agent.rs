@@ -1,83 +1,113 @@
 //! `gadgetry agent`: a model, its gadgets, and the loop between them.
 
 use std::fs::File;
+use std::mem;
 use std::path::Path;
 
-use gadgetry::driver::{Observer, drive};
+use gadgetry::driver::Observer;
 use gadgetry::log::{Header, LogWriter};
 use gadgetry::proto::event::{Event, FinishReason};
 use gadgetry::proto::message::{Message, Role};
-use gadgetry::proto::run::{Command, Input, Run, Summary};
+use gadgetry::proto::run::{Command, Input, Summary};
 use gadgetry::proto::time::Time;
-use gadgetry::{Model, ScriptedModel, Toolbox, command};
+use gadgetry::{ScriptedModel, Toolbox, command};
 use tokio::sync::mpsc;
 
 use crate::args::AgentArgs;
+use crate::conduct::{commands, conduct};
 use crate::error::Error;
+use crate::input;
+use crate::interrupts::when_reader_goes;
 use crate::narrator::Narrator;
 use crate::printer::Printer;
+use crate::run_events;
 
 /// Everything that can be wrong with the input is found before anything is started or written.
 pub(crate) fn run(args: &AgentArgs, printer: &mut Printer) -> Result<(), Error> {
     let model = model(&args.model)?;
     let toolbox = toolbox(&args.gadgets)?;
-    let mut header = Header::new(
-        toolbox.registry(),
-        vec![Message::text(Role::User, &args.prompt)],
-    );
-    if let Some(limit) = args.max_iterations {
-        header.max_iterations = clamp(limit.get());
-    }
-    header.schedule.max_per_reply = args
-        .max_gadgets_per_response
-        .map(|limit| clamp(limit.get()));
+    let mut header = header(args, &toolbox);
+    header.run().map_err(Error::input)?;
+    let prompt = prompt(&args.prompt, printer)?;
+    header.conversation = vec![Message::text(Role::User, prompt)];
     let run = header.run().map_err(Error::input)?;
     let log = args
         .save
         .as_deref()
         .map(|path| begin_log(path, &header))
         .transpose()?;
-    let (commands, receiver) = mpsc::channel(4);
-    let mut watch = Watch {
-        printer,
+    let (sender, receiver) = commands();
+    if args.events.is_some() {
+        let sender = sender.clone();
+        when_reader_goes(move || drop(sender.try_send(Command::Cancel)));
+    }
+    let watch = Watch {
+        printer: mem::take(printer),
         events: args.events.is_some(),
         narrator: Narrator::of_gadgets(),
         log,
-        commands: commands.clone(),
+        commands: sender.clone(),
         failed: None,
     };
-    let summary = block_on(
-        run,
-        model.as_ref(),
-        &toolbox,
-        commands,
-        receiver,
-        &mut watch,
-    )?;
-    if let Some(error) = watch.failed.take() {
+    let (summary, watch) = conduct(run, model, toolbox, (sender, receiver), watch)?;
+    *printer = watch.printer;
+    if let Some(error) = watch.failed {
         return Err(error);
-    }
-    if let Some((log, path)) = watch.log.take().zip(args.save.as_deref()) {
-        log.finish()
-            .map_err(|error| Error::Failed(format!("{}: {error}", path.display())))?;
     }
     if !watch.events && !summary.answer.is_empty() {
         let answer = summary.answer.trim_end_matches('\n');
         printer.out().extend_from_slice(answer.as_bytes());
         printer.out().push(b'\n');
     }
+    if let Some((log, path)) = watch.log.zip(args.save.as_deref()) {
+        log.finish().map_err(|error| {
+            Error::Failed(format!(
+                "{}: the log is not complete: {error}",
+                path.display()
+            ))
+        })?;
+    }
     verdict(&summary)
+}
+
+/// What the run is made from, but for the prompt.
+fn header(args: &AgentArgs, toolbox: &Toolbox) -> Header {
+    let mut header = Header::new(toolbox.registry(), Vec::new());
+    header.tags.clone_from(&args.tags);
+    if let Some(limit) = args.max_iterations {
+        header.max_iterations = clamp(limit.get());
+    }
+    header.schedule.max_per_reply = args
+        .max_gadgets_per_response
+        .map(|limit| clamp(limit.get()));
+    header
 }
 
 fn clamp(limit: usize) -> u32 {
     u32::try_from(limit).unwrap_or(u32::MAX)
 }
 
-fn model(name: &str) -> Result<Box<dyn Model>, Error> {
+/// What the user says: typed, or read from stdin without its last line break.
+fn prompt(typed: &str, printer: &mut Printer) -> Result<String, Error> {
+    if typed != "-" {
+        return Ok(typed.to_owned());
+    }
+    let mut prompt = String::new();
+    input::Input::open("-".as_ref())?.texts(printer, |text, _| {
+        prompt.push_str(text);
+        Ok(())
+    })?;
+    if prompt.ends_with('\n') {
+        prompt.pop();
+    }
+    Ok(prompt)
+}
+
+fn model(name: &str) -> Result<ScriptedModel, Error> {
     match name.strip_prefix("script:") {
-        Some(path) if !path.is_empty() => Ok(Box::new(
-            ScriptedModel::from_path(Path::new(path)).map_err(Error::input)?,
-        )),
+        Some(path) if !path.is_empty() => {
+            ScriptedModel::from_path(Path::new(path)).map_err(Error::input)
+        }
         _ => Err(Error::input(format!(
             "unknown model '{name}'; write script:FILE for the replies in a file"
         ))),
@@ -95,53 +125,16 @@ fn toolbox(path: &Path) -> Result<Toolbox, Error> {
 }
 
 fn begin_log(path: &Path, header: &Header) -> Result<LogWriter<File>, Error> {
-    let file = File::create(path).map_err(|error| Error::at(path.display(), error))?;
-    LogWriter::new(file, header).map_err(|error| Error::at(path.display(), error))
-}
-
-/// Runs it to its end, or until somebody interrupts the program.
-fn block_on(
-    run: Run,
-    model: &dyn Model,
-    toolbox: &Toolbox,
-    commands: mpsc::Sender<Command>,
-    receiver: mpsc::Receiver<Command>,
-    watch: &mut Watch<'_>,
-) -> Result<Summary, Error> {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()
-        .map_err(|error| Error::Failed(format!("cannot start: {error}")))?;
-    runtime.block_on(async {
-        tokio::spawn(async move {
-            interrupted().await;
-            // The run may be over already.
-            let _ = commands.send(Command::Cancel).await;
-        });
-        Ok(drive(run, model, toolbox, receiver, watch).await)
-    })
-}
-
-/// Programs of gadgets are in process groups of their own: an interrupt reaches them only through the run.
-async fn interrupted() {
-    #[cfg(unix)]
-    {
-        use tokio::signal::unix::{SignalKind, signal};
-        if let Ok(mut terminate) = signal(SignalKind::terminate()) {
-            tokio::select! {
-                _ = tokio::signal::ctrl_c() => {}
-                _ = terminate.recv() => {}
-            }
-            return;
-        }
-    }
-    let _ = tokio::signal::ctrl_c().await;
+    let problem = |error: &dyn std::fmt::Display| {
+        Error::input(format_args!("cannot write {}: {error}", path.display()))
+    };
+    let file = File::create(path).map_err(|error| problem(&error))?;
+    LogWriter::new(file, header).map_err(|error| problem(&error))
 }
 
 /// Events to stdout or words to stderr, inputs to the log.
-struct Watch<'a> {
-    printer: &'a mut Printer,
+struct Watch {
+    printer: Printer,
     events: bool,
     narrator: Narrator,
     log: Option<LogWriter<File>>,
@@ -150,14 +143,14 @@ struct Watch<'a> {
     failed: Option<Error>,
 }
 
-impl Observer for Watch<'_> {
+impl Observer for Watch {
     fn event(&mut self, event: &Event) {
         if !self.events {
             if let Some(words) = self.narrator.tell(event) {
                 self.printer.progress(&words);
             }
         } else if self.failed.is_none()
-            && let Err(error) = self.printer.json_line(event)
+            && let Err(error) = run_events::print(event, &mut self.printer)
         {
             self.failed = Some(error);
             let _ = self.commands.try_send(Command::Cancel);

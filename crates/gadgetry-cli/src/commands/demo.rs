@@ -1,14 +1,15 @@
 //! `gadgetry demo`: the main job on a small real task, with a scripted model.
 
 use std::fmt::Write as _;
+use std::mem;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use gadgetry::driver::drive;
+use gadgetry::driver::Observer;
 use gadgetry::proto::call::Outcome;
 use gadgetry::proto::event::Event;
-use gadgetry::proto::run::{Run, RunSpec};
+use gadgetry::proto::run::{Command, Run, RunSpec};
 use gadgetry::proto::spec::GadgetSpec;
 use gadgetry::proto::tags::CustomBlock;
 use gadgetry::{ExecutionContext, Gadget, ScriptedModel, Toolbox, from_fn};
@@ -16,6 +17,7 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
 use crate::commands::agent::verdict;
+use crate::conduct::{commands, conduct};
 use crate::error::Error;
 use crate::narrator::Narrator;
 use crate::printer::Printer;
@@ -80,34 +82,53 @@ pub(crate) fn run(printer: &mut Printer) -> Result<(), Error> {
         "A scripted model, real gadgets on real files in a temporary folder; no key, no network.\n\nUser: {PROMPT}\n\n"
     );
     printer.out().extend_from_slice(introduction.as_bytes());
-    let mut narrator = Narrator::of_everything();
-    let mut timeline = Timeline::default();
-    let mut failed = None;
-    let mut watch = |event: &Event| {
-        timeline.event(event);
-        if let Some(words) = narrator.tell(event) {
-            printer.out().extend_from_slice(words.as_bytes());
-            failed = failed.take().or(printer.flush().err());
-        }
+    let (sender, receiver) = commands();
+    let show = Show {
+        printer: mem::take(printer),
+        narrator: Narrator::of_everything(),
+        timeline: Timeline::default(),
+        commands: sender.clone(),
+        failed: None,
     };
-    let (_commands, receiver) = mpsc::channel(1);
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| Error::machine(&error))?;
-    let summary = runtime.block_on(drive(run, &model, &toolbox, receiver, &mut watch));
-    if let Some(error) = failed {
+    let (summary, show) = conduct(run, model, toolbox, (sender, receiver), show)?;
+    *printer = show.printer;
+    if let Some(error) = show.failed {
         return Err(error);
     }
     let end = format!(
         "\nTimeline\n{}\n{} replies, {:?}, ${:.2}\n",
-        timeline.draw(),
+        show.timeline.draw(),
         summary.iterations,
         summary.reason,
         summary.total_cost
     );
     printer.out().extend_from_slice(end.as_bytes());
     verdict(&summary)
+}
+
+/// Tells a person what happens, and keeps it for the timeline.
+struct Show {
+    printer: Printer,
+    narrator: Narrator,
+    timeline: Timeline,
+    commands: mpsc::Sender<Command>,
+    /// Stdout is gone, or worse: the demo is stopped.
+    failed: Option<Error>,
+}
+
+impl Observer for Show {
+    fn event(&mut self, event: &Event) {
+        self.timeline.event(event);
+        if self.failed.is_none()
+            && let Some(words) = self.narrator.tell(event)
+        {
+            self.printer.out().extend_from_slice(words.as_bytes());
+            self.failed = self.printer.flush().err();
+            if self.failed.is_some() {
+                let _ = self.commands.try_send(Command::Cancel);
+            }
+        }
+    }
 }
 
 /// The replies in small pieces, as a model streams them.

@@ -3,24 +3,31 @@
 use std::fs::File;
 use std::io::BufReader;
 
-use gadgetry::log::replay;
+use gadgetry::log::{LogError, replay};
 use gadgetry::proto::event::Event;
 
 use crate::args::ReplayArgs;
 use crate::error::Error;
+use crate::input::unreadable;
 use crate::printer::Printer;
+use crate::run_events;
 
 pub(crate) fn run(args: &ReplayArgs, printer: &mut Printer) -> Result<(), Error> {
     let place = args.file.display();
-    let file = File::open(&args.file).map_err(|error| Error::at(&place, error))?;
+    let file = File::open(&args.file).map_err(|error| unreadable(&place, &error))?;
     let mut failed = None;
     let mut print = |event: &Event| {
         if failed.is_none() {
-            failed = printer.json_line(event).err();
+            failed = run_events::print(event, printer).err();
         }
     };
-    let summary =
-        replay(BufReader::new(file), &mut print).map_err(|error| Error::at(&place, error));
+    let summary = replay(BufReader::new(file), &mut print).map_err(|error| {
+        if let LogError::Io(error) = error {
+            unreadable(&place, &error)
+        } else {
+            Error::at(&place, error)
+        }
+    });
     if let Some(error) = failed {
         return Err(error);
     }
