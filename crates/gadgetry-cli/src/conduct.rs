@@ -1,18 +1,22 @@
 //! A run with a model and gadgets, from its first request to its end, or until somebody stops it.
 
+use std::mem;
+use std::sync::Arc;
 use std::time::Duration;
 
 use gadgetry::driver::{Observer, drive};
 use gadgetry::proto::run::{Command, Run, Summary};
 use gadgetry::{Model, Toolbox};
-use tokio::runtime::Builder;
-use tokio::sync::mpsc;
+use tokio::runtime::{Builder, Handle};
+use tokio::sync::{Notify, mpsc};
+use tokio::task::JoinError;
+use tokio::time::timeout;
 
 use crate::error::Error;
 use crate::interrupts::Interrupts;
 
 /// How long threads that are stuck may hold up the end of the program: one may write to a pipe that nobody reads.
-const PATIENCE: Duration = Duration::from_secs(1);
+const PATIENCE: Duration = Duration::from_millis(250);
 
 /// The ends of the channel through which a run is told to stop.
 pub(crate) type Commands = (mpsc::Sender<Command>, mpsc::Receiver<Command>);
@@ -39,26 +43,45 @@ pub(crate) fn conduct<W: Observer + 'static>(
     let done = runtime.block_on(async {
         // Before any gadget starts: they are in process groups of their own, which a signal reaches only through us.
         let mut interrupts = Interrupts::listen().map_err(|error| Error::machine(&error))?;
-        // On a thread of its own, so that interrupts are heard while it waits for a reader.
-        let mut driving = tokio::spawn(async move {
-            let summary = drive(run, &model, &toolbox, receiver, &mut watch).await;
-            (summary, watch)
+        let stop = Arc::new(Notify::new());
+        let stopped = Arc::clone(&stop);
+        // On a thread of its own, because writing to a slow reader blocks it; gadgets and interrupts are served meanwhile.
+        let handle = Handle::current();
+        let mut driving = tokio::task::spawn_blocking(move || {
+            handle.block_on(async {
+                let summary = tokio::select! {
+                    biased;
+                    () = stopped.notified() => return None,
+                    summary = drive(run, &model, &toolbox, receiver, &mut watch) => summary,
+                };
+                Some((summary, watch))
+            })
         });
         let mut cancelled = false;
-        let done = loop {
+        loop {
             tokio::select! {
-                done = &mut driving => break done,
+                done = &mut driving => break done.map_err(|error| bug(&error))?.ok_or_else(stopped_at_once),
                 () = interrupts.next() => {
-                    if std::mem::replace(&mut cancelled, true) {
-                        return Err(Error::Failed("stopped without waiting for the gadgets".to_owned()));
+                    if mem::replace(&mut cancelled, true) {
+                        stop.notify_one();
+                        // It may be stuck for good.
+                        let _ = timeout(PATIENCE, driving).await;
+                        break Err(stopped_at_once());
                     }
                     // Full means that it has been told; closed, that it is over.
                     let _ = sender.try_send(Command::Cancel);
                 }
             }
-        };
-        done.map_err(|error| Error::Failed(format!("a bug in gadgetry ended the run: {error}")))
+        }
     });
     runtime.shutdown_timeout(PATIENCE);
     done
+}
+
+fn stopped_at_once() -> Error {
+    Error::Failed("stopped without waiting for the gadgets".to_owned())
+}
+
+fn bug(error: &JoinError) -> Error {
+    Error::Failed(format!("a bug in gadgetry ended the run: {error}"))
 }

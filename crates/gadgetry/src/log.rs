@@ -124,10 +124,10 @@ pub enum LogError {
     #[error("the log has format version {0}; this gadgetry reads version {VERSION}")]
     Version(u32),
     /// The gadgets cannot be registered.
-    #[error("line 1: {0}")]
+    #[error("{0}")]
     Gadgets(#[from] RegistryError),
     /// The tags cannot be registered.
-    #[error("line 1: {0}")]
+    #[error("{0}")]
     Tags(#[from] TagNameError),
     /// An input that no run of this log ever had.
     #[error("line {line}: {source}")]

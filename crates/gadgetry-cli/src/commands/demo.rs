@@ -96,10 +96,9 @@ pub(crate) fn run(printer: &mut Printer) -> Result<(), Error> {
         return Err(error);
     }
     let end = format!(
-        "\nTimeline\n{}\n{} replies, {:?}, ${:.2}\n",
+        "\nTimeline\n{}\n{} replies, ${:.2}\n",
         show.timeline.draw(),
         summary.iterations,
-        summary.reason,
         summary.total_cost
     );
     printer.out().extend_from_slice(end.as_bytes());

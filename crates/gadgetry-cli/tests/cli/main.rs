@@ -1,10 +1,16 @@
 //! The binary from outside: arguments and stdin in; stdout, stderr and exit code out.
 
+mod agent;
+mod agent_events;
+mod agent_mistakes;
+mod agent_stops;
 mod batch;
+mod demo;
 mod docs;
 mod options;
 mod parse;
 mod pipes;
+mod workshop;
 mod write;
 
 use std::io::Write;

@@ -1,0 +1,263 @@
+//! `gadgetry agent` on real files: the answer, what became of the calls, and how a run ends.
+
+use std::io::Write as _;
+use std::process::Stdio;
+
+use serde_json::{Value, json};
+
+use crate::workshop::{Ended, Workshop, block, masked, reply};
+
+#[test]
+fn the_answer_is_on_stdout_and_progress_on_stderr() {
+    let first = format!(
+        "I'll try.\n{}{}{}",
+        block("Echo:a", "hello"),
+        block("Fail:b", ""),
+        block("Echo:c:b", "never")
+    );
+    let workshop = Workshop::new(&(reply(&first) + &reply("It said hello.\nThat is all.\n\n")));
+    let ended = Ended::of(&mut workshop.agent(&["--max-gadgets-per-response", "9"]));
+    assert_eq!(ended.stdout, "It said hello.\nThat is all.\n");
+    assert_eq!(ended.code, Some(0));
+    let stderr = masked(&ended.stderr);
+    let (told, ends) = stderr.split_at(stderr.find("  + a").unwrap_or_default());
+    // Which of both programs ends first is not ours to say.
+    let mut told: Vec<_> = told.lines().chain(ends.lines()).collect();
+    assert_eq!(told.pop(), Some("[2] the model is asked"));
+    told.sort_unstable();
+    let expected = [
+        "  + a done in N ms: {\"say\":\"hello\"}",
+        "  - c skipped: no luck",
+        "  . a starts",
+        "  . b starts",
+        "  > Echo a {\"say\":\"hello\"}",
+        "  > Echo c after b {\"say\":\"never\"}",
+        "  > Fail b {}",
+        "  x b failed: no luck",
+        "[1] the model is asked",
+    ];
+    assert_eq!(told, expected);
+}
+
+/// What became of the calls of one reply, as `id: result`, `id! error` or `id- error`, sorted.
+#[track_caller]
+fn check_calls(text: &str, args: &[&str], expected: &[&str]) {
+    let workshop = Workshop::new(&(reply(text) + &reply("Done.")));
+    let (events, ended) = workshop.events(args);
+    ended.check(&ended.stdout, "", 0);
+    assert_eq!(answers(&events), expected, "{text}");
+    let finished = events.last().expect("events");
+    assert_eq!(finished["reason"], "completed", "{text}");
+    assert_eq!(finished["iterations"], 2, "{text}");
+}
+
+fn answers(events: &[Value]) -> Vec<String> {
+    let mut answers: Vec<String> = events.iter().filter_map(answer).collect();
+    answers.sort_unstable();
+    answers
+}
+
+fn answer(event: &Value) -> Option<String> {
+    let (id, error) = (event["invocationId"].as_str()?, event["error"].as_str());
+    match (event["type"].as_str()?, event["result"].as_str()) {
+        ("gadget_result", Some(result)) => Some(format!("{id}: {result}")),
+        ("gadget_result", None) => Some(format!("{id}! {}", error?)),
+        ("gadget_skipped", _) => {
+            let failed = event["failedDependency"].as_str()?;
+            Some(format!("{id}- {failed}: {}", error?))
+        }
+        _ => None,
+    }
+}
+
+#[test]
+fn every_call_is_answered() {
+    let two = |first: &str, second: &str| format!("{first}{second}");
+    check_calls(&block("Echo:a", "x"), &[], &["a: {\"say\":\"x\"}"]);
+    // Gadgets that run at the same time, or not at all.
+    check_calls(
+        &two(&block("Left:a", ""), &block("Right:b", "")),
+        &[],
+        &["a: met", "b: met"],
+    );
+    check_calls(
+        &two(&block("Echo:a", "x"), &block("Echo:b:a", "${a}")),
+        &[],
+        &["a: {\"say\":\"x\"}", r#"b: {"say":"{\"say\":\"x\"}"}"#],
+    );
+    check_calls(
+        &two(&block("Echo:a", "x"), &block("Echo:b:a", "${a/say}")),
+        &[],
+        &["a: {\"say\":\"x\"}", "b: {\"say\":\"x\"}"],
+    );
+    check_calls(
+        &two(&block("Fail:a", ""), &block("Echo:b:a", "x")),
+        &[],
+        &["a! no luck", "b- a: no luck"],
+    );
+    check_calls(
+        &block("Nope:a", ""),
+        &[],
+        &[
+            "a! Error: Gadget 'Nope' not found.\n\nAvailable gadgets: echo, fail, touch, left, right, hang, late",
+        ],
+    );
+    check_calls(
+        &block("Echo:a", ""),
+        &[],
+        &["a! Error: Invalid parameters for 'Echo':\n  - say: expected string, but it is missing"],
+    );
+    let over = format!(
+        "{}{}{}",
+        block("Echo:a", "1"),
+        block("Echo:b", "2"),
+        block("Echo:c", "3")
+    );
+    let limit = "Gadget limit (2) exceeded. Consider calling fewer gadgets per response.";
+    check_calls(
+        &over,
+        &["--max-gadgets-per-response", "2"],
+        &[
+            "a: {\"say\":\"1\"}",
+            "b: {\"say\":\"2\"}",
+            &format!("c- maxGadgetsPerResponse: {limit}"),
+        ],
+    );
+}
+
+#[test]
+fn a_timeout_ends_the_whole_process_group() {
+    let workshop = Workshop::new(&(reply(&block("Late:a", "")) + &reply("Done.")));
+    let alive = workshop.watch_alive();
+    let (events, _) = workshop.events(&[]);
+    alive.up();
+    alive.gone();
+    let error = "a! Gadget 'Late' execution exceeded timeout of 500ms";
+    assert_eq!(answers(&events), [error]);
+}
+
+/// How a run of this script ends: stdout, the last line on stderr, and the exit code; with events the same reason.
+#[track_caller]
+fn check_end(script: &str, args: &[&str], stdout: &str, stderr: &str, reason: &str, code: i32) {
+    let workshop = Workshop::new(script);
+    let ended = Ended::of(&mut workshop.agent(args));
+    assert_eq!(ended.stdout, stdout, "{script}");
+    let last = ended.stderr.lines().last().unwrap_or_default();
+    assert_eq!(essence(last), stderr, "{script}");
+    assert_eq!(ended.code, Some(code), "{script}");
+
+    let (events, ended) = workshop.events(args);
+    let line = if code == 0 { "" } else { stderr };
+    assert_eq!(essence(&ended.stderr).trim_end(), line, "{script}");
+    assert!(ended.stderr.lines().count() < 2, "{script}");
+    assert_eq!(ended.code, Some(code), "{script}");
+    let finished = events.last().expect("events");
+    assert_eq!(finished["type"], "run_finished", "{script}");
+    assert_eq!(finished["reason"], reason, "{script}");
+}
+
+/// Without the part of the request that an unmet expectation shows.
+fn essence(line: &str) -> &str {
+    line.split(" It ends with: ").next().unwrap_or_default()
+}
+
+#[test]
+fn how_a_run_ends() {
+    let asked = "[1] the model is asked";
+    check_end(&reply("Hi."), &[], "Hi.\n", asked, "completed", 0);
+    check_end("", &[], "", asked, "completed", 0);
+    let call = reply(&format!("Again.\n{}", block("Echo", "x")));
+    check_end(
+        &call.repeat(5),
+        &["--max-iterations", "2"],
+        "Again.\n",
+        "error: stopped after 2 replies; allow more with --max-iterations",
+        "maxIterations",
+        1,
+    );
+    let finish = |finish: &str| format!("{}\n", json!({ "text": "So f", "finish": finish }));
+    check_end(
+        &finish("length"),
+        &[],
+        "So f\n",
+        "error: the last reply was cut off at the model's token limit",
+        "truncated",
+        1,
+    );
+    check_end(
+        &finish("error"),
+        &[],
+        "So f\n",
+        "error: the model failed: the script says that the model fails here",
+        "modelError",
+        1,
+    );
+    check_end(
+        &finish("disconnect"),
+        &[],
+        "So f\n",
+        "error: the model failed: the connection ended before the model had finished its reply",
+        "modelError",
+        1,
+    );
+    check_end(
+        "{\"text\":\"Hi.\",\"expect\":{\"contains\":[\"Stop!\"]}}\n{\"text\":\"never\"}\n",
+        &[],
+        "",
+        "error: the model failed: line 1 of the script expects a request that contains \"Stop!\"; this one does not.",
+        "modelError",
+        1,
+    );
+}
+
+#[test]
+fn the_prompt() {
+    let check = |prompt: &str, stdin: &str, contains: &str, code: i32| {
+        let expect = json!({ "text": "ok", "expect": { "contains": [contains] } });
+        let workshop = Workshop::new(&format!("{expect}\n"));
+        let options = [
+            "--model",
+            "script:script.jsonl",
+            "--gadgets",
+            "gadgets.toml",
+        ];
+        let args = [&["agent"], &options[..], &["--", prompt]].concat();
+        let mut child = workshop.command(&args);
+        let mut child = child.stdin(Stdio::piped()).spawn().expect("it starts");
+        let mut pipe = child.stdin.take().expect("a pipe");
+        // Who has its prompt does not read.
+        let _ = pipe.write_all(stdin.as_bytes());
+        drop(pipe);
+        let ended = Ended::wait(child);
+        assert_eq!(ended.code, Some(code), "{prompt}: {ended:?}");
+    };
+    check("Say ho.", "", "Say ho.", 0);
+    check("-", "From\nstdin.\n", "From\nstdin.", 0);
+    check("--help", "", "--help", 0);
+    // What a user pastes is no example of a call.
+    check("!!!GADGET_START:Mine", "", "!!!GADGET_START:Mine", 1);
+    check(
+        "!!!GADGET_START:Mine",
+        "",
+        "!\u{200B}!!GADGET_START:Mine",
+        0,
+    );
+}
+
+#[test]
+fn nobody_needs_to_listen_to_progress() {
+    let workshop = Workshop::new(&(reply(&block("Echo", "x")) + &reply("Done.")));
+    let mut command = workshop.agent(&[]);
+    let mut child = command.spawn().expect("it starts");
+    drop(child.stderr.take());
+    Ended::wait(child).check("Done.\n", "", 0);
+}
+
+#[test]
+fn an_empty_toolbox_is_no_mistake() {
+    let workshop = Workshop::new(&reply("Hi."));
+    workshop.write("gadgets.toml", "");
+    let (events, ended) = workshop.events(&[]);
+    ended.check(&ended.stdout, "", 0);
+    assert_eq!(events.len(), 5);
+}

@@ -1,0 +1,158 @@
+//! What can be wrong with the input of `gadgetry agent`: one clear line, exit code 2, and nothing was done.
+
+use crate::workshop::{Ended, Workshop, block, reply};
+
+/// A run that would leave a trace, and an earlier log that must stay.
+fn workshop() -> Workshop {
+    let workshop = Workshop::new(&reply(&block("Touch", "")));
+    workshop.write("old.log", "old\n");
+    workshop
+}
+
+#[track_caller]
+fn check(workshop: &Workshop, args: &[&str], stderr: &str) {
+    let args = [&["agent"], args].concat();
+    let ended = Ended::of(&mut workshop.command(&args));
+    ended.check("", &format!("error: {stderr}\n"), 2);
+    assert!(!workshop.has("trace"), "a gadget ran: {args:?}");
+    assert_eq!(workshop.read("old.log"), "old\n", "{args:?}");
+}
+
+#[test]
+fn mistakes_in_the_arguments() {
+    let workshop = workshop();
+    let usual = ["Go!", "--save", "old.log", "--gadgets", "gadgets.toml"];
+    let check = |args: &[&str], stderr: &str| {
+        check(&workshop, &[&usual, args].concat(), stderr);
+    };
+    let script = ["--model", "script:script.jsonl"];
+    for name in ["gpt-9", "script:", "script"] {
+        let problem = "write script:FILE for the replies in a file";
+        check(
+            &["--model", name],
+            &format!("unknown model '{name}'; {problem}"),
+        );
+    }
+    check(
+        &["--model", "script:missing.jsonl"],
+        "cannot read the script missing.jsonl: No such file or directory (os error 2)",
+    );
+    check(
+        &["--model", "script:."],
+        "cannot read the script .: Is a directory (os error 21)",
+    );
+    let with = |args: &[&'static str]| [&script, args].concat();
+    check(
+        &with(&["--event", "jsonl"]),
+        "unexpected argument '--event' found; tip: a similar argument exists: '--events'",
+    );
+    check(
+        &with(&["--events", "xml"]),
+        "invalid value 'xml' for '--events <FORMAT>' [possible values: jsonl]",
+    );
+    check(
+        &with(&["--max-iterations", "0"]),
+        "invalid value '0' for '--max-iterations <N>': write a whole number of at least 1",
+    );
+    check(
+        &with(&["--max-gadgets-per-response", "no"]),
+        "invalid value 'no' for '--max-gadgets-per-response <N>': write a whole number of at least 1",
+    );
+    check(&with(&["more"]), "unexpected argument 'more' found");
+    check(
+        &with(&["--tag", "a", "--tag", "a"]),
+        "the tag <a> is registered twice",
+    );
+}
+
+#[test]
+fn mistakes_in_the_gadget_file() {
+    let workshop = workshop();
+    let rows = [
+        ("[gadget\n", "1:8: unclosed table, expected `]`"),
+        (
+            "# one\n[[gadget]]\ndescription = \"d\"\n",
+            "2:1: this gadget has no name; add name = \"Fetch\"",
+        ),
+        (
+            "[[gadget]]\nname = \"A\"\ndescription = \"d\"\ncommand = [\"a\"]\ntimeout = \"soon\"\n",
+            "5:11: \"soon\" is no duration; write a number and a unit, like 500ms, 10s, 1.5m or 1h",
+        ),
+        (
+            "[[gadget]]\nname = \"A\"\ntimeuot = \"1s\"\n",
+            "3:1: unknown field `timeuot`, expected one of `name`, `description`, `command`, `timeout`, \
+             `max-concurrent`, `exclusive`, `parameters`, `examples`",
+        ),
+    ];
+    let args = [
+        "Go!",
+        "--model",
+        "script:script.jsonl",
+        "--save",
+        "old.log",
+        "--gadgets",
+    ];
+    for (toml, problem) in rows {
+        workshop.write("bad.toml", toml);
+        let args = [&args[..], &["bad.toml"]].concat();
+        check(&workshop, &args, &format!("bad.toml:{problem}"));
+    }
+    check(
+        &workshop,
+        &[&args[..], &["missing.toml"]].concat(),
+        "cannot read the gadget file missing.toml: No such file or directory (os error 2)",
+    );
+}
+
+#[test]
+fn mistakes_in_the_script() {
+    let workshop = workshop();
+    let rows = [
+        ("{}\n", "1:1: a reply needs \"text\" or \"chunks\""),
+        ("{\"text\":\"a\"}\n\n  nonsense\n", "3:4: expected ident"),
+        (
+            "{\"text\":\"a\",\"finish\":\"soon\"}\n",
+            "1:27: unknown variant `soon`, expected one of `stop`, `length`, `error`, `disconnect`",
+        ),
+        (
+            "{\"chunks\":[\"a\",{\"delay\":1}]}\n",
+            "1:23: unknown field `delay`, expected `delayMs`",
+        ),
+    ];
+    let args = [
+        "Go!",
+        "--model",
+        "script:bad.jsonl",
+        "--save",
+        "old.log",
+        "--gadgets",
+        "gadgets.toml",
+    ];
+    for (script, problem) in rows {
+        workshop.write("bad.jsonl", script);
+        check(&workshop, &args, &format!("bad.jsonl:{problem}"));
+    }
+}
+
+#[test]
+fn a_log_that_cannot_be_kept() {
+    let workshop = workshop();
+    let args = [
+        "Go!",
+        "--model",
+        "script:script.jsonl",
+        "--gadgets",
+        "gadgets.toml",
+        "--save",
+    ];
+    check(
+        &workshop,
+        &[&args[..], &["missing/run.log"]].concat(),
+        "cannot write missing/run.log: No such file or directory (os error 2)",
+    );
+    check(
+        &workshop,
+        &[&args[..], &["."]].concat(),
+        "cannot write .: Is a directory (os error 21)",
+    );
+}

@@ -1,0 +1,159 @@
+//! `gadgetry agent` is stopped from outside: by signals, and by a reader who goes away. No process of a gadget stays.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command};
+use std::sync::mpsc::channel;
+use std::thread;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::workshop::{Alive, Ended, Workshop, block, events, reply};
+
+/// A reply that goes on when its gadgets run: one that hangs, one that waits for it, and a block that is not complete.
+fn streaming() -> String {
+    let calls = format!(
+        "{}{}!!!GADGET_START:Touch:c\n",
+        block("Hang:a", ""),
+        block("Echo:b:a", "x")
+    );
+    let chunks =
+        serde_json::json!({ "chunks": ["Go.\n", calls, { "delayMs": 3_600_000 }, "never"] });
+    format!("{chunks}\n")
+}
+
+/// A reply that has ended when its gadgets run.
+fn read() -> String {
+    reply(&format!(
+        "{}{}",
+        block("Hang:a", ""),
+        block("Echo:b:a", "x")
+    ))
+}
+
+fn start(workshop: &Workshop, args: &[&str]) -> (Child, Alive) {
+    let alive = workshop.watch_alive();
+    let child = workshop.agent(args).spawn().expect("it starts");
+    alive.up();
+    (child, alive)
+}
+
+fn signal(child: &Child, name: &str) {
+    let pid = child.id().to_string();
+    let sent = Command::new("kill").args(["-s", name, &pid]).status();
+    assert!(sent.expect("kill").success());
+}
+
+#[test]
+fn a_signal_cancels_the_run() {
+    for (script, calls) in [(streaming(), 3), (read(), 2)] {
+        for name in ["INT", "TERM"] {
+            let workshop = Workshop::new(&script);
+            let args = ["--events", "jsonl", "--save", "run.log"];
+            let (child, alive) = start(&workshop, &args);
+            signal(&child, name);
+            let ended = Ended::wait(child);
+            alive.gone();
+            ended.check(&ended.stdout, "error: cancelled\n", 1);
+            check_cancelled(&events(&ended.stdout), calls);
+            assert!(!workshop.has("trace"));
+            let again = Ended::of(&mut workshop.command(&["replay", "run.log"]));
+            again.check(&ended.stdout, "", 0);
+        }
+    }
+}
+
+/// Every call was answered once, and then the run was over.
+#[track_caller]
+fn check_cancelled(events: &[Value], calls: usize) {
+    let ids = |kinds: &[&str]| -> Vec<String> {
+        let of = events
+            .iter()
+            .filter(|event| kinds.iter().any(|kind| event["type"] == *kind));
+        let mut ids: Vec<String> = of.map(|event| event["invocationId"].to_string()).collect();
+        ids.sort_unstable();
+        ids
+    };
+    let called = ids(&["gadget_call"]);
+    assert_eq!(called.len(), calls);
+    assert_eq!(called, ids(&["gadget_result", "gadget_skipped"]));
+    let last = events.last().expect("events");
+    assert_eq!(last["type"], "run_finished");
+    assert_eq!(last["reason"], "cancelled");
+}
+
+#[test]
+fn a_person_is_told_in_one_line() {
+    let workshop = Workshop::new(&streaming());
+    let (child, alive) = start(&workshop, &[]);
+    signal(&child, "INT");
+    let ended = Ended::wait(child);
+    alive.gone();
+    assert_eq!(ended.stdout, "Go.\n");
+    let last = ended.stderr.lines().last();
+    assert_eq!((last, ended.code), (Some("error: cancelled"), Some(1)));
+}
+
+#[test]
+fn a_second_signal_waits_for_nothing() {
+    // More than a pipe holds, and nobody reads it: the run cannot be told anything.
+    let long = reply(&format!(
+        "{}{}",
+        block("Hang:a", ""),
+        "long ".repeat(200_000)
+    ));
+    let workshop = Workshop::new(&long);
+    let (child, alive) = start(&workshop, &["--events", "jsonl"]);
+    let (sender, receiver) = channel();
+    let pid = child.id();
+    thread::scope(|scope| {
+        scope.spawn(move || {
+            // One that comes too early is the same as the one before it.
+            while receiver.recv_timeout(Duration::from_millis(50)).is_err() {
+                let pid = pid.to_string();
+                drop(Command::new("kill").args(["-s", "INT", &pid]).status());
+            }
+        });
+        alive.gone();
+        let ended = wait_without_reading(child);
+        sender.send(()).expect("somebody listens");
+        let stderr = "error: stopped without waiting for the gadgets\n";
+        ended.check("", stderr, 1);
+    });
+}
+
+fn wait_without_reading(mut child: Child) -> Ended {
+    let code = child.wait().expect("it ends").code();
+    drop(child.stdout.take());
+    Ended {
+        code,
+        ..Ended::wait(child)
+    }
+}
+
+#[test]
+fn a_reader_who_goes_ends_the_run() {
+    for script in [streaming(), read()] {
+        let workshop = Workshop::new(&script);
+        let (mut child, alive) = start(&workshop, &["--events", "jsonl"]);
+        let mut stdout = BufReader::new(child.stdout.take().expect("a pipe"));
+        let mut line = String::new();
+        stdout.read_line(&mut line).expect("a line");
+        assert!(line.contains("model_call_start"), "{line}");
+        drop(stdout);
+        let ended = Ended::wait(child);
+        alive.gone();
+        ended.check("", "", 0);
+    }
+}
+
+#[test]
+fn an_answer_that_nobody_reads_is_no_error() {
+    let workshop = Workshop::new(&(reply(&block("Touch:a", "")) + &reply("Done.")));
+    let mut child = workshop.agent(&[]).spawn().expect("it starts");
+    drop(child.stdout.take());
+    let ended = Ended::wait(child);
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    // The work is wanted all the same.
+    assert!(workshop.has("trace"));
+}

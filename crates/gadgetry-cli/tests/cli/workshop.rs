@@ -1,0 +1,233 @@
+//! A folder with gadgets and a script, in which the binary runs.
+
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader, Read};
+use std::path::PathBuf;
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
+use std::time::Duration;
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::GADGETRY;
+
+/// Longer than anything here takes; a test that waits so long has failed.
+const FOREVER: Duration = Duration::from_mins(1);
+
+/// What the gadgets of all tests are. `Hang` and `Late` hold the pipe `alive` open in two processes that do not heed
+/// SIGTERM.
+const GADGETS: &str = r#"
+[[gadget]]
+name = "Echo"
+description = "Says its parameters"
+command = ["cat"]
+parameters = { type = "object", properties = { say = { type = "string" } }, required = ["say"] }
+[[gadget]]
+name = "Fail"
+description = "Fails"
+command = ["sh", "-c", "echo 'no luck' >&2; exit 3"]
+[[gadget]]
+name = "Touch"
+description = "Leaves a trace"
+command = ["touch", "trace"]
+[[gadget]]
+name = "Left"
+description = "Waits for Right"
+command = ["sh", "-c", "touch left; until [ -e right ]; do sleep 0.01; done; echo met"]
+timeout = "1m"
+[[gadget]]
+name = "Right"
+description = "Waits for Left"
+command = ["sh", "-c", "touch right; until [ -e left ]; do sleep 0.01; done; echo met"]
+timeout = "1m"
+[[gadget]]
+name = "Hang"
+description = "Does not end"
+command = ["sh", "-c", "trap '' TERM; exec 9>alive; echo up >&9; sleep 1000 & wait"]
+[[gadget]]
+name = "Late"
+description = "Does not end in time"
+command = ["sh", "-c", "trap '' TERM; exec 9>alive; echo up >&9; sleep 1000 & wait"]
+timeout = "500ms"
+"#;
+
+pub(crate) struct Workshop {
+    folder: TempDir,
+}
+
+impl Workshop {
+    /// With these replies, one JSON object a line.
+    pub(crate) fn new(script: &str) -> Self {
+        let workshop = Self {
+            folder: tempfile::tempdir().expect("a folder"),
+        };
+        workshop.write("gadgets.toml", GADGETS);
+        workshop.write("script.jsonl", script);
+        workshop
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    pub(crate) fn write(&self, name: &str, text: &str) {
+        fs::write(self.path(name), text).expect("a file");
+    }
+
+    pub(crate) fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.path(name)).expect("a file")
+    }
+
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.path(name).exists()
+    }
+
+    /// The binary in this folder, with all its streams piped and nothing on stdin.
+    pub(crate) fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(GADGETRY);
+        command
+            .args(args)
+            .current_dir(self.folder.path())
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        command
+    }
+
+    /// `gadgetry agent` with the prompt, model and gadgets of this folder, and these arguments besides.
+    pub(crate) fn agent(&self, args: &[&str]) -> Command {
+        let usual = [
+            "agent",
+            "Go!",
+            "--model",
+            "script:script.jsonl",
+            "--gadgets",
+            "gadgets.toml",
+        ];
+        self.command(&[&usual, args].concat())
+    }
+
+    /// The events of a run, and how it ended.
+    pub(crate) fn events(&self, args: &[&str]) -> (Vec<Value>, Ended) {
+        let ended = Ended::of(&mut self.agent(&[&["--events", "jsonl"], args].concat()));
+        (events(&ended.stdout), ended)
+    }
+
+    /// Makes the pipe `alive`, and tells `up` when the first gadget has opened it, `gone` when no process has it open.
+    pub(crate) fn watch_alive(&self) -> Alive {
+        let path = self.path("alive");
+        let made = Command::new("mkfifo").arg(&path).status();
+        assert!(made.expect("mkfifo").success());
+        let (sender, receiver) = channel();
+        thread::spawn(move || {
+            let mut pipe = BufReader::new(File::open(path).expect("a pipe"));
+            let mut line = String::new();
+            pipe.read_line(&mut line).expect("a line");
+            // The test may be over.
+            let _ = sender.send(line);
+            pipe.read_to_string(&mut String::new()).expect("the end");
+            let _ = sender.send("gone\n".to_owned());
+        });
+        Alive(receiver)
+    }
+}
+
+/// What a process group says of itself.
+pub(crate) struct Alive(Receiver<String>);
+
+impl Alive {
+    #[track_caller]
+    pub(crate) fn up(&self) {
+        assert_eq!(self.0.recv_timeout(FOREVER).as_deref(), Ok("up\n"));
+    }
+
+    #[track_caller]
+    pub(crate) fn gone(&self) {
+        assert_eq!(self.0.recv_timeout(FOREVER).as_deref(), Ok("gone\n"));
+    }
+}
+
+/// How a command ended.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Ended {
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+    pub(crate) code: Option<i32>,
+}
+
+impl Ended {
+    pub(crate) fn of(command: &mut Command) -> Self {
+        Self::from(command.output().expect("the binary runs"))
+    }
+
+    pub(crate) fn wait(child: Child) -> Self {
+        Self::from(child.wait_with_output().expect("the binary ends"))
+    }
+
+    #[track_caller]
+    pub(crate) fn check(&self, stdout: &str, stderr: &str, code: i32) {
+        assert_eq!(self.stdout, stdout, "stdout of {self:#?}");
+        assert_eq!(self.stderr, stderr, "stderr of {self:#?}");
+        assert_eq!(self.code, Some(code), "exit code of {self:#?}");
+    }
+}
+
+impl From<Output> for Ended {
+    fn from(output: Output) -> Self {
+        let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
+        Self {
+            stdout: text(output.stdout),
+            stderr: text(output.stderr),
+            code: output.status.code(),
+        }
+    }
+}
+
+/// The events on the lines; `seq` counts from 0 and time does not go back.
+#[track_caller]
+pub(crate) fn events(stdout: &str) -> Vec<Value> {
+    let events: Vec<Value> = stdout
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("JSON"))
+        .collect();
+    let mut time = 0;
+    for (event, seq) in events.iter().zip(0_u64..) {
+        assert_eq!(event["seq"], seq, "{event}");
+        let now = event["timeMs"].as_u64().expect("a time");
+        assert!(now >= time, "{event} comes after {time}");
+        time = now;
+    }
+    events
+}
+
+/// The text with every number of milliseconds as `N`.
+pub(crate) fn masked(text: &str) -> String {
+    let mut pieces = text.split(" ms").peekable();
+    let mut masked = String::new();
+    while let Some(piece) = pieces.next() {
+        if pieces.peek().is_some() {
+            masked.push_str(piece.trim_end_matches(|c: char| c.is_ascii_digit()));
+            masked.push_str("N ms");
+        } else {
+            masked.push_str(piece);
+        }
+    }
+    masked
+}
+
+/// A reply of a script, from what the model writes.
+pub(crate) fn reply(text: &str) -> String {
+    format!("{}\n", serde_json::json!({ "text": text }))
+}
+
+/// A block with one argument `say`, or with none.
+pub(crate) fn block(header: &str, say: &str) -> String {
+    let argument = if say.is_empty() {
+        String::new()
+    } else {
+        format!("!!!ARG:say\n{say}\n")
+    };
+    format!("!!!GADGET_START:{header}\n{argument}!!!GADGET_END\n")
+}
