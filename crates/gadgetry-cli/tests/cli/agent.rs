@@ -245,6 +245,13 @@ fn the_prompt() {
 }
 
 #[test]
+fn custom_blocks_are_no_part_of_the_answer() {
+    let script = "{\"text\":\"<note>Careful.</note>Hi.\"}\n";
+    let ended = Ended::of(&mut Workshop::new(script).agent(&["--tag", "note"]));
+    ended.check("Hi.\n", "[1] the model is asked\n", 0);
+}
+
+#[test]
 fn nobody_needs_to_listen_to_progress() {
     let workshop = Workshop::new(&(reply(&block("Echo", "x")) + &reply("Done.")));
     let mut command = workshop.agent(&[]);

@@ -141,7 +141,7 @@ fn the_table_is_in_the_documentation() {
     let parse = page.split("### Events\n").nth(1).expect("events of parse");
     for (kind, always, rest) in EVENTS {
         let rows = |part: &str| -> Vec<String> {
-            let row = format!("| `{kind}`");
+            let row = format!("| `{kind}` |");
             let rows = part.lines().filter(|line| line.starts_with(&row));
             rows.map(str::to_owned).collect()
         };
