@@ -95,9 +95,12 @@ impl Timeline {
             .max()
             .unwrap_or_default();
         let at = |time: u64| time * WIDTH / self.end.max(1);
+        // Whatever takes no time is still seen, within the frame.
+        let start = |time: u64| at(time).min(WIDTH - 1);
         let mut out = String::new();
         for row in &self.rows {
-            let (from, to) = (at(row.start), at(row.end).max(at(row.start) + 1));
+            let from = start(row.start);
+            let to = at(row.end).max(from + 1);
             let mark = if row.fate == "skipped" { "-" } else { "#" };
             let blank = |count: u64| " ".repeat(usize::try_from(count).unwrap_or_default());
             let bar = mark.repeat(usize::try_from(to - from).unwrap_or_default());
@@ -138,7 +141,7 @@ mod tests {
         };
         let expected = "  Read a  |########################                        |     0 ms +   50 ms  done\n\
                         \u{20} Sum     |                        ########################|    50 ms +   50 ms  failed\n\
-                        \u{20} Off     |                                                -|   100 ms +    0 ms  skipped\n";
+                        \u{20} Off     |                                               -|   100 ms +    0 ms  skipped\n";
         assert_eq!(timeline.draw(), expected);
     }
 }
