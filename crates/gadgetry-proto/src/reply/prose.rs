@@ -7,12 +7,20 @@ use crate::block::Found;
 use crate::block::LinePrefix;
 use crate::block::Marker;
 use crate::block::MarkerSearch;
+use crate::block::Next;
 use crate::block::Suspect;
 use crate::block::classify;
 use crate::error::{Diagnostic, DiagnosticCode, Span};
 use crate::reply::Event;
 use crate::reply::Scanner;
 use crate::tags::Opening;
+
+/// Where openers may begin in the text that is being read.
+#[derive(Default)]
+pub(super) struct Ahead {
+    marker: Next,
+    tag: Next,
+}
 
 /// A stretch of prose that is being read.
 struct Reading<'a> {
@@ -45,6 +53,7 @@ impl Scanner {
         from: usize,
         base: u64,
         last: bool,
+        ahead: &mut Ahead,
         events: &mut S,
     ) -> usize {
         let mut reading = Reading {
@@ -56,9 +65,9 @@ impl Scanner {
         };
         let bytes = text.as_bytes();
         let has_tags = !self.format.names.is_empty();
-        let mut marker = self.next_marker(bytes, from);
+        let mut marker = self.next_marker(bytes, from, ahead);
         let mut tag = if has_tags {
-            next_tag(bytes, from)
+            next_tag(bytes, from, ahead)
         } else {
             None
         };
@@ -68,10 +77,12 @@ impl Scanner {
                     match self.at_marker(at, &mut reading, events) {
                         AtMarker::Open => return self.open_block(at, &mut reading, events),
                         AtMarker::Hold(at) => return self.end_of_text(&mut reading, at, events),
-                        AtMarker::Go(next) => marker = self.next_marker(bytes, next),
+                        AtMarker::Go(next) => marker = self.next_marker(bytes, next, ahead),
                     }
                 }
-                (_, Some(at)) if at < reading.released => tag = next_tag(bytes, reading.released),
+                (_, Some(at)) if at < reading.released => {
+                    tag = next_tag(bytes, reading.released, ahead);
+                }
                 (_, Some(at)) => match self.format.names.at(bytes, at) {
                     Opening::Name(name) => {
                         self.leave(&mut reading, at, events);
@@ -79,15 +90,16 @@ impl Scanner {
                         return at + 1 + self.format.names.len_of(name);
                     }
                     Opening::Partial if !last => return self.end_of_text(&mut reading, at, events),
-                    Opening::Partial | Opening::Nothing => tag = next_tag(bytes, at + 1),
+                    Opening::Partial | Opening::Nothing => tag = next_tag(bytes, at + 1, ahead),
                 },
                 (_, None) => return self.end_of_text(&mut reading, text.len(), events),
             }
         }
     }
 
-    fn next_marker(&self, text: &[u8], from: usize) -> Option<usize> {
-        self.format.search.as_ref()?.candidate(text, from)
+    fn next_marker(&self, text: &[u8], from: usize, ahead: &mut Ahead) -> Option<usize> {
+        let search = self.format.search.as_ref()?;
+        ahead.marker.from(from, || search.candidate(text, from))
     }
 
     fn at_marker<S: FnMut(Event<'_>)>(
@@ -224,7 +236,7 @@ impl Scanner {
     pub(super) fn read_held<S: FnMut(Event<'_>)>(&mut self, events: &mut S) {
         let held = std::mem::take(&mut self.state.held);
         let base = self.state.read - held.len() as u64;
-        let read = self.prose(&held, 0, base, true, events);
+        let read = self.prose(&held, 0, base, true, &mut Ahead::default(), events);
         self.run(&held[read..], base + read as u64, events);
     }
 
@@ -282,6 +294,9 @@ impl Scanner {
     }
 }
 
-fn next_tag(text: &[u8], from: usize) -> Option<usize> {
-    memchr::memchr(b'<', text.get(from..)?).map(|at| from + at)
+fn next_tag(text: &[u8], from: usize, ahead: &mut Ahead) -> Option<usize> {
+    ahead.tag.from(from, || {
+        let at = memchr::memchr(b'<', text.get(from..)?)?;
+        Some(from + at)
+    })
 }

@@ -20,6 +20,7 @@ use crate::id::BlockId;
 use crate::limits::{Limit, LimitExceeded, Limits};
 use crate::message::Attributes;
 use crate::reply::Event;
+use crate::reply::prose::Ahead;
 use crate::tags::Content;
 use crate::tags::ContentEnd;
 use crate::tags::NameIndex;
@@ -233,10 +234,11 @@ impl Scanner {
 
     pub(super) fn run<S: FnMut(Event<'_>)>(&mut self, text: &str, base: u64, events: &mut S) {
         let mut at = 0;
+        let mut ahead = Ahead::default();
         while at < text.len() {
             at = match self.state.mode {
                 Mode::Prose if self.state.held.is_empty() => {
-                    self.prose(text, at, base, false, events)
+                    self.prose(text, at, base, false, &mut ahead, events)
                 }
                 Mode::Prose => self.rejoin(text, at, base, events),
                 Mode::Header => self.header(text, at, base, events),
