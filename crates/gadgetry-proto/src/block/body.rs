@@ -18,6 +18,7 @@ use crate::block::search::Found;
 use crate::block::search::LinePrefix;
 use crate::block::search::Marker;
 use crate::block::search::MarkerSearch;
+use crate::block::search::Next;
 use crate::call::TerminatedBy;
 use crate::error::{Diagnostic, DiagnosticCode, ParseError};
 use crate::limits::{Limit, LimitExceeded, Limits};
@@ -159,11 +160,16 @@ impl Body {
         limits: &Limits,
         out: &mut impl FnMut(Partial<'_>),
     ) -> Option<Ended> {
+        let mut newlines = Next::default();
         loop {
             let mut end = self.text.len();
             if let Part::Pointer(start) = self.part {
-                let newline = memchr::memchr(b'\n', &self.text.as_bytes()[self.scan.max(start)..]);
-                end = newline.map_or(end, |at| self.scan.max(start) + at);
+                let from = self.scan.max(start);
+                let newline = newlines.from(from, || {
+                    let at = memchr::memchr(b'\n', &self.text.as_bytes()[from..])?;
+                    Some(from + at)
+                });
+                end = newline.unwrap_or(end);
                 if search.anchoring == Anchoring::LineStart || !self.marker_before(end, search) {
                     if newline.is_none() {
                         if search.anchoring == Anchoring::LineStart {
@@ -183,6 +189,7 @@ impl Body {
             if at > limits.block && !self.overflown {
                 self.scan = at;
                 self.overflow(limits, out);
+                newlines = Next::default();
                 continue;
             }
             let prefix = match search.anchoring {

@@ -16,5 +16,5 @@ pub use call::CallBlock;
 pub use header::Header;
 pub use markers::{Anchoring, MarkerError, Markers};
 pub(crate) use near_miss::{Suspect, classify};
-pub(crate) use search::{Found, LinePrefix, Marker, MarkerSearch};
+pub(crate) use search::{Found, LinePrefix, Marker, MarkerSearch, Next};
 pub use writer::{WriteError, Writer};

@@ -59,19 +59,23 @@ impl Scanner {
             self.begin_body(line_end, base + read as u64, events);
             self.state.mode = Mode::Body;
         } else if newline.is_some() || buffer.len() >= longest || read == at {
-            self.give_back_header(self.header_limit(), events);
+            // Even if the buffer is within the cap: the next character is not.
+            self.give_back_header(Some(self.header_cap()), events);
         }
         read
     }
 
     /// The cap that a header without an end passed.
     pub(super) fn header_limit(&self) -> Option<LimitExceeded> {
-        let limit = self.format.limits.header;
-        let exceeded = LimitExceeded {
+        let exceeded = self.header_cap();
+        (self.state.buffer.len() > exceeded.limit).then_some(exceeded)
+    }
+
+    fn header_cap(&self) -> LimitExceeded {
+        LimitExceeded {
             what: Limit::Header,
-            limit,
-        };
-        (self.state.buffer.len() > limit).then_some(exceeded)
+            limit: self.format.limits.header,
+        }
     }
 
     /// The header is the first `end` bytes of the buffer.

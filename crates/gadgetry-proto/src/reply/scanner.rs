@@ -15,6 +15,7 @@ use crate::error::{Diagnostic, DiagnosticCode, Span};
 use crate::limits::{LimitExceeded, Limits};
 use crate::message::Attributes;
 use crate::reply::Event;
+use crate::reply::prose::Ahead;
 use crate::reply::shortcut::Stops;
 use crate::tags::Content;
 use crate::tags::NameIndex;
@@ -75,10 +76,6 @@ pub struct ScannerState {
     pub(super) mode: Mode,
     /// Offset in the reply behind the last byte that was pushed.
     pub(super) read: u64,
-    /// Offset before which no marker begins in prose that was searched.
-    pub(super) markers_from: u64,
-    /// The same for `<`.
-    pub(super) tags_from: u64,
     /// Text that may still become an opener; only in prose.
     pub(super) held: String,
     /// White space that may stand alone between blocks.
@@ -120,8 +117,6 @@ impl Default for ScannerState {
         Self {
             mode: Mode::Prose,
             read: 0,
-            markers_from: 0,
-            tags_from: 0,
             held: String::new(),
             white: String::new(),
             leading: true,
@@ -203,12 +198,7 @@ impl Scanner {
         }
         let state = &mut self.state;
         (state.mode, state.leading, state.line) = (Mode::Prose, true, LinePrefix::Blank(0));
-        (
-            state.read,
-            state.markers_from,
-            state.tags_from,
-            state.blocks,
-        ) = (0, 0, 0, 0);
+        (state.read, state.blocks) = (0, 0);
         state.white.clear();
     }
 
@@ -235,10 +225,11 @@ impl Scanner {
 
     pub(super) fn run<S: FnMut(Event<'_>)>(&mut self, text: &str, base: u64, events: &mut S) {
         let mut at = 0;
+        let mut ahead = Ahead::default();
         while at < text.len() {
             at = match self.state.mode {
                 Mode::Prose if self.state.held.is_empty() => {
-                    self.prose(text, at, base, false, events)
+                    self.prose(text, at, base, false, &mut ahead, events)
                 }
                 Mode::Prose => self.rejoin(text, at, base, events),
                 Mode::Header => self.header(text, at, base, events),

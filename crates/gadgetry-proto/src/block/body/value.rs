@@ -6,7 +6,6 @@ use crate::block::fence;
 use crate::block::fence::Fence;
 use crate::block::near_miss::Suspect;
 use crate::block::search::MarkerSearch;
-use crate::block::search::run_len;
 use crate::error::DiagnosticCode;
 use crate::limits::Limits;
 
@@ -120,11 +119,8 @@ impl Body {
         let Some(lead) = search.lead.filter(|_| in_value) else {
             return;
         };
-        let known = self
-            .suspects
-            .last()
-            .is_some_and(|last| at < *last + run_len(self.text.as_bytes(), *last, lead.byte));
-        if !known && (at == 0 || self.text.as_bytes()[at - 1] != lead.byte) {
+        let is_new = self.suspects.last() != Some(&at);
+        if is_new && (at == 0 || self.text.as_bytes()[at - 1] != lead.byte) {
             self.suspects.push(at);
         }
     }
