@@ -3,25 +3,26 @@
 //! The body is kept as one text, because the call needs it; everything else is an offset into it. Inequalities that
 //! always hold: `value start <= emitted <= scan <= text.len()`.
 
-use std::borrow::Cow;
+mod arguments;
+mod told;
+mod value;
+
 use std::ops::Range;
 
-use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
 use crate::block::Anchoring;
 use crate::block::fence;
 use crate::block::fence::Fence;
-use crate::block::near_miss;
-use crate::block::near_miss::Suspect;
 use crate::block::search::Found;
 use crate::block::search::LinePrefix;
 use crate::block::search::Marker;
 use crate::block::search::MarkerSearch;
-use crate::block::search::run_len;
+use crate::block::search::Next;
 use crate::call::TerminatedBy;
-use crate::error::{Diagnostic, DiagnosticCode, ParseError, Span};
+use crate::error::{Diagnostic, DiagnosticCode, ParseError};
 use crate::limits::{Limit, LimitExceeded, Limits};
+use value::{line_of, without_newline};
 
 /// A body as far as it has arrived.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -159,11 +160,16 @@ impl Body {
         limits: &Limits,
         out: &mut impl FnMut(Partial<'_>),
     ) -> Option<Ended> {
+        let mut newlines = Next::default();
         loop {
             let mut end = self.text.len();
             if let Part::Pointer(start) = self.part {
-                let newline = memchr::memchr(b'\n', &self.text.as_bytes()[self.scan.max(start)..]);
-                end = newline.map_or(end, |at| self.scan.max(start) + at);
+                let from = self.scan.max(start);
+                let newline = newlines.from(from, || {
+                    let at = memchr::memchr(b'\n', &self.text.as_bytes()[from..])?;
+                    Some(from + at)
+                });
+                end = newline.unwrap_or(end);
                 if search.anchoring == Anchoring::LineStart || !self.marker_before(end, search) {
                     if newline.is_none() {
                         if search.anchoring == Anchoring::LineStart {
@@ -183,6 +189,7 @@ impl Body {
             if at > limits.block && !self.overflown {
                 self.scan = at;
                 self.overflow(limits, out);
+                newlines = Next::default();
                 continue;
             }
             let prefix = match search.anchoring {
@@ -308,118 +315,6 @@ impl Body {
         }
     }
 
-    /// Near misses that run into what ends the value at `end` are none.
-    fn drop_suspects(&mut self, end: usize, search: &MarkerSearch) {
-        let Some(lead) = search.lead else { return };
-        while let Some(&at) = self.suspects.last() {
-            if at + Suspect::default().extend(&self.text.as_bytes()[at..], lead) <= end {
-                break;
-            }
-            self.suspects.pop();
-        }
-    }
-
-    fn remove_fence(&mut self, start: usize, end: usize, fence: Fence, limits: &Limits) -> usize {
-        let Some(line) = fence::closing(&self.text[start..end], fence.ticks, limits.indent) else {
-            return end;
-        };
-        self.preamble = fence.at;
-        let span = self.span(start + line..end);
-        self.tell(
-            DiagnosticCode::FenceRemoved,
-            "A code fence around all arguments was removed",
-            span,
-        );
-        without_newline(&self.text, start, start + line)
-    }
-
-    fn finish_value(&mut self, end: usize, out: &mut impl FnMut(Partial<'_>)) {
-        if let Some(argument) = self.arguments.last_mut().filter(|_| !self.overflown) {
-            argument.value.end = end;
-            if !self.mute {
-                let pointer = &self.text[argument.pointer.clone()];
-                let delta = &self.text[self.emitted.min(end)..end];
-                out(Partial {
-                    pointer,
-                    delta,
-                    complete: true,
-                });
-            }
-        }
-        self.emitted = end;
-    }
-
-    fn hand_out(&mut self, end: usize, out: &mut impl FnMut(Partial<'_>)) {
-        let (Part::Value(_), Some(argument)) = (&self.part, self.arguments.last()) else {
-            return;
-        };
-        if end <= self.emitted || self.overflown {
-            return;
-        }
-        if !self.mute {
-            let pointer = &self.text[argument.pointer.clone()];
-            out(Partial {
-                pointer,
-                delta: &self.text[self.emitted..end],
-                complete: false,
-            });
-        }
-        self.emitted = end;
-    }
-
-    /// Up to where the current value cannot change any more.
-    fn safe_end(&self, search: &MarkerSearch, limits: &Limits) -> usize {
-        let Part::Value(start) = self.part else {
-            return 0;
-        };
-        let mut end = self.scan;
-        if search.anchoring == Anchoring::LineStart {
-            end = line_of(&self.text, start, end, limits.indent, |byte| {
-                matches!(byte, b' ' | b'\t' | b'\\')
-            });
-        }
-        end = held_newline(&self.text, start, end);
-        if self.fence.is_some() {
-            let line = line_of(&self.text, start, end, limits.indent, |byte| {
-                matches!(byte, b' ' | b'\t' | b'`')
-            });
-            if line < end {
-                end = held_newline(&self.text, start, line);
-            }
-        }
-        end
-    }
-
-    /// A backslash before the marker at `at`, at the start of a line.
-    fn escape(&mut self, at: usize, out: &mut impl FnMut(Partial<'_>)) {
-        if !matches!(self.part, Part::Value(_)) || self.overflown {
-            return;
-        }
-        self.hand_out(at - 1, out);
-        self.emitted = at;
-        self.escapes.push(at - 1);
-        let span = self.span(at - 1..at);
-        self.tell(
-            DiagnosticCode::EscapedMarker,
-            "A backslash before a marker was removed",
-            span,
-        );
-    }
-
-    fn suspect(&mut self, at: usize, search: &MarkerSearch) {
-        let in_value = matches!(self.part, Part::Value(_)) && !self.overflown;
-        let Some(lead) = search.lead.filter(|_| in_value) else {
-            return;
-        };
-        let known = self
-            .suspects
-            .last()
-            .is_some_and(|last| at < *last + run_len(self.text.as_bytes(), *last, lead.byte));
-        if !known && (at == 0 || self.text.as_bytes()[at - 1] != lead.byte) {
-            self.suspects.push(at);
-        }
-    }
-
     /// No marker begins within the cap: what was read of the block is dropped, what follows is not kept.
     fn overflow(&mut self, limits: &Limits, out: &mut impl FnMut(Partial<'_>)) {
         self.hand_out(self.text.floor_char_boundary(limits.block), out);
@@ -453,10 +348,9 @@ impl Body {
         };
     }
 
-    /// No more text will come: the reply has ended, or the text fed so far was the whole of a block.
+    /// The reply has ended inside the body.
     pub(crate) fn finish(
         &mut self,
-        by: TerminatedBy,
         search: &MarkerSearch,
         limits: &Limits,
         mut out: impl FnMut(Partial<'_>),
@@ -465,26 +359,23 @@ impl Body {
             self.overflow(limits, &mut out);
         }
         let end = self.text.len();
-        let cut_off = by == TerminatedBy::EndOfStream;
         let mut line = end;
         match self.part {
             Part::Preamble => {}
-            Part::Pointer(start) if cut_off => {
+            Part::Pointer(start) => {
                 let line = format!("{}{}", search.markers.arg(), cut(&self.text[start..]));
                 self.fail(ParseError::CutArgumentLine { line });
             }
-            Part::Pointer(start) => self.end_pointer(start, end, end, limits),
             Part::Value(start) => {
                 let fragment = self.scan.max(start);
-                if cut_off && !self.overflown && self.is_cut_marker(start, fragment, search, limits)
-                {
+                if !self.overflown && self.is_cut_marker(start, fragment, search, limits) {
                     let span = self.span(fragment..end);
                     let message =
                         "The reply ended inside a marker; the fragment was dropped from the value";
                     self.tell(DiagnosticCode::PartialMarker, message, span);
                     line = fragment;
                 }
-                if search.anchoring == Anchoring::LineStart && (!cut_off || line < end) {
+                if search.anchoring == Anchoring::LineStart && line < end {
                     let blank = |byte| matches!(byte, b' ' | b'\t');
                     line = line_of(&self.text, start, line, limits.indent, blank);
                 }
@@ -515,191 +406,12 @@ impl Body {
             && matches!(search.any_at(text, at), Found::Partial(_))
     }
 
-    /// Tells what is noteworthy about the finished body.
-    pub(crate) fn diagnostics(&mut self, search: &MarkerSearch, mut out: impl FnMut(Diagnostic)) {
-        self.tell_preamble();
-        self.tell_near_misses(search);
-        // The sort is stable: escapes come in their order, then the rest in the documented order.
-        self.diagnostics
-            .sort_by_key(|diagnostic| rank(diagnostic.code));
-        self.diagnostics.drain(..).for_each(&mut out);
-    }
-
-    fn tell_preamble(&mut self) {
-        if self.overflown {
-            return;
-        }
-        if self.arguments.is_empty() && !matches!(self.part, Part::Pointer(_)) {
-            if let Some(range) = self.json() {
-                let span = self.span(range);
-                self.tell(
-                    DiagnosticCode::JsonBody,
-                    "The JSON body was taken as the parameters",
-                    span,
-                );
-            }
-            return;
-        }
-        let text = &self.text[..self.preamble];
-        let trimmed = text.trim();
-        if !trimmed.is_empty() {
-            let start = text.len() - text.trim_start().len();
-            let span = self.span(start..start + trimmed.len());
-            self.tell(
-                DiagnosticCode::TextBeforeArguments,
-                "Text before the first argument was ignored",
-                span,
-            );
-        }
-    }
-
-    fn tell_near_misses(&mut self, search: &MarkerSearch) {
-        let Some(lead) = search.lead else { return };
-        for at in std::mem::take(&mut self.suspects) {
-            let text = self.text.as_bytes();
-            let mut suspect = Suspect::at(self.base + at as u64);
-            let behind = at + suspect.extend(&text[at..], lead);
-            let next = text.get(behind).copied();
-            if let Some((code, message)) = near_miss::classify(search, lead, &suspect, next, false)
-            {
-                self.diagnostics.push(Diagnostic {
-                    code,
-                    message,
-                    span: suspect.span(),
-                });
-            }
-        }
-    }
-
-    fn tell(&mut self, code: DiagnosticCode, message: &str, span: Span) {
-        self.diagnostics.push(Diagnostic {
-            code,
-            message: message.to_owned(),
-            span,
-        });
-    }
-
-    fn span(&self, range: Range<usize>) -> Span {
-        Span {
-            start: self.base + range.start as u64,
-            end: self.base + range.end as u64,
-        }
-    }
-
     fn fail(&mut self, error: ParseError) {
         self.error.get_or_insert(error);
-    }
-
-    /// The exact text of the finished body; empty if it passed its cap.
-    pub(crate) fn raw(&self) -> &str {
-        if self.overflown { "" } else { &self.text }
-    }
-
-    pub(crate) fn error(&self) -> Option<&ParseError> {
-        self.error.as_ref()
-    }
-
-    /// Pointers and values of the finished body, in the order written.
-    pub(crate) fn arguments(&self) -> impl ExactSizeIterator<Item = (&str, Cow<'_, str>)> {
-        self.arguments.iter().map(|argument| {
-            (
-                &self.text[argument.pointer.clone()],
-                self.value(argument.value.clone()),
-            )
-        })
-    }
-
-    pub(crate) fn has_escapes(&self) -> bool {
-        !self.escapes.is_empty()
-    }
-
-    /// [`Self::arguments`] of a body without escapes.
-    pub(crate) fn plain_arguments(&self) -> impl ExactSizeIterator<Item = (&str, &str)> {
-        let text = &self.text;
-        self.arguments.iter().map(|argument| {
-            (
-                &text[argument.pointer.clone()],
-                &text[argument.value.clone()],
-            )
-        })
-    }
-
-    fn value(&self, range: Range<usize>) -> Cow<'_, str> {
-        let from = self.escapes.partition_point(|at| *at < range.start);
-        let to = self.escapes.partition_point(|at| *at < range.end);
-        if from == to {
-            return Cow::Borrowed(&self.text[range]);
-        }
-        let mut value = String::with_capacity(range.len());
-        let mut start = range.start;
-        for &at in &self.escapes[from..to] {
-            value.push_str(&self.text[start..at]);
-            start = at + 1;
-        }
-        value.push_str(&self.text[start..range.end]);
-        Cow::Owned(value)
-    }
-
-    /// Where the body stands without white space and fences around it.
-    pub(crate) fn inside_fence(&self) -> Range<usize> {
-        fence::inside(&self.text)
-    }
-
-    /// Where the body is one JSON object instead of arguments.
-    fn json(&self) -> Option<Range<usize>> {
-        let range = self.inside_fence();
-        let text = &self.text[range.clone()];
-        let is_object = text.starts_with('{') && serde_json::from_str::<IgnoredAny>(text).is_ok();
-        is_object.then_some(range)
-    }
-}
-
-fn rank(code: DiagnosticCode) -> u8 {
-    match code {
-        DiagnosticCode::EscapedMarker => 0,
-        DiagnosticCode::FenceRemoved => 1,
-        DiagnosticCode::TextBeforeArguments => 2,
-        DiagnosticCode::JsonBody => 3,
-        DiagnosticCode::PartialMarker => 4,
-        DiagnosticCode::NearMiss | DiagnosticCode::StrayMarker | DiagnosticCode::LimitExceeded => 5,
     }
 }
 
 /// A readable length.
 fn cut(text: &str) -> &str {
     &text[..text.floor_char_boundary(80)]
-}
-
-/// `end` without one newline before it.
-fn without_newline(text: &str, start: usize, end: usize) -> usize {
-    let value = &text[start..end];
-    let value = value
-        .strip_suffix('\n')
-        .map_or(value, |line| line.strip_suffix('\r').unwrap_or(line));
-    start + value.len()
-}
-
-/// `end` without what may be the trailing newline, whole or half.
-fn held_newline(text: &str, start: usize, end: usize) -> usize {
-    let value = &text[start..end];
-    let value = value.strip_suffix('\n').unwrap_or(value);
-    start + value.strip_suffix('\r').unwrap_or(value).len()
-}
-
-/// The start of the line that ends at `end`, if the line is short and holds only bytes of `class`; otherwise `end`.
-fn line_of(text: &str, start: usize, end: usize, cap: usize, class: impl Fn(u8) -> bool) -> usize {
-    let bytes = &text.as_bytes()[start..end];
-    let count = bytes
-        .iter()
-        .rev()
-        .take(cap + 1)
-        .take_while(|byte| class(**byte))
-        .count();
-    let line = end - count;
-    let at_line_start = line == start || text.as_bytes()[line - 1] == b'\n';
-    if at_line_start && count <= cap {
-        line
-    } else {
-        end
-    }
 }

@@ -13,9 +13,8 @@ mod writer;
 
 pub(crate) use body::Body;
 pub use call::CallBlock;
-pub(crate) use call::parameters_of;
 pub use header::Header;
 pub use markers::{Anchoring, MarkerError, Markers};
 pub(crate) use near_miss::{Suspect, classify};
-pub(crate) use search::{Found, LinePrefix, Marker, MarkerSearch};
+pub(crate) use search::{Found, LinePrefix, Marker, MarkerSearch, Next};
 pub use writer::{WriteError, Writer};

@@ -133,6 +133,34 @@ impl MarkerSearch {
     }
 }
 
+/// The next place of something in a text, remembered, so that what is rare is not searched for again and again
+/// where something else is frequent.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) enum Next {
+    #[default]
+    Unknown,
+    At(usize),
+    Nowhere,
+}
+
+impl Next {
+    /// The next place at or behind `from`, which `search` finds. Places are asked for from front to back.
+    pub(crate) fn from(
+        &mut self,
+        from: usize,
+        search: impl FnOnce() -> Option<usize>,
+    ) -> Option<usize> {
+        match *self {
+            Self::Nowhere => return None,
+            Self::At(at) if at >= from => return Some(at),
+            Self::At(_) | Self::Unknown => {}
+        }
+        let found = search();
+        *self = found.map_or(Self::Nowhere, Self::At);
+        found
+    }
+}
+
 pub(crate) fn run_len(text: &[u8], at: usize, byte: u8) -> usize {
     text[at..]
         .iter()

@@ -4,11 +4,13 @@
 //! in a tag markers are ordinary text. `docs/reply-format.md` has every rule.
 
 mod event;
+mod gadget;
 mod parsers;
 mod prose;
 mod scanner;
 mod shortcut;
 mod stage;
+mod tag;
 
 pub use event::Event;
 pub use parsers::{BlockParser, TagParser};

@@ -7,12 +7,20 @@ use crate::block::Found;
 use crate::block::LinePrefix;
 use crate::block::Marker;
 use crate::block::MarkerSearch;
+use crate::block::Next;
 use crate::block::Suspect;
 use crate::block::classify;
 use crate::error::{Diagnostic, DiagnosticCode, Span};
 use crate::reply::Event;
 use crate::reply::Scanner;
 use crate::tags::Opening;
+
+/// Where openers may begin in the text that is being read.
+#[derive(Default)]
+pub(super) struct Ahead {
+    marker: Next,
+    tag: Next,
+}
 
 /// A stretch of prose that is being read.
 struct Reading<'a> {
@@ -47,6 +55,7 @@ impl Scanner {
         from: usize,
         base: u64,
         last: bool,
+        ahead: &mut Ahead,
         events: &mut S,
     ) -> usize {
         let mut reading = Reading {
@@ -59,10 +68,10 @@ impl Scanner {
         };
         let bytes = text.as_bytes();
         let has_tags = !self.format.names.is_empty();
-        let mut marker = self.next_marker(bytes, from, base);
+        let mut marker = self.next_marker(bytes, from, ahead);
         reading.plain = marker.unwrap_or(text.len());
         let mut tag = if has_tags {
-            self.next_tag(bytes, from, base)
+            next_tag(bytes, from, ahead)
         } else {
             None
         };
@@ -72,11 +81,11 @@ impl Scanner {
                     match self.at_marker(at, &mut reading, events) {
                         AtMarker::Open => return self.open_block(at, &mut reading, events),
                         AtMarker::Hold(at) => return self.end_of_text(&mut reading, at, events),
-                        AtMarker::Go(next) => marker = self.next_marker(bytes, next, base),
+                        AtMarker::Go(next) => marker = self.next_marker(bytes, next, ahead),
                     }
                 }
                 (_, Some(at)) if at < reading.released => {
-                    tag = self.next_tag(bytes, reading.released, base);
+                    tag = next_tag(bytes, reading.released, ahead);
                 }
                 (_, Some(at)) => match self.format.names.at(bytes, at) {
                     Opening::Name(name) => {
@@ -86,7 +95,7 @@ impl Scanner {
                     }
                     Opening::Partial if !last => return self.end_of_text(&mut reading, at, events),
                     Opening::Partial | Opening::Nothing => {
-                        tag = self.next_tag(bytes, at + 1, base);
+                        tag = next_tag(bytes, at + 1, ahead);
                     }
                 },
                 (_, None) => return self.end_of_text(&mut reading, text.len(), events),
@@ -94,22 +103,9 @@ impl Scanner {
         }
     }
 
-    /// The next place where a marker may begin. What was searched once is not searched again when prose is
-    /// interrupted by a block or a tag.
-    fn next_marker(&mut self, text: &[u8], from: usize, base: u64) -> Option<usize> {
+    fn next_marker(&self, text: &[u8], from: usize, ahead: &mut Ahead) -> Option<usize> {
         let search = self.format.search.as_ref()?;
-        let from = clear_of(self.state.markers_from, text, from, base);
-        let found = search.candidate(text, from);
-        self.state.markers_from = base + found.unwrap_or(text.len()) as u64;
-        found
-    }
-
-    /// The next `<`, likewise.
-    fn next_tag(&mut self, text: &[u8], from: usize, base: u64) -> Option<usize> {
-        let from = clear_of(self.state.tags_from, text, from, base);
-        let found = memchr::memchr(b'<', &text[from..]).map(|at| from + at);
-        self.state.tags_from = base + found.unwrap_or(text.len()) as u64;
-        found
+        ahead.marker.from(from, || search.candidate(text, from))
     }
 
     fn at_marker<S: FnMut(Event<'_>)>(
@@ -214,10 +210,6 @@ impl Scanner {
             self.state.line = line;
         }
         self.release_to(end, reading, events);
-        // What is held is searched again, together with what follows it.
-        let held = reading.base + end as u64;
-        self.state.markers_from = self.state.markers_from.min(held);
-        self.state.tags_from = self.state.tags_from.min(held);
         self.state.held.push_str(&reading.text[end..]);
         reading.text.len()
     }
@@ -254,7 +246,7 @@ impl Scanner {
     pub(super) fn read_held<S: FnMut(Event<'_>)>(&mut self, events: &mut S) {
         let held = std::mem::take(&mut self.state.held);
         let base = self.state.read - held.len() as u64;
-        let read = self.prose(&held, 0, base, true, events);
+        let read = self.prose(&held, 0, base, true, &mut Ahead::default(), events);
         self.run(&held[read..], base + read as u64, events);
     }
 
@@ -312,8 +304,9 @@ impl Scanner {
     }
 }
 
-/// Where in the text to search on, if nothing stands before the offset `clear` of the reply.
-fn clear_of(clear: u64, text: &[u8], from: usize, base: u64) -> usize {
-    let clear = usize::try_from(clear.saturating_sub(base)).unwrap_or(usize::MAX);
-    from.max(clear).min(text.len())
+fn next_tag(text: &[u8], from: usize, ahead: &mut Ahead) -> Option<usize> {
+    ahead.tag.from(from, || {
+        let at = memchr::memchr(b'<', text.get(from..)?)?;
+        Some(from + at)
+    })
 }

@@ -3,36 +3,25 @@
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use crate::block::Anchoring;
 use crate::block::Body;
-use crate::block::CallBlock;
 use crate::block::Header;
 use crate::block::LinePrefix;
-use crate::block::Marker;
 use crate::block::MarkerSearch;
 use crate::block::Markers;
 use crate::block::Suspect;
-use crate::block::parameters_of;
-use crate::call::Call;
-use crate::call::TerminatedBy;
-use crate::delta::EndReason;
-use crate::error::{Diagnostic, DiagnosticCode, ParseError, Span};
-use crate::id::BlockId;
-use crate::limits::{Limit, LimitExceeded, Limits};
+use crate::error::{Diagnostic, DiagnosticCode, Span};
+use crate::limits::{LimitExceeded, Limits};
 use crate::message::Attributes;
 use crate::reply::Event;
+use crate::reply::prose::Ahead;
 use crate::reply::shortcut::Stops;
-use crate::spec::Schema;
 use crate::tags::Content;
-use crate::tags::ContentEnd;
 use crate::tags::NameIndex;
 use crate::tags::Names;
 use crate::tags::OpeningState;
-use crate::tags::Step;
 use crate::tags::TagNameError;
-use crate::tags::attributes;
 
 /// What a reply may contain besides text.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -87,10 +76,6 @@ pub struct ScannerState {
     pub(super) mode: Mode,
     /// Offset in the reply behind the last byte that was pushed.
     pub(super) read: u64,
-    /// Offset before which no marker begins in prose that was searched.
-    pub(super) markers_from: u64,
-    /// The same for `<`.
-    pub(super) tags_from: u64,
     /// Text that may still become an opener; only in prose.
     pub(super) held: String,
     /// White space that may stand alone between blocks.
@@ -102,15 +87,15 @@ pub struct ScannerState {
     /// A run and a word that may be a near miss; already handed out as text.
     pub(super) suspect: Option<Suspect>,
     /// The header or the opening tag as far as it has arrived.
-    buffer: String,
+    pub(super) buffer: String,
     /// Offset of the opener.
-    opener: u64,
+    pub(super) opener: u64,
     pub(super) header: Header,
     pub(super) body: Body,
-    auto_ids: u64,
-    opening: OpeningState,
+    pub(super) auto_ids: u64,
+    pub(super) opening: OpeningState,
     pub(super) name: Option<NameIndex>,
-    attributes: Attributes,
+    pub(super) attributes: Attributes,
     pub(super) content: Content,
     pub(super) blocks: u32,
 }
@@ -132,8 +117,6 @@ impl Default for ScannerState {
         Self {
             mode: Mode::Prose,
             read: 0,
-            markers_from: 0,
-            tags_from: 0,
             held: String::new(),
             white: String::new(),
             leading: true,
@@ -194,18 +177,6 @@ impl Scanner {
         self.state = state;
     }
 
-    pub(super) fn reread(
-        &self,
-        call: &Call,
-        schema: &Schema,
-        rewrite: impl Fn(&str) -> Option<String>,
-    ) -> Result<Value, ParseError> {
-        match &self.format.search {
-            Some(search) => parameters_of(call, search, &self.format.limits, Some(schema), rewrite),
-            None => Ok(Value::Object(serde_json::Map::new())),
-        }
-    }
-
     /// Reads more of the reply.
     pub fn push(&mut self, chunk: &str, events: &mut impl FnMut(Event<'_>)) {
         let base = self.state.read;
@@ -227,12 +198,7 @@ impl Scanner {
         }
         let state = &mut self.state;
         (state.mode, state.leading, state.line) = (Mode::Prose, true, LinePrefix::Blank(0));
-        (
-            state.read,
-            state.markers_from,
-            state.tags_from,
-            state.blocks,
-        ) = (0, 0, 0, 0);
+        (state.read, state.blocks) = (0, 0);
         state.white.clear();
     }
 
@@ -259,10 +225,11 @@ impl Scanner {
 
     pub(super) fn run<S: FnMut(Event<'_>)>(&mut self, text: &str, base: u64, events: &mut S) {
         let mut at = 0;
+        let mut ahead = Ahead::default();
         while at < text.len() {
             at = match self.state.mode {
                 Mode::Prose if self.state.held.is_empty() => {
-                    self.prose(text, at, base, false, events)
+                    self.prose(text, at, base, false, &mut ahead, events)
                 }
                 Mode::Prose => self.rejoin(text, at, base, events),
                 Mode::Header => self.header(text, at, base, events),
@@ -320,389 +287,7 @@ impl Scanner {
         }
     }
 
-    // Gadget blocks.
-
-    /// A start marker begins at `opener` and was read.
-    pub(super) fn begin_header(&mut self, opener: u64) {
-        self.state.opener = opener;
-        self.state.buffer.clear();
-        self.state.mode = Mode::Header;
-    }
-
-    fn header<S: FnMut(Event<'_>)>(
-        &mut self,
-        text: &str,
-        at: usize,
-        base: u64,
-        events: &mut S,
-    ) -> usize {
-        let Some(search) = &self.format.search else {
-            return text.len();
-        };
-        let (end_marker, cap) = (search.markers.end(), self.format.limits.header);
-        let longest = cap + end_marker.len();
-        let room = (longest + 1).saturating_sub(self.state.buffer.len());
-        let rest = &text.as_bytes()[at..text.len().min(at + room)];
-        let newline = memchr::memchr(b'\n', rest);
-        let read = newline.map_or(text.floor_char_boundary(at + rest.len()), |newline| {
-            at + newline + 1
-        });
-        let old = self.state.buffer.len();
-        self.state.buffer.push_str(&text[at..read]);
-        let buffer = self.state.buffer.as_bytes();
-        let line_end = buffer.len() - usize::from(newline.is_some());
-        let from = old.saturating_sub(end_marker.len() - 1);
-        let glued = memchr::memmem::find(&buffer[from..line_end], end_marker.as_bytes())
-            .map(|found| from + found);
-        if let Some(end) = glued.filter(|end| *end <= cap) {
-            let unread = buffer.len() - end - end_marker.len();
-            self.begin_body(end, base + (read - unread) as u64, events);
-            self.end_block(
-                TerminatedBy::EndMarker,
-                base + (read - unread) as u64,
-                events,
-            );
-            return read - unread;
-        }
-        if newline.is_some() && line_end <= cap {
-            self.begin_body(line_end, base + read as u64, events);
-            self.state.mode = Mode::Body;
-        } else if newline.is_some() || buffer.len() >= longest || read == at {
-            self.give_back_header(self.header_limit(), events);
-        }
-        read
-    }
-
-    /// The cap that a header without an end passed.
-    fn header_limit(&self) -> Option<LimitExceeded> {
-        let limit = self.format.limits.header;
-        let exceeded = LimitExceeded {
-            what: Limit::Header,
-            limit,
-        };
-        (self.state.buffer.len() > limit).then_some(exceeded)
-    }
-
-    /// The header is the first `end` bytes of the buffer.
-    fn begin_body<S: FnMut(Event<'_>)>(&mut self, end: usize, base: u64, events: &mut S) {
-        let state = &mut self.state;
-        // White space between two blocks, or before the first one, is not text.
-        state.white.clear();
-        state.header.read(&state.buffer[..end], &mut state.auto_ids);
-        state.body.begin(base);
-        events(Event::CallStart(&state.header));
-    }
-
-    /// What was taken for a start marker and a header is text.
-    fn give_back_header<S: FnMut(Event<'_>)>(
-        &mut self,
-        exceeded: Option<LimitExceeded>,
-        events: &mut S,
-    ) {
-        self.state.mode = Mode::Prose;
-        let format = Arc::clone(&self.format);
-        let Some(search) = &format.search else { return };
-        let marker = search.text(Marker::Start);
-        let opener = self.state.opener;
-        let behind = opener + marker.len() as u64;
-        if let Some(exceeded) = exceeded {
-            self.tell_limit(
-                &exceeded,
-                Span {
-                    start: opener,
-                    end: behind,
-                },
-                events,
-            );
-        }
-        self.hand_out(marker, events);
-        self.state.line = LinePrefix::Other;
-        let buffer = std::mem::take(&mut self.state.buffer);
-        self.run(&buffer, behind, events);
-    }
-
-    fn body<S: FnMut(Event<'_>)>(
-        &mut self,
-        text: &str,
-        at: usize,
-        base: u64,
-        events: &mut S,
-    ) -> usize {
-        let Some(search) = &self.format.search else {
-            return text.len();
-        };
-        let state = &mut self.state;
-        let read = text.floor_char_boundary(at + state.body.appetite());
-        let header = &state.header;
-        let ended = state
-            .body
-            .feed(&text[at..read], search, &self.format.limits, |partial| {
-                events(Event::Argument {
-                    header,
-                    pointer: partial.pointer,
-                    delta: partial.delta,
-                    complete: partial.complete,
-                });
-            });
-        let Some(ended) = ended else { return read };
-        let at = read - ended.unread;
-        let behind = base + at as u64;
-        let next = behind - search.markers.start().len() as u64;
-        match ended.by {
-            TerminatedBy::NextStart => {
-                self.end_block(ended.by, next, events);
-                self.begin_header(next);
-            }
-            TerminatedBy::EndMarker | TerminatedBy::EndOfStream => {
-                self.end_block(ended.by, behind, events);
-            }
-        }
-        at
-    }
-
-    fn finish_body<S: FnMut(Event<'_>)>(&mut self, events: &mut S) {
-        let Some(search) = &self.format.search else {
-            return;
-        };
-        let (header, by) = (&self.state.header, TerminatedBy::EndOfStream);
-        self.state
-            .body
-            .finish(by, search, &self.format.limits, |partial| {
-                events(Event::Argument {
-                    header,
-                    pointer: partial.pointer,
-                    delta: partial.delta,
-                    complete: partial.complete,
-                });
-            });
-        self.end_block(by, self.state.read, events);
-    }
-
-    fn end_block<S: FnMut(Event<'_>)>(
-        &mut self,
-        terminated_by: TerminatedBy,
-        end: u64,
-        events: &mut S,
-    ) {
-        let Some(search) = &self.format.search else {
-            return;
-        };
-        let state = &mut self.state;
-        state
-            .body
-            .diagnostics(search, |diagnostic| events(Event::Diagnostic(diagnostic)));
-        events(Event::Call(CallBlock {
-            header: &state.header,
-            body: &state.body,
-            search,
-            limits: &self.format.limits,
-            terminated_by,
-            span: Span {
-                start: state.opener,
-                end,
-            },
-        }));
-        (state.mode, state.leading, state.line) = (Mode::Prose, true, LinePrefix::Other);
-    }
-
-    // Tags.
-
-    /// `<` and a name at `opener` were read.
-    pub(super) fn begin_opening(&mut self, name: NameIndex, opener: u64) {
-        self.state.opener = opener;
-        self.state.buffer.clear();
-        self.state.buffer.push('<');
-        self.state.buffer.push_str(self.format.names.text(name));
-        self.state.name = Some(name);
-        self.state.opening = OpeningState::default();
-        self.state.mode = Mode::Opening;
-    }
-
-    fn opening<S: FnMut(Event<'_>)>(&mut self, text: &str, at: usize, events: &mut S) -> usize {
-        let Some(name) = self.state.name else {
-            return text.len();
-        };
-        let name_end = 1 + self.format.names.len_of(name);
-        let room =
-            (self.format.limits.attributes + name_end).saturating_sub(self.state.buffer.len());
-        for (index, byte) in text.as_bytes()[at..].iter().enumerate() {
-            if index >= room {
-                // The cap may fall inside a character: what is given back ends at its start.
-                let end = text.floor_char_boundary(at + index);
-                let limit = self.format.limits.attributes;
-                let exceeded = LimitExceeded {
-                    what: Limit::Attributes,
-                    limit,
-                };
-                self.state.buffer.push_str(&text[at..end]);
-                self.give_back_opening(Some(exceeded), events);
-                return end;
-            }
-            match self.state.opening.step(*byte) {
-                Step::On(next) => self.state.opening = next,
-                Step::Open { self_closing } => {
-                    let end = at + index;
-                    self.state.buffer.push_str(&text[at..end]);
-                    self.state.attributes = attributes(&self.state.buffer[name_end..]);
-                    self.open_tag(name, self_closing, events);
-                    return end + 1;
-                }
-                Step::Fail => {
-                    let end = at + index;
-                    self.state.buffer.push_str(&text[at..end]);
-                    self.give_back_opening(None, events);
-                    return end;
-                }
-            }
-        }
-        self.state.buffer.push_str(&text[at..]);
-        text.len()
-    }
-
-    /// The cap that an opening tag without an end reached.
-    fn opening_limit(&self) -> Option<LimitExceeded> {
-        let name = self
-            .state
-            .name
-            .map_or(0, |name| 1 + self.format.names.len_of(name));
-        let limit = self.format.limits.attributes;
-        let exceeded = LimitExceeded {
-            what: Limit::Attributes,
-            limit,
-        };
-        (self.state.buffer.len() - name >= limit).then_some(exceeded)
-    }
-
-    fn open_tag<S: FnMut(Event<'_>)>(
-        &mut self,
-        name: NameIndex,
-        self_closing: bool,
-        events: &mut S,
-    ) {
-        self.release_white(events);
-        let state = &mut self.state;
-        state.blocks += 1;
-        state.content.begin();
-        state.mode = Mode::Content;
-        let (block, tag) = (BlockId(state.blocks), self.format.names.text(name));
-        events(Event::TagStart {
-            block,
-            tag,
-            attributes: &state.attributes,
-        });
-        if self_closing {
-            self.end_tag(EndReason::SelfClosing, events);
-        }
-    }
-
-    /// What was taken for a tag is text.
-    fn give_back_opening<S: FnMut(Event<'_>)>(
-        &mut self,
-        exceeded: Option<LimitExceeded>,
-        events: &mut S,
-    ) {
-        self.state.mode = Mode::Prose;
-        let opener = self.state.opener;
-        if let Some(exceeded) = exceeded {
-            self.tell_limit(
-                &exceeded,
-                Span {
-                    start: opener,
-                    end: opener + 1,
-                },
-                events,
-            );
-        }
-        self.hand_out("<", events);
-        self.state.line = LinePrefix::Other;
-        let buffer = std::mem::take(&mut self.state.buffer);
-        self.run(&buffer[1..], opener + 1, events);
-    }
-
-    fn content<S: FnMut(Event<'_>)>(
-        &mut self,
-        text: &str,
-        at: usize,
-        base: u64,
-        events: &mut S,
-    ) -> usize {
-        let Some(name) = self.state.name else {
-            return text.len();
-        };
-        let state = &mut self.state;
-        let read = text.floor_char_boundary(at + state.content.appetite());
-        let (block, tag) = (BlockId(state.blocks), self.format.names.text(name));
-        let piece = &text[at..read];
-        let (names, limits) = (&self.format.names, &self.format.limits);
-        let end = state.content.feed(piece, name, names, limits, |delta| {
-            events(Event::TagDelta { block, tag, delta });
-        });
-        match end {
-            None => read,
-            Some(ContentEnd::Closed { unread }) => {
-                self.end_tag(EndReason::Closed, events);
-                read - unread
-            }
-            Some(ContentEnd::Limit) => {
-                self.cut_content(base + read as u64, events);
-                read
-            }
-        }
-    }
-
-    /// The content that was read up to `end` has no end within its cap; what is behind that is prose.
-    fn cut_content<S: FnMut(Event<'_>)>(&mut self, end: u64, events: &mut S) {
-        let indent = self.format.limits.indent;
-        let excess = self.state.content.take_excess(&self.format.limits);
-        let cut = end - excess.len() as u64;
-        let exceeded = LimitExceeded {
-            what: Limit::TagContent,
-            limit: self.format.limits.tag_content,
-        };
-        self.tell_limit(
-            &exceeded,
-            Span {
-                start: cut,
-                end: cut,
-            },
-            events,
-        );
-        self.end_tag(EndReason::Limit, events);
-        let content = self.state.content.text().as_bytes();
-        self.state.line = LinePrefix::Other.behind(content, content.len(), indent);
-        self.run(&excess, cut, events);
-    }
-
-    fn finish_content<S: FnMut(Event<'_>)>(&mut self, events: &mut S) {
-        let Some(name) = self.state.name else { return };
-        let (block, tag) = (BlockId(self.state.blocks), self.format.names.text(name));
-        let is_whole = self.state.content.finish(&self.format.limits, |delta| {
-            events(Event::TagDelta { block, tag, delta });
-        });
-        if is_whole {
-            self.end_tag(EndReason::EndOfStream, events);
-        } else {
-            self.cut_content(self.state.read, events);
-        }
-    }
-
-    fn end_tag<S: FnMut(Event<'_>)>(&mut self, reason: EndReason, events: &mut S) {
-        let Some(name) = self.state.name else { return };
-        let state = &mut self.state;
-        let (block, tag) = (BlockId(state.blocks), self.format.names.text(name));
-        events(Event::TagEnd { block, tag, reason });
-        events(Event::Tag {
-            block,
-            tag,
-            content: state.content.text(),
-            attributes: &state.attributes,
-            self_closing: reason == EndReason::SelfClosing,
-            reason,
-        });
-        (state.mode, state.leading, state.line) = (Mode::Prose, false, LinePrefix::Other);
-    }
-
-    fn tell_limit<S: FnMut(Event<'_>)>(
+    pub(super) fn tell_limit<S: FnMut(Event<'_>)>(
         &mut self,
         exceeded: &LimitExceeded,
         span: Span,

@@ -2,11 +2,7 @@
 
 use std::sync::Arc;
 
-use serde_json::Value;
-
-use crate::call::Call;
 use crate::delta::{ContentMetadata, Delta, EndReason};
-use crate::error::ParseError;
 use crate::id::{BlockId, InvocationId};
 use crate::message::{Attributes, CustomContentBlock};
 use crate::reply::Event;
@@ -15,7 +11,6 @@ use crate::reply::Scanner;
 use crate::reply::ScannerState;
 use crate::spec::Gadget;
 use crate::spec::Registry;
-use crate::spec::Schema;
 use crate::tags::CustomBlock;
 use crate::tags::TagNameError;
 use crate::tags::Transform;
@@ -73,16 +68,6 @@ impl ReplyStage {
     /// Goes on from where another stage of the same definition stood.
     pub fn restore(&mut self, state: ScannerState) {
         self.scanner.restore(state);
-    }
-
-    /// The parameters of a call that this stage gave, with each argument's text put through `rewrite` before coercion.
-    pub(crate) fn reread(
-        &self,
-        call: &Call,
-        schema: &Schema,
-        rewrite: impl Fn(&str) -> Option<String>,
-    ) -> Result<Value, ParseError> {
-        self.scanner.reread(call, schema, rewrite)
     }
 
     /// Takes one delta and appends what takes its place.

@@ -111,5 +111,5 @@ pub enum Misuse {
     NoReply,
     /// A result for a call that was never started, or whose result has come before.
     #[error("{0} does not run; the driver sent its result")]
-    NotStarted(CallId),
+    NotRunning(CallId),
 }

@@ -214,7 +214,7 @@ impl Run {
             Input::Delta(_) | Input::ModelClosed(_) if self.state.phase != Phase::Reading => {
                 Err(Misuse::NoReply)
             }
-            Input::Done(id, _) if !self.is_expected(*id) => Err(Misuse::NotStarted(*id)),
+            Input::Done(id, _) if !self.is_expected(*id) => Err(Misuse::NotRunning(*id)),
             Input::Delta(_)
             | Input::ModelClosed(_)
             | Input::Done(..)

@@ -3,8 +3,6 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use serde_json::Value;
-
 use crate::call::{Call, Parameters, TerminatedBy};
 use crate::id::CallId;
 use crate::run::Run;
@@ -60,15 +58,17 @@ impl Run {
             return Ok(None);
         };
         let call = &record.call;
-        let mut parameters = if references::has_any(call) {
-            references::resolve(call, gadget.schema(), &self.stage, results)?
-        } else if let Parameters::Parsed(parameters) = &call.parameters {
-            parameters.clone()
-        } else {
-            Value::Null
+        let Parameters::Parsed(parameters) = &call.parameters else {
+            return Ok(None);
         };
+        let mut parameters = parameters.clone();
+        let refers = references::has_any(call);
+        if refers {
+            let place = gadget.schema().root();
+            references::resolve(&mut parameters, &place, &call.dependencies, results)?;
+        }
         gadget.schema().apply_defaults(&mut parameters);
-        if references::has_any(call) {
+        if refers {
             let problems = gadget.schema().validate(&parameters);
             if !problems.is_empty() {
                 return Err(invalid_parameters(gadget.name(), &problems));

@@ -191,7 +191,7 @@ impl Run {
             state.answer = text;
         }
         if !(message.content.is_empty() && raw.is_empty()) {
-            message.raw = Some(raw);
+            message.raw = Some(raw).filter(|raw| !raw.is_empty());
             state.history.push(message);
         }
         state.phase = Phase::Working;

@@ -1,44 +1,48 @@
 //! `${id}` in parameters: the result of a dependency takes the place of the whole value.
 
-use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 
 use crate::call::Call;
 use crate::id::InvocationId;
-use crate::reply::ReplyStage;
 use crate::run::state::Known;
-use crate::spec::Schema;
+use crate::spec::View;
+use crate::spec::coerce;
 
 /// Whether the call may refer to results.
 pub(super) fn has_any(call: &Call) -> bool {
     !call.dependencies.is_empty() && call.parameters_raw.contains("${")
 }
 
-/// The parameters with every reference to a declared dependency replaced, before coercion.
+/// Replaces every reference to a declared dependency, and coerces what takes its place as if it had been written there.
 ///
 /// A reference is a value whose whole text is `${id}`, or `${id/pointer}` for a part of a result that is JSON.
 pub(super) fn resolve(
-    call: &Call,
-    schema: &Schema,
-    stage: &ReplyStage,
+    parameters: &mut Value,
+    place: &View<'_>,
+    dependencies: &[InvocationId],
     results: &BTreeMap<InvocationId, Known>,
-) -> Result<Value, String> {
-    let failure = RefCell::new(None);
-    let rewritten = stage.reread(call, schema, |text| {
-        match lookup(text, &call.dependencies, results)? {
-            Ok(value) => Some(value),
-            Err(error) => {
-                failure.borrow_mut().get_or_insert(error);
-                None
+) -> Result<(), String> {
+    match parameters {
+        Value::String(text) => {
+            if let Some(found) = lookup(text, dependencies, results) {
+                *parameters = coerce(&found?, Some(place));
             }
         }
-    });
-    match failure.into_inner() {
-        Some(error) => Err(error),
-        None => rewritten.map_err(|error| error.to_string()),
+        Value::Array(items) => {
+            for (index, item) in items.iter_mut().enumerate() {
+                resolve(item, &place.item(index), dependencies, results)?;
+            }
+        }
+        Value::Object(fields) => {
+            for (key, field) in fields {
+                resolve(field, &place.property(key), dependencies, results)?;
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
+    Ok(())
 }
 
 /// What `text` refers to; `None` if it is no reference.

@@ -40,9 +40,9 @@ fn an_input_that_makes_no_sense_changes_nothing() {
     for (input, misuse) in [
         (Input::Delta(Delta::text("more")), Misuse::NoReply),
         (Input::ModelClosed(Close::Ended), Misuse::NoReply),
-        (done(7), Misuse::NotStarted(CallId(7))),
+        (done(7), Misuse::NotRunning(CallId(7))),
         // It was answered, but never started.
-        (done(1), Misuse::NotStarted(CallId(1))),
+        (done(1), Misuse::NotRunning(CallId(1))),
     ] {
         let before = run.save();
         assert_eq!(run.handle(Time(9), input), Err(misuse));
@@ -59,7 +59,7 @@ fn a_result_comes_once() {
         [.., Output::Send(_), Output::Wait(None)]
     ));
     let again = run.handle(Time(5), done(0));
-    assert_eq!(again, Err(Misuse::NotStarted(CallId(0))));
+    assert_eq!(again, Err(Misuse::NotRunning(CallId(0))));
 }
 
 #[test]

@@ -153,7 +153,11 @@ fn read_back(parameters: &Value, schema: Option<&Schema>, anchoring: Anchoring) 
     let mut see = |event: Event<'_>| match event {
         Event::Call(block) => read.push(block.parameters(schema)),
         Event::Text(text) => panic!("{text:?} is outside the block"),
-        _ => {}
+        Event::CallStart(_) | Event::Argument { .. } | Event::Diagnostic(_) => {}
+        Event::TagStart { .. }
+        | Event::TagDelta { .. }
+        | Event::TagEnd { .. }
+        | Event::Tag { .. } => panic!("there are no tags"),
     };
     parser.push(&text, &mut see);
     parser.finish(&mut see);

@@ -1,0 +1,75 @@
+//! What a finished body says.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use serde::de::IgnoredAny;
+
+use super::Body;
+use crate::block::fence;
+use crate::error::ParseError;
+
+impl Body {
+    /// The exact text of the finished body; empty if it passed its cap.
+    pub(crate) fn raw(&self) -> &str {
+        if self.overflown { "" } else { &self.text }
+    }
+
+    pub(crate) fn error(&self) -> Option<&ParseError> {
+        self.error.as_ref()
+    }
+
+    /// Pointers and values of the finished body, in the order written.
+    pub(crate) fn arguments(&self) -> impl ExactSizeIterator<Item = (&str, Cow<'_, str>)> {
+        self.arguments.iter().map(|argument| {
+            (
+                &self.text[argument.pointer.clone()],
+                self.value(argument.value.clone()),
+            )
+        })
+    }
+
+    pub(crate) fn has_escapes(&self) -> bool {
+        !self.escapes.is_empty()
+    }
+
+    /// [`Self::arguments`] of a body without escapes.
+    pub(crate) fn plain_arguments(&self) -> impl ExactSizeIterator<Item = (&str, &str)> {
+        let text = &self.text;
+        self.arguments.iter().map(|argument| {
+            (
+                &text[argument.pointer.clone()],
+                &text[argument.value.clone()],
+            )
+        })
+    }
+
+    pub(super) fn value(&self, range: Range<usize>) -> Cow<'_, str> {
+        let from = self.escapes.partition_point(|at| *at < range.start);
+        let to = self.escapes.partition_point(|at| *at < range.end);
+        if from == to {
+            return Cow::Borrowed(&self.text[range]);
+        }
+        let mut value = String::with_capacity(range.len());
+        let mut start = range.start;
+        for &at in &self.escapes[from..to] {
+            value.push_str(&self.text[start..at]);
+            start = at + 1;
+        }
+        value.push_str(&self.text[start..range.end]);
+        Cow::Owned(value)
+    }
+
+    /// Where the body stands without white space and fences around it.
+    pub(crate) fn inside_fence(&self) -> Range<usize> {
+        fence::inside(&self.text)
+    }
+
+    /// Where the body is one JSON object instead of arguments.
+    pub(super) fn json(&self) -> Option<Range<usize>> {
+        let range = self.inside_fence();
+        let text = &self.text[range.clone()];
+        let is_object = text.starts_with('{') && serde_json::from_str::<IgnoredAny>(text).is_ok();
+        is_object.then_some(range)
+    }
+}

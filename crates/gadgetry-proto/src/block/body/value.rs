@@ -1,0 +1,167 @@
+//! The values of a body: what of them may be handed out, and where they end.
+
+use super::{Body, Part, Partial};
+use crate::block::Anchoring;
+use crate::block::fence;
+use crate::block::fence::Fence;
+use crate::block::near_miss::Suspect;
+use crate::block::search::MarkerSearch;
+use crate::error::DiagnosticCode;
+use crate::limits::Limits;
+
+impl Body {
+    /// Near misses that run into what ends the value at `end` are none.
+    pub(super) fn drop_suspects(&mut self, end: usize, search: &MarkerSearch) {
+        let Some(lead) = search.lead else { return };
+        while let Some(&at) = self.suspects.last() {
+            if at + Suspect::default().extend(&self.text.as_bytes()[at..], lead) <= end {
+                break;
+            }
+            self.suspects.pop();
+        }
+    }
+
+    pub(super) fn remove_fence(
+        &mut self,
+        start: usize,
+        end: usize,
+        fence: Fence,
+        limits: &Limits,
+    ) -> usize {
+        let Some(line) = fence::closing(&self.text[start..end], fence.ticks, limits.indent) else {
+            return end;
+        };
+        self.preamble = fence.at;
+        let span = self.span(start + line..end);
+        self.tell(
+            DiagnosticCode::FenceRemoved,
+            "A code fence around all arguments was removed",
+            span,
+        );
+        without_newline(&self.text, start, start + line)
+    }
+
+    pub(super) fn finish_value(&mut self, end: usize, out: &mut impl FnMut(Partial<'_>)) {
+        if let Some(argument) = self.arguments.last_mut().filter(|_| !self.overflown) {
+            argument.value.end = end;
+            if !self.mute {
+                let pointer = &self.text[argument.pointer.clone()];
+                let delta = &self.text[self.emitted.min(end)..end];
+                out(Partial {
+                    pointer,
+                    delta,
+                    complete: true,
+                });
+            }
+        }
+        self.emitted = end;
+    }
+
+    pub(super) fn hand_out(&mut self, end: usize, out: &mut impl FnMut(Partial<'_>)) {
+        let (Part::Value(_), Some(argument)) = (&self.part, self.arguments.last()) else {
+            return;
+        };
+        if end <= self.emitted || self.overflown {
+            return;
+        }
+        if !self.mute {
+            let pointer = &self.text[argument.pointer.clone()];
+            out(Partial {
+                pointer,
+                delta: &self.text[self.emitted..end],
+                complete: false,
+            });
+        }
+        self.emitted = end;
+    }
+
+    /// Up to where the current value cannot change any more.
+    pub(super) fn safe_end(&self, search: &MarkerSearch, limits: &Limits) -> usize {
+        let Part::Value(start) = self.part else {
+            return 0;
+        };
+        let mut end = self.scan;
+        if search.anchoring == Anchoring::LineStart {
+            end = line_of(&self.text, start, end, limits.indent, |byte| {
+                matches!(byte, b' ' | b'\t' | b'\\')
+            });
+        }
+        end = held_newline(&self.text, start, end);
+        if self.fence.is_some() {
+            let line = line_of(&self.text, start, end, limits.indent, |byte| {
+                matches!(byte, b' ' | b'\t' | b'`')
+            });
+            if line < end {
+                end = held_newline(&self.text, start, line);
+            }
+        }
+        end
+    }
+
+    /// A backslash before the marker at `at`, at the start of a line.
+    pub(super) fn escape(&mut self, at: usize, out: &mut impl FnMut(Partial<'_>)) {
+        if !matches!(self.part, Part::Value(_)) || self.overflown {
+            return;
+        }
+        self.hand_out(at - 1, out);
+        self.emitted = at;
+        self.escapes.push(at - 1);
+        let span = self.span(at - 1..at);
+        self.tell(
+            DiagnosticCode::EscapedMarker,
+            "A backslash before a marker was removed",
+            span,
+        );
+    }
+
+    pub(super) fn suspect(&mut self, at: usize, search: &MarkerSearch) {
+        let in_value = matches!(self.part, Part::Value(_)) && !self.overflown;
+        let Some(lead) = search.lead.filter(|_| in_value) else {
+            return;
+        };
+        let is_new = self.suspects.last() != Some(&at);
+        if is_new && (at == 0 || self.text.as_bytes()[at - 1] != lead.byte) {
+            self.suspects.push(at);
+        }
+    }
+}
+
+/// `end` without one newline before it.
+pub(super) fn without_newline(text: &str, start: usize, end: usize) -> usize {
+    let value = &text[start..end];
+    let value = value
+        .strip_suffix('\n')
+        .map_or(value, |line| line.strip_suffix('\r').unwrap_or(line));
+    start + value.len()
+}
+
+/// `end` without what may be the trailing newline, whole or half.
+pub(super) fn held_newline(text: &str, start: usize, end: usize) -> usize {
+    let value = &text[start..end];
+    let value = value.strip_suffix('\n').unwrap_or(value);
+    start + value.strip_suffix('\r').unwrap_or(value).len()
+}
+
+/// The start of the line that ends at `end`, if the line is short and holds only bytes of `class`; otherwise `end`.
+pub(super) fn line_of(
+    text: &str,
+    start: usize,
+    end: usize,
+    cap: usize,
+    class: impl Fn(u8) -> bool,
+) -> usize {
+    let bytes = &text.as_bytes()[start..end];
+    let count = bytes
+        .iter()
+        .rev()
+        .take(cap + 1)
+        .take_while(|byte| class(**byte))
+        .count();
+    let line = end - count;
+    let at_line_start = line == start || text.as_bytes()[line - 1] == b'\n';
+    if at_line_start && count <= cap {
+        line
+    } else {
+        end
+    }
+}
