@@ -1,0 +1,71 @@
+//! How many instructions a push takes. `cargo xtask bench instructions` counts them with callgrind.
+//!
+//! `instructions --list` prints a case a line and its limit, `instructions CASE N` does N rounds of a case. A round is
+//! one push, or one small call from its first byte to its parameters.
+
+#![expect(clippy::print_stdout, reason = "a bench prints")]
+
+mod support;
+
+use std::hint::black_box;
+
+use gadgetry_proto::reply::Event;
+use support::reading::{consume, scanner};
+use support::texts::{PLACES, Place, call, chunks, prose};
+
+/// The most instructions of one push.
+const PUSH: u32 = 200;
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let [case, rounds] = arguments.as_slice() else {
+        return list();
+    };
+    let rounds: usize = rounds.parse().expect("rounds are a number");
+    let place = PLACES.into_iter().find(|place| *case == push_case(*place));
+    match (place, case.as_str()) {
+        (Some(place), _) => pushes(place, rounds),
+        (None, "small-call-whole") => calls(rounds, usize::MAX),
+        (None, "small-call-in-4-byte-pushes") => calls(rounds, 4),
+        (None, _) => panic!("there is no case `{case}`"),
+    }
+}
+
+fn list() {
+    for place in PLACES {
+        println!("{} {PUSH}", push_case(place));
+    }
+    println!("small-call-whole");
+    println!("small-call-in-4-byte-pushes");
+}
+
+fn push_case(place: Place) -> String {
+    format!("{}-4-byte-push", place.name)
+}
+
+fn pushes(place: Place, rounds: usize) {
+    let text = prose(1 << 16);
+    let chunks = chunks(&text, 4);
+    let mut scanner = scanner();
+    let mut events = |event: Event<'_>| {
+        black_box(consume(event));
+    };
+    scanner.push(place.opener, &mut events);
+    for chunk in chunks.iter().cycle().take(rounds) {
+        scanner.push(chunk, &mut events);
+    }
+}
+
+fn calls(rounds: usize, size: usize) {
+    let texts: Vec<String> = (0..100).map(call).collect();
+    let calls: Vec<Vec<&str>> = texts.iter().map(|text| chunks(text, size)).collect();
+    let mut scanner = scanner();
+    let mut events = |event: Event<'_>| {
+        if let Event::Call(call) = event {
+            black_box(call.parameters(None)).expect("the call is well formed");
+        }
+    };
+    for chunk in calls.iter().cycle().take(rounds).flatten() {
+        scanner.push(chunk, &mut events);
+    }
+}

@@ -1,0 +1,118 @@
+//! How fast a reply is read, beside a search for the start marker in the same chunks.
+//!
+//! `docs/performance.md` says what each number must be.
+
+#![expect(clippy::print_stdout, reason = "a bench prints")]
+#![expect(clippy::cast_precision_loss, reason = "sizes are far below 2^52")]
+
+mod support;
+
+use std::time::Duration;
+
+use support::clock::race;
+use support::reading::{read, read_calls, scanner, search, start_marker};
+use support::texts::{PLACES, call, chunks, prose};
+use support::{MIB, size, verdict};
+
+const CHUNKS: [usize; 4] = [4, 64, 4096, 65536];
+const AT_LEAST: Duration = Duration::from_millis(1500);
+
+fn main() {
+    push();
+    small_calls();
+}
+
+fn push() {
+    println!("\n### `push`, GB/s (× the speed of memmem on the same chunks)\n");
+    println!("| chunk | text | memmem | prose | value | tag | limit | |");
+    println!("|---|---|---|---|---|---|---|---|");
+    for chunk in CHUNKS {
+        for len in [MIB / 4, MIB] {
+            push_row(chunk, len);
+        }
+    }
+}
+
+fn push_row(chunk: usize, len: usize) {
+    let text = prose(len);
+    let chunks = chunks(&text, chunk);
+    let finder = start_marker();
+    let [mut prose, mut value, mut tag] = PLACES.map(|place| {
+        let mut scanner = scanner();
+        let chunks = &chunks;
+        move || {
+            let reply = [place.opener].into_iter();
+            let reply = reply.chain(chunks.iter().copied()).chain([place.closer]);
+            // A value loses its last line break, prose its last white space.
+            assert!(read(&mut scanner, reply) + 2 >= len - 2);
+        }
+    });
+    let contestants: [&mut dyn FnMut(); 4] = [
+        &mut || search(&finder, &chunks),
+        &mut prose,
+        &mut value,
+        &mut tag,
+    ];
+    let [base, times @ ..] = race(contestants, AT_LEAST);
+    let speed = |seconds: f64| text.len() as f64 / seconds / 1e9;
+    let limit = limit(chunk);
+    print!("| {} | {} | {:.2} |", size(chunk), size(len), speed(base));
+    let mut missed = Vec::new();
+    for (place, time) in PLACES.iter().zip(times) {
+        print!(" {:.2} ({:.2} ×) |", speed(time), base / time);
+        let holds = match limit {
+            Limit::None => true,
+            Limit::Speed(least) => speed(time) >= least,
+            Limit::Ratio(least) => base / time >= least,
+        };
+        if !holds {
+            missed.push(place.name.to_owned());
+        }
+    }
+    match limit {
+        Limit::None => println!(" | |"),
+        Limit::Speed(least) => println!(" {least} GB/s | {} |", verdict(&missed)),
+        Limit::Ratio(least) => println!(" {least} × | {} |", verdict(&missed)),
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Limit {
+    None,
+    /// GB/s.
+    Speed(f64),
+    /// The speed of memmem.
+    Ratio(f64),
+}
+
+fn limit(chunk: usize) -> Limit {
+    match chunk {
+        4 => Limit::Speed(0.25),
+        64 => Limit::Speed(2.0),
+        65536 => Limit::Ratio(0.5),
+        _ => Limit::None,
+    }
+}
+
+fn small_calls() {
+    const LEAST: f64 = 300.0;
+    let text: String = (0..1000).map(call).collect();
+    println!("\n### 1,000 small calls in one reply, parsed to parameters\n");
+    println!("| chunk | MB/s | limit | |\n|---|---|---|---|");
+    for chunk in CHUNKS.into_iter().chain([usize::MAX]) {
+        let chunks = chunks(&text, chunk);
+        let mut scanner = scanner();
+        let [took] = race(
+            [&mut || assert_eq!(read_calls(&mut scanner, chunks.iter().copied()), 1000)],
+            AT_LEAST,
+        );
+        let speed = text.len() as f64 / took / 1e6;
+        print!("| {} | {speed:.0} |", size(chunk));
+        if chunk == usize::MAX {
+            let missed = (speed < LEAST).then(|| "calls".to_owned());
+            println!(" {LEAST} MB/s | {} |", verdict(missed.as_slice()));
+        } else {
+            println!(" | |");
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! Reading with the scanner, and what it is held against.
+
+use std::hint::black_box;
+
+use gadgetry_proto::block::Markers;
+use gadgetry_proto::limits::Limits;
+use gadgetry_proto::reply::{Event, Format, Scanner};
+use memchr::memmem::Finder;
+
+use super::MIB;
+
+/// A scanner for gadgets and two tags, with caps that the texts do not reach.
+pub fn scanner() -> Scanner {
+    let limits = Limits {
+        value: 64 * MIB,
+        block: 64 * MIB,
+        tag_content: 64 * MIB,
+        ..Limits::default()
+    };
+    let format = Format {
+        markers: Some(Markers::default()),
+        tags: vec!["think".to_owned(), "citation".to_owned()],
+        limits,
+        ..Format::default()
+    };
+    Scanner::new(&format).expect("names are names")
+}
+
+/// Looks at an event as a consumer would; returns how much text it brought.
+#[inline]
+pub fn consume(event: Event<'_>) -> usize {
+    match event {
+        Event::Text(delta) | Event::Argument { delta, .. } | Event::TagDelta { delta, .. } => {
+            black_box(delta).len()
+        }
+        other @ (Event::CallStart(_)
+        | Event::Call(_)
+        | Event::TagStart { .. }
+        | Event::TagEnd { .. }
+        | Event::Tag { .. }
+        | Event::Diagnostic(_)) => {
+            black_box(other);
+            0
+        }
+    }
+}
+
+/// Reads one reply; returns how much text was streamed.
+pub fn read<'a>(scanner: &mut Scanner, chunks: impl IntoIterator<Item = &'a str>) -> usize {
+    let mut seen = 0;
+    let mut events = |event: Event<'_>| seen += consume(event);
+    for chunk in chunks {
+        scanner.push(chunk, &mut events);
+    }
+    scanner.finish(&mut events);
+    seen
+}
+
+/// Reads one reply and every call's parameters; returns the number of calls.
+pub fn read_calls<'a>(scanner: &mut Scanner, chunks: impl IntoIterator<Item = &'a str>) -> usize {
+    let mut calls = 0;
+    let mut events = |event: Event<'_>| {
+        if let Event::Call(call) = event {
+            calls += usize::from(black_box(call.parameters(None)).is_ok());
+        }
+    };
+    for chunk in chunks {
+        scanner.push(chunk, &mut events);
+    }
+    scanner.finish(&mut events);
+    calls
+}
+
+/// The search that a scanner cannot do without.
+pub fn start_marker() -> Finder<'static> {
+    Finder::new("!!!GADGET_START:")
+}
+
+/// Only the search.
+pub fn search(finder: &Finder<'_>, chunks: &[&str]) {
+    for chunk in chunks {
+        black_box(finder.find(chunk.as_bytes()));
+    }
+}
+
+/// The search, and a copy: what whoever keeps the text must do at least.
+pub fn search_and_copy(finder: &Finder<'_>, chunks: &[&str], copy: &mut Vec<u8>) {
+    copy.clear();
+    for chunk in chunks {
+        black_box(finder.find(chunk.as_bytes()));
+        copy.extend_from_slice(chunk.as_bytes());
+    }
+    black_box(copy);
+}

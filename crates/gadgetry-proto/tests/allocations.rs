@@ -1,0 +1,132 @@
+//! What streaming takes from the allocator: nothing for a piece of prose, and no more for a long reply than for a short.
+
+use allocation_counter::{AllocationInfo, measure};
+use gadgetry_proto::block::Markers;
+use gadgetry_proto::limits::Limits;
+use gadgetry_proto::reply::{Event, Format, Scanner};
+
+const KIB: usize = 1 << 10;
+const MIB: usize = 1 << 20;
+
+/// Prose with much that makes the scanner stop or hold a byte: signs that begin markers and tags, white space.
+const PROSE: &str = "The fox, if p < q && q > r, is quick! It said:\n\n  A second \\ paragraph says <b>so</b>: \
+    \u{201c}Quite so,\u{201d} and </think> `<` \u{e9}\u{6f22}\u{1f642}\n\t\nWow! < 3 ! The end. ";
+
+fn scanner() -> Scanner {
+    let format = Format {
+        markers: Some(Markers::default()),
+        tags: vec!["think".to_owned()],
+        limits: Limits {
+            block: 64 * MIB,
+            value: 64 * MIB,
+            tag_content: 64 * MIB,
+            ..Limits::default()
+        },
+        ..Format::default()
+    };
+    Scanner::new(&format).expect("names are names")
+}
+
+fn chunks(text: &str, size: usize) -> impl Iterator<Item = &str> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        let at = rest
+            .floor_char_boundary(size)
+            .max(rest.ceil_char_boundary(1));
+        let (chunk, tail) = rest.split_at(at);
+        rest = tail;
+        (!chunk.is_empty()).then_some(chunk)
+    })
+}
+
+/// What it takes to push `text` `times` times in pieces of this size; everything must come out as streamed text.
+fn stream(scanner: &mut Scanner, text: &str, size: usize, times: usize) -> AllocationInfo {
+    let mut seen = 0;
+    let info = measure(|| {
+        let mut events = |event: Event<'_>| match event {
+            Event::Text(delta) | Event::Argument { delta, .. } | Event::TagDelta { delta, .. } => {
+                seen += delta.len();
+            }
+            Event::CallStart(_)
+            | Event::Call(_)
+            | Event::TagStart { .. }
+            | Event::TagEnd { .. }
+            | Event::Tag { .. }
+            | Event::Diagnostic(_) => {}
+        };
+        for _ in 0..times {
+            for chunk in chunks(text, size) {
+                scanner.push(chunk, &mut events);
+            }
+        }
+    });
+    // The end may be held: it may become a marker.
+    assert!(seen + 256 >= text.len() * times, "{seen} bytes");
+    info
+}
+
+#[test]
+fn prose_allocates_nothing_for_a_delta() {
+    for text in [PROSE, "Plain words and nothing else. "] {
+        let long = text.repeat(256 * KIB / text.len());
+        for size in [1, 4, 7, 64, 4 * KIB, 64 * KIB] {
+            let mut scanner = scanner();
+            // What is held finds its room once.
+            stream(&mut scanner, &long, size, 1);
+            let info = stream(&mut scanner, &long, size, 1);
+            assert_eq!(info.count_total, 0, "{size}-byte pieces of {text:?}");
+        }
+    }
+}
+
+#[test]
+fn memory_is_constant_while_64_mib_stream() {
+    let text = PROSE.repeat(64 * KIB / PROSE.len());
+    for size in [64, 4 * KIB, 64 * KIB] {
+        let mut scanner = scanner();
+        let info = stream(&mut scanner, &text, size, 64 * MIB / text.len());
+        assert!(info.bytes_max <= 4 * KIB as u64, "{size}: {info:?}");
+        assert!(info.count_total <= 8, "{size}: {info:?}");
+    }
+}
+
+/// A word that may become a marker or a tag is held, and a near miss is told with a message: that costs something for
+/// the word, but nothing for the text around it, and nothing stays.
+#[test]
+fn near_misses_cost_only_themselves() {
+    let words = [
+        ("!!!GADGET_STAR", 21),
+        ("!!GADGET_START:no", 8),
+        ("<thin", 4),
+        ("!!!", 2),
+    ];
+    for (word, most) in words {
+        let text = format!("{word} {PROSE}");
+        let long = text.repeat(100);
+        for size in [1, 4, 64, 4 * KIB] {
+            let mut scanner = scanner();
+            stream(&mut scanner, &text, 1, 2);
+            let info = stream(&mut scanner, &long, size, 1);
+            assert!(info.count_total <= 100 * most, "{word}, {size}: {info:?}");
+            assert!(info.bytes_max <= 4 * KIB as u64, "{word}, {size}: {info:?}");
+        }
+    }
+}
+
+/// A value and the content of a tag are also told whole, so they are kept; their room doubles when it is full.
+#[test]
+fn a_delta_of_what_is_kept_allocates_only_now_and_then() {
+    for opener in ["!!!GADGET_START:Write\n!!!ARG:text\n", "<think>"] {
+        let text = "Plain words and nothing else. ".repeat(MIB / 30);
+        for size in [4, 64, 4 * KIB] {
+            let mut scanner = scanner();
+            scanner.push(opener, &mut |_| {});
+            let info = stream(&mut scanner, &text, size, 1);
+            assert!(info.count_total <= 64, "{opener:?}, {size}: {info:?}");
+            assert!(
+                info.bytes_max <= 4 * MIB as u64,
+                "{opener:?}, {size}: {info:?}"
+            );
+        }
+    }
+}
