@@ -61,3 +61,28 @@ fn near_misses() {
             &[r#"text "!!!GADGET_END !!!GADGET_END_ !!!GADGET_START:""#]),
     ]);
 }
+
+#[test]
+#[rustfmt::skip]
+fn limit() {
+    let at_most = |count| limited(line_start(), |limits| limits.near_misses = count);
+    check(&[
+        ("as many as limits.nearMisses", at_most(2), "!!arg: !!!ARG:",
+            &[r#"text "!!arg""#, r#"NearMiss "!!arg""#, r#"text ": !!!ARG""#, r#"StrayMarker "!!!ARG""#, r#"text ":""#]),
+        ("the limit is told in place of the next one, once", at_most(1), "!!arg:x!!gadget_end !!!ARG:y!!arg:",
+            &[r#"text "!!arg""#, r#"NearMiss "!!arg""#, r#"text ":x!!gadget_end""#, r#"LimitExceeded "!!gadget_end""#,
+              r#"text " !!!ARG:y!!arg:""#]),
+        ("none at all", at_most(0), "!!arg:!!arg:",
+            &[r#"text "!!arg""#, r#"LimitExceeded "!!arg""#, r#"text ":!!arg:""#]),
+        ("across prose and values", at_most(2), "!!arg:\n!!!GADGET_START:A:a\n!!!ARG:x\n!!arg: !!gadget_end\n!!!ARG:y\n!!arg:\n!!!GADGET_END\n!!arg:",
+            &[r#"text "!!arg""#, r#"NearMiss "!!arg""#, r#"text ":\n""#, r#"start "A" id "a""#, r#"arg a x="!!arg: !!gadget_end""#,
+              r#"arg a y="!!arg:""#, r#"NearMiss "!!arg""#, r#"LimitExceeded "!!gadget_end""#,
+              r#"call a (x="!!arg: !!gadget_end" y="!!arg:"), EndMarker"#, r#"text "\n!!arg:""#]),
+        ("other diagnostics are not counted", at_most(1), "\\!!!ARG:\n\\!!!ARG:\n!!arg:",
+            &[r#"EscapedMarker "\\""#, r#"text "!!!ARG:\n""#, r#"EscapedMarker "\\""#, r#"text "!!!ARG:\n!!arg""#, r#"NearMiss "!!arg""#,
+              r#"text ":""#]),
+        ("what a block over its limit does not tell is not counted", limited(at_most(1), |limits| limits.block = 8),
+            "!!!GADGET_START:A:a\n!!!ARG:x\n!!arg:\n!!!GADGET_END!!arg:",
+            &[r#"start "A" id "a""#, "call a malformed, EndMarker", r#"text "!!arg""#, r#"NearMiss "!!arg""#, r#"text ":""#]),
+    ]);
+}

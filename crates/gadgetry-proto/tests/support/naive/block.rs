@@ -300,7 +300,7 @@ impl Reader<'_> {
                 .is_char_boundary(at)
                 .then(|| self.near_miss(value, at, Place::Value))
                 .flatten()
-                .filter(|&(_, behind)| behind <= value_end)
+                .filter(|&(_, behind)| behind <= value_end && self.escapes(at, behind).is_empty())
             {
                 misses.push(diagnostic(code, at, behind));
                 at = behind;

@@ -85,9 +85,33 @@ pub fn read(text: &str, format: &Format) -> Vec<Seen> {
         at = match segment.opener {
             Some(Opener::Gadget(header)) => reader.gadget(&header),
             Some(Opener::Tag(opening)) => reader.tag(opening),
-            None => return reader.seen,
+            None => return capped(reader.seen, format.limits.near_misses),
         };
     }
+}
+
+/// Near misses and stray markers beyond the cap are left out; the first of them is where the limit is told.
+fn capped(seen: Vec<Seen>, limit: usize) -> Vec<Seen> {
+    let mut count = 0;
+    let mut told = Vec::new();
+    for seen in seen {
+        if let Seen::Diagnostic(DiagnosticCode::NearMiss | DiagnosticCode::StrayMarker, span) = seen
+        {
+            count += 1;
+            if count == limit + 1 {
+                told.push(Seen::Diagnostic(DiagnosticCode::LimitExceeded, span));
+            }
+            if count > limit {
+                continue;
+            }
+        }
+        if let Seen::Text(more) = &seen {
+            push_text(&mut told, more);
+        } else {
+            told.push(seen);
+        }
+    }
+    told
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -208,7 +232,9 @@ impl Reader<'_> {
             }
             if let Some((code, behind)) = self.near_miss(from, at, Place::Prose)
                 && !(at..behind).any(|at| {
-                    self.marker_counts(Marker::Start, at) || self.tag_that_may_open(at).is_some()
+                    self.marker_counts(Marker::Start, at)
+                        || self.tag_that_may_open(at).is_some()
+                        || self.escaped_marker(at).is_some()
                 })
             {
                 push_text(&mut seen, &self.text[at..behind]);
