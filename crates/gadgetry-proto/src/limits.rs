@@ -34,6 +34,8 @@ pub struct Limits {
     pub indent: usize,
     /// A run of white space that is held because it may stand alone between blocks. A longer one is text.
     pub whitespace: usize,
+    /// Diagnostics of one reply about near misses and stray markers. The next one says that this is passed; no more follow.
+    pub near_misses: usize,
 }
 
 impl Default for Limits {
@@ -50,6 +52,7 @@ impl Default for Limits {
             depth: 64,
             indent: 256,
             whitespace: 64 << 10,
+            near_misses: 100,
         }
     }
 }
@@ -99,6 +102,9 @@ pub enum Limit {
     /// [`Limits::whitespace`]
     #[error("held white space")]
     Whitespace,
+    /// [`Limits::near_misses`]
+    #[error("a reply")]
+    NearMisses,
 }
 
 impl Limit {
@@ -107,6 +113,7 @@ impl Limit {
         match self {
             Self::CallsPerReply => "gadget calls",
             Self::Depth => "levels of nesting",
+            Self::NearMisses => "remarks about near misses",
             Self::Header
             | Self::Pointer
             | Self::Value

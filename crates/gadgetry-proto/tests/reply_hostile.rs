@@ -1,8 +1,9 @@
 //! Replies that are made to be slow. There is no clock here: a stage that is not linear makes this take minutes.
 
 use gadgetry_proto::block::{Anchoring, Markers};
+use gadgetry_proto::error::DiagnosticCode;
 use gadgetry_proto::limits::Limits;
-use gadgetry_proto::reply::{Format, Scanner};
+use gadgetry_proto::reply::{Event, Format, Scanner};
 
 const VALUE: &str = "!!!GADGET_START:A\n!!!ARG:x\n";
 const FENCED: &str = "!!!GADGET_START:A\n```\n!!!ARG:x\n";
@@ -85,4 +86,49 @@ fn past_the_caps() {
     };
     read_all(Anchoring::Anywhere, &limits);
     read_all(Anchoring::LineStart, &limits);
+}
+
+fn line_start() -> Scanner {
+    let format = Format {
+        markers: Some(Markers::default()),
+        anchoring: Anchoring::LineStart,
+        ..Format::default()
+    };
+    Scanner::new(&format).expect("there are no tags")
+}
+
+#[test]
+fn a_long_word_before_many_arguments() {
+    let (word, arguments) = ("a".repeat(200_000), "\n!!!ARG:a\n".repeat(30_000));
+    let mut scanner = line_start();
+    scanner.push(&format!("{VALUE}!!{word}{arguments}"), &mut |_| {});
+    scanner.finish(&mut |_| {});
+}
+
+/// What is told about near misses, and what is kept for it, does not grow with them.
+#[test]
+fn near_misses_are_capped() {
+    for unit in ["!!arg: ", "!!ark: ", "!!!GADGET_END "] {
+        let many = unit.repeat(50_000);
+        for reply in [format!("x{many}"), format!("{VALUE}x{many}")] {
+            let mut codes = Vec::new();
+            let mut hear = |event: Event<'_>| {
+                if let Event::Diagnostic(diagnostic) = event {
+                    codes.push(diagnostic.code);
+                }
+            };
+            let mut scanner = line_start();
+            scanner.push(&reply, &mut hear);
+            let saved = serde_json::to_string(scanner.state()).expect("it is plain data");
+            assert!(saved.len() < reply.len() + 50_000, "{unit:?}");
+            scanner.finish(&mut hear);
+            if unit == "!!ark: " {
+                assert_eq!(codes, []);
+                continue;
+            }
+            assert_eq!(codes.len(), 101, "{unit:?}");
+            assert_eq!(codes.pop(), Some(DiagnosticCode::LimitExceeded));
+            assert!(!codes.contains(&DiagnosticCode::LimitExceeded));
+        }
+    }
 }

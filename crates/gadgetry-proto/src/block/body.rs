@@ -48,8 +48,10 @@ pub(crate) struct Body {
     error: Option<ParseError>,
     /// The body passed its cap; what follows is read but not kept.
     overflown: bool,
-    /// Places in values that may be near misses.
-    suspects: Vec<usize>,
+    /// The last place in the current value that may be a near miss.
+    suspect: Option<usize>,
+    /// How many more near misses may be told.
+    room: usize,
     /// In the order in which they are told.
     diagnostics: Vec<Diagnostic>,
 }
@@ -91,14 +93,13 @@ pub(crate) struct Ended {
 }
 
 impl Body {
-    /// Begins a new body at offset `base` of the reply.
-    pub(crate) fn begin(&mut self, base: u64) {
+    /// Begins a new body at offset `base` of the reply, in which so many near misses may be told.
+    pub(crate) fn begin(&mut self, base: u64, room: usize) {
         self.text.clear();
         self.arguments.clear();
         self.escapes.clear();
-        self.suspects.clear();
         self.diagnostics.clear();
-        self.base = base;
+        (self.base, self.room, self.suspect) = (base, room, None);
         (self.scan, self.emitted, self.preamble) = (0, 0, 0);
         self.part = Part::Preamble;
         (self.fence, self.error, self.overflown) = (None, None, false);
@@ -203,7 +204,7 @@ impl Body {
                     }
                 }
                 (Found::Whole(marker), LinePrefix::Escaped(_)) => {
-                    self.escape(at, out);
+                    self.escape(at, search, out);
                     self.scan = at + search.text(marker).len();
                 }
                 (Found::Partial(_), LinePrefix::Blank(_) | LinePrefix::Escaped(_)) => {
@@ -309,7 +310,7 @@ impl Body {
                 if let Some(fence) = self.fence.filter(|_| last) {
                     end = self.remove_fence(start, end, fence, limits);
                 }
-                self.drop_suspects(end, search);
+                self.settle(end, search);
                 self.finish_value(end, out);
             }
         }
@@ -326,9 +327,8 @@ impl Body {
         self.overflown = true;
         self.arguments.clear();
         self.escapes.clear();
-        self.suspects.clear();
+        (self.suspect, self.fence) = (None, None);
         self.diagnostics.clear();
-        self.fence = None;
         self.forget(limits);
     }
 

@@ -15,6 +15,6 @@ pub(crate) use body::Body;
 pub use call::CallBlock;
 pub use header::Header;
 pub use markers::{Anchoring, MarkerError, Markers};
-pub(crate) use near_miss::{Suspect, classify};
+pub(crate) use near_miss::{MissCount, Suspect, classify};
 pub(crate) use search::{Found, LinePrefix, Marker, MarkerSearch, Next};
 pub use writer::{WriteError, Writer};

@@ -3,7 +3,8 @@
 use crate::block::search::Lead;
 use crate::block::search::MarkerSearch;
 use crate::block::search::run_len;
-use crate::error::{DiagnosticCode, Span};
+use crate::error::{Diagnostic, DiagnosticCode, Span};
+use crate::limits::{Limit, LimitExceeded, Limits};
 
 /// The longest word that is compared with the words of the markers.
 const WORD_CAP: usize = 40;
@@ -72,6 +73,45 @@ impl Suspect {
             start: self.start,
             end,
         }
+    }
+}
+
+/// How many diagnostics about near misses and stray markers a reply has, the one that says that they are too many
+/// included.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub(crate) struct MissCount(usize);
+
+impl MissCount {
+    /// How many more may be told.
+    pub(crate) fn room(self, limits: &Limits) -> usize {
+        limits.near_misses.saturating_add(1).saturating_sub(self.0)
+    }
+
+    /// Counts one more. The first beyond the cap becomes one that says so. Diagnostics about other things pass.
+    pub(crate) fn admit(&mut self, diagnostic: Diagnostic, limits: &Limits) -> Option<Diagnostic> {
+        if !matches!(
+            diagnostic.code,
+            DiagnosticCode::NearMiss | DiagnosticCode::StrayMarker
+        ) {
+            return Some(diagnostic);
+        }
+        let room = self.room(limits);
+        if room == 0 {
+            return None;
+        }
+        self.0 += 1;
+        if room > 1 {
+            return Some(diagnostic);
+        }
+        let exceeded = LimitExceeded {
+            what: Limit::NearMisses,
+            limit: limits.near_misses,
+        };
+        Some(Diagnostic {
+            code: DiagnosticCode::LimitExceeded,
+            message: exceeded.to_string(),
+            span: diagnostic.span,
+        })
     }
 }
 

@@ -89,7 +89,8 @@ impl Scanner {
         // White space between two blocks, or before the first one, is not text.
         state.white.clear();
         state.header.read(&state.buffer[..end], &mut state.auto_ids);
-        state.body.begin(base);
+        let room = state.misses.room(&self.format.limits);
+        state.body.begin(base, room);
         events(Event::CallStart(&state.header));
     }
 
@@ -188,9 +189,12 @@ impl Scanner {
             return;
         };
         let state = &mut self.state;
-        state
-            .body
-            .diagnostics(search, |diagnostic| events(Event::Diagnostic(diagnostic)));
+        let misses = &mut state.misses;
+        state.body.diagnostics(|diagnostic| {
+            if let Some(diagnostic) = misses.admit(diagnostic, &self.format.limits) {
+                events(Event::Diagnostic(diagnostic));
+            }
+        });
         events(Event::Call(CallBlock {
             header: &state.header,
             body: &state.body,

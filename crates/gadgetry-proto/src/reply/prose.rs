@@ -292,15 +292,17 @@ impl Scanner {
         }
     }
 
-    /// What the suspect turns out to be, if `next` stands behind it.
+    /// What is to be told about the suspect, if `next` stands behind it.
     fn judge(&mut self, search: &MarkerSearch, next: Option<u8>) -> Option<Diagnostic> {
         let suspect = self.state.suspect.take()?;
         let (code, message) = classify(search, search.lead?, &suspect, next, true)?;
-        Some(Diagnostic {
+        let span = suspect.span();
+        let diagnostic = Diagnostic {
             code,
             message,
-            span: suspect.span(),
-        })
+            span,
+        };
+        self.state.misses.admit(diagnostic, &self.format.limits)
     }
 }
 

@@ -10,6 +10,7 @@ use crate::block::Header;
 use crate::block::LinePrefix;
 use crate::block::MarkerSearch;
 use crate::block::Markers;
+use crate::block::MissCount;
 use crate::block::Suspect;
 use crate::error::{Diagnostic, DiagnosticCode, Span};
 use crate::limits::{LimitExceeded, Limits};
@@ -86,6 +87,7 @@ pub struct ScannerState {
     pub(super) line: LinePrefix,
     /// A run and a word that may be a near miss; already handed out as text.
     pub(super) suspect: Option<Suspect>,
+    pub(super) misses: MissCount,
     /// The header or the opening tag as far as it has arrived.
     pub(super) buffer: String,
     /// Offset of the opener.
@@ -122,6 +124,7 @@ impl Default for ScannerState {
             leading: true,
             line: LinePrefix::Blank(0),
             suspect: None,
+            misses: MissCount::default(),
             buffer: String::new(),
             opener: 0,
             header: Header::default(),
@@ -198,7 +201,7 @@ impl Scanner {
         }
         let state = &mut self.state;
         (state.mode, state.leading, state.line) = (Mode::Prose, true, LinePrefix::Blank(0));
-        (state.read, state.blocks) = (0, 0);
+        (state.read, state.blocks, state.misses) = (0, 0, MissCount::default());
         state.white.clear();
     }
 

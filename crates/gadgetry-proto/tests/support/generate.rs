@@ -127,6 +127,8 @@ fn other_markers(random: &mut Random) -> Markers {
         ["\\s", "\\e", "\\a"],
         ["--S:", "--E", "--A:"],
         ["`s", "``e", "```a"],
+        ["!!a!", "!!b", "!!c:"],
+        ["\\\\s", "\\\\e", "\\\\a:"],
     ]);
     markers(start, end, arg)
 }
@@ -144,7 +146,7 @@ fn tiny_limits(random: &mut Random) -> Limits {
     let mut limits = Limits::default();
     for _ in 0..=random.below(2) {
         let small = random.below(12);
-        match random.below(9) {
+        match random.below(10) {
             0 => limits.header = small,
             1 => limits.pointer = small,
             2 => limits.value = small,
@@ -153,6 +155,7 @@ fn tiny_limits(random: &mut Random) -> Limits {
             5 => limits.attributes = small * 2,
             6 => limits.tag_content = small,
             7 => limits.indent = small % 4,
+            8 => limits.near_misses = small % 3,
             _ => limits.whitespace = small,
         }
     }

@@ -3,17 +3,13 @@
 use std::ops::Range;
 
 use super::{Body, Part};
-use crate::block::near_miss;
-use crate::block::near_miss::Suspect;
-use crate::block::search::MarkerSearch;
 use crate::error::{Diagnostic, DiagnosticCode, Span};
 
 impl Body {
     /// Tells what is noteworthy about the finished body.
-    pub(crate) fn diagnostics(&mut self, search: &MarkerSearch, mut out: impl FnMut(Diagnostic)) {
+    pub(crate) fn diagnostics(&mut self, mut out: impl FnMut(Diagnostic)) {
         self.tell_preamble();
-        self.tell_near_misses(search);
-        // The sort is stable: escapes come in their order, then the rest in the documented order.
+        // The sort is stable: those of one kind stay in the order of the text.
         self.diagnostics
             .sort_by_key(|diagnostic| rank(diagnostic.code));
         self.diagnostics.drain(..).for_each(&mut out);
@@ -44,24 +40,6 @@ impl Body {
                 "Text before the first argument was ignored",
                 span,
             );
-        }
-    }
-
-    pub(super) fn tell_near_misses(&mut self, search: &MarkerSearch) {
-        let Some(lead) = search.lead else { return };
-        for at in std::mem::take(&mut self.suspects) {
-            let text = self.text.as_bytes();
-            let mut suspect = Suspect::at(self.base + at as u64);
-            let behind = at + suspect.extend(&text[at..], lead);
-            let next = text.get(behind).copied();
-            if let Some((code, message)) = near_miss::classify(search, lead, &suspect, next, false)
-            {
-                self.diagnostics.push(Diagnostic {
-                    code,
-                    message,
-                    span: suspect.span(),
-                });
-            }
         }
     }
 

@@ -5,22 +5,12 @@ use crate::block::Anchoring;
 use crate::block::fence;
 use crate::block::fence::Fence;
 use crate::block::near_miss::Suspect;
+use crate::block::near_miss::classify;
 use crate::block::search::MarkerSearch;
 use crate::error::DiagnosticCode;
 use crate::limits::Limits;
 
 impl Body {
-    /// Near misses that run into what ends the value at `end` are none.
-    pub(super) fn drop_suspects(&mut self, end: usize, search: &MarkerSearch) {
-        let Some(lead) = search.lead else { return };
-        while let Some(&at) = self.suspects.last() {
-            if at + Suspect::default().extend(&self.text.as_bytes()[at..], lead) <= end {
-                break;
-            }
-            self.suspects.pop();
-        }
-    }
-
     pub(super) fn remove_fence(
         &mut self,
         start: usize,
@@ -99,10 +89,16 @@ impl Body {
     }
 
     /// A backslash before the marker at `at`, at the start of a line.
-    pub(super) fn escape(&mut self, at: usize, out: &mut impl FnMut(Partial<'_>)) {
+    pub(super) fn escape(
+        &mut self,
+        at: usize,
+        search: &MarkerSearch,
+        out: &mut impl FnMut(Partial<'_>),
+    ) {
         if !matches!(self.part, Part::Value(_)) || self.overflown {
             return;
         }
+        self.settle(at - 1, search);
         self.hand_out(at - 1, out);
         self.emitted = at;
         self.escapes.push(at - 1);
@@ -114,14 +110,34 @@ impl Body {
         );
     }
 
+    /// A run that is no marker begins at `at`.
     pub(super) fn suspect(&mut self, at: usize, search: &MarkerSearch) {
         let in_value = matches!(self.part, Part::Value(_)) && !self.overflown;
-        let Some(lead) = search.lead.filter(|_| in_value) else {
+        let Some(lead) = search.lead.filter(|_| in_value && self.room > 0) else {
             return;
         };
-        let is_new = self.suspects.last() != Some(&at);
-        if is_new && (at == 0 || self.text.as_bytes()[at - 1] != lead.byte) {
-            self.suspects.push(at);
+        if at == 0 || self.text.as_bytes()[at - 1] != lead.byte {
+            self.settle(at, search);
+            self.suspect = (self.room > 0).then_some(at);
+        }
+    }
+
+    /// The text before `end` is value, so what the suspect is can be told. If it runs into what is behind `end`, it is
+    /// no near miss.
+    pub(super) fn settle(&mut self, end: usize, search: &MarkerSearch) {
+        let (Some(at), Some(lead)) = (self.suspect.take(), search.lead) else {
+            return;
+        };
+        let text = self.text.as_bytes();
+        let mut suspect = Suspect::at(self.base + at as u64);
+        let behind = at + suspect.extend(&text[at..], lead);
+        let next = text.get(behind).copied();
+        if behind > end {
+            return;
+        }
+        if let Some((code, message)) = classify(search, lead, &suspect, next, false) {
+            self.tell(code, &message, suspect.span());
+            self.room -= 1;
         }
     }
 }

@@ -1,0 +1,324 @@
+//! The oracle: reads a whole reply at once, as plainly as `docs/reply-format.md` can be written down.
+//!
+//! It keeps no state between chunks because there are none, looks at the text again as often as it likes, and is
+//! not fast. Numbers such as "rule 6" are those of the section "Gadget block" there. Where that page leaves a
+//! question open, the answer is marked with `DECIDED`.
+
+mod block;
+mod marker;
+mod near_miss;
+mod tag;
+
+use gadgetry_proto::call::TerminatedBy;
+use gadgetry_proto::delta::EndReason;
+use gadgetry_proto::error::{DiagnosticCode, Span};
+use gadgetry_proto::reply::Format;
+use near_miss::Place;
+
+/// One thing in a reply, with all its deltas joined.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Seen {
+    Text(String),
+    CallStart {
+        name: String,
+        id: String,
+        dependencies: Vec<String>,
+    },
+    Argument {
+        id: String,
+        pointer: String,
+        value: String,
+    },
+    Call {
+        name: String,
+        id: String,
+        dependencies: Vec<String>,
+        raw: String,
+        /// Pointers and values, or that the block is malformed. A JSON body is the one pair `("", JSON)`.
+        arguments: Result<Vec<(String, String)>, ()>,
+        terminated_by: TerminatedBy,
+        span: Span,
+    },
+    TagStart {
+        block: u32,
+        tag: String,
+        attrs: Vec<(String, String)>,
+    },
+    TagContent {
+        block: u32,
+        content: String,
+    },
+    TagEnd {
+        block: u32,
+        tag: String,
+        reason: EndReason,
+    },
+    Tag {
+        block: u32,
+        tag: String,
+        content: String,
+        attrs: Vec<(String, String)>,
+        self_closing: bool,
+    },
+    Diagnostic(DiagnosticCode, Span),
+}
+
+/// Everything in a reply, in the order of the text.
+pub fn read(text: &str, format: &Format) -> Vec<Seen> {
+    let mut reader = Reader {
+        text,
+        format,
+        seen: Vec::new(),
+        auto_ids: 0,
+        blocks: 0,
+    };
+    let mut at = 0;
+    let mut before = Neighbour::GadgetOrEnd;
+    loop {
+        let segment = reader.prose(at);
+        let after = match segment.opener {
+            Some(Opener::Tag(_)) => Neighbour::Custom,
+            Some(Opener::Gadget(_)) | None => Neighbour::GadgetOrEnd,
+        };
+        reader.emit_segment(segment.seen, before, after);
+        before = after;
+        at = match segment.opener {
+            Some(Opener::Gadget(header)) => reader.gadget(&header),
+            Some(Opener::Tag(opening)) => reader.tag(opening),
+            None => return capped(reader.seen, format.limits.near_misses),
+        };
+    }
+}
+
+/// Near misses and stray markers beyond the cap are left out; the first of them is where the limit is told.
+fn capped(seen: Vec<Seen>, limit: usize) -> Vec<Seen> {
+    let mut count = 0;
+    let mut told = Vec::new();
+    for seen in seen {
+        if let Seen::Diagnostic(DiagnosticCode::NearMiss | DiagnosticCode::StrayMarker, span) = seen
+        {
+            count += 1;
+            if count == limit + 1 {
+                told.push(Seen::Diagnostic(DiagnosticCode::LimitExceeded, span));
+            }
+            if count > limit {
+                continue;
+            }
+        }
+        if let Seen::Text(more) = &seen {
+            push_text(&mut told, more);
+        } else {
+            told.push(seen);
+        }
+    }
+    told
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Neighbour {
+    GadgetOrEnd,
+    Custom,
+}
+
+/// The prose between two neighbours.
+struct Segment {
+    /// Texts and diagnostics.
+    seen: Vec<Seen>,
+    /// What ends it; nothing at the end of the reply.
+    opener: Option<Opener>,
+}
+
+enum Opener {
+    Gadget(Header),
+    Tag(Opening),
+}
+
+/// The header of a gadget block.
+struct Header {
+    /// The first byte of the start marker.
+    start: usize,
+    /// The text between the start marker and the newline or end marker.
+    line: String,
+    /// Where the body begins, or, if an end marker ended the header, where the block ends.
+    next: HeaderEnd,
+}
+
+enum HeaderEnd {
+    Newline { body: usize },
+    EndMarker { behind: usize },
+}
+
+/// An opening tag.
+struct Opening {
+    tag: String,
+    attrs: Vec<(String, String)>,
+    self_closing: bool,
+    /// Behind its `>`.
+    behind: usize,
+}
+
+/// Why an opener is text after all.
+#[derive(PartialEq)]
+enum NotOpened {
+    TooLong,
+    /// Bad syntax, or the reply ends first.
+    Otherwise,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Marker {
+    Start,
+    End,
+    Argument,
+}
+
+struct Reader<'a> {
+    text: &'a str,
+    format: &'a Format,
+    seen: Vec<Seen>,
+    auto_ids: u32,
+    blocks: u32,
+}
+
+// Prose
+
+impl Reader<'_> {
+    /// Reads prose from `at` to the next opener.
+    fn prose(&self, mut from: usize) -> Segment {
+        let mut seen = Vec::new();
+        let mut at = from;
+        while let Some(char) = self.text[at..].chars().next() {
+            if self.marker_counts(Marker::Start, at) {
+                match self.header(at) {
+                    Ok(header) => {
+                        let opener = Some(Opener::Gadget(header));
+                        return Segment { seen, opener };
+                    }
+                    Err(why) => {
+                        let behind = at + self.spelling(Marker::Start).len();
+                        if why == NotOpened::TooLong {
+                            seen.push(diagnostic(DiagnosticCode::LimitExceeded, at, behind));
+                        }
+                        push_text(&mut seen, &self.text[at..behind]);
+                        (from, at) = (behind, behind);
+                        continue;
+                    }
+                }
+            }
+            if let Some(tag) = self.tag_that_may_open(at) {
+                match self.opening(tag, at) {
+                    Ok(opening) => {
+                        let opener = Some(Opener::Tag(opening));
+                        return Segment { seen, opener };
+                    }
+                    Err(why) => {
+                        if why == NotOpened::TooLong {
+                            seen.push(diagnostic(DiagnosticCode::LimitExceeded, at, at + 1));
+                        }
+                        push_text(&mut seen, "<");
+                        at += 1;
+                        from = at;
+                        continue;
+                    }
+                }
+            }
+            if let Some(marker) = self.escaped_marker(at) {
+                // DECIDED: the literal marker is neither a near miss nor stray.
+                let behind = at + 1 + self.spelling(marker).len();
+                seen.push(diagnostic(DiagnosticCode::EscapedMarker, at, at + 1));
+                push_text(&mut seen, &self.text[at + 1..behind]);
+                (from, at) = (behind, behind);
+                continue;
+            }
+            if let Some((code, behind)) = self.near_miss(from, at, Place::Prose)
+                && !(at..behind).any(|at| {
+                    self.marker_counts(Marker::Start, at)
+                        || self.tag_that_may_open(at).is_some()
+                        || self.escaped_marker(at).is_some()
+                })
+            {
+                push_text(&mut seen, &self.text[at..behind]);
+                seen.push(diagnostic(code, at, behind));
+                at = behind;
+                continue;
+            }
+            push_text(&mut seen, &self.text[at..at + char.len_utf8()]);
+            at += char.len_utf8();
+        }
+        Segment { seen, opener: None }
+    }
+
+    /// White space alone between gadget blocks and ends of the reply is left out.
+    fn emit_segment(&mut self, segment: Vec<Seen>, before: Neighbour, after: Neighbour) {
+        if let [Seen::Text(text)] = segment.as_slice()
+            && text.chars().all(char::is_whitespace)
+            && text.len() <= self.format.limits.whitespace
+            && before == Neighbour::GadgetOrEnd
+            && after == Neighbour::GadgetOrEnd
+        {
+            return;
+        }
+        self.seen.extend(segment);
+    }
+
+    /// The header behind the start marker at `start`.
+    fn header(&self, start: usize) -> Result<Header, NotOpened> {
+        let begin = start + self.spelling(Marker::Start).len();
+        let rest = &self.text[begin..];
+        let newline = rest.find('\n');
+        let end_marker = rest.find(self.spelling(Marker::End));
+        let end = match (newline, end_marker) {
+            (Some(newline), Some(end_marker)) => Some(newline.min(end_marker)),
+            (end, None) | (None, end) => end,
+        };
+        let limit = self.format.limits.header;
+        let Some(end) = end.filter(|&end| end <= limit) else {
+            // DECIDED: with more than `limits.header` bytes behind the marker it is too long, even if the last of
+            // them could begin an end marker.
+            return Err(if rest.len() > limit {
+                NotOpened::TooLong
+            } else {
+                NotOpened::Otherwise
+            });
+        };
+        let next = if newline == Some(end) {
+            HeaderEnd::Newline {
+                body: begin + end + 1,
+            }
+        } else {
+            HeaderEnd::EndMarker {
+                behind: begin + end + self.spelling(Marker::End).len(),
+            }
+        };
+        Ok(Header {
+            start,
+            line: rest[..end].to_owned(),
+            next,
+        })
+    }
+}
+
+// Small change
+
+fn is_blank(char: char) -> bool {
+    char == ' ' || char == '\t'
+}
+
+fn span(start: usize, end: usize) -> Span {
+    Span {
+        start: start as u64,
+        end: end as u64,
+    }
+}
+
+fn diagnostic(code: DiagnosticCode, start: usize, end: usize) -> Seen {
+    Seen::Diagnostic(code, span(start, end))
+}
+
+fn push_text(seen: &mut Vec<Seen>, more: &str) {
+    if let Some(Seen::Text(text)) = seen.last_mut() {
+        text.push_str(more);
+    } else {
+        seen.push(Seen::Text(more.to_owned()));
+    }
+}
