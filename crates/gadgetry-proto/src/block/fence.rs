@@ -66,3 +66,6 @@ fn trim(text: &str, range: Range<usize>) -> Range<usize> {
     let start = range.start + part.len() - part.trim_start().len();
     start..start + part.trim().len()
 }
+
+#[cfg(test)]
+mod tests;

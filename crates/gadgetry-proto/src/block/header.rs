@@ -75,3 +75,6 @@ fn cut(
     let start = range.start + head.len() - head.trim_start().len();
     (start..start + head.trim().len(), rest)
 }
+
+#[cfg(test)]
+mod tests;

@@ -196,3 +196,6 @@ impl From<Markers> for RawMarkers {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

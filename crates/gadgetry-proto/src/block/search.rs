@@ -208,3 +208,6 @@ impl LinePrefix {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -146,3 +146,6 @@ fn is_attribute_start(byte: u8) -> bool {
 fn is_attribute_part(byte: u8) -> bool {
     is_attribute_start(byte) || byte.is_ascii_digit() || matches!(byte, b'.' | b'-')
 }
+
+#[cfg(test)]
+mod tests;

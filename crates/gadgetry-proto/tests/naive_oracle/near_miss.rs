@@ -1,6 +1,6 @@
 //! Rows about text that looks like a marker but is none.
 
-use gadgetry_proto::block::Markers;
+use gadgetry_proto::block::{Anchoring, Markers};
 use gadgetry_proto::reply::Format;
 
 use super::{anywhere, check, limited, line_start, spelled, tags};
@@ -45,6 +45,10 @@ fn near_misses() {
             "!!sssssssssssssssssssssssssssssssssssssssss !!eeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee",
             &[r#"text "!!sssssssssssssssssssssssssssssssssssssssss !!eeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee""#,
               r#"NearMiss "!!eeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee""#]),
+        ("a literal marker cuts it off", Format { anchoring: Anchoring::LineStart, ..spelled("\\\\s", "\\\\e", "\\\\a") }, "\\\\\\\\s x\\\\\\\\s",
+            &[r#"text "\\""#, r#"EscapedMarker "\\""#, r#"text "\\\\s x\\\\\\\\s""#, r#"NearMiss "\\\\\\\\s""#]),
+        ("what a marker has behind its word may be of the next marker", spelled("!!s!", "!!e", "!!a"), "!!S!!e",
+            &[r#"text "!!S""#, r#"NearMiss "!!S""#, r#"text "!!e""#, r#"StrayMarker "!!e""#]),
         ("markers without a common run", spelled("<<<START:", "<<<END:", "@param:"), "<<start: @param: <<<END:",
             &[r#"text "<<start: @param: <<<END:""#]),
         ("in values", anywhere(), "!!!GADGET_START:A:a\n!!!ARG:x\n!!arg:y !!!TOOL:\n!!!ARG:y\n!!gadget_end\n!!!GADGET_END",

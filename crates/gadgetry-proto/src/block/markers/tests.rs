@@ -1,0 +1,135 @@
+use std::collections::BTreeSet;
+
+use super::*;
+
+#[track_caller]
+fn check([start, end, arg]: [&str; 3], expected: &Result<(), MarkerError>) {
+    let made = Markers::new(start, end, arg);
+    assert_eq!(
+        &made.clone().map(|_| ()),
+        expected,
+        "{start:?} {end:?} {arg:?}"
+    );
+    // A format that is read from a file is held to the same.
+    let json = serde_json::json!({ "start": start, "end": end, "arg": arg });
+    let read = serde_json::from_value::<Markers>(json);
+    assert_eq!(
+        read.map_err(|error| error.to_string()),
+        made.map_err(|error| error.to_string())
+    );
+}
+
+fn white_space(name: &'static str, marker: &str) -> MarkerError {
+    MarkerError::WhiteSpace {
+        name,
+        marker: marker.to_owned(),
+    }
+}
+
+#[test]
+fn good() {
+    for markers in [
+        ["!!!GADGET_START:", "!!!GADGET_END", "!!!ARG:"],
+        ["a", "b", "c"],
+        ["a b ", "b\t", "c"],
+        ["→a", "→b", "é"],
+        // One may hold another, but not begin with it.
+        ["a", "ba", "ca"],
+    ] {
+        check(markers, &Ok(()));
+    }
+}
+
+#[test]
+fn empty() {
+    check(["", "b", "c"], &Err(MarkerError::Empty { name: "start" }));
+    check(["a", "", "c"], &Err(MarkerError::Empty { name: "end" }));
+    check(
+        ["a", "b", ""],
+        &Err(MarkerError::Empty { name: "argument" }),
+    );
+    check(["", "", ""], &Err(MarkerError::Empty { name: "start" }));
+}
+
+#[test]
+fn line_breaks_and_white_space() {
+    check(["a\n", "b", "c"], &Err(white_space("start", "a\n")));
+    check(["a", "b\rb", "c"], &Err(white_space("end", "b\rb")));
+    check(["a", "b", " c"], &Err(white_space("argument", " c")));
+    check(
+        ["a", "\u{3000}b", "c"],
+        &Err(white_space("end", "\u{3000}b")),
+    );
+}
+
+#[test]
+fn equal() {
+    let equal = |name, other_name| {
+        Err(MarkerError::Equal {
+            name,
+            other_name,
+            marker: "x".to_owned(),
+        })
+    };
+    check(["x", "x", "c"], &equal("start", "end"));
+    check(["x", "b", "x"], &equal("start", "argument"));
+    check(["a", "x", "x"], &equal("end", "argument"));
+}
+
+#[test]
+fn prefixes() {
+    let prefix = |name, other_name| {
+        Err(MarkerError::Prefix {
+            name,
+            other_name,
+            marker: "x".to_owned(),
+        })
+    };
+    check(["x", "xy", "c"], &prefix("start", "end"));
+    check(["x", "b", "xy"], &prefix("start", "argument"));
+    check(["xy", "x", "c"], &prefix("end", "start"));
+    check(["a", "x", "xy"], &prefix("end", "argument"));
+    check(["xy", "b", "x"], &prefix("argument", "start"));
+    check(["a", "xy", "x"], &prefix("argument", "end"));
+}
+
+#[test]
+fn messages() {
+    for (error, message) in [
+        (Markers::new("", "b", "c"), "the start marker is empty"),
+        (
+            Markers::new("a", "b\n", "c"),
+            r#"the end marker "b\n" holds a line break or begins with white space"#,
+        ),
+        (
+            Markers::new("a", "b", "a"),
+            r#"the start marker and the argument marker are both "a"; they must differ"#,
+        ),
+        (
+            Markers::new("ab", "a", "c"),
+            r#"the start marker begins with the end marker "a"; no parser can tell them apart"#,
+        ),
+    ] {
+        assert_eq!(error.unwrap_err().to_string(), message);
+    }
+}
+
+#[test]
+fn nonces() {
+    // A saved run goes on with the markers that it began with, so these stay as they are.
+    for (seed, nonce) in [
+        (0, "e220a839"),
+        (1, "910a2dec"),
+        (7, "63cbe1e4"),
+        (u64::MAX, "e4d97177"),
+    ] {
+        let markers = Markers::nonce(seed);
+        assert_eq!(markers.start(), format!("!!!GADGET_START_{nonce}:"));
+        assert_eq!(markers.end(), format!("!!!GADGET_END_{nonce}"));
+        assert_eq!(markers.arg(), format!("!!!ARG_{nonce}:"));
+        let Markers { start, end, arg } = markers;
+        check([&start, &end, &arg], &Ok(()));
+    }
+    let different: BTreeSet<String> = (0..1000).map(|seed| Markers::nonce(seed).start).collect();
+    assert_eq!(different.len(), 1000);
+}
