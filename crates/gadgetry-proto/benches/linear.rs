@@ -7,10 +7,8 @@
 
 mod support;
 
-use std::time::Duration;
-
-use support::clock::race;
-use support::reading::{read, scanner, search, search_and_copy, start_marker};
+use support::clock::seconds;
+use support::reading::{consume, push, scanner, search, search_and_copy, start_marker};
 use support::texts::{LINEAR, Make, chunks, prose};
 use support::{MIB, verdict};
 
@@ -24,7 +22,9 @@ const CHUNKS: [(usize, &str); 4] = [
 const TIMES: usize = 16;
 /// At most so much may a byte of the long text cost, where one of the short text costs 1.
 const LIMIT: f64 = 1.2;
-const AT_LEAST: Duration = Duration::from_millis(500);
+const ROUNDS: u32 = 7;
+/// Seconds.
+const AT_LEAST: f64 = 0.5;
 
 fn main() {
     println!("\n### Linear: ns a byte of 1 MiB → of 16 MiB = ratio, at most {LIMIT}\n");
@@ -32,19 +32,29 @@ fn main() {
     println!("| text | {heads} | |\n|---|---|---|---|---|---|");
     let search = measure(prose, || {
         let finder = start_marker();
-        move |chunks| search(&finder, chunks)
+        move |chunks, _| search(&finder, chunks)
     });
     let kept = measure(prose, || {
         let (finder, mut copy) = (start_marker(), Vec::new());
-        move |chunks| search_and_copy(&finder, chunks, &mut copy)
+        move |chunks, last| {
+            search_and_copy(&finder, chunks, &mut copy);
+            if last {
+                copy.clear();
+            }
+        }
     });
     row("memmem", &search);
     row("memmem + memcpy", &kept);
     for (name, make) in LINEAR {
         let ours = measure(make, || {
             let mut scanner = scanner();
-            move |chunks| {
-                read(&mut scanner, chunks.iter().copied());
+            move |chunks, last| {
+                push(&mut scanner, chunks.iter().copied());
+                if last {
+                    scanner.finish(&mut |event| {
+                        consume(event);
+                    });
+                }
             }
         });
         row(name, &ours);
@@ -103,20 +113,37 @@ fn judge(ratios: &[f64; CHUNKS.len()]) -> String {
     verdict(&missed)
 }
 
-/// The short text is read so often that both measurements take about as long: noise then meets both alike.
-fn measure<R: FnMut(&[&str])>(make: Make, reader: impl Fn() -> R) -> [Costs; CHUNKS.len()] {
+/// Both texts are timed a MiB at a time, in turn, and of every MiB the best time counts: noise then meets both alike. A
+/// text in one chunk cannot be divided.
+fn measure<R: FnMut(&[&str], bool)>(make: Make, reader: impl Fn() -> R) -> [Costs; CHUNKS.len()] {
     let (short, long) = (make(MIB), make(TIMES * MIB));
     CHUNKS.map(|(size, _)| {
         let (short_chunks, long_chunks) = (chunks(&short, size), chunks(&long, size));
+        let parts: Vec<&[&str]> = long_chunks
+            .chunks(long_chunks.len().div_ceil(TIMES))
+            .collect();
         let (mut read_short, mut read_long) = (reader(), reader());
-        let contestants: [&mut dyn FnMut(); 2] = [
-            &mut || (0..TIMES).for_each(|_| read_short(&short_chunks)),
-            &mut || read_long(&long_chunks),
-        ];
-        let [short_time, long_time] = race(contestants, AT_LEAST);
+        let mut short_best = f64::MAX;
+        let mut long_best = vec![f64::MAX; parts.len()];
+        let mut spent = 0.0;
+        for round in 0.. {
+            for _ in 0..TIMES {
+                let time = seconds(|| read_short(&short_chunks, true));
+                short_best = short_best.min(time);
+                spent += time;
+            }
+            for (at, part) in parts.iter().enumerate() {
+                let time = seconds(|| read_long(part, at + 1 == parts.len()));
+                long_best[at] = long_best[at].min(time);
+                spent += time;
+            }
+            if round + 1 >= ROUNDS && spent > AT_LEAST {
+                break;
+            }
+        }
         Costs {
-            short: short_time * 1e9 / (TIMES * short.len()) as f64,
-            long: long_time * 1e9 / long.len() as f64,
+            short: short_best * 1e9 / short.len() as f64,
+            long: long_best.iter().sum::<f64>() * 1e9 / long.len() as f64,
         }
     })
 }

@@ -89,7 +89,10 @@ fn trial(chunk: usize, len: usize) -> [f64; 5] {
     });
     let contestants: [&mut dyn FnMut(); 5] = [
         &mut || search(&finder, &chunks),
-        &mut || search_and_copy(&finder, &chunks, &mut copy),
+        &mut || {
+            copy.clear();
+            search_and_copy(&finder, &chunks, &mut copy);
+        },
         &mut prose,
         &mut value,
         &mut tag,
