@@ -108,7 +108,8 @@ fn count_instructions(target: &Target) -> Result<(), String> {
     let (_, log) = capture(&mut bench(target, &["--no-run"]))?;
     let binary = executable(&log).ok_or_else(|| format!("cargo named no executable:\n{log}"))?;
     let (cases, _) = capture(&mut command(binary, &["--list"]))?;
-    println!("{:<40} {:>12} {:>12}", "case", "instructions", "at most");
+    println!("\n### Instructions a round\n");
+    println!("| case | instructions | at most | |\n|---|---|---|---|");
     let mut over = Vec::new();
     for case in cases.lines() {
         let mut words = case.split_whitespace();
@@ -124,10 +125,13 @@ fn count_instructions(target: &Target) -> Result<(), String> {
         let once = callgrind(binary, name, ROUNDS)?;
         let twice = callgrind(binary, name, 2 * ROUNDS)?;
         let count = twice.saturating_sub(once) / ROUNDS;
-        let shown = limit.map_or_else(String::new, |limit| limit.to_string());
-        println!("{name:<40} {count:>12} {shown:>12}");
-        if limit.is_some_and(|limit| count > limit) {
-            over.push(name);
+        match limit {
+            Some(limit) if count > limit => {
+                over.push(name);
+                println!("| {name} | {count} | {limit} | above |");
+            }
+            Some(limit) => println!("| {name} | {count} | {limit} | PASS |"),
+            None => println!("| {name} | {count} | | |"),
         }
     }
     if over.is_empty() {

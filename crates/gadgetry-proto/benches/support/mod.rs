@@ -17,7 +17,7 @@ pub fn verdict(missed: &[String]) -> String {
     if missed.is_empty() {
         "PASS".to_owned()
     } else {
-        format!("below: {}", missed.join(", "))
+        format!("missed: {}", missed.join(", "))
     }
 }
 

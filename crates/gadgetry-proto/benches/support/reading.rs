@@ -45,14 +45,19 @@ pub fn consume(event: Event<'_>) -> usize {
     }
 }
 
+/// Reads more of a reply; returns how much text was streamed.
+pub fn push<'a>(scanner: &mut Scanner, chunks: impl IntoIterator<Item = &'a str>) -> usize {
+    let mut seen = 0;
+    for chunk in chunks {
+        scanner.push(chunk, &mut |event| seen += consume(event));
+    }
+    seen
+}
+
 /// Reads one reply; returns how much text was streamed.
 pub fn read<'a>(scanner: &mut Scanner, chunks: impl IntoIterator<Item = &'a str>) -> usize {
-    let mut seen = 0;
-    let mut events = |event: Event<'_>| seen += consume(event);
-    for chunk in chunks {
-        scanner.push(chunk, &mut events);
-    }
-    scanner.finish(&mut events);
+    let mut seen = push(scanner, chunks);
+    scanner.finish(&mut |event| seen += consume(event));
     seen
 }
 
@@ -83,9 +88,8 @@ pub fn search(finder: &Finder<'_>, chunks: &[&str]) {
     }
 }
 
-/// The search, and a copy: what whoever keeps the text must do at least.
+/// The search, and a copy behind what was copied before: what whoever keeps the text must do at least.
 pub fn search_and_copy(finder: &Finder<'_>, chunks: &[&str], copy: &mut Vec<u8>) {
-    copy.clear();
     for chunk in chunks {
         black_box(finder.find(chunk.as_bytes()));
         copy.extend_from_slice(chunk.as_bytes());
