@@ -6,6 +6,7 @@
 )]
 
 mod bench;
+mod fuzz;
 mod shell;
 mod test;
 mod tidy;
@@ -18,6 +19,7 @@ The project's own commands.
 cargo xtask test [STEP…]        runs every check and every test, or only the steps named
 cargo xtask bench [NAME] [-- ARG…]
                                 runs every bench target, or those whose name holds NAME; ARGs go to each
+cargo xtask fuzz [SECONDS]      runs the fuzzer, a minute or SECONDS a target (needs nightly and cargo-fuzz)
 cargo xtask help                prints this
 
 Exit code: 0 all is well, 1 a check failed, 2 the command was not understood.";
@@ -46,6 +48,7 @@ fn main() -> ExitCode {
     let done = match command {
         "test" => test::run(rest),
         "bench" => bench::run(rest),
+        "fuzz" => fuzz::run(rest),
         "help" | "--help" | "-h" => {
             println!("{HELP}\n\nSteps of test: {}", test::names());
             Ok(())

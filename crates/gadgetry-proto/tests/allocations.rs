@@ -107,7 +107,12 @@ fn near_misses_cost_only_themselves() {
             let mut scanner = scanner();
             stream(&mut scanner, &text, 1, 2);
             let info = stream(&mut scanner, &long, size, 1);
-            assert!(info.count_total <= 100 * most, "{word}, {size}: {info:?}");
+            // The cap on near misses is told once, with a message, too.
+            let cap = 8;
+            assert!(
+                info.count_total <= 100 * most + cap,
+                "{word}, {size}: {info:?}"
+            );
             assert!(info.bytes_max <= 4 * KIB as u64, "{word}, {size}: {info:?}");
         }
     }
