@@ -1,7 +1,7 @@
 //! `cargo xtask fuzz`: the fuzzer on every target.
 
 use crate::Failure;
-use crate::shell::{answers, capture, command, sh};
+use crate::shell::{answers, capture, command, run as sh};
 
 /// Runs each target for so many seconds.
 pub(crate) fn run(args: &[String]) -> Result<(), Failure> {

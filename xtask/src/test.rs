@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use crate::Failure;
-use crate::shell::{answers, capture, cargo, command, root, run as sh};
+use crate::shell::{answers, cargo, command, root, run as sh};
 use crate::tidy;
 
 /// What became of a step that did not fail.
@@ -14,7 +14,7 @@ enum Outcome {
 }
 
 /// The fuzz targets stand outside the workspace.
-pub(crate) const FUZZ: &str = "fuzz/Cargo.toml";
+const FUZZ: &str = "fuzz/Cargo.toml";
 
 struct Step {
     name: &'static str,
