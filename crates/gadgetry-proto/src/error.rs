@@ -122,7 +122,7 @@ pub enum DiagnosticCode {
     JsonBody,
     /// The reply ended inside an end marker; the fragment was dropped from the value.
     PartialMarker,
-    /// A backslash in front of a marker at a line start was removed.
+    /// A backslash in front of a marker at a line start was removed from the text. (In values it is the writer's.)
     EscapedMarker,
     /// A cap of [`crate::limits::Limits`] was passed.
     LimitExceeded,

@@ -109,7 +109,7 @@ fn pointers_and_values() {
         ("blanks are kept", anywhere(), "!!!GADGET_START:A:a\n!!!ARG:x\n  1  \n  !!!GADGET_END",
             &[r#"start "A" id "a""#, r#"arg a x="  1  \n  ""#, r#"call a (x="  1  \n  "), EndMarker"#]),
         ("line start: escapes in values", line_start(), "!!!GADGET_START:A:a\n!!!ARG:x\n\\!!!GADGET_END\n  \\\\!!!ARG:y\n\\a\n!!!GADGET_END",
-            &[r#"start "A" id "a""#, r#"arg a x="!!!GADGET_END\n  \\!!!ARG:y\n\\a""#, r#"EscapedMarker "\\""#, r#"EscapedMarker "\\""#,
+            &[r#"start "A" id "a""#, r#"arg a x="!!!GADGET_END\n  \\!!!ARG:y\n\\a""#,
               r#"call a (x="!!!GADGET_END\n  \\!!!ARG:y\n\\a"), EndMarker"#]),
         ("anywhere: no escapes in values", anywhere(), "!!!GADGET_START:A:a\n!!!ARG:x\n\\!!!GADGET_END",
             &[r#"start "A" id "a""#, r#"arg a x="\\""#, r#"call a (x="\\"), EndMarker"#]),
@@ -249,7 +249,7 @@ fn limits() {
 fn order_of_diagnostics() {
     check(&[
         ("right before the call", line_start(), "!!!GADGET_START:A:a\nsee\n```\n!!!ARG:x\n!!arg:\n\\!!!GADGET_END\n```\n!!!GADGET_EN",
-            &[r#"start "A" id "a""#, r#"arg a x="!!arg:\n!!!GADGET_END""#, r#"EscapedMarker "\\""#, r#"FenceRemoved "```""#,
+            &[r#"start "A" id "a""#, r#"arg a x="!!arg:\n!!!GADGET_END""#, r#"FenceRemoved "```""#,
               r#"TextBeforeArguments "see""#, r#"PartialMarker "!!!GADGET_EN""#, r#"NearMiss "!!arg""#,
               r#"call a (x="!!arg:\n!!!GADGET_END"), EndOfStream"#]),
     ]);

@@ -61,11 +61,13 @@ impl Body {
 
 fn rank(code: DiagnosticCode) -> u8 {
     match code {
-        DiagnosticCode::EscapedMarker => 0,
-        DiagnosticCode::FenceRemoved => 1,
-        DiagnosticCode::TextBeforeArguments => 2,
-        DiagnosticCode::JsonBody => 3,
-        DiagnosticCode::PartialMarker => 4,
-        DiagnosticCode::NearMiss | DiagnosticCode::StrayMarker | DiagnosticCode::LimitExceeded => 5,
+        DiagnosticCode::FenceRemoved => 0,
+        DiagnosticCode::TextBeforeArguments => 1,
+        DiagnosticCode::JsonBody => 2,
+        DiagnosticCode::PartialMarker => 3,
+        DiagnosticCode::NearMiss
+        | DiagnosticCode::StrayMarker
+        | DiagnosticCode::LimitExceeded
+        | DiagnosticCode::EscapedMarker => 4,
     }
 }

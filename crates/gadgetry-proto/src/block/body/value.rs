@@ -102,12 +102,6 @@ impl Body {
         self.hand_out(at - 1, out);
         self.emitted = at;
         self.escapes.push(at - 1);
-        let span = self.span(at - 1..at);
-        self.tell(
-            DiagnosticCode::EscapedMarker,
-            "A backslash before a marker was removed",
-            span,
-        );
     }
 
     /// A run that is no marker begins at `at`.

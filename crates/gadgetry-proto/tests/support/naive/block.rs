@@ -155,13 +155,6 @@ impl Reader<'_> {
         }
 
         let mut diagnostics = Vec::new();
-        for (value, value_end) in arguments.iter().filter_map(|argument| argument.value) {
-            diagnostics.extend(
-                self.escapes(value, value_end)
-                    .into_iter()
-                    .map(|at| diagnostic(DiagnosticCode::EscapedMarker, at, at + 1)),
-            );
-        }
         diagnostics.extend(fence);
         if !preamble.trim().is_empty() {
             let begin = start + preamble.len() - preamble.trim_start().len();
