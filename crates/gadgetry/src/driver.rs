@@ -1,6 +1,6 @@
 //! The driver: it waits for the model, the gadgets, the clock and the user, and tells the run what happened.
 //!
-//! This is the only place of the product that waits for several things at once.
+//! This is the only place of the library that waits for several things at once.
 
 use std::collections::BTreeMap;
 use std::future::{Future, pending};
