@@ -106,9 +106,8 @@ impl Body {
     }
 
     /// How large a piece is worth reading at once: what a block does not use of it is read again.
-    /// Not more than fits in the nearest cache, so that it is copied while it is there.
     pub(crate) fn appetite(&self) -> usize {
-        self.text.len().clamp(128, 16 << 10)
+        self.text.len().max(128)
     }
 
     /// Reads a piece. Hands out every part of a value that no later text can take back.
