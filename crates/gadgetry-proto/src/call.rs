@@ -52,6 +52,20 @@ pub enum TerminatedBy {
     EndOfStream,
 }
 
+/// `dollars` as an amount: what is negative or no finite number is none.
+pub fn amount(dollars: f64) -> f64 {
+    if dollars.is_finite() && dollars > 0.0 {
+        dollars
+    } else {
+        0.0
+    }
+}
+
+/// JSON writes what is no finite number as `null`.
+fn amount_or_null<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+    Ok(Option::<f64>::deserialize(deserializer)?.map_or(0.0, amount))
+}
+
 /// What a started gadget came to.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -59,7 +73,7 @@ pub struct Outcome {
     /// The result text, or the error text; either is what the model reads.
     pub result: Result<String, String>,
     /// What the gadget cost, in US dollars. Negative and non-finite amounts are refused by the run.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "amount_or_null")]
     pub cost: f64,
     /// Whether the run ends once everything that runs beside this call is done.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]

@@ -124,6 +124,8 @@ pub enum DiagnosticCode {
     PartialMarker,
     /// A backslash in front of a marker at a line start was removed from the text. (In values it is the writer's.)
     EscapedMarker,
+    /// The reply ended inside the header of a block; the start marker is text.
+    CutHeader,
     /// A cap of [`crate::limits::Limits`] was passed.
     LimitExceeded,
 }

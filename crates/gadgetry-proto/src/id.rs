@@ -54,7 +54,7 @@ impl fmt::Display for CallId {
     }
 }
 
-/// The number of a custom block in its reply, from 1. In JSON it is the text `block_N`.
+/// The number of a custom block in its run, from 1. In JSON it is the text `block_N`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BlockId(pub u32);
 

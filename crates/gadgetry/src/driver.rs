@@ -4,11 +4,12 @@
 
 use std::collections::BTreeMap;
 use std::future::{Future, pending};
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_core::stream::BoxStream;
-use futures_util::StreamExt as _;
+use futures_util::{FutureExt as _, StreamExt as _};
 use gadgetry_proto::call::Outcome;
 use gadgetry_proto::delta::Delta;
 use gadgetry_proto::event::Event;
@@ -17,6 +18,7 @@ use gadgetry_proto::run::{Close, Command, Input, Output, Run, Start, Summary};
 use gadgetry_proto::time::Time;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
+use tokio::task::coop::consume_budget;
 use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::gadget::{CancellationToken, ExecutionContext, Invocation};
@@ -151,7 +153,13 @@ impl Driver<'_> {
         self.tasks.spawn(async move {
             let account = context.clone();
             let work = invocation.execute(gadget.as_ref(), context);
-            (id, until_cancelled(work, token, &account).await)
+            // Its end may panic as well, when the future is dropped.
+            let whole = AssertUnwindSafe(until_cancelled(work, token, &account));
+            let outcome = whole.catch_unwind().await;
+            (
+                id,
+                outcome.unwrap_or_else(|_| cut_short(&account, "panicked at its end")),
+            )
         });
     }
 
@@ -173,7 +181,7 @@ impl Driver<'_> {
                     tokens.remove(&id);
                     Input::Done(id, outcome)
                 }
-                // Panics were caught inside, and nobody aborts tasks; if it happens anyway, nothing is lost but a tick.
+                // Panics were caught inside, and nobody aborts tasks.
                 Err(_) => Input::Tick,
             },
             delta = next_delta(reply) => if let Some(delta) = delta {
@@ -216,13 +224,25 @@ async fn until_cancelled(
     tokio::select! {
         biased;
         outcome = work => outcome,
-        () = late => Outcome { cost: account.reported_cost(), ..Outcome::error("cancelled") },
+        () = late => cut_short(account, "cancelled"),
+    }
+}
+
+/// The outcome of a gadget that did not come to an end of its own: what it has reported counts.
+fn cut_short(account: &ExecutionContext, why: &str) -> Outcome {
+    Outcome {
+        cost: account.reported_cost(),
+        ..Outcome::error(why)
     }
 }
 
 async fn next_delta(reply: &mut Option<BoxStream<'static, Delta>>) -> Option<Delta> {
     match reply {
-        Some(reply) => reply.next().await,
+        Some(reply) => {
+            // A reply that is always ready must not keep gadgets and the user waiting.
+            consume_budget().await;
+            reply.next().await
+        }
         None => pending().await,
     }
 }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_core::future::BoxFuture;
 use futures_util::FutureExt as _;
-use gadgetry_proto::call::Outcome;
+use gadgetry_proto::call::{Outcome, amount};
 use gadgetry_proto::id::InvocationId;
 use gadgetry_proto::spec::GadgetSpec;
 use serde_json::Value;
@@ -56,7 +56,7 @@ impl Invocation {
             Ok(outcome) => outcome,
             Err(panic) => Outcome::error(panic_text(&self.gadget_name, panic.as_ref())),
         };
-        outcome.cost += context.reported_cost();
+        outcome.cost = (amount(outcome.cost) + context.reported_cost()).min(f64::MAX);
         outcome
     }
 }
@@ -112,7 +112,8 @@ impl ExecutionContext {
         if !dollars.is_finite() || dollars < 0.0 {
             return Err(InvalidCost(dollars));
         }
-        *self.cost.lock().unwrap_or_else(PoisonError::into_inner) += dollars;
+        let mut cost = self.cost.lock().unwrap_or_else(PoisonError::into_inner);
+        *cost = (*cost + dollars).min(f64::MAX);
         Ok(())
     }
 

@@ -56,8 +56,16 @@ impl Header {
             // Writing to a string cannot fail.
             let _ = write!(self.text, "gadget_{auto_ids}");
             self.id = start..self.text.len();
+        } else if let Some(number) = number_of(self.invocation_id()) {
+            *auto_ids = number.max(*auto_ids);
         }
     }
+}
+
+/// The number of an id that looks like an automatic one: those that follow must not be taken for it.
+fn number_of(id: &str) -> Option<u64> {
+    let number: u32 = id.strip_prefix("gadget_")?.parse().ok()?;
+    Some(number.into())
 }
 
 /// The trimmed range before the first separator, and the range behind it.

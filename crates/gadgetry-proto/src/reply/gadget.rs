@@ -6,7 +6,7 @@ use crate::block::CallBlock;
 use crate::block::LinePrefix;
 use crate::block::Marker;
 use crate::call::TerminatedBy;
-use crate::error::Span;
+use crate::error::{Diagnostic, DiagnosticCode, Span};
 use crate::limits::{Limit, LimitExceeded};
 use crate::reply::Event;
 use crate::reply::Scanner;
@@ -106,15 +106,22 @@ impl Scanner {
         let marker = search.text(Marker::Start);
         let opener = self.state.opener;
         let behind = opener + marker.len() as u64;
+        let span = Span {
+            start: opener,
+            end: behind,
+        };
         if let Some(exceeded) = exceeded {
-            self.tell_limit(
-                &exceeded,
-                Span {
-                    start: opener,
-                    end: behind,
-                },
-                events,
+            self.tell_limit(&exceeded, span, events);
+        } else {
+            self.release_white(events);
+            let message = format!(
+                "The reply ended inside the line of {marker} and nothing was executed; write a line break behind it"
             );
+            events(Event::Diagnostic(Diagnostic {
+                code: DiagnosticCode::CutHeader,
+                message,
+                span,
+            }));
         }
         self.hand_out(marker, events);
         self.state.line = LinePrefix::Other;

@@ -189,7 +189,8 @@ impl Scanner {
         }
     }
 
-    /// Ends the reply. The scanner is ready for the next one; automatic ids go on.
+    /// Ends the reply. The scanner is ready for the next one; automatic ids and the numbers of custom blocks go
+    /// on.
     pub fn finish(&mut self, events: &mut impl FnMut(Event<'_>)) {
         loop {
             self.take_openers_apart(events);
@@ -201,7 +202,7 @@ impl Scanner {
         }
         let state = &mut self.state;
         (state.mode, state.leading, state.line) = (Mode::Prose, true, LinePrefix::Blank(0));
-        (state.read, state.blocks, state.misses) = (0, 0, MissCount::default());
+        (state.read, state.misses) = (0, MissCount::default());
         state.white.clear();
     }
 

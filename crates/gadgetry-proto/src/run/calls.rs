@@ -3,17 +3,18 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::call::{Call, Outcome};
+use crate::call::{Call, Outcome, amount};
 use crate::event::EventKind;
 use crate::id::CallId;
 use crate::run::Run;
 use crate::run::io::Output;
-use crate::run::spec::OnUnmet;
+use crate::run::spec::{OnUnmet, RunSpec};
 use crate::run::state::{Record, Status};
 use crate::sched::Action;
 use crate::sched::Job;
 use crate::sched::SkipDecision;
 use crate::sched::Unmet;
+use crate::sched::over_limit;
 
 impl Run {
     /// A block is complete: it waits for its turn, or is answered at once because it cannot run.
@@ -21,7 +22,10 @@ impl Run {
         let id = CallId(self.state.first_call + index(self.state.calls.len()));
         let registry = Arc::clone(&self.spec.registry);
         let gadget = registry.get(&call.gadget_name);
-        let refused = self.refusal(&call);
+        let cap = calls_per_reply(&self.spec);
+        let surplus = self.state.calls.len() >= cap as usize;
+        // A call too many is told so in few words, whatever else is wrong with it.
+        let refused = if surplus { None } else { self.refusal(&call) };
         let invocation_id = call.invocation_id.clone();
         let job = gadget.map(|gadget| Job {
             dependencies: call.dependencies.clone(),
@@ -37,6 +41,13 @@ impl Run {
         });
         match (refused, job) {
             (None, Some(job)) => self.state.scheduler.add(job),
+            (None, None) if surplus => {
+                let unmet = over_limit(id, cap);
+                self.state
+                    .scheduler
+                    .add_failed(invocation_id, unmet.error.clone());
+                self.skip(unmet);
+            }
             (refused, _) => {
                 let error = refused.unwrap_or_default();
                 self.state
@@ -140,11 +151,7 @@ impl Run {
 
     /// Adds to what the run costs. What is no amount is refused: nothing makes a run cheaper.
     pub(super) fn charge(&mut self, dollars: f64) -> f64 {
-        let cost = if dollars.is_finite() && dollars > 0.0 {
-            dollars
-        } else {
-            0.0
-        };
+        let cost = amount(dollars);
         self.state.total_cost = (self.state.total_cost + cost).min(f64::MAX);
         cost
     }
@@ -158,7 +165,14 @@ impl Run {
     }
 }
 
-/// Calls are capped far below this.
+/// The stricter of the run's own limit and the cap.
+pub(super) fn calls_per_reply(spec: &RunSpec) -> u32 {
+    let cap = index(spec.limits.calls_per_reply);
+    let own = spec.schedule.max_per_reply.filter(|limit| *limit > 0);
+    own.map_or(cap, |own| own.min(cap))
+}
+
+/// No run has more calls than this.
 pub(super) fn index(count: usize) -> u32 {
     u32::try_from(count).unwrap_or(u32::MAX)
 }

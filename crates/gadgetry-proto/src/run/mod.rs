@@ -65,7 +65,7 @@ pub use io::{Close, Command, Input, Misuse, Output, Start, Summary};
 pub use spec::{OnUnmet, RunSpec, TextOnly};
 pub use state::Snapshot;
 
-use calls::index;
+use calls::calls_per_reply;
 use state::{Phase, State};
 
 /// A run of an agent. See the [module](self).
@@ -100,11 +100,7 @@ impl Run {
     pub fn new(spec: RunSpec, conversation: Vec<Message>) -> Result<Self, TagNameError> {
         let history = opening(&spec, conversation);
         let mut schedule = spec.schedule.clone();
-        let cap = index(spec.limits.calls_per_reply);
-        schedule.max_per_reply = schedule
-            .max_per_reply
-            .filter(|limit| *limit > 0 && *limit < cap)
-            .or(Some(cap));
+        schedule.max_per_reply = Some(calls_per_reply(&spec));
         let state = State {
             now: Time::default(),
             seq: 0,

@@ -65,7 +65,9 @@ impl Run {
         let refers = references::has_any(call);
         if refers {
             let place = gadget.schema().root();
-            references::resolve(&mut parameters, &place, &call.dependencies, results)?;
+            let limits = &spec.limits;
+            references::Resolver::new(&call.dependencies, results, limits)
+                .resolve(&mut parameters, &place)?;
         }
         gadget.schema().apply_defaults(&mut parameters);
         if refers {

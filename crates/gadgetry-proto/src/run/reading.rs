@@ -114,7 +114,8 @@ impl Run {
             }
             Delta::Diagnostic(diagnostic) => {
                 let notes = &mut self.state.notes;
-                if diagnostic.code == DiagnosticCode::NearMiss
+                let missed = [DiagnosticCode::NearMiss, DiagnosticCode::CutHeader];
+                if missed.contains(&diagnostic.code)
                     && notes.len() < NOTES
                     && !notes.contains(&diagnostic.message)
                 {

@@ -1,79 +1,127 @@
 //! `${id}` in parameters: the result of a dependency takes the place of the whole value.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 
 use crate::call::Call;
 use crate::id::InvocationId;
+use crate::limits::{Limit, LimitExceeded, Limits};
 use crate::run::state::Known;
 use crate::spec::View;
 use crate::spec::coerce;
+use crate::spec::depth;
 
 /// Whether the call may refer to results.
 pub(super) fn has_any(call: &Call) -> bool {
     !call.dependencies.is_empty() && call.parameters_raw.contains("${")
 }
 
-/// Replaces every reference to a declared dependency, and coerces what takes its place as if it had been written there.
+/// Replaces references to declared dependencies in the parameters of one call.
 ///
-/// A reference is a value whose whole text is `${id}`, or `${id/pointer}` for a part of a result that is JSON.
-pub(super) fn resolve(
-    parameters: &mut Value,
-    place: &View<'_>,
-    dependencies: &[InvocationId],
-    results: &BTreeMap<InvocationId, Known>,
-) -> Result<(), String> {
-    match parameters {
-        Value::String(text) => {
-            if let Some(found) = lookup(text, dependencies, results) {
-                *parameters = coerce(&found?, Some(place));
-            }
-        }
-        Value::Array(items) => {
-            for (index, item) in items.iter_mut().enumerate() {
-                resolve(item, &place.item(index), dependencies, results)?;
-            }
-        }
-        Value::Object(fields) => {
-            for (key, field) in fields {
-                resolve(field, &place.property(key), dependencies, results)?;
-            }
-        }
-        Value::Null | Value::Bool(_) | Value::Number(_) => {}
-    }
-    Ok(())
+/// A reference is a value whose whole text is `${id}`, or `${id/pointer}` for a part of a result that is JSON. What takes
+/// its place is coerced as if it had been written there.
+pub(super) struct Resolver<'a> {
+    dependencies: &'a [InvocationId],
+    results: &'a BTreeMap<InvocationId, Known>,
+    /// Results that were read as JSON; `None` for those that are something else.
+    parsed: BTreeMap<&'a InvocationId, Option<Value>>,
+    limits: &'a Limits,
+    /// Bytes of results that may still be put in.
+    room: usize,
 }
 
-/// What `text` refers to; `None` if it is no reference.
-fn lookup(
-    text: &str,
-    dependencies: &[InvocationId],
-    results: &BTreeMap<InvocationId, Known>,
-) -> Option<Result<String, String>> {
-    let reference = text.strip_prefix("${")?.strip_suffix('}')?;
-    let (id, pointer) = reference.split_once('/').unwrap_or((reference, ""));
-    let id = dependencies
-        .iter()
-        .find(|dependency| dependency.as_str() == id)?;
-    let Some(Known { text: result, .. }) = results.get(id) else {
-        return Some(Err(format!(
-            "Error: {text} has no value: \"{id}\" has no result"
-        )));
-    };
-    if pointer.is_empty() {
-        return Some(Ok(result.as_ref().to_owned()));
+impl<'a> Resolver<'a> {
+    pub(super) fn new(
+        dependencies: &'a [InvocationId],
+        results: &'a BTreeMap<InvocationId, Known>,
+        limits: &'a Limits,
+    ) -> Self {
+        Self {
+            dependencies,
+            results,
+            parsed: BTreeMap::new(),
+            limits,
+            room: limits.block,
+        }
     }
-    let Ok(json) = serde_json::from_str::<Value>(result) else {
-        return Some(Err(format!(
-            "Error: {text} has no value: the result of \"{id}\" is not JSON"
-        )));
-    };
-    Some(match json.pointer(&format!("/{pointer}")) {
-        Some(Value::String(part)) => Ok(part.clone()),
-        Some(part) => Ok(part.to_string()),
-        None => Err(format!(
-            "Error: {text} has no value: the result of \"{id}\" has no /{pointer}"
-        )),
-    })
+
+    /// Replaces them all, or says in words for the model why one has no value.
+    pub(super) fn resolve(
+        &mut self,
+        parameters: &mut Value,
+        place: &View<'_>,
+    ) -> Result<(), String> {
+        self.walk(parameters, place)?;
+        if depth(parameters) > self.limits.depth {
+            return Err(exceeded(Limit::Depth, self.limits.depth));
+        }
+        Ok(())
+    }
+
+    fn walk(&mut self, parameters: &mut Value, place: &View<'_>) -> Result<(), String> {
+        match parameters {
+            Value::String(text) => {
+                if let Some(found) = self.lookup(text) {
+                    let found = found?;
+                    self.room = self
+                        .room
+                        .checked_sub(found.len())
+                        .ok_or_else(|| exceeded(Limit::Block, self.limits.block))?;
+                    *parameters = coerce(&found, Some(place));
+                }
+            }
+            Value::Array(items) => {
+                for (index, item) in items.iter_mut().enumerate() {
+                    self.walk(item, &place.item(index))?;
+                }
+            }
+            Value::Object(fields) => {
+                for (key, field) in fields {
+                    self.walk(field, &place.property(key))?;
+                }
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+        Ok(())
+    }
+
+    /// What `text` refers to; `None` if it is no reference.
+    fn lookup(&mut self, text: &str) -> Option<Result<Cow<'a, str>, String>> {
+        let reference = text.strip_prefix("${")?.strip_suffix('}')?;
+        let (id, pointer) = self.split(reference)?;
+        let nothing = |why: &str| Some(Err(format!("Error: {text} has no value: {why}")));
+        let Some(Known { text: result, .. }) = self.results.get(id) else {
+            return nothing(&format!("\"{id}\" has no result"));
+        };
+        if pointer.is_empty() {
+            return Some(Ok(Cow::Borrowed(result)));
+        }
+        let parsed = self
+            .parsed
+            .entry(id)
+            .or_insert_with(|| serde_json::from_str(result).ok());
+        let Some(json) = parsed else {
+            return nothing(&format!("the result of \"{id}\" is not JSON"));
+        };
+        match json.pointer(pointer) {
+            Some(Value::String(part)) => Some(Ok(Cow::Owned(part.clone()))),
+            Some(part) => Some(Ok(Cow::Owned(part.to_string()))),
+            None => nothing(&format!("the result of \"{id}\" has no {pointer}")),
+        }
+    }
+
+    /// The dependency, and what follows it from its `/` on. An id may hold a `/` itself: the longest one counts.
+    fn split<'t>(&self, reference: &'t str) -> Option<(&'a InvocationId, &'t str)> {
+        let candidates = self.dependencies.iter().filter_map(|id| {
+            let pointer = reference.strip_prefix(id.as_str())?;
+            (pointer.is_empty() || pointer.starts_with('/')).then_some((id, pointer))
+        });
+        candidates.max_by_key(|(id, _)| id.as_str().len())
+    }
+}
+
+fn exceeded(what: Limit, limit: usize) -> String {
+    format!("Error: {}", LimitExceeded { what, limit })
 }

@@ -79,7 +79,7 @@ pub(super) fn duplicate(id: &InvocationId) -> String {
 }
 
 /// What a call is told that is one too many in its reply.
-pub(super) fn over_limit(id: CallId, limit: u32) -> Unmet {
+pub(crate) fn over_limit(id: CallId, limit: u32) -> Unmet {
     Unmet {
         id,
         failed_dependency: "maxGadgetsPerResponse".to_owned(),

@@ -50,6 +50,7 @@ use serde::{Deserialize, Serialize};
 use crate::id::CallId;
 use crate::id::InvocationId;
 use crate::sched::cause::Cause;
+pub(crate) use crate::sched::cause::over_limit;
 use crate::sched::fate::Fate;
 use crate::sched::gate::Gate;
 use crate::sched::graph::Change;

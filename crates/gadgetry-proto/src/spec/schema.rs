@@ -50,6 +50,8 @@ struct Compiled {
     /// In plain JSON Schema; what everything below reads.
     normal: Value,
     validator: Validator,
+    /// Whether anything in it is a reference.
+    refers: bool,
     /// One validator of keys for each pattern of `patternProperties`.
     patterns: BTreeMap<String, Validator>,
 }
@@ -79,10 +81,13 @@ impl Schema {
         if let Some(error) = broken {
             return Err(error);
         }
+        let mut refers = false;
+        normal::visit(&mut normal, &mut |node| refers |= node.contains_key("$ref"));
         let schema = Self(Arc::new(Compiled {
             source: schema,
             normal,
             validator,
+            refers,
             patterns,
         }));
         let types = schema.root().types();
@@ -118,6 +123,14 @@ impl Schema {
 
     fn normal(&self) -> &Value {
         &self.0.normal
+    }
+
+    fn admits(&self, value: &Value) -> bool {
+        self.0.validator.is_valid(value)
+    }
+
+    fn refers(&self) -> bool {
+        self.0.refers
     }
 
     fn errors<'a>(&'a self, value: &'a Value) -> impl Iterator<Item = ValidationError<'a>> {

@@ -40,7 +40,7 @@ fn near_misses() {
         ("an opener inside run and word comes first", limited(anywhere(), |limits| limits.header = 0), "!!!!GADGET_START:x",
             &[r#"text "!""#, r#"LimitExceeded "!!!GADGET_START:""#, r#"text "!!!GADGET_START:x""#]),
         ("a given-back start marker is none", anywhere(), "!!!GADGET_START:x",
-            &[r#"text "!!!GADGET_START:x""#]),
+            &[r#"CutHeader "!!!GADGET_START:""#, r#"text "!!!GADGET_START:x""#]),
         ("words up to 40 bytes", spelled(&format!("!!!{}", "S".repeat(41)), &format!("!!!{}", "E".repeat(40)), "!!!A"),
             "!!sssssssssssssssssssssssssssssssssssssssss !!eeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee",
             &[r#"text "!!sssssssssssssssssssssssssssssssssssssssss !!eeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee""#,

@@ -78,7 +78,7 @@ fn white_space() {
         ("longer than limits.whitespace it is text", limited(anywhere(), |limits| limits.whitespace = 3), "    !!!GADGET_START:A:a\n",
             &[r#"text "    ""#, r#"start "A" id "a""#, "call a (), EndOfStream"]),
         ("a given-back opener is no neighbour", tags(&["t"]), " <t  !!!GADGET_START:A",
-            &[r#"text " <t  !!!GADGET_START:A""#]),
+            &[r#"text " <t  ""#, r#"CutHeader "!!!GADGET_START:""#, r#"text "!!!GADGET_START:A""#]),
         ("blanks before a start marker are text", line_start(), "x\n  !!!GADGET_START:A:a\n",
             &[r#"text "x\n  ""#, r#"start "A" id "a""#, "call a (), EndOfStream"]),
     ]);

@@ -124,7 +124,7 @@ fn generated_replies_have_everything() {
             *kinds.entry(kind).or_default() += 1;
         }
     }
-    assert_eq!(kinds.len(), 4 + 6 + 3 + 4 + 8, "{kinds:#?}");
+    assert_eq!(kinds.len(), 4 + 6 + 3 + 4 + 9, "{kinds:#?}");
     assert!(kinds.values().all(|&count| count >= 20), "{kinds:#?}");
 }
 

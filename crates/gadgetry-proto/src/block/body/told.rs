@@ -68,6 +68,7 @@ fn rank(code: DiagnosticCode) -> u8 {
         DiagnosticCode::NearMiss
         | DiagnosticCode::StrayMarker
         | DiagnosticCode::LimitExceeded
+        | DiagnosticCode::CutHeader
         | DiagnosticCode::EscapedMarker => 4,
     }
 }

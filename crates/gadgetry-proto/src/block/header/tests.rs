@@ -50,9 +50,12 @@ fn automatic_ids() {
         ("A:own", "A", "own", &[]),
         ("A: :x", "A", "gadget_3", &["x"]),
         ("A::x:y", "A", "gadget_4", &["x", "y"]),
-        // One that was written is neither noticed nor avoided.
+        // One that was written is not given again.
         ("A:gadget_5", "A", "gadget_5", &[]),
-        ("A", "A", "gadget_5", &[]),
+        ("A", "A", "gadget_6", &[]),
+        ("A:gadget_2", "A", "gadget_2", &[]),
+        ("A:gadget_x", "A", "gadget_x", &[]),
+        ("A", "A", "gadget_7", &[]),
     ]);
 }
 

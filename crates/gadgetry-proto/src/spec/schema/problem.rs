@@ -11,6 +11,7 @@ use serde::Deserialize;
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::spec::depth;
 use crate::spec::schema::Schema;
 use crate::spec::schema::problem::words::constraint;
 use crate::spec::schema::problem::words::expected;
@@ -39,7 +40,21 @@ impl fmt::Display for Problem {
     }
 }
 
+/// Levels of a value up to which what is wrong with it is looked for under a schema that refers to itself.
+const DEEP: usize = 8;
+
 pub(super) fn problems(schema: &Schema, parameters: &Value) -> Vec<Problem> {
+    if schema.admits(parameters) {
+        return Vec::new();
+    }
+    // To say what is wrong with a union means to look into each of its forms; where forms hold themselves, the work
+    // doubles with each level.
+    if schema.refers() && depth(parameters) > DEEP {
+        return vec![Problem {
+            pointer: "root".to_owned(),
+            message: "does not fit, and is nested too deeply to say where".to_owned(),
+        }];
+    }
     let mut report = Report {
         schema,
         parameters,

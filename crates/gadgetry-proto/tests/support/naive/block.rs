@@ -18,6 +18,11 @@ impl Reader<'_> {
         if id.is_empty() {
             self.auto_ids += 1;
             id = format!("gadget_{}", self.auto_ids);
+        } else if let Some(number) = id
+            .strip_prefix("gadget_")
+            .and_then(|it| it.parse::<u32>().ok())
+        {
+            self.auto_ids = self.auto_ids.max(number.into());
         }
         let mut dependencies: Vec<String> = Vec::new();
         for dependency in parts.flat_map(|part| part.split(',')).map(str::trim) {

@@ -176,7 +176,7 @@ struct Reader<'a> {
     text: &'a str,
     format: &'a Format,
     seen: Vec<Seen>,
-    auto_ids: u32,
+    auto_ids: u64,
     blocks: u32,
 }
 
@@ -196,9 +196,11 @@ impl Reader<'_> {
                     }
                     Err(why) => {
                         let behind = at + self.spelling(Marker::Start).len();
-                        if why == NotOpened::TooLong {
-                            seen.push(diagnostic(DiagnosticCode::LimitExceeded, at, behind));
-                        }
+                        let code = match why {
+                            NotOpened::TooLong => DiagnosticCode::LimitExceeded,
+                            NotOpened::Otherwise => DiagnosticCode::CutHeader,
+                        };
+                        seen.push(diagnostic(code, at, behind));
                         push_text(&mut seen, &self.text[at..behind]);
                         (from, at) = (behind, behind);
                         continue;
