@@ -227,7 +227,7 @@ async fn failures_panics_and_timeouts_are_answers() {
         "0 p: Error(\"Panic panicked: oh no\")",
         "100 s: Error(\"Gadget 'Stubborn' execution exceeded timeout of 100ms\")",
         "1000 long: Error(\"Gadget 'Wait' execution exceeded timeout of 1000ms\")",
-        "1000 text \"done\"",
+        "2100 text \"done\"",
         "2100 Completed 0.25",
     ];
     check(replies, None, &expected).await;
@@ -263,6 +263,86 @@ async fn a_model_that_fails_ends_the_run_with_its_words() {
     )
     .await;
     assert!(summary.error.is_some());
+}
+
+/// Panics when it is dropped before its end, as a guard in a gadget might.
+struct Guard;
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        panic!("dropped");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_gadget_that_panics_when_it_is_dropped_is_answered() {
+    let spec = GadgetSpec {
+        name: "Guarded".to_owned(),
+        timeout_ms: Some(10),
+        ..GadgetSpec::default()
+    };
+    let mut toolbox = Toolbox::default();
+    let guarded = from_fn(spec, |_, _| async {
+        let _guard = Guard;
+        std::future::pending::<()>().await;
+        Outcome::ok("never")
+    });
+    toolbox.add(guarded).unwrap();
+    let replies = concat!(
+        r#"{"text": ""#,
+        call!("Guarded:g"),
+        r#""}"#,
+        "\n",
+        r#"{"text": "done"}"#
+    );
+    let model: ScriptedModel = replies.parse().unwrap();
+    let header = Header::new(toolbox.registry(), vec![Message::text(Role::User, "go")]);
+    let (_commands, receiver) = mpsc::channel(1);
+    let run = header.run().unwrap();
+    let summary = drive(run, &model, &toolbox, receiver, &mut |_: &Event| {}).await;
+    assert_eq!(summary.answer, "done");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_reply_that_is_always_ready_leaves_room_for_gadgets() {
+    let mut chunks = vec![json!(call!("Wait:a", 0).replace("\\n", "\n"))];
+    chunks.extend((0..10_000).map(|_| json!("word ")));
+    let script = format!(
+        "{}\n{}",
+        json!({ "chunks": chunks }),
+        json!({ "text": "done" })
+    );
+    let model: ScriptedModel = script.parse().unwrap();
+    let toolbox = toolbox(&Arc::default());
+    let header = Header::new(toolbox.registry(), vec![Message::text(Role::User, "go")]);
+    let (_commands, receiver) = mpsc::channel(1);
+    let (mut texts, mut before) = (0, None);
+    let mut watch = |event: &Event| match &event.kind {
+        EventKind::Text { .. } => texts += 1,
+        EventKind::GadgetResult { .. } => before = Some(texts),
+        _ => {}
+    };
+    drive(
+        header.run().unwrap(),
+        &model,
+        &toolbox,
+        receiver,
+        &mut watch,
+    )
+    .await;
+    let before = before.unwrap();
+    assert!(before < 1000, "{before} texts before the gadget was done");
+}
+
+#[test]
+fn costs_that_are_no_numbers_are_read_back() {
+    let written = serde_json::to_string(&Outcome {
+        cost: f64::NAN,
+        ..Outcome::ok("x")
+    })
+    .unwrap();
+    let read: Outcome = serde_json::from_str(&written).unwrap();
+    assert!(read.cost.abs() < f64::EPSILON);
 }
 
 #[test]

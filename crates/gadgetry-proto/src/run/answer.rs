@@ -14,7 +14,8 @@ use crate::sched::Unmet;
 pub(super) const CANCELLED: &str = "Error: The run was cancelled before the call was done";
 
 impl Run {
-    /// Answers every running call whose time is over.
+    /// Answers every running call whose time is over. For the scheduler it runs until its gadget has come to an end:
+    /// what must not run beside it still must not.
     pub(super) fn expire(&mut self) {
         while let Some((deadline, id)) = self.state.deadlines.first().copied() {
             if deadline > self.state.now {
@@ -33,9 +34,7 @@ impl Run {
             let duration = self.state.now.since(since);
             self.cancel_gadget(id);
             self.answer(id, Err(Arc::from(error.as_str())), duration, 0.0);
-            self.state.scheduler.finish(id, Err(error));
         }
-        self.dispatch();
     }
 
     /// Cancels what runs and answers what waits.

@@ -124,12 +124,15 @@ impl Run {
         let cost = self.charge(outcome.cost);
         self.state.cancelled.remove(&id);
         let now = self.state.now;
-        let Some(Record {
-            status: Status::Running { since, deadline },
-            ..
-        }) = self.record(id)
-        else {
-            return;
+        let (since, deadline) = match self.record(id).map(|record| &mut record.status) {
+            Some(Status::Running { since, deadline }) => (since, deadline),
+            // Its time was up and it has been answered; now its place is free.
+            Some(Status::Answered(Err(error))) => {
+                let error = error.as_ref().to_owned();
+                self.state.scheduler.finish(id, Err(error));
+                return self.dispatch();
+            }
+            Some(Status::Waiting | Status::Answered(Ok(_))) | None => return,
         };
         let duration = now.since(*since);
         if let Some(deadline) = deadline.take() {

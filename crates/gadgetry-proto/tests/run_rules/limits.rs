@@ -30,15 +30,46 @@ fn a_timeout_cancels_first_and_then_answers() {
             "4 cancel a".to_owned(),
             format!("4 error a: {error}"),
             format!("  told Result (a): {error}"),
-            "4 ask 2".to_owned(),
-            "4 text fin".to_owned(),
+            format!("{end} ask 2"),
+            format!("{end} text fin"),
             format!("{end} end completed after 2 $0.5: fin"),
         ]
     };
     check(&script, &lines(4).each_ref().map(String::as_str));
-    // What it says later is not read, but the run waits for what it cost.
+    // What it says later is not read, but until then its place is not free, and what it cost is not known.
     script.stubborn = true;
     check(&script, &lines(10).each_ref().map(String::as_str));
+}
+
+/// Bell's time is up at 4, but it rings until 10: until then nothing starts beside it.
+#[test]
+fn a_gadget_whose_time_is_up_keeps_its_place_until_it_ends() {
+    let bell = slow_bell().with(|spec| {
+        spec.timeout_ms = Some(4);
+        spec.exclusive = true;
+    });
+    let mut script = Script::default().gadget(bell).reply(bells(&["a", "b"]));
+    script.stubborn = true;
+    let error = "Gadget 'Bell' execution exceeded timeout of 4ms";
+    check(
+        &script,
+        &[
+            "0 ask 1",
+            "0 call a Bell",
+            "0 start a {}",
+            "0 call b Bell",
+            "4 cancel a",
+            &format!("4 error a: {error}"),
+            "10 start b {}",
+            "14 cancel b",
+            &format!("14 error b: {error}"),
+            &format!("  told Result (a): {error}"),
+            &format!("  told Result (b): {error}"),
+            "20 ask 2",
+            "20 text fin",
+            "20 end completed after 2: fin",
+        ],
+    );
 }
 
 #[test]

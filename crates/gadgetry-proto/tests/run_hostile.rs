@@ -1,0 +1,160 @@
+//! What a model might do to a run on purpose, or by bad luck: it costs little, and the run goes on.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use gadgetry_proto::call::Outcome;
+use gadgetry_proto::delta::{Delta, StopReason};
+use gadgetry_proto::event::{Answer, EventKind};
+use gadgetry_proto::limits::Limits;
+use gadgetry_proto::run::{Close, Input, Output, Run, RunSpec, Start};
+use gadgetry_proto::spec::{GadgetSpec, Registry, Schema};
+use gadgetry_proto::time::Time;
+use serde_json::{Value, json};
+
+/// Any parameters; `deep` is an array.
+fn spec(limits: Limits) -> RunSpec {
+    let echo = GadgetSpec {
+        name: "Echo".to_owned(),
+        parameters: json!({ "type": "object", "properties": { "deep": { "type": "array" } } }),
+        ..GadgetSpec::default()
+    };
+    let registry = Registry::new([echo]).expect("the name is one");
+    RunSpec {
+        registry: Arc::new(registry),
+        limits,
+        ..RunSpec::default()
+    }
+}
+
+/// Plays one reply in which every call that starts gives `result`. Gives what was started, and every answer.
+fn play(limits: Limits, reply: &str, result: &str) -> (Vec<Start>, Vec<String>) {
+    let mut run = Run::ask(spec(limits), "go").expect("no tags");
+    let (mut started, mut answers) = (Vec::new(), Vec::new());
+    let end = Delta::MessageEnd {
+        stop_reason: StopReason::Stop,
+        usage: None,
+    };
+    let mut inputs = vec![
+        Input::ModelClosed(Close::Ended),
+        Input::Delta(end),
+        Input::Delta(Delta::text(reply)),
+    ];
+    loop {
+        match run.poll() {
+            Output::Start(start) => {
+                inputs.push(Input::Done(start.id, Outcome::ok(result)));
+                started.push(start);
+            }
+            Output::Event(event) => match event.kind {
+                EventKind::GadgetResult {
+                    answer: Answer::Error(text),
+                    ..
+                }
+                | EventKind::GadgetSkipped { error: text, .. } => answers.push(text),
+                EventKind::IterationEnd { .. } => return (started, answers),
+                _ => {}
+            },
+            Output::Wait(_) => {
+                let input = inputs
+                    .pop()
+                    .expect("the reply ends, and so does the iteration");
+                run.handle(Time(0), input).expect("inputs make sense");
+            }
+            _ => {}
+        }
+    }
+}
+
+fn two_calls(parameters: &str) -> String {
+    format!(
+        "!!!GADGET_START:Echo:a/b\n!!!GADGET_END\n!!!GADGET_START:Echo:c:a/b\n{parameters}!!!GADGET_END\n"
+    )
+}
+
+#[test]
+fn references_have_room_for_one_block() {
+    let mut parameters = String::new();
+    for index in 0..1000 {
+        let _ = write!(parameters, "!!!ARG:x/{index}\n${{a/b}}\n");
+    }
+    let (_, answers) = play(
+        Limits::default(),
+        &two_calls(&parameters),
+        &"x".repeat(1 << 20),
+    );
+    assert_eq!(
+        answers,
+        ["Error: Limit exceeded: a gadget block may have at most 33554432 bytes"]
+    );
+}
+
+#[test]
+fn references_cannot_pass_the_depth() {
+    let deep = format!("{}{}", "[".repeat(100), "]".repeat(100));
+    let (_, answers) = play(
+        Limits::default(),
+        &two_calls("!!!ARG:deep\n${a/b}\n"),
+        &deep,
+    );
+    assert_eq!(
+        answers,
+        ["Error: Limit exceeded: a parameter may have at most 64 levels of nesting"]
+    );
+}
+
+#[test]
+fn an_id_may_hold_a_slash() {
+    let reply = two_calls("!!!ARG:whole\n${a/b}\n!!!ARG:part\n${a/b/n/0}\n");
+    let (started, answers) = play(Limits::default(), &reply, r#"{"n":[7]}"#);
+    assert_eq!(answers, Vec::<String>::new());
+    assert_eq!(
+        started[1].parameters,
+        json!({ "whole": r#"{"n":[7]}"#, "part": 7 })
+    );
+}
+
+#[test]
+fn calls_too_many_are_told_so_in_few_words() {
+    let limits = Limits {
+        calls_per_reply: 2,
+        ..Limits::default()
+    };
+    let reply = "!!!GADGET_START:Nix\n!!!GADGET_END\n".repeat(4);
+    let (started, answers) = play(limits, &reply, "");
+    assert!(started.is_empty());
+    assert!(answers[1].starts_with("Error: Gadget 'Nix' not found."));
+    let too_many = "Gadget limit (2) exceeded. Consider calling fewer gadgets per response.";
+    assert_eq!(answers[2..], [too_many, too_many]);
+}
+
+/// What is wrong with a value of a union that holds itself is not looked for in each of its 2^60 ways.
+#[test]
+fn a_union_that_holds_itself() {
+    let leaf = json!({ "type": "object", "properties": { "eq": { "type": "integer" } }, "required": ["eq"] });
+    let node = |op: &str| {
+        let child = json!({ "$ref": "#/$defs/n" });
+        json!({
+            "type": "object",
+            "properties": { "op": { "const": op }, "left": child, "right": child },
+            "required": ["op", "left"],
+        })
+    };
+    let schema = Schema::new(json!({
+        "type": "object",
+        "properties": { "n": { "$ref": "#/$defs/n" } },
+        "$defs": { "n": { "anyOf": [node("and"), node("or"), leaf] } },
+    }))
+    .expect("a schema");
+    let nested = |leaf: Value| (0..60).fold(leaf, |left, _| json!({ "op": "and", "left": left }));
+    assert_eq!(
+        schema.validate(&json!({ "n": nested(json!({ "eq": 1 })) })),
+        []
+    );
+    let problems = schema.validate(&json!({ "n": nested(json!({ "eq": "one" })) }));
+    let told: Vec<String> = problems.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        told,
+        ["root: does not fit, and is nested too deeply to say where"]
+    );
+}
