@@ -187,6 +187,10 @@ pub(crate) struct AgentArgs {
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     pub(crate) max_iterations: Option<NonZeroUsize>,
 
+    /// Run at most N gadgets at the same time [default: as many as the limit on open files allows, at most 1000]
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    pub(crate) max_concurrent: Option<NonZeroUsize>,
+
     /// Execute at most N gadgets of one reply; the others are answered as skipped
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     pub(crate) max_gadgets_per_response: Option<NonZeroUsize>,

@@ -4,17 +4,18 @@ pub(crate) use system::{Interrupts, when_reader_goes};
 
 #[cfg(unix)]
 mod system {
-    use std::io::{self, IsTerminal as _};
+    use std::io;
     use std::thread;
 
     use rustix::event::{PollFd, PollFlags, poll};
     use rustix::io::Errno;
     use tokio::signal::unix::{Signal, SignalKind, signal};
 
-    /// Ctrl-C, a polite kill, and a terminal that is closed.
+    /// Ctrl-C, Ctrl-\\, a polite kill, and a terminal that is closed.
     #[derive(Debug)]
     pub(crate) struct Interrupts {
         interrupt: Signal,
+        quit: Signal,
         terminate: Signal,
         hangup: Option<Signal>,
     }
@@ -22,12 +23,14 @@ mod system {
     impl Interrupts {
         /// From now on these signals do nothing but come out of [`Self::next`].
         pub(crate) fn listen() -> io::Result<Self> {
-            // Without a terminal there is nothing to hang up, and `nohup` shall have its way.
-            let hangup = io::stderr().is_terminal();
             Ok(Self {
                 interrupt: signal(SignalKind::interrupt())?,
+                quit: signal(SignalKind::quit())?,
                 terminate: signal(SignalKind::terminate())?,
-                hangup: hangup.then(|| signal(SignalKind::hangup())).transpose()?,
+                // `nohup` shall have its way.
+                hangup: (!ignores_hangup())
+                    .then(|| signal(SignalKind::hangup()))
+                    .transpose()?,
             })
         }
 
@@ -41,10 +44,20 @@ mod system {
             };
             tokio::select! {
                 _ = self.interrupt.recv() => {}
+                _ = self.quit.recv() => {}
                 _ = self.terminate.recv() => {}
                 _ = hangup => {}
             }
         }
+    }
+
+    /// Whether we were started so that a closed terminal means nothing. Only Linux says; elsewhere it means something.
+    fn ignores_hangup() -> bool {
+        const HANGUP: u64 = 1;
+        let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+        let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+        let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+        mask.is_some_and(|mask| mask & HANGUP != 0)
     }
 
     /// Calls `then` when nobody reads stdout any more, even while nothing is written.

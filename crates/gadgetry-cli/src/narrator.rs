@@ -14,6 +14,8 @@ pub(crate) struct Narrator {
     with_text: bool,
     /// Whether the text that was told last ended in the middle of a line.
     mid_line: bool,
+    /// Text of a reply that is not told: it may be the answer, which goes elsewhere.
+    held: String,
 }
 
 impl Narrator {
@@ -26,25 +28,44 @@ impl Narrator {
     pub(crate) fn of_everything() -> Self {
         Self {
             with_text: true,
-            mid_line: false,
+            ..Self::default()
         }
     }
 
     /// What there is to say about an event, with its line break; mostly nothing.
     pub(crate) fn tell(&mut self, event: &Event) -> Option<String> {
         if let EventKind::Text { text } = &event.kind {
-            let more = self.with_text.then(|| text.clone())?;
-            self.mid_line = !more.ends_with('\n');
-            return Some(more);
+            if !self.with_text {
+                self.held.push_str(text);
+                return None;
+            }
+            self.mid_line = !text.ends_with('\n');
+            return Some(text.clone());
         }
         let line = line(&event.kind, self.with_text)?;
+        let said = match event.kind {
+            // A reply that calls gadgets is no answer.
+            EventKind::GadgetCall(_) => prose(&std::mem::take(&mut self.held)),
+            _ => String::new(),
+        };
+        if matches!(event.kind, EventKind::ModelCallStart { .. }) {
+            self.held.clear();
+        }
         let gap = if std::mem::take(&mut self.mid_line) {
             "\n"
         } else {
             ""
         };
-        Some(format!("{gap}{line}\n"))
+        Some(format!("{gap}{said}{line}\n"))
     }
+}
+
+/// What a model said before it called a gadget, a line each.
+fn prose(text: &str) -> String {
+    let lines = text.lines().filter(|line| !line.trim().is_empty());
+    lines.fold(String::new(), |all, line| {
+        all + "  " + line.trim_end() + "\n"
+    })
 }
 
 #[expect(

@@ -1,6 +1,7 @@
 //! The one road to stdout and stderr.
 
-use std::io::{self, Write};
+use std::borrow::Cow;
+use std::io::{self, IsTerminal as _, Write};
 use std::process::ExitCode;
 
 use serde::Serialize;
@@ -57,7 +58,16 @@ impl Printer {
         reason = "there is one road to stderr, and this is it"
     )]
     pub(crate) fn progress(&mut self, words: &str) {
-        let _ = io::stderr().write_all(words.as_bytes());
+        let _ = io::stderr().write_all(harmless(words).as_bytes());
+    }
+
+    /// Adds text that a model or a gadget wrote to the output. A terminal is not at its command.
+    pub(crate) fn text(&mut self, text: &str) {
+        if io::stdout().is_terminal() {
+            self.gathered.extend_from_slice(harmless(text).as_bytes());
+        } else {
+            self.gathered.extend_from_slice(text.as_bytes());
+        }
     }
 
     /// Writes the rest, says what went wrong, and gives the exit code.
@@ -85,8 +95,37 @@ impl Printer {
     }
 }
 
+/// `text` with its control characters written out, but for line breaks and tabs.
+fn harmless(text: &str) -> Cow<'_, str> {
+    let is_harmful = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
+    if !text.contains(is_harmful) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        if is_harmful(c) {
+            out.extend(c.escape_unicode());
+        } else {
+            out.push(c);
+        }
+    }
+    Cow::Owned(out)
+}
+
 /// One line on stderr. If that is gone, too, there is nobody to tell.
 fn tell(message: &str) {
     let line = message.replace(['\n', '\r'], " ");
-    let _ = writeln!(io::stderr(), "error: {line}");
+    let _ = writeln!(io::stderr(), "error: {}", harmless(&line));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn terminals_are_not_commanded() {
+        let check = |text: &str, expected: &str| assert_eq!(harmless(text), expected);
+        check("a\tb\nü", "a\tb\nü");
+        check("\u{1b}[2Jx\r\u{9b}", "\\u{1b}[2Jx\\u{d}\\u{9b}");
+    }
 }

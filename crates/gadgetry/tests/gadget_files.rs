@@ -14,9 +14,18 @@ fn load_text(folder: &Path, toml: &str) -> Result<Vec<CommandGadget>, GadgetFile
     load(&path)
 }
 
+/// A file that can be run.
+fn put_program(path: &Path) {
+    use std::os::unix::fs::PermissionsExt as _;
+    std::fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+    std::fs::write(path, "#!/bin/sh\n").expect("a file");
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).expect("permissions");
+}
+
 #[test]
 fn says_what_the_file_says() {
     let folder = tempfile::tempdir().expect("a folder");
+    put_program(&folder.path().join("fetch.sh"));
     let toml = r#"
         # Two gadgets.
         [[gadget]]
@@ -86,8 +95,12 @@ fn says_what_the_file_says() {
 
 #[test]
 fn programs_are_found_from_the_folder_of_the_file() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let here = folder.path().display();
+    let outer = tempfile::tempdir().expect("a folder");
+    let folder = outer.path().join("inner");
+    let here = folder.display();
+    for program in ["run.sh", "tools/run.sh", "../run.sh"] {
+        put_program(&folder.join(program));
+    }
     let cases = [
         ("./run.sh", format!("{here}/run.sh")),
         ("tools/run.sh", format!("{here}/tools/run.sh")),
@@ -98,7 +111,7 @@ fn programs_are_found_from_the_folder_of_the_file() {
     for (written, meant) in cases {
         let toml =
             format!("[[gadget]]\nname = \"A\"\ndescription = \"\"\ncommand = [{written:?}]\n");
-        let gadgets = load_text(folder.path(), &toml).expect(written);
+        let gadgets = load_text(&folder, &toml).expect(written);
         assert_eq!(gadgets[0].program(), Path::new(&meant), "{written}");
     }
 }
@@ -118,6 +131,22 @@ fn mistakes_name_their_place_and_the_way_out() {
         ),
         ("[[gadget]\n", "1:10: unclosed array table, expected `]`"),
         (&with("name = \"B\""), "5:1: duplicate key"),
+        // No program.
+        (
+            "[[gadget]]\nname = \"A\"\ndescription = \"\"\ncommand = [\"./nope.sh\", \"x\"]",
+            "4:11: there is no program \"./nope.sh\" that can be run; correct the command (a path with / counts from this \
+             file's folder), or make the file executable",
+        ),
+        (
+            "[[gadget]]\nname = \"A\"\ndescription = \"\"\ncommand = [\"no-such-program\"]",
+            "4:11: there is no program \"no-such-program\" that can be run; correct the command (a path with / counts from \
+             this file's folder), or make the file executable",
+        ),
+        (
+            "[[gadget]]\nname = \"A\"\ndescription = \"\"\ncommand = [\"/etc\"]",
+            "4:11: there is no program \"/etc\" that can be run; correct the command (a path with / counts from this file's \
+             folder), or make the file executable",
+        ),
         // Unknown keys.
         (
             "[[gadgets]]",

@@ -31,6 +31,7 @@ pub(crate) fn run(args: &AgentArgs, printer: &mut Printer) -> Result<(), Error> 
     let prompt = prompt(&args.prompt, printer)?;
     header.conversation = vec![Message::text(Role::User, prompt)];
     let run = header.run().map_err(Error::input)?;
+    refuse_to_overwrite_input(args)?;
     let log = args
         .save
         .as_deref()
@@ -56,8 +57,8 @@ pub(crate) fn run(args: &AgentArgs, printer: &mut Printer) -> Result<(), Error> 
     }
     if !watch.events && !summary.answer.is_empty() {
         let answer = summary.answer.trim_end_matches('\n');
-        printer.out().extend_from_slice(answer.as_bytes());
-        printer.out().push(b'\n');
+        printer.text(answer);
+        printer.text("\n");
     }
     if let Some((log, path)) = watch.log.zip(args.save.as_deref()) {
         log.finish().map_err(|error| {
@@ -77,10 +78,26 @@ fn header(args: &AgentArgs, toolbox: &Toolbox) -> Header {
     if let Some(limit) = args.max_iterations {
         header.max_iterations = clamp(limit.get());
     }
+    header.schedule.max_concurrent = Some(
+        args.max_concurrent
+            .map_or_else(room_for_processes, |limit| clamp(limit.get())),
+    );
     header.schedule.max_per_reply = args
         .max_gadgets_per_response
         .map(|limit| clamp(limit.get()));
     header
+}
+
+/// Programs at the same time for which the system has files to open, each with pipes of its own.
+fn room_for_processes() -> u32 {
+    const FILES_EACH: u64 = 5;
+    const OURS: u64 = 64;
+    #[cfg(unix)]
+    let files = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
+    #[cfg(not(unix))]
+    let files = Some(512);
+    let room = files.unwrap_or(u64::MAX).saturating_sub(OURS) / FILES_EACH;
+    u32::try_from(room.clamp(1, 1000)).unwrap_or(1)
 }
 
 fn clamp(limit: usize) -> u32 {
@@ -122,6 +139,24 @@ fn toolbox(path: &Path) -> Result<Toolbox, Error> {
             .map_err(|error| Error::at(path.display(), error))?;
     }
     Ok(toolbox)
+}
+
+/// A log must not take the place of what the run is made from.
+fn refuse_to_overwrite_input(args: &AgentArgs) -> Result<(), Error> {
+    let place = |path: &Path| path.canonicalize().ok();
+    let Some(save) = args.save.as_deref().and_then(place) else {
+        return Ok(());
+    };
+    let script = args.model.strip_prefix("script:").map(Path::new);
+    for input in script.into_iter().chain([args.gadgets.as_path()]) {
+        if place(input).as_ref() == Some(&save) {
+            let input = input.display();
+            return Err(Error::input(format!(
+                "--save would overwrite {input}, which the run is made from; name another file"
+            )));
+        }
+    }
+    Ok(())
 }
 
 fn begin_log(path: &Path, header: &Header) -> Result<LogWriter<File>, Error> {

@@ -33,6 +33,7 @@ fn the_answer_is_on_stdout_and_progress_on_stderr() {
         "  > Echo a {\"say\":\"hello\"}",
         "  > Echo c after b {\"say\":\"never\"}",
         "  > Fail b {}",
+        "  I'll try.",
         "  x b failed: no luck",
         "[1] the model is asked",
     ];

@@ -75,8 +75,13 @@ fn mistakes_in_the_gadget_file() {
             "2:1: this gadget has no name; add name = \"Fetch\"",
         ),
         (
-            "[[gadget]]\nname = \"A\"\ndescription = \"d\"\ncommand = [\"a\"]\ntimeout = \"soon\"\n",
+            "[[gadget]]\nname = \"A\"\ndescription = \"d\"\ncommand = [\"sh\"]\ntimeout = \"soon\"\n",
             "5:11: \"soon\" is no duration; write a number and a unit, like 500ms, 10s, 1.5m or 1h",
+        ),
+        (
+            "[[gadget]]\nname = \"A\"\ndescription = \"d\"\ncommand = [\"./nope.sh\"]\n",
+            "4:11: there is no program \"./nope.sh\" that can be run; correct the command (a path with / counts from this \
+             file's folder), or make the file executable",
         ),
         (
             "[[gadget]]\nname = \"A\"\ntimeuot = \"1s\"\n",
@@ -102,6 +107,29 @@ fn mistakes_in_the_gadget_file() {
         &[&args[..], &["missing.toml"]].concat(),
         "cannot read the gadget file missing.toml: No such file or directory (os error 2)",
     );
+}
+
+/// A log does not take the place of what the run is made from.
+#[test]
+fn a_log_in_the_place_of_an_input() {
+    let workshop = workshop();
+    for input in ["script.jsonl", "gadgets.toml"] {
+        let before = workshop.read(input);
+        let args = [
+            "Go!",
+            "--model",
+            "script:script.jsonl",
+            "--gadgets",
+            "gadgets.toml",
+            "--save",
+        ];
+        let save = format!("./{input}");
+        let problem = format!(
+            "--save would overwrite {input}, which the run is made from; name another file"
+        );
+        check(&workshop, &[&args[..], &[&save]].concat(), &problem);
+        assert_eq!(workshop.read(input), before);
+    }
 }
 
 #[test]

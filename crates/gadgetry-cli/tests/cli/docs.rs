@@ -49,6 +49,8 @@ fn every_gadget_file_is_one() {
         assert!(!blocks.is_empty(), "{page} has no gadgets");
         for block in blocks {
             let workshop = Workshop::new(&reply("Hi."));
+            // The program that the pages speak of.
+            std::fs::copy("/bin/sh", workshop.path("fetch.sh")).expect("a program");
             workshop.write("gadgets.toml", &block);
             let (events, ended) = workshop.events(&[]);
             assert_eq!(

@@ -64,6 +64,14 @@ pub enum GadgetFileProblem {
         /// Where the other one stands.
         first_line: usize,
     },
+    /// The program is not there, or is no program.
+    #[error(
+        "there is no program {program:?} that can be run; correct the command (a path with / counts from this file's folder), or make the file executable"
+    )]
+    UnknownProgram {
+        /// As written.
+        program: String,
+    },
     /// The command names no program.
     #[error("the command names no program; write command = [\"./program\", \"argument\"]")]
     EmptyCommand,

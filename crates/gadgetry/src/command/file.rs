@@ -134,10 +134,38 @@ fn program(
             } else {
                 PathBuf::from(program)
             };
+            if !can_be_run(&path) {
+                let problem = Problem::UnknownProgram {
+                    program: program.clone(),
+                };
+                return Err(Mistake::new(&command.span(), problem));
+            }
             Ok((path, arguments.to_vec()))
         }
         _ => Err(Mistake::new(&command.span(), Problem::EmptyCommand)),
     }
+}
+
+/// Whether a program of this name is there now. It may be gone when it is called, which is an error then.
+fn can_be_run(program: &Path) -> bool {
+    if program.components().count() > 1 || program.is_absolute() {
+        return is_executable(program);
+    }
+    let folders = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&folders).any(|folder| is_executable(&folder.join(program)))
+}
+
+#[cfg(unix)]
+fn is_executable(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt as _;
+    let metadata = std::fs::metadata(path);
+    metadata.is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
+}
+
+/// What can be run has a suffix that depends on the system: that is left to the system.
+#[cfg(not(unix))]
+fn is_executable(_path: &Path) -> bool {
+    true
 }
 
 /// A table of properties, which is an easy slip, would be a schema that admits everything; so the type is asked for.
