@@ -43,10 +43,11 @@ impl Narrator {
             return Some(text.clone());
         }
         let line = line(&event.kind, self.with_text)?;
-        let said = match event.kind {
-            // A reply that calls gadgets is no answer.
-            EventKind::GadgetCall(_) => prose(&std::mem::take(&mut self.held)),
-            _ => String::new(),
+        // A reply that calls gadgets is no answer.
+        let said = if matches!(event.kind, EventKind::GadgetCall(_)) {
+            prose(&std::mem::take(&mut self.held))
+        } else {
+            String::new()
         };
         if matches!(event.kind, EventKind::ModelCallStart { .. }) {
             self.held.clear();
