@@ -11,7 +11,7 @@ mod near_miss;
 mod search;
 mod writer;
 
-pub(crate) use body::Body;
+pub(crate) use body::{Body, Partial};
 pub use call::CallBlock;
 pub use header::Header;
 pub use markers::{Anchoring, MarkerError, Markers};

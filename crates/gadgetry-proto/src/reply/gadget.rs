@@ -3,8 +3,10 @@
 use std::sync::Arc;
 
 use crate::block::CallBlock;
+use crate::block::Header;
 use crate::block::LinePrefix;
 use crate::block::Marker;
+use crate::block::Partial;
 use crate::call::TerminatedBy;
 use crate::error::{Diagnostic, DiagnosticCode, Span};
 use crate::limits::{Limit, LimitExceeded};
@@ -145,12 +147,7 @@ impl Scanner {
         let ended = state
             .body
             .feed(&text[at..read], search, &self.format.limits, |partial| {
-                events(Event::Argument {
-                    header,
-                    pointer: partial.pointer,
-                    delta: partial.delta,
-                    complete: partial.complete,
-                });
+                events(argument(header, partial));
             });
         let Some(ended) = ended else { return read };
         let at = read - ended.unread;
@@ -176,12 +173,7 @@ impl Scanner {
         self.state
             .body
             .finish(search, &self.format.limits, |partial| {
-                events(Event::Argument {
-                    header,
-                    pointer: partial.pointer,
-                    delta: partial.delta,
-                    complete: partial.complete,
-                });
+                events(argument(header, partial));
             });
         self.end_block(TerminatedBy::EndOfStream, self.state.read, events);
     }
@@ -214,5 +206,14 @@ impl Scanner {
             },
         }));
         (state.mode, state.leading, state.line) = (Mode::Prose, true, LinePrefix::Other);
+    }
+}
+
+fn argument<'a>(header: &'a Header, partial: Partial<'a>) -> Event<'a> {
+    Event::Argument {
+        header,
+        pointer: partial.pointer,
+        delta: partial.delta,
+        complete: partial.complete,
     }
 }
