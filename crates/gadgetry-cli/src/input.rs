@@ -11,6 +11,8 @@ use crate::printer::Printer;
 
 /// Bytes asked for at once.
 const BLOCK: usize = 64 << 10;
+/// What some editors write at the beginning of a file.
+const BOM: &[u8] = b"\xef\xbb\xbf";
 /// The longest beginning of a character that is not the whole of it.
 const PARTIAL: usize = 3;
 
@@ -81,8 +83,8 @@ impl Input {
         }
     }
 
-    /// Hands out each line that is not blank, without its end, with its number from 1. Before it waits, what was printed
-    /// is written.
+    /// Hands out each line that is not blank, without its end, with its number from 1; a byte order mark at the beginning is
+    /// no part of the first one. Before it waits, what was printed is written.
     pub(crate) fn lines(
         self,
         printer: &mut Printer,
@@ -99,7 +101,12 @@ impl Input {
             if read.map_err(|error| unreadable(&self.name, &error))? == 0 {
                 break;
             }
-            let trimmed = bytes.trim_ascii();
+            let whole = if number == 1 {
+                without_bom(&bytes)
+            } else {
+                &bytes
+            };
+            let trimmed = whole.trim_ascii();
             if !trimmed.is_empty() {
                 line(number, trimmed, printer)?;
                 printer.settle()?;
@@ -107,6 +114,11 @@ impl Input {
         }
         Ok(())
     }
+}
+
+/// The bytes without the byte order mark with which they may begin.
+pub(crate) fn without_bom(bytes: &[u8]) -> &[u8] {
+    bytes.strip_prefix(BOM).unwrap_or(bytes)
 }
 
 /// Whether bytes are the beginning of a character.

@@ -8,6 +8,7 @@ use gadgetry::proto::spec::Schema;
 use serde_json::Value;
 
 use crate::error::Error;
+use crate::input::without_bom;
 
 /// Schemas by gadget.
 #[derive(Clone, Debug, Default)]
@@ -58,8 +59,8 @@ impl Schemas {
 pub(crate) fn load(path: &Path) -> Result<Value, Error> {
     let bytes = fs::read(path)
         .map_err(|error| Error::input(format_args!("cannot read {}: {error}", path.display())))?;
-    let schema: Value =
-        serde_json::from_slice(&bytes).map_err(|error| Error::at(path.display(), error))?;
+    let schema: Value = serde_json::from_slice(without_bom(&bytes))
+        .map_err(|error| Error::at(path.display(), error))?;
     Schema::new(schema.clone()).map_err(|error| Error::at(path.display(), error))?;
     Ok(schema)
 }

@@ -177,3 +177,37 @@ fn help_is_no_mistake() {
     help(&["replay", "--help"], &["--save FILE"]);
     help(&["demo", "--help"], &["Usage"]);
 }
+
+#[test]
+fn a_byte_order_mark_before_json_is_skipped() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let schema = folder.path().join("schema.json");
+    fs::write(&schema, "\u{feff}{\"type\":\"object\"}").expect("a file");
+    let schema = schema.display().to_string();
+    let event = "{\"type\":\"text\",\"text\":\"Hi.\"}";
+    check(
+        &["parse", "--schema", &schema],
+        "Hi.",
+        &format!("{event}\n"),
+        "",
+        0,
+    );
+    let text = "{\"chunks\":[\"Hi.\"]}\n";
+    let events = format!("{{\"id\":null,\"events\":[{event}]}}\n");
+    let batch = ["parse", "--batch"];
+    check(
+        &batch,
+        format!("\u{feff}{text}{text}"),
+        &events.repeat(2),
+        "",
+        0,
+    );
+    let call = "{\"gadgetName\":\"Bell\",\"parameters\":{}}\n";
+    let block = "!!!GADGET_START:Bell\n!!!GADGET_END\n";
+    check(&["write"], format!("\u{feff}{call}"), block, "", 0);
+    // One, and only there.
+    let twice = "error: line 1: the line is not a JSON object\n";
+    check(&["write"], format!("\u{feff}\u{feff}{call}"), "", twice, 2);
+    let later = "error: line 2: the line is not a JSON object\n";
+    check(&["write"], format!("{call}\u{feff}{call}"), block, later, 2);
+}
