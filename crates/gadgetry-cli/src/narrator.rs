@@ -1,5 +1,7 @@
 //! A run in words: what a person sees while it happens.
 
+use std::mem;
+
 use gadgetry::proto::call::Parameters;
 use gadgetry::proto::event::{Answer, Event, EventKind};
 use gadgetry::proto::id::InvocationId;
@@ -8,72 +10,91 @@ use gadgetry::proto::id::InvocationId;
 const SHOWN_CHARS: usize = 72;
 
 /// Puts events into words.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Narrator {
-    /// Whether the visible text is told, too.
-    with_text: bool,
+    /// Whether the visible text is told whatever it is, blank lines and custom blocks, too.
+    everything: bool,
+    /// The text of a reply that has called nothing yet. It may be the answer, which is not told.
+    held: Option<String>,
     /// Whether the text that was told last ended in the middle of a line.
     mid_line: bool,
-    /// Text of a reply that is not told: it may be the answer, which goes elsewhere.
-    held: String,
 }
 
 impl Narrator {
-    /// Tells what the gadgets do.
+    /// Tells what the gadgets do, and what the model says in replies that call them.
     pub(crate) fn of_gadgets() -> Self {
-        Self::default()
+        Self {
+            everything: false,
+            held: Some(String::new()),
+            mid_line: false,
+        }
     }
 
-    /// Tells what the gadgets do and what the model says.
+    /// Tells what the gadgets do and all that the model says.
     pub(crate) fn of_everything() -> Self {
         Self {
-            with_text: true,
-            ..Self::default()
+            everything: true,
+            held: None,
+            mid_line: false,
         }
     }
 
     /// What there is to say about an event, with its line break; mostly nothing.
+    #[expect(clippy::wildcard_enum_match_arm, reason = "most events change nothing")]
     pub(crate) fn tell(&mut self, event: &Event) -> Option<String> {
-        if let EventKind::Text { text } = &event.kind {
-            if !self.with_text {
-                self.held.push_str(text);
-                return None;
+        let mut words = String::new();
+        match &event.kind {
+            EventKind::Text { text } => match &mut self.held {
+                Some(held) => held.push_str(text),
+                None => self.text(text, &mut words),
+            },
+            EventKind::GadgetCall(_) => {
+                if let Some(held) = self.held.take() {
+                    self.text(&held, &mut words);
+                }
             }
-            self.mid_line = !text.ends_with('\n');
-            return Some(text.clone());
+            EventKind::ModelCallStart { .. } if !self.everything => {
+                self.held = Some(String::new());
+            }
+            // Nothing more comes of a line that is not complete.
+            EventKind::ModelCallEnd { .. } | EventKind::RunFinished { .. } => {
+                self.end_line(&mut words);
+            }
+            _ => {}
         }
-        let line = line(&event.kind, self.with_text)?;
-        // A reply that calls gadgets is no answer.
-        let said = if matches!(event.kind, EventKind::GadgetCall(_)) {
-            prose(&std::mem::take(&mut self.held))
-        } else {
-            String::new()
-        };
-        if matches!(event.kind, EventKind::ModelCallStart { .. }) {
-            self.held.clear();
+        if let Some(line) = line(&event.kind, self.everything) {
+            self.end_line(&mut words);
+            words.extend([&line, "\n"]);
         }
-        let gap = if std::mem::take(&mut self.mid_line) {
-            "\n"
-        } else {
-            ""
-        };
-        Some(format!("{gap}{said}{line}\n"))
+        (!words.is_empty()).then_some(words)
     }
-}
 
-/// What a model said before it called a gadget, a line each.
-fn prose(text: &str) -> String {
-    let lines = text.lines().filter(|line| !line.trim().is_empty());
-    lines.fold(String::new(), |all, line| {
-        all + "  " + line.trim_end() + "\n"
-    })
+    /// More of what the model says. Indented and without the blank lines around blocks, unless everything is told.
+    fn text(&mut self, text: &str, words: &mut String) {
+        for line in text.split_inclusive('\n') {
+            if !self.everything && !self.mid_line {
+                if line == "\n" {
+                    continue;
+                }
+                words.push_str("  ");
+            }
+            words.push_str(line);
+            self.mid_line = !line.ends_with('\n');
+        }
+    }
+
+    fn end_line(&mut self, words: &mut String) {
+        if mem::take(&mut self.mid_line) {
+            words.push('\n');
+        }
+    }
 }
 
 #[expect(
     clippy::wildcard_enum_match_arm,
     reason = "most events are for programs"
 )]
-fn line(kind: &EventKind, with_text: bool) -> Option<String> {
+fn line(kind: &EventKind, with_blocks: bool) -> Option<String> {
     Some(match kind {
         EventKind::ModelCallStart { iteration } => format!("[{iteration}] the model is asked"),
         EventKind::ModelCallEnd {
@@ -115,7 +136,7 @@ fn line(kind: &EventKind, with_text: bool) -> Option<String> {
         } => {
             format!("  - {invocation_id} skipped: {}", short(error))
         }
-        EventKind::CustomBlock(block) if with_text => {
+        EventKind::CustomBlock(block) if with_blocks => {
             format!("  <{}> {}", block.tag, short(&block.content))
         }
         EventKind::Diagnostic(diagnostic) => format!("  ! {}", short(&diagnostic.message)),

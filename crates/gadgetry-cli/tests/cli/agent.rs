@@ -40,6 +40,38 @@ fn the_answer_is_on_stdout_and_progress_on_stderr() {
     assert_eq!(told, expected);
 }
 
+#[test]
+fn what_the_model_says_around_calls_is_progress() {
+    let first = format!(
+        "One.\n\nTwo.\n\n{}\n\nThree{}",
+        block("Nope:a", ""),
+        block("Nope:b", "")
+    );
+    let chunks: Vec<String> = first.chars().map(String::from).collect();
+    let last = reply("Four.\n\nFive.");
+    for first in [reply(&first), format!("{}\n", json!({ "chunks": chunks }))] {
+        let workshop = Workshop::new(&(first + &last));
+        let ended = Ended::of(&mut workshop.agent(&[]));
+        assert_eq!(ended.stdout, "Four.\n\nFive.\n");
+        let line = |line: &&str| !line.starts_with("  x ");
+        let told: Vec<&str> = ended.stderr.lines().filter(line).collect();
+        let expected = [
+            "[1] the model is asked",
+            "  One.",
+            "  Two.",
+            "  > Nope a {}",
+            "  Three",
+            "  > Nope b {}",
+            "[2] the model is asked",
+        ];
+        assert_eq!(told, expected);
+    }
+    let workshop = Workshop::new(&reply(&format!("{}So", block("Nope:a", ""))));
+    let ended = Ended::of(&mut workshop.agent(&["--max-iterations", "1"]));
+    let error = "error: stopped after 1 replies; allow more with --max-iterations";
+    assert_eq!(ended.stderr.lines().last(), Some(error));
+}
+
 /// What became of the calls of one reply, as `id: result`, `id! error` or `id- error`, sorted.
 #[track_caller]
 fn check_calls(text: &str, args: &[&str], expected: &[&str]) {
