@@ -96,8 +96,7 @@ pub async fn drive(
             }
         }
     };
-    driver.reply = None;
-    driver.tidy_up().await;
+    debug_assert!(driver.tasks.is_empty(), "a run ends after its gadgets");
     summary
 }
 
@@ -200,14 +199,6 @@ impl Driver<'_> {
         if let Err(misuse) = self.run.handle(now, input) {
             debug_assert!(false, "{misuse}");
         }
-    }
-
-    /// Gives cancelled gadgets their grace.
-    async fn tidy_up(&mut self) {
-        for token in self.tokens.values() {
-            token.cancel();
-        }
-        while self.tasks.join_next().await.is_some() {}
     }
 }
 
