@@ -24,6 +24,6 @@ pub mod toolbox;
 
 pub use command::CommandGadget;
 pub use gadget::{CancellationToken, ExecutionContext, Gadget, from_fn};
-pub use model::Model;
+pub use model::{Model, ModelInfo};
 pub use scripted::ScriptedModel;
 pub use toolbox::Toolbox;
