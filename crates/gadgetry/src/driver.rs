@@ -21,7 +21,7 @@ use tokio::task::JoinSet;
 use tokio::task::coop::consume_budget;
 use tokio::time::{Instant, sleep, sleep_until};
 
-use crate::gadget::{CancellationToken, ExecutionContext, Invocation};
+use crate::context::{CancellationToken, ExecutionContext, Invocation};
 use crate::model::Model;
 use crate::toolbox::Toolbox;
 

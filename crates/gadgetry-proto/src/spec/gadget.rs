@@ -83,12 +83,12 @@ pub struct Example {
 
 /// A gadget whose schema is compiled. [`crate::spec::Registry`] makes them.
 #[derive(Clone, Debug)]
-pub struct Gadget {
+pub struct RegisteredGadget {
     spec: GadgetSpec,
     schema: Schema,
 }
 
-impl Gadget {
+impl RegisteredGadget {
     pub(super) fn new(spec: GadgetSpec, schema: Schema) -> Self {
         Self { spec, schema }
     }
