@@ -1,7 +1,12 @@
 //! What gives way when a conversation is too long, and what takes its place.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![allow(
+    clippy::wildcard_enum_match_arm,
+    reason = "most kinds of content are alike here"
+)]
 
+mod generate;
 mod naive;
 mod properties;
 mod slide;

@@ -9,111 +9,8 @@ use gadgetry_proto::message::{Content, Message, Role};
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseResult;
 
-use crate::words::{call, result};
+use crate::generate::{compaction, other, round};
 use crate::{form, naive};
-
-/// Some message that is no reply and no results.
-fn other() -> impl Strategy<Value = Message> {
-    let role = prop_oneof![4 => Just(Role::User), 1 => Just(Role::System)];
-    (role, text()).prop_map(|(role, text)| Message::text(role, text))
-}
-
-fn text() -> impl Strategy<Value = String> {
-    let pieces = prop_oneof![
-        Just("é"),
-        Just("!!!GADGET_END"),
-        Just("\nResult (a): "),
-        Just("word ")
-    ];
-    (pieces, 0..60_usize).prop_map(|(piece, count)| piece.repeat(count))
-}
-
-/// A reply with calls, their results, and what else is said until the next reply.
-fn turn() -> impl Strategy<Value = Vec<Message>> {
-    let calls = prop::collection::vec(
-        (0..3_u8, prop::bool::weighted(0.05), text(), any::<bool>()),
-        0..3,
-    );
-    let others = prop::collection::vec(other(), 0..6).prop_map(|mut others| {
-        // Mostly there are none.
-        others.truncate(others.len().saturating_sub(4));
-        others
-    });
-    (text(), calls, others).prop_map(|(said, calls, others)| {
-        let mut reply = Message::text(Role::Assistant, said);
-        let mut results = Vec::new();
-        for (id, sticky, text, native) in calls {
-            let id = id.to_string();
-            reply.content.push(if native {
-                Content::ToolUse {
-                    tool_use_id: id.clone(),
-                    name: "Save".to_owned(),
-                    input: serde_json::json!({ "text": text }),
-                }
-            } else {
-                call(&id)
-            });
-            results.push(result(&if sticky { id + "*" } else { id }, &text));
-        }
-        let mut turn = vec![reply];
-        if !results.is_empty() {
-            turn.push(Message {
-                role: Role::User,
-                content: results,
-                raw: None,
-            });
-        }
-        turn.extend(others);
-        turn
-    })
-}
-
-fn compaction() -> impl Strategy<Value = Compaction> {
-    let strategy = prop_oneof![
-        Just(CompactionStrategy::SlidingWindow),
-        Just(CompactionStrategy::Summary),
-        Just(CompactionStrategy::Hybrid),
-    ];
-    let percent = || prop_oneof![8 => 0.0..100.0, 1 => any::<f64>()];
-    let prompt = prop::option::of(Just("Be brief".to_owned()));
-    (strategy, percent(), percent(), 0..6_u32, prompt).prop_map(
-        |(strategy, trigger_percent, target_percent, keep_recent_turns, summary_prompt)| {
-            Compaction {
-                strategy,
-                trigger_percent,
-                target_percent,
-                keep_recent_turns,
-                summary_prompt,
-            }
-        },
-    )
-}
-
-/// What happens to a conversation, one after the other.
-#[derive(Clone, Debug)]
-struct Round {
-    turns: Vec<Vec<Message>>,
-    observed: u64,
-    window: u64,
-    now: bool,
-    summary: Option<String>,
-}
-
-fn round() -> impl Strategy<Value = Round> {
-    let turns = prop::collection::vec(turn(), 0..10);
-    let summary = prop::option::weighted(0.8, text());
-    let observed = prop_oneof![Just(0), 1..3_000_u64];
-    let window = prop_oneof![1 => Just(0), 9 => 1..2_000_u64];
-    (turns, observed, window, any::<bool>(), summary).prop_map(
-        |(turns, observed, window, now, summary)| Round {
-            turns,
-            observed,
-            window,
-            now,
-            summary,
-        },
-    )
-}
 
 proptest! {
     #[test]
@@ -147,7 +44,7 @@ proptest! {
                 let Some(plan) = plan else { break };
                 let before = messages.clone();
                 let slid = matches!(plan, Plan::Slide(_));
-                let compacted = apply(plan, &mut messages, round.summary.as_deref())?;
+                let compacted = apply(&plan, &mut messages, round.summary.as_deref())?;
                 prop_assert_eq!(compacted.tokens_before, tokens.tokens());
                 tokens.recount(&messages);
                 prop_assert_eq!(compacted.tokens_after, tokens.tokens());
@@ -166,13 +63,13 @@ proptest! {
 
 /// Does what `plan` says, after it was saved and loaded.
 fn apply(
-    plan: Plan,
+    plan: &Plan,
     messages: &mut Vec<Message>,
     summary: Option<&str>,
 ) -> Result<Compacted, TestCaseError> {
-    let saved = serde_json::to_string(&plan).unwrap();
+    let saved = serde_json::to_string(plan).unwrap();
     let loaded: Plan = serde_json::from_str(&saved).unwrap();
-    prop_assert_eq!(&loaded, &plan);
+    prop_assert_eq!(&loaded, plan);
     Ok(match (loaded, summary) {
         (Plan::Slide(slide), _) => slide.apply(messages),
         (Plan::Summarise(plan), Some(summary)) => {
@@ -180,6 +77,20 @@ fn apply(
         }
         (Plan::Summarise(plan), None) => plan.fallback().apply(messages),
     })
+}
+
+/// So much of a window.
+#[expect(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the windows are small, and the percents clamped"
+)]
+fn share(window: u64, percent: f64) -> u64 {
+    if percent.is_nan() {
+        return 0;
+    }
+    (window as f64 * percent.clamp(0.0, 100.0) / 100.0).floor() as u64
 }
 
 /// Sliding is what the naive twin does.
@@ -191,14 +102,6 @@ fn check_oracle(
     now: bool,
 ) -> TestCaseResult {
     let estimate = tokens.tokens();
-    let share = |window: u64, percent: f64| {
-        let percent = if percent.is_nan() {
-            0.0
-        } else {
-            percent.clamp(0.0, 100.0)
-        };
-        (window as f64 * percent / 100.0).floor() as u64
-    };
     let due = window > 0 && estimate > share(window, sliding.trigger_percent);
     let base = if now && (window == 0 || estimate < window) {
         estimate
@@ -216,7 +119,7 @@ fn check_oracle(
     };
     let found = plan.map(|plan| {
         let mut left = messages.to_vec();
-        apply(plan, &mut left, None).map(|_| left)
+        apply(&plan, &mut left, None).map(|_| left)
     });
     prop_assert_eq!(found.transpose()?, expected);
     Ok(())

@@ -7,7 +7,7 @@ use gadgetry_proto::message::{Content, Message, Role};
 use serde_json::json;
 
 /// What every word without a `~` at its end comes to.
-pub(crate) const TOKENS: u64 = 100;
+const TOKENS: u64 = 100;
 
 /// `sys:x`, `user:x`, `say:x` are texts; `call:a,b` is a reply with calls; `res:a,b*` has their results, sticky with `*`;
 /// `sum:3:x` and `omit:3` are what earlier compactions have left, joined by `+`. With `~` it is as short as it is
@@ -23,15 +23,14 @@ fn message(word: &str) -> Message {
     };
     let mut padding = String::new();
     let mut message = padded(word, &padding);
-    while long {
+    loop {
         padding.push('.');
         let longer = padded(word, &padding);
-        if TokenEstimate::of(std::slice::from_ref(&longer)).tokens() > TOKENS {
-            break;
+        if !long || TokenEstimate::of(std::slice::from_ref(&longer)).tokens() > TOKENS {
+            return message;
         }
         message = longer;
     }
-    message
 }
 
 fn padded(word: &str, padding: &str) -> Message {

@@ -174,5 +174,5 @@ impl Compaction {
     reason = "context windows are far below 2^52, and a float to integer cast saturates"
 )]
 fn share(window: u64, percent: f64) -> u64 {
-    (window as f64 * percent.min(100.0) / 100.0) as u64
+    (window as f64 * percent.clamp(0.0, 100.0) / 100.0) as u64
 }
