@@ -69,7 +69,7 @@ pub(crate) fn compaction() -> impl Strategy<Value = Compaction> {
         Just(CompactionStrategy::Summary),
         Just(CompactionStrategy::Hybrid),
     ];
-    let percent = || prop_oneof![8 => 0.0..100.0, 1 => prop::num::f64::ANY];
+    let percent = || prop_oneof![8 => 0.0..100.0, 1 => Just(100.0), 1 => prop::num::f64::ANY];
     let prompt = prop::option::of(Just("Be brief".to_owned()));
     (strategy, percent(), percent(), 0..6_u32, prompt).prop_map(
         |(strategy, trigger_percent, target_percent, keep_recent_turns, summary_prompt)| {

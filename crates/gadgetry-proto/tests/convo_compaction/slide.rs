@@ -207,6 +207,26 @@ fn on_demand_at_least_one_turn_goes() {
 }
 
 #[test]
+fn a_notice_as_long_as_what_goes_wins_nothing() {
+    // Twenty tokens, as many as the notice has.
+    let short = format!("say:{}~", "x".repeat(60));
+    let mut messages = conversation(&format!("user:t {short} {short} say:a"));
+    let tokens = TokenEstimate::of(&messages);
+    let compaction = Compaction {
+        trigger_percent: 100.0,
+        target_percent: 100.0,
+        ..compaction(1)
+    };
+    let plan = compaction.plan_now(&messages, &tokens, 0, &form());
+    let compacted = slide(plan, &mut messages).unwrap();
+    assert_eq!(words(&messages), "user:t omit:2 say:a");
+    assert_eq!(
+        (compacted.tokens_before, compacted.tokens_after),
+        (240, 220)
+    );
+}
+
+#[test]
 fn percents_and_windows_of_any_kind() {
     let before = "user:t say:a say:b say:c say:d say:e say:f say:g say:h say:i";
     for (window, trigger, target, after) in [
