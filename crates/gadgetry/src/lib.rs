@@ -6,6 +6,7 @@
 //! | [`scripted`] | [`ScriptedModel`]: a model that reads its replies from a file |
 //! | [`gadget`] | [`Gadget`]: what a call starts, and what it is given |
 //! | [`command`] | [`CommandGadget`]: a gadget that is a program |
+//! | [`skill`] | [`Skills`]: folders with instructions, which the model loads when it needs them |
 //! | [`toolbox`] | [`Toolbox`]: the gadgets of a run |
 //! | [`driver`] | runs a [`proto::run::Run`] on tokio |
 //! | [`log`] | the log of a run, and its replay |
@@ -20,10 +21,12 @@ pub mod gadget;
 pub mod log;
 pub mod model;
 pub mod scripted;
+pub mod skill;
 pub mod toolbox;
 
 pub use command::CommandGadget;
 pub use gadget::{CancellationToken, ExecutionContext, Gadget, from_fn};
 pub use model::Model;
 pub use scripted::ScriptedModel;
+pub use skill::{Skill, Skills};
 pub use toolbox::Toolbox;
