@@ -153,31 +153,32 @@ fn answer(skills: &ByName, parameters: &Value) -> Result<String, String> {
 
 /// The text of the skill, and what belongs to it.
 fn instructions(skill: &Skill, arguments: &str) -> String {
+    let parts = [
+        format!("Skill {}", skill.name()),
+        skill.activate(arguments).trim().to_owned(),
+        files(skill),
+    ];
+    let parts = parts.into_iter().filter(|part| !part.is_empty());
+    parts.collect::<Vec<_>>().join("\n\n")
+}
+
+fn files(skill: &Skill) -> String {
     let name = skill.name();
-    let mut text = format!("Skill {name}\n\n{}", skill.activate(arguments));
     // A folder that cannot be listed is no reason to withhold the text.
     let (files, more) = match resources::list(skill.dir(), LISTED) {
         Ok(files) => files,
-        Err(error) => {
-            let _ = write!(
-                text,
-                "\n\nThe files of this skill cannot be listed: {error}"
-            );
-            return text;
-        }
+        Err(error) => return format!("The files of this skill cannot be listed: {error}"),
     };
     if files.is_empty() {
-        return text;
+        return String::new();
     }
-    let _ = write!(
-        text,
-        "\n\nFiles of this skill, which {NAME} reads with skill={name} and resource=<path>:"
-    );
+    let mut list =
+        format!("Files of this skill, which {NAME} reads with skill={name} and resource=<path>:");
     for file in files {
-        let _ = write!(text, "\n- {} ({} bytes)", file.path, file.size);
+        let _ = write!(list, "\n- {} ({} bytes)", file.path, file.size);
     }
     if more {
-        text.push_str("\nThere are more files than these.");
+        list.push_str("\nThere are more files than these.");
     }
-    text
+    list
 }
