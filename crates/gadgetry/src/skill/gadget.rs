@@ -4,15 +4,13 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use futures_core::future::BoxFuture;
-use futures_util::FutureExt as _;
 use gadgetry_proto::call::Outcome;
 use gadgetry_proto::spec::{Example, GadgetSpec, closest};
 use serde_json::{Value, json};
 
 use super::error::did_you_mean;
 use super::{LISTED, Skill, resources};
-use crate::gadget::{ExecutionContext, FnGadget, from_fn};
+use crate::gadget::{DynGadget, IntoGadget as _, from_fn};
 
 const NAME: &str = "LoadSkill";
 
@@ -30,26 +28,22 @@ const ARGUMENTS_LIMIT: usize = 16 * 1024;
 
 type ByName = BTreeMap<String, Arc<Skill>>;
 
-pub(super) fn load_skill(
-    skills: ByName,
-) -> FnGadget<
-    impl Fn(Value, ExecutionContext) -> BoxFuture<'static, Outcome> + Clone + Send + Sync + 'static,
-> {
+pub(super) fn load_skill(skills: ByName) -> Arc<dyn DynGadget> {
     let spec = spec(&skills);
     let skills = Arc::new(skills);
-    from_fn(spec, move |parameters, _context| {
+    let gadget = from_fn(spec, move |parameters, _context| {
         let skills = Arc::clone(&skills);
         // Files are read, which may take a while.
         let work = tokio::task::spawn_blocking(move || answer(&skills, &parameters));
-        async {
+        async move {
             match work.await {
                 Ok(Ok(text)) => Outcome::ok(text),
                 Ok(Err(message)) => Outcome::error(message),
                 Err(error) => Outcome::error(format!("the skill could not be loaded: {error}")),
             }
         }
-        .boxed()
-    })
+    });
+    gadget.into_gadget()
 }
 
 fn spec(skills: &ByName) -> GadgetSpec {
@@ -74,6 +68,8 @@ fn spec(skills: &ByName) -> GadgetSpec {
         description: description(skills),
         parameters: json!({ "type": "object", "properties": properties, "required": ["skill"] }),
         examples: examples.into_iter().collect(),
+        // Instructions must not be compacted away while the task goes on.
+        sticky_result: true,
         ..GadgetSpec::default()
     }
 }

@@ -5,13 +5,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use futures_core::future::BoxFuture;
-use gadgetry_proto::call::Outcome;
-use serde_json::Value;
-
 use super::error::SkillError;
 use super::{SKILL_FILE, Skill, gadget};
-use crate::gadget::{ExecutionContext, FnGadget};
+use crate::gadget::DynGadget;
 
 /// Skills by name, in alphabetical order.
 ///
@@ -101,11 +97,7 @@ impl Skills {
     ///
     /// Its description lists the skills: 250 characters of each description, and 8,000 in all. What has no room is
     /// counted, and can be loaded all the same. A wrong name or path is answered with the closest ones.
-    pub fn gadget(
-        &self,
-    ) -> FnGadget<
-        impl Fn(Value, ExecutionContext) -> BoxFuture<'static, Outcome> + Clone + Send + Sync + 'static,
-    > {
+    pub fn gadget(&self) -> Arc<dyn DynGadget> {
         let skills = self.skills.clone().into_iter();
         gadget::load_skill(
             skills

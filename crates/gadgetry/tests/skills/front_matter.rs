@@ -263,17 +263,22 @@ fn mistakes_have_a_place_and_a_remedy() {
         3,
         unsupported("a key that is not a plain text"),
     );
+    let second = unsupported("a second document");
     check(
-        b"---\na: b\n...\n%YAML 1.2\n--- \n",
+        b"---
+a: b
+--- {c: d}
+---
+",
+        3,
         1,
-        1,
-        Problem::MissingDescription,
+        second,
     );
     let deep = format!("---\nx: {}{}\n---\n", "[".repeat(40), "]".repeat(40));
     check(
         deep.as_bytes(),
         2,
-        35,
+        36,
         unsupported("a value nested this deep"),
     );
 }

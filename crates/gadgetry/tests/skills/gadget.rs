@@ -3,10 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use gadgetry::gadget::{CancellationToken, ExecutionContext, Gadget as _, Invocation};
 use gadgetry::proto::call::Outcome;
 use gadgetry::proto::spec::GadgetSpec;
-use gadgetry::{Skills, Toolbox};
+use gadgetry::{CancellationToken, ExecutionContext, Invocation, Skills, Toolbox};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -24,7 +23,7 @@ async fn call(skills: &Skills, parameters: Value) -> Outcome {
         dependencies: BTreeMap::new(),
     };
     let context = ExecutionContext::new(&invocation, CancellationToken::new());
-    invocation.execute(&skills.gadget(), context).await
+    invocation.execute(&*skills.gadget(), context).await
 }
 
 /// `count` skills `s0000`, `s0001`, … with that description.
@@ -63,6 +62,7 @@ fn lists_names_and_descriptions() {
     assert_eq!(listed(&skills), "- a: First\n- b: Second line");
     let spec = spec(&skills);
     assert_eq!(spec.name, "LoadSkill");
+    assert!(spec.sticky_result);
     assert_eq!(spec.parameters["required"], json!(["skill"]));
     assert_eq!(spec.examples[0].params, json!({ "skill": "a" }));
     assert!(
