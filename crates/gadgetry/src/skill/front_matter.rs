@@ -191,11 +191,10 @@ fn text(entry: &Entry, key: &'static str) -> Result<Option<String>, Mistake> {
 }
 
 fn truth(entry: &Entry, key: &'static str, default: bool) -> Result<bool, Mistake> {
-    match entry.value {
-        Value::Bool(truth) => Ok(truth),
-        Value::Null => Ok(default),
-        _ => Err(wrong_type(entry, key, "true or false")),
+    if entry.value.is_null() {
+        return Ok(default);
     }
+    (entry.value.as_bool()).ok_or_else(|| wrong_type(entry, key, "true or false"))
 }
 
 /// Hints are customarily written `[file]`, which YAML takes for a list.
@@ -232,9 +231,10 @@ fn tools(entry: &Entry) -> Result<Vec<String>, Mistake> {
 }
 
 fn metadata(entry: Entry) -> Result<Map<String, Value>, Mistake> {
+    let wrong = wrong_type(&entry, "metadata", "keys with values");
     match entry.value {
         Value::Object(entries) => Ok(entries),
         Value::Null => Ok(Map::new()),
-        _ => Err(wrong_type(&entry, "metadata", "keys with values")),
+        Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => Err(wrong),
     }
 }

@@ -5,6 +5,7 @@
 //! there may write the skill; so the standard library's means are enough.
 
 use std::fs::{self, File};
+use std::io::ErrorKind::{NotADirectory, NotFound};
 use std::io::{self, Read as _};
 use std::path::{Component, Path, PathBuf};
 
@@ -113,15 +114,13 @@ pub(super) fn resolve(folder: &Path, path: &str) -> Result<(PathBuf, u64), Error
     if !is_inside(Path::new(path)) {
         return Err(outside());
     }
-    let failed = |source: io::Error| match source.kind() {
-        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Error::NotFound {
-            path: given(),
-            closest: Vec::new(),
-        },
-        _ => Error::Read {
-            path: given(),
-            source,
-        },
+    let failed = |source: io::Error| {
+        let path = given();
+        if matches!(source.kind(), NotFound | NotADirectory) {
+            let closest = Vec::new();
+            return Error::NotFound { path, closest };
+        }
+        Error::Read { path, source }
     };
     let file = folder.join(path).canonicalize().map_err(failed)?;
     if !file.strip_prefix(folder).is_ok_and(is_inside) {
@@ -140,7 +139,9 @@ fn is_inside(path: &Path) -> bool {
     let mut names = path.components().filter(|name| *name != Component::CurDir);
     let is_plain = |name| match name {
         Component::Normal(name) => !name.as_encoded_bytes().starts_with(b"."),
-        _ => false,
+        Component::Prefix(_) | Component::RootDir | Component::CurDir | Component::ParentDir => {
+            false
+        }
     };
     !path.as_os_str().is_empty() && names.all(is_plain)
 }

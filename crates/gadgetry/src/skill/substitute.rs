@@ -100,7 +100,7 @@ fn words(arguments: &str) -> Vec<&str> {
     while let Some(first) = rest.chars().next() {
         let word;
         (word, rest) = match quoted(rest, first) {
-            Some(length) => (&rest[1..1 + length], &rest[length + 2..]),
+            Some(length) => (&rest[1..=length], &rest[length + 2..]),
             None => rest.split_at(rest.find(char::is_whitespace).unwrap_or(rest.len())),
         };
         words.push(word);

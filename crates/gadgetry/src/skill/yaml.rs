@@ -120,9 +120,10 @@ impl<'t> Events<'t> {
                 return Err(Mistake::new(span.start, Problem::DuplicateKey { key }));
             }
             let (event, span) = self.next()?;
-            let written = match &event {
-                Event::Scalar(text, ..) => Some(text.clone().into_owned()),
-                _ => None,
+            let written = if let Event::Scalar(text, ..) = &event {
+                Some(text.clone().into_owned())
+            } else {
+                None
             };
             let value = self.value(event, span, depth + 1)?;
             entries.push(Entry {
@@ -163,7 +164,13 @@ impl<'t> Events<'t> {
                 Ok(Value::Object(entries))
             }
             Event::Alias(_) => unsupported("an alias (*)"),
-            _ => unsupported("this"),
+            Event::Nothing
+            | Event::StreamStart
+            | Event::StreamEnd
+            | Event::DocumentStart(_)
+            | Event::DocumentEnd
+            | Event::SequenceEnd
+            | Event::MappingEnd => unsupported("a value without an end"),
         }
     }
 }
