@@ -84,14 +84,14 @@ fn mistakes_are_told_not_skipped() {
     );
     assert!(Skills::from_dir(folder.path()).expect("none").is_empty());
     skill_with(&folder, "good", "");
-    for name in ["worse", "bad"] {
+    for name in ["m", "zz", "b", "q", "bad", "f", "aa", "w", "x", "h"] {
         put_skill(&folder, name, "no front matter");
     }
     let error = Skills::from_dir(folder.path())
         .expect_err("bad")
         .to_string();
     assert!(
-        error.contains("bad/SKILL.md:1:1: there is no front matter"),
+        error.contains("/aa/SKILL.md:1:1: there is no front matter"),
         "{error}"
     );
 }
