@@ -162,10 +162,6 @@ pub enum Purpose {
 
 impl Purpose {
     /// Whether it is the next reply of the conversation.
-    #[expect(
-        clippy::trivially_copy_pass_by_ref,
-        reason = "serde calls it with a reference"
-    )]
     pub fn is_reply(&self) -> bool {
         *self == Self::Reply
     }
