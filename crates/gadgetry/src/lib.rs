@@ -7,6 +7,7 @@
 //! | [`gadget`] | [`DynGadget`]: what a call starts |
 //! | [`context`] | [`ExecutionContext`]: what a running gadget is given |
 //! | [`command`] | [`CommandGadget`]: a gadget that is a program |
+//! | [`skill`] | [`Skills`]: folders with instructions, which the model loads when it needs them |
 //! | [`toolbox`] | [`Toolbox`]: the gadgets of a run |
 //! | [`driver`] | runs a [`proto::run::Run`] on tokio |
 //! | [`log`] | the log of a run, and its replay |
@@ -22,6 +23,7 @@ pub mod gadget;
 pub mod log;
 pub mod model;
 pub mod scripted;
+pub mod skill;
 pub mod toolbox;
 
 pub use command::CommandGadget;
@@ -29,4 +31,5 @@ pub use context::{CancellationToken, ExecutionContext, Invocation};
 pub use gadget::{DynGadget, IntoGadget, from_fn};
 pub use model::{Model, ModelInfo};
 pub use scripted::ScriptedModel;
+pub use skill::{Skill, Skills};
 pub use toolbox::Toolbox;
