@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use crate::error::Span;
 use crate::id::InvocationId;
+use crate::message::Media;
 
 /// A gadget call: one block of a reply, read to its end.
 ///
@@ -78,6 +79,12 @@ pub struct Outcome {
     /// Whether the run ends once everything that runs beside this call is done.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub completes_run: bool,
+    /// The question to a human that must be answered before there is a result.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asks_human: Option<String>,
+    /// Images, audio and files that belong to the result.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub media: Vec<Media>,
 }
 
 impl Outcome {
@@ -87,6 +94,8 @@ impl Outcome {
             result: Ok(result.into()),
             cost: 0.0,
             completes_run: false,
+            asks_human: None,
+            media: Vec::new(),
         }
     }
 
@@ -96,6 +105,8 @@ impl Outcome {
             result: Err(message.into()),
             cost: 0.0,
             completes_run: false,
+            asks_human: None,
+            media: Vec::new(),
         }
     }
 }

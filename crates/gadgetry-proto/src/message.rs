@@ -115,6 +115,46 @@ pub struct CustomContentBlock {
     pub self_closing: bool,
 }
 
+/// An image, audio or another file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Media {
+    /// What kind of thing it is for a model.
+    pub kind: MediaKind,
+    /// Such as `image/png`.
+    pub mime_type: String,
+    /// The bytes, or where they are.
+    pub data: MediaData,
+    /// The name of the file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// What it shows, for a model that cannot look.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+}
+
+/// What kind of thing a [`Media`] is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum MediaKind {
+    /// A picture.
+    Image,
+    /// Speech or other sound.
+    Audio,
+    /// Anything else.
+    File,
+}
+
+/// The bytes of a [`Media`], or where they are.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum MediaData {
+    /// In Base64, with padding.
+    Base64(String),
+    /// Where the model's provider finds them.
+    Url(String),
+}
+
 /// What a model is asked.
 ///
 /// Cloning it is cheap. A driver that drops it before the model has answered spares the run a copy of the history.

@@ -65,9 +65,8 @@ async fn costs_add_up_and_must_be_amounts() {
         context.report_cost(0.25).expect("an amount");
         context.report_cost(0.5).expect("an amount");
         Outcome {
-            completes_run: false,
-            result: Ok(String::new()),
             cost: 1.0,
+            ..Outcome::ok("")
         }
     });
     let cost = execute(&gadget, json!({})).await.cost;
