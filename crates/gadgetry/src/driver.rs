@@ -125,6 +125,7 @@ impl Driver<'_> {
                         token.cancel();
                     }
                 }
+                Output::Ask(_) => {}
                 Output::Event(event) => self.observer.event(&event),
                 Output::Wait(until) => return Ok(until),
                 Output::Finished(summary) => return Err(summary),

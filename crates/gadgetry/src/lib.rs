@@ -27,6 +27,6 @@ pub mod toolbox;
 pub use command::CommandGadget;
 pub use context::{CancellationToken, ExecutionContext, Invocation};
 pub use gadget::{DynGadget, IntoGadget, from_fn};
-pub use model::Model;
+pub use model::{Model, ModelInfo};
 pub use scripted::ScriptedModel;
 pub use toolbox::Toolbox;

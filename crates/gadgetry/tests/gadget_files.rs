@@ -72,6 +72,7 @@ fn says_what_the_file_says() {
         timeout_ms: Some(1500),
         max_concurrent: Some(2),
         exclusive: true,
+        ..GadgetSpec::default()
     };
     let expected = [
         CommandGadget::new(fetch, folder.path().join("fetch.sh"), ["--quiet", ""]),
