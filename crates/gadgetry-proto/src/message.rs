@@ -69,7 +69,7 @@ pub enum Content {
     /// A custom block.
     Custom(CustomContentBlock),
     /// A gadget call, as a block of text.
-    GadgetCall(Call),
+    GadgetCall(Arc<Call>),
     /// A tool call through the provider's own interface.
     ToolUse {
         /// The provider's id of the call.
