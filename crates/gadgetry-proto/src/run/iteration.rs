@@ -71,13 +71,11 @@ impl Run {
                 }
             },
         };
-        let exhausted = self.state.iteration >= self.spec.max_iterations;
-        match verdict {
-            Verdict::GoOn | Verdict::AskUser if exhausted => {
-                Verdict::Finish(FinishReason::MaxIterations)
-            }
-            verdict => verdict,
+        let goes_on = !matches!(verdict, Verdict::Finish(_));
+        if goes_on && self.state.iteration >= self.spec.max_iterations {
+            return Verdict::Finish(FinishReason::MaxIterations);
         }
+        verdict
     }
 
     /// Somebody stopped the run.
