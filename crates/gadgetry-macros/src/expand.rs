@@ -1,0 +1,197 @@
+//! The gadget, written.
+
+use proc_macro2::{Ident, Span, TokenStream};
+use quote::{format_ident, quote};
+use syn::Attribute;
+use syn::ext::IdentExt as _;
+
+use crate::ast::Function;
+use crate::attr::{self, DefaultValue, Example, Options};
+use crate::valid::{Argument, Gadget, Input};
+
+/// The function, and its gadget beside it.
+pub(crate) fn gadget(function: &Function, gadget: &Gadget) -> TokenStream {
+    let Some(type_name) = &gadget.type_name else {
+        return quote!(#function);
+    };
+    let type_definition = type_definition(function, type_name, &gadget.description);
+    let conditions = conditions(function);
+    // Types of the user's are named beside these: no name of ours may be one that people write. The struct is public
+    // because the associated type is; outside of its block nobody can name it.
+    let params_title = format!("{type_name}Params");
+    let params_name = format_ident!("__{params_title}");
+    let arguments = || gadget.inputs.iter().filter_map(Input::argument);
+    let fields = arguments().map(field);
+    let default_functions = arguments().filter_map(default_function);
+    let info = info(gadget);
+    let execute = execute(function, &gadget.inputs);
+    quote! {
+        #function
+        #type_definition
+
+        #(#conditions)*
+        const _: () = {
+            #[derive(
+                ::gadgetry::__private::serde::Deserialize,
+                ::gadgetry::__private::schemars::JsonSchema,
+            )]
+            #[serde(crate = "::gadgetry::__private::serde", rename = #params_title)]
+            #[schemars(crate = "::gadgetry::__private::schemars")]
+            #[allow(unreachable_pub)]
+            pub struct #params_name {
+                #(#fields,)*
+            }
+
+            #(#default_functions)*
+
+            #[automatically_derived]
+            impl ::gadgetry::Gadget for #type_name {
+                type Params = #params_name;
+                type Output = ::gadgetry::GadgetOutput;
+
+                fn info(&self) -> ::gadgetry::GadgetInfo {
+                    #info
+                }
+
+                #execute
+            }
+        };
+    }
+}
+
+/// The unit struct, as visible as the function.
+pub(crate) fn type_definition(function: &Function, name: &Ident, description: &str) -> TokenStream {
+    let visibility = &function.visibility;
+    let conditions = conditions(function);
+    let doc = format!(
+        "The gadget of [`{}`].\n\n{description}",
+        function.signature.ident
+    );
+    quote! {
+        #(#conditions)*
+        #[doc = #doc]
+        #[derive(
+            ::core::clone::Clone, ::core::marker::Copy, ::core::fmt::Debug, ::core::default::Default,
+        )]
+        #visibility struct #name;
+    }
+}
+
+/// What the function depends on, its gadget depends on, too.
+pub(crate) fn conditions(function: &Function) -> impl Iterator<Item = &Attribute> {
+    let attributes = function.attributes.iter();
+    attributes.filter(|it| it.path().is_ident("cfg"))
+}
+
+impl Input {
+    fn argument(&self) -> Option<&Argument> {
+        match self {
+            Self::Argument(argument) => Some(argument),
+            Self::Context { .. } => None,
+        }
+    }
+}
+
+fn field(argument: &Argument) -> TokenStream {
+    let Argument {
+        name,
+        ty,
+        attributes,
+        default,
+    } = argument;
+    let default = default.as_ref().map(|default| match default {
+        DefaultValue::OfType => quote!(#[serde(default)]),
+        DefaultValue::Value(_) => {
+            let function = default_name(name).to_string();
+            quote!(#[serde(default = #function)])
+        }
+    });
+    quote!(#(#attributes)* #default #name: #ty)
+}
+
+fn default_name(argument: &Ident) -> Ident {
+    format_ident!("__default_{}", argument.unraw())
+}
+
+fn default_function(argument: &Argument) -> Option<TokenStream> {
+    let Some(DefaultValue::Value(value)) = &argument.default else {
+        return None;
+    };
+    let (name, ty) = (default_name(&argument.name), &argument.ty);
+    let value = match attr::string_literal(value) {
+        Some(text) => quote!(::core::convert::From::from(#text)),
+        None => quote!(#value),
+    };
+    Some(quote!(fn #name() -> #ty { #value }))
+}
+
+fn info(gadget: &Gadget) -> TokenStream {
+    let Gadget {
+        name,
+        description,
+        options,
+        ..
+    } = gadget;
+    let Options {
+        timeout_ms,
+        max_concurrent,
+        exclusive,
+        examples,
+        ..
+    } = options;
+    let timeout = timeout_ms
+        .map(|milliseconds| quote!(.timeout(::core::time::Duration::from_millis(#milliseconds))));
+    let max_concurrent = max_concurrent.map(|count| quote!(.max_concurrent(#count)));
+    let exclusive = exclusive.then(|| quote!(.exclusive()));
+    let examples = examples.iter().map(example);
+    quote! {
+        ::gadgetry::GadgetInfo::new(#name, #description)
+            #timeout
+            #max_concurrent
+            #exclusive
+            #(.example(#examples))*
+    }
+}
+
+fn example(example: &Example) -> TokenStream {
+    let Example {
+        params,
+        output,
+        comment,
+    } = example;
+    let output = output.iter();
+    let comment = comment.iter();
+    quote! {
+        ::gadgetry::Example::new(::gadgetry::__private::serde_json::json!(#params))
+            #(.output(#output))*
+            #(.comment(#comment))*
+    }
+}
+
+/// The names of its locals are the macro's own, so that they hide nothing of the user's.
+fn execute(function: &Function, inputs: &[Input]) -> TokenStream {
+    let name = &function.signature.ident;
+    let params = Ident::new("params", Span::mixed_site());
+    let context = Ident::new("context", Span::mixed_site());
+    let inputs = inputs.iter().map(|input| match input {
+        Input::Argument(argument) => {
+            let name = &argument.name;
+            quote!(#params.#name)
+        }
+        Input::Context { by_reference: true } => quote!(&#context),
+        Input::Context {
+            by_reference: false,
+        } => quote!(#context),
+    });
+    let wait = function.signature.asyncness.map(|_| quote!(.await));
+    quote! {
+        #[allow(unused_variables)]
+        async fn execute(
+            &self,
+            #params: Self::Params,
+            #context: ::gadgetry::ExecutionContext,
+        ) -> ::core::result::Result<Self::Output, ::gadgetry::GadgetError> {
+            ::gadgetry::__private::result!(#name(#(#inputs),*) #wait)
+        }
+    }
+}
