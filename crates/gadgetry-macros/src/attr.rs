@@ -10,12 +10,13 @@ use crate::mistakes::Mistakes;
 use crate::words;
 use entries::{Entry, Key, read};
 
-const GADGET: [Key; 6] = [
+const GADGET: [Key; 7] = [
     Key::new("name", r#"name = "Weather""#),
     Key::new("description", r#"description = "Gets the weather""#),
     Key::new("timeout", r#"timeout = "10s""#),
     Key::new("max_concurrent", "max_concurrent = 2"),
     Key::new("exclusive", "exclusive"),
+    Key::new("sticky_result", "sticky_result"),
     Key::new(
         "example",
         r#"example(params = {"city": "Paris"}, output = "21°C")"#,
@@ -37,6 +38,7 @@ pub(crate) struct Options {
     pub(crate) timeout_ms: Option<u64>,
     pub(crate) max_concurrent: Option<u32>,
     pub(crate) exclusive: bool,
+    pub(crate) sticky_result: bool,
     pub(crate) examples: Vec<Example>,
 }
 
@@ -81,6 +83,10 @@ impl Options {
             "exclusive" => {
                 entry.no_value(input)?;
                 self.exclusive = true;
+            }
+            "sticky_result" => {
+                entry.no_value(input)?;
+                self.sticky_result = true;
             }
             _ => {
                 let content = entry.list(input)?;
@@ -182,11 +188,8 @@ pub(crate) fn default_value(
                 &PARAMETER,
                 mistakes,
                 |entry, input, _| {
-                    default = Some(if entry.has_value(input) {
-                        DefaultValue::Value(entry.value(input)?)
-                    } else {
-                        DefaultValue::OfType
-                    });
+                    let value = entry.optional_value(input)?;
+                    default = Some(value.map_or(DefaultValue::OfType, DefaultValue::Value));
                     Ok(())
                 },
             );

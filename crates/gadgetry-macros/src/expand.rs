@@ -118,10 +118,11 @@ fn default_function(argument: &Argument) -> Option<TokenStream> {
         return None;
     };
     let (name, ty) = (default_name(&argument.name), &argument.ty);
-    let value = match attr::string_literal(value) {
-        Some(text) => quote!(::core::convert::From::from(#text)),
-        None => quote!(#value),
-    };
+    let text = attr::string_literal(value);
+    let value = text.map_or_else(
+        || quote!(#value),
+        |text| quote!(::core::convert::From::from(#text)),
+    );
     Some(quote!(fn #name() -> #ty { #value }))
 }
 
@@ -136,6 +137,7 @@ fn info(gadget: &Gadget) -> TokenStream {
         timeout_ms,
         max_concurrent,
         exclusive,
+        sticky_result,
         examples,
         ..
     } = options;
@@ -143,12 +145,14 @@ fn info(gadget: &Gadget) -> TokenStream {
         .map(|milliseconds| quote!(.timeout(::core::time::Duration::from_millis(#milliseconds))));
     let max_concurrent = max_concurrent.map(|count| quote!(.max_concurrent(#count)));
     let exclusive = exclusive.then(|| quote!(.exclusive()));
+    let sticky_result = sticky_result.then(|| quote!(.sticky_result()));
     let examples = examples.iter().map(example);
     quote! {
         ::gadgetry::GadgetInfo::new(#name, #description)
             #timeout
             #max_concurrent
             #exclusive
+            #sticky_result
             #(.example(#examples))*
     }
 }
@@ -191,7 +195,7 @@ fn execute(function: &Function, inputs: &[Input]) -> TokenStream {
             #params: Self::Params,
             #context: ::gadgetry::ExecutionContext,
         ) -> ::core::result::Result<Self::Output, ::gadgetry::GadgetError> {
-            ::gadgetry::__private::result!(#name(#(#inputs),*) #wait)
+            ::gadgetry::__private::into_result!(#name(#(#inputs),*) #wait)
         }
     }
 }

@@ -8,7 +8,7 @@ use crate::expand;
 use crate::valid::Gadget;
 
 /// The item as it was.
-pub(crate) fn item(item: TokenStream, mistake: &syn::Error) -> TokenStream {
+pub(crate) fn item(item: &TokenStream, mistake: &syn::Error) -> TokenStream {
     let mistake = mistake.to_compile_error();
     quote!(#mistake #item)
 }

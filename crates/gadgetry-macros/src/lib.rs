@@ -13,6 +13,11 @@
 //!
 //! Nothing stops at the first mistake: all are collected in `Mistakes`, and reported at once.
 
+#![allow(
+    clippy::wildcard_enum_match_arm,
+    reason = "the enums matched here are those of syn, and grow"
+)]
+
 mod ast;
 mod attr;
 mod expand;
@@ -62,6 +67,7 @@ mod tests;
 /// | `timeout = "10s"` | a call is cancelled after this; `ms`, `s`, `m`, `h`, or a whole number of milliseconds |
 /// | `max_concurrent = 2` | so many calls of it may run at once |
 /// | `exclusive` | nothing else may run beside it |
+/// | `sticky_result` | compaction keeps its results |
 /// | `example(params = {…}, output = "…", comment = "…")` | a call that shows how to use it; may be repeated. `params` is JSON, `output` and `comment` may be left out |
 ///
 /// # Errors
@@ -72,12 +78,12 @@ pub fn gadget(
     arguments: proc_macro::TokenStream,
     item: proc_macro::TokenStream,
 ) -> proc_macro::TokenStream {
-    gadget_tokens(arguments.into(), item.into()).into()
+    gadget_tokens(arguments.into(), &item.into()).into()
 }
 
 fn gadget_tokens(
     arguments: proc_macro2::TokenStream,
-    item: proc_macro2::TokenStream,
+    item: &proc_macro2::TokenStream,
 ) -> proc_macro2::TokenStream {
     let function = match ast::Function::parse(item.clone()) {
         Ok(function) => function,

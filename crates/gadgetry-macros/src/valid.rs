@@ -26,7 +26,7 @@ pub(crate) struct Gadget {
 
 /// What one parameter is given.
 pub(crate) enum Input {
-    Argument(Argument),
+    Argument(Box<Argument>),
     Context { by_reference: bool },
 }
 
@@ -169,7 +169,8 @@ fn inputs(parameters: &[Parameter], mistakes: &mut Mistakes) -> Vec<Input> {
     let mut has_context = false;
     for parameter in parameters {
         let Some(by_reference) = context(&parameter.ty) else {
-            inputs.extend(argument(parameter, mistakes).map(Input::Argument));
+            let argument = argument(parameter, mistakes);
+            inputs.extend(argument.map(|it| Input::Argument(Box::new(it))));
             continue;
         };
         if has_context {

@@ -45,8 +45,12 @@ impl Entry {
         syn::Error::new(self.ident.span(), format!("{message}: `{sample}`"))
     }
 
-    pub(super) fn has_value(&self, input: ParseStream<'_>) -> bool {
-        !ends(input)
+    /// `= expression`, or nothing
+    pub(super) fn optional_value(&self, input: ParseStream<'_>) -> syn::Result<Option<Expr>> {
+        if ends(input) {
+            return Ok(None);
+        }
+        self.value(input).map(Some)
     }
 
     /// `= expression`
