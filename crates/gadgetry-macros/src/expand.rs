@@ -1,9 +1,10 @@
 //! The gadget, written.
 
 use proc_macro2::{Ident, Span, TokenStream};
-use quote::{format_ident, quote};
-use syn::Attribute;
+use quote::{format_ident, quote, quote_spanned};
 use syn::ext::IdentExt as _;
+use syn::spanned::Spanned as _;
+use syn::{Attribute, ReturnType};
 
 use crate::ast::Function;
 use crate::attr::{self, DefaultValue, Example, Options};
@@ -16,13 +17,7 @@ pub(crate) fn gadget(function: &Function, gadget: &Gadget) -> TokenStream {
     };
     let type_definition = type_definition(function, type_name, &gadget.description);
     let conditions = conditions(function);
-    // Types of the user's are named beside these: no name of ours may be one that people write. The struct is public
-    // because the associated type is; outside of its block nobody can name it.
-    let params_title = format!("{type_name}Params");
-    let params_name = format_ident!("__{params_title}");
-    let arguments = || gadget.inputs.iter().filter_map(Input::argument);
-    let fields = arguments().map(field);
-    let default_functions = arguments().filter_map(default_function);
+    let (params, params_definition) = params(type_name, gadget);
     let info = info(gadget);
     let execute = execute(function, &gadget.inputs);
     quote! {
@@ -31,22 +26,11 @@ pub(crate) fn gadget(function: &Function, gadget: &Gadget) -> TokenStream {
 
         #(#conditions)*
         const _: () = {
-            #[derive(
-                ::gadgetry::__private::serde::Deserialize,
-                ::gadgetry::__private::schemars::JsonSchema,
-            )]
-            #[serde(crate = "::gadgetry::__private::serde", rename = #params_title)]
-            #[schemars(crate = "::gadgetry::__private::schemars")]
-            #[allow(unreachable_pub)]
-            pub struct #params_name {
-                #(#fields,)*
-            }
-
-            #(#default_functions)*
+            #params_definition
 
             #[automatically_derived]
             impl ::gadgetry::Gadget for #type_name {
-                type Params = #params_name;
+                type Params = #params;
                 type Output = ::gadgetry::GadgetOutput;
 
                 fn info(&self) -> ::gadgetry::GadgetInfo {
@@ -57,6 +41,35 @@ pub(crate) fn gadget(function: &Function, gadget: &Gadget) -> TokenStream {
             }
         };
     }
+}
+
+/// The type of the parameters, and its definition with what that needs.
+///
+/// It is public because the associated type is; outside of the block around it nobody can name it. Inside, the user's
+/// types are named, too, so that its name must not be one that people write.
+fn params(type_name: &Ident, gadget: &Gadget) -> (TokenStream, Option<TokenStream>) {
+    let arguments: Vec<&Argument> = gadget.inputs.iter().filter_map(Input::argument).collect();
+    if arguments.is_empty() {
+        return (quote!(::gadgetry::NoParams), None);
+    }
+    let name = format_ident!("__{type_name}Params");
+    let fields = arguments.iter().copied().map(field);
+    let default_functions = arguments.iter().copied().filter_map(default_function);
+    let definition = quote! {
+        #[derive(
+            ::gadgetry::__private::serde::Deserialize,
+            ::gadgetry::__private::schemars::JsonSchema,
+        )]
+        #[serde(crate = "::gadgetry::__private::serde")]
+        #[schemars(crate = "::gadgetry::__private::schemars")]
+        #[allow(unreachable_pub)]
+        pub struct #name {
+            #(#fields,)*
+        }
+
+        #(#default_functions)*
+    };
+    (quote!(#name), Some(definition))
 }
 
 /// The unit struct, as visible as the function.
@@ -188,6 +201,14 @@ fn execute(function: &Function, inputs: &[Input]) -> TokenStream {
         } => quote!(#context),
     });
     let wait = function.signature.asyncness.map(|_| quote!(.await));
+    // What is said about a type that is no result is said at that type.
+    let place = match &function.signature.output {
+        ReturnType::Type(_, ty) => ty.span(),
+        ReturnType::Default => name.span(),
+    };
+    let place = Span::call_site().located_at(place);
+    let call = quote!(#name(#(#inputs),*) #wait);
+    let result = quote_spanned!(place=> ::gadgetry::__private::into_result!(#call));
     quote! {
         #[allow(unused_variables)]
         async fn execute(
@@ -195,7 +216,7 @@ fn execute(function: &Function, inputs: &[Input]) -> TokenStream {
             #params: Self::Params,
             #context: ::gadgetry::ExecutionContext,
         ) -> ::core::result::Result<Self::Output, ::gadgetry::GadgetError> {
-            ::gadgetry::__private::into_result!(#name(#(#inputs),*) #wait)
+            #result
         }
     }
 }
