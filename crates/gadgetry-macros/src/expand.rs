@@ -21,6 +21,8 @@ pub(crate) fn gadget(function: &Function, gadget: &Gadget) -> TokenStream {
     let info = info(gadget);
     let execute = execute(function, &gadget.inputs);
     quote! {
+        // Arguments are made for the call.
+        #[allow(clippy::needless_pass_by_value)]
         #function
         #type_definition
 
@@ -136,7 +138,12 @@ fn default_function(argument: &Argument) -> Option<TokenStream> {
         || quote!(#value),
         |text| quote!(::core::convert::From::from(#text)),
     );
-    Some(quote!(fn #name() -> #ty { #value }))
+    Some(quote! {
+        #[allow(clippy::unnecessary_wraps)]
+        fn #name() -> #ty {
+            #value
+        }
+    })
 }
 
 fn info(gadget: &Gadget) -> TokenStream {

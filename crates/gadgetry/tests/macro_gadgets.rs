@@ -166,13 +166,13 @@ mod results {
     fn nothing() {}
 
     #[gadget(description = "An output")]
-    async fn an_output() -> GadgetOutput {
+    fn an_output() -> GadgetOutput {
         GadgetOutput::new("output").with_cost(0.5)
     }
 
     #[gadget(description = "A result")]
     async fn a_result() -> Result<impl Serialize, String> {
-        Ok(vec![1, 2])
+        Ok(std::future::ready(vec![1, 2]).await)
     }
 
     #[gadget(description = "An error that is a text")]
@@ -220,15 +220,15 @@ mod parameters {
 
     #[gadget(description = "Every kind of default")]
     fn defaults(
-        #[gadget(default)] a: bool,
-        #[gadget(default = limit())] b: u8,
-        #[gadget(default = "Oslo")] c: String,
-        #[gadget(default = vec![1, 2])] d: Vec<i64>,
-        #[gadget(default = Some(4))] e: Option<u8>,
-        #[gadget(default = HashMap::<String, u8>::new())] f: HashMap<String, u8>,
+        #[gadget(default)] plain: bool,
+        #[gadget(default = limit())] called: u8,
+        #[gadget(default = "Oslo")] text: String,
+        #[gadget(default = vec![1, 2])] list: Vec<i64>,
+        #[gadget(default = Some(4))] maybe: Option<u8>,
+        #[gadget(default = HashMap::<String, u8>::new())] map: HashMap<String, u8>,
         #[gadget(default)] _silent: Silent,
     ) -> String {
-        format!("{a} {b} {c} {d:?} {e:?} {f:?}")
+        format!("{plain} {called} {text} {list:?} {maybe:?} {map:?}")
     }
 
     #[tokio::test]
@@ -236,19 +236,23 @@ mod parameters {
         let parameters = spec_of(Defaults).parameters;
         let told = |name: &str| parameters["properties"][name].get("default").cloned();
         assert_eq!(parameters.get("required"), None);
-        assert_eq!(told("a"), Some(json!(false)));
-        assert_eq!(told("b"), Some(json!(9)));
-        assert_eq!(told("c"), Some(json!("Oslo")));
-        assert_eq!(told("d"), Some(json!([1, 2])));
-        assert_eq!(told("e"), Some(json!(4)));
-        assert_eq!(told("f"), Some(json!({})));
+        assert_eq!(told("plain"), Some(json!(false)));
+        assert_eq!(told("called"), Some(json!(9)));
+        assert_eq!(told("text"), Some(json!("Oslo")));
+        assert_eq!(told("list"), Some(json!([1, 2])));
+        assert_eq!(told("maybe"), Some(json!(4)));
+        assert_eq!(told("map"), Some(json!({})));
         assert_eq!(told("_silent"), None);
         assert_eq!(
             execute(Defaults, json!({})).await,
             Outcome::ok("false 9 Oslo [1, 2] Some(4) {}")
         );
         assert_eq!(
-            execute(Defaults, json!({ "a": true, "c": "Rome", "e": null })).await,
+            execute(
+                Defaults,
+                json!({ "plain": true, "text": "Rome", "maybe": null })
+            )
+            .await,
             Outcome::ok("true 9 Rome [1, 2] None {}")
         );
     }
@@ -295,7 +299,7 @@ mod parameters {
     }
 
     #[gadget(description = "Nothing but a context")]
-    async fn cost(_: ExecutionContext) -> &'static str {
+    fn cost(_: ExecutionContext) -> &'static str {
         "free"
     }
 

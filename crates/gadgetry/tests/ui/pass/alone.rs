@@ -35,6 +35,7 @@ pub(crate) async fn weather(
     note: Option<String>,
     _context: gadgetry::ExecutionContext,
 ) -> Result<String> {
+    let note = std::future::ready(note).await;
     Ok(format!("{city} {days} {}", note.unwrap_or_default()))
 }
 
