@@ -1,6 +1,7 @@
 //! The arguments of `#[gadget(…)]`, on the function, on a parameter, and of an example in it.
 
 mod entries;
+mod json;
 
 use proc_macro2::{Group, TokenStream};
 use syn::parse::{ParseStream, Parser as _};

@@ -15,7 +15,7 @@ pub(crate) fn gadget(function: &Function, gadget: &Gadget) -> TokenStream {
     let Some(type_name) = &gadget.type_name else {
         return quote!(#function);
     };
-    let type_definition = type_definition(function, type_name, &gadget.description);
+    let type_definition = type_definition(function, type_name);
     let conditions = conditions(function);
     let (params, params_definition) = params(type_name, gadget);
     let info = info(gadget);
@@ -74,17 +74,17 @@ fn params(type_name: &Ident, gadget: &Gadget) -> (TokenStream, Option<TokenStrea
     (quote!(#name), Some(definition))
 }
 
-/// The unit struct, as visible as the function.
-pub(crate) fn type_definition(function: &Function, name: &Ident, description: &str) -> TokenStream {
+/// The unit struct, as visible as the function, with its documentation.
+pub(crate) fn type_definition(function: &Function, name: &Ident) -> TokenStream {
     let visibility = &function.visibility;
     let conditions = conditions(function);
-    let doc = format!(
-        "The gadget of [`{}`].\n\n{description}",
-        function.signature.ident
-    );
+    let title = format!(" The gadget of [`{}`].", function.signature.ident);
+    let docs = attributes(function, "doc");
     quote! {
         #(#conditions)*
-        #[doc = #doc]
+        #[doc = #title]
+        #[doc = ""]
+        #(#docs)*
         #[derive(
             ::core::clone::Clone, ::core::marker::Copy, ::core::fmt::Debug, ::core::default::Default,
         )]
@@ -94,8 +94,12 @@ pub(crate) fn type_definition(function: &Function, name: &Ident, description: &s
 
 /// What the function depends on, its gadget depends on, too.
 pub(crate) fn conditions(function: &Function) -> impl Iterator<Item = &Attribute> {
+    attributes(function, "cfg")
+}
+
+fn attributes<'a>(function: &'a Function, name: &str) -> impl Iterator<Item = &'a Attribute> {
     let attributes = function.attributes.iter();
-    attributes.filter(|it| it.path().is_ident("cfg"))
+    attributes.filter(move |it| it.path().is_ident(name))
 }
 
 impl Input {

@@ -19,7 +19,7 @@ pub(crate) fn function(function: &Function, gadget: &Gadget, mistakes: &syn::Err
     let Some(type_name) = &gadget.type_name else {
         return quote!(#mistakes #function);
     };
-    let type_definition = expand::type_definition(function, type_name, &gadget.description);
+    let type_definition = expand::type_definition(function, type_name);
     let conditions = expand::conditions(function);
     quote! {
         #mistakes

@@ -5,7 +5,7 @@ use syn::ext::IdentExt as _;
 use syn::parse::{ParseBuffer, ParseStream};
 use syn::{Expr, Ident, LitStr, Token, token};
 
-use super::string_literal;
+use super::{json, string_literal};
 use crate::mistakes::Mistakes;
 
 /// What an entry may be called.
@@ -72,8 +72,11 @@ impl Entry {
     /// `= {…}`
     pub(super) fn object(&self, input: ParseStream<'_>) -> syn::Result<Group> {
         self.equals(input)?;
-        match input.parse()? {
-            TokenTree::Group(group) if group.delimiter() == Delimiter::Brace => Ok(group),
+        match input.fork().parse()? {
+            TokenTree::Group(group) if group.delimiter() == Delimiter::Brace => {
+                json::value(input)?;
+                Ok(group)
+            }
             other => {
                 let Key { name, sample, .. } = self.key;
                 let message = format!("`{name}` is a JSON object: `{sample}`");

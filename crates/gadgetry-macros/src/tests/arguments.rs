@@ -114,6 +114,31 @@ fn examples_have_right_forms() {
 }
 
 #[test]
+fn parameters_of_examples_are_json() {
+    let key = r#"a JSON key is a string literal: `"city": "Paris"`"#;
+    for (params, expected) in [
+        (
+            r#"{"a": 1, "b": -1.5, "c": [true, null, {"d": N + 1}], "e": {},}"#,
+            &[][..],
+        ),
+        (r#"{"a" 1}"#, &["expected `:`"]),
+        (r#"{"a": 1 "b": 2}"#, &["expected `,`"]),
+        ("{a: 1}", &[key]),
+        ("{'a': 1}", &[key]),
+        (r#"{"a": [1; 2]}"#, &["expected `,`"]),
+        (
+            r#"{"a": }"#,
+            &["unexpected end of input, expected an expression"],
+        ),
+    ] {
+        check(
+            &format!("example(params = {params}, output = \"x\")"),
+            expected,
+        );
+    }
+}
+
+#[test]
 fn one_mistake_does_not_hide_the_next() {
     check(
         r#"timeout = "soon", max_concurrent = 0, speed = 3, exclusive = 1, name = "a b", timeout = 1"#,

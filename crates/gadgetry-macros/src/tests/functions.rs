@@ -149,6 +149,18 @@ fn parameters_keep_their_order() {
 }
 
 #[test]
+fn the_type_has_a_name_that_is_free() {
+    for (function, expected) in [
+        ("get_user", "GetUser"),
+        ("r#type", "Type"),
+        ("self_", "Self_"),
+    ] {
+        let (gadget, _) = read("", &format!("fn {function}() {{}}"));
+        assert_eq!(gadget.type_name.expect("a name"), expected);
+    }
+}
+
+#[test]
 fn a_gadget_has_a_description() {
     for (arguments, function) in [
         ("", "fn ring() {}"),

@@ -13,6 +13,7 @@ use gadgetry::{Toolbox, gadget};
     description,
     example(param = {}),
     example(params = "Paris", output = 21),
+    example(params = {"city" "Paris"}),
 )]
 async fn weather(city: String) -> String {
     city
