@@ -32,7 +32,7 @@ mod tests;
 /// Makes a gadget of a function.
 ///
 /// The function stays as it is and can be called as before. Beside it, as visible as it, stands a unit struct that
-/// implements `Gadget`: `fn get_weather` makes `GetWeather`.
+/// implements `Gadget`: `fn get_weather` makes `GetWeather`. That name must be free where the function stands.
 ///
 /// # The function
 ///
