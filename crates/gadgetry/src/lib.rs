@@ -7,6 +7,7 @@
 //! | [`mod@gadget`] | [`macro@gadget`], [`Gadget`], [`from_fn`] and [`DynGadget`]: what a call starts |
 //! | [`context`] | [`ExecutionContext`]: what a running gadget is given |
 //! | [`command`] | [`CommandGadget`]: a gadget that is a program |
+//! | [`skill`] | [`Skills`]: folders with instructions, which the model loads when it needs them |
 //! | [`toolbox`] | [`Toolbox`]: the gadgets of a run |
 //! | [`driver`] | runs a [`proto::run::Run`] on tokio |
 //! | [`log`] | the log of a run, and its replay |
@@ -26,6 +27,7 @@ pub mod gadget;
 pub mod log;
 pub mod model;
 pub mod scripted;
+pub mod skill;
 pub mod toolbox;
 
 #[doc(hidden)]
@@ -93,4 +95,5 @@ pub use gadgetry_proto::media::{Media, MediaData, MediaKind};
 pub use gadgetry_proto::spec::Example;
 pub use model::{Model, ModelInfo};
 pub use scripted::ScriptedModel;
+pub use skill::{Skill, Skills};
 pub use toolbox::Toolbox;
