@@ -6,6 +6,7 @@
 //! | [`scripted`] | [`ScriptedModel`]: a model that reads its replies from a file |
 //! | [`gadget`] | [`Gadget`], [`from_fn`] and [`DynGadget`]: what a call starts |
 //! | [`context`] | [`ExecutionContext`]: what a running gadget is given |
+//! | [`model_client`] | [`ModelClient`]: a model for the questions of a gadget |
 //! | [`command`] | [`CommandGadget`]: a gadget that is a program |
 //! | [`toolbox`] | [`Toolbox`]: the gadgets of a run |
 //! | [`services`] | [`Services`]: what a run is driven with |
@@ -31,7 +32,9 @@ pub mod family;
 pub mod gadget;
 pub mod human;
 pub mod log;
+mod meter;
 pub mod model;
+pub mod model_client;
 pub mod scripted;
 pub mod services;
 pub mod toolbox;
@@ -53,6 +56,7 @@ pub use gadgetry_proto::media::{Media, MediaData, MediaKind};
 pub use gadgetry_proto::spec::Example;
 pub use human::Human;
 pub use model::{Model, ModelInfo};
+pub use model_client::ModelClient;
 pub use scripted::ScriptedModel;
 pub use services::{Limiter, Models, Services};
 pub use toolbox::Toolbox;
