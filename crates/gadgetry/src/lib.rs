@@ -8,6 +8,7 @@
 //! | [`context`] | [`ExecutionContext`]: what a running gadget is given |
 //! | [`model_client`] | [`ModelClient`]: a model for the questions of a gadget |
 //! | [`command`] | [`CommandGadget`]: a gadget that is a program |
+//! | [`skill`] | [`Skills`]: folders with instructions, which the model loads when it needs them |
 //! | [`toolbox`] | [`Toolbox`]: the gadgets of a run |
 //! | [`services`] | [`Services`]: what a run is driven with |
 //! | [`family`] | [`Family`]: runs that share cancellation and budget |
@@ -37,6 +38,7 @@ pub mod model;
 pub mod model_client;
 pub mod scripted;
 pub mod services;
+pub mod skill;
 pub mod toolbox;
 
 #[doc(hidden)]
@@ -59,4 +61,5 @@ pub use model::{Model, ModelInfo};
 pub use model_client::ModelClient;
 pub use scripted::ScriptedModel;
 pub use services::{Limiter, Models, Services};
+pub use skill::{Skill, Skills};
 pub use toolbox::Toolbox;
