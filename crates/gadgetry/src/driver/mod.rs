@@ -257,8 +257,10 @@ impl<'a> Driver<'a> {
             }
         };
         // Before what may lead to a further request. The pieces of a reply are too many, and do not.
-        let may_send = !matches!(input, Input::Delta(_) | Input::Report(..));
-        match self.spent_elsewhere().filter(|_| may_send) {
+        if matches!(input, Input::Delta(_) | Input::Report(..)) {
+            return input;
+        }
+        match self.spent_elsewhere() {
             Some(first) => {
                 self.queue.push_front(input);
                 first
