@@ -350,7 +350,7 @@ async fn a_limiter_holds_all_requests_back() {
     .await;
     let seen = toll.seen.lock().unwrap();
     assert_eq!(seen.len(), 6, "{seen:?}");
-    assert_eq!((seen[1].as_str(), seen[2].as_str()), ("used 0", "admit 10"));
+    assert_eq!((seen[1].as_str(), seen[2].as_str()), ("used 0", "admit 6"));
     assert_eq!(seen[3], "used 5");
 }
 
