@@ -12,6 +12,11 @@
 //! 0.a.1 start 1          in a subagent: number of the call, its id, number of the subagent; joined by `/`
 //! ```
 
+#![expect(
+    clippy::float_cmp,
+    reason = "the amounts here are sums of eighths, which are exact"
+)]
+
 use gadgetry_proto::call::{Call, Parameters, TerminatedBy, amount};
 use gadgetry_proto::delta::StopReason;
 use gadgetry_proto::error::{ModelErrorKind, Span};

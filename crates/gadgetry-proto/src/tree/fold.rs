@@ -262,7 +262,7 @@ impl CostTree {
                 &mut subtotal.replies
             };
             add_dollars(part, dollars);
-            subtotal.usage = sum(subtotal.usage, counts);
+            subtotal.usage = subtotal.usage.plus(counts);
             subtotal.model_calls = subtotal.model_calls.saturating_add(1);
         });
         self.end(call, time);
@@ -462,17 +462,4 @@ fn next_attempt((retry, _): (u32, Time)) -> u32 {
 /// As the run itself adds up what it costs.
 fn add_dollars(sum: &mut f64, dollars: f64) {
     *sum = (*sum + dollars).min(f64::MAX);
-}
-
-fn sum(a: Usage, b: Usage) -> Usage {
-    Usage {
-        input_tokens: a.input_tokens.saturating_add(b.input_tokens),
-        output_tokens: a.output_tokens.saturating_add(b.output_tokens),
-        total_tokens: a.total_tokens.saturating_add(b.total_tokens),
-        reasoning_tokens: a.reasoning_tokens.saturating_add(b.reasoning_tokens),
-        cached_input_tokens: a.cached_input_tokens.saturating_add(b.cached_input_tokens),
-        cache_creation_tokens: a
-            .cache_creation_tokens
-            .saturating_add(b.cache_creation_tokens),
-    }
 }

@@ -14,7 +14,7 @@ use gadgetry_proto::call::Outcome;
 use gadgetry_proto::delta::Delta;
 use gadgetry_proto::event::Event;
 use gadgetry_proto::id::CallId;
-use gadgetry_proto::message::Message;
+use gadgetry_proto::message::{Message, Request};
 use gadgetry_proto::run::{Close, Command, Input, Output, Run, Start, Summary};
 use gadgetry_proto::time::Time;
 use tokio::sync::mpsc;
@@ -36,6 +36,11 @@ pub trait Observer: Send {
     /// The run is about to be told this. The inputs with their times are the log from which it can be replayed.
     fn input(&mut self, time: Time, input: &Input) {
         let _ = (time, input);
+    }
+
+    /// This request goes to the model, right after its event. Those of subagents are not told here.
+    fn request(&mut self, request: &Request) {
+        let _ = request;
     }
 }
 
