@@ -30,7 +30,7 @@ pub struct ProgressTracking<F> {
 pub struct Progress {
     /// The reply that the run itself is at, from 1; 0 before the first.
     pub iteration: u32,
-    /// How many it may have; as told with [`ProgressTracking::of`].
+    /// How many it may have; as told with [`ProgressTracking::max_iterations`].
     pub max_iterations: Option<u32>,
     /// How deep in subagents this came from; 0 for the run itself.
     pub depth: usize,
@@ -68,7 +68,7 @@ impl<F: FnMut(&Progress) + Send> ProgressTracking<F> {
 
     /// For a run that may have this many iterations; only [`Progress::max_iterations`] depends on it.
     #[must_use]
-    pub fn of(mut self, max_iterations: u32) -> Self {
+    pub fn max_iterations(mut self, max_iterations: u32) -> Self {
         self.max_iterations = Some(max_iterations);
         self
     }
