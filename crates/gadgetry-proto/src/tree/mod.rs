@@ -5,6 +5,7 @@
 //! computed, and is the sum that the run itself makes.
 
 mod fold;
+mod grow;
 mod render;
 mod saved;
 

@@ -2,6 +2,7 @@
 
 use gadgetry_proto::call::Parameters;
 use gadgetry_proto::event::{Answer, Event, EventKind, FinishReason};
+use gadgetry_proto::id::InvocationId;
 
 use crate::driver::Observer;
 use crate::presets::path_words;
@@ -235,14 +236,14 @@ fn log(event: &Event) {
             invocation_id,
             question,
         } => {
-            let id = invocation_id.as_ref().map(|id| id.as_str());
+            let id = invocation_id.as_ref().map(InvocationId::as_str);
             say!(info, event, id, question, "a person is asked");
         }
         EventKind::HumanInputReceived {
             invocation_id,
             answered,
         } => {
-            let id = invocation_id.as_ref().map(|id| id.as_str());
+            let id = invocation_id.as_ref().map(InvocationId::as_str);
             say!(info, event, id, answered, "the person was asked");
         }
         EventKind::CustomBlockStart { block_id, tag, .. } => {
