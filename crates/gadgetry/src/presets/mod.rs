@@ -39,7 +39,7 @@
 //!
 //! # Where to hook in
 //!
-//! To watch is to be an [`Observer`](crate::Observer); to decide is to be a [`Controller`](crate::Controller), which may
+//! To watch is to be an [`Observer`]; to decide is to be a [`Controller`](crate::Controller), which may
 //! wait; to rewrite is to be an [`Interceptor`](gadgetry_proto::run::Interceptor), which may not. Events are those of
 //! [`EventKind`](gadgetry_proto::event::EventKind). Every event has the time and, from a subagent, the path of calls that
 //! lead to it, and so its depth.
@@ -47,8 +47,8 @@
 //! | to see | there is |
 //! |---|---|
 //! | a model call begins | event `ModelCallStart` |
-//! | the request as it goes out | [`Observer::request`](crate::Observer::request); what has been spent until then: [`CostTree`](gadgetry_proto::tree::CostTree) |
-//! | a reply streams | events `Text`, `Reasoning`, `CustomBlock…`; as the provider sent it: [`Observer::input`](crate::Observer::input) with `Delta` |
+//! | the request as it goes out | [`Observer::request`]; what has been spent until then: [`CostTree`](gadgetry_proto::tree::CostTree) |
+//! | a reply streams | events `Text`, `Reasoning`, `CustomBlock…`; as the provider sent it: [`Observer::input`] with `Delta` |
 //! | a reply has ended: why, tokens, costs, error | event `ModelCallEnd` |
 //! | the reply as a message | `Controller::after_model_call` that proceeds |
 //! | a model call has failed | event `ModelCallEnd` with `error`; whether the run goes on: a `ModelRetry` or a next `ModelCallStart` follows, or `RunFinished` |
@@ -61,10 +61,10 @@
 //! | a call is skipped: which dependency, why | event `GadgetSkipped` |
 //! | compaction: what, how much | event `Compaction`; its model call: `ModelCallStart` and `ModelCallEnd` with the purpose `Summary` |
 //! | a person is asked | events `HumanInputRequired`, `HumanInputReceived` |
-//! | the run is cancelled | [`Observer::input`](crate::Observer::input) with `Cancel`; event `RunFinished` with the reason `Cancelled` |
+//! | the run is cancelled | [`Observer::input`] with `Cancel`; event `RunFinished` with the reason `Cancelled` |
 //! | a skill is loaded | events of its gadget's call |
 //! | a reply and all its calls are done; the run is done | events `IterationEnd`, `RunFinished` |
-//! | everything that happens to the run, to play it again | [`Observer::input`](crate::Observer::input); see [`log`](crate::log) |
+//! | everything that happens to the run, to play it again | [`Observer::input`]; see [`log`](crate::log) |
 //!
 //! | to change | there is |
 //! |---|---|
