@@ -7,6 +7,7 @@
 //! call Search a          a block is complete
 //! run Search a           its gadget starts
 //! ok Search a 0.5 20     it is answered: dollars, milliseconds (`err`: with an error)
+//! late Search a 0.5      it was answered too early, and has cost this as well
 //! skip Search a
 //! finish completed 0.75  the run has finished
 //! 0.a.1 start 1          in a subagent: number of the call, its id, number of the subagent; joined by `/`
@@ -17,6 +18,8 @@
     clippy::float_cmp,
     reason = "the amounts here are sums of eighths, which are exact"
 )]
+
+use std::sync::Arc;
 
 use gadgetry_proto::call::{Call, Parameters, TerminatedBy, amount};
 use gadgetry_proto::delta::StopReason;
@@ -102,7 +105,7 @@ fn kind(words: &[&str]) -> Option<EventKind> {
             kind: ModelErrorKind::Overloaded,
             error: "overloaded".to_owned(),
         },
-        "call" => EventKind::GadgetCall(Call {
+        "call" => EventKind::GadgetCall(Arc::new(Call {
             gadget_name,
             invocation_id,
             dependencies: Vec::new(),
@@ -110,7 +113,7 @@ fn kind(words: &[&str]) -> Option<EventKind> {
             parameters: Parameters::Parsed(json!({})),
             terminated_by: TerminatedBy::EndMarker,
             span: Span::default(),
-        }),
+        })),
         "run" => EventKind::GadgetStart {
             invocation_id,
             gadget_name,
@@ -127,6 +130,11 @@ fn kind(words: &[&str]) -> Option<EventKind> {
             cost: dollars(3),
             media: Vec::new(),
             completes_run: false,
+        },
+        "late" => EventKind::GadgetCost {
+            invocation_id,
+            gadget_name,
+            cost: dollars(3),
         },
         "skip" => EventKind::GadgetSkipped {
             invocation_id,
@@ -372,29 +380,34 @@ fn subagents_hang_below_their_call_whatever_its_id() {
 
 #[test]
 fn what_is_cut_off_is_closed_and_still_counted() {
-    // Its time is up: answered without costs, heard of again, and the run's total has what no event told.
+    // Its time is up: answered without costs, heard of again. Another of its id has failed before.
     check(
         &[
             "start 1",
             "call Slow a",
+            "run Slow a",
+            "err Slow a 0 5",
+            "call Slow a",
             "call Never b",
             "call Skip c",
             "run Slow a",
-            "0.a.0 start 1",
+            "1.a.0 start 1",
             "end 1 0.25 1/1",
             "err Slow a 0 50",
-            "0.a.0 end 1 0.5 2/2",
-            "0.a.0 start 2",
+            "1.a.0 end 1 0.5 2/2",
+            "1.a.0 start 2",
+            "late Slow a 0.125",
             "skip Skip c",
-            "finish cancelled 1",
+            "finish cancelled 0.875",
         ],
         &[
-            "1.000000 0.250000 3 3 110 run: cancelled",
-            "0.250000 0.250000 1 1 60 reply 1: done",
-            "0.500000 0.000000 2 2 50 Slow a: failed",
+            "0.875000 0.000000 3 3 150 run: cancelled",
+            "0.250000 0.250000 1 1 90 reply 1: done",
+            "0.000000 0.000000 0 0 5 Slow a: failed",
+            "0.625000 0.125000 2 2 50 Slow a: failed",
             "0.500000 0.000000 2 2 20 subagent 0: abandoned",
             "0.500000 0.500000 2 2 30 reply 1: done",
-            "0.000000 0.000000 0 0 20 reply 2: abandoned",
+            "0.000000 0.000000 0 0 30 reply 2: abandoned",
             "0.000000 0.000000 0 0 0 Never b: abandoned",
             "0.000000 0.000000 0 0 0 Skip c: skipped",
         ],
@@ -436,17 +449,19 @@ fn it_may_begin_in_the_middle() {
             "7.a.0 ok Dig b 0.25 5",
             "err Search c 0.125 3",
             "end 9 1 5/5",
-            "finish taskCompleted 10",
+            "late Slow d 0.5",
+            "finish stopped 10",
         ],
         &[
-            "10.000000 8.125000 15 6 40 run: task completed",
+            "10.000000 7.625000 15 6 50 run: stopped",
             "0.750000 0.000000 10 1 0 ? a: abandoned",
-            "0.750000 0.000000 10 1 40 subagent 0: abandoned",
+            "0.750000 0.000000 10 1 50 subagent 0: abandoned",
             "0.750000 0.250000 10 1 5 Dig b: done",
             "0.500000 0.000000 10 1 10 subagent 2: abandoned",
             "0.500000 0.500000 10 1 0 reply 4: done",
             "0.125000 0.125000 0 0 3 Search c: failed",
             "1.000000 1.000000 5 5 0 reply 9: done",
+            "0.500000 0.500000 0 0 0 Slow d: failed",
         ],
     );
 }
@@ -488,7 +503,7 @@ fn a_saved_tree_is_checked() {
 fn any_line() -> impl Strategy<Value = String> {
     let path = prop::sample::select(vec!["", "0.a.0 ", "0.a.1 ", "1.a.0 ", "0.a.0/0.b.0 "]);
     let id = prop::sample::select(vec!["a", "b"]);
-    let what = (0..11_u8, 1..3_u32, 0..9_u32, id).prop_map(|(what, number, cost, id)| {
+    let what = (0..12_u8, 1..3_u32, 0..9_u32, id).prop_map(|(what, number, cost, id)| {
         // Quarters are summed exactly, in any order.
         let cost = f64::from(cost) / 4.0;
         match what {
@@ -502,6 +517,7 @@ fn any_line() -> impl Strategy<Value = String> {
             7 => format!("run Search {id}"),
             8 => format!("ok Search {id} {cost} 5"),
             9 => format!("err Search {id} {cost} 5"),
+            10 => format!("late Search {id} {cost}"),
             _ => format!("skip Search {id}"),
         }
     });
@@ -522,7 +538,9 @@ proptest! {
             if let EventKind::ModelCallEnd { cost, usage, .. } = &event.kind {
                 dollars += amount(*cost);
                 tokens += usage.input_tokens;
-            } else if let EventKind::GadgetResult { cost, .. } = &event.kind {
+            } else if let EventKind::GadgetResult { cost, .. }
+            | EventKind::GadgetCost { cost, .. } = &event.kind
+            {
                 dollars += amount(*cost);
             }
             // A tree that was written down goes on like the one that was not.

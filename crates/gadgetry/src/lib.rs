@@ -6,7 +6,9 @@
 //! | [`scripted`] | [`ScriptedModel`]: a model that reads its replies from a file |
 //! | [`gadget`] | [`Gadget`], [`from_fn`] and [`DynGadget`]: what a call starts |
 //! | [`context`] | [`ExecutionContext`]: what a running gadget is given |
+//! | [`model_client`] | [`ModelClient`]: a model for the questions of a gadget |
 //! | [`command`] | [`CommandGadget`]: a gadget that is a program |
+//! | [`skill`] | [`Skills`]: folders with instructions, which the model loads when it needs them |
 //! | [`toolbox`] | [`Toolbox`]: the gadgets of a run |
 //! | [`services`] | [`Services`]: what a run is driven with |
 //! | [`family`] | [`Family`]: runs that share cancellation and budget |
@@ -32,10 +34,13 @@ pub mod family;
 pub mod gadget;
 pub mod human;
 pub mod log;
+mod meter;
 pub mod model;
+pub mod model_client;
 pub mod presets;
 pub mod scripted;
 pub mod services;
+pub mod skill;
 pub mod toolbox;
 
 #[doc(hidden)]
@@ -55,6 +60,8 @@ pub use gadgetry_proto::media::{Media, MediaData, MediaKind};
 pub use gadgetry_proto::spec::Example;
 pub use human::Human;
 pub use model::{Model, ModelInfo};
+pub use model_client::ModelClient;
 pub use scripted::ScriptedModel;
 pub use services::{Limiter, Models, Services};
+pub use skill::{Skill, Skills};
 pub use toolbox::Toolbox;

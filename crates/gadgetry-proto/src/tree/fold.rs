@@ -26,6 +26,8 @@ pub(super) struct Cursor {
     pub(super) calls: Vec<NodeId>,
     /// Calls without an answer, by id, in the order written: a reply may write one id twice.
     pub(super) unanswered: BTreeMap<InvocationId, Vec<NodeId>>,
+    /// By id, the latest call that was answered with an error while its gadget ran: it may still run.
+    pub(super) late: BTreeMap<InvocationId, NodeId>,
     /// The runs of subagents, by the call that started them and their number there.
     pub(super) agents: BTreeMap<CallId, BTreeMap<u32, NodeId>>,
 }
@@ -98,7 +100,17 @@ impl CostTree {
                     Answer::Error(_) => Status::Failed,
                 };
                 let node = self.gadget_that_ends(run, time, invocation_id, gadget_name);
-                self.gadget_ends(node, time, status, *duration_ms, amount(*cost));
+                self.gadget_ends(run, node, time, status, *duration_ms);
+                self.gadget_has_cost(node, amount(*cost));
+            }
+            EventKind::GadgetCost {
+                invocation_id,
+                gadget_name,
+                cost,
+            } => {
+                let run = self.run_of(path, time);
+                let node = self.gadget_that_was_late(run, time, invocation_id, gadget_name);
+                self.gadget_has_cost(node, amount(*cost));
             }
             EventKind::GadgetSkipped {
                 invocation_id,
@@ -107,7 +119,7 @@ impl CostTree {
             } => {
                 let run = self.run_of(path, time);
                 let node = self.gadget_that_ends(run, time, invocation_id, gadget_name);
-                self.gadget_ends(node, time, Status::Skipped, 0, 0.0);
+                self.gadget_ends(run, node, time, Status::Skipped, 0);
             }
             EventKind::RunFinished {
                 reason, total_cost, ..
@@ -169,6 +181,7 @@ impl CostTree {
             agents,
             calls,
             unanswered,
+            late,
             ..
         } = self.cursors.get(&run)?;
         let siblings = agents.get(&ancestor.call);
@@ -182,5 +195,6 @@ impl CostTree {
                 NodeKind::Run { .. } | NodeKind::ModelCall { .. } => false,
             })
             .or_else(|| unanswered.get(&ancestor.invocation_id)?.last().copied())
+            .or_else(|| late.get(&ancestor.invocation_id).copied())
     }
 }

@@ -140,27 +140,58 @@ impl CostTree {
 
     pub(super) fn gadget_ends(
         &mut self,
+        run: NodeId,
         node: NodeId,
         time: Time,
-        status: Status,
+        now: Status,
         milliseconds: u64,
-        dollars: f64,
     ) {
-        self.set_status(node, status);
         if let NodeKind::Gadget {
-            cost, duration_ms, ..
+            invocation_id,
+            status,
+            duration_ms,
+            ..
         } = &mut self.nodes[node.index()].kind
         {
-            *cost = dollars;
             *duration_ms = milliseconds;
+            let ran = *status == Status::Running;
+            if ran && now == Status::Failed {
+                let id = invocation_id.clone();
+                self.cursor(run).late.insert(id, node);
+            }
         }
+        self.set_status(node, now);
         self.count(node, |subtotal| {
-            add_dollars(&mut subtotal.total, dollars);
-            add_dollars(&mut subtotal.gadgets, dollars);
             subtotal.gadget_calls = subtotal.gadget_calls.saturating_add(1);
         });
         self.end(node, time);
         self.abandon_below(node, time);
+    }
+
+    /// The call that was answered before its gadget came to its end.
+    pub(super) fn gadget_that_was_late(
+        &mut self,
+        run: NodeId,
+        time: Time,
+        id: &InvocationId,
+        name: &str,
+    ) -> NodeId {
+        if let Some(node) = self.cursor(run).late.get(id) {
+            return *node;
+        }
+        let node = self.gadget_that_ends(run, time, id, name);
+        self.gadget_ends(run, node, time, Status::Failed, 0);
+        node
+    }
+
+    pub(super) fn gadget_has_cost(&mut self, node: NodeId, dollars: f64) {
+        if let NodeKind::Gadget { cost, .. } = &mut self.nodes[node.index()].kind {
+            add_dollars(cost, dollars);
+        }
+        self.count(node, |subtotal| {
+            add_dollars(&mut subtotal.total, dollars);
+            add_dollars(&mut subtotal.gadgets, dollars);
+        });
     }
 
     pub(super) fn run_ends(&mut self, run: NodeId, time: Time, why: FinishReason, told: f64) {

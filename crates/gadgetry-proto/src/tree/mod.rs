@@ -108,8 +108,8 @@ pub enum NodeKind {
         subagent: Option<u32>,
         /// Why it ended; `None` while it goes on, and if nobody told.
         reason: Option<FinishReason>,
-        /// What the run says it has cost beyond what its events told, in US dollars: gadgets that came to an end only
-        /// after they were answered, and what happened before the first event that the tree saw.
+        /// What the run says it has cost beyond what its events told, in US dollars: what happened before the first
+        /// event that the tree saw.
         unattributed: f64,
     },
     /// One request to the model and its reply.

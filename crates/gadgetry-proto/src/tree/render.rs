@@ -131,5 +131,6 @@ fn reason_words(reason: FinishReason) -> &'static str {
         FinishReason::Cancelled => "cancelled",
         FinishReason::BudgetExceeded => "budget exceeded",
         FinishReason::GadgetError => "gadget error",
+        FinishReason::Stopped => "stopped",
     }
 }

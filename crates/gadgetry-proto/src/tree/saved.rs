@@ -53,6 +53,7 @@ impl TryFrom<Saved> for CostTree {
                 .chain(&cursor.model_call)
                 .chain(&cursor.calls)
                 .chain(unanswered)
+                .chain(cursor.late.values())
                 .chain(agents)
         });
         match named.max() {

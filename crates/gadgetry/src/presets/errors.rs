@@ -7,7 +7,7 @@ use gadgetry_proto::id::InvocationId;
 use gadgetry_proto::time::Time;
 
 use crate::driver::Observer;
-use crate::presets::path_words;
+use crate::presets::{is_wanted, path_words};
 
 /// Calls a closure whenever something has failed.
 ///
@@ -92,7 +92,7 @@ pub enum FailureKind {
         /// What the model is told.
         error: String,
     },
-    /// The run ended before it was done; somebody who cancels it is no failure.
+    /// The run ended before it was done; somebody who cancels or stops it is no failure.
     Run {
         /// Why.
         reason: FinishReason,
@@ -163,13 +163,6 @@ impl Failure {
             kind,
         })
     }
-}
-
-fn is_wanted(reason: FinishReason) -> bool {
-    matches!(
-        reason,
-        FinishReason::Completed | FinishReason::TaskCompleted | FinishReason::Cancelled
-    )
 }
 
 impl fmt::Display for Failure {

@@ -1,18 +1,18 @@
 //! Events into `tracing`.
 
 use gadgetry_proto::call::Parameters;
-use gadgetry_proto::event::{Answer, Event, EventKind, FinishReason};
+use gadgetry_proto::event::{Answer, Event, EventKind};
 use gadgetry_proto::id::InvocationId;
 
 use crate::driver::Observer;
-use crate::presets::path_words;
+use crate::presets::{is_wanted, path_words};
 
 /// Passes every event to `tracing`, with the target `gadgetry` and the fields `depth` and `path` (of the subagent).
 ///
 /// | level | what |
 /// |---|---|
 /// | error | the model failed; the run ended because of an error |
-/// | warn | a gadget failed or was skipped, a retry, a rate limit, a diagnostic, a run that ended early |
+/// | warn | a gadget failed or was skipped, a retry, a rate limit, a diagnostic, a limit that ended the run |
 /// | info | replies and gadgets that are done, compaction, questions to a person, the end of the run |
 /// | debug | model calls and gadgets that start, parameters, results, progress, the end of an iteration |
 /// | trace | every piece of text, reasoning, arguments and custom blocks |
@@ -207,6 +207,21 @@ fn log(event: &Event) {
                 }
             }
         }
+        EventKind::GadgetCost {
+            invocation_id,
+            gadget_name,
+            cost,
+        } => {
+            let id = invocation_id.as_str();
+            say!(
+                info,
+                event,
+                gadget = gadget_name,
+                id,
+                cost,
+                "a gadget was too late, and has cost"
+            );
+        }
         EventKind::GadgetSkipped {
             invocation_id,
             gadget_name,
@@ -286,10 +301,7 @@ fn log(event: &Event) {
                     error,
                     "the run failed"
                 );
-            } else if matches!(
-                reason,
-                FinishReason::Completed | FinishReason::TaskCompleted
-            ) {
+            } else if is_wanted(*reason) {
                 say!(
                     info,
                     event,

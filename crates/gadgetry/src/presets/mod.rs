@@ -58,6 +58,7 @@
 //! | a gadget starts; with the parameters after validation | event `GadgetStart`; `Controller::before_gadget` that proceeds |
 //! | a gadget tells how far it is | event `GadgetProgress` |
 //! | a gadget is done: result or error, time, costs, media, whether it ends the run | event `GadgetResult` |
+//! | a gadget was answered before it had ended, and has cost | event `GadgetCost` |
 //! | a call is skipped: which dependency, why | event `GadgetSkipped` |
 //! | compaction: what, how much | event `Compaction`; its model call: `ModelCallStart` and `ModelCallEnd` with the purpose `Summary` |
 //! | a person is asked | events `HumanInputRequired`, `HumanInputReceived` |
@@ -86,7 +87,7 @@ mod progress;
 mod timing;
 mod tokens;
 
-use gadgetry_proto::event::{Ancestor, Event};
+use gadgetry_proto::event::{Ancestor, Event, FinishReason};
 
 use crate::driver::Observer;
 
@@ -119,4 +120,15 @@ fn path_words(path: &[Ancestor]) -> String {
         .iter()
         .map(|step| format!("{}.{}", step.invocation_id, step.agent));
     steps.collect::<Vec<_>>().join("/")
+}
+
+/// Whether a run ended because it was done, or because somebody wanted it to.
+fn is_wanted(reason: FinishReason) -> bool {
+    matches!(
+        reason,
+        FinishReason::Completed
+            | FinishReason::TaskCompleted
+            | FinishReason::Cancelled
+            | FinishReason::Stopped
+    )
 }

@@ -89,7 +89,9 @@ impl<F: FnMut(&Progress) + Send> Observer for ProgressTracking<F> {
             finished = depth == 0;
         } else if !matches!(
             event.kind,
-            EventKind::ModelCallEnd { .. } | EventKind::GadgetResult { .. }
+            EventKind::ModelCallEnd { .. }
+                | EventKind::GadgetResult { .. }
+                | EventKind::GadgetCost { .. }
         ) {
             return;
         }

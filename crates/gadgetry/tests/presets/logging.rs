@@ -84,6 +84,7 @@ fn every_event_is_logged_at_its_level() {
             "WARN a request waited for a rate limit: depth=0 delay_ms=5",
             "DEBUG the model is asked: depth=0 iteration=2 purpose=Reply",
             "INFO the model replied: depth=0 iteration=2 purpose=Reply stop_reason=Stop input=50 output=5 cost=0.25",
+            "INFO a gadget was too late, and has cost: depth=0 gadget=\"Dig\" id=\"b\" cost=1.0",
             "WARN the run ended early: depth=0 reason=BudgetExceeded iterations=2 total_cost=3.625",
         ]
     );
@@ -103,6 +104,8 @@ fn every_event_is_logged_at_its_level() {
         json!({ "type": "custom_block_end", "blockId": "block_1", "tag": "plan", "reason": "closed" }),
         json!({ "type": "custom_block", "blockId": "block_1", "tag": "plan", "content": "go", "attrs": {} }),
         json!({ "type": "diagnostic", "code": "nearMiss", "message": "almost", "span": { "start": 0, "end": 9 } }),
+        json!({ "type": "gadget_cost", "gadgetName": "Ask", "invocationId": "a", "cost": 0.5 }),
+        json!({ "type": "run_finished", "reason": "stopped", "iterations": 1, "totalCost": 0.0 }),
         json!({ "type": "run_finished", "reason": "modelError", "iterations": 1, "totalCost": 0.0, "error": "down" }),
     ]);
     assert_eq!(
@@ -120,6 +123,8 @@ fn every_event_is_logged_at_its_level() {
             "TRACE a custom block ends: depth=0 block_id=block_1 reason=Closed",
             "DEBUG a custom block: depth=0 block_id=block_1 tag=\"plan\" content=\"go\"",
             "WARN about the reply: depth=0 code=NearMiss note=\"almost\"",
+            "INFO a gadget was too late, and has cost: depth=0 gadget=\"Ask\" id=\"a\" cost=0.5",
+            "INFO the run is done: depth=0 reason=Stopped iterations=1 total_cost=0.0",
             "ERROR the run failed: depth=0 reason=ModelError iterations=1 total_cost=0.0 error=\"down\"",
         ]
     );

@@ -45,8 +45,9 @@ fn progress_is_told_after_everything_that_costs() {
             "140 ms, reply 2, depth 0: 3 calls, 3 gadgets, 1007/103 tokens, 2.375 = 0.875 + 1.5",
             "170 ms, reply 2, depth 0: 4 calls, 3 gadgets, 1007/103 tokens, 2.375 = 0.875 + 1.5",
             "210 ms, reply 2, depth 0: 5 calls, 3 gadgets, 1057/108 tokens, 2.625 = 1.125 + 1.5",
-            // A dollar of gadgets that came to an end too late.
-            "220 ms, reply 2, depth 0: 5 calls, 3 gadgets, 1057/108 tokens, 3.625 = 1.125 + 1.5, finished",
+            // A gadget came to its end too late.
+            "220 ms, reply 2, depth 0: 5 calls, 3 gadgets, 1057/108 tokens, 3.625 = 1.125 + 2.5",
+            "230 ms, reply 2, depth 0: 5 calls, 3 gadgets, 1057/108 tokens, 3.625 = 1.125 + 2.5, finished",
         ]
     );
 }
@@ -59,7 +60,7 @@ fn timing_and_tokens_are_reported() {
     timing = Timing::default();
     watch(&mut timing, &eventful());
     let expected = [
-        "run: 220 ms\n",
+        "run: 230 ms\n",
         "model calls: 5, 130 ms, mean 26 ms, longest 60 ms\n",
         "Ask: 1, 70 ms, mean 70 ms, longest 70 ms\n",
         "Dig: 2, 5 ms, mean 2 ms, longest 5 ms\n",

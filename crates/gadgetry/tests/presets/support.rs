@@ -63,6 +63,7 @@ pub(crate) fn eventful() -> Vec<Event> {
         json!({ "type": "rate_limited", "delayMs": 5 }),
         json!({ "type": "model_call_start", "iteration": 2 }),
         end("model_call_end", 2, 0.25, [50, 5]),
+        json!({ "type": "gadget_cost", "gadgetName": "Dig", "invocationId": "b", "cost": 1.0 }),
         json!({ "type": "run_finished", "reason": "budgetExceeded", "iterations": 2, "totalCost": 3.625 }),
     ])
 }
@@ -78,5 +79,5 @@ pub(crate) const FAILURES: [&str; 5] = [
     "110 ms: Dig c skipped: b failed",
     "170 ms: reply 2 failed: busy now",
     "180 ms: retry 1 of reply 2, 2 left: busy",
-    "220 ms: the run ended early: BudgetExceeded",
+    "230 ms: the run ended early: BudgetExceeded",
 ];

@@ -9,6 +9,7 @@ use gadgetry::proto::call::Outcome;
 use gadgetry::proto::event::FinishReason;
 use gadgetry::proto::run::{Command, Run, RunSpec};
 use gadgetry::proto::spec::GadgetSpec;
+use gadgetry::proto::tree::NodeId;
 use gadgetry::proto::usage::Price;
 use gadgetry::{Ended, Observer, ScriptedModel, Services, Toolbox, drive, from_fn};
 use tokio::sync::mpsc;
@@ -82,6 +83,8 @@ async fn a_real_run_is_watched_by_all() {
     assert_eq!((last, finished), (5.25, 1));
     monitoring.with(|monitoring| {
         assert_eq!(monitoring.costs().total(), 5.25);
+        let all = monitoring.costs().subtotal(NodeId::ROOT);
+        assert_eq!((all.gadgets, all.unattributed), (0.75, 0.0));
         assert_eq!(monitoring.tokens().all.input_tokens, 24);
         let timing = monitoring.timing();
         assert_eq!(timing.gadgets["Pay"].total_ms, 20);
