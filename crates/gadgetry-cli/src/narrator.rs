@@ -96,7 +96,7 @@ impl Narrator {
 )]
 fn line(kind: &EventKind, with_blocks: bool) -> Option<String> {
     Some(match kind {
-        EventKind::ModelCallStart { iteration } => format!("[{iteration}] the model is asked"),
+        EventKind::ModelCallStart { iteration, .. } => format!("[{iteration}] the model is asked"),
         EventKind::ModelCallEnd {
             error: Some(error), ..
         } => format!("  the model failed: {}", short(error)),

@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use crate::error::Span;
 use crate::id::InvocationId;
+use crate::media::Media;
 
 /// A gadget call: one block of a reply, read to its end.
 ///
@@ -78,24 +79,33 @@ pub struct Outcome {
     /// Whether the run ends once everything that runs beside this call is done.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub completes_run: bool,
+    /// A question that a person has to answer; the answer becomes the result in place of `result`, which counts where
+    /// nobody can be asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asks_human: Option<String>,
+    /// What belongs to the result beside its text.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub media: Vec<Media>,
 }
 
 impl Outcome {
     /// A result that cost nothing.
     pub fn ok(result: impl Into<String>) -> Self {
-        Self {
-            result: Ok(result.into()),
-            cost: 0.0,
-            completes_run: false,
-        }
+        Self::new(Ok(result.into()))
     }
 
     /// A failure that cost nothing.
     pub fn error(message: impl Into<String>) -> Self {
+        Self::new(Err(message.into()))
+    }
+
+    fn new(result: Result<String, String>) -> Self {
         Self {
-            result: Err(message.into()),
+            result,
             cost: 0.0,
             completes_run: false,
+            asks_human: None,
+            media: Vec::new(),
         }
     }
 }

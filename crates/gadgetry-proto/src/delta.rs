@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::call::Call;
-use crate::error::Diagnostic;
+use crate::error::{Diagnostic, ModelErrorKind};
 use crate::id::{BlockId, InvocationId};
 use crate::message::{Attributes, CustomContentBlock};
 use crate::usage::Usage;
@@ -93,6 +93,12 @@ pub enum Delta {
         /// The provider's code.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         code: Option<String>,
+        /// What it means for us.
+        #[serde(default, skip_serializing_if = "is_other")]
+        kind: ModelErrorKind,
+        /// How long the provider asks us to wait, in milliseconds.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        retry_after_ms: Option<u64>,
     },
     /// A frame of the provider that has no other form.
     Raw {
@@ -166,7 +172,25 @@ pub enum Delta {
     Diagnostic(Diagnostic),
 }
 
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde calls it with a reference"
+)]
+fn is_other(kind: &ModelErrorKind) -> bool {
+    *kind == ModelErrorKind::Other
+}
+
 impl Delta {
+    /// An error of which nothing more is known.
+    pub fn error(error: impl Into<String>) -> Self {
+        Self::Error {
+            error: error.into(),
+            code: None,
+            kind: ModelErrorKind::Other,
+            retry_after_ms: None,
+        }
+    }
+
     /// A text delta without metadata.
     pub fn text(delta: impl Into<String>) -> Self {
         Self::Text {

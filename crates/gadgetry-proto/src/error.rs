@@ -7,6 +7,46 @@ use serde::{Deserialize, Serialize};
 
 use crate::limits::LimitExceeded;
 
+/// What went wrong between us and a model, as far as it decides what to do about it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub enum ModelErrorKind {
+    /// The key is missing or refused.
+    Authentication,
+    /// Too many requests or tokens for now.
+    RateLimit,
+    /// The provider has no room for now, or failed inside.
+    Overloaded,
+    /// The conversation is longer than the model's window.
+    ContextOverflow,
+    /// The request is one that the provider does not take.
+    BadRequest,
+    /// The connection could not be made, or broke.
+    Transport,
+    /// The stream ended before the reply did.
+    Truncated,
+    /// The provider withheld the reply.
+    ContentFilter,
+    /// Anything else.
+    #[default]
+    Other,
+}
+
+impl ModelErrorKind {
+    /// Whether the same request may succeed later.
+    pub fn is_retryable(self) -> bool {
+        match self {
+            Self::RateLimit | Self::Overloaded | Self::Transport | Self::Truncated => true,
+            Self::Authentication
+            | Self::ContextOverflow
+            | Self::BadRequest
+            | Self::ContentFilter
+            | Self::Other => false,
+        }
+    }
+}
+
 /// Why a gadget block has no parameters. Its text is what the model reads.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[non_exhaustive]

@@ -5,8 +5,10 @@ use serde::{Deserialize, Serialize};
 use crate::call::Call;
 use crate::delta::{EndReason, StopReason};
 use crate::error::Diagnostic;
-use crate::id::{BlockId, InvocationId};
-use crate::message::{Attributes, CustomContentBlock};
+use crate::error::ModelErrorKind;
+use crate::id::{BlockId, CallId, InvocationId};
+use crate::media::Media;
+use crate::message::{Attributes, CustomContentBlock, Purpose};
 use crate::time::Time;
 use crate::usage::Usage;
 
@@ -18,9 +20,31 @@ pub struct Event {
     /// When, in milliseconds of the run.
     #[serde(rename = "timeMs")]
     pub time: Time,
+    /// Whose: the calls that started the subagent it comes from, the outermost first. Empty for the run's own.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub path: Vec<Ancestor>,
     /// What.
     #[serde(flatten)]
     pub kind: EventKind,
+}
+
+impl Event {
+    /// 0 for the run's own events, 1 for those of its subagents, 2 for those of theirs.
+    pub fn depth(&self) -> usize {
+        self.path.len()
+    }
+}
+
+/// A call that has started a subagent.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Ancestor {
+    /// The call in its run.
+    pub call: CallId,
+    /// Its id for the model.
+    pub invocation_id: InvocationId,
+    /// Which of the subagents of this call, from 0.
+    pub agent: u32,
 }
 
 /// The kinds of events.
@@ -35,11 +59,17 @@ pub enum EventKind {
     ModelCallStart {
         /// From 1.
         iteration: u32,
+        /// What for.
+        #[serde(default, skip_serializing_if = "Purpose::is_reply")]
+        purpose: Purpose,
     },
     /// The reply has ended. Its gadgets may still run.
     ModelCallEnd {
         /// From 1.
         iteration: u32,
+        /// What for.
+        #[serde(default, skip_serializing_if = "Purpose::is_reply")]
+        purpose: Purpose,
         /// How it ended.
         stop_reason: StopReason,
         /// Tokens.
@@ -50,6 +80,28 @@ pub enum EventKind {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         error: Option<String>,
     },
+    /// The same request goes to the model again, after a while.
+    ModelRetry {
+        /// From 1.
+        iteration: u32,
+        /// Which retry of this request, from 1.
+        attempt: u32,
+        /// How many may follow.
+        left: u32,
+        /// How long until then.
+        delay_ms: u64,
+        /// What kind of error there was.
+        kind: ModelErrorKind,
+        /// Its words.
+        error: String,
+    },
+    /// A request had to wait for a rate limit.
+    RateLimited {
+        /// How long.
+        delay_ms: u64,
+    },
+    /// Older parts of the conversation were replaced by less.
+    Compaction(Compacted),
     /// Visible text.
     Text {
         /// More text.
@@ -102,9 +154,40 @@ pub enum EventKind {
         answer: Answer,
         /// How long the gadget ran; 0 for a call that was not executed.
         duration_ms: u64,
-        /// What it cost, in US dollars.
+        /// What it cost, in US dollars, without its subagents.
         #[serde(default)]
         cost: f64,
+        /// What belongs to the result beside its text.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        media: Vec<Media>,
+        /// Whether the run ends with it.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        completes_run: bool,
+    },
+    /// A running gadget tells how far it is.
+    GadgetProgress {
+        /// The call.
+        invocation_id: InvocationId,
+        /// As written.
+        gadget_name: String,
+        /// Its words.
+        message: String,
+    },
+    /// A gadget, or the run itself, waits for what a person says.
+    HumanInputRequired {
+        /// The call, if a gadget asks.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        invocation_id: Option<InvocationId>,
+        /// What is asked.
+        question: String,
+    },
+    /// The person has answered, or cannot be asked.
+    HumanInputReceived {
+        /// The call, if a gadget asked.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        invocation_id: Option<InvocationId>,
+        /// Whether there was an answer.
+        answered: bool,
     },
     /// A call was not executed because of a dependency or a limit.
     GadgetSkipped {
@@ -194,4 +277,37 @@ pub enum FinishReason {
     ModelError,
     /// Somebody stopped it.
     Cancelled,
+    /// It has cost what it may.
+    BudgetExceeded,
+    /// A gadget failed, and the run was to stop then.
+    GadgetError,
+}
+
+/// What compaction did.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Compacted {
+    /// How.
+    pub strategy: CompactionStrategy,
+    /// Replies that were taken out, each with the results of its calls.
+    pub removed_turns: u32,
+    /// Messages that were taken out.
+    pub removed_messages: u32,
+    /// The estimate for the whole conversation, before.
+    pub tokens_before: u64,
+    /// The estimate afterwards.
+    pub tokens_after: u64,
+}
+
+/// How older parts of a conversation are made less.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum CompactionStrategy {
+    /// They are left out.
+    SlidingWindow,
+    /// The model summarises them.
+    Summary,
+    /// The model summarises them if they are many; a few are left out.
+    #[default]
+    Hybrid,
 }

@@ -10,7 +10,7 @@
 //!
 //! | module | what it does |
 //! |---|---|
-//! | [`limits`] [`error`] [`id`] [`time`] [`usage`] [`call`] [`message`] [`delta`] [`event`] | the vocabulary: plain data |
+//! | [`limits`] [`error`] [`id`] [`time`] [`usage`] [`media`] [`call`] [`message`] [`delta`] [`event`] | the vocabulary: plain data |
 //! | [`spec`] | gadget specifications, the parameter tree, coercion and validation |
 //! | [`block`] | markers, the body of a gadget block, the writer |
 //! | [`tags`] | tags, attributes, custom-block definitions |
@@ -31,6 +31,7 @@ pub mod error;
 pub mod event;
 pub mod id;
 pub mod limits;
+pub mod media;
 pub mod message;
 pub mod prompt;
 pub mod reply;

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use crate::call::Call;
 use crate::id::{BlockId, InvocationId};
+pub use crate::media::{Media, MediaData, MediaKind};
 
 /// Attributes of a tag, in the order written; of a repeated name the last value counts, at the first one's place.
 pub type Attributes = serde_json::Map<String, Value>;
@@ -88,7 +89,15 @@ pub enum Content {
         text: String,
         /// Whether the call failed, was skipped or was never executed.
         is_error: bool,
+        /// Whether compaction keeps it.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        sticky: bool,
+        /// What belongs to it beside the text.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        media: Vec<Media>,
     },
+    /// Something beside text.
+    Media(Media),
 }
 
 impl Content {
@@ -118,11 +127,46 @@ pub struct CustomContentBlock {
 /// What a model is asked.
 ///
 /// Cloning it is cheap. A driver that drops it before the model has answered spares the run a copy of the history.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Request {
     /// The conversation, system message first.
     pub messages: Arc<Vec<Message>>,
+    /// Messages behind the conversation that only this request carries.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub trailing: Vec<Message>,
     /// The number of the iteration, from 1.
     pub iteration: u32,
+    /// What the reply is for.
+    #[serde(default, skip_serializing_if = "Purpose::is_reply")]
+    pub purpose: Purpose,
+}
+
+impl Request {
+    /// Everything that the model is to read, in order.
+    pub fn all_messages(&self) -> impl Iterator<Item = &Message> {
+        self.messages.iter().chain(&self.trailing)
+    }
+}
+
+/// What a model is asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Purpose {
+    /// The next reply of the conversation.
+    #[default]
+    Reply,
+    /// A summary of what compaction takes out of the conversation.
+    Summary,
+}
+
+impl Purpose {
+    /// Whether it is the next reply of the conversation.
+    #[expect(
+        clippy::trivially_copy_pass_by_ref,
+        reason = "serde calls it with a reference"
+    )]
+    pub fn is_reply(&self) -> bool {
+        *self == Self::Reply
+    }
 }

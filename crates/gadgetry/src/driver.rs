@@ -21,7 +21,7 @@ use tokio::task::JoinSet;
 use tokio::task::coop::consume_budget;
 use tokio::time::{Instant, sleep, sleep_until};
 
-use crate::gadget::{CancellationToken, ExecutionContext, Invocation};
+use crate::context::{CancellationToken, ExecutionContext, Invocation};
 use crate::model::Model;
 use crate::toolbox::Toolbox;
 
@@ -125,6 +125,7 @@ impl Driver<'_> {
                         token.cancel();
                     }
                 }
+                Output::Ask(_) => {}
                 Output::Event(event) => self.observer.event(&event),
                 Output::Wait(until) => return Ok(until),
                 Output::Finished(summary) => return Err(summary),

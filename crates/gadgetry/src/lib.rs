@@ -4,7 +4,8 @@
 //! |---|---|
 //! | [`model`] | [`Model`]: a request in, a stream of deltas out |
 //! | [`scripted`] | [`ScriptedModel`]: a model that reads its replies from a file |
-//! | [`gadget`] | [`Gadget`]: what a call starts, and what it is given |
+//! | [`gadget`] | [`DynGadget`]: what a call starts |
+//! | [`context`] | [`ExecutionContext`]: what a running gadget is given |
 //! | [`command`] | [`CommandGadget`]: a gadget that is a program |
 //! | [`toolbox`] | [`Toolbox`]: the gadgets of a run |
 //! | [`driver`] | runs a [`proto::run::Run`] on tokio |
@@ -15,6 +16,7 @@
 pub use gadgetry_proto as proto;
 
 pub mod command;
+pub mod context;
 pub mod driver;
 pub mod gadget;
 pub mod log;
@@ -23,7 +25,8 @@ pub mod scripted;
 pub mod toolbox;
 
 pub use command::CommandGadget;
-pub use gadget::{CancellationToken, ExecutionContext, Gadget, from_fn};
-pub use model::Model;
+pub use context::{CancellationToken, ExecutionContext, Invocation};
+pub use gadget::{DynGadget, IntoGadget, from_fn};
+pub use model::{Model, ModelInfo};
 pub use scripted::ScriptedModel;
 pub use toolbox::Toolbox;

@@ -3,6 +3,7 @@
 use futures_core::stream::BoxStream;
 use gadgetry_proto::delta::Delta;
 use gadgetry_proto::message::Request;
+use gadgetry_proto::usage::Price;
 
 /// Something that answers a request with a reply, piece by piece.
 ///
@@ -16,4 +17,22 @@ pub trait Model: Send + Sync {
 
     /// The name that a person would use for this model.
     fn name(&self) -> &str;
+
+    /// What is known about it.
+    fn info(&self) -> ModelInfo {
+        ModelInfo::default()
+    }
+}
+
+/// What is known about a model. What is absent is unknown, not zero.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct ModelInfo {
+    /// Tokens of a whole conversation.
+    pub context_window: Option<u64>,
+    /// What it charges.
+    pub price: Option<Price>,
+    /// Whether it looks at pictures.
+    pub reads_images: bool,
+    /// Whether it listens.
+    pub reads_audio: bool,
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use gadgetry_proto::spec::{Registry, RegistryError};
 
-use crate::gadget::Gadget;
+use crate::gadget::{DynGadget, IntoGadget};
 
 /// Gadgets by name. Names are unique, whatever their case.
 ///
@@ -21,20 +21,21 @@ use crate::gadget::Gadget;
 #[derive(Clone, Default)]
 pub struct Toolbox {
     registry: Registry,
-    gadgets: BTreeMap<String, Arc<dyn Gadget>>,
+    gadgets: BTreeMap<String, Arc<dyn DynGadget>>,
 }
 
 impl Toolbox {
     /// Adds a gadget. Fails if its name is taken or no name, or if its schema is none.
-    pub fn add(&mut self, gadget: impl Gadget + 'static) -> Result<(), RegistryError> {
+    pub fn add(&mut self, gadget: impl IntoGadget) -> Result<(), RegistryError> {
+        let gadget = gadget.into_gadget();
         let name = gadget.spec().name.clone();
         self.registry.add(gadget.spec().clone())?;
-        self.gadgets.insert(name, Arc::new(gadget));
+        self.gadgets.insert(name, gadget);
         Ok(())
     }
 
     /// The gadget that a block calls by this name.
-    pub fn get(&self, name: &str) -> Option<&Arc<dyn Gadget>> {
+    pub fn get(&self, name: &str) -> Option<&Arc<dyn DynGadget>> {
         self.gadgets.get(self.registry.get(name)?.name())
     }
 

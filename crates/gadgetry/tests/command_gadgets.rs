@@ -7,10 +7,10 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use gadgetry::CancellationToken;
-use gadgetry::gadget::Invocation;
+use gadgetry::Invocation;
 use gadgetry::proto::call::Outcome;
 use gadgetry::proto::spec::GadgetSpec;
-use gadgetry::{CommandGadget, ExecutionContext, Gadget as _};
+use gadgetry::{CommandGadget, DynGadget as _, ExecutionContext};
 use rustix::process::{Pid, test_kill_process};
 use serde_json::{Value, json};
 

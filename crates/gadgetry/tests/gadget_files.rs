@@ -4,7 +4,7 @@ use std::path::Path;
 
 use gadgetry::command::{GadgetFileError, load};
 use gadgetry::proto::spec::{Example, GadgetSpec};
-use gadgetry::{CommandGadget, Gadget as _};
+use gadgetry::{CommandGadget, DynGadget as _};
 use serde_json::json;
 
 /// Loads `toml` from a file `gadgets.toml` in `folder`.
@@ -72,6 +72,7 @@ fn says_what_the_file_says() {
         timeout_ms: Some(1500),
         max_concurrent: Some(2),
         exclusive: true,
+        ..GadgetSpec::default()
     };
     let expected = [
         CommandGadget::new(fetch, folder.path().join("fetch.sh"), ["--quiet", ""]),
@@ -272,7 +273,7 @@ fn a_file_that_cannot_be_read_is_named() {
 async fn the_gadgets_of_a_file_run() {
     use gadgetry::CancellationToken;
     use gadgetry::ExecutionContext;
-    use gadgetry::gadget::Invocation;
+    use gadgetry::Invocation;
 
     let folder = tempfile::tempdir().expect("a folder");
     // Another process writes it: a file that this one has open for writing, even in a test beside this one that is

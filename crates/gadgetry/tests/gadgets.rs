@@ -3,10 +3,9 @@
 use std::collections::BTreeMap;
 
 use gadgetry::CancellationToken;
-use gadgetry::gadget::{Gadget, Invocation};
 use gadgetry::proto::call::Outcome;
 use gadgetry::proto::spec::GadgetSpec;
-use gadgetry::{ExecutionContext, from_fn};
+use gadgetry::{DynGadget, ExecutionContext, Invocation, from_fn};
 use serde_json::{Value, json};
 
 fn spec() -> GadgetSpec {
@@ -16,7 +15,7 @@ fn spec() -> GadgetSpec {
     }
 }
 
-async fn execute(gadget: &dyn Gadget, parameters: Value) -> Outcome {
+async fn execute(gadget: &dyn DynGadget, parameters: Value) -> Outcome {
     let invocation = Invocation {
         gadget_name: "Test".to_owned(),
         invocation_id: "t".into(),
@@ -66,9 +65,8 @@ async fn costs_add_up_and_must_be_amounts() {
         context.report_cost(0.25).expect("an amount");
         context.report_cost(0.5).expect("an amount");
         Outcome {
-            completes_run: false,
-            result: Ok(String::new()),
             cost: 1.0,
+            ..Outcome::ok("")
         }
     });
     let cost = execute(&gadget, json!({})).await.cost;

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use gadgetry::proto::delta::{Delta, StopReason};
+use gadgetry::proto::error::ModelErrorKind;
 use gadgetry::proto::message::{Content, Message, Request, Role};
 use gadgetry::proto::usage::Usage;
 use gadgetry::{Model as _, ScriptedModel};
@@ -14,6 +15,7 @@ fn request(messages: Vec<Message>) -> Request {
     Request {
         messages: Arc::new(messages),
         iteration: 1,
+        ..Request::default()
     }
 }
 
@@ -29,6 +31,8 @@ fn error(error: &str, code: &str) -> Delta {
     Delta::Error {
         error: error.to_owned(),
         code: Some(code.to_owned()),
+        kind: ModelErrorKind::Other,
+        retry_after_ms: None,
     }
 }
 
@@ -146,6 +150,8 @@ async fn expectations_see_raw_replies_and_results() {
                 gadget_name: "Read".to_owned(),
                 text: "the file".to_owned(),
                 is_error: false,
+                sticky: false,
+                media: Vec::new(),
             }],
             raw: None,
         },

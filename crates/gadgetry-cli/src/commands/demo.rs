@@ -12,7 +12,7 @@ use gadgetry::proto::event::Event;
 use gadgetry::proto::run::{Command, Run, RunSpec};
 use gadgetry::proto::spec::GadgetSpec;
 use gadgetry::proto::tags::CustomBlock;
-use gadgetry::{ExecutionContext, Gadget, ScriptedModel, Toolbox, from_fn};
+use gadgetry::{ExecutionContext, IntoGadget, ScriptedModel, Toolbox, from_fn};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
@@ -165,7 +165,7 @@ fn spec(name: &str, description: &str, parameters: &[(&str, &str)]) -> GadgetSpe
     }
 }
 
-fn read_file(folder: &Path) -> impl Gadget + use<> {
+fn read_file(folder: &Path) -> impl IntoGadget + use<> {
     let folder = folder.to_owned();
     from_fn(
         spec("ReadFile", "Reads a file", &[("path", "string")]),
@@ -183,7 +183,7 @@ fn read_file(folder: &Path) -> impl Gadget + use<> {
     )
 }
 
-fn invoice(folder: &Path) -> impl Gadget + use<> {
+fn invoice(folder: &Path) -> impl IntoGadget + use<> {
     let path = folder.join("invoice.txt");
     let parameters = [("orders", "string"), ("prices", "string")];
     let spec = spec(
@@ -222,7 +222,7 @@ async fn write_invoice(path: PathBuf, parameters: Value, context: ExecutionConte
     Outcome::ok(json!({ "file": name(&path), "total": total }).to_string())
 }
 
-fn discount() -> impl Gadget {
+fn discount() -> impl IntoGadget {
     let parameters = [("total", "number"), ("discounts", "string")];
     from_fn(
         spec("Discount", "Takes discounts off a total", &parameters),

@@ -147,7 +147,7 @@ impl Accumulator {
                 self.usage = self.usage.max(usage.unwrap_or_default());
             }
             Delta::Usage { usage } => self.usage = self.usage.max(*usage),
-            Delta::Error { error, code } => {
+            Delta::Error { error, code, .. } => {
                 let code = code.as_deref().unwrap_or(StreamError::PROVIDER);
                 let error = StreamError {
                     message: error.clone(),

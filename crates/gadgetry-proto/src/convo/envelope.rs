@@ -34,6 +34,8 @@ pub fn result_content(
         gadget_name: gadget_name.to_owned(),
         text: neutralise(text, markers).into_owned(),
         is_error: result.is_err(),
+        sticky: false,
+        media: Vec::new(),
     }
 }
 

@@ -90,11 +90,18 @@ impl TextForm<'_> {
             Content::GadgetResult {
                 invocation_id,
                 text,
+                media,
                 ..
             } => {
                 let id = neutralise(invocation_id.as_str(), self.markers);
-                (Kind::Paragraph, Cow::Owned(result_envelope(&id, text)))
+                let mut text = result_envelope(&id, text);
+                for medium in media {
+                    text.push('\n');
+                    text.push_str(&neutralise(&medium.caption(), self.markers));
+                }
+                (Kind::Paragraph, Cow::Owned(text))
             }
+            Content::Media(medium) => (Kind::Paragraph, Cow::Owned(medium.caption())),
         })
     }
 

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::block::{Anchoring, Markers, Writer};
 use crate::prompt::catalog::{CatalogEntry, CatalogExample, catalog};
-use crate::spec::{Example, Gadget, Registry};
+use crate::spec::{Example, RegisteredGadget, Registry};
 
 /// The parts of the text about gadgets. An absent part is the default one, an empty part is left out.
 ///
@@ -119,7 +119,7 @@ impl PromptTemplate {
     }
 }
 
-fn blocks<'g>(gadget: &'g Gadget, writer: &Writer<'_>) -> Vec<(&'g Example, String)> {
+fn blocks<'g>(gadget: &'g RegisteredGadget, writer: &Writer<'_>) -> Vec<(&'g Example, String)> {
     let written = gadget.spec().examples.iter().filter_map(|example| {
         let mut block = String::new();
         let schema = Some(gadget.schema());

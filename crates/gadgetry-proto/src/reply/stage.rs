@@ -9,7 +9,7 @@ use crate::reply::Event;
 use crate::reply::Format;
 use crate::reply::Scanner;
 use crate::reply::ScannerState;
-use crate::spec::Gadget;
+use crate::spec::RegisteredGadget;
 use crate::spec::Registry;
 use crate::tags::CustomBlock;
 use crate::tags::TagNameError;
@@ -155,7 +155,9 @@ impl Rules {
             Event::Call(block) => {
                 let registry = self.registry.as_ref();
                 let gadget = registry.and_then(|all| all.get(block.header().gadget_name()));
-                out.push(Delta::GadgetCall(block.to_call(gadget.map(Gadget::schema))));
+                out.push(Delta::GadgetCall(
+                    block.to_call(gadget.map(RegisteredGadget::schema)),
+                ));
             }
             Event::TagStart {
                 block,

@@ -108,6 +108,8 @@ impl Run {
             answer,
             duration_ms,
             cost,
+            media: Vec::new(),
+            completes_run: false,
         });
     }
 

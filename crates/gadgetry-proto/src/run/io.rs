@@ -11,6 +11,7 @@ use crate::delta::Delta;
 use crate::event::{Event, FinishReason};
 use crate::id::{CallId, InvocationId};
 use crate::message::Request;
+use crate::run::question::{Decision, Question, QuestionId};
 use crate::time::Time;
 
 /// What a driver tells a run.
@@ -25,6 +26,14 @@ pub enum Input {
     Done(CallId, Outcome),
     /// Somebody wants something.
     Command(Command),
+    /// The answer to a question. One to a question that no longer matters is ignored.
+    Decision(QuestionId, Decision),
+    /// A running gadget tells something.
+    Report(CallId, Report),
+    /// The request was held back by a rate limit for so many milliseconds.
+    RateLimited(u64),
+    /// What was spent outside this run, in US dollars, counts for its budget from now on.
+    SpentElsewhere(f64),
     /// The time that [`Output::Wait`] named has come.
     Tick,
 }
@@ -37,6 +46,28 @@ pub enum Close {
     Ended,
     /// It failed, in these words.
     Failed(String),
+}
+
+/// What a gadget tells while it runs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
+pub enum Report {
+    /// How far it is.
+    Progress(String),
+    /// It waits for the answer of a person.
+    HumanQuestion(String),
+    /// The person has answered, or cannot be asked.
+    HumanAnswer {
+        /// Whether there was an answer.
+        answered: bool,
+    },
+    /// An event of a subagent that it has started.
+    Child {
+        /// Which of its subagents, from 0.
+        agent: u32,
+        /// The event.
+        event: Box<Event>,
+    },
 }
 
 /// What somebody wants of a run.
@@ -62,6 +93,8 @@ pub enum Output {
     /// Cancel a gadget that was started. [`Input::Done`] still follows, soon: what it says is not read, but what it
     /// costs is counted, and a run does not finish before.
     Cancel(CallId),
+    /// Ask whoever decides; [`Input::Decision`] follows.
+    Ask(Question),
     /// Tell whoever watches.
     Event(Event),
     /// Nothing to do until an input comes, or until this time: then send [`Input::Tick`].
@@ -112,4 +145,7 @@ pub enum Misuse {
     /// A result for a call that was never started, or whose result has come before.
     #[error("{0} does not run; the driver sent its result")]
     NotRunning(CallId),
+    /// A decision that does not answer its question.
+    #[error("question {} cannot be answered like that", .0.0)]
+    WrongDecision(QuestionId),
 }

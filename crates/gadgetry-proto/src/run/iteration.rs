@@ -6,7 +6,7 @@ use crate::convo::neutralise;
 use crate::convo::result_content;
 use crate::convo::results_message;
 use crate::event::{EventKind, FinishReason};
-use crate::message::{Content, Role};
+use crate::message::{Content, Purpose, Role};
 use crate::run::Run;
 use crate::run::calls::index;
 use crate::run::fresh_transforms;
@@ -30,7 +30,10 @@ impl Run {
         self.transforms = fresh_transforms(&self.spec);
         let iteration = self.state.iteration;
         let request = self.state.history.request(iteration);
-        self.tell(EventKind::ModelCallStart { iteration });
+        self.tell(EventKind::ModelCallStart {
+            iteration,
+            purpose: Purpose::Reply,
+        });
         self.put(Output::Send(request));
     }
 

@@ -31,13 +31,17 @@
 
 mod answer;
 mod calls;
+mod interceptor;
 mod io;
 mod iteration;
 mod prepare;
+mod question;
 mod reading;
 mod references;
+mod retry;
 mod spec;
 mod state;
+mod trailing;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -61,9 +65,13 @@ use crate::transform::Compose;
 use crate::transform::DeltaTransform;
 use crate::transform::compose;
 
-pub use io::{Close, Command, Input, Misuse, Output, Start, Summary};
+pub use interceptor::Interceptor;
+pub use io::{Close, Command, Input, Misuse, Output, Report, Start, Summary};
+pub use question::{AboutCall, Asks, Decision, Question, QuestionId, QuestionKind};
+pub use retry::Retry;
 pub use spec::{OnUnmet, RunSpec, TextOnly};
 pub use state::Snapshot;
+pub use trailing::{HintTiming, Standing, Trailing, iteration_hint, parallel_hint};
 
 use calls::calls_per_reply;
 use state::{Phase, State};
@@ -199,7 +207,11 @@ impl Run {
             }
             Input::Command(Command::Cancel) => self.cancel(),
             Input::Command(Command::Inject(text)) => self.state.injected.push(text),
-            Input::Tick => {}
+            Input::Decision(..)
+            | Input::Report(..)
+            | Input::RateLimited(_)
+            | Input::SpentElsewhere(_)
+            | Input::Tick => {}
         }
         self.advance();
         Ok(())
@@ -215,6 +227,10 @@ impl Run {
             | Input::ModelClosed(_)
             | Input::Done(..)
             | Input::Command(_)
+            | Input::Decision(..)
+            | Input::Report(..)
+            | Input::RateLimited(_)
+            | Input::SpentElsewhere(_)
             | Input::Tick => Ok(()),
         }
     }
@@ -238,6 +254,7 @@ impl Run {
         let event = Event {
             seq: self.state.seq,
             time: self.state.now,
+            path: Vec::new(),
             kind,
         };
         self.state.seq += 1;

@@ -5,7 +5,7 @@ use std::mem;
 use crate::delta::{Delta, StopReason};
 use crate::error::DiagnosticCode;
 use crate::event::EventKind;
-use crate::message::{Content, Message};
+use crate::message::{Content, Message, Purpose};
 use crate::run::Run;
 use crate::run::io::Close;
 use crate::run::state::{Cut, Phase};
@@ -216,6 +216,7 @@ impl Run {
         let stop_reason = reply.stop_reason.unwrap_or(StopReason::Error);
         self.tell(EventKind::ModelCallEnd {
             iteration,
+            purpose: Purpose::Reply,
             stop_reason,
             usage: reply.usage,
             cost,

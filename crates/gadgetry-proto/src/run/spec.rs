@@ -6,6 +6,10 @@ use std::sync::Arc;
 use crate::block::{Anchoring, Markers};
 use crate::limits::Limits;
 use crate::prompt::PromptTemplate;
+use crate::run::interceptor::Interceptor;
+use crate::run::question::Asks;
+use crate::run::retry::Retry;
+use crate::run::trailing::Trailing;
 use crate::sched;
 use crate::spec::Registry;
 use crate::tags::CustomBlock;
@@ -49,6 +53,21 @@ pub struct RunSpec {
     pub on_unmet: OnUnmet,
     /// What the model charges; without it, model calls count as free.
     pub price: Option<Price>,
+    /// Which decisions somebody else takes.
+    pub asks: Asks,
+    /// Rewrites, in order.
+    pub interceptors: Vec<Arc<dyn Interceptor>>,
+    /// What is done about failed model calls; by default, nothing.
+    pub retry: Option<Retry>,
+    /// US dollars. Once they are spent, no model is asked any more; what is under way is finished.
+    pub budget: Option<f64>,
+    /// Characters of a result that the model is shown at once; longer ones are kept for the viewer, which the run
+    /// then has. See [`crate::convo::char_limit`].
+    pub output_limit: Option<usize>,
+    /// Messages that only one request carries.
+    pub trailing: Vec<Trailing>,
+    /// Whether the run ends when a gadget fails.
+    pub stop_on_gadget_error: bool,
 }
 
 impl Default for RunSpec {
@@ -68,6 +87,13 @@ impl Default for RunSpec {
             text_only: TextOnly::default(),
             on_unmet: OnUnmet::default(),
             price: None,
+            asks: Asks::default(),
+            interceptors: Vec::new(),
+            retry: None,
+            budget: None,
+            output_limit: None,
+            trailing: Vec::new(),
+            stop_on_gadget_error: false,
         }
     }
 }
@@ -93,6 +119,8 @@ pub enum TextOnly {
     Terminate,
     /// It is kept, and the model goes on.
     Acknowledge,
+    /// The user is asked what next; see [`Asks::human`]. Without anybody to ask, the run is done.
+    WaitForInput,
 }
 
 /// What becomes of a call whose dependency was not met.

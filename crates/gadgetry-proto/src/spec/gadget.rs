@@ -43,6 +43,9 @@ pub struct GadgetSpec {
     /// Whether nothing else may run beside it.
     #[serde(default)]
     pub exclusive: bool,
+    /// Whether compaction keeps its results.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub sticky_result: bool,
 }
 
 impl Default for GadgetSpec {
@@ -55,6 +58,7 @@ impl Default for GadgetSpec {
             timeout_ms: None,
             max_concurrent: None,
             exclusive: false,
+            sticky_result: false,
         }
     }
 }
@@ -79,12 +83,12 @@ pub struct Example {
 
 /// A gadget whose schema is compiled. [`crate::spec::Registry`] makes them.
 #[derive(Clone, Debug)]
-pub struct Gadget {
+pub struct RegisteredGadget {
     spec: GadgetSpec,
     schema: Schema,
 }
 
-impl Gadget {
+impl RegisteredGadget {
     pub(super) fn new(spec: GadgetSpec, schema: Schema) -> Self {
         Self { spec, schema }
     }

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::spec::gadget::Gadget;
 use crate::spec::gadget::GadgetSpec;
+use crate::spec::gadget::RegisteredGadget;
 use crate::spec::schema::Schema;
 use crate::spec::schema::SchemaError;
 
@@ -23,7 +23,7 @@ const COMPARED: usize = 64;
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct Registry {
-    gadgets: Vec<Gadget>,
+    gadgets: Vec<RegisteredGadget>,
     /// Places in `gadgets` by lower-cased name.
     places: BTreeMap<String, usize>,
 }
@@ -56,18 +56,18 @@ impl Registry {
             Err(error) => return Err(RegistryError::Schema { name, error }),
         };
         self.places.insert(key, self.gadgets.len());
-        self.gadgets.push(Gadget::new(spec, schema));
+        self.gadgets.push(RegisteredGadget::new(spec, schema));
         Ok(())
     }
 
     /// The gadget of that name, in whatever case.
-    pub fn get(&self, name: &str) -> Option<&Gadget> {
+    pub fn get(&self, name: &str) -> Option<&RegisteredGadget> {
         let place = self.places.get(&name.to_lowercase())?;
         self.gadgets.get(*place)
     }
 
     /// The gadgets in the order of registration.
-    pub fn iter(&self) -> std::slice::Iter<'_, Gadget> {
+    pub fn iter(&self) -> std::slice::Iter<'_, RegisteredGadget> {
         self.gadgets.iter()
     }
 
@@ -117,8 +117,8 @@ impl Registry {
 }
 
 impl<'a> IntoIterator for &'a Registry {
-    type Item = &'a Gadget;
-    type IntoIter = std::slice::Iter<'a, Gadget>;
+    type Item = &'a RegisteredGadget;
+    type IntoIter = std::slice::Iter<'a, RegisteredGadget>;
 
     fn into_iter(self) -> Self::IntoIter {
         self.iter()
@@ -239,7 +239,10 @@ mod tests {
         let registry = registry(&["math.add", "get-user"]);
         assert_eq!(registry.get("MATH.ADD").unwrap().name(), "math.add");
         assert_eq!(
-            registry.iter().map(Gadget::name).collect::<Vec<_>>(),
+            registry
+                .iter()
+                .map(RegisteredGadget::name)
+                .collect::<Vec<_>>(),
             ["math.add", "get-user"]
         );
     }

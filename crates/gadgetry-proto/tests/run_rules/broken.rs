@@ -219,10 +219,7 @@ fn a_model_that_stops_with_an_error_has_failed() {
 
 #[test]
 fn an_error_inside_the_stream_is_one_of_the_model() {
-    let error = Delta::Error {
-        error: "overloaded".to_owned(),
-        code: None,
-    };
+    let error = Delta::error("overloaded");
     let text = open_block("Write:a", &[("path", "x")]);
     let reply = Reply::stop(vec![Piece::Text(text), Piece::Delta(error)]);
     let script = Script::default().gadget(write()).replies(reply);

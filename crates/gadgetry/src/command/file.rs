@@ -106,6 +106,7 @@ fn gadget(
         timeout_ms: table.timeout.as_ref().map(timeout).transpose()?,
         max_concurrent: table.max_concurrent.as_ref().map(concurrency).transpose()?,
         exclusive: table.exclusive,
+        ..GadgetSpec::default()
     };
     Ok((name, CommandGadget::new(spec, program, arguments)))
 }

@@ -45,13 +45,15 @@ mod group;
 mod processes;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use futures_core::future::BoxFuture;
 use gadgetry_proto::call::Outcome;
 use gadgetry_proto::spec::GadgetSpec;
 use serde_json::Value;
 
-use crate::gadget::{ExecutionContext, Gadget};
+use crate::context::ExecutionContext;
+use crate::gadget::{DynGadget, IntoGadget};
 
 pub use error::{GadgetFileError, GadgetFileProblem};
 
@@ -93,7 +95,7 @@ impl CommandGadget {
     }
 }
 
-impl Gadget for CommandGadget {
+impl DynGadget for CommandGadget {
     fn spec(&self) -> &GadgetSpec {
         &self.spec
     }
@@ -111,5 +113,11 @@ impl Gadget for CommandGadget {
                 Err(failure) => Outcome::error(failure.to_string()),
             }
         })
+    }
+}
+
+impl IntoGadget for CommandGadget {
+    fn into_gadget(self) -> Arc<dyn DynGadget> {
+        Arc::new(self)
     }
 }

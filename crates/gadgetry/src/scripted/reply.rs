@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use gadgetry_proto::convo::prompt_text;
 use gadgetry_proto::delta::{Delta, StopReason};
+use gadgetry_proto::error::ModelErrorKind;
 use gadgetry_proto::message::Request;
 use gadgetry_proto::usage::Usage;
 use serde::Deserialize;
@@ -70,6 +71,8 @@ impl Reply {
                 let error = Delta::Error {
                     error: "the script says that the model fails here".to_owned(),
                     code: Some("script".to_owned()),
+                    kind: ModelErrorKind::Other,
+                    retry_after_ms: None,
                 };
                 return self.counts().chain([error]).collect();
             }
@@ -105,13 +108,15 @@ impl Reply {
         Some(Delta::Error {
             error,
             code: Some("expectation".to_owned()),
+            kind: ModelErrorKind::Other,
+            retry_after_ms: None,
         })
     }
 }
 
 /// All that a model would read of a request.
 fn request_text(request: &Request) -> String {
-    let messages = request.messages.iter().map(prompt_text);
+    let messages = request.all_messages().map(prompt_text);
     messages.collect::<Vec<_>>().join("\n")
 }
 

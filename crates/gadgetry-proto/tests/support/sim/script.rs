@@ -211,6 +211,7 @@ impl Behaviour {
             completes_run: self.finish.is_some() && result.is_ok(),
             result,
             cost: self.cost,
+            ..Outcome::ok("")
         }
     }
 }

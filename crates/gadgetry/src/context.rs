@@ -1,32 +1,17 @@
-//! The seam to a gadget: what a call starts, and what it is given.
+//! What a running gadget is given beside its parameters.
 
 use std::collections::BTreeMap;
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use futures_core::future::BoxFuture;
 use futures_util::FutureExt as _;
 use gadgetry_proto::call::{Outcome, amount};
 use gadgetry_proto::id::InvocationId;
-use gadgetry_proto::spec::GadgetSpec;
 use serde_json::Value;
 
 pub use tokio_util::sync::CancellationToken;
 
-/// Something that a model can call.
-pub trait Gadget: Send + Sync {
-    /// What the model is told about it, and what the scheduler obeys.
-    fn spec(&self) -> &GadgetSpec;
-
-    /// Does it. `parameters` are coerced and validated against the schema of [`Gadget::spec`].
-    ///
-    /// A gadget does not watch its own `timeout_ms`: whoever starts it cancels the token of `context`, waits a short
-    /// while, and then drops the future.
-    ///
-    /// Cancel safety: dropping the future must end the work. A gadget that has to tidy up watches
-    /// [`ExecutionContext::cancellation`] and returns soon after.
-    fn execute(&self, parameters: Value, context: ExecutionContext) -> BoxFuture<'static, Outcome>;
-}
+use crate::gadget::DynGadget;
 
 /// One call that may start now.
 #[derive(Clone, Debug)]
@@ -48,7 +33,7 @@ impl Invocation {
     /// asks that for the [`ExecutionContext::reported_cost`].
     ///
     /// Cancel safety: dropping the future drops the gadget's own.
-    pub async fn execute(self, gadget: &dyn Gadget, context: ExecutionContext) -> Outcome {
+    pub async fn execute(self, gadget: &dyn DynGadget, context: ExecutionContext) -> Outcome {
         let parameters = self.parameters;
         // The call itself may panic as well as the future that it returns.
         let work = async { gadget.execute(parameters, context.clone()).await };
@@ -127,47 +112,3 @@ impl ExecutionContext {
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 #[error("a cost must be a finite amount of US dollars, 0 or more, and not {0}")]
 pub struct InvalidCost(pub f64);
-
-/// A gadget that is a function.
-///
-/// ```
-/// use gadgetry::proto::{call::Outcome, spec::GadgetSpec};
-/// # use serde_json::json;
-/// let spec = GadgetSpec {
-///     name: "Greet".to_owned(),
-///     description: "Greets somebody".to_owned(),
-///     parameters: json!({ "type": "object", "properties": { "name": { "type": "string" } } }),
-///     ..GadgetSpec::default()
-/// };
-/// let greet = gadgetry::from_fn(spec, |parameters, _context| async move {
-///     Outcome::ok(format!("Hello, {}", parameters["name"].as_str().unwrap_or("you")))
-/// });
-/// ```
-pub fn from_fn<F, R>(spec: GadgetSpec, function: F) -> FnGadget<F>
-where
-    F: Fn(Value, ExecutionContext) -> R + Send + Sync,
-    R: Future<Output = Outcome> + Send + 'static,
-{
-    FnGadget { spec, function }
-}
-
-/// See [`from_fn`].
-#[derive(Clone, Debug)]
-pub struct FnGadget<F> {
-    spec: GadgetSpec,
-    function: F,
-}
-
-impl<F, R> Gadget for FnGadget<F>
-where
-    F: Fn(Value, ExecutionContext) -> R + Send + Sync,
-    R: Future<Output = Outcome> + Send + 'static,
-{
-    fn spec(&self) -> &GadgetSpec {
-        &self.spec
-    }
-
-    fn execute(&self, parameters: Value, context: ExecutionContext) -> BoxFuture<'static, Outcome> {
-        Box::pin((self.function)(parameters, context))
-    }
-}

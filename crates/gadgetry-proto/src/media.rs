@@ -1,0 +1,64 @@
+//! Pictures, sounds and files beside text.
+
+use serde::{Deserialize, Serialize};
+
+/// Something beside text, in a message of the user or in the result of a gadget.
+///
+/// ```
+/// use gadgetry_proto::media::{Media, MediaData, MediaKind};
+/// let chart = Media {
+///     kind: MediaKind::Image,
+///     mime_type: "image/png".into(),
+///     data: MediaData::Url("https://example.com/chart.png".into()),
+///     name: Some("chart.png".into()),
+/// };
+/// assert_eq!(chart.caption(), "[image: chart.png (image/png)]");
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Media {
+    /// What it is for the model.
+    pub kind: MediaKind,
+    /// Its media type, such as `image/png`.
+    pub mime_type: String,
+    /// Its bytes, or where they are.
+    pub data: MediaData,
+    /// What people call it, often a file name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+}
+
+impl Media {
+    /// A line that stands for it where only text can be read.
+    pub fn caption(&self) -> String {
+        let kind = match self.kind {
+            MediaKind::Image => "image",
+            MediaKind::Audio => "audio",
+            MediaKind::File => "file",
+        };
+        let name = self.name.as_deref().unwrap_or("unnamed");
+        format!("[{kind}: {name} ({})]", self.mime_type)
+    }
+}
+
+/// What a medium is for a model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum MediaKind {
+    /// It is looked at.
+    Image,
+    /// It is heard.
+    Audio,
+    /// Anything else.
+    File,
+}
+
+/// The bytes of a medium, or where they are.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum MediaData {
+    /// The bytes, in standard Base64 with padding.
+    Base64(String),
+    /// Where they are.
+    Url(String),
+}

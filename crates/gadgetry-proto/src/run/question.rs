@@ -1,0 +1,205 @@
+//! Decisions that are not the run's own: what it asks, and what it may be told.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::delta::StopReason;
+use crate::error::ModelErrorKind;
+use crate::id::{CallId, InvocationId};
+use crate::message::{Message, Request};
+use crate::run::io::Start;
+use crate::usage::Usage;
+
+/// Which questions a run asks. What it does not ask, it decides as [`Decision::Proceed`] would.
+///
+/// ```
+/// use gadgetry_proto::run::{Asks, RunSpec};
+/// let asks = Asks { before_gadget: true, ..Asks::default() };
+/// let spec = RunSpec { asks, ..RunSpec::default() };
+/// assert!(!spec.asks.human);
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "one for each kind of question"
+)]
+pub struct Asks {
+    /// [`QuestionKind::BeforeModelCall`]
+    pub before_model_call: bool,
+    /// [`QuestionKind::AfterModelCall`]
+    pub after_model_call: bool,
+    /// [`QuestionKind::ModelError`]
+    pub model_error: bool,
+    /// [`QuestionKind::BeforeGadget`]
+    pub before_gadget: bool,
+    /// [`QuestionKind::AfterGadget`]
+    pub after_gadget: bool,
+    /// [`QuestionKind::DependencySkipped`]
+    pub dependency_skipped: bool,
+    /// [`QuestionKind::Human`] and [`QuestionKind::Input`]
+    pub human: bool,
+}
+
+impl Asks {
+    /// Everything that a controller may decide; no human.
+    pub fn controller() -> Self {
+        Self {
+            before_model_call: true,
+            after_model_call: true,
+            model_error: true,
+            before_gadget: true,
+            after_gadget: true,
+            dependency_skipped: true,
+            human: false,
+        }
+    }
+}
+
+/// The number of a question in its run, from 0. Never used twice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct QuestionId(pub u64);
+
+/// A question. [`crate::run::Input::Decision`] answers it; meanwhile everything that does not depend on it goes on.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Question {
+    /// To be named in the answer.
+    pub id: QuestionId,
+    /// What is asked.
+    pub kind: QuestionKind,
+}
+
+/// The call that a question is about.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AboutCall {
+    /// The call.
+    pub id: CallId,
+    /// Its id for the model.
+    pub invocation_id: InvocationId,
+    /// The gadget, as registered.
+    pub gadget_name: String,
+}
+
+/// What is asked, and what may be decided.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
+pub enum QuestionKind {
+    /// This request is about to go to the model. [`Decision::Proceed`], [`Decision::Request`] or [`Decision::Reply`].
+    BeforeModelCall {
+        /// The request.
+        request: Request,
+    },
+    /// The reply was read. [`Decision::Proceed`] or [`Decision::AfterReply`].
+    AfterModelCall {
+        /// The number of the reply, from 1.
+        iteration: u32,
+        /// The reply.
+        message: Message,
+        /// How it ended.
+        stop_reason: StopReason,
+        /// Tokens.
+        usage: Usage,
+    },
+    /// The model failed, and there will be no retry. [`Decision::Proceed`] ends the run; [`Decision::Reply`] goes on.
+    ModelError {
+        /// The number of the reply, from 1.
+        iteration: u32,
+        /// What kind of error.
+        kind: ModelErrorKind,
+        /// Its words.
+        error: String,
+    },
+    /// This gadget is about to start. [`Decision::Proceed`], [`Decision::Parameters`], [`Decision::Result`] (it is not
+    /// executed, and succeeds with this) or [`Decision::Deny`] (it is not executed, and fails).
+    BeforeGadget {
+        /// What would be started.
+        start: Start,
+    },
+    /// This gadget is done. [`Decision::Proceed`], [`Decision::Result`] or [`Decision::Deny`].
+    AfterGadget {
+        /// The call.
+        about: AboutCall,
+        /// The result text, or the error text.
+        result: Result<String, String>,
+        /// How long it ran.
+        duration_ms: u64,
+    },
+    /// A dependency of this call was not met. [`Decision::Proceed`] skips it, [`Decision::Execute`] runs it
+    /// nevertheless, [`Decision::Result`] stands in for its result.
+    DependencySkipped {
+        /// The call.
+        about: AboutCall,
+        /// The dependency.
+        failed_dependency: String,
+        /// Why, in words for the model.
+        error: String,
+    },
+    /// A gadget needs the answer of a person. [`Decision::Result`] is the answer; [`Decision::Proceed`]: nobody can be
+    /// asked.
+    Human {
+        /// The call.
+        about: AboutCall,
+        /// The question.
+        question: String,
+    },
+    /// The model has answered without calling anything, and the run waits for what the user says next.
+    /// [`Decision::Result`] is that; [`Decision::Proceed`] ends the run.
+    Input {
+        /// What the model said.
+        text: String,
+    },
+}
+
+/// The answer to a question.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
+pub enum Decision {
+    /// What happens if nobody interferes. An answer to every question.
+    Proceed,
+    /// This request instead.
+    Request(Request),
+    /// No model is asked: this is its reply, and blocks in it are calls like any other.
+    Reply(String),
+    /// The reply is kept with this text in its place, and these messages follow it.
+    AfterReply {
+        /// What the conversation keeps of the reply; its calls are what they are.
+        text: Option<String>,
+        /// Messages that follow the reply, before the results of its calls.
+        append: Vec<Message>,
+    },
+    /// These parameters instead. They are validated.
+    Parameters(Value),
+    /// This is the result.
+    Result(String),
+    /// The call fails in these words.
+    Deny(String),
+    /// The call runs without the dependency.
+    Execute,
+}
+
+impl Decision {
+    /// Whether it answers a question of this kind.
+    pub fn suits(&self, kind: &QuestionKind) -> bool {
+        use QuestionKind as Q;
+        match self {
+            Self::Proceed => true,
+            Self::Request(_) => matches!(kind, Q::BeforeModelCall { .. }),
+            Self::Reply(_) => matches!(kind, Q::BeforeModelCall { .. } | Q::ModelError { .. }),
+            Self::AfterReply { .. } => matches!(kind, Q::AfterModelCall { .. }),
+            Self::Parameters(_) => matches!(kind, Q::BeforeGadget { .. }),
+            Self::Result(_) => matches!(
+                kind,
+                Q::BeforeGadget { .. }
+                    | Q::AfterGadget { .. }
+                    | Q::DependencySkipped { .. }
+                    | Q::Human { .. }
+                    | Q::Input { .. }
+            ),
+            Self::Deny(_) => matches!(kind, Q::BeforeGadget { .. } | Q::AfterGadget { .. }),
+            Self::Execute => matches!(kind, Q::DependencySkipped { .. }),
+        }
+    }
+}

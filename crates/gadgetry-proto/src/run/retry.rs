@@ -1,0 +1,94 @@
+//! How long to wait before a request is sent again.
+
+use serde::{Deserialize, Serialize};
+
+/// What a run does about a model call that failed while nothing of its reply had been handed on.
+///
+/// The delay grows from `min_ms` by `factor` to `max_ms`, then varies by up to a half of itself either way, but never
+/// above `max_ms`. What the provider asks for counts instead, up to `max_retry_after_ms`; if it asks for more, the run
+/// does not wait. The variation comes from `seed`, the iteration and the attempt: it is the same in a replay.
+///
+/// ```
+/// use gadgetry_proto::run::Retry;
+/// let retry = Retry::default();
+/// assert_eq!(retry.delay_ms(1, 1, Some(7_000)), Some(7_000));
+/// assert_eq!(retry.delay_ms(1, 4, None), None);
+/// ```
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Retry {
+    /// How often one request may be sent again.
+    pub retries: u32,
+    /// The first delay, in milliseconds.
+    pub min_ms: u64,
+    /// The longest delay, in milliseconds.
+    pub max_ms: u64,
+    /// By how much each delay is longer than the one before.
+    pub factor: f64,
+    /// Whether delays vary, so that many clients do not come back at once.
+    pub jitter: bool,
+    /// Where the variation comes from.
+    pub seed: u64,
+    /// The longest wait that a provider may ask for, in milliseconds.
+    pub max_retry_after_ms: u64,
+    /// Whether a reply with nothing in it is a failure.
+    pub on_empty: bool,
+}
+
+impl Default for Retry {
+    fn default() -> Self {
+        Self {
+            retries: 3,
+            min_ms: 1_000,
+            max_ms: 30_000,
+            factor: 2.0,
+            jitter: true,
+            seed: 0,
+            max_retry_after_ms: 120_000,
+            on_empty: true,
+        }
+    }
+}
+
+impl Retry {
+    /// How long to wait before retry `attempt` (from 1); `None` if there is no such retry.
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        clippy::cast_precision_loss,
+        reason = "delays are far below 2^52, and a float to integer cast saturates"
+    )]
+    pub fn delay_ms(
+        &self,
+        iteration: u32,
+        attempt: u32,
+        retry_after_ms: Option<u64>,
+    ) -> Option<u64> {
+        if attempt > self.retries {
+            return None;
+        }
+        if let Some(asked) = retry_after_ms {
+            return (asked <= self.max_retry_after_ms).then_some(asked);
+        }
+        let longest = self.max_ms as f64;
+        let exponent = i32::try_from(attempt.saturating_sub(1)).unwrap_or(i32::MAX);
+        let delay = (self.min_ms as f64 * self.factor.max(1.0).powi(exponent)).min(longest);
+        let delay = if self.jitter {
+            delay * (0.5 + self.fraction(iteration, attempt))
+        } else {
+            delay
+        };
+        Some(delay.min(longest) as u64)
+    }
+
+    /// From 0 to 1, by the finaliser of splitmix64.
+    #[expect(clippy::cast_precision_loss, reason = "53 bits fit")]
+    fn fraction(&self, iteration: u32, attempt: u32) -> f64 {
+        let place = (u64::from(iteration) << 32) | u64::from(attempt);
+        let mut z = (self.seed ^ place).wrapping_add(0x9e37_79b9_7f4a_7c15);
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^= z >> 31;
+        (z >> 11) as f64 / (1_u64 << 53) as f64
+    }
+}

@@ -1,0 +1,64 @@
+//! Gadgets made of a description and a closure.
+
+use std::sync::Arc;
+
+use futures_core::future::BoxFuture;
+use gadgetry_proto::call::Outcome;
+use gadgetry_proto::spec::GadgetSpec;
+use serde_json::Value;
+
+use crate::context::ExecutionContext;
+use crate::gadget::{DynGadget, IntoGadget};
+
+/// A gadget that is a function.
+///
+/// ```
+/// use gadgetry::proto::{call::Outcome, spec::GadgetSpec};
+/// # use serde_json::json;
+/// let spec = GadgetSpec {
+///     name: "Greet".to_owned(),
+///     description: "Greets somebody".to_owned(),
+///     parameters: json!({ "type": "object", "properties": { "name": { "type": "string" } } }),
+///     ..GadgetSpec::default()
+/// };
+/// let greet = gadgetry::from_fn(spec, |parameters, _context| async move {
+///     Outcome::ok(format!("Hello, {}", parameters["name"].as_str().unwrap_or("you")))
+/// });
+/// ```
+pub fn from_fn<F, R>(spec: GadgetSpec, function: F) -> FnGadget<F>
+where
+    F: Fn(Value, ExecutionContext) -> R + Send + Sync,
+    R: Future<Output = Outcome> + Send + 'static,
+{
+    FnGadget { spec, function }
+}
+
+/// See [`from_fn`].
+#[derive(Clone, Debug)]
+pub struct FnGadget<F> {
+    spec: GadgetSpec,
+    function: F,
+}
+
+impl<F, R> DynGadget for FnGadget<F>
+where
+    F: Fn(Value, ExecutionContext) -> R + Send + Sync,
+    R: Future<Output = Outcome> + Send + 'static,
+{
+    fn spec(&self) -> &GadgetSpec {
+        &self.spec
+    }
+
+    fn execute(&self, parameters: Value, context: ExecutionContext) -> BoxFuture<'static, Outcome> {
+        Box::pin((self.function)(parameters, context))
+    }
+}
+
+impl<F> IntoGadget for FnGadget<F>
+where
+    Self: DynGadget + 'static,
+{
+    fn into_gadget(self) -> Arc<dyn DynGadget> {
+        Arc::new(self)
+    }
+}
