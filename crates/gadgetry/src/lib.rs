@@ -4,16 +4,20 @@
 //! |---|---|
 //! | [`model`] | [`Model`]: a request in, a stream of deltas out |
 //! | [`scripted`] | [`ScriptedModel`]: a model that reads its replies from a file |
-//! | [`gadget`] | [`DynGadget`]: what a call starts |
+//! | [`gadget`] | [`Gadget`], [`from_fn`] and [`DynGadget`]: what a call starts |
 //! | [`context`] | [`ExecutionContext`]: what a running gadget is given |
 //! | [`command`] | [`CommandGadget`]: a gadget that is a program |
 //! | [`toolbox`] | [`Toolbox`]: the gadgets of a run |
 //! | [`driver`] | runs a [`proto::run::Run`] on tokio |
 //! | [`log`] | the log of a run, and its replay |
 //!
+//! The types of parameters derive `Deserialize` and `JsonSchema`. A crate that depends on gadgetry alone derives them
+//! from its re-exports, [`serde`] and [`schemars`]; [`Gadget`] shows how.
+//!
 //! Everything that waits does so in tokio, and needs a runtime with I/O and time enabled.
 
 pub use gadgetry_proto as proto;
+pub use {schemars, serde, serde_json};
 
 pub mod command;
 pub mod context;
@@ -24,9 +28,18 @@ pub mod model;
 pub mod scripted;
 pub mod toolbox;
 
+#[doc(hidden)]
+#[path = "private.rs"]
+pub mod __private;
+
 pub use command::CommandGadget;
 pub use context::{CancellationToken, ExecutionContext, Invocation};
-pub use gadget::{DynGadget, IntoGadget, from_fn};
+pub use gadget::{
+    DynGadget, Gadget, GadgetError, GadgetInfo, GadgetOutput, IntoGadget, NoParams, from_fn,
+    validate_gadget_params,
+};
+pub use gadgetry_proto::media::{Media, MediaData, MediaKind};
+pub use gadgetry_proto::spec::Example;
 pub use model::{Model, ModelInfo};
 pub use scripted::ScriptedModel;
 pub use toolbox::Toolbox;
