@@ -94,7 +94,7 @@ impl Format {
             anchoring: self.anchoring,
         };
         let schema = self.registry.get(&call.gadget);
-        let schema = schema.map(gadgetry::proto::spec::Gadget::schema);
+        let schema = schema.map(gadgetry::proto::spec::RegisteredGadget::schema);
         let id = call.id.as_deref();
         let written = writer.write(
             out,

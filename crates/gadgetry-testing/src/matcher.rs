@@ -1,7 +1,7 @@
 //! Which requests a rule of a mock model answers.
 
 use gadgetry::proto::convo::TextForm;
-use gadgetry::proto::message::{Message, Request, Role};
+use gadgetry::proto::message::{Message, Purpose, Request, Role};
 use regex::Regex;
 
 use crate::content::results;
@@ -22,7 +22,8 @@ pub fn any() -> impl FnOnce(Matcher) -> Matcher {
 }
 
 /// Conditions on a request; all of them must hold. The text of a message is what a model reads of it: blocks, tags and
-/// `Result (id): …` included.
+/// `Result (id): …` included. The last message is that of the conversation: hints that only one request carries stand
+/// behind it, and count where some message is looked for.
 ///
 /// ```
 /// use gadgetry::proto::message::Role;
@@ -50,7 +51,8 @@ type Test = dyn Fn(&Asked<'_>) -> Result<(), String> + Send + Sync;
 /// A request as conditions see it.
 pub(crate) struct Asked<'a> {
     pub(crate) request: &'a Request,
-    pub(crate) messages: &'a [Message],
+    /// Those that only this request carries included.
+    pub(crate) all_messages: &'a [Message],
     pub(crate) form: TextForm<'a>,
     pub(crate) model: &'a str,
     /// Requests before this one.
@@ -59,7 +61,7 @@ pub(crate) struct Asked<'a> {
 
 impl Asked<'_> {
     fn texts(&self, role: Option<Role>) -> impl Iterator<Item = std::borrow::Cow<'_, str>> {
-        let messages = self.messages.iter();
+        let messages = self.all_messages.iter();
         let spoken = messages.filter(move |message| role.is_none_or(|role| role == message.role));
         spoken.map(|message| self.form.of(message))
     }
@@ -96,7 +98,7 @@ impl Matcher {
         test: impl Fn(&str) -> bool + Send + Sync + 'static,
     ) -> Self {
         self.with(label, move |asked| {
-            let Some(last) = asked.messages.last() else {
+            let Some(last) = asked.request.messages.last() else {
                 return Err("there is no message".to_owned());
             };
             let text = asked.form.of(last);
@@ -182,23 +184,33 @@ impl Matcher {
     #[must_use]
     pub fn last_role(self, wanted: Role) -> Self {
         let label = format!("the last message is of the {}", role(wanted));
-        self.with(label, move |asked| match asked.messages.last() {
+        self.with(label, move |asked| match asked.request.messages.last() {
             Some(last) if last.role == wanted => Ok(()),
             Some(last) => Err(format!("it is of the {}", role(last.role))),
             None => Err("there is no message".to_owned()),
         })
     }
 
-    /// The request has so many messages, those of the system included.
+    /// The conversation has so many messages, those of the system included.
     #[must_use]
     pub fn message_count(self, count: usize) -> Self {
-        self.number("messages", count, |asked| asked.messages.len())
+        self.number("messages", count, |asked| asked.request.messages.len())
     }
 
     /// The run asks for its `number`th reply, from 1.
     #[must_use]
     pub fn iteration(self, number: u32) -> Self {
         self.number("iteration", number, |asked| asked.request.iteration)
+    }
+
+    /// The reply is wanted for this.
+    #[must_use]
+    pub fn purpose(self, wanted: Purpose) -> Self {
+        self.with(format!("the purpose is {wanted:?}"), move |asked| {
+            let purpose = asked.request.purpose;
+            let refusal = || format!("it is {purpose:?}");
+            (purpose == wanted).then_some(()).ok_or_else(refusal)
+        })
     }
 
     /// The mock was asked so many times before, by whomever.
@@ -240,7 +252,7 @@ impl Matcher {
     pub fn has_result(self, invocation_id: impl Into<String>) -> Self {
         let wanted = invocation_id.into();
         self.with(format!("the result of {wanted:?} has come"), move |asked| {
-            let last = asked.messages.last();
+            let last = asked.request.messages.last();
             let ids = last.into_iter().flat_map(results).map(|(id, _)| id);
             let ids: Vec<_> = ids.collect();
             if ids.contains(&wanted.as_str()) {

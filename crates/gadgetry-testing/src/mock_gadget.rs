@@ -7,7 +7,7 @@ use futures_core::future::BoxFuture;
 use gadgetry::proto::call::Outcome;
 use gadgetry::proto::id::InvocationId;
 use gadgetry::proto::spec::GadgetSpec;
-use gadgetry::{ExecutionContext, Gadget};
+use gadgetry::{DynGadget, ExecutionContext, IntoGadget};
 use serde_json::{Value, json};
 
 /// A gadget for tests. Clones are the same gadget: one goes to the toolbox while the test keeps another.
@@ -105,7 +105,13 @@ impl MockGadget {
     }
 }
 
-impl Gadget for MockGadget {
+impl IntoGadget for MockGadget {
+    fn into_gadget(self) -> Arc<dyn DynGadget> {
+        Arc::new(self)
+    }
+}
+
+impl DynGadget for MockGadget {
     fn spec(&self) -> &GadgetSpec {
         &self.shared.spec
     }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use gadgetry::proto::delta::{Delta, StopReason};
+use gadgetry::proto::error::ModelErrorKind;
 use gadgetry::proto::usage::Usage;
 
 use crate::call::{Format, MockCall};
@@ -139,7 +140,34 @@ impl Reply {
     /// The reply ends with an error of the model in these words.
     #[must_use]
     pub fn fails(self, error: impl Into<String>) -> Self {
-        self.fails_with(error_delta(error, None))
+        self.fails_with(Delta::error(error))
+    }
+
+    /// The reply ends with an error of this kind, in these words.
+    #[must_use]
+    pub fn fails_as(mut self, kind: ModelErrorKind, error: impl Into<String>) -> Self {
+        self.end = End::Error(Delta::Error {
+            error: error.into(),
+            code: None,
+            kind,
+            retry_after_ms: None,
+        });
+        self
+    }
+
+    /// The error asks to wait so long before the next try.
+    ///
+    /// # Panics
+    ///
+    /// If the reply does not end with an error.
+    #[track_caller]
+    #[must_use]
+    pub fn retry_after(mut self, delay: Duration) -> Self {
+        let End::Error(Delta::Error { retry_after_ms, .. }) = &mut self.end else {
+            panic!("only an error asks to wait, not {:?}", self.end);
+        };
+        *retry_after_ms = Some(u64::try_from(delay.as_millis()).unwrap_or(u64::MAX));
+        self
     }
 
     /// The reply ends with this delta, which is a [`Delta::Error`].
@@ -295,13 +323,6 @@ impl Steps<'_> {
                 .extend(counts.into_iter().chain([error.clone()]).map(Step::Send)),
             End::Disconnect => self.done.extend(counts.map(Step::Send)),
         }
-    }
-}
-
-pub(crate) fn error_delta(error: impl Into<String>, code: Option<&str>) -> Delta {
-    Delta::Error {
-        error: error.into(),
-        code: code.map(str::to_owned),
     }
 }
 

@@ -4,11 +4,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use gadgetry::gadget::Invocation;
 use gadgetry::proto::call::Outcome;
 use gadgetry::proto::id::InvocationId;
-use gadgetry::proto::spec::{Registry, invalid_parameters};
-use gadgetry::{CancellationToken, ExecutionContext, Gadget};
+use gadgetry::proto::spec::invalid_parameters;
+use gadgetry::{
+    CancellationToken, DynGadget, ExecutionContext, IntoGadget, Invocation, Media, Toolbox,
+    validate_gadget_params,
+};
 use serde_json::Value;
 
 /// How long a gadget may tidy up after its time is over, as in a run.
@@ -40,13 +42,13 @@ const GRACE: Duration = Duration::from_secs(2);
 /// let outcome = paused(test_gadget(add, json!({ "b": 5 })));
 /// assert!(outcome.error.is_some_and(|error| error.starts_with("Error: Invalid parameters for 'Add':")));
 /// ```
-pub async fn test_gadget(gadget: impl Gadget + 'static, params: Value) -> TestGadgetResult {
+pub async fn test_gadget(gadget: impl IntoGadget, params: Value) -> TestGadgetResult {
     GadgetTest::new(gadget).run(params).await
 }
 
 /// [`test_gadget`] for each of `params`, one after the other.
 pub async fn test_gadget_batch(
-    gadget: impl Gadget + 'static,
+    gadget: impl IntoGadget,
     params: impl IntoIterator<Item = Value>,
 ) -> Vec<TestGadgetResult> {
     let test = GadgetTest::new(gadget);
@@ -71,6 +73,10 @@ pub struct TestGadgetResult {
     pub cost: f64,
     /// Whether the gadget ends the run.
     pub completes_run: bool,
+    /// What a person has to answer, if the gadget ended with a question.
+    pub asks_human: Option<String>,
+    /// What belongs to the result beside its text.
+    pub media: Vec<Media>,
 }
 
 impl TestGadgetResult {
@@ -116,7 +122,7 @@ impl TestGadgetResult {
 /// ```
 #[derive(Clone)]
 pub struct GadgetTest {
-    gadget: Arc<dyn Gadget>,
+    gadget: Arc<dyn DynGadget>,
     invocation_id: InvocationId,
     dependencies: BTreeMap<InvocationId, Arc<str>>,
     cancellation: CancellationToken,
@@ -125,9 +131,9 @@ pub struct GadgetTest {
 
 impl GadgetTest {
     /// Tests `gadget`.
-    pub fn new(gadget: impl Gadget + 'static) -> Self {
+    pub fn new(gadget: impl IntoGadget) -> Self {
         Self {
-            gadget: Arc::new(gadget),
+            gadget: gadget.into_gadget(),
             invocation_id: InvocationId::from("test"),
             dependencies: BTreeMap::new(),
             cancellation: CancellationToken::new(),
@@ -184,23 +190,21 @@ impl GadgetTest {
         }
         result.cost = outcome.cost;
         result.completes_run = outcome.completes_run;
+        result.asks_human = outcome.asks_human;
+        result.media = outcome.media;
         result
     }
 
-    fn validated(&self, mut parameters: Value) -> Result<Value, String> {
+    fn validated(&self, parameters: Value) -> Result<Value, String> {
         if self.skip_validation {
             return Ok(parameters);
         }
-        let spec = self.gadget.spec();
-        let registry = Registry::new([spec.clone()]).map_err(|error| error.to_string())?;
-        for gadget in &registry {
-            gadget.schema().apply_defaults(&mut parameters);
-            let problems = gadget.schema().validate(&parameters);
-            if !problems.is_empty() {
-                return Err(invalid_parameters(gadget.name(), &problems));
-            }
-        }
-        Ok(parameters)
+        // What keeps a gadget out of a toolbox keeps it out of every run.
+        let added = Toolbox::default().add(Arc::clone(&self.gadget));
+        added.map_err(|error| error.to_string())?;
+        let name = &self.gadget.spec().name;
+        validate_gadget_params(&self.gadget, parameters)
+            .map_err(|invalid| invalid_parameters(name, &invalid.problems))
     }
 
     async fn execute(&self, parameters: Value) -> Outcome {

@@ -4,6 +4,8 @@ use std::fmt::Write as _;
 
 use gadgetry::proto::call::{Call, Parameters};
 use gadgetry::proto::event::{Answer, EventKind};
+use gadgetry::proto::id::InvocationId;
+use gadgetry::proto::message::{Media, Purpose};
 use gadgetry::proto::usage::Usage;
 use serde_json::{Value, json};
 
@@ -15,9 +17,12 @@ pub(super) fn line(kind: &EventKind) -> Option<String> {
         | EventKind::CustomBlockStart { .. }
         | EventKind::CustomBlockDelta { .. }
         | EventKind::CustomBlockEnd { .. } => return None,
-        EventKind::ModelCallStart { iteration } => format!("model_call {iteration}"),
+        EventKind::ModelCallStart { iteration, purpose } => {
+            format!("model_call {iteration}{}", what_for(*purpose))
+        }
         EventKind::ModelCallEnd {
             iteration,
+            purpose,
             stop_reason,
             usage,
             cost,
@@ -26,10 +31,28 @@ pub(super) fn line(kind: &EventKind) -> Option<String> {
         } => {
             let stop_reason = word(&json!(stop_reason));
             let error = error.as_ref().map(|error| format!(" {error:?}"));
-            let (tokens, cost) = (tokens(usage), dollars(*cost));
+            let (tokens, cost, purpose) = (tokens(usage), dollars(*cost), what_for(*purpose));
             let error = error.unwrap_or_default();
-            format!("model_call_end {iteration} {stop_reason}{tokens}{cost}{error}")
+            format!("model_call_end {iteration}{purpose} {stop_reason}{tokens}{cost}{error}")
         }
+        EventKind::ModelRetry {
+            attempt,
+            delay_ms,
+            kind,
+            error,
+            ..
+        } => {
+            let kind = word(&json!(kind));
+            format!("retry {attempt} after {delay_ms}ms because {kind} {error:?}")
+        }
+        EventKind::RateLimited { delay_ms } => format!("rate_limited {delay_ms}ms"),
+        EventKind::Compaction(compacted) => format!(
+            "compaction {} -{} turns, {} to {} tokens",
+            word(&json!(compacted.strategy)),
+            compacted.removed_turns,
+            compacted.tokens_before,
+            compacted.tokens_after,
+        ),
         EventKind::Text { text } => format!("text {text:?}"),
         EventKind::Reasoning { text } => format!("reasoning {text:?}"),
         EventKind::GadgetCall(call) => call_line(call),
@@ -43,14 +66,37 @@ pub(super) fn line(kind: &EventKind) -> Option<String> {
             answer,
             duration_ms,
             cost,
+            media,
             ..
         } => {
+            let media: Vec<_> = media.iter().map(Media::caption).collect();
+            let media = if media.is_empty() {
+                String::new()
+            } else {
+                format!(" with {}", media.join(", "))
+            };
             let (what, text) = match answer {
                 Answer::Result(text) => ("result", text),
                 Answer::Error(text) => ("error", text),
             };
             let (took, cost) = (milliseconds(*duration_ms), dollars(*cost));
-            format!("{what} {invocation_id} {text:?}{took}{cost}")
+            format!("{what} {invocation_id} {text:?}{media}{took}{cost}")
+        }
+        EventKind::GadgetProgress {
+            invocation_id,
+            message,
+            ..
+        } => format!("progress {invocation_id} {message:?}"),
+        EventKind::HumanInputRequired {
+            invocation_id,
+            question,
+        } => format!("question {}{question:?}", of(invocation_id.as_ref())),
+        EventKind::HumanInputReceived {
+            invocation_id,
+            answered,
+        } => {
+            let answer = if *answered { "answered" } else { "unanswered" };
+            format!("question {}{answer}", of(invocation_id.as_ref()))
         }
         EventKind::GadgetSkipped {
             invocation_id,
@@ -81,12 +127,6 @@ pub(super) fn line(kind: &EventKind) -> Option<String> {
             let error = error.unwrap_or_default();
             format!("finished {reason} {iterations}{cost}{error}")
         }
-        #[allow(
-            unreachable_patterns,
-            clippy::wildcard_enum_match_arm,
-            reason = "a kind that has no form of its own yet"
-        )]
-        other => format!("{} {}", name(other), fields(other)),
     })
 }
 
@@ -95,12 +135,15 @@ pub(super) fn name(kind: &EventKind) -> String {
     word(&json!(kind)["type"])
 }
 
-fn fields(kind: &EventKind) -> Value {
-    let mut fields = json!(kind);
-    if let Value::Object(fields) = &mut fields {
-        fields.shift_remove("type");
+fn what_for(purpose: Purpose) -> &'static str {
+    match purpose {
+        Purpose::Reply => "",
+        Purpose::Summary => " summary",
     }
-    fields
+}
+
+fn of(id: Option<&InvocationId>) -> String {
+    id.map_or_else(String::new, |id| format!("of {id} "))
 }
 
 fn call_line(call: &Call) -> String {

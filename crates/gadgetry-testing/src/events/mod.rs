@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use gadgetry::driver::Observer;
 use gadgetry::proto::call::Call;
-use gadgetry::proto::event::{Answer, Event, EventKind, FinishReason};
+use gadgetry::proto::event::{Ancestor, Answer, Event, EventKind, FinishReason};
 
 use line::line;
 
@@ -20,6 +20,9 @@ use line::line;
 ///
 /// Clones share one log: one may go to an agent while the test keeps another. The expectations panic with the whole
 /// log.
+///
+/// What is asked is asked of the run itself, except where all events are named; [`EventLog::subagent`] has the rest.
+/// Their lines begin with the ids of the calls that they come from: `research> text "Found it."`.
 ///
 /// ```
 /// use gadgetry::proto::run::{Run, RunSpec};
@@ -52,17 +55,31 @@ impl EventLog {
         self.events.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What `pick` takes of each event, in order.
+    /// What `pick` takes of each of the run's own events, in order.
     fn pick<T>(&self, pick: impl FnMut(&EventKind) -> Option<T>) -> Vec<T> {
         let events = self.lock();
         events
             .iter()
+            .filter(|event| event.path.is_empty())
             .map(|event| &event.kind)
             .filter_map(pick)
             .collect()
     }
 
-    /// The events so far.
+    /// What the subagents of the call with this id told, as if they were the run.
+    #[must_use]
+    pub fn subagent(&self, invocation_id: &str) -> Self {
+        let events = self.lock();
+        let theirs = events.iter().filter_map(|event| {
+            let (first, rest) = event.path.split_first()?;
+            let mut event = event.clone();
+            event.path = rest.to_vec();
+            (first.invocation_id.as_str() == invocation_id).then_some(event)
+        });
+        theirs.collect()
+    }
+
+    /// All events so far.
     pub fn events(&self) -> Vec<Event> {
         self.lock().clone()
     }
@@ -117,24 +134,23 @@ impl EventLog {
         })
     }
 
-    /// What the run cost in US dollars; before its end, what its events so far add up to.
+    /// What the run and its subagents cost in US dollars; before its end, what all events so far add up to.
     pub fn total_cost(&self) -> f64 {
         let total = self.pick(|kind| match kind {
             EventKind::RunFinished { total_cost, .. } => Some(*total_cost),
             _ => None,
         });
         let parts = || {
-            self.pick(|kind| match kind {
+            let events = self.lock();
+            let costs = events.iter().map(|event| match &event.kind {
                 EventKind::ModelCallEnd { cost, .. } | EventKind::GadgetResult { cost, .. } => {
-                    Some(*cost)
+                    *cost
                 }
-                _ => None,
-            })
+                _ => 0.0,
+            });
+            costs.sum()
         };
-        total
-            .last()
-            .copied()
-            .unwrap_or_else(|| parts().iter().sum())
+        total.last().copied().unwrap_or_else(parts)
     }
 
     /// Why the run ended; `None` while it goes on.
@@ -224,6 +240,7 @@ impl EventLog {
                     // Writing to a string does not fail.
                     let _ = write!(out, "{:>6} ", event.time.0);
                 }
+                out.push_str(&origin(&event.path));
                 out.push_str(&line);
                 out.push('\n');
             }
@@ -240,11 +257,25 @@ impl EventLog {
     }
 }
 
+/// Which subagent an event comes from.
+fn origin(path: &[Ancestor]) -> String {
+    let names = path.iter().map(|ancestor| match ancestor.agent {
+        0 => ancestor.invocation_id.to_string(),
+        number => format!("{}#{number}", ancestor.invocation_id),
+    });
+    let names: Vec<_> = names.collect();
+    if names.is_empty() {
+        return String::new();
+    }
+    format!("{}> ", names.join("/"))
+}
+
 /// Adjacent texts, and adjacent thoughts, as one event at the time of the first.
 fn joined(events: &[Event]) -> Vec<Event> {
     let mut out: Vec<Event> = Vec::new();
     for event in events {
-        match (out.last_mut().map(|last| &mut last.kind), &event.kind) {
+        let last = out.last_mut().filter(|last| last.path == event.path);
+        match (last.map(|last| &mut last.kind), &event.kind) {
             (Some(EventKind::Text { text }), EventKind::Text { text: more })
             | (Some(EventKind::Reasoning { text }), EventKind::Reasoning { text: more }) => {
                 text.push_str(more);

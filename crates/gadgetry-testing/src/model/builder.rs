@@ -4,9 +4,11 @@ use std::panic::Location;
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex};
 
+use gadgetry::ModelInfo;
 use gadgetry::proto::block::{Anchoring, Markers};
 use gadgetry::proto::message::Request;
 use gadgetry::proto::spec::Registry;
+use gadgetry::proto::usage::Price;
 
 use crate::call::{Format, MockCall};
 use crate::checker::RequestChecker;
@@ -34,6 +36,7 @@ use crate::reply::{Reply, reply};
 #[must_use = "a builder does nothing until `build` is called"]
 pub struct MockModelBuilder {
     name: Arc<str>,
+    info: ModelInfo,
     rules: Vec<Rule>,
     format: Format,
     strict: bool,
@@ -44,6 +47,7 @@ impl MockModelBuilder {
     pub(super) fn new() -> Self {
         Self {
             name: Arc::from("mock"),
+            info: ModelInfo::default(),
             rules: Vec::new(),
             format: Format::default(),
             strict: true,
@@ -54,6 +58,24 @@ impl MockModelBuilder {
     /// Its name; `mock` unless told otherwise.
     pub fn name(mut self, name: impl Into<Arc<str>>) -> Self {
         self.name = name.into();
+        self
+    }
+
+    /// What is known about it; nothing unless told otherwise.
+    pub fn info(mut self, info: ModelInfo) -> Self {
+        self.info = info;
+        self
+    }
+
+    /// How many tokens a conversation with it may have.
+    pub fn context_window(mut self, tokens: u64) -> Self {
+        self.info.context_window = Some(tokens);
+        self
+    }
+
+    /// What it charges.
+    pub fn price(mut self, price: Price) -> Self {
+        self.info.price = Some(price);
         self
     }
 
@@ -112,6 +134,7 @@ impl MockModelBuilder {
             name: Arc::clone(&self.name),
             shared: Arc::new(Shared {
                 name: self.name,
+                info: self.info,
                 rules: self.rules,
                 format: self.format,
                 strict: self.strict,

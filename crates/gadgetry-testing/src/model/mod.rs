@@ -8,16 +8,17 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_core::stream::BoxStream;
 use futures_util::{StreamExt as _, stream};
-use gadgetry::Model;
 use gadgetry::proto::convo::TextForm;
 use gadgetry::proto::delta::Delta;
+use gadgetry::proto::error::ModelErrorKind;
 use gadgetry::proto::message::Request;
+use gadgetry::{Model, ModelInfo};
 
 use crate::call::Format;
 use crate::checker::RequestChecker;
 use crate::matcher::Asked;
 use crate::render::render_conversation;
-use crate::reply::{Reply, Step, error_delta, reply};
+use crate::reply::{Reply, Step, reply};
 
 pub use builder::{MockModelBuilder, RuleBuilder};
 pub use report::Mismatch;
@@ -67,6 +68,7 @@ pub struct MockModel {
 struct Shared {
     name: Arc<str>,
     rules: Vec<Rule>,
+    info: ModelInfo,
     format: Format,
     strict: bool,
     checker: Option<RequestChecker>,
@@ -188,6 +190,10 @@ impl Model for MockModel {
     fn name(&self) -> &str {
         &self.name
     }
+
+    fn info(&self) -> ModelInfo {
+        self.shared.info
+    }
 }
 
 impl Shared {
@@ -209,8 +215,9 @@ impl Shared {
             record.requests.len() - 1
         };
         let number = before + 1;
+        let all_messages: Vec<_> = request.all_messages().cloned().collect();
         if let Some(checker) = &self.checker
-            && let Err(violations) = checker.check(&request.messages)
+            && let Err(violations) = checker.check(&all_messages)
         {
             let complaint = report::violation(model, number, &violations.to_string());
             self.complain(before, &complaint);
@@ -218,7 +225,7 @@ impl Shared {
         }
         let asked = Asked {
             request,
-            messages: &request.messages,
+            all_messages: &all_messages,
             form: TextForm {
                 markers: &self.format.markers,
                 anchoring: self.format.anchoring,
@@ -241,10 +248,15 @@ impl Shared {
         if !self.strict {
             return reply().steps(&self.format);
         }
-        let conversation = render_conversation(&request.messages);
+        let conversation = render_conversation(&all_messages);
         let complaint = report::unmatched(model, number, &conversation, &refusals);
         self.complain(before, &complaint);
-        vec![Step::Send(error_delta(complaint, Some(UNMATCHED)))]
+        vec![Step::Send(Delta::Error {
+            error: complaint,
+            code: Some(UNMATCHED.to_owned()),
+            kind: ModelErrorKind::BadRequest, // which no retry makes better
+            retry_after_ms: None,
+        })]
     }
 
     fn complain(&self, request: usize, complaint: &str) {
