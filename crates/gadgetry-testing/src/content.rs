@@ -6,7 +6,7 @@
 )]
 
 use gadgetry::proto::call::Call;
-use gadgetry::proto::message::{Content, Message};
+use gadgetry::proto::message::{Content, Media, Message};
 
 /// The calls of a message, in order.
 pub(crate) fn calls(message: &Message) -> impl Iterator<Item = &Call> {
@@ -25,6 +25,15 @@ pub(crate) fn results(message: &Message) -> impl Iterator<Item = (&str, &str)> {
             ..
         } => Some((invocation_id.as_str(), gadget_name.as_str())),
         _ => None,
+    })
+}
+
+/// The media of a message, those of its results included, in order.
+pub(crate) fn media(message: &Message) -> impl Iterator<Item = &Media> {
+    message.content.iter().flat_map(|content| match content {
+        Content::Media(media) => std::slice::from_ref(media),
+        Content::GadgetResult { media, .. } => media.as_slice(),
+        _ => &[],
     })
 }
 

@@ -103,7 +103,7 @@
 //! # })).unwrap();
 //! drop(model.stream(request));
 //! model.verify();
-//! // the mock model "mock" was asked 1 times, not as its rules say
+//! // the mock model "mock" was asked 1 time, not as its rules say
 //! // no rule of the mock model "mock" answers request 1:
 //! //     1 user: What time is it?
 //! //   rule 1 "forecast" (tests/agent.rs:7:6): the last message contains "weather": it is of the user and reads
@@ -118,6 +118,7 @@ mod content;
 mod conversation;
 mod cut;
 mod events;
+pub mod fixtures;
 mod matcher;
 mod mock_gadget;
 mod model;
@@ -128,7 +129,7 @@ mod test_gadget;
 pub use call::{MockCall, call};
 pub use checker::{RequestChecker, Rule, Violation, Violations};
 pub use clock::{after, elapsed, paused};
-pub use conversation::{Conversation, conversation, fixtures};
+pub use conversation::{Conversation, conversation};
 pub use cut::{Cut, every_cut, every_cut_in_two, split};
 pub use events::EventLog;
 pub use matcher::{Matcher, any};

@@ -1,10 +1,10 @@
 //! Which requests a rule of a mock model answers.
 
 use gadgetry::proto::convo::TextForm;
-use gadgetry::proto::message::{Message, Purpose, Request, Role};
+use gadgetry::proto::message::{MediaKind, Message, Purpose, Request, Role};
 use regex::Regex;
 
-use crate::content::results;
+use crate::content::{media, results};
 use crate::render::{middle_left_out, role};
 
 /// How much of a message the reason of a refusal shows, in characters.
@@ -260,6 +260,20 @@ impl Matcher {
             }
             Err(format!("the last message has results of {ids:?}"))
         })
+    }
+
+    /// Some message has a picture, a sound or a file.
+    #[must_use]
+    pub fn has_media(self, kind: MediaKind) -> Self {
+        self.with(
+            format!("some media are of the kind {kind:?}"),
+            move |asked| {
+                let kinds = asked.all_messages.iter().flat_map(media).map(|it| it.kind);
+                let kinds: Vec<_> = kinds.collect();
+                let refusal = || format!("there are {kinds:?}");
+                kinds.contains(&kind).then_some(()).ok_or_else(refusal)
+            },
+        )
     }
 
     /// Anything else. `label` says in reports what is wanted.

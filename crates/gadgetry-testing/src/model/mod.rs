@@ -4,6 +4,7 @@ mod builder;
 mod report;
 mod rule;
 
+use std::borrow::Cow;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_core::stream::BoxStream;
@@ -11,7 +12,7 @@ use futures_util::{StreamExt as _, stream};
 use gadgetry::proto::convo::TextForm;
 use gadgetry::proto::delta::Delta;
 use gadgetry::proto::error::ModelErrorKind;
-use gadgetry::proto::message::Request;
+use gadgetry::proto::message::{Message, Request};
 use gadgetry::{Model, ModelInfo};
 
 use crate::call::Format;
@@ -24,7 +25,7 @@ pub use builder::{MockModelBuilder, RuleBuilder};
 pub use report::Mismatch;
 pub use rule::Then;
 
-use rule::Rule;
+use rule::{Rule, times};
 
 /// The code of the error that answers a request which no rule matches.
 const UNMATCHED: &str = "unmatched_request";
@@ -215,7 +216,11 @@ impl Shared {
             record.requests.len() - 1
         };
         let number = before + 1;
-        let all_messages: Vec<_> = request.all_messages().cloned().collect();
+        let all_messages: Cow<'_, [Message]> = if request.trailing.is_empty() {
+            Cow::Borrowed(&request.messages)
+        } else {
+            request.all_messages().cloned().collect()
+        };
         if let Some(checker) = &self.checker
             && let Err(violations) = checker.check(&all_messages)
         {
@@ -280,12 +285,9 @@ impl Shared {
                 }
             }
         }
-        let (name, asked) = (&self.name, record.requests.len());
-        (!report.is_empty()).then(|| {
-            format!(
-                "the mock model {name:?} was asked {asked} times, not as its rules say\n{report}"
-            )
-        })
+        let (name, asked) = (&self.name, times(record.requests.len()));
+        let head = format!("the mock model {name:?} was asked {asked}, not as its rules say\n");
+        (!report.is_empty()).then(|| head + &report)
     }
 }
 

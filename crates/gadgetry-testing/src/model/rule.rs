@@ -107,7 +107,8 @@ impl Rule {
     }
 }
 
-fn times(count: usize) -> String {
+/// So many times, in words.
+pub(super) fn times(count: usize) -> String {
     match count {
         1 => "1 time".to_owned(),
         count => format!("{count} times"),
