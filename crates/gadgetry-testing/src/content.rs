@@ -11,7 +11,7 @@ use gadgetry::proto::message::{Content, Media, Message};
 /// The calls of a message, in order.
 pub(crate) fn calls(message: &Message) -> impl Iterator<Item = &Call> {
     message.content.iter().filter_map(|content| match content {
-        Content::GadgetCall(call) => Some(call),
+        Content::GadgetCall(call) => Some(call.as_ref()),
         _ => None,
     })
 }

@@ -4,9 +4,10 @@
 //! |---|---|
 //! | [`model`] | [`Model`]: a request in, a stream of deltas out |
 //! | [`scripted`] | [`ScriptedModel`]: a model that reads its replies from a file |
-//! | [`gadget`] | [`Gadget`], [`from_fn`] and [`DynGadget`]: what a call starts |
+//! | [`mod@gadget`] | [`macro@gadget`], [`Gadget`], [`from_fn`] and [`DynGadget`]: what a call starts |
 //! | [`context`] | [`ExecutionContext`]: what a running gadget is given |
 //! | [`command`] | [`CommandGadget`]: a gadget that is a program |
+//! | [`skill`] | [`Skills`]: folders with instructions, which the model loads when it needs them |
 //! | [`toolbox`] | [`Toolbox`]: the gadgets of a run |
 //! | [`driver`] | runs a [`proto::run::Run`] on tokio |
 //! | [`log`] | the log of a run, and its replay |
@@ -26,6 +27,7 @@ pub mod gadget;
 pub mod log;
 pub mod model;
 pub mod scripted;
+pub mod skill;
 pub mod toolbox;
 
 #[doc(hidden)]
@@ -38,8 +40,60 @@ pub use gadget::{
     DynGadget, Gadget, GadgetError, GadgetInfo, GadgetOutput, IntoGadget, NoParams, from_fn,
     validate_gadget_params,
 };
+/// Makes a gadget of a function, for gadgets that hold nothing.
+///
+/// ```
+/// use gadgetry::schemars::JsonSchema;
+/// use gadgetry::serde::Deserialize;
+/// use gadgetry::serde_json::json;
+/// use gadgetry::{ExecutionContext, GadgetError, Toolbox, gadget};
+///
+/// #[derive(Deserialize, JsonSchema)]
+/// #[serde(crate = "gadgetry::serde", rename_all = "lowercase")]
+/// #[schemars(crate = "gadgetry::schemars")]
+/// enum Units {
+///     Celsius,
+///     Fahrenheit,
+/// }
+///
+/// /// Get weather for a city.
+/// #[gadget(
+///     timeout = "10s",
+///     max_concurrent = 2,
+///     example(params = {"city": "Paris"}, output = "Paris: 21°C, 3 days", comment = "In degrees Celsius")
+/// )]
+/// async fn weather(
+///     /// City name, like "Paris"
+///     #[schemars(length(min = 1))]
+///     city: String,
+///     /// Which units, Celsius if left out
+///     units: Option<Units>,
+///     /// How many days ahead
+///     #[gadget(default = 3)]
+///     days: u32,
+///     context: ExecutionContext,
+/// ) -> Result<String, GadgetError> {
+///     context.report_cost(0.001)?;
+///     let (temperature, unit) = match units.unwrap_or(Units::Celsius) {
+///         Units::Celsius => (21, 'C'),
+///         Units::Fahrenheit => (70, 'F'),
+///     };
+///     Ok(format!("{city}: {temperature}°{unit}, {days} days"))
+/// }
+///
+/// let mut toolbox = Toolbox::default();
+/// toolbox.add(Weather)?;
+///
+/// let spec = toolbox.get("weather").expect("just added").spec();
+/// assert_eq!(spec.description, "Get weather for a city.");
+/// assert_eq!(spec.parameters["required"], json!(["city"]));
+/// assert_eq!(spec.parameters["properties"]["days"]["default"], 3);
+/// # Ok::<(), gadgetry::toolbox::ToolboxError>(())
+/// ```
+pub use gadgetry_macros::gadget;
 pub use gadgetry_proto::media::{Media, MediaData, MediaKind};
 pub use gadgetry_proto::spec::Example;
 pub use model::{Model, ModelInfo};
 pub use scripted::ScriptedModel;
+pub use skill::{Skill, Skills};
 pub use toolbox::Toolbox;

@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::block::{Anchoring, Markers};
+use crate::convo::compaction::Compaction;
 use crate::limits::Limits;
 use crate::prompt::PromptTemplate;
 use crate::run::interceptor::Interceptor;
@@ -12,7 +13,9 @@ use crate::run::retry::Retry;
 use crate::run::trailing::Trailing;
 use crate::sched;
 use crate::spec::Registry;
+use crate::spec::RegistryError;
 use crate::tags::CustomBlock;
+use crate::tags::TagNameError;
 use crate::transform::TransformFactory;
 use crate::usage::Price;
 
@@ -64,6 +67,10 @@ pub struct RunSpec {
     /// Characters of a result that the model is shown at once; longer ones are kept for the viewer, which the run
     /// then has. See [`crate::convo::char_limit`].
     pub output_limit: Option<usize>,
+    /// Tokens that the model takes in one conversation, if that is known.
+    pub context_window: Option<u64>,
+    /// What is done about a conversation that becomes too long; by default, nothing.
+    pub compaction: Option<Compaction>,
     /// Messages that only one request carries.
     pub trailing: Vec<Trailing>,
     /// Whether the run ends when a gadget fails.
@@ -92,6 +99,8 @@ impl Default for RunSpec {
             retry: None,
             budget: None,
             output_limit: None,
+            context_window: None,
+            compaction: None,
             trailing: Vec::new(),
             stop_on_gadget_error: false,
         }
@@ -109,6 +118,20 @@ impl fmt::Debug for RunSpec {
             .field("max_iterations", &self.max_iterations)
             .finish_non_exhaustive()
     }
+}
+
+/// Why there can be no run of a [`RunSpec`]: a mistake of whoever wrote it.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SpecError {
+    /// The tags of the custom blocks cannot be told apart, or one is no tag.
+    #[error(transparent)]
+    Tags(#[from] TagNameError),
+    /// The output limit needs a gadget whose name is taken.
+    #[error(
+        "the output limit brings a gadget of its own: {0}; rename yours, or switch the limit off"
+    )]
+    Viewer(RegistryError),
 }
 
 /// What a reply without calls means.

@@ -82,6 +82,11 @@ pub(super) fn line(kind: &EventKind) -> Option<String> {
             let (took, cost) = (milliseconds(*duration_ms), dollars(*cost));
             format!("{what} {invocation_id} {text:?}{media}{took}{cost}")
         }
+        EventKind::GadgetCost {
+            invocation_id,
+            cost,
+            ..
+        } => format!("cost {invocation_id} ${cost}"),
         EventKind::GadgetProgress {
             invocation_id,
             message,

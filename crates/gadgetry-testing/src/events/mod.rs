@@ -99,9 +99,9 @@ impl EventLog {
     }
 
     /// The calls, in the order in which they were written.
-    pub fn calls(&self) -> Vec<Call> {
+    pub fn calls(&self) -> Vec<Arc<Call>> {
         self.pick(|kind| match kind {
-            EventKind::GadgetCall(call) => Some(call.clone()),
+            EventKind::GadgetCall(call) => Some(Arc::clone(call)),
             _ => None,
         })
     }
@@ -143,9 +143,9 @@ impl EventLog {
         let parts = || {
             let events = self.lock();
             let costs = events.iter().map(|event| match &event.kind {
-                EventKind::ModelCallEnd { cost, .. } | EventKind::GadgetResult { cost, .. } => {
-                    *cost
-                }
+                EventKind::ModelCallEnd { cost, .. }
+                | EventKind::GadgetResult { cost, .. }
+                | EventKind::GadgetCost { cost, .. } => *cost,
                 _ => 0.0,
             });
             costs.sum()

@@ -171,6 +171,10 @@ fn lines() {
             "question answered",
         ),
         (
+            json!({ "type": "gadget_cost", "invocationId": "a", "gadgetName": "Run", "cost": 0.5 }),
+            "cost a $0.5",
+        ),
+        (
             json!({ "type": "iteration_end", "iteration": 1 }),
             "iteration_end 1",
         ),
@@ -216,6 +220,7 @@ fn questions() {
         error("b", "no"),
         skipped,
         result("a", "2", 0.5),
+        json!({ "type": "gadget_cost", "invocationId": "b", "gadgetName": "Run", "cost": 0.125 }),
     ]);
     assert_eq!(log.started(), ["b", "a"]);
     let answers = [
@@ -228,7 +233,7 @@ fn questions() {
     assert_eq!(log.expect_error("b"), "no");
     assert_eq!(log.skipped(), ["c"]);
     assert_eq!(log.finish_reason(), None);
-    assert!((log.total_cost() - 0.75).abs() < 1e-9);
+    assert!((log.total_cost() - 0.875).abs() < 1e-9);
     let shared = log.clone();
     log.event(&Event {
         kind: EventKind::RunFinished {

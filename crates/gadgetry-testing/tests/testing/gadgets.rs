@@ -9,7 +9,7 @@ use gadgetry::schemars::JsonSchema;
 use gadgetry::serde::Deserialize;
 use gadgetry::{
     CancellationToken, DynGadget, ExecutionContext, Gadget, GadgetError, GadgetInfo, GadgetOutput,
-    IntoGadget, MediaKind, from_fn, validate_gadget_params,
+    IntoGadget, MediaKind, from_fn, gadget, validate_gadget_params,
 };
 use gadgetry_testing::{
     GadgetTest, MockGadget, MockGadgetBuilder, TestGadgetResult, after, elapsed, paused,
@@ -71,6 +71,30 @@ fn a_typed_gadget() {
     assert!((outcome.cost - 0.75).abs() < 1e-9, "{}", outcome.cost);
     assert!(!outcome.completes_run);
     assert_eq!(outcome.media[0].kind, MediaKind::Image);
+}
+
+/// Adds two numbers.
+#[gadget]
+fn add(
+    /// The first
+    a: i64,
+    /// The second
+    #[serde(default)]
+    b: i64,
+) -> i64 {
+    a + b
+}
+
+#[test]
+fn a_function() {
+    let outcome = paused(test_gadget(Add, json!({ "a": 5 })));
+    assert_eq!(outcome.expect_result(), "5");
+    assert_eq!(outcome.validated_params, Some(json!({ "a": 5, "b": 0 })));
+    let outcome = paused(test_gadget(Add, json!({})));
+    assert_eq!(
+        outcome.expect_error(),
+        "Error: Invalid parameters for 'Add':\n  - a: expected integer, but it is missing",
+    );
 }
 
 #[test]

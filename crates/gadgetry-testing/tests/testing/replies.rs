@@ -179,7 +179,7 @@ fn read(model: &MockModel, format: Format, registry: &Registry) -> Vec<(String, 
         let Delta::GadgetCall(call) = delta else {
             return None;
         };
-        let Parameters::Parsed(parameters) = call.parameters else {
+        let Parameters::Parsed(parameters) = call.parameters.clone() else {
             panic!("{call:?}");
         };
         let dependencies: Vec<_> = call.dependencies.iter().map(ToString::to_string).collect();

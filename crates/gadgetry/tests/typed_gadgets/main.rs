@@ -7,4 +7,5 @@ mod outcomes;
 mod results;
 mod schemas;
 mod support;
+mod unions;
 mod validation;

@@ -16,6 +16,19 @@ use gadgetry::{
 };
 use serde_json::Value;
 
+/// Types that derive what parameters need, with nothing but gadgetry.
+macro_rules! params {
+    ($($item:item)*) => { $(
+        #[derive(Debug, Deserialize, JsonSchema)]
+        #[serde(crate = "gadgetry::serde")]
+        #[schemars(crate = "gadgetry::schemars")]
+        #[allow(dead_code, reason = "the fields are read by their Debug")]
+        $item
+    )* };
+}
+
+pub(crate) use params;
+
 /// A gadget that says what it was given, as Rust would write it.
 pub(crate) struct Probe<P>(PhantomData<fn() -> P>);
 
@@ -37,6 +50,9 @@ impl<P: DeserializeOwned + JsonSchema + Debug + Send + 'static> Gadget for Probe
         Ok(format!("{params:?}"))
     }
 }
+
+/// What a refusal of serde begins with.
+const REFUSED: &str = "Error: Invalid parameters for 'Probe':\n  - ";
 
 /// Executes a gadget with parameters that nobody has checked.
 pub(crate) async fn execute(gadget: impl IntoGadget, parameters: Value) -> Outcome {
@@ -82,7 +98,7 @@ where
                 .block_on(execute(Probe::<P>::default(), built));
             outcome
                 .result
-                .unwrap_or_else(|error| format!("serde: {error}"))
+                .unwrap_or_else(|error| error.replace(REFUSED, "serde: "))
         } else {
             let problems: Vec<_> = problems.iter().map(ToString::to_string).collect();
             problems.join("\n")
