@@ -8,6 +8,7 @@
 //! | [`context`] | [`ExecutionContext`]: what a running gadget is given |
 //! | [`command`] | [`CommandGadget`]: a gadget that is a program |
 //! | [`toolbox`] | [`Toolbox`]: the gadgets of a run |
+//! | [`limiter`] | [`RateLimiter`]: requests and tokens in a time, shared by runs |
 //! | [`driver`] | runs a [`proto::run::Run`] on tokio |
 //! | [`log`] | the log of a run, and its replay |
 //!
@@ -19,6 +20,7 @@ pub mod command;
 pub mod context;
 pub mod driver;
 pub mod gadget;
+pub mod limiter;
 pub mod log;
 pub mod model;
 pub mod scripted;
@@ -27,6 +29,7 @@ pub mod toolbox;
 pub use command::CommandGadget;
 pub use context::{CancellationToken, ExecutionContext, Invocation};
 pub use gadget::{DynGadget, IntoGadget, from_fn};
+pub use limiter::{Permit, RateLimiter, RateLimits, RateLimitsError};
 pub use model::{Model, ModelInfo};
 pub use scripted::ScriptedModel;
 pub use toolbox::Toolbox;
