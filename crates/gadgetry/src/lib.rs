@@ -9,6 +9,10 @@
 //! | [`command`] | [`CommandGadget`]: a gadget that is a program |
 //! | [`toolbox`] | [`Toolbox`]: the gadgets of a run |
 //! | [`limiter`] | [`RateLimiter`]: requests and tokens in a time, shared by runs |
+//! | [`services`] | [`Services`]: what a run is driven with |
+//! | [`family`] | [`Family`]: runs that share cancellation and budget |
+//! | [`control`] | [`Controller`]: decides what a run leaves open |
+//! | [`human`] | [`Human`]: the person that a run may ask |
 //! | [`driver`] | runs a [`proto::run::Run`] on tokio |
 //! | [`log`] | the log of a run, and its replay |
 //!
@@ -18,18 +22,27 @@ pub use gadgetry_proto as proto;
 
 pub mod command;
 pub mod context;
+pub mod control;
 pub mod driver;
+pub mod family;
 pub mod gadget;
 pub mod limiter;
+pub mod human;
 pub mod log;
 pub mod model;
 pub mod scripted;
+pub mod services;
 pub mod toolbox;
 
 pub use command::CommandGadget;
 pub use context::{CancellationToken, ExecutionContext, Invocation};
+pub use control::{Controller, Controllers, DynController};
+pub use driver::{Ended, Observer, drive};
+pub use family::Family;
 pub use gadget::{DynGadget, IntoGadget, from_fn};
 pub use limiter::{Permit, RateLimiter, RateLimits, RateLimitsError};
+pub use human::Human;
 pub use model::{Model, ModelInfo};
 pub use scripted::ScriptedModel;
+pub use services::{Limiter, Models, Services};
 pub use toolbox::Toolbox;

@@ -11,7 +11,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use gadgetry::driver::{Observer, drive};
 use gadgetry::log::{Header, LogWriter, replay};
 use gadgetry::proto::call::Outcome;
 use gadgetry::proto::event::{Event, EventKind, FinishReason};
@@ -19,7 +18,7 @@ use gadgetry::proto::message::{Message, Role};
 use gadgetry::proto::run::{Command, Input, Summary};
 use gadgetry::proto::spec::GadgetSpec;
 use gadgetry::proto::time::Time;
-use gadgetry::{ScriptedModel, Toolbox, from_fn};
+use gadgetry::{Observer, ScriptedModel, Services, Toolbox, drive, from_fn};
 use serde_json::json;
 use tokio::sync::mpsc;
 use tokio::time::sleep;
@@ -135,14 +134,9 @@ async fn check(replies: &str, cancel_at: Option<u64>, expected: &[&str]) -> Summ
             commands.send(Command::Cancel).await.unwrap();
         }
     });
-    let summary = drive(
-        header.run().unwrap(),
-        &model,
-        &toolbox,
-        receiver,
-        &mut keeper,
-    )
-    .await;
+    let services = Services::new(Arc::new(model), toolbox);
+    let run = header.run().unwrap();
+    let summary = drive(run, &services, receiver, &mut keeper).await.summary;
     assert_eq!(keeper.lines, expected);
     assert_eq!(
         running.load(Ordering::SeqCst),
@@ -299,8 +293,9 @@ async fn a_gadget_that_panics_when_it_is_dropped_is_answered() {
     let header = Header::new(toolbox.registry(), vec![Message::text(Role::User, "go")]);
     let (_commands, receiver) = mpsc::channel(1);
     let run = header.run().unwrap();
-    let summary = drive(run, &model, &toolbox, receiver, &mut |_: &Event| {}).await;
-    assert_eq!(summary.answer, "done");
+    let services = Services::new(Arc::new(model), toolbox);
+    let ended = drive(run, &services, receiver, &mut |_: &Event| {}).await;
+    assert_eq!(ended.summary.answer, "done");
 }
 
 #[tokio::test(start_paused = true)]
@@ -322,14 +317,8 @@ async fn a_reply_that_is_always_ready_leaves_room_for_gadgets() {
         EventKind::GadgetResult { .. } => before = Some(texts),
         _ => {}
     };
-    drive(
-        header.run().unwrap(),
-        &model,
-        &toolbox,
-        receiver,
-        &mut watch,
-    )
-    .await;
+    let services = Services::new(Arc::new(model), toolbox);
+    drive(header.run().unwrap(), &services, receiver, &mut watch).await;
     let before = before.unwrap();
     assert!(before < 1000, "{before} texts before the gadget was done");
 }

@@ -14,6 +14,7 @@ use gadgetry_proto::call::Outcome;
 use gadgetry_proto::delta::Delta;
 use gadgetry_proto::event::Event;
 use gadgetry_proto::id::CallId;
+use gadgetry_proto::message::Message;
 use gadgetry_proto::run::{Close, Command, Input, Output, Run, Start, Summary};
 use gadgetry_proto::time::Time;
 use tokio::sync::mpsc;
@@ -22,8 +23,7 @@ use tokio::task::coop::consume_budget;
 use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::context::{CancellationToken, ExecutionContext, Invocation};
-use crate::model::Model;
-use crate::toolbox::Toolbox;
+use crate::services::Services;
 
 /// How long a cancelled gadget may take to tidy up before its future is dropped.
 const GRACE: Duration = Duration::from_secs(2);
@@ -45,7 +45,18 @@ impl<F: FnMut(&Event) + Send> Observer for F {
     }
 }
 
-/// Runs `run` to its end: `model` answers, `toolbox` has the gadgets, `commands` come from the user.
+/// How a run ended.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Ended {
+    /// What the run itself says about it.
+    pub summary: Summary,
+    /// The conversation, results included: what a further run can go on from.
+    pub history: Vec<Message>,
+    /// Why the driver stopped the run, if it did: a controller panicked, in these words.
+    pub fault: Option<String>,
+}
+
+/// Runs `run` to its end with `services`; `commands` come from the user.
 ///
 /// Each gadget runs as a task of its own, so gadgets and the reading of the reply never wait for each other. When a
 /// gadget's time is up, or the run is cancelled, its token is cancelled first; two seconds later its future is dropped.
@@ -55,31 +66,31 @@ impl<F: FnMut(&Event) + Send> Observer for F {
 /// Cancel safety: dropping the future drops the reply and every gadget; what had happened was told to `observer`.
 ///
 /// ```
+/// use std::sync::Arc;
 /// use gadgetry::proto::event::Event;
 /// use gadgetry::proto::run::{Run, RunSpec};
-/// use gadgetry::{ScriptedModel, Toolbox, driver};
+/// use gadgetry::{ScriptedModel, Services, Toolbox, drive};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let model: ScriptedModel = r#"{"text": "Hello!"}"#.parse()?;
 /// let run = Run::ask(RunSpec::default(), "Hi")?;
+/// let services = Services::new(Arc::new(model), Toolbox::default());
 /// let (_commands, receiver) = tokio::sync::mpsc::channel(1);
-/// let summary = driver::drive(run, &model, &Toolbox::default(), receiver, &mut |_: &Event| {}).await;
-/// assert_eq!(summary.answer, "Hello!");
+/// let ended = drive(run, &services, receiver, &mut |_: &Event| {}).await;
+/// assert_eq!(ended.summary.answer, "Hello!");
 /// # Ok(())
 /// # }
 /// ```
 pub async fn drive(
     run: Run,
-    model: &dyn Model,
-    toolbox: &Toolbox,
+    services: &Services,
     commands: mpsc::Receiver<Command>,
     observer: &mut dyn Observer,
-) -> Summary {
+) -> Ended {
     let mut driver = Driver {
         run,
-        model,
-        toolbox,
+        services,
         began: Instant::now(),
         reply: None,
         tasks: JoinSet::new(),
@@ -97,13 +108,16 @@ pub async fn drive(
         }
     };
     debug_assert!(driver.tasks.is_empty(), "a run ends after its gadgets");
-    summary
+    Ended {
+        summary,
+        history: driver.run.history().to_vec(),
+        fault: None,
+    }
 }
 
 struct Driver<'a> {
     run: Run,
-    model: &'a dyn Model,
-    toolbox: &'a Toolbox,
+    services: &'a Services,
     began: Instant,
     reply: Option<BoxStream<'static, Delta>>,
     tasks: JoinSet<(CallId, Outcome)>,
@@ -117,7 +131,7 @@ impl Driver<'_> {
     fn drain(&mut self) -> Result<Option<Time>, Summary> {
         loop {
             match self.run.poll() {
-                Output::Send(request) => self.reply = Some(self.model.stream(request)),
+                Output::Send(request) => self.reply = Some(self.services.model.stream(request)),
                 Output::CloseModel => self.reply = None,
                 Output::Start(start) => self.start(start),
                 Output::Cancel(id) => {
@@ -136,7 +150,12 @@ impl Driver<'_> {
     fn start(&mut self, start: Start) {
         let token = CancellationToken::new();
         self.tokens.insert(start.id, token.clone());
-        let Some(gadget) = self.toolbox.get(&start.gadget_name).map(Arc::clone) else {
+        let Some(gadget) = self
+            .services
+            .toolbox
+            .get(&start.gadget_name)
+            .map(Arc::clone)
+        else {
             let error = format!("Gadget '{}' is not available", start.gadget_name);
             self.tasks
                 .spawn(async move { (start.id, Outcome::error(error)) });
