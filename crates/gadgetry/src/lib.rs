@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`model`] | [`Model`]: a request in, a stream of deltas out |
 //! | [`scripted`] | [`ScriptedModel`]: a model that reads its replies from a file |
-//! | [`gadget`] | [`DynGadget`]: what a call starts |
+//! | [`gadget`] | [`Gadget`], [`from_fn`] and [`DynGadget`]: what a call starts |
 //! | [`context`] | [`ExecutionContext`]: what a running gadget is given |
 //! | [`command`] | [`CommandGadget`]: a gadget that is a program |
 //! | [`toolbox`] | [`Toolbox`]: the gadgets of a run |
@@ -16,9 +16,13 @@
 //! | [`driver`] | runs a [`proto::run::Run`] on tokio |
 //! | [`log`] | the log of a run, and its replay |
 //!
+//! The types of parameters derive `Deserialize` and `JsonSchema`. A crate that depends on gadgetry alone derives them
+//! from its re-exports, [`serde`] and [`schemars`]; [`Gadget`] shows how.
+//!
 //! Everything that waits does so in tokio, and needs a runtime with I/O and time enabled.
 
 pub use gadgetry_proto as proto;
+pub use {schemars, serde, serde_json};
 
 pub mod command;
 pub mod context;
@@ -34,14 +38,23 @@ pub mod scripted;
 pub mod services;
 pub mod toolbox;
 
+#[doc(hidden)]
+#[path = "private.rs"]
+pub mod __private;
+
 pub use command::CommandGadget;
 pub use context::{CancellationToken, ExecutionContext, Invocation};
 pub use control::{Controller, Controllers, DynController};
 pub use driver::{Ended, Observer, drive};
 pub use family::Family;
-pub use gadget::{DynGadget, IntoGadget, from_fn};
 pub use limiter::{Permit, RateLimiter, RateLimits, RateLimitsError};
 pub use human::Human;
+pub use gadget::{
+    DynGadget, Gadget, GadgetError, GadgetInfo, GadgetOutput, IntoGadget, NoParams, from_fn,
+    validate_gadget_params,
+};
+pub use gadgetry_proto::media::{Media, MediaData, MediaKind};
+pub use gadgetry_proto::spec::Example;
 pub use model::{Model, ModelInfo};
 pub use scripted::ScriptedModel;
 pub use services::{Limiter, Models, Services};

@@ -1,0 +1,5 @@
+//! Gadgets whose parameters are types.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails here")]
+
+mod results;
