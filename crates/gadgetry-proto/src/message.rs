@@ -98,6 +98,18 @@ pub enum Content {
     },
     /// Something beside text.
     Media(Media),
+    /// What earlier turns were about, in their place. Only compaction makes it.
+    Summary {
+        /// The summary, neutralised.
+        text: String,
+        /// How many turns it sums up.
+        turns: u32,
+    },
+    /// Earlier turns that were left out. Only compaction makes it.
+    Omission {
+        /// How many.
+        turns: u32,
+    },
 }
 
 impl Content {
