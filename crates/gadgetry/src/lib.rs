@@ -2,6 +2,7 @@
 //!
 //! | module | what it does |
 //! |---|---|
+//! | [`agent`] | [`Agent`]: a model, gadgets and everything around them; start here |
 //! | [`model`] | [`Model`]: a request in, a stream of deltas out |
 //! | [`scripted`] | [`ScriptedModel`]: a model that reads its replies from a file |
 //! | [`gadget`] | [`Gadget`], [`from_fn`] and [`DynGadget`]: what a call starts |
@@ -24,14 +25,15 @@
 pub use gadgetry_proto as proto;
 pub use {schemars, serde, serde_json};
 
+pub mod agent;
 pub mod command;
 pub mod context;
 pub mod control;
 pub mod driver;
 pub mod family;
 pub mod gadget;
-pub mod limiter;
 pub mod human;
+pub mod limiter;
 pub mod log;
 pub mod model;
 pub mod scripted;
@@ -42,19 +44,23 @@ pub mod toolbox;
 #[path = "private.rs"]
 pub mod __private;
 
+pub use agent::{
+    Agent, AgentBuilder, AgentError, AgentHandle, AgentRun, Finished, NotInjected, OnGadgetError,
+    RunError,
+};
 pub use command::CommandGadget;
 pub use context::{CancellationToken, ExecutionContext, Invocation};
 pub use control::{Controller, Controllers, DynController};
 pub use driver::{Ended, Observer, drive};
 pub use family::Family;
-pub use limiter::{Permit, RateLimiter, RateLimits, RateLimitsError};
-pub use human::Human;
 pub use gadget::{
     DynGadget, Gadget, GadgetError, GadgetInfo, GadgetOutput, IntoGadget, NoParams, from_fn,
     validate_gadget_params,
 };
 pub use gadgetry_proto::media::{Media, MediaData, MediaKind};
 pub use gadgetry_proto::spec::Example;
+pub use human::Human;
+pub use limiter::{Permit, RateLimiter, RateLimits, RateLimitsError};
 pub use model::{Model, ModelInfo};
 pub use scripted::ScriptedModel;
 pub use services::{Limiter, Models, Services};

@@ -5,8 +5,12 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use futures_core::future::BoxFuture;
+use gadgetry_proto::usage::Usage;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
+
+use crate::services::Limiter;
 
 const MINUTE: Duration = Duration::from_secs(60);
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
@@ -117,6 +121,8 @@ struct Shared {
     /// Whoever holds it is the next to be let through; it is handed on in order.
     turn: tokio::sync::Mutex<()>,
     used: Mutex<Used>,
+    /// The estimates of requests that were admitted through [`Limiter`], the oldest first.
+    admitted: Mutex<VecDeque<u64>>,
     /// A reservation became smaller, or known.
     settled: Notify,
 }
@@ -129,6 +135,7 @@ impl RateLimiter {
             limits,
             turn: tokio::sync::Mutex::default(),
             used: Mutex::default(),
+            admitted: Mutex::default(),
             settled: Notify::new(),
         };
         let shared = Arc::new(shared);
@@ -173,7 +180,34 @@ impl RateLimiter {
     }
 }
 
+/// Which reply is which does not matter: what is held for all that are under way is the same.
+impl Limiter for RateLimiter {
+    fn admit(&self, tokens: u64) -> BoxFuture<'_, Duration> {
+        Box::pin(async move {
+            let mut permit = self.acquire(tokens).await;
+            permit.held = None;
+            self.shared.admitted().push_back(tokens);
+            permit.waited
+        })
+    }
+
+    fn record(&self, usage: Usage) {
+        let held = self.shared.admitted().pop_front().unwrap_or(0);
+        let tokens = usage.input_tokens.saturating_add(usage.output_tokens);
+        self.shared.settle(held, tokens.max(usage.total_tokens));
+    }
+}
+
 impl Shared {
+    fn settle(&self, held: u64, tokens: u64) {
+        self.used().settle(&self.limits, held, tokens);
+        self.settled.notify_one();
+    }
+
+    fn admitted(&self) -> MutexGuard<'_, VecDeque<u64>> {
+        self.admitted.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn used(&self) -> MutexGuard<'_, Used> {
         self.used.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -211,9 +245,7 @@ impl Permit {
 
     fn settle(&mut self, tokens: Option<u64>) {
         if let Some(held) = self.held.take() {
-            let tokens = tokens.unwrap_or(held);
-            self.shared.used().settle(&self.shared.limits, held, tokens);
-            self.shared.settled.notify_one();
+            self.shared.settle(held, tokens.unwrap_or(held));
         }
     }
 }
