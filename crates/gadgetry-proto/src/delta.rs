@@ -1,5 +1,7 @@
 //! The pieces of a reply as they stream.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -167,7 +169,7 @@ pub enum Delta {
         is_field_complete: bool,
     },
     /// A gadget block is complete.
-    GadgetCall(Call),
+    GadgetCall(Arc<Call>),
     /// Something noteworthy about the reply.
     Diagnostic(Diagnostic),
 }

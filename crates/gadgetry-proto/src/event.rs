@@ -1,5 +1,7 @@
 //! What a run tells. One closed enum; whoever watches a run reads this stream and nothing else.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
 use crate::call::Call;
@@ -135,7 +137,7 @@ pub enum EventKind {
         is_field_complete: bool,
     },
     /// A block is complete.
-    GadgetCall(Call),
+    GadgetCall(Arc<Call>),
     /// A gadget starts to run.
     GadgetStart {
         /// The call.
@@ -163,6 +165,15 @@ pub enum EventKind {
         /// Whether the run ends with it.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         completes_run: bool,
+    },
+    /// A gadget whose call was answered before it ended has cost this as well.
+    GadgetCost {
+        /// The call.
+        invocation_id: InvocationId,
+        /// As written.
+        gadget_name: String,
+        /// In US dollars.
+        cost: f64,
     },
     /// A running gadget tells how far it is.
     GadgetProgress {
@@ -281,6 +292,8 @@ pub enum FinishReason {
     BudgetExceeded,
     /// A gadget failed, and the run was to stop then.
     GadgetError,
+    /// A controller decided so.
+    Stopped,
 }
 
 /// What compaction did.

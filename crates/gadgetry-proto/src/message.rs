@@ -69,7 +69,7 @@ pub enum Content {
     /// A custom block.
     Custom(CustomContentBlock),
     /// A gadget call, as a block of text.
-    GadgetCall(Call),
+    GadgetCall(Arc<Call>),
     /// A tool call through the provider's own interface.
     ToolUse {
         /// The provider's id of the call.
@@ -174,10 +174,6 @@ pub enum Purpose {
 
 impl Purpose {
     /// Whether it is the next reply of the conversation.
-    #[expect(
-        clippy::trivially_copy_pass_by_ref,
-        reason = "serde calls it with a reference"
-    )]
     pub fn is_reply(&self) -> bool {
         *self == Self::Reply
     }

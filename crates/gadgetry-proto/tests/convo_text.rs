@@ -1,5 +1,7 @@
 //! What the model reads: result envelopes, and messages as text.
 
+use std::sync::Arc;
+
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
@@ -115,7 +117,7 @@ fn content_without_raw_text_is_written_back() {
             self_closing,
         })
     };
-    let call = Content::GadgetCall(Call {
+    let call = Content::GadgetCall(Arc::new(Call {
         gadget_name: "Save".to_owned(),
         invocation_id: InvocationId::from("s"),
         dependencies: vec![InvocationId::from("a"), InvocationId::from("b")],
@@ -123,7 +125,7 @@ fn content_without_raw_text_is_written_back() {
         parameters: Parameters::Parsed(json!({ "path": "x" })),
         terminated_by: TerminatedBy::EndMarker,
         span: serde_json::from_value(json!({ "start": 0, "end": 0 })).unwrap(),
-    });
+    }));
     let tool = Content::ToolUse {
         tool_use_id: "t".to_owned(),
         name: "Load".to_owned(),

@@ -8,6 +8,7 @@
 //! | [`gadget`] | [`Gadget`], [`from_fn`] and [`DynGadget`]: what a call starts |
 //! | [`context`] | [`ExecutionContext`]: what a running gadget is given |
 //! | [`command`] | [`CommandGadget`]: a gadget that is a program |
+//! | [`skill`] | [`Skills`]: folders with instructions, which the model loads when it needs them |
 //! | [`toolbox`] | [`Toolbox`]: the gadgets of a run |
 //! | [`limiter`] | [`RateLimiter`]: requests and tokens in a time, shared by runs |
 //! | [`services`] | [`Services`]: what a run is driven with |
@@ -38,6 +39,7 @@ pub mod log;
 pub mod model;
 pub mod scripted;
 pub mod services;
+pub mod skill;
 pub mod toolbox;
 
 #[doc(hidden)]
@@ -64,4 +66,5 @@ pub use limiter::{Permit, RateLimiter, RateLimits, RateLimitsError};
 pub use model::{Model, ModelInfo};
 pub use scripted::ScriptedModel;
 pub use services::{Limiter, Models, Services};
+pub use skill::{Skill, Skills};
 pub use toolbox::Toolbox;

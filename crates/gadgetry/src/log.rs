@@ -10,10 +10,10 @@ use std::sync::Arc;
 use gadgetry_proto::block::{Anchoring, Markers};
 use gadgetry_proto::limits::Limits;
 use gadgetry_proto::message::Message;
-use gadgetry_proto::run::{Input, Misuse, Output, Run, RunSpec, Summary};
+use gadgetry_proto::run::{Input, Misuse, Output, Run, RunSpec, SpecError, Summary};
 use gadgetry_proto::sched;
 use gadgetry_proto::spec::{GadgetSpec, Registry, RegistryError};
-use gadgetry_proto::tags::{CustomBlock, TagNameError};
+use gadgetry_proto::tags::CustomBlock;
 use gadgetry_proto::time::Time;
 use serde::{Deserialize, Serialize};
 
@@ -126,9 +126,9 @@ pub enum LogError {
     /// The gadgets cannot be registered.
     #[error("{0}")]
     Gadgets(#[from] RegistryError),
-    /// The tags cannot be registered.
+    /// There is no run of what it says.
     #[error("{0}")]
-    Tags(#[from] TagNameError),
+    Spec(#[from] SpecError),
     /// An input that no run of this log ever had.
     #[error("line {line}: {source}")]
     Misuse {

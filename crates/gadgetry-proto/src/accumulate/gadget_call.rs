@@ -1,5 +1,7 @@
 //! A gadget call: announced, streamed, complete.
 
+use std::sync::Arc;
+
 use crate::accumulate::Accumulator;
 use crate::accumulate::stream_event::StreamEvent;
 use crate::call::Call;
@@ -49,15 +51,15 @@ impl Accumulator {
         }
     }
 
-    pub(super) fn complete_gadget_call(&mut self, call: &Call, out: &mut Vec<StreamEvent>) {
+    pub(super) fn complete_gadget_call(&mut self, call: &Arc<Call>, out: &mut Vec<StreamEvent>) {
         let block_index = match self.gadget_calls.remove(&call.invocation_id) {
             Some(block_index) => block_index,
             None => self.begin(out),
         };
         out.push(StreamEvent::GadgetCall {
             block_index,
-            call: call.clone(),
+            call: Arc::clone(call),
         });
-        self.fill(block_index, Content::GadgetCall(call.clone()), None);
+        self.fill(block_index, Content::GadgetCall(Arc::clone(call)), None);
     }
 }

@@ -1,5 +1,7 @@
 //! What a reply tells while it is accumulated.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -217,7 +219,7 @@ pub enum StreamEvent {
         block_index: usize,
         /// As it stands in the message.
         #[serde(flatten)]
-        call: Call,
+        call: Arc<Call>,
     },
     /// The reply has ended.
     MessageEnd {

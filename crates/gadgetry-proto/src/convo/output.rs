@@ -1,5 +1,7 @@
 //! Results that are too long for the conversation: kept aside, and announced.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
 use crate::convo::shape::Shape;
@@ -47,7 +49,7 @@ pub struct StoredOutput {
     /// The gadget.
     pub gadget_name: String,
     /// The whole result.
-    pub content: String,
+    pub content: Arc<str>,
 }
 
 impl OutputStore {
@@ -57,13 +59,28 @@ impl OutputStore {
         if fits(&result, max_chars) {
             return result;
         }
-        let shape = Shape::of(&result);
-        let id = self.insert(gadget_name, result);
-        notice(gadget_name, id, &shape, max_chars)
+        let result = Arc::from(result);
+        self.keep(gadget_name, &result, max_chars)
+            .unwrap_or_default()
+    }
+
+    /// Stores `result` and gives the notice that takes its place; nothing if it has at most `max_chars` characters.
+    pub fn keep(
+        &mut self,
+        gadget_name: &str,
+        result: &Arc<str>,
+        max_chars: usize,
+    ) -> Option<String> {
+        if fits(result, max_chars) {
+            return None;
+        }
+        let shape = Shape::of(result);
+        let id = self.insert(gadget_name, Arc::clone(result));
+        Some(notice(gadget_name, id, &shape, max_chars))
     }
 
     /// Stores a result and gives its id.
-    pub fn insert(&mut self, gadget_name: &str, content: String) -> &str {
+    pub fn insert(&mut self, gadget_name: &str, content: impl Into<Arc<str>>) -> &str {
         let id = loop {
             let id = format!("{gadget_name}_{:08x}", hash(gadget_name, self.counter));
             self.counter += 1;
@@ -75,7 +92,7 @@ impl OutputStore {
         self.outputs.push(StoredOutput {
             id,
             gadget_name,
-            content,
+            content: content.into(),
         });
         self.outputs.last().map_or("", |output| output.id.as_str())
     }

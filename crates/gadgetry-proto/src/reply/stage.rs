@@ -155,9 +155,8 @@ impl Rules {
             Event::Call(block) => {
                 let registry = self.registry.as_ref();
                 let gadget = registry.and_then(|all| all.get(block.header().gadget_name()));
-                out.push(Delta::GadgetCall(
-                    block.to_call(gadget.map(RegisteredGadget::schema)),
-                ));
+                let call = block.to_call(gadget.map(RegisteredGadget::schema));
+                out.push(Delta::GadgetCall(Arc::new(call)));
             }
             Event::TagStart {
                 block,

@@ -4,14 +4,24 @@ use std::sync::Arc;
 
 use crate::event::{Answer, EventKind};
 use crate::id::{CallId, InvocationId};
+use crate::media::Media;
 use crate::run::Run;
 use crate::run::calls::index;
 use crate::run::io::Output;
-use crate::run::state::{Known, Record, Status};
+use crate::run::state::{Known, Late, Record, Status};
 use crate::sched::Unmet;
 
 /// The answer to a call that a cancelled run leaves behind.
 pub(super) const CANCELLED: &str = "Error: The run was cancelled before the call was done";
+
+/// How a call is answered.
+pub(super) struct Answering {
+    pub(super) answer: Result<Arc<str>, Arc<str>>,
+    pub(super) media: Vec<Media>,
+    pub(super) completes_run: bool,
+    pub(super) duration_ms: u64,
+    pub(super) cost: f64,
+}
 
 impl Run {
     /// Answers every running call whose time is over. For the scheduler it runs until its gadget has come to an end:
@@ -33,6 +43,7 @@ impl Run {
             let error = format!("Gadget '{name}' execution exceeded timeout of {allowed}ms");
             let duration = self.state.now.since(since);
             self.cancel_gadget(id);
+            self.failed();
             self.answer(id, Err(Arc::from(error.as_str())), duration, 0.0);
         }
     }
@@ -41,23 +52,33 @@ impl Run {
     pub(super) fn cancel_calls(&mut self) {
         self.state.scheduler.cancel_all();
         self.state.deadlines.clear();
+        self.state.questions.clear();
+        self.state.blocked = None;
         for at in 0..self.state.calls.len() {
             let id = CallId(self.state.first_call + index(at));
-            let duration = match self.state.calls[at].status {
-                Status::Answered(_) => continue,
-                Status::Waiting => 0,
+            let (duration, cost) = match self.state.calls[at].status {
+                Status::Answered { .. } => continue,
+                Status::Waiting | Status::Held => (0, 0.0),
                 Status::Running { since, .. } => {
                     self.cancel_gadget(id);
-                    self.state.now.since(since)
+                    (self.state.now.since(since), 0.0)
                 }
+                Status::Ended { duration_ms, cost } => (duration_ms, cost),
             };
-            self.answer(id, Err(Arc::from(CANCELLED)), duration, 0.0);
+            self.answer(id, Err(Arc::from(CANCELLED)), duration, cost);
         }
     }
 
     /// Cancels a running gadget.
     fn cancel_gadget(&mut self, id: CallId) {
-        self.state.cancelled.insert(id);
+        let Some(record) = self.record(id) else {
+            return;
+        };
+        let late = Late {
+            invocation_id: record.call.invocation_id.clone(),
+            gadget_name: record.call.gadget_name.clone(),
+        };
+        self.state.cancelled.insert(id, late);
         self.put(Output::Cancel(id));
     }
 
@@ -71,7 +92,10 @@ impl Run {
         let Some(record) = self.record(id) else {
             return;
         };
-        record.status = Status::Answered(Err(Arc::from(error.as_str())));
+        record.status = Status::Answered {
+            answer: Err(Arc::from(error.as_str())),
+            media: Vec::new(),
+        };
         let gadget_name = record.call.gadget_name.clone();
         let invocation_id = record.call.invocation_id.clone();
         self.remember(id, &invocation_id, None);
@@ -83,7 +107,7 @@ impl Run {
         });
     }
 
-    /// The answer to a call, once.
+    /// The answer to a call, once, with nothing beside it.
     pub(super) fn answer(
         &mut self,
         id: CallId,
@@ -91,10 +115,32 @@ impl Run {
         duration_ms: u64,
         cost: f64,
     ) {
+        let answering = Answering {
+            answer,
+            media: Vec::new(),
+            completes_run: false,
+            duration_ms,
+            cost,
+        };
+        self.answer_with(id, answering);
+    }
+
+    /// The answer to a call, once.
+    pub(super) fn answer_with(&mut self, id: CallId, answering: Answering) {
+        let Answering {
+            answer,
+            media,
+            completes_run,
+            duration_ms,
+            cost,
+        } = answering;
         let Some(record) = self.record(id) else {
             return;
         };
-        record.status = Status::Answered(answer.clone());
+        record.status = Status::Answered {
+            answer: answer.clone(),
+            media: media.clone(),
+        };
         let invocation_id = record.call.invocation_id.clone();
         let gadget_name = record.call.gadget_name.clone();
         self.remember(id, &invocation_id, answer.as_ref().ok());
@@ -108,8 +154,8 @@ impl Run {
             answer,
             duration_ms,
             cost,
-            media: Vec::new(),
-            completes_run: false,
+            media,
+            completes_run,
         });
     }
 

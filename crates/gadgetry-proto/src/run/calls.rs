@@ -1,15 +1,13 @@
-//! What becomes of calls: admitted, started, answered. Every call that a reply announced is answered exactly once.
+//! What becomes of calls: admitted, scheduled, refused. Every call that a reply announced is answered exactly once.
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use crate::call::{Call, Outcome, amount};
-use crate::event::EventKind;
+use crate::call::{Call, amount};
 use crate::id::CallId;
 use crate::run::Run;
-use crate::run::io::Output;
+use crate::run::question::QuestionKind;
 use crate::run::spec::{OnUnmet, RunSpec};
-use crate::run::state::{Record, Status};
+use crate::run::state::{Pending, Record, Status};
 use crate::sched::Action;
 use crate::sched::Job;
 use crate::sched::SkipDecision;
@@ -18,7 +16,7 @@ use crate::sched::over_limit;
 
 impl Run {
     /// A block is complete: it waits for its turn, or is answered at once because it cannot run.
-    pub(super) fn admit(&mut self, call: Call) {
+    pub(super) fn admit(&mut self, call: Arc<Call>) {
         let id = CallId(self.state.first_call + index(self.state.calls.len()));
         let registry = Arc::clone(&self.spec.registry);
         let gadget = registry.get(&call.gadget_name);
@@ -73,6 +71,17 @@ impl Run {
 
     fn unmet(&mut self, unmet: Unmet) {
         let id = unmet.id;
+        if self.spec.asks.dependency_skipped
+            && let Some(about) = self.about(id)
+        {
+            let question = QuestionKind::DependencySkipped {
+                about,
+                failed_dependency: unmet.failed_dependency.clone(),
+                error: unmet.error.clone(),
+            };
+            self.ask_for(Pending::Unmet(unmet), question);
+            return;
+        }
         let decision = match &self.spec.on_unmet {
             OnUnmet::Skip => SkipDecision::Skip,
             OnUnmet::Execute => SkipDecision::Execute,
@@ -89,69 +98,6 @@ impl Run {
         }
     }
 
-    fn start(&mut self, id: CallId) {
-        let prepared = self.prepare(id);
-        let now = self.state.now;
-        let (start, timeout_ms) = match prepared {
-            Ok(Some(prepared)) => prepared,
-            Ok(None) => return,
-            Err(error) => {
-                self.state.scheduler.finish(id, Err(error.clone()));
-                return self.answer(id, Err(error.into()), 0, 0.0);
-            }
-        };
-        let deadline = timeout_ms.map(|timeout| now + Duration::from_millis(timeout));
-        if let Some(deadline) = deadline {
-            self.state.deadlines.insert((deadline, id));
-        }
-        let Some(record) = self.record(id) else {
-            return;
-        };
-        record.status = Status::Running {
-            since: now,
-            deadline,
-        };
-        let gadget_name = record.call.gadget_name.clone();
-        self.tell(EventKind::GadgetStart {
-            invocation_id: start.invocation_id.clone(),
-            gadget_name,
-        });
-        self.put(Output::Start(start));
-    }
-
-    /// A gadget is done.
-    pub(super) fn done(&mut self, id: CallId, outcome: Outcome) {
-        let cost = self.charge(outcome.cost);
-        self.state.cancelled.remove(&id);
-        let now = self.state.now;
-        let (since, deadline) = match self.record(id).map(|record| &mut record.status) {
-            Some(Status::Running { since, deadline }) => (since, deadline),
-            // Its time was up and it has been answered; now its place is free.
-            Some(Status::Answered(Err(error))) => {
-                let error = error.as_ref().to_owned();
-                self.state.scheduler.finish(id, Err(error));
-                return self.dispatch();
-            }
-            Some(Status::Waiting | Status::Answered(Ok(_))) | None => return,
-        };
-        let duration = now.since(*since);
-        if let Some(deadline) = deadline.take() {
-            self.state.deadlines.remove(&(deadline, id));
-        }
-        if outcome.completes_run {
-            self.state.completed = Some(outcome.result.clone().unwrap_or_else(|error| error));
-        }
-        let finished = outcome.result.as_ref().map(|_| ()).map_err(Clone::clone);
-        self.answer(
-            id,
-            outcome.result.map(Arc::from).map_err(Arc::from),
-            duration,
-            cost,
-        );
-        self.state.scheduler.finish(id, finished);
-        self.dispatch();
-    }
-
     /// Adds to what the run costs. What is no amount is refused: nothing makes a run cheaper.
     pub(super) fn charge(&mut self, dollars: f64) -> f64 {
         let cost = amount(dollars);
@@ -163,7 +109,7 @@ impl Run {
     pub(super) fn is_expected(&self, id: CallId) -> bool {
         let at = id.0.checked_sub(self.state.first_call);
         let record = at.and_then(|at| self.state.calls.get(at as usize));
-        self.state.cancelled.contains(&id)
+        self.state.cancelled.contains_key(&id)
             || record.is_some_and(|record| matches!(record.status, Status::Running { .. }))
     }
 }

@@ -31,13 +31,18 @@
 
 mod answer;
 mod calls;
+mod decide;
+mod execute;
 mod interceptor;
 mod io;
 mod iteration;
+mod model_call;
 mod prepare;
 mod question;
 mod reading;
 mod references;
+mod report;
+mod results;
 mod retry;
 mod spec;
 mod state;
@@ -49,8 +54,11 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::accumulate::Accumulator;
+use crate::call::amount;
 use crate::convo::History;
+use crate::convo::OutputStore;
 use crate::convo::neutralise;
+use crate::convo::viewer;
 use crate::delta::Delta;
 use crate::event::{Event, EventKind};
 use crate::message::{Content, Message, Role};
@@ -59,7 +67,6 @@ use crate::prompt::custom_block_listing;
 use crate::reply::Format;
 use crate::reply::ReplyStage;
 use crate::sched::Scheduler;
-use crate::tags::TagNameError;
 use crate::time::Time;
 use crate::transform::Compose;
 use crate::transform::DeltaTransform;
@@ -69,7 +76,7 @@ pub use interceptor::Interceptor;
 pub use io::{Close, Command, Input, Misuse, Output, Report, Start, Summary};
 pub use question::{AboutCall, Asks, Decision, Question, QuestionId, QuestionKind};
 pub use retry::Retry;
-pub use spec::{OnUnmet, RunSpec, TextOnly};
+pub use spec::{OnUnmet, RunSpec, SpecError, TextOnly};
 pub use state::Snapshot;
 pub use trailing::{HintTiming, Standing, Trailing, iteration_hint, parallel_hint};
 
@@ -79,6 +86,8 @@ use state::{Phase, State};
 /// A run of an agent. See the [module](self).
 pub struct Run {
     spec: Arc<RunSpec>,
+    /// Whether the run answers calls of the viewer itself.
+    has_viewer: bool,
     stage: ReplyStage,
     transforms: Compose,
     state: State,
@@ -98,14 +107,15 @@ impl std::fmt::Debug for Run {
 
 impl Run {
     /// A run about one message of the user.
-    pub fn ask(spec: RunSpec, prompt: &str) -> Result<Self, TagNameError> {
+    pub fn ask(spec: RunSpec, prompt: &str) -> Result<Self, SpecError> {
         Self::new(spec, vec![Message::text(Role::User, prompt)])
     }
 
     /// A run that goes on from a conversation. Its first request is ready at time 0.
     ///
     /// Markers in the user's texts are made unrecognisable. Fails if the tags of the custom blocks cannot be told apart.
-    pub fn new(spec: RunSpec, conversation: Vec<Message>) -> Result<Self, TagNameError> {
+    pub fn new(mut spec: RunSpec, conversation: Vec<Message>) -> Result<Self, SpecError> {
+        let has_viewer = add_viewer(&mut spec)?;
         let history = opening(&spec, conversation);
         let mut schedule = spec.schedule.clone();
         schedule.max_per_reply = Some(calls_per_reply(&spec));
@@ -118,28 +128,38 @@ impl Run {
             accumulator: Accumulator::default(),
             raw: String::new(),
             model_error: None,
+            attempt: 0,
+            handed_on: false,
             cut: None,
             scheduler: Scheduler::new(schedule),
             first_call: 0,
             calls: Vec::new(),
             deadlines: BTreeSet::new(),
-            cancelled: BTreeSet::new(),
+            cancelled: BTreeMap::new(),
             results: BTreeMap::new(),
+            stored: OutputStore::default(),
             notes: Vec::new(),
             reminded: false,
             injected: Vec::new(),
             completed: None,
+            stopped: None,
+            calls_before: None,
+            appended: Vec::new(),
+            questions: BTreeMap::new(),
+            next_question: 0,
+            blocked: None,
             total_cost: 0.0,
+            elsewhere: 0.0,
             answer: String::new(),
             outputs: VecDeque::new(),
             summary: None,
         };
-        let mut run = Self::with_state(spec, state)?;
-        run.send();
+        let mut run = Self::with_state(spec, has_viewer, state)?;
+        run.next_reply();
         Ok(run)
     }
 
-    fn with_state(spec: RunSpec, state: State) -> Result<Self, TagNameError> {
+    fn with_state(spec: RunSpec, has_viewer: bool, state: State) -> Result<Self, SpecError> {
         let format = Format {
             markers: Some(spec.markers.clone()),
             anchoring: spec.anchoring,
@@ -152,6 +172,7 @@ impl Run {
         let transforms = fresh_transforms(&spec);
         Ok(Self {
             spec,
+            has_viewer,
             stage,
             transforms,
             state,
@@ -170,8 +191,9 @@ impl Run {
     }
 
     /// Goes on from where a run of the same `spec` was saved.
-    pub fn load(spec: RunSpec, snapshot: Snapshot) -> Result<Self, TagNameError> {
-        let mut run = Self::with_state(spec, snapshot.state)?;
+    pub fn load(mut spec: RunSpec, snapshot: Snapshot) -> Result<Self, SpecError> {
+        let has_viewer = add_viewer(&mut spec)?;
+        let mut run = Self::with_state(spec, has_viewer, snapshot.state)?;
         run.stage.restore(snapshot.scanner);
         if snapshot.transforms != Value::Null {
             run.transforms.load(&snapshot.transforms);
@@ -207,11 +229,11 @@ impl Run {
             }
             Input::Command(Command::Cancel) => self.cancel(),
             Input::Command(Command::Inject(text)) => self.state.injected.push(text),
-            Input::Decision(..)
-            | Input::Report(..)
-            | Input::RateLimited(_)
-            | Input::SpentElsewhere(_)
-            | Input::Tick => {}
+            Input::Decision(id, decision) => self.decide(id, decision),
+            Input::Report(id, report) => self.report(id, report),
+            Input::RateLimited(delay_ms) => self.tell(EventKind::RateLimited { delay_ms }),
+            Input::SpentElsewhere(dollars) => self.state.elsewhere = amount(dollars),
+            Input::Tick => {}
         }
         self.advance();
         Ok(())
@@ -223,11 +245,14 @@ impl Run {
                 Err(Misuse::NoReply)
             }
             Input::Done(id, _) if !self.is_expected(*id) => Err(Misuse::NotRunning(*id)),
+            Input::Decision(id, decision) => match self.state.questions.get(id) {
+                Some(pending) if !pending.admits(decision) => Err(Misuse::WrongDecision(*id)),
+                Some(_) | None => Ok(()),
+            },
             Input::Delta(_)
             | Input::ModelClosed(_)
             | Input::Done(..)
             | Input::Command(_)
-            | Input::Decision(..)
             | Input::Report(..)
             | Input::RateLimited(_)
             | Input::SpentElsewhere(_)
@@ -242,7 +267,20 @@ impl Run {
         }
         match &self.state.summary {
             Some(summary) => Output::Finished(summary.clone()),
-            None => Output::Wait(self.state.deadlines.first().map(|(deadline, _)| *deadline)),
+            None => Output::Wait(self.alarm()),
+        }
+    }
+
+    /// When something happens if nothing else does.
+    fn alarm(&self) -> Option<Time> {
+        let deadline = self.state.deadlines.first().map(|(deadline, _)| *deadline);
+        match self.state.phase {
+            Phase::Backoff(until) => Some(deadline.map_or(until, |deadline| deadline.min(until))),
+            Phase::Reading
+            | Phase::Working
+            | Phase::Asking
+            | Phase::Settling(_)
+            | Phase::Finished => deadline,
         }
     }
 
@@ -260,6 +298,16 @@ impl Run {
         self.state.seq += 1;
         self.put(Output::Event(event));
     }
+}
+
+/// Adds the viewer's description where outputs are limited and there is a gadget to have them.
+fn add_viewer(spec: &mut RunSpec) -> Result<bool, SpecError> {
+    if spec.output_limit.is_none() || spec.registry.is_empty() {
+        return Ok(false);
+    }
+    let registry = Arc::make_mut(&mut spec.registry);
+    registry.add(viewer::spec()).map_err(SpecError::Viewer)?;
+    Ok(true)
 }
 
 fn fresh_transforms(spec: &RunSpec) -> Compose {

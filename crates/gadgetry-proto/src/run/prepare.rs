@@ -9,7 +9,7 @@ use crate::run::Run;
 use crate::run::answer::CANCELLED;
 use crate::run::io::Start;
 use crate::run::references;
-use crate::run::state::Cut;
+use crate::run::state::{Cut, Prepared};
 use crate::spec::invalid_parameters;
 use crate::spec::parse_failure;
 
@@ -46,7 +46,7 @@ impl Run {
     }
 
     /// Parameters with the results that they refer to, completed and valid.
-    pub(super) fn prepare(&mut self, id: CallId) -> Result<Option<(Start, Option<u64>)>, String> {
+    pub(super) fn prepare(&mut self, id: CallId) -> Result<Option<Prepared>, String> {
         let spec = Arc::clone(&self.spec);
         let default_timeout = spec.default_timeout_ms;
         let results = &self.state.results;
@@ -88,6 +88,9 @@ impl Run {
             parameters,
             dependencies,
         };
-        Ok(Some((start, gadget.spec().timeout_ms.or(default_timeout))))
+        Ok(Some(Prepared {
+            start,
+            timeout_ms: gadget.spec().timeout_ms.or(default_timeout),
+        }))
     }
 }

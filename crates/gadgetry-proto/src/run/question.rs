@@ -87,23 +87,25 @@ pub struct AboutCall {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum QuestionKind {
-    /// This request is about to go to the model. [`Decision::Proceed`], [`Decision::Request`] or [`Decision::Reply`].
+    /// This request is about to go to the model. [`Decision::Proceed`], [`Decision::Request`], [`Decision::Reply`] or
+    /// [`Decision::Stop`].
     BeforeModelCall {
         /// The request.
         request: Request,
     },
-    /// The reply was read. [`Decision::Proceed`] or [`Decision::AfterReply`].
+    /// The reply was read. [`Decision::Proceed`], [`Decision::AfterReply`] or
+    /// [`Decision::Stop`]. The calls of the reply run meanwhile.
     AfterModelCall {
         /// The number of the reply, from 1.
         iteration: u32,
-        /// The reply.
-        message: Message,
+        /// The reply; `None` if nothing was said.
+        message: Option<Message>,
         /// How it ended.
         stop_reason: StopReason,
         /// Tokens.
         usage: Usage,
     },
-    /// The model failed, and there will be no retry. [`Decision::Proceed`] ends the run; [`Decision::Reply`] goes on.
+    /// The model failed before anything of its reply was handed on, and there will be no retry. [`Decision::Proceed`] ends the run; [`Decision::Reply`] goes on.
     ModelError {
         /// The number of the reply, from 1.
         iteration: u32,
@@ -118,7 +120,7 @@ pub enum QuestionKind {
         /// What would be started.
         start: Start,
     },
-    /// This gadget is done. [`Decision::Proceed`], [`Decision::Result`] or [`Decision::Deny`].
+    /// This gadget is done. [`Decision::Proceed`], [`Decision::Result`], [`Decision::Deny`] or [`Decision::Stop`].
     AfterGadget {
         /// The call.
         about: AboutCall,
@@ -167,7 +169,7 @@ pub enum Decision {
     AfterReply {
         /// What the conversation keeps of the reply; its calls are what they are.
         text: Option<String>,
-        /// Messages that follow the reply, before the results of its calls.
+        /// Messages that follow the results of its calls.
         append: Vec<Message>,
     },
     /// These parameters instead. They are validated.
@@ -178,28 +180,6 @@ pub enum Decision {
     Deny(String),
     /// The call runs without the dependency.
     Execute,
-}
-
-impl Decision {
-    /// Whether it answers a question of this kind.
-    pub fn suits(&self, kind: &QuestionKind) -> bool {
-        use QuestionKind as Q;
-        match self {
-            Self::Proceed => true,
-            Self::Request(_) => matches!(kind, Q::BeforeModelCall { .. }),
-            Self::Reply(_) => matches!(kind, Q::BeforeModelCall { .. } | Q::ModelError { .. }),
-            Self::AfterReply { .. } => matches!(kind, Q::AfterModelCall { .. }),
-            Self::Parameters(_) => matches!(kind, Q::BeforeGadget { .. }),
-            Self::Result(_) => matches!(
-                kind,
-                Q::BeforeGadget { .. }
-                    | Q::AfterGadget { .. }
-                    | Q::DependencySkipped { .. }
-                    | Q::Human { .. }
-                    | Q::Input { .. }
-            ),
-            Self::Deny(_) => matches!(kind, Q::BeforeGadget { .. } | Q::AfterGadget { .. }),
-            Self::Execute => matches!(kind, Q::DependencySkipped { .. }),
-        }
-    }
+    /// The run ends as soon as everything under way is done.
+    Stop,
 }

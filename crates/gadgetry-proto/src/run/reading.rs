@@ -1,26 +1,44 @@
 //! Reading a reply: deltas through the stages, and what each becomes.
 
 use std::mem;
+use std::sync::Arc;
 
 use crate::delta::{Delta, StopReason};
 use crate::error::DiagnosticCode;
 use crate::event::EventKind;
 use crate::message::{Content, Message, Purpose};
 use crate::run::Run;
-use crate::run::io::Close;
-use crate::run::state::{Cut, Phase};
+use crate::run::question::QuestionKind;
+use crate::run::state::{Cut, ModelError, Pending, Phase};
 use crate::transform::DeltaTransform;
+use crate::usage::Usage;
 
 /// Notes on one reply that the model is told.
 const NOTES: usize = 8;
 
 impl Run {
     /// Takes a delta of the reply in.
-    pub(super) fn read(&mut self, delta: Delta) {
+    pub(super) fn read(&mut self, mut delta: Delta) {
+        for interceptor in &self.spec.interceptors {
+            match interceptor.delta(delta) {
+                Some(changed) => delta = changed,
+                None => return,
+            }
+        }
         if let Delta::Text { delta, .. } = &delta {
             self.state.raw.push_str(delta);
-        } else if let Delta::Error { error, .. } = &delta {
-            self.state.model_error = Some(error.clone());
+        } else if let Delta::Error {
+            error,
+            kind,
+            retry_after_ms,
+            ..
+        } = &delta
+        {
+            self.state.model_error = Some(ModelError {
+                kind: *kind,
+                words: error.clone(),
+                retry_after_ms: *retry_after_ms,
+            });
         }
         let mut scanned = mem::take(&mut self.scanned);
         self.stage.process(delta, &mut scanned);
@@ -41,7 +59,16 @@ impl Run {
     }
 
     /// The end of the pipeline: into the message, to whoever watches, to the scheduler.
-    fn take_in(&mut self, delta: Delta) {
+    fn take_in(&mut self, mut delta: Delta) {
+        if let Delta::Text { delta: text, .. } = &mut delta {
+            for interceptor in &self.spec.interceptors {
+                match interceptor.text(mem::take(text)) {
+                    Some(changed) => *text = changed,
+                    None => return,
+                }
+            }
+        }
+        self.state.handed_on |= is_handed_on(&delta);
         self.state.accumulator.apply(&delta, &mut Vec::new());
         match delta {
             Delta::Text { delta, .. } if !delta.is_empty() => {
@@ -109,7 +136,7 @@ impl Run {
                 is_field_complete,
             }),
             Delta::GadgetCall(call) => {
-                self.tell(EventKind::GadgetCall(call.clone()));
+                self.tell(EventKind::GadgetCall(Arc::clone(&call)));
                 self.admit(call);
             }
             Delta::Diagnostic(diagnostic) => {
@@ -140,35 +167,6 @@ impl Run {
         }
     }
 
-    /// The stream of the reply is over.
-    pub(super) fn close_reply(&mut self, close: Close) {
-        if let Close::Failed(error) = close {
-            self.state.model_error.get_or_insert(error);
-        }
-        self.state.cut = self.how_cut();
-        self.finish_stages();
-        self.end_reply();
-    }
-
-    /// How the reply was cut off; `None` if the model stopped by itself.
-    fn how_cut(&self) -> Option<Cut> {
-        if self.state.model_error.is_some() {
-            return Some(Cut::Error);
-        }
-        match self.state.accumulator.stop_reason() {
-            None => Some(Cut::Disconnect),
-            Some(StopReason::MaxTokens) => Some(Cut::Length),
-            Some(StopReason::ContentFilter) => Some(Cut::Filter),
-            Some(StopReason::Error) => Some(Cut::Error),
-            Some(
-                StopReason::Stop
-                | StopReason::StopSequence
-                | StopReason::ToolUse
-                | StopReason::Other(_),
-            ) => None,
-        }
-    }
-
     /// Lets the stages hand out what they hold.
     pub(super) fn finish_stages(&mut self) {
         let mut scanned = mem::take(&mut self.scanned);
@@ -186,43 +184,79 @@ impl Run {
         let state = &mut self.state;
         let reply = mem::take(&mut state.accumulator).finish(&mut Vec::new());
         let mut message = reply.message;
-        let raw = mem::take(&mut state.raw);
+        let mut raw = mem::take(&mut state.raw);
+        for interceptor in &self.spec.interceptors {
+            raw = interceptor.reply(raw);
+        }
         let text = visible_text(&message);
         if !text.trim().is_empty() {
             state.answer = text;
         }
-        if !(message.content.is_empty() && raw.is_empty()) {
+        let said = !(message.content.is_empty() && raw.is_empty());
+        if said {
             message.raw = Some(raw).filter(|raw| !raw.is_empty());
             state.history.push(message);
         }
         state.phase = Phase::Working;
-        let words = match state.cut {
-            Some(Cut::Disconnect) => {
-                Some("the connection ended before the model had finished its reply")
-            }
-            Some(Cut::Error) => Some("the model stopped with an error"),
-            Some(Cut::Length | Cut::Filter | Cut::Cancelled) | None => None,
-        };
-        if state.model_error.is_none() {
-            state.model_error = words.map(str::to_owned);
+        self.state.model_error = self.failure();
+        let error = self.state.model_error.as_ref();
+        let error = error.map(|error| error.words.clone());
+        self.tell_end_of_call(reply.stop_reason.clone(), reply.usage, error);
+        self.state.scheduler.end_reply();
+        if self.spec.asks.after_model_call && self.state.cut != Some(Cut::Cancelled) {
+            let question = QuestionKind::AfterModelCall {
+                iteration: self.state.iteration,
+                message: self.state.history.last().cloned().filter(|_| said),
+                stop_reason: reply.stop_reason.unwrap_or(StopReason::Error),
+                usage: reply.usage,
+            };
+            self.block(Pending::AfterReply, question);
         }
-        let error = state.model_error.clone();
-        let iteration = state.iteration;
-        let price = self
-            .spec
-            .price
-            .map_or(0.0, |price| price.cost(&reply.usage));
+    }
+
+    /// A model call is over, and has cost something.
+    pub(super) fn tell_end_of_call(
+        &mut self,
+        stop_reason: Option<StopReason>,
+        usage: Usage,
+        error: Option<String>,
+    ) {
+        let price = self.spec.price.map_or(0.0, |price| price.cost(&usage));
         let cost = self.charge(price);
-        let stop_reason = reply.stop_reason.unwrap_or(StopReason::Error);
         self.tell(EventKind::ModelCallEnd {
-            iteration,
+            iteration: self.state.iteration,
             purpose: Purpose::Reply,
-            stop_reason,
-            usage: reply.usage,
+            stop_reason: stop_reason.unwrap_or(StopReason::Error),
+            usage,
             cost,
             error,
         });
-        self.state.scheduler.end_reply();
+    }
+}
+
+/// Whether somebody may have acted upon it, so that the reply cannot be taken back.
+fn is_handed_on(delta: &Delta) -> bool {
+    match delta {
+        Delta::Text { delta, .. } | Delta::Reasoning { delta, .. } => !delta.is_empty(),
+        Delta::MessageStart { .. }
+        | Delta::MessageEnd { .. }
+        | Delta::Usage { .. }
+        | Delta::Error { .. }
+        | Delta::Raw { .. }
+        | Delta::ContentMetadata { .. }
+        | Delta::ReasoningMetadata { .. }
+        | Delta::Diagnostic(_) => false,
+        Delta::ToolCallStart { .. }
+        | Delta::ToolCallDelta { .. }
+        | Delta::ToolCallEnd { .. }
+        | Delta::ToolCall { .. }
+        | Delta::CustomBlockStart { .. }
+        | Delta::CustomBlockDelta { .. }
+        | Delta::CustomBlockEnd { .. }
+        | Delta::CustomBlock(_)
+        | Delta::GadgetCallStart { .. }
+        | Delta::GadgetArgsPartial { .. }
+        | Delta::GadgetCall(_) => true,
     }
 }
 

@@ -12,7 +12,9 @@ use crate::run::retry::Retry;
 use crate::run::trailing::Trailing;
 use crate::sched;
 use crate::spec::Registry;
+use crate::spec::RegistryError;
 use crate::tags::CustomBlock;
+use crate::tags::TagNameError;
 use crate::transform::TransformFactory;
 use crate::usage::Price;
 
@@ -109,6 +111,20 @@ impl fmt::Debug for RunSpec {
             .field("max_iterations", &self.max_iterations)
             .finish_non_exhaustive()
     }
+}
+
+/// Why there can be no run of a [`RunSpec`]: a mistake of whoever wrote it.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SpecError {
+    /// The tags of the custom blocks cannot be told apart, or one is no tag.
+    #[error(transparent)]
+    Tags(#[from] TagNameError),
+    /// The output limit needs a gadget whose name is taken.
+    #[error(
+        "the output limit brings a gadget of its own: {0}; rename yours, or switch the limit off"
+    )]
+    Viewer(RegistryError),
 }
 
 /// What a reply without calls means.

@@ -7,13 +7,19 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::accumulate::Accumulator;
-use crate::call::Call;
+use crate::call::{Call, Outcome};
 use crate::convo::History;
+use crate::convo::OutputStore;
+use crate::error::ModelErrorKind;
 use crate::event::FinishReason;
 use crate::id::{CallId, InvocationId};
+use crate::media::Media;
+use crate::message::Message;
 use crate::reply::ScannerState;
-use crate::run::io::{Output, Summary};
+use crate::run::io::{Output, Start, Summary};
+use crate::run::question::QuestionId;
 use crate::sched::Scheduler;
+use crate::sched::Unmet;
 use crate::time::Time;
 
 /// Everything that a saved run needs besides its [`crate::run::RunSpec`]. Opaque; made to be serialised.
@@ -36,7 +42,11 @@ pub(super) struct State {
     pub(super) accumulator: Accumulator,
     /// The current reply as written.
     pub(super) raw: String,
-    pub(super) model_error: Option<String>,
+    pub(super) model_error: Option<ModelError>,
+    /// Retries of the current request.
+    pub(super) attempt: u32,
+    /// Whether anything of the current reply was told.
+    pub(super) handed_on: bool,
     /// How the current reply was cut off.
     pub(super) cut: Option<Cut>,
     pub(super) scheduler: Scheduler,
@@ -46,9 +56,11 @@ pub(super) struct State {
     pub(super) calls: Vec<Record>,
     pub(super) deadlines: BTreeSet<(Time, CallId)>,
     /// Calls whose gadgets were cancelled and have not come back. What they cost is still counted.
-    pub(super) cancelled: BTreeSet<CallId>,
+    pub(super) cancelled: BTreeMap<CallId, Late>,
     /// The result of the latest call of each id, if it has one.
     pub(super) results: BTreeMap<InvocationId, Known>,
+    /// Results that were too long for the conversation.
+    pub(super) stored: OutputStore,
     /// What the model should know about its current reply.
     pub(super) notes: Vec<String>,
     /// Whether the last reply had notes but no calls.
@@ -57,7 +69,20 @@ pub(super) struct State {
     pub(super) injected: Vec<String>,
     /// The result of the gadget that completed the run.
     pub(super) completed: Option<String>,
+    /// The run is to end when everything under way is done.
+    pub(super) stopped: Option<FinishReason>,
+    /// Calls in the reply before.
+    pub(super) calls_before: Option<u32>,
+    /// Messages that follow the results of the current reply.
+    pub(super) appended: Vec<Message>,
+    /// Questions that are open, with what depends on them.
+    pub(super) questions: BTreeMap<QuestionId, Pending>,
+    pub(super) next_question: u64,
+    /// The loop waits for the answer to this one.
+    pub(super) blocked: Option<QuestionId>,
     pub(super) total_cost: f64,
+    /// What was spent outside this run.
+    pub(super) elsewhere: f64,
     /// The visible text of the last reply that had any.
     pub(super) answer: String,
     pub(super) outputs: VecDeque<Output>,
@@ -77,9 +102,49 @@ pub(super) enum Phase {
     Reading,
     /// It was read; its calls are not all answered.
     Working,
+    /// The next request, or the end, waits for a decision.
+    Asking,
+    /// The request is sent again at this time.
+    Backoff(Time),
     /// Everything is decided; only what cancelled gadgets have cost is not known yet.
     Settling(FinishReason),
     Finished,
+}
+
+/// What depends on the answer to a question.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) enum Pending {
+    ModelCall,
+    AfterReply,
+    ModelError,
+    Input,
+    Start(Box<Prepared>),
+    Unmet(Unmet),
+    /// The outcome, its cost already counted.
+    Outcome(CallId, Outcome),
+    Human(CallId, Outcome),
+}
+
+/// A call that was answered before its gadget came to an end.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Late {
+    pub(super) invocation_id: InvocationId,
+    pub(super) gadget_name: String,
+}
+
+/// A call that can start.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Prepared {
+    pub(super) start: Start,
+    pub(super) timeout_ms: Option<u64>,
+}
+
+/// What a model, its provider or the way there did not do.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct ModelError {
+    pub(super) kind: ModelErrorKind,
+    pub(super) words: String,
+    pub(super) retry_after_ms: Option<u64>,
 }
 
 /// How a reply ended before the model was done.
@@ -107,7 +172,7 @@ impl Cut {
 /// One call of the current reply.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Record {
-    pub(super) call: Call,
+    pub(super) call: Arc<Call>,
     /// The name as registered, if it is.
     pub(super) gadget: Option<String>,
     pub(super) status: Status,
@@ -123,6 +188,19 @@ pub(super) struct Known {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) enum Status {
     Waiting,
-    Running { since: Time, deadline: Option<Time> },
-    Answered(Result<Arc<str>, Arc<str>>),
+    /// Somebody decides whether and how it starts.
+    Held,
+    Running {
+        since: Time,
+        deadline: Option<Time>,
+    },
+    /// The gadget is done; somebody decides what that means, or a person is asked.
+    Ended {
+        duration_ms: u64,
+        cost: f64,
+    },
+    Answered {
+        answer: Result<Arc<str>, Arc<str>>,
+        media: Vec<Media>,
+    },
 }

@@ -84,7 +84,8 @@ pub enum Action {
 }
 
 /// Why a call cannot run.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Unmet {
     /// The call.
     pub id: CallId,

@@ -23,6 +23,7 @@ pub use parameters::json_parameters;
 pub use parameters::parameters;
 pub use registry::Registry;
 pub use registry::RegistryError;
+pub use registry::closest;
 pub(crate) use schema::Container;
 pub use schema::Problem;
 pub use schema::Schema;

@@ -83,18 +83,7 @@ impl Registry {
 
     /// The names that `name` is probably a slip of, the closest first.
     pub fn closest(&self, name: &str) -> Vec<&str> {
-        let wanted = letters(name);
-        if wanted.is_empty() || wanted.len() > COMPARED {
-            return Vec::new();
-        }
-        let near = (wanted.len() / 3).max(1);
-        let mut found: Vec<(usize, &str)> = self
-            .iter()
-            .map(|gadget| (distance(&wanted, &letters(gadget.name())), gadget.name()))
-            .filter(|(distance, _)| *distance <= near)
-            .collect();
-        found.sort_by_key(|(distance, _)| *distance);
-        found.into_iter().map(|(_, name)| name).collect()
+        closest(name, self.iter().map(RegisteredGadget::name))
     }
 
     /// The answer to a call of a gadget that does not exist.
@@ -123,6 +112,26 @@ impl<'a> IntoIterator for &'a Registry {
     fn into_iter(self) -> Self::IntoIter {
         self.iter()
     }
+}
+
+/// The `names` that `name` is probably a slip of, the closest first. Case and punctuation do not count.
+///
+/// ```
+/// assert_eq!(gadgetry_proto::spec::closest("bel", ["Bell", "Drum"]), ["Bell"]);
+/// ```
+pub fn closest<'n>(name: &str, names: impl IntoIterator<Item = &'n str>) -> Vec<&'n str> {
+    let wanted = letters(name);
+    if wanted.is_empty() || wanted.len() > COMPARED {
+        return Vec::new();
+    }
+    let near = (wanted.len() / 3).max(1);
+    let mut found: Vec<(usize, &str)> = names
+        .into_iter()
+        .map(|name| (distance(&wanted, &letters(name)), name))
+        .filter(|(distance, _)| *distance <= near)
+        .collect();
+    found.sort_by_key(|(distance, _)| *distance);
+    found.into_iter().map(|(_, name)| name).collect()
 }
 
 /// What counts when names are compared.

@@ -29,6 +29,7 @@ fn a_timeout_cancels_first_and_then_answers() {
             "0 start a {}".to_owned(),
             "4 cancel a".to_owned(),
             format!("4 error a: {error}"),
+            format!("{end} late a $0.5"),
             format!("  told Result (a): {error}"),
             format!("{end} ask 2"),
             format!("{end} text fin"),

@@ -98,11 +98,10 @@ impl Compaction {
         window: u64,
         form: &TextForm<'_>,
     ) -> Option<Plan> {
-        let trigger = share(window, self.trigger_percent);
-        if window == 0 || tokens.tokens() <= trigger {
+        if window == 0 || tokens.tokens() <= share(window, self.trigger_percent) {
             return None;
         }
-        self.plan_within(messages, tokens, window, trigger, form)
+        self.plan_within(messages, tokens, window, form)
     }
 
     /// What to do when `messages` must become less though they seem to fit: the model says that they overflow its
@@ -120,7 +119,7 @@ impl Compaction {
             0 => estimate,
             window => window.min(estimate),
         };
-        self.plan_within(messages, tokens, window, window, form)
+        self.plan_within(messages, tokens, window, form)
     }
 
     /// Takes out at least one turn, and then more until the target is met.
@@ -129,24 +128,25 @@ impl Compaction {
         messages: &[Message],
         tokens: &TokenEstimate,
         window: u64,
-        trigger: u64,
         form: &TextForm<'_>,
     ) -> Option<Plan> {
-        let target = share(window, self.target_percent).min(trigger);
+        let target = share(window, self.target_percent).min(share(window, self.trigger_percent));
         let outline = Outline::of(messages);
         let notice = Placeholder::of(messages).size_with_omission();
-        let before = outline.size;
-        let mut after = before - outline.placeholder_size + notice;
+        let before = tokens.tokens_of(outline.size);
+        let mut left = outline.size - outline.placeholder_size + notice;
+        let mut after = before;
         let mut removed = Vec::new();
         for turn in outline.removable(self.keep_recent_turns) {
             removed.push(turn.range.clone());
-            after -= turn.size;
-            if after < before && tokens.tokens_of(after) <= target {
+            left -= turn.size;
+            after = tokens.tokens_of(left);
+            if after < before && after <= target {
                 break;
             }
         }
         // A few short words are not worth a notice that is longer.
-        if removed.is_empty() || after >= before {
+        if after >= before {
             return None;
         }
         let summarise = match self.strategy {
@@ -174,5 +174,5 @@ impl Compaction {
     reason = "context windows are far below 2^52, and a float to integer cast saturates"
 )]
 fn share(window: u64, percent: f64) -> u64 {
-    (window as f64 * percent.min(100.0) / 100.0) as u64
+    (window as f64 * percent.clamp(0.0, 100.0) / 100.0) as u64
 }

@@ -45,6 +45,10 @@ struct Watch {
     /// Messages of the last request.
     sent: Vec<Message>,
     requests: u32,
+    /// Whether the next request is a retry.
+    again: bool,
+    /// Whether what the model is told is not the run's alone.
+    free: bool,
 }
 
 impl Watch {
@@ -53,7 +57,13 @@ impl Watch {
             Input::Delta(Delta::Text { delta, .. }) => self.written.push_str(delta),
             Input::ModelClosed(_) => self.reading = false,
             Input::Done(id, _) => drop(self.running.remove(id)),
-            Input::Delta(_) | Input::Command(_) | Input::Tick => {}
+            Input::Delta(_)
+            | Input::Command(_)
+            | Input::Decision(..)
+            | Input::Report(..)
+            | Input::RateLimited(_)
+            | Input::SpentElsewhere(_)
+            | Input::Tick => {}
         }
     }
 
@@ -65,10 +75,17 @@ impl Watch {
         match output {
             Output::Send(request) => {
                 assert!(!self.reading, "a request while a reply is read");
-                self.requests += 1;
+                if std::mem::take(&mut self.again) {
+                    self.written.clear();
+                } else {
+                    self.requests += 1;
+                }
                 assert_eq!(request.iteration, self.requests, "the number of a request");
-                if self.requests == 1 {
+                if self.sent.is_empty() || self.free {
                     self.sent.clone_from(&request.messages);
+                    self.written.clear();
+                    self.announced.clear();
+                    self.answers.clear();
                 } else {
                     self.conversation(&request.messages);
                 }
@@ -89,6 +106,8 @@ impl Watch {
                 );
                 assert!(self.cancelled.insert(*id), "{id} is cancelled twice");
             }
+            // From here on, somebody else may write into the conversation.
+            Output::Ask(_) => self.free = true,
             Output::Event(event) => self.event(event),
             Output::Wait(_) => {}
             Output::Finished(_) => assert!(self.over, "finished without run_finished"),
@@ -116,9 +135,16 @@ impl Watch {
                 error,
                 ..
             } => self.answer(invocation_id, (error.clone(), true)),
+            EventKind::ModelRetry { .. } => self.again = true,
             EventKind::RunFinished { .. } => self.over = true,
             EventKind::ModelCallStart { .. }
             | EventKind::ModelCallEnd { .. }
+            | EventKind::RateLimited { .. }
+            | EventKind::Compaction(_)
+            | EventKind::GadgetProgress { .. }
+            | EventKind::GadgetCost { .. }
+            | EventKind::HumanInputRequired { .. }
+            | EventKind::HumanInputReceived { .. }
             | EventKind::Text { .. }
             | EventKind::Reasoning { .. }
             | EventKind::GadgetCallStart { .. }

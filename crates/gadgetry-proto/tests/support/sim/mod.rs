@@ -128,8 +128,8 @@ enum Due {
 
 impl Sim<'_> {
     fn play(mut self) -> Log {
-        for (time, command) in &self.script.commands {
-            self.put(*time, Due::Somebody(Input::Command(command.clone())));
+        for (time, input) in &self.script.inputs {
+            self.put(*time, Due::Somebody(input.clone()));
         }
         self.drain();
         while self.summary.is_none() {
@@ -176,6 +176,11 @@ impl Sim<'_> {
                 Output::CloseModel => self.queue.retain(|_, due| !matches!(due, Due::Model(_))),
                 Output::Start(start) => self.start(start),
                 Output::Cancel(id) => self.cancel(*id),
+                Output::Ask(question) => {
+                    let (delay_ms, decision) = (self.script.decide)(&question.kind);
+                    let decision = Input::Decision(question.id, decision);
+                    self.put(self.now + delay_ms, Due::Somebody(decision));
+                }
                 Output::Event(_) => {}
                 Output::Wait(alarm) => self.alarm = alarm.map(|time| time.0),
                 Output::Finished(summary) => self.summary = Some(summary.clone()),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use gadgetry_proto::call::Outcome;
 use gadgetry_proto::delta::Delta;
 use gadgetry_proto::message::{Message, Role};
-use gadgetry_proto::run::{Command, RunSpec, Start};
+use gadgetry_proto::run::{Command, Decision, Input, QuestionKind, RunSpec, Start};
 use gadgetry_proto::spec::{GadgetSpec, Registry};
 use gadgetry_proto::usage::Usage;
 use serde_json::{Value, json};
@@ -18,7 +18,10 @@ pub struct Script {
     pub conversation: Vec<Message>,
     pub gadgets: Vec<Behaviour>,
     pub replies: Vec<Reply>,
-    pub commands: Vec<(u64, Command)>,
+    /// What else happens, at these times.
+    pub inputs: Vec<(u64, Input)>,
+    /// What is decided, and how long that takes.
+    pub decide: Arc<dyn Fn(&QuestionKind) -> (u64, Decision) + Send + Sync>,
     /// Whether gadgets go on after they were cancelled.
     pub stubborn: bool,
 }
@@ -30,7 +33,8 @@ impl Default for Script {
             conversation: vec![Message::text(Role::User, "Go")],
             gadgets: Vec::new(),
             replies: Vec::new(),
-            commands: Vec::new(),
+            inputs: Vec::new(),
+            decide: Arc::new(|_| (0, Decision::Proceed)),
             stubborn: false,
         }
     }
@@ -82,8 +86,33 @@ impl Script {
     }
 
     #[must_use]
-    pub fn at(mut self, time: u64, command: Command) -> Self {
-        self.commands.push((time, command));
+    pub fn at(self, time: u64, command: Command) -> Self {
+        self.input_at(time, Input::Command(command))
+    }
+
+    #[must_use]
+    pub fn input_at(mut self, time: u64, input: Input) -> Self {
+        self.inputs.push((time, input));
+        self
+    }
+
+    /// Decides at once what `decide` knows about, and lets the rest proceed.
+    #[must_use]
+    pub fn decides(
+        self,
+        decide: impl Fn(&QuestionKind) -> Option<Decision> + Send + Sync + 'static,
+    ) -> Self {
+        let decide = move |question: &QuestionKind| decide(question).unwrap_or(Decision::Proceed);
+        self.decides_after(0, decide)
+    }
+
+    #[must_use]
+    pub fn decides_after(
+        mut self,
+        delay_ms: u64,
+        decide: impl Fn(&QuestionKind) -> Decision + Send + Sync + 'static,
+    ) -> Self {
+        self.decide = Arc::new(move |question| (delay_ms, decide(question)));
         self
     }
 }
@@ -135,6 +164,8 @@ pub struct Behaviour {
     pub finish: Option<String>,
     pub answer: Arc<dyn Fn(&Start) -> String + Send + Sync>,
     pub cost: f64,
+    /// What it asks a person instead of answering.
+    pub asks: Option<String>,
 }
 
 /// A gadget that answers `ok` and its name at once.
@@ -149,6 +180,7 @@ pub fn gadget(name: &str) -> Behaviour {
         finish: None,
         answer: Arc::new(|start| format!("ok {}", start.gadget_name)),
         cost: 0.0,
+        asks: None,
     }
 }
 
@@ -159,6 +191,11 @@ impl Behaviour {
 
     pub fn costs(self, cost: f64) -> Self {
         Self { cost, ..self }
+    }
+
+    pub fn asks(self, question: &str) -> Self {
+        let asks = Some(question.to_owned());
+        Self { asks, ..self }
     }
 
     pub fn fails(self, error: &str) -> Self {
@@ -211,6 +248,7 @@ impl Behaviour {
             completes_run: self.finish.is_some() && result.is_ok(),
             result,
             cost: self.cost,
+            asks_human: self.asks.clone(),
             ..Outcome::ok("")
         }
     }

@@ -95,6 +95,13 @@ impl Transcript {
                 let id = self.ids.get(id).cloned();
                 self.line(&format!("cancel {}", id.expect("it was started")));
             }
+            Output::Ask(question) => {
+                let kind = serde_json::to_value(&question.kind).expect("a question");
+                let name = kind
+                    .as_object()
+                    .and_then(|kind| kind.keys().next().cloned());
+                self.line(&format!("question {}", name.expect("a question")));
+            }
             Output::Event(event) => self.event(event),
             Output::Wait(_) | Output::Finished(_) => {}
         }
@@ -156,6 +163,26 @@ impl Transcript {
                 let error = error.as_ref().map_or(String::new(), |it| format!(": {it}"));
                 format!("reply {}{}{error}", word(stop_reason), cost(*dollars))
             }
+            EventKind::ModelRetry {
+                attempt,
+                delay_ms,
+                error,
+                ..
+            } => format!("retry {attempt} in {delay_ms}: {error}"),
+            EventKind::RateLimited { delay_ms } => format!("limited {delay_ms}"),
+            EventKind::Compaction(done) => format!("compaction {}", done.removed_turns),
+            EventKind::GadgetProgress {
+                invocation_id,
+                message,
+                ..
+            } => format!("progress {invocation_id}: {message}"),
+            EventKind::GadgetCost {
+                invocation_id,
+                cost: dollars,
+                ..
+            } => format!("late {invocation_id}{}", cost(*dollars)),
+            EventKind::HumanInputRequired { question, .. } => format!("human {question}"),
+            EventKind::HumanInputReceived { answered, .. } => format!("human said {answered}"),
             EventKind::ModelCallStart { .. }
             | EventKind::GadgetCallStart { .. }
             | EventKind::GadgetArgsPartial { .. }

@@ -1,0 +1,219 @@
+//! Asking the model: the next request, once more after a failure, or not at all.
+
+use std::mem;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::convo::neutralise;
+use crate::delta::{Delta, StopReason};
+use crate::error::ModelErrorKind;
+use crate::event::{EventKind, FinishReason};
+use crate::message::{Message, Purpose, Request, Role};
+use crate::run::Run;
+use crate::run::fresh_transforms;
+use crate::run::io::{Close, Output};
+use crate::run::question::QuestionKind;
+use crate::run::state::{Cut, ModelError, Pending, Phase};
+use crate::run::trailing::Standing;
+
+impl Run {
+    /// The next reply is due.
+    pub(super) fn next_reply(&mut self) {
+        for text in mem::take(&mut self.state.injected) {
+            let text = neutralise(&text, &self.spec.markers).into_owned();
+            self.state.history.push_text(Role::User, text);
+        }
+        if self.is_spent() {
+            return self.finish(FinishReason::BudgetExceeded);
+        }
+        self.state.iteration += 1;
+        self.state.attempt = 0;
+        let request = self.request();
+        if self.spec.asks.before_model_call {
+            self.state.phase = Phase::Asking;
+            self.block(
+                Pending::ModelCall,
+                QuestionKind::BeforeModelCall { request },
+            );
+        } else {
+            self.transmit(request);
+        }
+    }
+
+    /// Whether the budget is used up.
+    fn is_spent(&self) -> bool {
+        let spent = self.state.total_cost + self.state.elsewhere;
+        self.spec.budget.is_some_and(|budget| spent >= budget)
+    }
+
+    /// What the model is asked next.
+    pub(super) fn request(&self) -> Request {
+        let mut request = self.state.history.request(self.state.iteration);
+        if !self.spec.trailing.is_empty() {
+            let standing = Standing {
+                iteration: self.state.iteration,
+                max_iterations: self.spec.max_iterations,
+                spent: self.state.total_cost + self.state.elsewhere,
+                budget: self.spec.budget,
+                calls_before: self.state.calls_before,
+            };
+            let texts = self.spec.trailing.iter().filter_map(|make| make(&standing));
+            request.trailing = texts.map(|text| Message::text(Role::User, text)).collect();
+        }
+        request
+    }
+
+    /// The request goes out.
+    pub(super) fn transmit(&mut self, mut request: Request) {
+        request.iteration = self.state.iteration;
+        self.begin_reading();
+        self.put(Output::Send(request));
+    }
+
+    /// This is the reply, and no model is asked.
+    pub(super) fn reply_with(&mut self, text: &str) {
+        self.begin_reading();
+        self.read(Delta::text(text));
+        self.read(Delta::MessageEnd {
+            stop_reason: StopReason::Stop,
+            usage: None,
+        });
+        self.close_reply(Close::Ended);
+    }
+
+    fn begin_reading(&mut self) {
+        let state = &mut self.state;
+        state.phase = Phase::Reading;
+        state.cut = None;
+        state.model_error = None;
+        state.handed_on = false;
+        state.scheduler.begin_reply();
+        let iteration = state.iteration;
+        self.transforms = fresh_transforms(&self.spec);
+        self.tell(EventKind::ModelCallStart {
+            iteration,
+            purpose: Purpose::Reply,
+        });
+    }
+
+    /// The time of a retry has come.
+    pub(super) fn retry(&mut self) {
+        if self.is_spent() {
+            return self.finish(FinishReason::BudgetExceeded);
+        }
+        let request = self.request();
+        self.transmit(request);
+    }
+
+    /// The stream of the reply is over.
+    pub(super) fn close_reply(&mut self, close: Close) {
+        if let Close::Failed(words) = close {
+            self.state.model_error.get_or_insert(ModelError {
+                kind: ModelErrorKind::Transport,
+                words,
+                retry_after_ms: None,
+            });
+        }
+        self.state.cut = self.how_cut();
+        if self.state.handed_on || !self.recover() {
+            self.finish_stages();
+            self.end_reply();
+        }
+    }
+
+    /// How the reply was cut off; `None` if the model stopped by itself.
+    fn how_cut(&self) -> Option<Cut> {
+        if self.state.model_error.is_some() {
+            return Some(Cut::Error);
+        }
+        match self.state.accumulator.stop_reason() {
+            None => Some(Cut::Disconnect),
+            Some(StopReason::MaxTokens) => Some(Cut::Length),
+            Some(StopReason::ContentFilter) => Some(Cut::Filter),
+            Some(StopReason::Error) => Some(Cut::Error),
+            Some(
+                StopReason::Stop
+                | StopReason::StopSequence
+                | StopReason::ToolUse
+                | StopReason::Other(_),
+            ) => None,
+        }
+    }
+
+    /// Nothing of the reply was handed on. If it is a failure, it may be as if it had never been.
+    fn recover(&mut self) -> bool {
+        let empty = self.state.cut.is_none() && self.state.raw.trim().is_empty();
+        let failure = match (self.failure(), &self.spec.retry) {
+            (Some(failure), _) => failure,
+            (None, Some(retry)) if empty && retry.on_empty => ModelError {
+                kind: ModelErrorKind::Other,
+                words: "the reply was empty".to_owned(),
+                retry_after_ms: None,
+            },
+            (None, _) => return false,
+        };
+        if empty || failure.kind.is_retryable() {
+            let spec = Arc::clone(&self.spec);
+            let (iteration, attempt) = (self.state.iteration, self.state.attempt + 1);
+            if let Some(retry) = &spec.retry
+                && let Some(delay_ms) = retry.delay_ms(iteration, attempt, failure.retry_after_ms)
+            {
+                self.abandon_reply(&failure);
+                self.state.attempt = attempt;
+                self.state.phase = Phase::Backoff(self.state.now + Duration::from_millis(delay_ms));
+                self.tell(EventKind::ModelRetry {
+                    iteration,
+                    attempt,
+                    left: retry.retries - attempt,
+                    delay_ms,
+                    kind: failure.kind,
+                    error: failure.words,
+                });
+                return true;
+            }
+        }
+        if self.spec.asks.model_error && !empty {
+            self.abandon_reply(&failure);
+            self.state.phase = Phase::Asking;
+            let question = QuestionKind::ModelError {
+                iteration: self.state.iteration,
+                kind: failure.kind,
+                error: failure.words.clone(),
+            };
+            self.state.model_error = Some(failure);
+            self.block(Pending::ModelError, question);
+            return true;
+        }
+        false
+    }
+
+    /// What went wrong with the reply, if it is the model's or the connection's fault.
+    pub(super) fn failure(&self) -> Option<ModelError> {
+        let (kind, words) = match self.state.cut {
+            Some(Cut::Disconnect) => (
+                ModelErrorKind::Truncated,
+                "the connection ended before the model had finished its reply",
+            ),
+            Some(Cut::Error) => (ModelErrorKind::Other, "the model stopped with an error"),
+            Some(Cut::Length | Cut::Filter | Cut::Cancelled) | None => return None,
+        };
+        Some(self.state.model_error.clone().unwrap_or(ModelError {
+            kind,
+            words: words.to_owned(),
+            retry_after_ms: None,
+        }))
+    }
+
+    /// As if the reply had never been, but for what it has cost.
+    fn abandon_reply(&mut self, failure: &ModelError) {
+        let mut held = mem::take(&mut self.scanned);
+        self.stage.finish(&mut held);
+        held.clear();
+        self.scanned = held;
+        self.state.raw.clear();
+        self.state.notes.clear();
+        let reply = mem::take(&mut self.state.accumulator).finish(&mut Vec::new());
+        self.tell_end_of_call(reply.stop_reason, reply.usage, Some(failure.words.clone()));
+        self.state.scheduler.end_reply();
+    }
+}

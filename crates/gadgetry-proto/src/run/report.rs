@@ -1,0 +1,69 @@
+//! What running gadgets tell.
+
+use crate::call::amount;
+use crate::event::{Ancestor, Event, EventKind};
+use crate::id::{CallId, InvocationId};
+use crate::run::Run;
+use crate::run::io::{Output, Report};
+
+impl Run {
+    /// A gadget tells something. Of a call that is over, only what its subagents cost is of interest.
+    pub(super) fn report(&mut self, id: CallId, report: Report) {
+        let Some((invocation_id, gadget_name)) = self.caller(id) else {
+            return;
+        };
+        match report {
+            Report::Progress(message) => self.tell(EventKind::GadgetProgress {
+                invocation_id,
+                gadget_name,
+                message,
+            }),
+            Report::HumanQuestion(question) => self.tell(EventKind::HumanInputRequired {
+                invocation_id: Some(invocation_id),
+                question,
+            }),
+            Report::HumanAnswer { answered } => self.tell(EventKind::HumanInputReceived {
+                invocation_id: Some(invocation_id),
+                answered,
+            }),
+            Report::Child { agent, mut event } => {
+                let ancestor = Ancestor {
+                    call: id,
+                    invocation_id,
+                    agent,
+                };
+                event.path.insert(0, ancestor);
+                self.charge(own_cost(&event.kind));
+                self.pass_event(*event);
+            }
+        }
+    }
+
+    /// The event of a subagent, in this run's order and time.
+    fn pass_event(&mut self, mut event: Event) {
+        event.seq = self.state.seq;
+        event.time = self.state.now;
+        self.state.seq += 1;
+        self.put(Output::Event(event));
+    }
+
+    fn caller(&mut self, id: CallId) -> Option<(InvocationId, String)> {
+        if let Some(late) = self.state.cancelled.get(&id) {
+            return Some((late.invocation_id.clone(), late.gadget_name.clone()));
+        }
+        let call = &self.record(id)?.call;
+        Some((call.invocation_id.clone(), call.gadget_name.clone()))
+    }
+}
+
+/// What an event adds to the cost of its run.
+fn own_cost(kind: &EventKind) -> f64 {
+    if let EventKind::ModelCallEnd { cost, .. }
+    | EventKind::GadgetResult { cost, .. }
+    | EventKind::GadgetCost { cost, .. } = kind
+    {
+        amount(*cost)
+    } else {
+        0.0
+    }
+}

@@ -1,0 +1,192 @@
+//! What is wrong with a skill, with a folder of skills, or with a path to a skill's file.
+
+use std::io;
+use std::path::PathBuf;
+
+/// Skills that cannot be used. The mistake is in the folder or in its `SKILL.md`.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SkillError {
+    /// A folder or a `SKILL.md` cannot be read.
+    #[error("cannot read {path}: {source}", path = path.display())]
+    Read {
+        /// The folder or the file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// `SKILL.md` is a folder or a device, or a link that leads out of the skill's folder.
+    #[error(
+        "{path} must be a file in the skill's own folder; link to the folder as a whole, or copy the file",
+        path = path.display()
+    )]
+    NotAFile {
+        /// The `SKILL.md`.
+        path: PathBuf,
+    },
+    /// A `SKILL.md` is longer than [`SKILL_FILE_LIMIT`](super::SKILL_FILE_LIMIT).
+    #[error(
+        "{path} is longer than {limit} bytes; move what is not always needed to files beside it",
+        path = path.display()
+    )]
+    TooLarge {
+        /// The `SKILL.md`.
+        path: PathBuf,
+        /// In bytes.
+        limit: u64,
+    },
+    /// Something in a `SKILL.md` is wrong.
+    #[error("{path}:{line}:{column}: {problem}", path = path.display())]
+    Invalid {
+        /// The `SKILL.md`.
+        path: PathBuf,
+        /// From 1.
+        line: usize,
+        /// In characters, from 1.
+        column: usize,
+        /// What.
+        problem: SkillProblem,
+    },
+    /// Two skills have one name.
+    #[error(
+        "the skills in {first} and {second} are both named {name:?}; rename one of them",
+        first = first.display(), second = second.display()
+    )]
+    DuplicateName {
+        /// The name of both.
+        name: String,
+        /// The folder of the one that came first.
+        first: PathBuf,
+        /// The folder of the other.
+        second: PathBuf,
+    },
+}
+
+/// What is wrong at a place of a `SKILL.md`, and what to do about it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SkillProblem {
+    /// The file is not text.
+    #[error("this is not UTF-8; save the file as UTF-8")]
+    NotUtf8,
+    /// The first line is something else.
+    #[error(
+        "there is no front matter; let the file begin with a line ---, a line description: …, and a line ---"
+    )]
+    NoFrontMatter,
+    /// The second `---` is missing.
+    #[error("this front matter has no end; put a line --- behind it")]
+    UnclosedFrontMatter,
+    /// It is not YAML.
+    #[error("{0}; a value with \": \" or \" #\" in it, or that begins with a sign, needs quotes")]
+    Yaml(String),
+    /// YAML that front matter has no use for.
+    #[error("{0} cannot stand in front matter; write plain keys and values")]
+    Unsupported(&'static str),
+    /// It is YAML, but a list or a text.
+    #[error("front matter is made of lines like description: …")]
+    NotAMapping,
+    /// A key stands twice in one mapping.
+    #[error("{key:?} stands here for the second time; remove one of them")]
+    DuplicateKey {
+        /// As written.
+        key: String,
+    },
+    /// A value has the wrong type.
+    #[error("{key} must be {expected}")]
+    WrongType {
+        /// Which value.
+        key: &'static str,
+        /// What would do.
+        expected: &'static str,
+    },
+    /// Nobody could know when to use the skill.
+    #[error("this skill has no description; add a line description: … that says when to use it")]
+    MissingDescription,
+    /// The description is longer than 1,024 characters.
+    #[error(
+        "the description has {characters} characters; 1024 are allowed, and the text below has room for more"
+    )]
+    DescriptionTooLong {
+        /// How many it has.
+        characters: usize,
+    },
+    /// The name does not follow the rule.
+    #[error(
+        "{name:?} cannot be the name of a skill; a name has 1 to 64 lower-case letters a-z, digits and hyphens, and begins with a letter or digit"
+    )]
+    InvalidName {
+        /// As written.
+        name: String,
+    },
+    /// The name is left out, and that of the folder cannot stand in for it.
+    #[error(
+        "the folder's name {folder:?} cannot be the name of a skill; rename it, or add a line name: … (1 to 64 lower-case letters a-z, digits and hyphens)"
+    )]
+    InvalidFolderName {
+        /// The name of the folder.
+        folder: String,
+    },
+}
+
+/// A file of a skill that cannot be given to a model. The messages name no path outside the skill.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ResourceError {
+    /// The path is no path inside the skill, or a link leads out of it.
+    #[error(
+        "{path:?} is not inside the skill; give a path from the skill's folder, without .. and without hidden files"
+    )]
+    Outside {
+        /// As given.
+        path: String,
+    },
+    /// There is nothing of that name.
+    #[error("the skill has no file {path:?}{}", did_you_mean(.closest))]
+    NotFound {
+        /// As given.
+        path: String,
+        /// The paths that were probably meant, the closest first.
+        closest: Vec<String>,
+    },
+    /// It is a folder or a device.
+    #[error("{path:?} is not a file; name one of the files in it")]
+    NotAFile {
+        /// As given.
+        path: String,
+    },
+    /// It is longer than [`RESOURCE_LIMIT`](super::RESOURCE_LIMIT).
+    #[error("{path:?} has {size} bytes, and only files up to {limit} bytes can be read whole")]
+    TooLarge {
+        /// As given.
+        path: String,
+        /// In bytes.
+        size: u64,
+        /// In bytes.
+        limit: u64,
+    },
+    /// It is not UTF-8 text.
+    #[error("{path:?} is a binary file of {size} bytes; only text can be read")]
+    Binary {
+        /// As given.
+        path: String,
+        /// In bytes.
+        size: u64,
+    },
+    /// The system refused.
+    #[error("cannot read {path:?}: {source}")]
+    Read {
+        /// As given.
+        path: String,
+        /// Why.
+        source: io::Error,
+    },
+}
+
+/// Empty if nothing is close.
+pub(super) fn did_you_mean(closest: &[impl AsRef<str>]) -> String {
+    match closest.first() {
+        Some(name) => format!(". Did you mean {:?}?", name.as_ref()),
+        None => String::new(),
+    }
+}

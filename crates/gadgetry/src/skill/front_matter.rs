@@ -1,0 +1,240 @@
+//! `SKILL.md` as written: front matter and text.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value};
+
+use super::error::{SkillError, SkillProblem as Problem};
+use super::resources::{read_at_most, resolve};
+use super::yaml::{self, Entry, Mistake, Place};
+use super::{SKILL_FILE, SKILL_FILE_LIMIT};
+
+const NAME_LENGTH: usize = 64;
+const DESCRIPTION_LENGTH: usize = 1024;
+
+/// What the front matter of a skill says.
+///
+/// gadgetry acts on `name`, `description` and `disable_model_invocation`. The rest is kept for whoever shows skills
+/// to people or has rules of its own. `allowed_tools` above all: it neither allows nor forbids anything.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct FrontMatter {
+    /// What the skill is called. Left out, it is the name of the folder.
+    pub name: String,
+    /// What the skill is for, and when to use it. On one line.
+    pub description: String,
+    /// Whether the model is not told of the skill and cannot load it.
+    pub disable_model_invocation: bool,
+    /// What its arguments are, for people. Kept, not acted on.
+    pub argument_hint: Option<String>,
+    /// Whether people may call it by its name; they may if it is left out. Kept, not acted on.
+    pub user_invocable: bool,
+    /// As written. Kept, not acted on.
+    pub version: Option<String>,
+    /// As written. Kept, not acted on.
+    pub license: Option<String>,
+    /// The tools that the skill expects to use. Kept, not acted on.
+    pub allowed_tools: Vec<String>,
+    /// What the author put there. Kept, not acted on.
+    pub metadata: Map<String, Value>,
+    /// The fields that gadgetry does not know, in order. Kept, not acted on.
+    pub other: Map<String, Value>,
+}
+
+/// Reads the `SKILL.md` of `folder`, which is canonical. `named` is the folder as it was named, which a link may have
+/// done in another way.
+pub(super) fn load(folder: &Path, named: &Path) -> Result<(FrontMatter, String), SkillError> {
+    let path = named.join(SKILL_FILE);
+    let read = |source| SkillError::Read {
+        path: path.clone(),
+        source,
+    };
+    // The system's own words for what is missing; links are judged below.
+    std::fs::metadata(&path).map_err(read)?;
+    let (file, _) =
+        resolve(folder, SKILL_FILE).map_err(|_| SkillError::NotAFile { path: path.clone() })?;
+    let bytes = read_at_most(&file, SKILL_FILE_LIMIT).map_err(read)?;
+    let bytes = bytes.ok_or_else(|| SkillError::TooLarge {
+        path: path.clone(),
+        limit: SKILL_FILE_LIMIT,
+    })?;
+    let folder_name = folder_name(named).or_else(|| folder_name(folder));
+    parse(&bytes, &folder_name.unwrap_or_default()).map_err(|mistake| invalid(path, mistake))
+}
+
+fn folder_name(folder: &Path) -> Option<String> {
+    Some(folder.file_name()?.to_string_lossy().into_owned())
+}
+
+fn invalid(path: PathBuf, mistake: Mistake) -> SkillError {
+    SkillError::Invalid {
+        path,
+        line: mistake.at.line,
+        column: mistake.at.column,
+        problem: mistake.problem,
+    }
+}
+
+fn parse(bytes: &[u8], folder_name: &str) -> Result<(FrontMatter, String), Mistake> {
+    let text = std::str::from_utf8(bytes).map_err(|error| {
+        let valid = String::from_utf8_lossy(&bytes[..error.valid_up_to()]);
+        Mistake::new(end_of(&valid), Problem::NotUtf8)
+    })?;
+    let text = text.strip_prefix('\u{FEFF}').unwrap_or(text);
+    let (yaml, body) = split(text)?;
+    let front_matter = yaml::mapping(yaml).and_then(|entries| fields(entries, folder_name));
+    let front_matter = front_matter.map_err(|mut mistake| {
+        mistake.at.line += 1; // the line `---`
+        mistake
+    })?;
+    Ok((front_matter, body.trim().replace("\r\n", "\n")))
+}
+
+/// The text between the lines `---`, and the text behind them.
+fn split(text: &str) -> Result<(&str, &str), Mistake> {
+    let is_fence = |line: &str| line.trim_end() == "---";
+    let mut lines = text.split_inclusive('\n');
+    let first = lines.next().filter(|line| is_fence(line));
+    let start = first.map(str::len).ok_or_else(|| {
+        let first_line = Place { line: 1, column: 1 };
+        Mistake::new(first_line, Problem::NoFrontMatter)
+    })?;
+    let mut end = start;
+    for line in lines {
+        if is_fence(line) {
+            return Ok((&text[start..end], &text[end + line.len()..]));
+        }
+        end += line.len();
+    }
+    Err(Mistake::new(end_of(text), Problem::UnclosedFrontMatter))
+}
+
+/// The place behind `text`.
+fn end_of(text: &str) -> Place {
+    let line_start = text.rfind('\n').map_or(0, |newline| newline + 1);
+    Place {
+        line: text.matches('\n').count() + 1,
+        column: text[line_start..].chars().count() + 1,
+    }
+}
+
+/// The fields of the mapping. Places count from the line below `---`.
+fn fields(entries: Vec<Entry>, folder_name: &str) -> Result<FrontMatter, Mistake> {
+    // The line `---`: what is missing has no place of its own.
+    let top = Place { line: 0, column: 1 };
+    let mut name = None;
+    let mut description = None;
+    let mut found = FrontMatter {
+        name: String::new(),
+        description: String::new(),
+        disable_model_invocation: false,
+        argument_hint: None,
+        user_invocable: true,
+        version: None,
+        license: None,
+        allowed_tools: Vec::new(),
+        metadata: Map::new(),
+        other: Map::new(),
+    };
+    for entry in entries {
+        match entry.key.as_str() {
+            "name" => name = text(&entry, "name")?.map(|name| (name, entry.at)),
+            "description" => description = Some((text(&entry, "description")?, entry.at)),
+            "argument-hint" => found.argument_hint = argument_hint(&entry)?,
+            "disable-model-invocation" => {
+                found.disable_model_invocation = truth(&entry, "disable-model-invocation", false)?;
+            }
+            "user-invocable" => found.user_invocable = truth(&entry, "user-invocable", true)?,
+            "version" => found.version = text(&entry, "version")?,
+            "license" => found.license = text(&entry, "license")?,
+            "allowed-tools" => found.allowed_tools = tools(&entry)?,
+            "metadata" => found.metadata = metadata(entry)?,
+            _ => drop(found.other.insert(entry.key, entry.value)),
+        }
+    }
+    found.name = match name {
+        Some((name, _)) if is_name(&name) => name,
+        Some((name, at)) => return Err(Mistake::new(at, Problem::InvalidName { name })),
+        None if is_name(folder_name) => folder_name.to_owned(),
+        None => {
+            let folder = folder_name.to_owned();
+            return Err(Mistake::new(top, Problem::InvalidFolderName { folder }));
+        }
+    };
+    let (description, at) = description.unwrap_or((None, top));
+    // The list of skills has one line for each.
+    let description = description.unwrap_or_default();
+    found.description = (description.split_whitespace().collect::<Vec<_>>()).join(" ");
+    match found.description.chars().count() {
+        0 => Err(Mistake::new(at, Problem::MissingDescription)),
+        1..=DESCRIPTION_LENGTH => Ok(found),
+        characters => Err(Mistake::new(at, Problem::DescriptionTooLong { characters })),
+    }
+}
+
+fn is_name(name: &str) -> bool {
+    let admitted = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    (1..=NAME_LENGTH).contains(&name.len()) && name.chars().all(admitted) && !name.starts_with('-')
+}
+
+fn wrong_type(entry: &Entry, key: &'static str, expected: &'static str) -> Mistake {
+    Mistake::new(entry.at, Problem::WrongType { key, expected })
+}
+
+/// The text of a scalar as written; `None` for nothing.
+fn text(entry: &Entry, key: &'static str) -> Result<Option<String>, Mistake> {
+    match (&entry.value, &entry.written) {
+        (Value::Null, _) => Ok(None),
+        (_, Some(written)) => Ok(Some(written.trim().to_owned())),
+        (_, None) => Err(wrong_type(entry, key, "a text")),
+    }
+}
+
+fn truth(entry: &Entry, key: &'static str, default: bool) -> Result<bool, Mistake> {
+    if entry.value.is_null() {
+        return Ok(default);
+    }
+    (entry.value.as_bool()).ok_or_else(|| wrong_type(entry, key, "true or false"))
+}
+
+/// Hints are customarily written `[file]`, which YAML takes for a list.
+fn argument_hint(entry: &Entry) -> Result<Option<String>, Mistake> {
+    const KEY: &str = "argument-hint";
+    let Value::Array(items) = &entry.value else {
+        return text(entry, KEY);
+    };
+    let words: Option<Vec<&str>> = items.iter().map(Value::as_str).collect();
+    let words = words.ok_or_else(|| wrong_type(entry, KEY, "a text; put quotes around it"))?;
+    Ok(Some(format!("[{}]", words.join(", "))))
+}
+
+/// A list, or a text with commas or blanks outside parentheses: `Read, Bash(git log:*)`.
+fn tools(entry: &Entry) -> Result<Vec<String>, Mistake> {
+    const KEY: &str = "allowed-tools";
+    let wrong = || wrong_type(entry, KEY, "a list of texts, or a text with commas");
+    if let Value::Array(items) = &entry.value {
+        let items = items.iter().map(|item| item.as_str().map(str::to_owned));
+        return items.collect::<Option<_>>().ok_or_else(wrong);
+    }
+    let written = text(entry, KEY).map_err(|_| wrong())?.unwrap_or_default();
+    let mut depth = 0_usize;
+    let parts = written.split(|c: char| {
+        match c {
+            '(' => depth += 1,
+            ')' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        depth == 0 && (c == ',' || c.is_whitespace())
+    });
+    let parts = parts.filter(|part| !part.is_empty());
+    Ok(parts.map(str::to_owned).collect())
+}
+
+fn metadata(entry: Entry) -> Result<Map<String, Value>, Mistake> {
+    let wrong = wrong_type(&entry, "metadata", "keys with values");
+    match entry.value {
+        Value::Object(entries) => Ok(entries),
+        Value::Null => Ok(Map::new()),
+        Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => Err(wrong),
+    }
+}

@@ -1,0 +1,180 @@
+//! The gadget by which the model loads skills.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use gadgetry_proto::call::Outcome;
+use gadgetry_proto::spec::{Example, GadgetSpec, closest};
+use serde_json::{Value, json};
+
+use super::error::did_you_mean;
+use super::{LISTED, Skill, resources};
+use crate::gadget::{DynGadget, IntoGadget as _, from_fn};
+
+const NAME: &str = "LoadSkill";
+
+/// The list of skills has this many characters at most,
+const LIST_LENGTH: usize = 8_000;
+
+/// and this many of each description.
+const DESCRIPTION_LENGTH: usize = 250;
+
+/// Room for the line that counts the skills that had none.
+const REMAINDER_LENGTH: usize = 100;
+
+/// Arguments may have this many bytes: a text can repeat them often.
+const ARGUMENTS_LIMIT: usize = 16 * 1024;
+
+type ByName = BTreeMap<String, Arc<Skill>>;
+
+pub(super) fn load_skill(skills: ByName) -> Arc<dyn DynGadget> {
+    let spec = spec(&skills);
+    let skills = Arc::new(skills);
+    let gadget = from_fn(spec, move |parameters, _context| {
+        let skills = Arc::clone(&skills);
+        // Files are read, which may take a while.
+        let work = tokio::task::spawn_blocking(move || answer(&skills, &parameters));
+        async move {
+            match work.await {
+                Ok(Ok(text)) => Outcome::ok(text),
+                Ok(Err(message)) => Outcome::error(message),
+                Err(error) => Outcome::error(format!("the skill could not be loaded: {error}")),
+            }
+        }
+    });
+    gadget.into_gadget()
+}
+
+fn spec(skills: &ByName) -> GadgetSpec {
+    let properties = json!({
+        "skill": { "type": "string", "description": "The name of the skill" },
+        "arguments": {
+            "type": "string",
+            "description": "What the skill is to work on, if its instructions take arguments",
+        },
+        "resource": {
+            "type": "string",
+            "description": "Instead of the instructions, read this file of the skill: a path that the skill or its list of files names",
+        },
+    });
+    let examples = skills.keys().next().map(|name| Example {
+        params: json!({ "skill": name }),
+        output: None,
+        comment: Some("Read the instructions of a skill".to_owned()),
+    });
+    GadgetSpec {
+        name: NAME.to_owned(),
+        description: description(skills),
+        parameters: json!({ "type": "object", "properties": properties, "required": ["skill"] }),
+        examples: examples.into_iter().collect(),
+        // Instructions must not be compacted away while the task goes on.
+        sticky_result: true,
+        ..GadgetSpec::default()
+    }
+}
+
+fn description(skills: &ByName) -> String {
+    if skills.is_empty() {
+        return "Loads a skill, which is instructions for a kind of task. There are no skills."
+            .to_owned();
+    }
+    format!(
+        "Loads a skill, which is instructions for a kind of task. When a task fits a skill, load the skill before you begin, and follow it. The skills:\n{}",
+        list(skills)
+    )
+}
+
+/// A line for each skill, as far as there is room.
+fn list(skills: &ByName) -> String {
+    let line = |skill: &Arc<Skill>| {
+        let description = cut(skill.description(), DESCRIPTION_LENGTH);
+        format!("- {}: {description}", skill.name())
+    };
+    let lines: Vec<String> = skills.values().map(line).collect();
+    // Where each line ends, with its newline.
+    let ends: Vec<usize> = (lines.iter())
+        .scan(0, |end, line| {
+            *end += line.chars().count() + 1;
+            Some(*end)
+        })
+        .collect();
+    let fitting = |room: usize| ends.partition_point(|end| *end <= room + 1);
+    let mut shown = fitting(LIST_LENGTH);
+    if shown < lines.len() {
+        shown = fitting(LIST_LENGTH - REMAINDER_LENGTH);
+    }
+    let mut list = lines[..shown].join("\n");
+    if shown < lines.len() {
+        let left_out = lines.len() - shown;
+        let _ = write!(
+            list,
+            "\n{left_out} more are not listed here; they can be loaded by their names, too."
+        );
+    }
+    list
+}
+
+/// The first characters of `text`, of which the last is `…` if there were more.
+fn cut(text: &str, characters: usize) -> String {
+    if text.chars().nth(characters).is_none() {
+        return text.to_owned();
+    }
+    let mut short: String = text.chars().take(characters - 1).collect();
+    short.truncate(short.trim_end().len());
+    short.push('…');
+    short
+}
+
+fn answer(skills: &ByName, parameters: &Value) -> Result<String, String> {
+    let parameter = |name: &str| parameters[name].as_str().filter(|it| !it.trim().is_empty());
+    let name = parameters["skill"].as_str().unwrap_or_default().trim();
+    let skill = (skills.get(name)).ok_or_else(|| {
+        let closest = closest(name, skills.keys().map(String::as_str));
+        format!("there is no skill {name:?}{}", did_you_mean(&closest))
+    })?;
+    match (parameter("resource"), parameter("arguments")) {
+        (Some(_), Some(_)) => Err(
+            "give either resource or arguments: a file is read as it is written, and takes no arguments"
+                .to_owned(),
+        ),
+        (Some(resource), None) => skill.read(resource.trim()).map_err(|error| error.to_string()),
+        (None, Some(arguments)) if arguments.len() > ARGUMENTS_LIMIT => Err(format!(
+            "the arguments have {} bytes; {ARGUMENTS_LIMIT} are allowed",
+            arguments.len()
+        )),
+        (None, arguments) => Ok(instructions(skill, arguments.unwrap_or_default())),
+    }
+}
+
+/// The text of the skill, and what belongs to it.
+fn instructions(skill: &Skill, arguments: &str) -> String {
+    let parts = [
+        format!("Skill {}", skill.name()),
+        skill.activate(arguments).trim().to_owned(),
+        files(skill),
+    ];
+    let parts = parts.into_iter().filter(|part| !part.is_empty());
+    parts.collect::<Vec<_>>().join("\n\n")
+}
+
+fn files(skill: &Skill) -> String {
+    let name = skill.name();
+    // A folder that cannot be listed is no reason to withhold the text.
+    let (files, more) = match resources::list(skill.dir(), LISTED) {
+        Ok(files) => files,
+        Err(error) => return format!("The files of this skill cannot be listed: {error}"),
+    };
+    if files.is_empty() {
+        return String::new();
+    }
+    let mut list =
+        format!("Files of this skill, which {NAME} reads with skill={name} and resource=<path>:");
+    for file in files {
+        let _ = write!(list, "\n- {} ({} bytes)", file.path, file.size);
+    }
+    if more {
+        list.push_str("\nThere are more files than these.");
+    }
+    list
+}

@@ -1,0 +1,160 @@
+//! Skills: instructions for a kind of task, in folders with a `SKILL.md`.
+//!
+//! ```text
+//! skills/
+//!   release-notes/
+//!     SKILL.md            what to do
+//!     references/tone.md  what is not always needed
+//! ```
+//!
+//! A `SKILL.md` is YAML front matter and a text:
+//!
+//! ```text
+//! ---
+//! name: release-notes
+//! description: Writes release notes. Use it when somebody asks what is new in a version.
+//! ---
+//! Collect what changed since $1, and read references/tone.md before you write.
+//! ```
+//!
+//! | field | what it says |
+//! |---|---|
+//! | `description` | what the skill is for; up to 1,024 characters. The only field that must be there |
+//! | `name` | 1 to 64 characters: `a`-`z`, digits, and hyphens but at the beginning. Left out, it is the folder's name |
+//! | `disable-model-invocation` | `true`: the model is not told of the skill and cannot load it |
+//! | `argument-hint`, `user-invocable`, `version`, `license`, `allowed-tools`, `metadata`, and any other | kept in [`FrontMatter`], not acted on |
+//!
+//! The YAML is one mapping without aliases, tags and keys that stand twice. Numbers are those of JSON.
+//!
+//! # What the model sees, and when
+//!
+//! 1. The description of the gadget `LoadSkill` ([`Skills::gadget`]) lists names and descriptions.
+//! 2. A call of `LoadSkill` answers with the text of one skill and the paths of its files.
+//! 3. A call with a `resource` answers with the text of one of these files.
+//!
+//! # Nothing in a skill runs
+//!
+//! A skill is text. Its placeholders are filled in once ([`Skill::activate`]), no command in it is ever executed, and
+//! its files are only read: not from outside the skill's folder, whatever path or link says so, and no hidden ones.
+
+mod error;
+mod front_matter;
+mod gadget;
+mod resources;
+mod set;
+mod substitute;
+mod yaml;
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+pub use error::{ResourceError, SkillError, SkillProblem};
+pub use front_matter::FrontMatter;
+pub use resources::Resource;
+pub use set::Skills;
+
+/// The file that makes a folder a skill.
+const SKILL_FILE: &str = "SKILL.md";
+
+/// A `SKILL.md` may have this many bytes.
+pub const SKILL_FILE_LIMIT: u64 = 256 * 1024;
+
+/// Any other file of a skill may have this many bytes to be read.
+pub const RESOURCE_LIMIT: u64 = 1024 * 1024;
+
+/// Files of a skill that are listed.
+const LISTED: usize = 500;
+
+/// Instructions for a kind of task, and the files that belong to them.
+///
+/// ```
+/// # let folder = tempfile::tempdir()?;
+/// # let folder = folder.path().join("greet");
+/// # std::fs::create_dir(&folder)?;
+/// std::fs::write(
+///     folder.join("SKILL.md"),
+///     "---\ndescription: Greets somebody\n---\nSay hello to $1.",
+/// )?;
+/// let skill = gadgetry::Skill::load(&folder)?;
+/// assert_eq!(skill.name(), "greet");
+/// assert_eq!(skill.activate("Ada"), "Say hello to Ada.");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Skill {
+    front_matter: FrontMatter,
+    body: String,
+    dir: PathBuf,
+}
+
+impl Skill {
+    /// Reads the skill in the folder `dir`. Its other files are read when they are asked for.
+    pub fn load(dir: impl AsRef<Path>) -> Result<Self, SkillError> {
+        let named = dir.as_ref();
+        let dir = named.canonicalize().map_err(|source| SkillError::Read {
+            path: named.to_owned(),
+            source,
+        })?;
+        let (front_matter, body) = front_matter::load(&dir, named)?;
+        Ok(Self {
+            front_matter,
+            body,
+            dir,
+        })
+    }
+
+    /// What it is called: 1 to 64 of `a`-`z`, digits and hyphens.
+    pub fn name(&self) -> &str {
+        &self.front_matter.name
+    }
+
+    /// What it is for, on one line of up to 1,024 characters.
+    pub fn description(&self) -> &str {
+        &self.front_matter.description
+    }
+
+    /// All that its front matter says.
+    pub fn front_matter(&self) -> &FrontMatter {
+        &self.front_matter
+    }
+
+    /// The text behind the front matter as written, but with LF line ends and without blank ends.
+    pub fn body(&self) -> &str {
+        &self.body
+    }
+
+    /// Its folder, absolute and without links.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// The text with its placeholders filled in, for a user message or the result of a call.
+    ///
+    /// | placeholder | becomes |
+    /// |---|---|
+    /// | `$ARGUMENTS` | `arguments` without blank ends |
+    /// | `$ARGUMENTS[0]`, `$ARGUMENTS[1]`, … | the first, second, … word of them |
+    /// | `$1`, `$2`, … | the same words |
+    /// | `${SKILL_DIR}` | [`Skill::dir`] |
+    ///
+    /// Blanks part the words, except inside `"…"` and `'…'`. Every other `$` stays as it is: a word that is not there
+    /// (`$5` of two), sums of money (`$5.00`), variables of a shell (`${HOME}`), and what has a backslash before it
+    /// (`\$1`). Arguments for which the text has no placeholder are added at its end, as `Arguments: …`.
+    ///
+    /// One pass: what is filled in is not looked at again. Nothing is executed.
+    pub fn activate(&self, arguments: &str) -> String {
+        substitute::substitute(&self.body, arguments, &self.dir.to_string_lossy())
+    }
+
+    /// Its files but `SKILL.md` and hidden ones, sorted by path folder by folder; the first 500 of them.
+    ///
+    /// Links to files inside the skill count, links to anything else do not. Reads the disk each time.
+    pub fn resources(&self) -> io::Result<Vec<Resource>> {
+        Ok(resources::list(&self.dir, LISTED)?.0)
+    }
+
+    /// The text of one of its files, up to [`RESOURCE_LIMIT`] bytes. `path` counts from the skill's folder.
+    pub fn read(&self, path: &str) -> Result<String, ResourceError> {
+        resources::read(&self.dir, path)
+    }
+}

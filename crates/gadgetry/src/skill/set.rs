@@ -1,0 +1,127 @@
+//! The skills of an agent.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::error::SkillError;
+use super::{SKILL_FILE, Skill, gadget};
+use crate::gadget::DynGadget;
+
+/// Skills by name, in alphabetical order.
+///
+/// ```
+/// use gadgetry::{Skills, Toolbox};
+/// # let folder = tempfile::tempdir()?;
+/// # let folder = folder.path();
+/// # std::fs::create_dir(folder.join("greet"))?;
+/// # std::fs::write(folder.join("greet/SKILL.md"), "---\ndescription: Greets\n---\n")?;
+/// let skills = Skills::from_dir(folder)?;
+/// assert!(skills.get("greet").is_some());
+///
+/// let mut toolbox = Toolbox::default();
+/// toolbox.add(skills.gadget())?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Skills {
+    skills: BTreeMap<String, Arc<Skill>>,
+}
+
+impl Skills {
+    /// No skills.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The skills in a folder, as [`Skills::add_dir`] finds them.
+    pub fn from_dir(dir: impl AsRef<Path>) -> Result<Self, SkillError> {
+        let mut skills = Self::new();
+        skills.add_dir(dir)?;
+        Ok(skills)
+    }
+
+    /// Adds the skill of each folder in `dir` that has a `SKILL.md`. If `dir` itself has one, it is the only skill.
+    ///
+    /// Fails at the first skill that cannot be used, by the names of the folders, and then adds nothing.
+    pub fn add_dir(&mut self, dir: impl AsRef<Path>) -> Result<&mut Self, SkillError> {
+        let mut all = self.clone();
+        for folder in skill_folders(dir.as_ref())? {
+            all.add(Skill::load(folder)?)?;
+        }
+        *self = all;
+        Ok(self)
+    }
+
+    /// Adds a skill. Fails if its name is taken.
+    pub fn add(&mut self, skill: Skill) -> Result<&mut Self, SkillError> {
+        if let Some(first) = self.get(skill.name()) {
+            return Err(SkillError::DuplicateName {
+                name: skill.name().to_owned(),
+                first: first.dir().to_owned(),
+                second: skill.dir,
+            });
+        }
+        self.skills.insert(skill.name().to_owned(), Arc::new(skill));
+        Ok(self)
+    }
+
+    /// The skill of that name.
+    pub fn get(&self, name: &str) -> Option<&Skill> {
+        self.skills.get(name).map(AsRef::as_ref)
+    }
+
+    /// The skills by name.
+    pub fn iter(&self) -> impl Iterator<Item = &Skill> {
+        self.skills.values().map(AsRef::as_ref)
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.skills.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.skills.is_empty()
+    }
+
+    /// The gadget `LoadSkill`, by which the model loads these skills, except those with `disable-model-invocation`.
+    ///
+    /// | parameter | what it says |
+    /// |---|---|
+    /// | `skill` | a name; the only parameter that must be there |
+    /// | `arguments` | what the placeholders of the skill's text stand for, see [`Skill::activate`] |
+    /// | `resource` | the path of a file of the skill, whose text is the answer instead of the skill's |
+    ///
+    /// Its description lists the skills: 250 characters of each description, and 8,000 in all. What has no room is
+    /// counted, and can be loaded all the same. A wrong name or path is answered with the closest ones.
+    pub fn gadget(&self) -> Arc<dyn DynGadget> {
+        let skills = self.skills.clone().into_iter();
+        gadget::load_skill(
+            skills
+                .filter(|(_, skill)| !skill.front_matter().disable_model_invocation)
+                .collect(),
+        )
+    }
+}
+
+/// `dir`, or the folders in it, that have a `SKILL.md`, by name.
+fn skill_folders(dir: &Path) -> Result<Vec<PathBuf>, SkillError> {
+    let read = |source| SkillError::Read {
+        path: dir.to_owned(),
+        source,
+    };
+    // A `SKILL.md` that leads nowhere is a mistake to be told, not a folder without one.
+    let is_skill = |folder: &Path| folder.join(SKILL_FILE).symlink_metadata().is_ok();
+    if is_skill(dir) {
+        return Ok(vec![dir.to_owned()]);
+    }
+    let entries = std::fs::read_dir(dir).map_err(read)?;
+    let folders = entries.map(|entry| entry.map(|entry| entry.path()));
+    let mut folders = folders.collect::<io::Result<Vec<_>>>().map_err(read)?;
+    folders.retain(|folder| is_skill(folder));
+    folders.sort();
+    Ok(folders)
+}

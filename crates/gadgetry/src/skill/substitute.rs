@@ -1,0 +1,121 @@
+//! The placeholders of a skill's text.
+
+/// `text` with its placeholders filled in, in one pass: what is filled in is never looked at again, and nothing is
+/// ever run. See [`super::Skill::activate`] for the placeholders.
+pub(super) fn substitute(text: &str, arguments: &str, folder: &str) -> String {
+    let arguments = arguments.trim();
+    let words = words(arguments);
+    let mut told = arguments.is_empty();
+    let mut out = String::with_capacity(text.len() + arguments.len());
+    let mut rest = text;
+    while let Some(at) = rest.find('$') {
+        let (before, here) = rest.split_at(at);
+        out.push_str(before);
+        let placeholder = if before.ends_with('\\') {
+            None
+        } else {
+            placeholder(here)
+        };
+        let filled_in = placeholder.and_then(|(what, length)| {
+            let text = match what {
+                Placeholder::Folder => folder,
+                Placeholder::Arguments => arguments,
+                Placeholder::Word(index) => words.get(index).copied()?,
+            };
+            told |= what != Placeholder::Folder;
+            Some((text, length))
+        });
+        let (text, length) = filled_in.unwrap_or_else(|| {
+            // `$$1` is the shell's `$$` and a 1.
+            let dollars = if here.starts_with("$$") { 2 } else { 1 };
+            (&here[..dollars], dollars)
+        });
+        out.push_str(text);
+        rest = &here[length..];
+    }
+    out.push_str(rest);
+    if !told {
+        out.push_str("\n\nArguments: ");
+        out.push_str(arguments);
+    }
+    out
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Placeholder {
+    Folder,
+    Arguments,
+    /// From 0.
+    Word(usize),
+}
+
+/// The placeholder that `text`, which begins with a dollar sign, begins with, and its length in bytes.
+fn placeholder(text: &str) -> Option<(Placeholder, usize)> {
+    const FOLDER: &str = "${SKILL_DIR}";
+    const ARGUMENTS: &str = "$ARGUMENTS";
+    if text.starts_with(FOLDER) {
+        return Some((Placeholder::Folder, FOLDER.len()));
+    }
+    if let Some(rest) = text.strip_prefix(ARGUMENTS) {
+        if let Some(rest) = rest.strip_prefix('[') {
+            let (index, length) = number(rest)?;
+            let closed = rest[length..].starts_with(']');
+            return closed.then_some((Placeholder::Word(index), ARGUMENTS.len() + length + 2));
+        }
+        return (!goes_on(rest)).then_some((Placeholder::Arguments, ARGUMENTS.len()));
+    }
+    let (position, length) = number(text.strip_prefix('$')?)?;
+    let rest = &text[1 + length..];
+    if goes_on(rest) || is_amount(rest) {
+        return None;
+    }
+    Some((Placeholder::Word(position.checked_sub(1)?), 1 + length))
+}
+
+/// A number without leading zeros, and its length in bytes.
+fn number(text: &str) -> Option<(usize, usize)> {
+    let length = (text.find(|c: char| !c.is_ascii_digit())).unwrap_or(text.len());
+    let digits = &text[..length];
+    if digits.len() > 1 && digits.starts_with('0') {
+        return None;
+    }
+    Some((digits.parse().ok()?, length))
+}
+
+/// Whether a word goes on with `rest`: `$ARGUMENTS_FILE` and `$1st` are no placeholders.
+fn goes_on(rest: &str) -> bool {
+    rest.starts_with(|c: char| c.is_alphanumeric() || c == '_')
+}
+
+/// Whether `rest` makes a sum of money of the digits before it: `$5.00`, `$1,000`.
+fn is_amount(rest: &str) -> bool {
+    let mut rest = rest.chars();
+    matches!(rest.next(), Some('.' | ',')) && rest.next().is_some_and(|c| c.is_ascii_digit())
+}
+
+/// The words of `arguments`. Blanks part them, except between a quote that begins a word and its like that ends it.
+fn words(arguments: &str) -> Vec<&str> {
+    let mut words = Vec::new();
+    let mut rest = arguments.trim_start();
+    while let Some(first) = rest.chars().next() {
+        let word;
+        (word, rest) = match quoted(rest, first) {
+            Some(length) => (&rest[1..=length], &rest[length + 2..]),
+            None => rest.split_at(rest.find(char::is_whitespace).unwrap_or(rest.len())),
+        };
+        words.push(word);
+        rest = rest.trim_start();
+    }
+    words
+}
+
+/// The length of what stands in the quotes that `text` begins with, if `quote`, its first character, is one.
+fn quoted(text: &str, quote: char) -> Option<usize> {
+    let inside = text.strip_prefix(['"', '\''])?;
+    let mut ends = inside.match_indices(quote);
+    let (length, _) = ends.find(|(at, _)| {
+        let behind = &inside[at + 1..];
+        behind.is_empty() || behind.starts_with(char::is_whitespace)
+    })?;
+    Some(length)
+}
