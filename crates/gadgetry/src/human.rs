@@ -1,6 +1,14 @@
 //! The person that a run may ask.
 
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
 use futures_core::future::BoxFuture;
+use futures_util::FutureExt as _;
+use tokio::task::coop::unconstrained;
+
+use crate::context::panic_text;
+use crate::family::Family;
 
 /// Somebody who answers questions.
 ///
@@ -27,5 +35,26 @@ where
 {
     fn ask(&self, question: String) -> BoxFuture<'_, Option<String>> {
         Box::pin(self(question))
+    }
+}
+
+/// Asks `human` when it is this question's turn. It stands in the line from now on, not from when the future is polled.
+pub(crate) fn ask_in_turn(
+    family: &Family,
+    human: Arc<dyn Human>,
+    question: String,
+) -> impl Future<Output = Option<String>> + Send + 'static {
+    let mut turn = Box::pin(Arc::clone(&family.turn).lock_owned());
+    let taken = unconstrained(&mut turn).now_or_never();
+    async move {
+        let _turn = match taken {
+            Some(taken) => taken,
+            None => turn.await,
+        };
+        let answer = AssertUnwindSafe(async { human.ask(question).await }).catch_unwind();
+        answer.await.unwrap_or_else(|panic| {
+            tracing::error!("{}", panic_text("the human's side", panic.as_ref()));
+            None
+        })
     }
 }

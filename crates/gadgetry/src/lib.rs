@@ -7,6 +7,7 @@
 //! | [`scripted`] | [`ScriptedModel`]: a model that reads its replies from a file |
 //! | [`gadget`] | [`Gadget`], [`from_fn`] and [`DynGadget`]: what a call starts |
 //! | [`context`] | [`ExecutionContext`]: what a running gadget is given |
+//! | [`model_client`] | [`ModelClient`]: a model for the questions of a gadget |
 //! | [`command`] | [`CommandGadget`]: a gadget that is a program |
 //! | [`skill`] | [`Skills`]: folders with instructions, which the model loads when it needs them |
 //! | [`toolbox`] | [`Toolbox`]: the gadgets of a run |
@@ -36,7 +37,9 @@ pub mod gadget;
 pub mod human;
 pub mod limiter;
 pub mod log;
+mod meter;
 pub mod model;
+pub mod model_client;
 pub mod scripted;
 pub mod services;
 pub mod skill;
@@ -64,6 +67,7 @@ pub use gadgetry_proto::spec::Example;
 pub use human::Human;
 pub use limiter::{Permit, RateLimiter, RateLimits, RateLimitsError};
 pub use model::{Model, ModelInfo};
+pub use model_client::ModelClient;
 pub use scripted::ScriptedModel;
 pub use services::{Limiter, Models, Services};
 pub use skill::{Skill, Skills};

@@ -194,7 +194,9 @@ impl Limiter for RateLimiter {
     fn record(&self, usage: Usage) {
         let held = self.shared.admitted().pop_front().unwrap_or(0);
         let tokens = usage.input_tokens.saturating_add(usage.output_tokens);
-        self.shared.settle(held, tokens.max(usage.total_tokens));
+        let tokens = tokens.max(usage.total_tokens);
+        // Of a reply that was cut off, nothing is known.
+        self.shared.settle(held, if tokens == 0 { held } else { tokens });
     }
 }
 

@@ -20,7 +20,7 @@
 //! `T` is whatever becomes a [`GadgetOutput`]: it or anything `Serialize`, `()` included.
 //!
 //! Written out, the macro is `::gadgetry::__private::wrap(&value)` in `wrapped`, all four traits in scope, and
-//! `(&&&&wrapped).into_result(value)`: of the methods of that name the compiler takes the one that needs the fewest
+//! `(&&&&wrapped).result_of(value)`: of the methods of that name the compiler takes the one that needs the fewest
 //! dereferences, so that is the order above.
 
 use std::error::Error;
@@ -42,7 +42,7 @@ macro_rules! __gadgetry_into_result {
                 #[allow(unused_imports)]
                 use $crate::__private::{OfBoxed as _, OfDisplay as _, OfError as _, OfValue as _};
                 let wrapped = $crate::__private::wrap(&value);
-                (&&&&wrapped).into_result(value)
+                (&&&&wrapped).result_of(value)
             }
         }
     };
@@ -60,11 +60,11 @@ pub fn wrap<T>(_value: &T) -> Wrap<T> {
 /// Rule 1.
 pub trait OfError<T> {
     /// See the module.
-    fn into_result(&self, value: T) -> Result<GadgetOutput, GadgetError>;
+    fn result_of(&self, value: T) -> Result<GadgetOutput, GadgetError>;
 }
 
 impl<T: Into<GadgetOutput>, E: Into<GadgetError>> OfError<Result<T, E>> for &&&Wrap<Result<T, E>> {
-    fn into_result(&self, value: Result<T, E>) -> Result<GadgetOutput, GadgetError> {
+    fn result_of(&self, value: Result<T, E>) -> Result<GadgetOutput, GadgetError> {
         value.map(Into::into).map_err(Into::into)
     }
 }
@@ -72,13 +72,13 @@ impl<T: Into<GadgetOutput>, E: Into<GadgetError>> OfError<Result<T, E>> for &&&W
 /// Rule 2.
 pub trait OfBoxed<T> {
     /// See the module.
-    fn into_result(&self, value: T) -> Result<GadgetOutput, GadgetError>;
+    fn result_of(&self, value: T) -> Result<GadgetOutput, GadgetError>;
 }
 
 type Boxed = Box<dyn Error + Send + Sync>;
 
 impl<T: Into<GadgetOutput>> OfBoxed<Result<T, Boxed>> for &&Wrap<Result<T, Boxed>> {
-    fn into_result(&self, value: Result<T, Boxed>) -> Result<GadgetOutput, GadgetError> {
+    fn result_of(&self, value: Result<T, Boxed>) -> Result<GadgetOutput, GadgetError> {
         value.map(Into::into).map_err(GadgetError::from_boxed)
     }
 }
@@ -86,11 +86,11 @@ impl<T: Into<GadgetOutput>> OfBoxed<Result<T, Boxed>> for &&Wrap<Result<T, Boxed
 /// Rule 3.
 pub trait OfDisplay<T> {
     /// See the module.
-    fn into_result(&self, value: T) -> Result<GadgetOutput, GadgetError>;
+    fn result_of(&self, value: T) -> Result<GadgetOutput, GadgetError>;
 }
 
 impl<T: Into<GadgetOutput>, E: Display> OfDisplay<Result<T, E>> for &Wrap<Result<T, E>> {
-    fn into_result(&self, value: Result<T, E>) -> Result<GadgetOutput, GadgetError> {
+    fn result_of(&self, value: Result<T, E>) -> Result<GadgetOutput, GadgetError> {
         value.map(Into::into).map_err(GadgetError::new)
     }
 }
@@ -98,11 +98,11 @@ impl<T: Into<GadgetOutput>, E: Display> OfDisplay<Result<T, E>> for &Wrap<Result
 /// Rule 4.
 pub trait OfValue<T> {
     /// See the module.
-    fn into_result(&self, value: T) -> Result<GadgetOutput, GadgetError>;
+    fn result_of(&self, value: T) -> Result<GadgetOutput, GadgetError>;
 }
 
 impl<T: Into<GadgetOutput>> OfValue<T> for Wrap<T> {
-    fn into_result(&self, value: T) -> Result<GadgetOutput, GadgetError> {
+    fn result_of(&self, value: T) -> Result<GadgetOutput, GadgetError> {
         Ok(value.into())
     }
 }

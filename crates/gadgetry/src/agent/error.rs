@@ -4,7 +4,7 @@ use std::fmt;
 
 use gadgetry_proto::block::WriteError;
 use gadgetry_proto::event::FinishReason;
-use gadgetry_proto::tags::TagNameError;
+use gadgetry_proto::run::SpecError;
 
 use crate::agent::Finished;
 use crate::limiter::RateLimitsError;
@@ -29,9 +29,9 @@ pub enum AgentError {
     /// A gadget cannot be registered.
     #[error(transparent)]
     Gadget(#[from] ToolboxError),
-    /// The tags of the custom blocks cannot be told apart, or one is no tag.
+    /// Tags that cannot be told apart, or a gadget with the name of the output viewer.
     #[error(transparent)]
-    Tags(#[from] TagNameError),
+    Spec(#[from] SpecError),
     /// No reply is allowed.
     #[error("`.max_iterations(0)` lets the model say nothing; allow at least 1 reply")]
     NoIterations,

@@ -49,7 +49,7 @@ where
         }
     }
 
-    fn decide(&self, question: QuestionKind) -> BoxFuture<'_, Decision> {
+    fn decide<'a>(&'a self, question: &'a QuestionKind) -> BoxFuture<'a, Decision> {
         Box::pin(async move {
             let QuestionKind::AfterGadget {
                 about,
@@ -60,14 +60,14 @@ where
                 return Decision::Proceed;
             };
             let failed = GadgetDone {
-                about,
-                result: Err(error),
-                duration_ms,
+                about: about.clone(),
+                result: Err(error.clone()),
+                duration_ms: *duration_ms,
             };
             match (self.0)(failed).await {
                 OnGadgetError::Continue => Decision::Proceed,
                 OnGadgetError::Recover(result) => Decision::Result(result),
-                OnGadgetError::Stop => Decision::Proceed,
+                OnGadgetError::Stop => Decision::Stop,
             }
         })
     }

@@ -54,7 +54,7 @@ use std::sync::Arc;
 use gadgetry_proto::message::{Content, Message, Role};
 use gadgetry_proto::run::RunSpec;
 
-use crate::context::ExecutionContext;
+use crate::context::{CancellationToken, ExecutionContext};
 use crate::services::Services;
 
 pub use builder::AgentBuilder;
@@ -62,7 +62,6 @@ pub use error::{AgentError, RunError};
 pub use hooks::OnGadgetError;
 pub use run::{AgentHandle, AgentRun, Finished, NotInjected};
 
-use build::Place;
 use run::SharedObserver;
 
 /// Something that can be asked, as often as you like. Cheap to clone.
@@ -88,12 +87,13 @@ pub struct Agent {
 
 struct Inner {
     spec: RunSpec,
-    /// For each run with a family of its own.
+    /// But for the place in a family.
     services: Services,
     /// What stands before the question.
     opening: Vec<Message>,
     observers: Vec<SharedObserver>,
-    place: Place,
+    cancellation: Option<CancellationToken>,
+    parent: Option<ExecutionContext>,
 }
 
 impl Agent {

@@ -16,8 +16,9 @@ use gadgetry_proto::time::Time;
 use tokio::sync::mpsc;
 
 use crate::agent::{Inner, RunError};
-use crate::context::CancellationToken;
-use crate::driver::{Observer, drive};
+use crate::context::{CancellationToken, Subagent};
+use crate::driver::{Ended, Observer, drive};
+use crate::family::Family;
 use crate::services::Services;
 
 /// Messages that wait for the next request.
@@ -53,11 +54,14 @@ impl AgentRun {
     pub(super) fn new(inner: &Arc<Inner>, question: Message) -> Self {
         let mut conversation = inner.opening.clone();
         conversation.push(question);
-        let run = match Run::new(inner.spec.clone(), conversation) {
+        let place = Place::of(inner);
+        let mut spec = inner.spec.clone();
+        spec.budget = place.services().family.budget;
+        let run = match Run::new(spec, conversation) {
             Ok(run) => run,
             Err(error) => unreachable!("`build` has tried this specification: {error}"),
         };
-        let (services, cancellation) = inner.services();
+        let cancellation = place.services().family.cancellation.clone();
         let (sender, commands) = mpsc::channel(INJECTED);
         Self {
             handle: AgentHandle {
@@ -67,7 +71,7 @@ impl AgentRun {
             events: Queue::default(),
             state: State::Ready(Box::new(Prepared {
                 run,
-                services,
+                place,
                 commands,
                 inner: Arc::clone(inner),
             })),
@@ -206,7 +210,7 @@ fn lock(queue: &Mutex<VecDeque<Event>>) -> std::sync::MutexGuard<'_, VecDeque<Ev
 /// A run before its first step.
 struct Prepared {
     run: Run,
-    services: Services,
+    place: Place,
     commands: mpsc::Receiver<Command>,
     inner: Arc<Inner>,
 }
@@ -220,12 +224,89 @@ impl Prepared {
             observers: &self.inner.observers,
             consumer,
         };
-        let ended = drive(self.run, &self.services, self.commands, &mut audience).await;
+        let token = self.place.services().family.cancellation.clone();
+        let ended = self.place.drive(self.run, self.commands, &mut audience);
+        let ended = cancelled_by(self.inner.cancellation.as_ref(), &token, ended).await;
         Finished {
             history: without_instructions(ended.history, own, given),
             summary: ended.summary,
             fault: ended.fault,
         }
+    }
+}
+
+/// Where a run is driven.
+enum Place {
+    Alone(Box<Services>),
+    Below(Box<Subagent>),
+}
+
+impl Place {
+    /// A place for one more run.
+    fn of(inner: &Inner) -> Self {
+        let mut services = inner.services.clone();
+        let budget = inner.spec.budget;
+        let Some(parent) = &inner.parent else {
+            // Nothing that is spent by one run is known to another.
+            services.family = Family {
+                max_depth: services.family.max_depth,
+                budget,
+                ..Family::default()
+            };
+            return Self::Alone(Box::new(services));
+        };
+        match parent.subagent() {
+            Ok(mut subagent) => {
+                let mut family = subagent.services.family.clone();
+                family.max_depth = services.family.max_depth;
+                services.family = match budget {
+                    Some(dollars) => family.with_budget(dollars),
+                    None => family,
+                };
+                subagent.services = services;
+                Self::Below(Box::new(subagent))
+            }
+            Err(error) => unreachable!("`build` has looked at the parent: {error}"),
+        }
+    }
+
+    fn services(&self) -> &Services {
+        match self {
+            Self::Alone(services) => services,
+            Self::Below(subagent) => &subagent.services,
+        }
+    }
+
+    async fn drive(
+        self,
+        run: Run,
+        commands: mpsc::Receiver<Command>,
+        observer: &mut dyn Observer,
+    ) -> Ended {
+        match self {
+            Self::Alone(services) => drive(run, &services, commands, observer).await,
+            Self::Below(subagent) => subagent.drive(run, commands, observer).await,
+        }
+    }
+}
+
+/// The end of `run`, which `token` cancels when `outer` is cancelled.
+async fn cancelled_by(
+    outer: Option<&CancellationToken>,
+    token: &CancellationToken,
+    run: impl Future<Output = Ended>,
+) -> Ended {
+    let Some(outer) = outer else {
+        return run.await;
+    };
+    let mut run = std::pin::pin!(run);
+    tokio::select! {
+        biased;
+        () = outer.cancelled() => {
+            token.cancel();
+            run.await
+        }
+        ended = &mut run => ended,
     }
 }
 
@@ -292,7 +373,7 @@ impl Finished {
     /// The same, if the run came to an answer: the model was done, or a gadget or a controller has ended the run.
     pub fn into_result(self) -> Result<Self, RunError> {
         match self.summary.reason {
-            FinishReason::Completed | FinishReason::TaskCompleted => Ok(self),
+            FinishReason::Completed | FinishReason::TaskCompleted | FinishReason::Stopped => Ok(self),
             _ => Err(RunError::new(self)),
         }
     }

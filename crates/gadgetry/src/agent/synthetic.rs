@@ -9,7 +9,7 @@ use gadgetry_proto::delta::Delta;
 use gadgetry_proto::id::InvocationId;
 use gadgetry_proto::message::Message;
 use gadgetry_proto::reply::{Format, ReplyStage};
-use gadgetry_proto::run::RunSpec;
+use gadgetry_proto::run::{RunSpec, SpecError};
 use serde_json::Value;
 
 use crate::agent::AgentError;
@@ -70,7 +70,8 @@ fn reply(text: String, spec: &RunSpec) -> Result<Message, AgentError> {
         tags: Vec::new(),
         limits: spec.limits.clone(),
     };
-    let mut stage = ReplyStage::new(format, Vec::new(), Some(Arc::clone(&spec.registry)))?;
+    let mut stage = ReplyStage::new(format, Vec::new(), Some(Arc::clone(&spec.registry)))
+        .map_err(SpecError::from)?;
     let mut deltas = Vec::new();
     stage.process(Delta::text(text.clone()), &mut deltas);
     stage.finish(&mut deltas);

@@ -101,8 +101,9 @@ pub trait DynController: Send + Sync {
     /// Which questions it wants.
     fn questions(&self) -> Asks;
 
-    /// Decides one of them; [`Decision::Proceed`] for any other.
-    fn decide(&self, question: QuestionKind) -> BoxFuture<'_, Decision>;
+    /// Decides one of them; [`Decision::Proceed`] for any other. A decision that does not
+    /// [suit](Decision::suits) the question stops the run like a panic.
+    fn decide<'a>(&'a self, question: &'a QuestionKind) -> BoxFuture<'a, Decision>;
 }
 
 impl<C: Controller> DynController for C {
@@ -110,11 +111,11 @@ impl<C: Controller> DynController for C {
         self.asks()
     }
 
-    fn decide(&self, question: QuestionKind) -> BoxFuture<'_, Decision> {
+    fn decide<'a>(&'a self, question: &'a QuestionKind) -> BoxFuture<'a, Decision> {
         Box::pin(async move {
             match question {
                 QuestionKind::BeforeModelCall { request } => {
-                    self.before_model_call(&request).await.into()
+                    self.before_model_call(request).await.into()
                 }
                 QuestionKind::AfterModelCall {
                     iteration,
@@ -123,10 +124,10 @@ impl<C: Controller> DynController for C {
                     usage,
                 } => {
                     let reply = Reply {
-                        iteration,
-                        message,
-                        stop_reason,
-                        usage,
+                        iteration: *iteration,
+                        message: message.clone(),
+                        stop_reason: stop_reason.clone(),
+                        usage: *usage,
                     };
                     self.after_model_call(&reply).await.into()
                 }
@@ -136,22 +137,22 @@ impl<C: Controller> DynController for C {
                     error,
                 } => {
                     let failure = ModelFailure {
-                        iteration,
-                        kind,
-                        error,
+                        iteration: *iteration,
+                        kind: *kind,
+                        error: error.clone(),
                     };
                     self.on_model_error(&failure).await.into()
                 }
-                QuestionKind::BeforeGadget { start } => self.before_gadget(&start).await.into(),
+                QuestionKind::BeforeGadget { start } => self.before_gadget(start).await.into(),
                 QuestionKind::AfterGadget {
                     about,
                     result,
                     duration_ms,
                 } => {
                     let done = GadgetDone {
-                        about,
-                        result,
-                        duration_ms,
+                        about: about.clone(),
+                        result: result.clone(),
+                        duration_ms: *duration_ms,
                     };
                     self.after_gadget(&done).await.into()
                 }
@@ -161,9 +162,9 @@ impl<C: Controller> DynController for C {
                     error,
                 } => {
                     let unmet = UnmetDependency {
-                        about,
-                        failed_dependency,
-                        error,
+                        about: about.clone(),
+                        failed_dependency: failed_dependency.clone(),
+                        error: error.clone(),
                     };
                     self.on_dependency_skipped(&unmet).await.into()
                 }

@@ -49,13 +49,13 @@ impl DynController for Controllers {
         wishes.fold(Asks::default(), union)
     }
 
-    fn decide(&self, question: QuestionKind) -> BoxFuture<'_, Decision> {
+    fn decide<'a>(&'a self, question: &'a QuestionKind) -> BoxFuture<'a, Decision> {
         Box::pin(async move {
             for controller in &self.0 {
-                if !wants(controller.questions(), &question) {
+                if !wants(controller.questions(), question) {
                     continue;
                 }
-                let decision = controller.decide(question.clone()).await;
+                let decision = controller.decide(question).await;
                 if decision != Decision::Proceed {
                     return decision;
                 }

@@ -2,31 +2,34 @@
 //!
 //! This is the only place of the library that waits for several things at once.
 
-use std::collections::BTreeMap;
+mod reply;
+mod tasks;
+
+use std::collections::{BTreeMap, VecDeque};
 use std::future::{Future, pending};
-use std::panic::AssertUnwindSafe;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
 use std::time::Duration;
 
-use futures_core::stream::BoxStream;
-use futures_util::{FutureExt as _, StreamExt as _};
-use gadgetry_proto::call::Outcome;
-use gadgetry_proto::delta::Delta;
 use gadgetry_proto::event::Event;
 use gadgetry_proto::id::CallId;
 use gadgetry_proto::message::Message;
-use gadgetry_proto::run::{Close, Command, Input, Output, Run, Start, Summary};
+use gadgetry_proto::run::{
+    Command, Decision, Input, Output, Question, QuestionKind, Report, Run, Start, Summary,
+};
 use gadgetry_proto::time::Time;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
-use tokio::task::coop::consume_budget;
-use tokio::time::{Instant, sleep, sleep_until};
+use tokio::time::{Instant, sleep_until};
 
-use crate::context::{CancellationToken, ExecutionContext, Invocation};
+use crate::context::{CancellationToken, ExecutionContext, Host, Invocation, Seat};
+use crate::family::{NOTHING, Share};
+use crate::human::ask_in_turn;
 use crate::services::Services;
 
-/// How long a cancelled gadget may take to tidy up before its future is dropped.
-const GRACE: Duration = Duration::from_secs(2);
+use reply::Reply;
+use tasks::{Ending, decide, execute};
 
 /// Watches a run.
 pub trait Observer: Send {
@@ -52,14 +55,18 @@ pub struct Ended {
     pub summary: Summary,
     /// The conversation, results included: what a further run can go on from.
     pub history: Vec<Message>,
-    /// Why the driver stopped the run, if it did: a controller panicked, in these words.
+    /// Why the driver stopped the run, if it did: a controller failed, in these words.
     pub fault: Option<String>,
 }
 
 /// Runs `run` to its end with `services`; `commands` come from the user.
 ///
-/// Each gadget runs as a task of its own, so gadgets and the reading of the reply never wait for each other. When a
-/// gadget's time is up, or the run is cancelled, its token is cancelled first; two seconds later its future is dropped.
+/// Each gadget runs as a task of its own, so gadgets and the reading of the reply never wait for each other, and so does
+/// each decision. When a gadget's time is up, or the run is cancelled, its token is cancelled first; two seconds later its
+/// future is dropped. In a subagent it is half of that, in its subagents a quarter, so that they end before their parents.
+///
+/// The run has to [ask](Services::asks) what controller and human are there for. A question that nobody is there for is
+/// answered with [`Decision::Proceed`].
 ///
 /// Needs a tokio runtime with time enabled, and with I/O if a gadget or model wants it.
 ///
@@ -88,58 +95,99 @@ pub async fn drive(
     commands: mpsc::Receiver<Command>,
     observer: &mut dyn Observer,
 ) -> Ended {
-    let mut driver = Driver {
-        run,
-        services,
-        began: Instant::now(),
-        reply: None,
-        tasks: JoinSet::new(),
-        tokens: BTreeMap::new(),
-        commands: Some(commands),
-        observer,
-    };
+    let mut driver = Driver::new(run, services.clone(), commands, observer);
+    // What the family has spent before counts for the very first request.
+    if let Some(input) = driver.spent_elsewhere() {
+        driver.tell(input);
+    }
     let summary = loop {
         match driver.drain() {
             Err(summary) => break summary,
             Ok(until) => {
-                let input = driver.wait(until).await;
+                let input = driver.next(until).await;
                 driver.tell(input);
             }
         }
     };
-    debug_assert!(driver.tasks.is_empty(), "a run ends after its gadgets");
+    debug_assert!(driver.running.is_empty(), "a run ends after its gadgets");
     Ended {
         summary,
         history: driver.run.history().to_vec(),
-        fault: None,
+        fault: driver.fault,
     }
 }
 
 struct Driver<'a> {
     run: Run,
-    services: &'a Services,
+    host: Arc<Host>,
     began: Instant,
-    reply: Option<BoxStream<'static, Delta>>,
-    tasks: JoinSet<(CallId, Outcome)>,
-    tokens: BTreeMap<CallId, CancellationToken>,
+    /// The number of the last request.
+    iteration: u32,
+    reply: Reply,
+    tasks: JoinSet<Ending>,
+    running: BTreeMap<CallId, ExecutionContext>,
+    reports: mpsc::UnboundedReceiver<(CallId, Report)>,
     commands: Option<mpsc::Receiver<Command>>,
+    /// The end of the token of the family, until it has come.
+    cancelled: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
+    /// Inputs that have come and were not told yet.
+    queue: VecDeque<Input>,
+    /// What the run knows of the spending of others.
+    elsewhere: f64,
+    fault: Option<String>,
     observer: &'a mut dyn Observer,
 }
 
-impl Driver<'_> {
+impl<'a> Driver<'a> {
+    fn new(
+        run: Run,
+        services: Services,
+        commands: mpsc::Receiver<Command>,
+        observer: &'a mut dyn Observer,
+    ) -> Self {
+        let (sender, reports) = mpsc::unbounded_channel();
+        let cancelled = services.family.cancellation.clone().cancelled_owned();
+        let share = Share::of(&services.family);
+        // A run that was saved has spent something.
+        share.spend(run.total_cost());
+        Self {
+            run,
+            host: Arc::new(Host {
+                services,
+                share,
+                reports: sender,
+            }),
+            began: Instant::now(),
+            iteration: 0,
+            reply: Reply::default(),
+            tasks: JoinSet::new(),
+            running: BTreeMap::new(),
+            reports,
+            commands: Some(commands),
+            cancelled: Some(Box::pin(cancelled)),
+            queue: VecDeque::new(),
+            elsewhere: 0.0,
+            fault: None,
+            observer,
+        }
+    }
+
     /// Does what the run wants. Gives when to wake it, or how it ended.
     fn drain(&mut self) -> Result<Option<Time>, Summary> {
         loop {
             match self.run.poll() {
-                Output::Send(request) => self.reply = Some(self.services.model.stream(request)),
-                Output::CloseModel => self.reply = None,
+                Output::Send(request) => {
+                    self.iteration = request.iteration;
+                    self.reply.send(&self.host.services, request);
+                }
+                Output::CloseModel => self.reply.close(),
                 Output::Start(start) => self.start(start),
                 Output::Cancel(id) => {
-                    if let Some(token) = self.tokens.get(&id) {
-                        token.cancel();
+                    if let Some(context) = self.running.get(&id) {
+                        context.cancellation().cancel();
                     }
                 }
-                Output::Ask(_) => {}
+                Output::Ask(question) => self.ask(question),
                 Output::Event(event) => self.observer.event(&event),
                 Output::Wait(until) => return Ok(until),
                 Output::Finished(summary) => return Err(summary),
@@ -148,114 +196,157 @@ impl Driver<'_> {
     }
 
     fn start(&mut self, start: Start) {
-        let token = CancellationToken::new();
-        self.tokens.insert(start.id, token.clone());
-        let Some(gadget) = self
-            .services
-            .toolbox
-            .get(&start.gadget_name)
-            .map(Arc::clone)
-        else {
-            let error = format!("Gadget '{}' is not available", start.gadget_name);
-            self.tasks
-                .spawn(async move { (start.id, Outcome::error(error)) });
-            return;
-        };
-        let id = start.id;
+        let services = &self.host.services;
+        let gadget = services.toolbox.get(&start.gadget_name).map(Arc::clone);
         let invocation = Invocation {
             gadget_name: start.gadget_name,
             invocation_id: start.invocation_id,
             parameters: start.parameters,
             dependencies: start.dependencies,
         };
-        let context = ExecutionContext::new(&invocation, token.clone());
-        self.tasks.spawn(async move {
-            let account = context.clone();
-            let work = invocation.execute(gadget.as_ref(), context);
-            // Its end may panic as well, when the future is dropped.
-            let whole = AssertUnwindSafe(until_cancelled(work, token, &account));
-            let outcome = whole.catch_unwind().await;
-            (
-                id,
-                outcome.unwrap_or_else(|_| cut_short(&account, "panicked at its end")),
-            )
-        });
+        let seat = Seat {
+            host: Arc::clone(&self.host),
+            call: start.id,
+            iteration: self.iteration,
+            agents: AtomicU32::new(0),
+        };
+        let token = CancellationToken::new();
+        let context = ExecutionContext::seated(&invocation, token, Some(seat));
+        self.running.insert(start.id, context.clone());
+        self.tasks
+            .spawn(execute(start.id, gadget, invocation, context));
+    }
+
+    fn ask(&mut self, Question { id, kind }: Question) {
+        let services = &self.host.services;
+        let question = match &kind {
+            QuestionKind::Human { question, .. } => Some(question),
+            QuestionKind::Input { text } => Some(text),
+            QuestionKind::BeforeModelCall { .. }
+            | QuestionKind::AfterModelCall { .. }
+            | QuestionKind::ModelError { .. }
+            | QuestionKind::BeforeGadget { .. }
+            | QuestionKind::AfterGadget { .. }
+            | QuestionKind::DependencySkipped { .. } => None,
+        };
+        match (question, &services.human, &services.controller) {
+            (Some(question), Some(human), _) => {
+                let answer = ask_in_turn(&services.family, Arc::clone(human), question.clone());
+                self.tasks.spawn(async move {
+                    let answer = answer.await;
+                    Ending::Decided(id, answer.map_or(Decision::Proceed, Decision::Result))
+                });
+            }
+            (None, _, Some(controller)) => {
+                self.tasks.spawn(decide(id, kind, Arc::clone(controller)));
+            }
+            (Some(_), None, _) | (None, _, None) => {
+                self.queue.push_back(Input::Decision(id, Decision::Proceed));
+            }
+        }
+    }
+
+    /// What the run is to be told next.
+    async fn next(&mut self, until: Option<Time>) -> Input {
+        let input = loop {
+            if let Some(input) = self.queue.pop_front() {
+                break input;
+            }
+            if let Some(input) = self.wait(until).await {
+                break input;
+            }
+        };
+        // Before what may lead to a further request. The pieces of a reply are too many, and do not.
+        let may_send = !matches!(input, Input::Delta(_) | Input::Report(..));
+        match self.spent_elsewhere().filter(|_| may_send) {
+            Some(first) => {
+                self.queue.push_front(input);
+                first
+            }
+            None => input,
+        }
     }
 
     /// Waits for whatever comes first. Results come before more of the reply, so that dependents start early.
-    async fn wait(&mut self, until: Option<Time>) -> Input {
-        let Self {
-            reply,
-            tasks,
-            tokens,
-            commands,
-            ..
-        } = self;
+    async fn wait(&mut self, until: Option<Time>) -> Option<Input> {
         let began = self.began;
         tokio::select! {
             biased;
-            command = next_command(commands) => Input::Command(command),
-            Some(done) = tasks.join_next(), if !tasks.is_empty() => match done {
-                Ok((id, outcome)) => {
-                    tokens.remove(&id);
-                    Input::Done(id, outcome)
-                }
+            () = token_cancelled(&mut self.cancelled) => Some(Input::Command(Command::Cancel)),
+            command = next_command(&mut self.commands) => Some(Input::Command(command)),
+            Some((id, report)) = self.reports.recv() => self.report(id, report),
+            Some(ending) = self.tasks.join_next(), if !self.tasks.is_empty() => match ending {
+                Ok(ending) => self.end(ending),
                 // Panics were caught inside, and nobody aborts tasks.
-                Err(_) => Input::Tick,
+                Err(_) => None,
             },
-            delta = next_delta(reply) => if let Some(delta) = delta {
-                Input::Delta(delta)
-            } else {
-                *reply = None;
-                Input::ModelClosed(Close::Ended)
-            },
-            () = sleep_till(began, until) => Input::Tick,
+            input = self.reply.next() => Some(input),
+            () = sleep_till(began, until) => Some(Input::Tick),
         }
+    }
+
+    /// A report of a call that still runs.
+    fn report(&self, id: CallId, report: Report) -> Option<Input> {
+        let running = self.running.contains_key(&id);
+        running.then_some(Input::Report(id, report))
+    }
+
+    fn end(&mut self, ending: Ending) -> Option<Input> {
+        match ending {
+            Ending::Done(id, outcome) => {
+                // What it told before its end comes before its end.
+                while let Ok((id, report)) = self.reports.try_recv() {
+                    self.queue.extend(self.report(id, report));
+                }
+                self.queue.push_back(Input::Done(id, outcome));
+                None
+            }
+            Ending::Decided(id, decision) => Some(Input::Decision(id, decision)),
+            Ending::Fault(words) => {
+                tracing::error!("{words}: the run is stopped");
+                self.fault.get_or_insert(words);
+                Some(Input::Command(Command::Cancel))
+            }
+        }
+    }
+
+    /// What the family has spent beside this run, if the run does not know yet.
+    fn spent_elsewhere(&mut self) -> Option<Input> {
+        let elsewhere = self.host.share.elsewhere();
+        let changed = (elsewhere - self.elsewhere).abs() > NOTHING;
+        changed.then(|| {
+            self.elsewhere = elsewhere;
+            Input::SpentElsewhere(elsewhere)
+        })
     }
 
     fn tell(&mut self, input: Input) {
         let now = Time(u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX));
         self.observer.input(now, &input);
+        let of_subagent = matches!(input, Input::Report(_, Report::Child { .. }));
+        // What the gadget has reported is written down already.
+        let written = match &input {
+            Input::Done(id, _) => self.running.remove(id).map_or(0.0, |c| c.reported_cost()),
+            _ => 0.0,
+        };
+        let before = self.run.total_cost();
         if let Err(misuse) = self.run.handle(now, input) {
             debug_assert!(false, "{misuse}");
         }
-    }
-}
-
-/// The outcome of `work`; if it is cancelled and does not end soon, what it has cost.
-async fn until_cancelled(
-    work: impl Future<Output = Outcome>,
-    token: CancellationToken,
-    account: &ExecutionContext,
-) -> Outcome {
-    let late = async {
-        token.cancelled().await;
-        sleep(GRACE).await;
-    };
-    tokio::select! {
-        biased;
-        outcome = work => outcome,
-        () = late => cut_short(account, "cancelled"),
-    }
-}
-
-/// The outcome of a gadget that did not come to an end of its own: what it has reported counts.
-fn cut_short(account: &ExecutionContext, why: &str) -> Outcome {
-    Outcome {
-        cost: account.reported_cost(),
-        ..Outcome::error(why)
-    }
-}
-
-async fn next_delta(reply: &mut Option<BoxStream<'static, Delta>>) -> Option<Delta> {
-    match reply {
-        Some(reply) => {
-            // A reply that is always ready must not keep gadgets and the user waiting.
-            consume_budget().await;
-            reply.next().await
+        let cost = self.run.total_cost() - before - written;
+        match of_subagent {
+            true => self.host.share.learn(cost),
+            false => self.host.share.spend(cost),
         }
+    }
+}
+
+async fn token_cancelled(cancelled: &mut Option<Pin<Box<dyn Future<Output = ()> + Send>>>) {
+    match cancelled {
+        Some(token) => token.await,
         None => pending().await,
     }
+    *cancelled = None;
 }
 
 async fn next_command(commands: &mut Option<mpsc::Receiver<Command>>) -> Command {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use gadgetry_proto::spec::{GadgetSpec, Problem, Schema, SchemaError};
 use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde_json::{Value, json};
 use serde_path_to_error::{Path, Segment};
 
 use crate::command::CommandGadget;
@@ -129,10 +129,9 @@ pub(crate) fn complete(schema: &Schema, mut params: Value) -> Result<Value, Vec<
     schema.apply_defaults(&mut params);
     let mut problems = schema.validate(&params);
     if problems.is_empty() && !params.is_object() {
-        problems.push(Problem {
-            pointer: "root".to_owned(),
-            message: "expected object".to_owned(),
-        });
+        let any_object = Schema::new(json!({ "type": "object" }));
+        problems =
+            any_object.map_or_else(|error| broken(&error).problems, |it| it.validate(&params));
     }
     if problems.is_empty() {
         Ok(params)
@@ -145,8 +144,15 @@ pub(crate) fn complete(schema: &Schema, mut params: Value) -> Result<Value, Vec<
 pub(super) fn read<P: DeserializeOwned>(params: Value) -> Result<P, Problem> {
     serde_path_to_error::deserialize(params).map_err(|error| Problem {
         pointer: dotted(error.path()),
-        message: error.inner().to_string(),
+        message: words(error.inner()),
     })
+}
+
+/// What serde says, without a position, which could only be one inside a key.
+fn words(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    let position = format!(" at line {} column {}", error.line(), error.column());
+    text.strip_suffix(&position).unwrap_or(&text).to_owned()
 }
 
 /// A path as the schema's problems have it: `oven.racks.0`, or `root`.

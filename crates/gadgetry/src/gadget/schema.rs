@@ -20,7 +20,7 @@ pub(super) fn schema_of<P: JsonSchema>() -> Value {
     schema.to_value()
 }
 
-/// Leaves out what says nothing.
+/// Leaves out what says nothing, and adds what makes messages clear.
 fn tidy(schema: &mut Schema) {
     let numeric = |format: &Value| {
         let name = format.as_str().unwrap_or_default();
@@ -31,6 +31,11 @@ fn tidy(schema: &mut Schema) {
     // The name of a machine type: JSON Schema says it with a type and bounds, and serde has the last word.
     if schema.get("format").is_some_and(numeric) {
         schema.remove("format");
+    }
+    // Without it, the message about a parameter too many names no place.
+    if schema.get("additionalProperties") == Some(&Value::Bool(false)) {
+        let properties = schema.ensure_object().entry("properties");
+        properties.or_insert_with(|| Value::Object(serde_json::Map::new()));
     }
     // Absent is what it means.
     if schema.get("default").is_some_and(Value::is_null) {

@@ -2,4 +2,10 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails here")]
 
+mod gadgets;
+mod outcomes;
 mod results;
+mod schemas;
+mod support;
+mod unions;
+mod validation;
