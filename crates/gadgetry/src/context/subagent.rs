@@ -38,12 +38,16 @@ pub struct Subagent {
 }
 
 impl ExecutionContext {
-    /// A place for a subagent of this call. Fails without a run, and if subagents may not be nested any deeper.
+    /// A place for a subagent of this call. Fails without a run, if subagents may not be nested any deeper, and if the
+    /// budget of the family is spent.
     pub fn subagent(&self) -> Result<Subagent, SubagentError> {
         let services = self.services().ok_or(SubagentError::NoRun)?;
         let limit = services.family.max_depth;
         if services.family.depth >= limit {
             return Err(SubagentError::TooDeep { limit });
+        }
+        if services.family.left().is_some_and(|left| left <= 0.0) {
+            return Err(SubagentError::NothingLeft);
         }
         let agent = self.next_agent();
         let token = self.cancellation().child_token();
@@ -121,4 +125,7 @@ pub enum SubagentError {
         /// The depth that may not be passed.
         limit: u32,
     },
+    /// [`Family::budget`](crate::Family::budget) is spent.
+    #[error("the budget is spent: finish without a subagent")]
+    NothingLeft,
 }

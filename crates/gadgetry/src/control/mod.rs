@@ -5,11 +5,11 @@
 //!
 //! | when | method | may |
 //! |---|---|---|
-//! | a request is about to go out | [`Controller::before_model_call`] | change it, or reply in the model's place |
-//! | a reply was read | [`Controller::after_model_call`] | change what the conversation keeps of it, and add messages |
+//! | a request is about to go out | [`Controller::before_model_call`] | change it, reply in the model's place, end the run |
+//! | a reply was read | [`Controller::after_model_call`] | change what the conversation keeps of it, add messages, end the run |
 //! | the model failed for good | [`Controller::on_model_error`] | reply in its place |
 //! | a gadget is about to start | [`Controller::before_gadget`] | change its parameters, answer in its place, refuse |
-//! | a gadget is done | [`Controller::after_gadget`] | change its result |
+//! | a gadget is done | [`Controller::after_gadget`] | change its result, end the run |
 //! | a dependency was not met | [`Controller::on_dependency_skipped`] | execute the call nevertheless, or answer for it |
 
 pub mod closures;
@@ -101,8 +101,8 @@ pub trait DynController: Send + Sync {
     /// Which questions it wants.
     fn questions(&self) -> Asks;
 
-    /// Decides one of them; [`Decision::Proceed`] for any other. A decision that does not
-    /// [suit](Decision::suits) the question stops the run like a panic.
+    /// Decides one of them; [`Decision::Proceed`] for any other. One that does not
+    /// answer the question stops the run like a panic.
     fn decide<'a>(&'a self, question: &'a QuestionKind) -> BoxFuture<'a, Decision>;
 }
 
@@ -179,8 +179,8 @@ impl<C: Controller> DynController for C {
 pub struct Reply {
     /// Its number, from 1.
     pub iteration: u32,
-    /// What was said.
-    pub message: Message,
+    /// What was said; `None` if nothing was.
+    pub message: Option<Message>,
     /// How it ended.
     pub stop_reason: StopReason,
     /// Tokens.
@@ -230,6 +230,8 @@ pub enum BeforeModelCall {
     Replace(Request),
     /// No model is asked: this is its reply, and blocks in it are calls like any other.
     Reply(String),
+    /// No model is asked, and the run ends.
+    Stop,
 }
 
 /// What becomes of a reply.
@@ -242,9 +244,11 @@ pub enum AfterModelCall {
     Modify {
         /// This text instead; `None` for its own. Its calls are what they are.
         text: Option<String>,
-        /// Messages that follow it, before the results of its calls.
+        /// Messages that follow the results of its calls.
         append: Vec<Message>,
     },
+    /// It is kept, and the run ends when its calls are done.
+    Stop,
 }
 
 /// What becomes of a run whose model failed.
@@ -281,6 +285,8 @@ pub enum AfterGadget {
     Result(String),
     /// The call fails in these words.
     Deny(String),
+    /// It is what it is, and the run ends when everything under way is done.
+    Stop,
 }
 
 /// What becomes of a call whose dependency was not met.
@@ -301,6 +307,7 @@ impl From<BeforeModelCall> for Decision {
             BeforeModelCall::Proceed => Self::Proceed,
             BeforeModelCall::Replace(request) => Self::Request(request),
             BeforeModelCall::Reply(text) => Self::Reply(text),
+            BeforeModelCall::Stop => Self::Stop,
         }
     }
 }
@@ -310,6 +317,7 @@ impl From<AfterModelCall> for Decision {
         match decided {
             AfterModelCall::Proceed => Self::Proceed,
             AfterModelCall::Modify { text, append } => Self::AfterReply { text, append },
+            AfterModelCall::Stop => Self::Stop,
         }
     }
 }
@@ -340,6 +348,7 @@ impl From<AfterGadget> for Decision {
             AfterGadget::Proceed => Self::Proceed,
             AfterGadget::Result(text) => Self::Result(text),
             AfterGadget::Deny(reason) => Self::Deny(reason),
+            AfterGadget::Stop => Self::Stop,
         }
     }
 }

@@ -16,7 +16,7 @@ use gadgetry_proto::event::Event;
 use gadgetry_proto::id::CallId;
 use gadgetry_proto::message::Message;
 use gadgetry_proto::run::{
-    Command, Decision, Input, Output, Question, QuestionKind, Report, Run, Start, Summary,
+    Command, Decision, Input, Misuse, Output, Question, QuestionKind, Report, Run, Start, Summary,
 };
 use gadgetry_proto::time::Time;
 use tokio::sync::mpsc;
@@ -303,11 +303,17 @@ impl<'a> Driver<'a> {
             }
             Ending::Decided(id, decision) => Some(Input::Decision(id, decision)),
             Ending::Fault(words) => {
-                tracing::error!("{words}: the run is stopped");
-                self.fault.get_or_insert(words);
-                Some(Input::Command(Command::Cancel))
+                self.stop(words);
+                None
             }
         }
+    }
+
+    /// Nothing that a broken controller might have refused may happen.
+    fn stop(&mut self, words: String) {
+        tracing::error!("{words}: the run is stopped");
+        self.fault.get_or_insert(words);
+        self.queue.push_front(Input::Command(Command::Cancel));
     }
 
     /// What the family has spent beside this run, if the run does not know yet.
@@ -330,8 +336,11 @@ impl<'a> Driver<'a> {
             _ => 0.0,
         };
         let before = self.run.total_cost();
-        if let Err(misuse) = self.run.handle(now, input) {
-            debug_assert!(false, "{misuse}");
+        match self.run.handle(now, input) {
+            Ok(()) => {}
+            // Waiting for a better one would be for ever.
+            Err(misuse @ Misuse::WrongDecision(_)) => self.stop(format!("a controller: {misuse}")),
+            Err(misuse) => debug_assert!(false, "{misuse}"),
         }
         let cost = self.run.total_cost() - before - written;
         match of_subagent {

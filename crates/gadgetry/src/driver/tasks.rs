@@ -24,7 +24,7 @@ pub(crate) enum Ending {
     Done(CallId, Outcome),
     /// Somebody has decided.
     Decided(QuestionId, Decision),
-    /// A controller is broken, in these words.
+    /// A controller has panicked, in these words.
     Fault(String),
 }
 
@@ -90,11 +90,7 @@ pub(crate) async fn decide(
 ) -> Ending {
     let decision = AssertUnwindSafe(async { controller.decide(&question).await }).catch_unwind();
     match decision.await {
-        Ok(decision) if decision.suits(&question) => Ending::Decided(id, decision),
-        // Waiting for a better one would be for ever.
-        Ok(decision) => Ending::Fault(format!(
-            "a controller's decision does not answer the question: {decision:?}"
-        )),
+        Ok(decision) => Ending::Decided(id, decision),
         Err(panic) => Ending::Fault(panic_text("a controller", panic.as_ref())),
     }
 }
