@@ -154,8 +154,8 @@ impl AgentRun {
     /// How the run ended; `None` until the stream has given its last event.
     pub fn finished(&self) -> Option<&Finished> {
         match &self.state {
-            State::Done(finished) => Some(finished),
-            State::Ready(_) | State::Streaming(_) | State::Moving => None,
+            State::Done(finished) if lock(&self.events).is_empty() => Some(finished),
+            State::Done(_) | State::Ready(_) | State::Streaming(_) | State::Moving => None,
         }
     }
 }

@@ -4,4 +4,5 @@
 
 mod consuming;
 mod limiter;
+mod options;
 mod support;
