@@ -5,7 +5,7 @@
 //! | [`agent`] | [`Agent`]: a model, gadgets and everything around them; start here |
 //! | [`model`] | [`Model`]: a request in, a stream of deltas out |
 //! | [`scripted`] | [`ScriptedModel`]: a model that reads its replies from a file |
-//! | [`gadget`] | [`Gadget`], [`from_fn`] and [`DynGadget`]: what a call starts |
+//! | [`mod@gadget`] | [`macro@gadget`], [`Gadget`], [`from_fn`] and [`DynGadget`]: what a call starts |
 //! | [`context`] | [`ExecutionContext`]: what a running gadget is given |
 //! | [`model_client`] | [`ModelClient`]: a model for the questions of a gadget |
 //! | [`command`] | [`CommandGadget`]: a gadget that is a program |
@@ -62,6 +62,57 @@ pub use gadget::{
     DynGadget, Gadget, GadgetError, GadgetInfo, GadgetOutput, IntoGadget, NoParams, from_fn,
     validate_gadget_params,
 };
+/// Makes a gadget of a function, for gadgets that hold nothing.
+///
+/// ```
+/// use gadgetry::schemars::JsonSchema;
+/// use gadgetry::serde::Deserialize;
+/// use gadgetry::serde_json::json;
+/// use gadgetry::{ExecutionContext, GadgetError, Toolbox, gadget};
+///
+/// #[derive(Deserialize, JsonSchema)]
+/// #[serde(crate = "gadgetry::serde", rename_all = "lowercase")]
+/// #[schemars(crate = "gadgetry::schemars")]
+/// enum Units {
+///     Celsius,
+///     Fahrenheit,
+/// }
+///
+/// /// Get weather for a city.
+/// #[gadget(
+///     timeout = "10s",
+///     max_concurrent = 2,
+///     example(params = {"city": "Paris"}, output = "Paris: 21°C, 3 days", comment = "In degrees Celsius")
+/// )]
+/// async fn weather(
+///     /// City name, like "Paris"
+///     #[schemars(length(min = 1))]
+///     city: String,
+///     /// Which units, Celsius if left out
+///     units: Option<Units>,
+///     /// How many days ahead
+///     #[gadget(default = 3)]
+///     days: u32,
+///     context: ExecutionContext,
+/// ) -> Result<String, GadgetError> {
+///     context.report_cost(0.001)?;
+///     let (temperature, unit) = match units.unwrap_or(Units::Celsius) {
+///         Units::Celsius => (21, 'C'),
+///         Units::Fahrenheit => (70, 'F'),
+///     };
+///     Ok(format!("{city}: {temperature}°{unit}, {days} days"))
+/// }
+///
+/// let mut toolbox = Toolbox::default();
+/// toolbox.add(Weather)?;
+///
+/// let spec = toolbox.get("weather").expect("just added").spec();
+/// assert_eq!(spec.description, "Get weather for a city.");
+/// assert_eq!(spec.parameters["required"], json!(["city"]));
+/// assert_eq!(spec.parameters["properties"]["days"]["default"], 3);
+/// # Ok::<(), gadgetry::toolbox::ToolboxError>(())
+/// ```
+pub use gadgetry_macros::gadget;
 pub use gadgetry_proto::media::{Media, MediaData, MediaKind};
 pub use gadgetry_proto::spec::Example;
 pub use human::Human;

@@ -24,11 +24,11 @@ const MEDIUM: u64 = 1_000 * BYTES_PER_TOKEN;
 /// ```
 /// use gadgetry_proto::convo::TokenEstimate;
 /// use gadgetry_proto::message::{Message, Role};
-/// let mut estimate = TokenEstimate::of(&[Message::text(Role::User, "x".repeat(3_968))]);
+/// let mut estimate = TokenEstimate::of(&[Message::text(Role::User, "x".repeat(3_984))]);
 /// assert_eq!(estimate.tokens(), 1_000);
 /// estimate.observe(1_500);
 /// assert_eq!(estimate.tokens(), 1_500);
-/// estimate.pushed(&Message::text(Role::Assistant, "x".repeat(1_968)));
+/// estimate.pushed(&Message::text(Role::Assistant, "x".repeat(1_984)));
 /// assert_eq!(estimate.tokens(), 2_250);
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

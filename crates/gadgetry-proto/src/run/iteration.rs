@@ -21,7 +21,11 @@ impl Run {
             Phase::Working => {}
             Phase::Settling(reason) => return self.finish(reason),
             Phase::Backoff(until) if self.state.now >= until => return self.retry(),
-            Phase::Backoff(_) | Phase::Reading | Phase::Asking | Phase::Finished => return,
+            Phase::Backoff(_)
+            | Phase::Reading
+            | Phase::Summarising
+            | Phase::Asking
+            | Phase::Finished => return,
         }
         self.dispatch();
         if self.state.blocked.is_some() || !self.state.scheduler.is_idle() {
@@ -86,6 +90,11 @@ impl Run {
         let (reading, working) = match self.state.phase {
             Phase::Reading => (true, true),
             Phase::Working => (false, true),
+            Phase::Summarising => {
+                self.put(Output::CloseModel);
+                self.end_summary(Some("the run was cancelled".to_owned()));
+                (false, false)
+            }
             Phase::Asking | Phase::Backoff(_) | Phase::Settling(_) | Phase::Finished => {
                 (false, false)
             }

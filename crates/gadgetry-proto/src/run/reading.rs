@@ -181,27 +181,32 @@ impl Run {
 
     /// Makes a message of the reply. Its calls may still run.
     pub(super) fn end_reply(&mut self) {
-        let state = &mut self.state;
-        let reply = mem::take(&mut state.accumulator).finish(&mut Vec::new());
+        let reply = mem::take(&mut self.state.accumulator).finish(&mut Vec::new());
+        self.state.tokens.observe(reply.usage.input_tokens);
         let mut message = reply.message;
-        let mut raw = mem::take(&mut state.raw);
+        let mut raw = mem::take(&mut self.state.raw);
         for interceptor in &self.spec.interceptors {
             raw = interceptor.reply(raw);
         }
         let text = visible_text(&message);
         if !text.trim().is_empty() {
-            state.answer = text;
+            self.state.answer = text;
         }
         let said = !(message.content.is_empty() && raw.is_empty());
         if said {
             message.raw = Some(raw).filter(|raw| !raw.is_empty());
-            state.history.push(message);
+            self.push_message(message);
         }
-        state.phase = Phase::Working;
+        self.state.phase = Phase::Working;
         self.state.model_error = self.failure();
         let error = self.state.model_error.as_ref();
         let error = error.map(|error| error.words.clone());
-        self.tell_end_of_call(reply.stop_reason.clone(), reply.usage, error);
+        self.tell_end_of_call(
+            Purpose::Reply,
+            reply.stop_reason.clone(),
+            reply.usage,
+            error,
+        );
         self.state.scheduler.end_reply();
         if self.spec.asks.after_model_call && self.state.cut != Some(Cut::Cancelled) {
             let question = QuestionKind::AfterModelCall {
@@ -210,13 +215,14 @@ impl Run {
                 stop_reason: reply.stop_reason.unwrap_or(StopReason::Error),
                 usage: reply.usage,
             };
-            self.block(Pending::AfterReply, question);
+            self.block(Pending::AfterReply { said }, question);
         }
     }
 
     /// A model call is over, and has cost something.
     pub(super) fn tell_end_of_call(
         &mut self,
+        purpose: Purpose,
         stop_reason: Option<StopReason>,
         usage: Usage,
         error: Option<String>,
@@ -225,7 +231,7 @@ impl Run {
         let cost = self.charge(price);
         self.tell(EventKind::ModelCallEnd {
             iteration: self.state.iteration,
-            purpose: Purpose::Reply,
+            purpose,
             stop_reason: stop_reason.unwrap_or(StopReason::Error),
             usage,
             cost,

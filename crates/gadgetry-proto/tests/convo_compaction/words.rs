@@ -1,5 +1,7 @@
 //! Conversations, a word for each message.
 
+use std::sync::Arc;
+
 use gadgetry_proto::call::{Call, Parameters, TerminatedBy};
 use gadgetry_proto::convo::TokenEstimate;
 use gadgetry_proto::id::InvocationId;
@@ -62,7 +64,7 @@ fn padded(word: &str, padding: &str) -> Message {
 }
 
 pub(crate) fn call(id: &str) -> Content {
-    Content::GadgetCall(Call {
+    Content::GadgetCall(Arc::new(Call {
         gadget_name: "Save".to_owned(),
         invocation_id: InvocationId::from(id),
         dependencies: Vec::new(),
@@ -70,7 +72,7 @@ pub(crate) fn call(id: &str) -> Content {
         parameters: Parameters::Parsed(json!({})),
         terminated_by: TerminatedBy::EndMarker,
         span: serde_json::from_value(json!({ "start": 0, "end": 0 })).unwrap(),
-    })
+    }))
 }
 
 /// The id may end with `*`.

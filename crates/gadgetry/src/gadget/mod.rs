@@ -2,6 +2,7 @@
 //!
 //! | way | for |
 //! |---|---|
+//! | [`#[gadget]`](macro@crate::gadget) | gadgets that hold nothing: a function |
 //! | [`Gadget`] | gadgets that hold something; the parameters are a type |
 //! | [`from_fn`] | gadgets that are known only when the program runs: a specification and a closure |
 //! | [`CommandGadget`](crate::CommandGadget) | programs |

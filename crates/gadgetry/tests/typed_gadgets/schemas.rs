@@ -1,9 +1,10 @@
 //! Every pattern of parameters: what the model is told, what is refused, and what the gadget gets.
 
+use gadgetry::IntoGadget as _;
 use gadgetry::schemars::JsonSchema;
 use gadgetry::serde::Deserialize;
 
-use crate::support::{check, params};
+use crate::support::{Probe, check, params};
 
 params! {
     struct Basic {
@@ -260,6 +261,15 @@ fn nested_objects() {
             ),
         ],
     );
+}
+
+#[test]
+fn types_are_written_where_they_are_used() {
+    let gadget = Probe::<Nested>::default().into_gadget();
+    let schema = gadget.spec().parameters.to_string();
+    let settings = r#""theme":{"type":"string","enum":["light","dark"]}"#;
+    assert_eq!(schema.matches(settings).count(), 2, "{schema}");
+    assert!(!schema.contains("$ref") && !schema.contains("$schema") && !schema.contains("title"));
 }
 
 #[test]

@@ -28,6 +28,7 @@ pub fn check(log: &Log) {
 }
 
 #[derive(Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 struct Watch {
     seq: u64,
     /// Whether `run_finished` was told.

@@ -10,6 +10,9 @@ use gadgetry_proto::spec::{GadgetSpec, Registry};
 use gadgetry_proto::usage::Usage;
 use serde_json::{Value, json};
 
+/// A decision, and how many milliseconds it takes.
+pub type Decide = Arc<dyn Fn(&QuestionKind) -> (u64, Decision) + Send + Sync>;
+
 /// Everything that happens to a run.
 #[derive(Clone)]
 pub struct Script {
@@ -21,7 +24,7 @@ pub struct Script {
     /// What else happens, at these times.
     pub inputs: Vec<(u64, Input)>,
     /// What is decided, and how long that takes.
-    pub decide: Arc<dyn Fn(&QuestionKind) -> (u64, Decision) + Send + Sync>,
+    pub decide: Decide,
     /// Whether gadgets go on after they were cancelled.
     pub stubborn: bool,
 }
