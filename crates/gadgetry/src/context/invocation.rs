@@ -40,7 +40,7 @@ impl Invocation {
             Ok(outcome) => outcome,
             Err(panic) => Outcome::error(panic_text(&self.gadget_name, panic.as_ref())),
         };
-        outcome.cost = (amount(outcome.cost) + context.reported_cost()).min(f64::MAX);
+        outcome.cost = (amount(outcome.cost) + context.close()).min(f64::MAX);
         outcome
     }
 }

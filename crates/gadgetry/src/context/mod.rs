@@ -6,7 +6,7 @@ mod subagent;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use gadgetry_proto::id::{CallId, InvocationId};
 use gadgetry_proto::run::Report;
@@ -48,8 +48,15 @@ struct Inner {
     invocation_id: InvocationId,
     cancellation: CancellationToken,
     dependencies: BTreeMap<InvocationId, Arc<str>>,
-    cost: Mutex<f64>,
+    account: Mutex<Account>,
     seat: Option<Seat>,
+}
+
+/// What a call has cost, and whether it is over.
+#[derive(Default)]
+struct Account {
+    dollars: f64,
+    closed: bool,
 }
 
 /// The place of a call in a run.
@@ -84,7 +91,7 @@ impl ExecutionContext {
             invocation_id: invocation.invocation_id.clone(),
             cancellation,
             dependencies: invocation.dependencies.clone(),
-            cost: Mutex::default(),
+            account: Mutex::default(),
             seat,
         }))
     }
@@ -127,15 +134,16 @@ impl ExecutionContext {
         Ok(())
     }
 
-    /// Adds `dollars` to the cost of the call. It counts however the call ends.
+    /// Adds `dollars` to the cost of the call. It counts however the call ends, but not once it has ended.
     pub fn report_cost(&self, dollars: f64) -> Result<(), InvalidCost> {
         if !dollars.is_finite() || dollars < 0.0 {
             return Err(InvalidCost(dollars));
         }
-        {
-            let mut cost = self.0.cost.lock().unwrap_or_else(PoisonError::into_inner);
-            *cost = (*cost + dollars).min(f64::MAX);
+        let mut account = self.account();
+        if account.closed {
+            return Ok(());
         }
+        account.dollars = (account.dollars + dollars).min(f64::MAX);
         // The rest of the family sees it at once.
         if let Some(seat) = self.seat() {
             seat.host.share.spend(dollars);
@@ -145,7 +153,18 @@ impl ExecutionContext {
 
     /// What was reported so far, in US dollars, models of [`ExecutionContext::model`] included.
     pub fn reported_cost(&self) -> f64 {
-        *self.0.cost.lock().unwrap_or_else(PoisonError::into_inner)
+        self.account().dollars
+    }
+
+    /// The call has ended: what comes now comes too late. Gives what it has cost.
+    pub(crate) fn close(&self) -> f64 {
+        let mut account = self.account();
+        account.closed = true;
+        account.dollars
+    }
+
+    fn account(&self) -> MutexGuard<'_, Account> {
+        self.0.account.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// What the run and all that share its budget may still spend, in US dollars, as of now; `None` without a budget.
@@ -196,8 +215,10 @@ impl ExecutionContext {
     }
 
     fn report(&self, report: Report) {
-        if let Some(seat) = self.seat() {
-            // Closed when the run is over; then nobody wants to know.
+        if let Some(seat) = self.seat()
+            && !self.account().closed
+        {
+            // It fails when the run is over; then nobody wants to know.
             let _ = seat.host.reports.send((seat.call, report));
         }
     }

@@ -77,7 +77,7 @@ async fn until_cancelled(
 /// The outcome of a gadget that did not come to an end of its own: what it has reported counts.
 fn cut_short(account: &ExecutionContext, why: &str) -> Outcome {
     Outcome {
-        cost: account.reported_cost(),
+        cost: account.close(),
         ..Outcome::error(why)
     }
 }
