@@ -7,4 +7,5 @@ mod decisions;
 mod limiter;
 mod mistakes;
 mod options;
+mod subagents;
 mod support;
