@@ -6,6 +6,7 @@ mod dependencies;
 mod ending;
 mod limits;
 mod misuse;
+mod questions;
 mod references;
 #[path = "../support/sim/mod.rs"]
 mod sim;

@@ -19,6 +19,7 @@ pub fn check(log: &Log) {
         rewritten: !log.spec.interceptors.is_empty(),
         limit: log.spec.output_limit,
         asks: log.spec.asks,
+        sent: log.opening.clone(),
         ..Watch::default()
     };
     assert_eq!(log.outputs.len(), log.inputs.len() + 1);
@@ -172,9 +173,6 @@ impl Watch {
                 "another request instead of a retry"
             );
         } else if !std::mem::take(&mut self.changed) {
-            if self.sent.is_empty() {
-                self.sent = request.messages.to_vec();
-            }
             self.conversation(&request.messages);
         }
         self.rounds.push(reply);
@@ -387,11 +385,6 @@ impl Watch {
     fn end(mut self, log: &Log) {
         assert!(self.over, "no run_finished");
         assert!(!self.reading, "the reply is still read");
-        if self.sent.is_empty() {
-            // No request went out.
-            self.sent = log.history.clone();
-            self.sent.truncate(log.opening);
-        }
         self.conversation(&log.history);
         let last = log.outputs.last().and_then(|outputs| outputs.last());
         assert_eq!(last, Some(&Output::Finished(log.summary.clone())));

@@ -32,7 +32,7 @@ const INPUTS: usize = 100_000;
 pub struct Log {
     pub spec: RunSpec,
     /// Messages before the first request.
-    pub opening: usize,
+    pub opening: Vec<Message>,
     pub inputs: Vec<(Time, Input)>,
     /// What was drained before the first input, and behind each.
     pub outputs: Vec<Vec<Output>>,
@@ -77,7 +77,7 @@ impl Log {
 pub fn play(script: &Script) -> Log {
     let run = Run::new(script.spec(), script.conversation.clone()).expect("tags that differ");
     let sim = Sim {
-        opening: run.history().len(),
+        opening: run.history().to_vec(),
         script,
         run,
         queue: BTreeMap::new(),
@@ -109,7 +109,7 @@ pub fn drain(run: &mut Run) -> Vec<Output> {
 }
 
 struct Sim<'a> {
-    opening: usize,
+    opening: Vec<Message>,
     script: &'a Script,
     run: Run,
     queue: BTreeMap<(u64, u64), Due>,

@@ -30,7 +30,10 @@ use super::Log;
 
 /// The lines of a log.
 pub fn lines(log: &Log) -> Vec<String> {
-    let mut transcript = Transcript::default();
+    let mut transcript = Transcript {
+        sent: log.opening.len(),
+        ..Transcript::default()
+    };
     for (step, outputs) in log.outputs.iter().enumerate() {
         if let Some((time, _)) = step.checked_sub(1).and_then(|at| log.inputs.get(at)) {
             transcript.now = time.0;
@@ -114,10 +117,9 @@ impl Transcript {
     /// What the user's side says since the last request.
     fn told(&mut self, messages: &[Message]) {
         let new = messages.get(self.sent..).unwrap_or_default();
-        let first = self.sent == 0;
         self.sent = messages.len();
         for message in new {
-            if message.role == Role::User && !first {
+            if message.role == Role::User {
                 let text = prompt_text(message).replace("\n\n", "\n");
                 for line in text.lines() {
                     self.lines.push(format!("  told {line}"));
