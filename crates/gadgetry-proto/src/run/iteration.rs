@@ -92,6 +92,11 @@ impl Run {
                 (false, false)
             }
         };
+        let asking = self.state.questions.values();
+        if asking.into_iter().any(|it| matches!(it, Pending::ModelCall)) {
+            // The request never went out.
+            self.state.iteration -= 1;
+        }
         self.state.cut = Some(Cut::Cancelled);
         self.cancel_calls();
         if reading {

@@ -191,6 +191,38 @@ fn a_decision_that_comes_twice_or_after_the_end_is_ignored() {
     assert_eq!(run.save(), before);
 }
 
+/// Time is all the difference between a decision at once, a late one, and one that comes after the end.
+#[test]
+fn a_late_decision_does_what_one_in_time_does() {
+    for question in QUESTIONS {
+        let mut all = decisions();
+        all.push((Decision::Proceed, &[]));
+        for (decision, answers) in all {
+            if decision != Decision::Proceed && !answers.contains(&question) {
+                continue;
+            }
+            let after = |delay_ms| {
+                let (decision, mut script) = (decision.clone(), everything());
+                let others = Arc::clone(&script.decide);
+                script.decide = Arc::new(move |asked| {
+                    if name(asked) == question {
+                        (delay_ms, decision.clone())
+                    } else {
+                        others(asked)
+                    }
+                });
+                script
+            };
+            let (in_time, late) = (play(&after(0)), play(&after(30)));
+            assert_eq!(in_time.history, late.history, "{question}: {decision:?}");
+            assert_eq!(in_time.summary, late.summary, "{question}: {decision:?}");
+            let never = play(&after(1000).at(7, Command::Cancel));
+            let end = lines(&never).pop().expect("an end");
+            assert!(end.starts_with("7 end cancelled"), "{question}: {end}");
+        }
+    }
+}
+
 /// Calls of `ids` to `Bell`.
 fn bells(ids: &[&str]) -> String {
     let calls = ids.iter().map(|id| block(&format!("Bell:{id}"), &[]));
@@ -618,6 +650,15 @@ fn a_run_that_is_stopped_before_a_request_has_had_no_reply_to_it() {
             "  told Result (a): ok Bell",
             "5 end stopped after 1: ",
         ],
+    );
+}
+
+#[test]
+fn a_run_that_is_cancelled_before_a_request_has_had_no_reply_to_it() {
+    let script = about_request(before_model_call(), 1, Decision::Proceed);
+    check(
+        &script.at(3, Command::Cancel),
+        &["0 question beforeModelCall 1", "3 end cancelled after 0: "],
     );
 }
 
