@@ -187,6 +187,7 @@ impl Run {
             Decision::Result(text) => outcome.result = Ok(text),
             Decision::Deny(error) => {
                 outcome.result = Err(error);
+                outcome.media.clear();
                 outcome.completes_run = false;
             }
             Decision::Stop => self.state.stopped = Some(FinishReason::Stopped),

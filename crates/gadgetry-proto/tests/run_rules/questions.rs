@@ -466,6 +466,23 @@ fn what_a_gadget_has_come_to_can_be_changed() {
 }
 
 #[test]
+fn a_denied_result_takes_its_media_along() {
+    let picture = Media {
+        kind: MediaKind::Image,
+        mime_type: "image/png".to_owned(),
+        data: MediaData::Url("https://example.com/x.png".to_owned()),
+        name: None,
+    };
+    let script = after_gadget(gadget("Bell").shows(picture));
+    let log = play(&about(script, "a", 0, Decision::Deny("denied".to_owned())));
+    let results = log.history.iter().flat_map(|message| &message.content);
+    let with_media = results.filter(
+        |content| matches!(content, Content::GadgetResult { media, .. } if !media.is_empty()),
+    );
+    assert_eq!(with_media.count(), 0, "only a has run, and it was denied");
+}
+
+#[test]
 fn a_gadget_that_is_done_has_no_timeout_any_more() {
     let bell = gadget("Bell")
         .takes(3)
