@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::call::Outcome;
 use crate::event::{EventKind, FinishReason};
 use crate::id::CallId;
-use crate::message::{Content, Message};
+use crate::message::{Content, Message, Role};
 use crate::run::Run;
 use crate::run::io::Output;
 use crate::run::question::{AboutCall, Decision, Question, QuestionId, QuestionKind};
@@ -24,7 +24,7 @@ impl Pending {
         match self {
             _ if matches!(decision, D::Proceed) => true,
             Self::ModelCall => matches!(decision, D::Request(_) | D::Reply(_) | D::Stop),
-            Self::AfterReply => matches!(decision, D::AfterReply { .. } | D::Stop),
+            Self::AfterReply { .. } => matches!(decision, D::AfterReply { .. } | D::Stop),
             Self::ModelError => matches!(decision, D::Reply(_)),
             Self::Start(_) => matches!(decision, D::Parameters(_) | D::Result(_) | D::Deny(_)),
             Self::Unmet(_) => matches!(decision, D::Execute | D::Result(_)),
@@ -61,7 +61,7 @@ impl Run {
         match pending {
             Pending::ModelCall => self.decided_request(decision),
             Pending::ModelError => self.decided_error(decision),
-            Pending::AfterReply => self.decided_reply(decision),
+            Pending::AfterReply { said } => self.decided_reply(said, decision),
             Pending::Input => self.decided_input(decision),
             Pending::Start(prepared) => self.decided_start(*prepared, decision),
             Pending::Unmet(unmet) => self.decided_unmet(unmet, decision),
@@ -93,16 +93,25 @@ impl Run {
         self.state.phase = Phase::Working;
     }
 
-    fn decided_reply(&mut self, decision: Decision) {
+    fn decided_reply(&mut self, said: bool, decision: Decision) {
         match decision {
             Decision::AfterReply { text, append } => {
-                if let (Some(text), Some(message)) = (text, self.state.history.edit().last_mut()) {
-                    rewrite(message, text);
+                if let Some(text) = text {
+                    self.replace_reply(said, text);
                 }
                 self.state.appended = append;
             }
             Decision::Stop => self.state.stopped = Some(FinishReason::Stopped),
             _ => {}
+        }
+    }
+
+    fn replace_reply(&mut self, said: bool, text: String) {
+        if !said {
+            return self.state.history.push_text(Role::Assistant, text);
+        }
+        if let Some(message) = self.state.history.edit().last_mut() {
+            rewrite(message, text);
         }
     }
 

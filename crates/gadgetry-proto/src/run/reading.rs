@@ -210,7 +210,7 @@ impl Run {
                 stop_reason: reply.stop_reason.unwrap_or(StopReason::Error),
                 usage: reply.usage,
             };
-            self.block(Pending::AfterReply, question);
+            self.block(Pending::AfterReply { said }, question);
         }
     }
 

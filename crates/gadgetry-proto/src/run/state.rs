@@ -115,7 +115,10 @@ pub(super) enum Phase {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) enum Pending {
     ModelCall,
-    AfterReply,
+    /// Whether the conversation has a message of the reply.
+    AfterReply {
+        said: bool,
+    },
     ModelError,
     Input,
     Start(Box<Prepared>),

@@ -747,6 +747,22 @@ fn a_reply_that_is_kept_otherwise() {
     assert_eq!(*second, Message::text(Role::User, "Second."));
 }
 
+/// Where the model has said nothing, no other message is taken for its reply.
+#[test]
+fn a_reply_in_place_of_none() {
+    let script = after_model_call(&rewritten(Some("Kept.")), 0).reply("");
+    let log = play(&script);
+    assert_eq!(
+        log.history[1..],
+        [
+            Message::text(Role::User, "Go"),
+            Message::text(Role::Assistant, "Kept."),
+            Message::text(Role::User, "First."),
+            Message::text(Role::User, "Second."),
+        ][usize::from(log.history[0].role == Role::User)..]
+    );
+}
+
 #[test]
 fn a_run_that_is_stopped_after_a_reply_finishes_its_calls() {
     check(
