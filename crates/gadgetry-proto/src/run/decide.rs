@@ -255,6 +255,9 @@ impl Run {
             invocation_id: Some(about.invocation_id.clone()),
             question: question.clone(),
         });
+        if !self.spec.asks.human {
+            return self.decided_human(id, outcome, Decision::Proceed);
+        }
         self.ask_for(
             Pending::Human(id, outcome),
             QuestionKind::Human { about, question },

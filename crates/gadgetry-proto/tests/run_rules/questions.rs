@@ -897,6 +897,26 @@ fn a_person_who_says_nothing_leaves_it_to_the_gadget() {
     );
 }
 
+/// A driver without a person is never asked for one.
+#[test]
+fn where_nobody_can_be_asked_the_gadget_counts() {
+    check(
+        &oracle(),
+        &[
+            "0 ask 1",
+            "0 call a Oracle",
+            "0 start a {}",
+            "3 human Which?",
+            "3 human said false",
+            "3 ok a $0.5: nobody",
+            "  told Result (a): nobody",
+            "3 ask 2",
+            "3 text fin",
+            "3 end completed after 2 $0.5: fin",
+        ],
+    );
+}
+
 fn chat(human: bool) -> Script {
     Script::default()
         .with(|spec| {
