@@ -8,6 +8,7 @@ mod limits;
 mod misuse;
 mod questions;
 mod references;
+mod retries;
 #[path = "../support/sim/mod.rs"]
 mod sim;
 mod text;
