@@ -73,6 +73,8 @@ impl Run {
     /// This is the reply, and no model is asked.
     pub(super) fn reply_with(&mut self, text: &str) {
         self.begin_reading();
+        // There is no model to ask again.
+        self.state.handed_on = true;
         self.read(Delta::text(text));
         self.read(Delta::MessageEnd {
             stop_reason: StopReason::Stop,

@@ -389,6 +389,18 @@ fn somebody_is_asked_when_no_retry_is_left() {
     );
 }
 
+/// No model was asked, so there is none to ask again.
+#[test]
+fn an_empty_reply_that_somebody_gives_is_one() {
+    let script = retrying()
+        .with(|spec| spec.asks.before_model_call = true)
+        .decides(|_| Some(Decision::Reply(String::new())));
+    check(
+        &script,
+        &["0 question beforeModelCall 1", "0 end completed after 1: "],
+    );
+}
+
 #[test]
 fn a_message_of_the_user_does_not_change_a_retry() {
     let script = retrying()
