@@ -71,8 +71,12 @@ impl Run {
     }
 
     fn decided_request(&mut self, decision: Decision) {
+        self.state.instead = None;
         match decision {
-            Decision::Request(request) => self.transmit(request),
+            Decision::Request(request) => {
+                self.state.instead = Some(request.clone());
+                self.transmit(request);
+            }
             Decision::Reply(text) => self.reply_with(&text),
             Decision::Stop => {
                 self.state.iteration -= 1;

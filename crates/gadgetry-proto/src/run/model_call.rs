@@ -103,7 +103,8 @@ impl Run {
         if self.is_spent() {
             return self.finish(FinishReason::BudgetExceeded);
         }
-        let request = self.request();
+        let instead = self.state.instead.clone();
+        let request = instead.unwrap_or_else(|| self.request());
         self.transmit(request);
     }
 
@@ -118,6 +119,7 @@ impl Run {
         }
         self.state.cut = self.how_cut();
         if self.state.handed_on || !self.recover() {
+            self.state.instead = None;
             self.finish_stages();
             self.end_reply();
         }

@@ -401,6 +401,35 @@ fn an_empty_reply_that_somebody_gives_is_one() {
     );
 }
 
+/// A retry is the same request, also where somebody has put it in the place of the run's own.
+#[test]
+fn a_changed_request_is_sent_again_as_it_was_changed() {
+    let instead = Request {
+        messages: Arc::new(vec![Message::text(Role::User, "Instead")]),
+        trailing: vec![Message::text(Role::User, "Hurry")],
+        ..Request::default()
+    };
+    let sent = instead.clone();
+    let script = retrying()
+        .reply_cut("", no_line())
+        .reply(block("Bell:a", &[]))
+        .reply_cut("", no_line())
+        .with(|spec| spec.asks.before_model_call = true)
+        .decides(move |question| match question {
+            QuestionKind::BeforeModelCall { request } if request.iteration == 1 => {
+                Some(Decision::Request(sent.clone()))
+            }
+            _ => None,
+        });
+    let requests = requests(&script);
+    let numbers: Vec<u32> = requests.iter().map(|request| request.iteration).collect();
+    assert_eq!(numbers, [1, 1, 2, 2]);
+    assert_eq!(requests[0].messages, instead.messages);
+    assert_eq!(requests[0], requests[1]);
+    assert_ne!(requests[1].messages, requests[2].messages);
+    assert_eq!(requests[2], requests[3]);
+}
+
 #[test]
 fn a_message_of_the_user_does_not_change_a_retry() {
     let script = retrying()
