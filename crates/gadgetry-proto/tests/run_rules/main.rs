@@ -1,9 +1,12 @@
 //! What a run does, one table a rule: a script in, the lines of its transcript out.
 
 mod broken;
+mod budget;
+mod children;
 mod costs;
 mod dependencies;
 mod ending;
+mod hints;
 mod limits;
 mod misuse;
 mod questions;
