@@ -72,6 +72,11 @@ impl Run {
 
     fn decided_request(&mut self, decision: Decision) {
         self.state.instead = None;
+        let goes_out = matches!(decision, Decision::Proceed | Decision::Request(_));
+        if goes_out && self.is_spent() {
+            self.state.iteration -= 1;
+            return self.finish(FinishReason::BudgetExceeded);
+        }
         match decision {
             Decision::Request(request) => {
                 self.state.instead = Some(request.clone());

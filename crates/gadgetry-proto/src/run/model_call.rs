@@ -41,7 +41,7 @@ impl Run {
     }
 
     /// Whether the budget is used up.
-    fn is_spent(&self) -> bool {
+    pub(super) fn is_spent(&self) -> bool {
         let spent = self.state.total_cost + self.state.elsewhere;
         self.spec.budget.is_some_and(|budget| spent >= budget)
     }

@@ -131,6 +131,48 @@ fn what_was_spent_elsewhere_counts_but_is_not_the_runs_own() {
     lines(&[f64::INFINITY], &asked);
 }
 
+/// Somebody thinks about a request for so long that the money is gone.
+#[test]
+fn a_request_is_refused_when_the_money_went_while_it_was_decided_about() {
+    let script = |decision: Decision| {
+        Script::default()
+            .with(|spec| {
+                spec.budget = Some(1.0);
+                spec.asks.before_model_call = true;
+            })
+            .decides_after(9, move |question| match question {
+                QuestionKind::BeforeModelCall { request } if decision == Decision::Execute => {
+                    Decision::Request(request.clone())
+                }
+                _ => decision.clone(),
+            })
+            .input_at(3, Input::SpentElsewhere(1.0))
+    };
+    // `Execute` stands for a changed request.
+    for decision in [Decision::Proceed, Decision::Execute] {
+        check(
+            &script(decision),
+            &[
+                "0 question beforeModelCall 1",
+                "9 end budgetExceeded after 0: ",
+            ],
+        );
+    }
+    check(
+        &script(Decision::Stop),
+        &["0 question beforeModelCall 1", "9 end stopped after 0: "],
+    );
+    // This one is free.
+    check(
+        &script(Decision::Reply("Given.".to_owned())),
+        &[
+            "0 question beforeModelCall 1",
+            "9 text Given.",
+            "9 end completed after 1: Given.",
+        ],
+    );
+}
+
 #[test]
 fn a_user_who_goes_on_does_not_pay() {
     let script = budget(1.0)
