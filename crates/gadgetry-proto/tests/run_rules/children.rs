@@ -166,6 +166,55 @@ fn subagents_spend_the_budget_of_the_run() {
     );
 }
 
+/// Cancelled subagents come to an end, too, and have cost something until then.
+#[test]
+fn costs_that_come_after_the_answer_count() {
+    let cancelled = "Error: The run was cancelled before the call was done";
+    let mut script = parent()
+        .at(5, Command::Cancel)
+        .input_at(10, child(0, 0, model_call(0.5)))
+        .input_at(
+            11,
+            Input::Report(CallId(0), Report::Progress("late".to_owned())),
+        );
+    script.stubborn = true;
+    check(
+        &script,
+        &[
+            "0 ask 1",
+            "0 call a Agent",
+            "0 start a {}",
+            "5 cancel a",
+            &format!("5 error a: {cancelled}"),
+            "10 [a/0] reply stop $0.5",
+            "20 late a $1",
+            &format!("  told Result (a): {cancelled}"),
+            "20 end cancelled after 1 $1.5: ",
+        ],
+    );
+    let timeout = "Gadget 'Agent' execution exceeded timeout of 7ms";
+    let mut script = parent()
+        .with(|spec| spec.default_timeout_ms = Some(7))
+        .input_at(10, child(0, 0, model_call(0.5)));
+    script.stubborn = true;
+    check(
+        &script,
+        &[
+            "0 ask 1",
+            "0 call a Agent",
+            "0 start a {}",
+            "7 cancel a",
+            &format!("7 error a: {timeout}"),
+            "10 [a/0] reply stop $0.5",
+            "20 late a $1",
+            &format!("  told Result (a): {timeout}"),
+            "20 ask 2",
+            "20 text fin",
+            "20 end completed after 2 $1.5: fin",
+        ],
+    );
+}
+
 #[test]
 fn a_running_gadget_tells_how_far_it_is_and_what_it_asks() {
     let report = |report| Input::Report(CallId(0), report);
@@ -191,3 +240,38 @@ fn a_running_gadget_tells_how_far_it_is_and_what_it_asks() {
     );
 }
 
+/// Of a call that is over, or never was, only costs are of interest.
+#[test]
+fn a_call_that_does_not_run_tells_nothing() {
+    let progress = |call| Input::Report(CallId(call), Report::Progress("?".to_owned()));
+    let script = Script::default()
+        .gadget(gadget("Slow").takes(20))
+        .gadget(gadget("Bell"))
+        .reply(block("Slow:a", &[]) + &block("Bell:b", &[]) + &block("Bell:c:a", &[]))
+        .input_at(5, progress(1))
+        .input_at(6, progress(2))
+        .input_at(7, progress(9))
+        .input_at(8, child(1, 0, model_call(0.5)));
+    check(
+        &script,
+        &[
+            "0 ask 1",
+            "0 call a Slow",
+            "0 start a {}",
+            "0 call b Bell",
+            "0 start b {}",
+            "0 call c Bell",
+            "0 ok b: ok Bell",
+            "8 [b/0] reply stop $0.5",
+            "20 ok a: ok Slow",
+            "20 start c {}",
+            "20 ok c: ok Bell",
+            "  told Result (a): ok Slow",
+            "  told Result (b): ok Bell",
+            "  told Result (c): ok Bell",
+            "20 ask 2",
+            "20 text fin",
+            "20 end completed after 2 $0.5: fin",
+        ],
+    );
+}
