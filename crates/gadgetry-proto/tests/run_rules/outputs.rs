@@ -254,6 +254,15 @@ fn the_viewer_is_there_only_where_something_can_be_kept() {
     assert!(system(&on).contains(NAME));
 }
 
+/// There is no viewer to read it, so nothing may be kept from the model.
+#[test]
+fn without_gadgets_nothing_is_limited() {
+    let log = play(&limited([]).reply(block("Nix:v", &[])));
+    let (text, _) = viewed(&log);
+    assert!(text.starts_with("Error: Gadget 'Nix' not found."), "{text}");
+    assert!(!format!("{:?}", log.opening).contains(NAME));
+}
+
 #[test]
 fn a_gadget_with_the_name_of_the_viewer() {
     for name in [NAME, "gadgetoutputviewer"] {
