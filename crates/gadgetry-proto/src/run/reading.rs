@@ -185,6 +185,7 @@ impl Run {
         let reply = mem::take(&mut state.accumulator).finish(&mut Vec::new());
         let mut message = reply.message;
         let mut raw = mem::take(&mut state.raw);
+        let written = !raw.is_empty();
         for interceptor in &self.spec.interceptors {
             raw = interceptor.reply(raw);
         }
@@ -194,7 +195,8 @@ impl Run {
         }
         let said = !(message.content.is_empty() && raw.is_empty());
         if said {
-            message.raw = Some(raw).filter(|raw| !raw.is_empty());
+            // An empty text stands for what an interceptor took away.
+            message.raw = Some(raw).filter(|raw| written || !raw.is_empty());
             state.history.push(message);
         }
         state.phase = Phase::Working;

@@ -126,6 +126,26 @@ fn what_is_taken_away_is_gone() {
     );
 }
 
+/// What an interceptor makes of a reply is what a later request sends, also if it is nothing.
+#[test]
+fn a_reply_that_is_taken_away_is_not_sent() {
+    use gadgetry_proto::convo::prompt_text;
+    let script = with(vec![Arc::new(Silence)]).replies(Reply::stop(vec![
+        Piece::Text("One. ".to_owned()),
+        Piece::Text("secret".to_owned()),
+        Piece::Text(block("Bell:a", &[("key", "k")])),
+    ]));
+    let log = play(&script);
+    assert_eq!(prompt_text(&log.history[2]), "");
+    assert!(
+        log.history[2]
+            .content
+            .iter()
+            .any(|it| matches!(it, Content::GadgetCall(_)))
+    );
+    assert_eq!(log.told(), [("a", "\"k\"")]);
+}
+
 /// Gives these parameters to every call.
 struct Give(Value);
 
