@@ -157,6 +157,7 @@ impl Run {
             Decision::Deny(error) => self.settle(id, Err(error)),
             _ => self.launch(prepared),
         }
+        self.dispatch();
     }
 
     /// Fills in defaults and checks parameters that were changed.
@@ -174,12 +175,12 @@ impl Run {
         }
     }
 
-    /// A call that the scheduler has started comes to its end without its gadget.
+    /// A call that the scheduler has started comes to its end without its gadget. What follows from that is for
+    /// [`Run::dispatch`], which may be just what has led here: thousands of such calls must not be as many levels deep.
     pub(super) fn settle(&mut self, id: CallId, result: Result<String, String>) {
         let finished = result.as_ref().map(|_| ()).map_err(Clone::clone);
         self.answer(id, result.map(Arc::from).map_err(Arc::from), 0, 0.0);
         self.state.scheduler.finish(id, finished);
-        self.dispatch();
     }
 
     fn decided_unmet(&mut self, unmet: Unmet, decision: Decision) {
