@@ -6,9 +6,15 @@
 //! | [`scripted`] | [`ScriptedModel`]: a model that reads its replies from a file |
 //! | [`mod@gadget`] | [`macro@gadget`], [`Gadget`], [`from_fn`] and [`DynGadget`]: what a call starts |
 //! | [`context`] | [`ExecutionContext`]: what a running gadget is given |
+//! | [`model_client`] | [`ModelClient`]: a model for the questions of a gadget |
 //! | [`command`] | [`CommandGadget`]: a gadget that is a program |
 //! | [`skill`] | [`Skills`]: folders with instructions, which the model loads when it needs them |
 //! | [`toolbox`] | [`Toolbox`]: the gadgets of a run |
+//! | [`services`] | [`Services`]: what a run is driven with |
+//! | [`family`] | [`Family`]: runs that share cancellation and budget |
+//! | [`control`] | [`Controller`]: decides what a run leaves open |
+//! | [`human`] | [`Human`]: the person that a run may ask |
+//! | [`presets`] | observers: logging, timing, tokens, progress, errors, files |
 //! | [`driver`] | runs a [`proto::run::Run`] on tokio |
 //! | [`log`] | the log of a run, and its replay |
 //!
@@ -22,11 +28,18 @@ pub use {schemars, serde, serde_json};
 
 pub mod command;
 pub mod context;
+pub mod control;
 pub mod driver;
+pub mod family;
 pub mod gadget;
+pub mod human;
 pub mod log;
+mod meter;
 pub mod model;
+pub mod model_client;
+pub mod presets;
 pub mod scripted;
+pub mod services;
 pub mod skill;
 pub mod toolbox;
 
@@ -36,6 +49,9 @@ pub mod __private;
 
 pub use command::CommandGadget;
 pub use context::{CancellationToken, ExecutionContext, Invocation};
+pub use control::{Controller, Controllers, DynController};
+pub use driver::{Ended, Observer, drive};
+pub use family::Family;
 pub use gadget::{
     DynGadget, Gadget, GadgetError, GadgetInfo, GadgetOutput, IntoGadget, NoParams, from_fn,
     validate_gadget_params,
@@ -93,7 +109,10 @@ pub use gadget::{
 pub use gadgetry_macros::gadget;
 pub use gadgetry_proto::media::{Media, MediaData, MediaKind};
 pub use gadgetry_proto::spec::Example;
+pub use human::Human;
 pub use model::{Model, ModelInfo};
+pub use model_client::ModelClient;
 pub use scripted::ScriptedModel;
+pub use services::{Limiter, Models, Services};
 pub use skill::{Skill, Skills};
 pub use toolbox::Toolbox;

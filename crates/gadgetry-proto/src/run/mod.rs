@@ -214,6 +214,11 @@ impl Run {
         self.state.history.messages()
     }
 
+    /// What the run has cost so far, in US dollars, its subagents included.
+    pub fn total_cost(&self) -> f64 {
+        self.state.total_cost
+    }
+
     /// Takes an input at `now`. Time that goes back counts as standing still.
     ///
     /// Afterwards drain [`Run::poll`]. An error is a mistake of the driver and changes nothing; whatever a model,
