@@ -30,20 +30,22 @@ fn talkative(times: usize, strategy: CompactionStrategy) -> Script {
 
 /// What each compaction took out, and how.
 fn compactions(log: &Log) -> Vec<(CompactionStrategy, u32)> {
-    let events = log.events().filter_map(|event| match &event.kind {
-        EventKind::Compaction(done) => {
-            assert!(done.tokens_after < done.tokens_before, "{done:?}");
-            Some((done.strategy, done.removed_turns))
-        }
-        _ => None,
+    let events = log.events().filter_map(|event| {
+        let EventKind::Compaction(done) = &event.kind else {
+            return None;
+        };
+        assert!(done.tokens_after < done.tokens_before, "{done:?}");
+        Some((done.strategy, done.removed_turns))
     });
     events.collect()
 }
 
 fn requests(log: &Log) -> Vec<(Purpose, usize)> {
-    let requests = log.all().filter_map(|output| match output {
-        Output::Send(request) => Some((request.purpose, request.messages.len())),
-        _ => None,
+    let requests = log.all().filter_map(|output| {
+        let Output::Send(request) = output else {
+            return None;
+        };
+        Some((request.purpose, request.messages.len()))
     });
     requests.collect()
 }

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use gadgetry_proto::event::Event;
 use gadgetry_proto::id::CallId;
-use gadgetry_proto::message::Message;
+use gadgetry_proto::message::{Message, Request};
 use gadgetry_proto::run::{
     Command, Decision, Input, Misuse, Output, Question, QuestionKind, Report, Run, Start, Summary,
 };
@@ -39,6 +39,11 @@ pub trait Observer: Send {
     /// The run is about to be told this. The inputs with their times are the log from which it can be replayed.
     fn input(&mut self, time: Time, input: &Input) {
         let _ = (time, input);
+    }
+
+    /// This request goes to the model, right after its event. Those of subagents are not told here.
+    fn request(&mut self, request: &Request) {
+        let _ = request;
     }
 }
 
@@ -179,6 +184,7 @@ impl<'a> Driver<'a> {
             match self.run.poll() {
                 Output::Send(request) => {
                     self.iteration = request.iteration;
+                    self.observer.request(&request);
                     self.reply.send(&self.host.services, request);
                 }
                 Output::CloseModel => self.reply.close(),
