@@ -10,7 +10,7 @@ use crate::context::CancellationToken;
 /// other, share what they spend.
 ///
 /// ```
-/// let family = gadgetry::Family { budget: Some(0.5), ..gadgetry::Family::default() };
+/// let family = gadgetry::Family::with_budget(0.5);
 /// assert_eq!((family.depth, family.left()), (0, Some(0.5)));
 /// ```
 #[derive(Clone, Debug)]
@@ -46,6 +46,14 @@ impl Default for Family {
 }
 
 impl Family {
+    /// A run of its own that may spend so many US dollars.
+    pub fn with_budget(dollars: f64) -> Self {
+        Self {
+            budget: Some(dollars),
+            ..Self::default()
+        }
+    }
+
     /// What all of them have spent, in US dollars; what gadgets have reported that still run is in it.
     pub fn spent(&self) -> f64 {
         self.ledger.total()
