@@ -61,7 +61,10 @@ impl Family {
 
     /// What they may still spend, in US dollars, never less than 0; `None` without a budget.
     pub fn left(&self) -> Option<f64> {
-        self.budget.map(|budget| (budget - self.spent()).max(0.0))
+        let inner = (self.budget, &self.ledger);
+        let all = std::iter::once(inner).chain(self.ledger.around());
+        let left = all.filter_map(|(budget, ledger)| Some((budget? - ledger.total()).max(0.0)));
+        left.reduce(f64::min)
     }
 }
 
@@ -76,21 +79,50 @@ impl Family {
             ..self.clone()
         }
     }
+
+    /// The same place with `dollars` for itself and those below it, inside what the family may spend.
+    pub(crate) fn with_budget(&self, dollars: f64) -> Self {
+        let outer = (self.budget, self.ledger.clone());
+        let ledger = Ledger {
+            total: Arc::default(),
+            outer: Some(Arc::new(outer)),
+        };
+        Self {
+            budget: Some(dollars),
+            ledger,
+            ..self.clone()
+        }
+    }
 }
 
 /// What a whole family has spent. Every dollar is written down once, by the run whose model or gadget has cost it.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Ledger(Arc<Mutex<f64>>);
+pub(crate) struct Ledger {
+    total: Arc<Mutex<f64>>,
+    /// The budget and the ledger of the family around, if this is the part of one that has a budget of its own.
+    outer: Option<Arc<(Option<f64>, Ledger)>>,
+}
 
 impl Ledger {
     fn total(&self) -> f64 {
-        *lock(&self.0)
+        *lock(&self.total)
+    }
+
+    /// The budgets and ledgers around it, the innermost first.
+    fn around(&self) -> impl Iterator<Item = (Option<f64>, &Ledger)> {
+        std::iter::successors(self.outer(), |(_, ledger)| ledger.outer())
+    }
+
+    fn outer(&self) -> Option<(Option<f64>, &Self)> {
+        let (budget, ledger) = self.outer.as_deref()?;
+        Some((*budget, ledger))
     }
 }
 
 /// A run's part of the ledger of its family.
 #[derive(Debug)]
 pub(crate) struct Share {
+    budget: Option<f64>,
     ledger: Ledger,
     /// What of the ledger this run knows: what it has written down itself, and what its subagents have told.
     known: Mutex<f64>,
@@ -99,6 +131,7 @@ pub(crate) struct Share {
 impl Share {
     pub(crate) fn of(family: &Family) -> Self {
         Self {
+            budget: family.budget,
             ledger: family.ledger.clone(),
             known: Mutex::default(),
         }
@@ -106,7 +139,10 @@ impl Share {
 
     /// This run has spent `dollars`; less than 0 if it had written down too much.
     pub(crate) fn spend(&self, dollars: f64) {
-        add(&self.ledger.0, dollars);
+        add(&self.ledger.total, dollars);
+        for (_, ledger) in self.ledger.around() {
+            add(&ledger.total, dollars);
+        }
         self.learn(dollars);
     }
 
@@ -116,8 +152,16 @@ impl Share {
     }
 
     /// What the others have spent.
+    ///
+    /// The run knows one budget. What is left of a larger one around it may be less; then this is so much more.
     pub(crate) fn elsewhere(&self) -> f64 {
-        let elsewhere = self.ledger.total() - *lock(&self.known);
+        let known = *lock(&self.known);
+        let inner = self.ledger.total() - known;
+        let outer = self
+            .ledger
+            .around()
+            .filter_map(|(budget, ledger)| Some(ledger.total() - known - (budget? - self.budget?)));
+        let elsewhere = outer.fold(inner, f64::max);
         if elsewhere < NOTHING { 0.0 } else { elsewhere }
     }
 }

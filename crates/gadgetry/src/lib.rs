@@ -1,7 +1,41 @@
-//! The runtime of gadgetry: it waits, so that the engine in [`proto`] can decide.
+//! Tool calling for any text model: functions that a model calls by writing text, run while it still writes.
+//!
+//! ```
+//! use gadgetry::{Agent, ScriptedModel, gadget};
+//!
+//! /// Adds two numbers.
+//! #[gadget]
+//! fn add(a: f64, b: f64) -> f64 {
+//!     a + b
+//! }
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! // Stands for a real model: it calls `Add`, reads the result, and answers.
+//! let model: ScriptedModel = concat!(
+//!     r#"{"text": "!!!GADGET_START:Add\n!!!ARG:a\n2\n!!!ARG:b\n2\n!!!GADGET_END"}"#, "\n",
+//!     r#"{"text": "2 + 2 is 4.", "expect": {"contains": ["Result (gadget_1): 4"]}}"#,
+//! ).parse()?;
+//!
+//! let answer = Agent::builder()
+//!     .model(model)
+//!     .system("Be brief.")
+//!     .gadget(Add)
+//!     .max_iterations(10)
+//!     .ask("What is 2 + 2?")?
+//!     .text()
+//!     .await?;
+//! assert_eq!(answer, "2 + 2 is 4.");
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! [`Agent`] is where to start: [`Agent::builder`] has all options. What it is made of can be used alone. This crate is
+//! the runtime; it waits, so that the engine in [`proto`] can decide.
 //!
 //! | module | what it does |
 //! |---|---|
+//! | [`agent`] | [`Agent`]: a model, gadgets and everything around them; start here |
 //! | [`model`] | [`Model`]: a request in, a stream of deltas out |
 //! | [`scripted`] | [`ScriptedModel`]: a model that reads its replies from a file |
 //! | [`mod@gadget`] | [`macro@gadget`], [`Gadget`], [`from_fn`] and [`DynGadget`]: what a call starts |
@@ -10,6 +44,7 @@
 //! | [`command`] | [`CommandGadget`]: a gadget that is a program |
 //! | [`skill`] | [`Skills`]: folders with instructions, which the model loads when it needs them |
 //! | [`toolbox`] | [`Toolbox`]: the gadgets of a run |
+//! | [`limiter`] | [`RateLimiter`]: requests and tokens in a time, shared by runs |
 //! | [`services`] | [`Services`]: what a run is driven with |
 //! | [`family`] | [`Family`]: runs that share cancellation and budget |
 //! | [`control`] | [`Controller`]: decides what a run leaves open |
@@ -26,6 +61,7 @@
 pub use gadgetry_proto as proto;
 pub use {schemars, serde, serde_json};
 
+pub mod agent;
 pub mod command;
 pub mod context;
 pub mod control;
@@ -33,6 +69,7 @@ pub mod driver;
 pub mod family;
 pub mod gadget;
 pub mod human;
+pub mod limiter;
 pub mod log;
 mod meter;
 pub mod model;
@@ -47,6 +84,10 @@ pub mod toolbox;
 #[path = "private.rs"]
 pub mod __private;
 
+pub use agent::{
+    Agent, AgentBuilder, AgentError, AgentHandle, AgentRun, Finished, NotInjected, OnGadgetError,
+    RunError,
+};
 pub use command::CommandGadget;
 pub use context::{CancellationToken, ExecutionContext, Invocation};
 pub use control::{Controller, Controllers, DynController};
@@ -110,6 +151,7 @@ pub use gadgetry_macros::gadget;
 pub use gadgetry_proto::media::{Media, MediaData, MediaKind};
 pub use gadgetry_proto::spec::Example;
 pub use human::Human;
+pub use limiter::{Permit, RateLimiter, RateLimits, RateLimitsError};
 pub use model::{Model, ModelInfo};
 pub use model_client::ModelClient;
 pub use scripted::ScriptedModel;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_core::future::BoxFuture;
-use gadgetry_proto::run::Asks;
+use gadgetry_proto::run::{Asks, Retry};
 use gadgetry_proto::usage::Usage;
 
 use crate::control::DynController;
@@ -40,6 +40,9 @@ pub struct Services {
     pub limiter: Option<Arc<dyn Limiter>>,
     /// Further models that gadgets may use.
     pub models: Models,
+    /// What subagents do about failed model calls, unless they are told otherwise. The run itself does what
+    /// [`RunSpec::retry`](gadgetry_proto::run::RunSpec::retry) says.
+    pub retry: Option<Retry>,
     /// Where the run stands among those that share its cancellation and its budget.
     pub family: Family,
 }
@@ -54,6 +57,7 @@ impl Services {
             human: None,
             limiter: None,
             models: Models::default(),
+            retry: None,
             family: Family::default(),
         }
     }
