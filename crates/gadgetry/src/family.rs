@@ -10,7 +10,7 @@ use crate::context::CancellationToken;
 /// other, share what they spend.
 ///
 /// ```
-/// let family = gadgetry::Family::with_budget(0.5);
+/// let family = gadgetry::Family::limited_to(0.5);
 /// assert_eq!((family.depth, family.left()), (0, Some(0.5)));
 /// ```
 #[derive(Clone, Debug)]
@@ -47,7 +47,7 @@ impl Default for Family {
 
 impl Family {
     /// A run of its own that may spend so many US dollars.
-    pub fn with_budget(dollars: f64) -> Self {
+    pub fn limited_to(dollars: f64) -> Self {
         Self {
             budget: Some(dollars),
             ..Self::default()
