@@ -370,8 +370,8 @@ async fn it_may_be_only_so_deep() {
         gadget.into_gadget()
     }
     let check = async |outer: Option<u32>, inner: Option<u32>, deepest: usize| {
-        let replies = (0..deepest + 1).map(|_| call("Deeper", "d", &[]));
-        let model = Mock::new(replies.chain((0..deepest + 1).map(|n| format!("{n}"))));
+        let replies = (0..=deepest).map(|_| call("Deeper", "d", &[]));
+        let model = Mock::new(replies.chain((0..=deepest).map(|n| format!("{n}"))));
         let mut builder = Agent::builder().model(model).gadget(deeper(inner));
         if let Some(depth) = outer {
             builder = builder.max_depth(depth);
