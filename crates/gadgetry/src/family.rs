@@ -21,7 +21,8 @@ pub struct Family {
     pub max_depth: u32,
     /// Cancels the run, and with it its subagents.
     pub cancellation: CancellationToken,
-    /// US dollars that all of them may spend together.
+    /// US dollars that all of them may spend together. Gadgets and their models obey it; a run obeys the one of its
+    /// [`RunSpec`](gadgetry_proto::run::RunSpec), which should be the same.
     pub budget: Option<f64>,
     /// For spans: `/`, or the calls that lead to this run, as `/a.0/b.1`.
     pub(crate) path: Arc<str>,

@@ -219,6 +219,28 @@ async fn a_model_that_does_not_answer() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn no_model_is_asked_once_the_budget_is_spent() {
+    check(
+        |services| {
+            helper(services, &[json!("never")]);
+            services.family.budget = Some(1.0);
+        },
+        |context| async move {
+            context.report_cost(1.0).unwrap();
+            let answer = context.model().unwrap().complete("x", haiku()).await;
+            Outcome::error(answer.unwrap_err().to_string())
+        },
+        &[
+            "0 start w",
+            "0 w: Error(\"the budget is spent\")",
+            "0 \"done\"",
+            "0 Completed 1",
+        ],
+    )
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_reply_that_is_not_read_to_its_end_costs_too() {
     check(
         |services| {

@@ -73,7 +73,8 @@ impl Subagent {
 
     /// Runs `run` to its end; see [`drive`]. `observer` sees the subagent's own events.
     ///
-    /// Cancel safety: dropping the future ends the subagent and its gadgets; the parent knows what had happened.
+    /// Cancel safety: dropping the future ends the subagent and its gadgets; the parent knows what had happened. What a
+    /// gadget had reported that was still running counts for the budget, but is not in the parent's total.
     pub async fn drive(
         self,
         run: Run,
