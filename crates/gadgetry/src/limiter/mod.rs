@@ -89,7 +89,7 @@ impl RateLimiter {
                 self.shared.turn.lock().await
             }
         };
-        while let Err(wake) = self.shared.used().admit(&self.shared.limits, tokens) {
+        while let Err(wake) = self.shared.let_through(tokens) {
             held_back = true;
             let settled = self.shared.settled.notified();
             match wake {
@@ -133,6 +133,11 @@ impl Limiter for RateLimiter {
 }
 
 impl Shared {
+    /// Lets a request through, or says when to look again; `None` if only a settlement can help.
+    fn let_through(&self, tokens: u64) -> Result<(), Option<Instant>> {
+        self.used().admit(&self.limits, tokens)
+    }
+
     fn settle(&self, held: u64, tokens: u64) {
         self.used().settle(&self.limits, held, tokens);
         self.settled.notify_one();
