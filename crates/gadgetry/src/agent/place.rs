@@ -35,7 +35,7 @@ impl Place {
                 let mut family = subagent.services.family.clone();
                 family.max_depth = services.family.max_depth;
                 services.family = match budget {
-                    Some(dollars) => family.with_budget(dollars),
+                    Some(dollars) => family.narrowed(dollars),
                     None => family,
                 };
                 subagent.services = services;

@@ -64,19 +64,14 @@ async fn until_cancelled(
     account: &ExecutionContext,
 ) -> Outcome {
     let mut work = pin!(work);
-    match account
-        .cancellation()
-        .run_until_cancelled(work.as_mut())
-        .await
-    {
-        Some(outcome) => outcome,
-        None => {
-            // Deeper ones end first, and tell what they have cost.
-            let grace = GRACE / 2_u32.saturating_pow(account.depth());
-            let outcome = timeout(grace, work).await;
-            outcome.unwrap_or_else(|_| cut_short(account, "cancelled"))
-        }
+    let token = account.cancellation();
+    if let Some(outcome) = token.run_until_cancelled(work.as_mut()).await {
+        return outcome;
     }
+    // Deeper ones end first, and tell what they have cost.
+    let grace = GRACE / 2_u32.saturating_pow(account.depth());
+    let outcome = timeout(grace, work).await;
+    outcome.unwrap_or_else(|_| cut_short(account, "cancelled"))
 }
 
 /// The outcome of a gadget that did not come to an end of its own: what it has reported counts.

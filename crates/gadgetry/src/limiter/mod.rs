@@ -3,7 +3,6 @@
 mod limits;
 mod used;
 
-use std::collections::VecDeque;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -47,8 +46,6 @@ struct Shared {
     /// Whoever holds it is the next to be let through; it is handed on in order.
     turn: tokio::sync::Mutex<()>,
     used: Mutex<Used>,
-    /// The estimates of requests that were admitted through [`Limiter`], the oldest first.
-    admitted: Mutex<VecDeque<u64>>,
     /// A reservation became smaller, or known.
     settled: Notify,
 }
@@ -61,7 +58,6 @@ impl RateLimiter {
             limits,
             turn: tokio::sync::Mutex::default(),
             used: Mutex::default(),
-            admitted: Mutex::default(),
             settled: Notify::new(),
         };
         let shared = Arc::new(shared);
@@ -111,24 +107,22 @@ impl RateLimiter {
     }
 }
 
-/// Which reply is which does not matter: what is held for all that are under way is the same.
 impl Limiter for RateLimiter {
     fn admit(&self, tokens: u64) -> BoxFuture<'_, Duration> {
         Box::pin(async move {
             let mut permit = self.acquire(tokens).await;
+            // `record` settles it.
             permit.held = None;
-            self.shared.admitted().push_back(tokens);
             permit.waited
         })
     }
 
-    fn record(&self, usage: Usage) {
-        let held = self.shared.admitted().pop_front().unwrap_or(0);
-        let tokens = usage.input_tokens.saturating_add(usage.output_tokens);
-        let tokens = tokens.max(usage.total_tokens);
+    fn record(&self, tokens: u64, usage: Usage) {
+        let sum = usage.input_tokens.saturating_add(usage.output_tokens);
+        let used = sum.max(usage.total_tokens);
         // Of a reply that was cut off, nothing is known.
-        self.shared
-            .settle(held, if tokens == 0 { held } else { tokens });
+        let used = if used == 0 { tokens } else { used };
+        self.shared.settle(tokens, used);
     }
 }
 
@@ -141,10 +135,6 @@ impl Shared {
     fn settle(&self, held: u64, tokens: u64) {
         self.used().settle(&self.limits, held, tokens);
         self.settled.notify_one();
-    }
-
-    fn admitted(&self) -> MutexGuard<'_, VecDeque<u64>> {
-        self.admitted.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn used(&self) -> MutexGuard<'_, Used> {
