@@ -3,6 +3,7 @@
 use gadgetry_proto::event::FinishReason;
 use gadgetry_proto::message::{Message, Role};
 use gadgetry_proto::run::Summary;
+use gadgetry_proto::tree::CostTree;
 
 use crate::agent::RunError;
 
@@ -28,6 +29,8 @@ pub struct Finished {
     /// The conversation, with the question and the results of gadgets, but without the agent's own instructions: for
     /// [`AgentBuilder::history`](crate::AgentBuilder::history).
     pub history: Vec<Message>,
+    /// What each model call, gadget and subagent has cost.
+    pub costs: CostTree,
     /// If a controller has panicked, and the run was cancelled for it: its words.
     pub fault: Option<String>,
 }

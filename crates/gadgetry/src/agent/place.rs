@@ -77,11 +77,9 @@ pub(super) async fn cancelled_by(
     let Some(outer) = outer else {
         return run.await;
     };
-    match outer.run_until_cancelled(&mut run).await {
-        Some(ended) => ended,
-        None => {
-            token.cancel();
-            run.await
-        }
+    if let Some(ended) = outer.run_until_cancelled(&mut run).await {
+        return ended;
     }
+    token.cancel();
+    run.await
 }

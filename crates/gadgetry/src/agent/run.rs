@@ -13,6 +13,7 @@ use futures_util::StreamExt as _;
 use gadgetry_proto::event::Event;
 use gadgetry_proto::message::Message;
 use gadgetry_proto::run::{Command, Run};
+use gadgetry_proto::tree::CostTree;
 use tokio::sync::mpsc;
 
 use crate::agent::audience::Audience;
@@ -231,6 +232,7 @@ impl Prepared {
         let own = systems(self.run.history()).count() - given.len();
         let mut audience = Audience {
             observers: &self.inner.observers,
+            costs: CostTree::default(),
             consumer,
         };
         let token = self.place.services().family.cancellation.clone();
@@ -239,6 +241,7 @@ impl Prepared {
         Finished {
             history: without_instructions(ended.history, own, given),
             summary: ended.summary,
+            costs: audience.costs,
             fault: ended.fault,
         }
     }

@@ -78,12 +78,11 @@ impl RateLimiter {
     pub async fn acquire(&self, tokens: u64) -> Permit {
         let asked = Instant::now();
         let mut held_back = false;
-        let turn = match self.shared.turn.try_lock() {
-            Ok(turn) => turn,
-            Err(_) => {
-                held_back = true;
-                self.shared.turn.lock().await
-            }
+        let turn = if let Ok(turn) = self.shared.turn.try_lock() {
+            turn
+        } else {
+            held_back = true;
+            self.shared.turn.lock().await
         };
         while let Err(wake) = self.shared.let_through(tokens) {
             held_back = true;

@@ -311,6 +311,7 @@ async fn models_for_gadgets() {
         .unwrap();
     assert_eq!(story(&events)[1], "a: I am small.");
     // Two replies of the model and one of the small one.
+    assert!((finished.costs.total() - 0.6).abs() < 1e-9);
     assert!(
         (finished.summary.total_cost - 0.6).abs() < 1e-9,
         "{}",

@@ -87,6 +87,18 @@ async fn its_model_events_and_costs_are_the_parents() {
         "{paths:?}"
     );
     near(finished.summary.total_cost, 0.8);
+    near(finished.costs.total(), 0.8);
+    let gadget = finished.costs.nodes().find(|(id, _)| {
+        let children = finished.costs.children(*id);
+        children
+            .iter()
+            .any(|child| (finished.costs.subtree_total(*child) - 0.4).abs() < 1e-9)
+    });
+    assert!(
+        gadget.is_some(),
+        "the subagent's part of it: {}",
+        finished.costs.render()
+    );
     // Its conversation is its own.
     assert_eq!(model.asked()[1].last().unwrap(), "Sub-question?");
     assert_eq!(finished.history.len(), 4);
