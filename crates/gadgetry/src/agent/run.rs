@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::fmt;
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::mem;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -70,6 +71,9 @@ impl AgentRun {
         let place = Place::of(inner);
         let mut spec = inner.spec.clone();
         spec.budget = place.services().family.budget;
+        if let Some(retry) = spec.retry.as_mut().filter(|retry| retry.seed == 0) {
+            retry.seed = random();
+        }
         let run = match Run::new(spec, conversation) {
             Ok(run) => run,
             Err(error) => unreachable!("`build` has tried this specification: {error}"),
@@ -211,6 +215,11 @@ impl fmt::Debug for AgentRun {
             .field("finished", &self.finished())
             .finish_non_exhaustive()
     }
+}
+
+/// A number that no other run has. The keys of hash maps are random.
+fn random() -> u64 {
+    RandomState::new().build_hasher().finish()
 }
 
 fn lock(queue: &Mutex<VecDeque<Event>>) -> MutexGuard<'_, VecDeque<Event>> {

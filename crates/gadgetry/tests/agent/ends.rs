@@ -107,6 +107,30 @@ async fn retries() {
     assert_eq!(check(1, none).await, (false, 1, Duration::ZERO));
 }
 
+/// Runs that failed together do not come back together, unless they are told when.
+#[tokio::test(start_paused = true)]
+async fn retries_vary() {
+    let delays = async |seed| {
+        let retry = Retry {
+            seed,
+            ..Retry::default()
+        };
+        let model = Mock::new(vec![failed(ModelErrorKind::Overloaded); 4]);
+        let run = Agent::builder().model(model).retry(retry).ask("?").unwrap();
+        let mut delays = Vec::new();
+        let ended = run.on_event(|event| {
+            if let EventKind::ModelRetry { delay_ms, .. } = event.kind {
+                delays.push(delay_ms);
+            }
+        });
+        ended.await.unwrap_err();
+        delays
+    };
+    assert_eq!(delays(0).await.len(), 3);
+    assert_ne!(delays(0).await, delays(0).await);
+    assert_eq!(delays(7).await, delays(7).await);
+}
+
 #[tokio::test(start_paused = true)]
 async fn rate_limits() {
     let limits = RateLimits {

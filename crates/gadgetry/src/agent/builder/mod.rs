@@ -251,6 +251,8 @@ impl AgentBuilder {
 /// # What the provider allows
 impl AgentBuilder {
     /// What is done when a model call fails. A request is sent again only while nothing of its reply was handed on.
+    ///
+    /// A `seed` of 0 stands for another one in each run, so that runs that failed together do not come back together.
     pub fn retry(mut self, retry: Retry) -> Self {
         self.retry = Setting::On(retry);
         self
