@@ -81,7 +81,7 @@ impl Family {
     }
 
     /// The same place with `dollars` for itself and those below it, inside what the family may spend.
-    pub(crate) fn with_budget(&self, dollars: f64) -> Self {
+    pub(crate) fn narrowed(&self, dollars: f64) -> Self {
         let outer = (self.budget, self.ledger.clone());
         let ledger = Ledger {
             total: Arc::default(),

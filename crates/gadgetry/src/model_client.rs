@@ -163,8 +163,9 @@ impl ModelClient {
         let context = self.context.clone();
         let cancelled = context.cancellation().clone().cancelled_owned();
         let reply = async move {
+            let tokens = estimated_tokens(&request);
             if let Some(limiter) = &limiter {
-                limiter.admit(estimated_tokens(&request)).await;
+                limiter.admit(tokens).await;
             }
             let price = model.info().price;
             Metered::new(model.stream(request), move |usage| {
@@ -172,7 +173,7 @@ impl ModelClient {
                 let dollars = price.map_or(0.0, |price| price.cost(&usage));
                 let _ = context.report_cost(dollars);
                 if let Some(limiter) = limiter {
-                    limiter.record(usage);
+                    limiter.record(tokens, usage);
                 }
             })
         };

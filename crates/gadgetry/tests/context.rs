@@ -339,9 +339,9 @@ impl Limiter for Toll {
         })
     }
 
-    fn record(&self, usage: Usage) {
-        let tokens = usage.input_tokens + usage.output_tokens;
-        self.seen.lock().unwrap().push(format!("used {tokens}"));
+    fn record(&self, _: u64, usage: Usage) {
+        let used = usage.input_tokens + usage.output_tokens;
+        self.seen.lock().unwrap().push(format!("used {used}"));
     }
 }
 
