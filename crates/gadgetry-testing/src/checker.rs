@@ -3,10 +3,9 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use gadgetry::proto::convo::prompt_text;
 use gadgetry::proto::message::{Message, Role};
 
-use crate::content::{calls, has_thoughts, results};
+use crate::content::{calls, is_blank, results};
 use crate::render::render_conversation;
 
 /// Checks conversations before they go to a model. Providers refuse or misread those that break a [`Rule`], and no agent
@@ -87,7 +86,7 @@ impl RequestChecker {
                 let problem = "a system message stands behind others".to_owned();
                 found(Rule::SystemLeads, problem);
             }
-            if is_empty(message) {
+            if is_blank(message) {
                 found(Rule::NoEmptyMessage, "the message is empty".to_owned());
             }
             let before = at.checked_sub(1).and_then(|before| messages.get(before));
@@ -115,10 +114,6 @@ impl RequestChecker {
             panic!("no sound conversation: {violations}");
         }
     }
-}
-
-fn is_empty(message: &Message) -> bool {
-    prompt_text(message).trim().is_empty() && !has_thoughts(message)
 }
 
 /// Results without a call.

@@ -37,10 +37,12 @@ pub(crate) fn media(message: &Message) -> impl Iterator<Item = &Media> {
     })
 }
 
-/// Whether a message holds thoughts that are not blank.
-pub(crate) fn has_thoughts(message: &Message) -> bool {
-    message.content.iter().any(|content| match content {
-        Content::Reasoning { text } => !text.trim().is_empty(),
-        _ => false,
-    })
+/// Whether a message says nothing, not even in thought.
+pub(crate) fn is_blank(message: &Message) -> bool {
+    let raw = message.raw.as_deref().unwrap_or_default();
+    raw.trim().is_empty()
+        && message.content.iter().all(|content| match content {
+            Content::Text { text } | Content::Reasoning { text } => text.trim().is_empty(),
+            _ => false,
+        })
 }

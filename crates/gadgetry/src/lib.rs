@@ -16,6 +16,7 @@
 //! | [`family`] | [`Family`]: runs that share cancellation and budget |
 //! | [`control`] | [`Controller`]: decides what a run leaves open |
 //! | [`human`] | [`Human`]: the person that a run may ask |
+//! | [`presets`] | observers: logging, timing, tokens, progress, errors, files |
 //! | [`driver`] | runs a [`proto::run::Run`] on tokio |
 //! | [`log`] | the log of a run, and its replay |
 //!
@@ -40,6 +41,7 @@ pub mod log;
 mod meter;
 pub mod model;
 pub mod model_client;
+pub mod presets;
 pub mod scripted;
 pub mod services;
 pub mod skill;

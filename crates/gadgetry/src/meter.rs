@@ -6,8 +6,9 @@ use std::task::{Context, Poll};
 use futures_core::Stream;
 use futures_core::stream::BoxStream;
 use futures_util::StreamExt as _;
+use gadgetry_proto::convo::TokenEstimate;
 use gadgetry_proto::delta::Delta;
-use gadgetry_proto::message::{Content, Request};
+use gadgetry_proto::message::Request;
 use gadgetry_proto::usage::Usage;
 
 /// A reply, and who wants to know once what it has used: at its end, or when nobody reads it any more.
@@ -58,23 +59,11 @@ impl<F: FnOnce(Usage) + Unpin> Drop for Metered<F> {
     }
 }
 
-/// About how many tokens a request has: one for four bytes of text.
+/// About how many tokens a request has.
 pub(crate) fn estimated_tokens(request: &Request) -> u64 {
-    let bytes: usize = request
-        .all_messages()
-        .map(|message| match &message.raw {
-            Some(raw) => raw.len(),
-            None => message.content.iter().map(text_len).sum(),
-        })
-        .sum();
-    (bytes as u64).div_ceil(4)
-}
-
-fn text_len(content: &Content) -> usize {
-    match content {
-        Content::Text { text }
-        | Content::Reasoning { text }
-        | Content::GadgetResult { text, .. } => text.len(),
-        _ => 0,
+    let mut estimate = TokenEstimate::of(&request.messages);
+    for message in &request.trailing {
+        estimate.pushed(message);
     }
+    estimate.tokens()
 }

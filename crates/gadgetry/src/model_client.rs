@@ -139,9 +139,10 @@ impl ModelClient {
                     // Counts may follow.
                     ended |= matches!(delta, Delta::MessageEnd { .. });
                 }
-                let error = match cancellation.is_cancelled() {
-                    true => ModelCallError::Cancelled,
-                    false => ModelCallError::CutOff,
+                let error = if cancellation.is_cancelled() {
+                    ModelCallError::Cancelled
+                } else {
+                    ModelCallError::CutOff
                 };
                 (!ended).then_some((Err(error), None))
             }

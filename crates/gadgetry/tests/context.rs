@@ -5,6 +5,7 @@
 mod stage;
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -13,7 +14,7 @@ use gadgetry::context::{HumanError, SubagentError};
 use gadgetry::model_client::{ModelCallError, ModelOptions};
 use gadgetry::proto::call::Outcome;
 use gadgetry::proto::message::{Message, Request, Role};
-use gadgetry::proto::run::RunSpec;
+use gadgetry::proto::run::{Command, Input, RunSpec};
 use gadgetry::proto::usage::Usage;
 use gadgetry::{
     CancellationToken, ExecutionContext, Family, Invocation, Limiter, Model, Models, Services,
@@ -221,7 +222,7 @@ async fn a_model_that_does_not_answer() {
 async fn a_reply_that_is_not_read_to_its_end_costs_too() {
     check(
         |services| {
-            services.models = Models::from_iter([("haiku", Arc::new(Slow) as Arc<dyn Model>)])
+            services.models = Models::from_iter([("haiku", Arc::new(Slow) as Arc<dyn Model>)]);
         },
         |context| async move {
             let model = context.model().unwrap().named("haiku").unwrap();
@@ -259,13 +260,13 @@ impl Model for Slow {
         };
         let first = futures_util::stream::iter([Delta::Usage { usage }]);
         let rest = futures_util::stream::once(async {
-            sleep(Duration::from_secs(3600)).await;
+            sleep(Duration::from_hours(1)).await;
             Delta::text("late")
         });
         first.chain(rest).boxed()
     }
 
-    fn name(&self) -> &str {
+    fn name(&self) -> &'static str {
         "slow"
     }
 
@@ -349,7 +350,7 @@ async fn a_limiter_holds_all_requests_back() {
     .await;
     let seen = toll.seen.lock().unwrap();
     assert_eq!(seen.len(), 6, "{seen:?}");
-    assert_eq!((seen[1].as_str(), seen[2].as_str()), ("used 0", "admit 2"));
+    assert_eq!((seen[1].as_str(), seen[2].as_str()), ("used 0", "admit 6"));
     assert_eq!(seen[3], "used 5");
 }
 
@@ -379,11 +380,90 @@ async fn the_token_of_the_family_cancels_once() {
     });
     let seen = play(&services).await;
     assert_eq!(seen.lines.last().unwrap(), "60 Cancelled 0");
-    use gadgetry::proto::run::{Command, Input};
     let cancels = seen
         .inputs
         .iter()
         .filter(|input| **input == Input::Command(Command::Cancel));
     assert_eq!(cancels.count(), 1);
     assert_eq!(Family::default().left(), None);
+}
+
+/// Keeps what is logged with the fields of the span around it.
+#[derive(Clone, Default)]
+struct Log(Arc<Mutex<LogState>>);
+
+#[derive(Default)]
+struct LogState {
+    spans: Vec<String>,
+    entered: Vec<u64>,
+    lines: Vec<String>,
+}
+
+struct Fields<'a>(&'a mut String);
+
+impl tracing::field::Visit for Fields<'_> {
+    fn record_debug(&mut self, field: &tracing::field::Field, value: &dyn std::fmt::Debug) {
+        write!(self.0, "{field}={value:?} ").unwrap();
+    }
+}
+
+impl tracing::Subscriber for Log {
+    fn enabled(&self, _: &tracing::Metadata<'_>) -> bool {
+        true
+    }
+
+    fn new_span(&self, span: &tracing::span::Attributes<'_>) -> tracing::span::Id {
+        let mut state = self.0.lock().unwrap();
+        let mut fields = format!("{} ", span.metadata().name());
+        span.record(&mut Fields(&mut fields));
+        state.spans.push(fields);
+        tracing::span::Id::from_u64(state.spans.len() as u64)
+    }
+
+    fn record(&self, _: &tracing::span::Id, _: &tracing::span::Record<'_>) {}
+
+    fn record_follows_from(&self, _: &tracing::span::Id, _: &tracing::span::Id) {}
+
+    fn event(&self, event: &tracing::Event<'_>) {
+        let mut state = self.0.lock().unwrap();
+        let span = state.entered.last().copied().unwrap_or(0);
+        let span = usize::try_from(span).unwrap().checked_sub(1);
+        let mut line = span.map_or(String::new(), |index| state.spans[index].clone());
+        event.record(&mut Fields(&mut line));
+        state.lines.push(line.trim().to_owned());
+    }
+
+    fn enter(&self, span: &tracing::span::Id) {
+        self.0.lock().unwrap().entered.push(span.into_u64());
+    }
+
+    fn exit(&self, _: &tracing::span::Id) {
+        self.0.lock().unwrap().entered.pop();
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_gadget_logs_is_attributed_to_its_call() {
+    let log = Log::default();
+    let _guard = tracing::subscriber::set_default(log.clone());
+    let steps = gadget("Steps", |_| async {
+        tracing::info!("one");
+        sleep(Duration::from_millis(5)).await;
+        tracing::info!("two");
+        Outcome::ok("x")
+    });
+    let replies = [json!(call("Steps:a") + &call("Steps:b")), json!("done")];
+    play(&services(&replies, &[steps])).await;
+    let line = |call: &str, text: &str| {
+        format!("gadget run=\"/\" call=\"{call}\" gadget=\"Steps\" message={text}")
+    };
+    let mut lines = std::mem::take(&mut log.0.lock().unwrap().lines);
+    lines.retain(|line| line.contains("message=one") || line.contains("message=two"));
+    let expected = [
+        line("a", "one"),
+        line("b", "one"),
+        line("a", "two"),
+        line("b", "two"),
+    ];
+    assert_eq!(lines, expected);
 }

@@ -3,19 +3,17 @@
 use std::mem;
 use std::sync::Arc;
 
-use serde_json::Value;
-
 use crate::call::Outcome;
 use crate::event::{EventKind, FinishReason};
 use crate::id::CallId;
 use crate::message::{Content, Message, Role};
 use crate::run::Run;
 use crate::run::io::Output;
+use crate::run::prepare::complete;
 use crate::run::question::{AboutCall, Decision, Question, QuestionId, QuestionKind};
 use crate::run::state::{Cut, Pending, Phase, Prepared, Status};
 use crate::sched::SkipDecision;
 use crate::sched::Unmet;
-use crate::spec::invalid_parameters;
 
 impl Pending {
     /// Whether `decision` is an answer to it.
@@ -160,14 +158,9 @@ impl Run {
         let Some(gadget) = self.spec.registry.get(&prepared.start.gadget_name) else {
             return Ok(());
         };
-        let parameters: &mut Value = &mut prepared.start.parameters;
-        gadget.schema().apply_defaults(parameters);
-        let problems = gadget.schema().validate(parameters);
-        if problems.is_empty() {
-            Ok(())
-        } else {
-            Err(invalid_parameters(gadget.name(), &problems))
-        }
+        let parameters = mem::take(&mut prepared.start.parameters);
+        prepared.start.parameters = complete(parameters, gadget)?;
+        Ok(())
     }
 
     /// A call that the scheduler has started comes to its end without its gadget.

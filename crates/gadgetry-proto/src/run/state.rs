@@ -195,6 +195,8 @@ pub(super) struct Record {
     pub(super) call: Arc<Call>,
     /// The name as registered, if it is.
     pub(super) gadget: Option<String>,
+    /// Completed and valid, until it starts.
+    pub(super) parameters: Option<Value>,
     pub(super) status: Status,
 }
 

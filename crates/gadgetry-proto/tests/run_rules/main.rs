@@ -1,6 +1,7 @@
 //! What a run does, one table a rule: a script in, the lines of its transcript out.
 
 mod broken;
+mod compaction;
 mod costs;
 mod dependencies;
 mod ending;

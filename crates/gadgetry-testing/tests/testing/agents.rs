@@ -2,10 +2,16 @@
 
 use std::time::Duration;
 
+use gadgetry::proto::convo::compaction::Compaction;
+use gadgetry::proto::error::ModelErrorKind;
 use gadgetry::proto::event::FinishReason;
-use gadgetry_testing::{Cut, MockGadget, MockModel, Reply, Then, any, call, elapsed, reply};
+use gadgetry::proto::message::Purpose;
+use gadgetry::proto::run::{HintTiming, Retry, RunSpec, iteration_hint};
+use gadgetry_testing::{
+    Cut, MockGadget, MockModel, Reply, Then, any, call, conversation, elapsed, fixtures, reply,
+};
 
-use crate::support::{play, toolbox};
+use crate::support::{play, play_on, toolbox};
 
 fn wait(name: &str, seconds: u64) -> MockGadget {
     let gadget = MockGadget::builder(name).delay(Duration::from_secs(seconds));
@@ -170,4 +176,76 @@ async fn an_unmatched_request_ends_the_run_with_the_report() {
             .count(),
         1
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_retry_waits_as_long_as_the_model_asks() {
+    let busy = reply().fails_as(ModelErrorKind::RateLimit, "slow down");
+    let busy = busy.retry_after(Duration::from_secs(7));
+    let model = MockModel::in_order([busy, "Hello.".into()]);
+    let spec = RunSpec {
+        retry: Some(Retry::default()),
+        ..RunSpec::default()
+    };
+    let history = conversation().user("Hi").build();
+    let toolbox = toolbox([wait("Fast", 1)]);
+    let ((summary, log), took) = elapsed(play_on(spec, history, &model, &toolbox)).await;
+    assert_eq!(
+        (summary.answer.as_str(), took),
+        ("Hello.", Duration::from_secs(7))
+    );
+    log.assert_order(["retry 1 after 7000ms because rateLimit", "text"]);
+    model.verify();
+}
+
+#[tokio::test(start_paused = true)]
+async fn compaction_asks_for_a_summary_and_goes_on() {
+    let model = MockModel::builder()
+        .when(|m| m.purpose(Purpose::Summary))
+        .once()
+        .label("summary")
+        .replies_text("Steps were gone through.")
+        .when(|m| m.message_contains("Steps were gone through."))
+        .label("answer")
+        .once()
+        .replies_text("All done.")
+        .build();
+    let spec = RunSpec {
+        context_window: Some(2000),
+        compaction: Some(Compaction::default()),
+        ..RunSpec::default()
+    };
+    let toolbox = toolbox([MockGadget::builder("Step").build()]);
+    let (summary, log) = play_on(spec, fixtures::long(20, 400), &model, &toolbox).await;
+    assert_eq!(summary.answer, "All done.");
+    log.assert_order([
+        "model_call 1 summary",
+        "compaction summary",
+        "model_call 1",
+        "text",
+    ]);
+    let by: Vec<_> = model.answered_by().into_iter().flatten().collect();
+    assert_eq!(by, ["summary", "answer"]);
+    model.verify();
+}
+
+#[tokio::test(start_paused = true)]
+async fn hints_stand_behind_the_last_message() {
+    let model = MockModel::builder()
+        .when(|m| {
+            m.last_message_contains("Go")
+                .message_contains("[Reply 1 of 10")
+        })
+        .replies(call("Fast").id("f"))
+        .when(|m| m.has_result("f").message_contains("[Reply 2 of 10"))
+        .replies("Bye.")
+        .build();
+    let spec = RunSpec {
+        trailing: vec![iteration_hint(HintTiming::Always)],
+        ..RunSpec::default()
+    };
+    let history = conversation().user("Go").build();
+    let (summary, _) = play_on(spec, history, &model, &toolbox([wait("Fast", 1)])).await;
+    assert_eq!(summary.answer, "Bye.");
+    model.verify();
 }

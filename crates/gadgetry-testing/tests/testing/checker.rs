@@ -144,6 +144,19 @@ fn results_without_a_call() {
             "the result of \"x\" answers no call of the message before",
         )],
     );
+    // A call that the assistant did not write.
+    let mut written_by_user = conversation().assistant_call(call("Run").id("x")).build();
+    written_by_user[0].role = Role::User;
+    check(
+        conversation()
+            .message(written_by_user.remove(0))
+            .message(bare(Role::User, vec![result("x", "Run")])),
+        &[(
+            Rule::NoOrphanResult,
+            2,
+            "the result of \"x\" answers no call of the message before",
+        )],
+    );
     // The call is further back.
     check(
         two_calls()

@@ -42,6 +42,24 @@ fn a_fixture_is_the_history_of_such_a_run() {
 }
 
 #[test]
+fn a_result_is_of_the_last_call_with_its_id() {
+    let messages = conversation()
+        .assistant_call(call("Run").id("a"))
+        .result("a", "1")
+        .assistant_call(call("Walk").id("a"))
+        .result("a", "2")
+        .result("b", "3")
+        .build();
+    let mut gadgets = Vec::new();
+    for content in messages.iter().flat_map(|message| &message.content) {
+        if let Content::GadgetResult { gadget_name, .. } = content {
+            gadgets.push(gadget_name.as_str());
+        }
+    }
+    assert_eq!(gadgets, ["Run", "Walk", "Unknown"]);
+}
+
+#[test]
 fn sizes_and_roles() {
     use Role::{Assistant, System, User};
     let roles = |messages: &[gadgetry::proto::message::Message]| -> Vec<Role> {

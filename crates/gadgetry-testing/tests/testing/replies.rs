@@ -10,10 +10,10 @@ use gadgetry::proto::error::ModelErrorKind;
 use gadgetry::proto::reply::{Format, ReplyStage};
 use gadgetry::proto::spec::{GadgetSpec, Registry};
 use gadgetry::proto::usage::Usage;
-use gadgetry_testing::{Cut, MockModel, Reply, any, call, elapsed, paused, reply};
+use gadgetry_testing::{Cut, MockGadget, MockModel, Reply, any, call, elapsed, paused, reply};
 use serde_json::{Value, json};
 
-use crate::support::{deltas, panic_of, says};
+use crate::support::{deltas, panic_of, says, toolbox};
 
 fn text(delta: &str) -> Delta {
     Delta::text(delta)
@@ -190,6 +190,23 @@ fn read(model: &MockModel, format: Format, registry: &Registry) -> Vec<(String, 
         Some((header, parameters))
     });
     calls.collect()
+}
+
+#[test]
+fn calls_of_known_gadgets_are_written_as_a_model_would() {
+    let put = || call("Put").arg("zip", "00501").arg("house", "7");
+    let header = "!!!GADGET_START:Put\n";
+    let as_json = format!("{header}{{\"zip\":\"00501\",\"house\":\"7\"}}\n!!!GADGET_END\n");
+    let stop = end(StopReason::Stop, None);
+    check(put(), &[text(&as_json), stop.clone()]);
+    let gadget = MockGadget::builder("Put")
+        .param("zip", "string")
+        .param("house", "string");
+    let toolbox = toolbox([gadget.build()]);
+    let model = MockModel::builder().gadgets(toolbox.registry());
+    let model = model.when(any()).replies(put()).build();
+    let as_lines = format!("{header}!!!ARG:zip\n00501\n!!!ARG:house\n7\n!!!GADGET_END\n");
+    assert_eq!(paused(deltas(&model, says("go"))), [text(&as_lines), stop]);
 }
 
 #[test]

@@ -63,12 +63,19 @@ pub(crate) async fn play(
     toolbox: &Toolbox,
     prompt: &str,
 ) -> (Summary, EventLog) {
+    let history = conversation().user(prompt).build();
+    play_on(RunSpec::default(), history, model, toolbox).await
+}
+
+/// A whole run of `spec` with these gadgets, which goes on from `history`.
+pub(crate) async fn play_on(
+    spec: RunSpec,
+    history: Vec<Message>,
+    model: &MockModel,
+    toolbox: &Toolbox,
+) -> (Summary, EventLog) {
     let registry = Arc::new(toolbox.registry().clone());
-    let spec = RunSpec {
-        registry,
-        ..RunSpec::default()
-    };
-    let run = Run::ask(spec, prompt).unwrap();
+    let run = Run::new(RunSpec { registry, ..spec }, history).unwrap();
     let mut log = EventLog::default();
     let (_commands, receiver) = tokio::sync::mpsc::channel(1);
     let summary = driver::drive(run, model, toolbox, receiver, &mut log).await;

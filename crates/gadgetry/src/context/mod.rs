@@ -164,7 +164,10 @@ impl ExecutionContext {
     }
 
     fn account(&self) -> MutexGuard<'_, Account> {
-        self.0.account.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0
+            .account
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     /// What the run and all that share its budget may still spend, in US dollars, as of now; `None` without a budget.

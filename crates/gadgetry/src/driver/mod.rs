@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use gadgetry_proto::event::Event;
 use gadgetry_proto::id::CallId;
-use gadgetry_proto::message::Message;
+use gadgetry_proto::message::{Message, Request};
 use gadgetry_proto::run::{
     Command, Decision, Input, Misuse, Output, Question, QuestionKind, Report, Run, Start, Summary,
 };
@@ -39,6 +39,11 @@ pub trait Observer: Send {
     /// The run is about to be told this. The inputs with their times are the log from which it can be replayed.
     fn input(&mut self, time: Time, input: &Input) {
         let _ = (time, input);
+    }
+
+    /// This request goes to the model, right after its event. Those of subagents are not told here.
+    fn request(&mut self, request: &Request) {
+        let _ = request;
     }
 }
 
@@ -95,7 +100,8 @@ pub async fn drive(
     commands: mpsc::Receiver<Command>,
     observer: &mut dyn Observer,
 ) -> Ended {
-    let mut driver = Driver::new(run, services.clone(), commands, observer);
+    // Boxed, so that the future of a gadget that drives a subagent stays small.
+    let mut driver = Box::new(Driver::new(run, services.clone(), commands, observer));
     // What the family has spent before counts for the very first request.
     if let Some(input) = driver.spent_elsewhere() {
         driver.tell(input);
@@ -257,8 +263,10 @@ impl<'a> Driver<'a> {
             }
         };
         // Before what may lead to a further request. The pieces of a reply are too many, and do not.
-        let may_send = !matches!(input, Input::Delta(_) | Input::Report(..));
-        match self.spent_elsewhere().filter(|_| may_send) {
+        if matches!(input, Input::Delta(_) | Input::Report(..)) {
+            return input;
+        }
+        match self.spent_elsewhere() {
             Some(first) => {
                 self.queue.push_front(input);
                 first
@@ -330,10 +338,10 @@ impl<'a> Driver<'a> {
         let now = Time(u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX));
         self.observer.input(now, &input);
         let of_subagent = matches!(input, Input::Report(_, Report::Child { .. }));
-        // What the gadget has reported is written down already.
-        let written = match &input {
-            Input::Done(id, _) => self.running.remove(id).map_or(0.0, |c| c.reported_cost()),
-            _ => 0.0,
+        let done = if let Input::Done(id, _) = &input {
+            self.running.remove(id)
+        } else {
+            None
         };
         let before = self.run.total_cost();
         match self.run.handle(now, input) {
@@ -342,10 +350,14 @@ impl<'a> Driver<'a> {
             Err(misuse @ Misuse::WrongDecision(_)) => self.stop(format!("a controller: {misuse}")),
             Err(misuse) => debug_assert!(false, "{misuse}"),
         }
-        let cost = self.run.total_cost() - before - written;
-        match of_subagent {
-            true => self.host.share.learn(cost),
-            false => self.host.share.spend(cost),
+        let cost = self.run.total_cost() - before;
+        if of_subagent {
+            // It has written that down itself.
+            self.host.share.learn(cost);
+        } else {
+            // What the gadget has reported is written down already.
+            let written = done.map_or(0.0, |context| context.reported_cost());
+            self.host.share.spend(cost - written);
         }
     }
 }

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use gadgetry::proto::call::Outcome;
 use gadgetry::proto::event::{Event, EventKind};
-use gadgetry::proto::run::{Command, Input, Run, RunSpec};
+use gadgetry::proto::run::{Command, Input, Output, Run, RunSpec};
 use gadgetry::proto::spec::GadgetSpec;
 use gadgetry::proto::time::Time;
 use gadgetry::proto::usage::Price;
@@ -91,7 +91,7 @@ impl Model for Priced {
         self.0.stream(request)
     }
 
-    fn name(&self) -> &str {
+    fn name(&self) -> &'static str {
         "priced"
     }
 
@@ -119,7 +119,7 @@ pub(crate) async fn play_until(services: &Services, spec: RunSpec, cancel_at: Op
         asks: services.asks(),
         ..spec
     };
-    let run = Run::ask(spec, "go").unwrap();
+    let run = Run::ask(spec.clone(), "go").unwrap();
     let (sender, receiver) = mpsc::channel(1);
     tokio::spawn(async move {
         if let Some(at) = cancel_at {
@@ -129,12 +129,32 @@ pub(crate) async fn play_until(services: &Services, spec: RunSpec, cancel_at: Op
     });
     let mut keeper = Keeper::default();
     let ended = drive(run, services, receiver, &mut keeper).await;
+    assert_eq!(replay(spec, &keeper.inputs), keeper.events);
     Seen {
         lines: keeper.lines,
         events: keeper.events,
-        inputs: keeper.inputs,
+        inputs: keeper.inputs.into_iter().map(|(_, input)| input).collect(),
         ended,
     }
+}
+
+/// What the same inputs at the same times give once more.
+fn replay(spec: RunSpec, inputs: &[(Time, Input)]) -> Vec<Event> {
+    let mut run = Run::ask(spec, "go").unwrap();
+    let mut events = Vec::new();
+    let mut drain = |run: &mut Run| loop {
+        match run.poll() {
+            Output::Event(event) => events.push(event),
+            Output::Wait(_) | Output::Finished(_) => break,
+            _ => {}
+        }
+    };
+    drain(&mut run);
+    for (time, input) in inputs {
+        run.handle(*time, input.clone()).unwrap_or_default();
+        drain(&mut run);
+    }
+    events
 }
 
 /// Runs to the end.
@@ -158,17 +178,13 @@ pub(crate) struct Seen {
 struct Keeper {
     lines: Vec<String>,
     events: Vec<Event>,
-    inputs: Vec<Input>,
+    inputs: Vec<(Time, Input)>,
 }
 
 impl Observer for Keeper {
     fn event(&mut self, event: &Event) {
         self.events.push(event.clone());
-        let mut line = event.time.0.to_string();
-        for ancestor in &event.path {
-            line += &format!(" {}.{}", ancestor.invocation_id, ancestor.agent);
-        }
-        line += &match &event.kind {
+        let words = match &event.kind {
             EventKind::Text { text } if text.trim().is_empty() => return,
             EventKind::Text { text } => format!(" {text:?}"),
             EventKind::GadgetStart { invocation_id, .. } => format!(" start {invocation_id}"),
@@ -191,10 +207,17 @@ impl Observer for Keeper {
             } => format!(" {reason:?} {total_cost}"),
             _ => return,
         };
-        self.lines.push(line);
+        let mut place = event.time.0.to_string();
+        for ancestor in &event.path {
+            place.push(' ');
+            place.push_str(ancestor.invocation_id.as_str());
+            place.push('.');
+            place.push_str(&ancestor.agent.to_string());
+        }
+        self.lines.push(place + &words);
     }
 
-    fn input(&mut self, _: Time, input: &Input) {
-        self.inputs.push(input.clone());
+    fn input(&mut self, time: Time, input: &Input) {
+        self.inputs.push((time, input.clone()));
     }
 }

@@ -13,7 +13,7 @@ use gadgetry::schemars::JsonSchema;
 use gadgetry::serde::{Deserialize, Serialize};
 use gadgetry::{
     CommandGadget, DynGadget, Example, ExecutionContext, Gadget, GadgetError, GadgetInfo,
-    IntoGadget, ScriptedModel, Toolbox, command, driver, from_fn,
+    IntoGadget, ScriptedModel, Services, Toolbox, command, drive, from_fn,
 };
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
@@ -233,8 +233,9 @@ async fn a_run_calls_a_typed_gadget() {
             errors.push(event);
         }
     };
-    let summary = driver::drive(run, &model, &toolbox, receiver, &mut watch).await;
-    assert_eq!(summary.answer, "5 in all");
+    let services = Services::new(Arc::new(model), toolbox);
+    let ended = drive(run, &services, receiver, &mut watch).await;
+    assert_eq!(ended.summary.answer, "5 in all");
     assert_eq!(total.load(Ordering::SeqCst), 5);
     assert!(!errors.is_empty());
 }

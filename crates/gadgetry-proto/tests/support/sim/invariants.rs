@@ -7,7 +7,7 @@ use gadgetry_proto::convo::neutralise;
 use gadgetry_proto::delta::Delta;
 use gadgetry_proto::event::{Answer, Event, EventKind};
 use gadgetry_proto::id::{CallId, InvocationId};
-use gadgetry_proto::message::{Content, Message, Role};
+use gadgetry_proto::message::{Content, Message, Purpose, Role};
 use gadgetry_proto::run::{Input, Output};
 
 use super::Log;
@@ -48,6 +48,8 @@ struct Watch {
     requests: u32,
     /// Whether the next request is a retry.
     again: bool,
+    /// Whether the past was changed.
+    compacted: bool,
     /// Whether what the model is told is not the run's alone.
     free: bool,
 }
@@ -74,15 +76,16 @@ impl Watch {
             "behind run_finished: {output:?}"
         );
         match output {
+            Output::Send(request) if request.purpose == Purpose::Summary => self.reading = true,
             Output::Send(request) => {
                 assert!(!self.reading, "a request while a reply is read");
-                if std::mem::take(&mut self.again) {
+                if std::mem::take(&mut self.again) || request.iteration == self.requests {
                     self.written.clear();
                 } else {
                     self.requests += 1;
                 }
                 assert_eq!(request.iteration, self.requests, "the number of a request");
-                if self.sent.is_empty() || self.free {
+                if self.sent.is_empty() || self.free || std::mem::take(&mut self.compacted) {
                     self.sent.clone_from(&request.messages);
                     self.written.clear();
                     self.announced.clear();
@@ -137,11 +140,11 @@ impl Watch {
                 ..
             } => self.answer(invocation_id, (error.clone(), true)),
             EventKind::ModelRetry { .. } => self.again = true,
+            EventKind::Compaction(_) => self.compacted = true,
             EventKind::RunFinished { .. } => self.over = true,
             EventKind::ModelCallStart { .. }
             | EventKind::ModelCallEnd { .. }
             | EventKind::RateLimited { .. }
-            | EventKind::Compaction(_)
             | EventKind::GadgetProgress { .. }
             | EventKind::GadgetCost { .. }
             | EventKind::HumanInputRequired { .. }
