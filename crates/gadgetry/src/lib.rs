@@ -1,4 +1,37 @@
-//! The runtime of gadgetry: it waits, so that the engine in [`proto`] can decide.
+//! Tool calling for any text model: functions that a model calls by writing text, run while it still writes.
+//!
+//! ```
+//! use gadgetry::{Agent, ScriptedModel, gadget};
+//!
+//! /// Adds two numbers.
+//! #[gadget]
+//! fn add(a: f64, b: f64) -> f64 {
+//!     a + b
+//! }
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! // Stands for a real model: it calls `Add`, reads the result, and answers.
+//! let model: ScriptedModel = concat!(
+//!     r#"{"text": "!!!GADGET_START:Add\n!!!ARG:a\n2\n!!!ARG:b\n2\n!!!GADGET_END"}"#, "\n",
+//!     r#"{"text": "2 + 2 is 4.", "expect": {"contains": ["Result (gadget_1): 4"]}}"#,
+//! ).parse()?;
+//!
+//! let answer = Agent::builder()
+//!     .model(model)
+//!     .system("Be brief.")
+//!     .gadget(Add)
+//!     .max_iterations(10)
+//!     .ask("What is 2 + 2?")?
+//!     .text()
+//!     .await?;
+//! assert_eq!(answer, "2 + 2 is 4.");
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! [`Agent`] is where to start: [`Agent::builder`] has all options. What it is made of can be used alone. This crate is
+//! the runtime; it waits, so that the engine in [`proto`] can decide.
 //!
 //! | module | what it does |
 //! |---|---|

@@ -112,11 +112,16 @@ fn spec(builder: &AgentBuilder, services: &Services) -> Result<RunSpec, AgentErr
         percentage("`trigger_percent`", compaction.trigger_percent)?;
         percentage("`target_percent`", compaction.target_percent)?;
     }
+    spec.compaction.clone_from(&builder.compaction);
+    spec.context_window = info.context_window;
     spec.output_limit = match builder.output_limit {
         None => None,
         Some(percent) => {
             let percent = percentage("`.output_limit_percent(…)`", percent)?;
-            Some(char_limit(info.context_window.unwrap_or(USUAL_WINDOW), percent))
+            Some(char_limit(
+                info.context_window.unwrap_or(USUAL_WINDOW),
+                percent,
+            ))
         }
     };
     spec.registry = Arc::new(services.toolbox.registry().clone());
@@ -154,7 +159,9 @@ fn budget(own: Option<f64>, services: &Services) -> Result<(), AgentError> {
     let named = services.models.iter().map(|(_, model)| model);
     for model in named.chain([&services.model]) {
         let info = model.info();
-        let charges = info.price.is_some_and(|price| price.input > 0.0 || price.output > 0.0);
+        let charges = info
+            .price
+            .is_some_and(|price| price.input > 0.0 || price.output > 0.0);
         if !charges && !info.is_local {
             let model = model.name().to_owned();
             return Err(AgentError::NoPrice { model });

@@ -27,6 +27,7 @@ use crate::gadget::{DynGadget, IntoGadget};
 use crate::human::Human;
 use crate::limiter::{RateLimiter, RateLimits};
 use crate::model::Model;
+use crate::skill::Skills;
 
 /// Makes an [`Agent`]. Every option has a default but the model.
 ///
@@ -162,6 +163,16 @@ impl AgentBuilder {
         let gadgets = gadgets.into_iter().map(IntoGadget::into_gadget);
         self.gadgets.extend(gadgets);
         self
+    }
+
+    /// Adds skills: the model gets a gadget that loads one when it needs it. Does nothing if there are none.
+    ///
+    /// Give all of them at once; a second gadget of the same name is a mistake.
+    pub fn skills(self, skills: &Skills) -> Self {
+        if skills.is_empty() {
+            return self;
+        }
+        self.gadget(skills.gadget())
     }
 
     /// Gadgets run one at a time, in the order of their calls. By default they run in parallel, as far as their
@@ -492,7 +503,7 @@ impl AgentBuilder {
         self
     }
 
-    /// How deep subagents may be below this agent's runs: 1 allows subagents without subagents of their own; 3 by
+    /// How deep subagents may be below this agent's runs: 1 allows subagents without subagents of their own; 5 by
     /// default. A subagent cannot allow more than its parent does.
     pub fn max_depth(mut self, depth: u32) -> Self {
         self.max_depth = Some(depth);

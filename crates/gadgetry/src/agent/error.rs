@@ -163,7 +163,7 @@ impl fmt::Display for RunError {
             // Not errors, or not known yet.
             reason => write!(f, "the run ended: {reason:?}"),
         }?;
-        match &summary.error {
+        match summary.error.as_ref().or(self.0.fault.as_ref()) {
             Some(error) => write!(f, ": {error}"),
             None => Ok(()),
         }

@@ -21,7 +21,7 @@ use crate::driver::{Ended, Observer, drive};
 use crate::family::Family;
 use crate::services::Services;
 
-/// Messages that wait for the next request.
+/// Commands that wait for the run to be polled.
 const INJECTED: usize = 256;
 
 /// An observer that several runs tell.
@@ -373,7 +373,9 @@ impl Finished {
     /// The same, if the run came to an answer: the model was done, or a gadget or a controller has ended the run.
     pub fn into_result(self) -> Result<Self, RunError> {
         match self.summary.reason {
-            FinishReason::Completed | FinishReason::TaskCompleted | FinishReason::Stopped => Ok(self),
+            FinishReason::Completed | FinishReason::TaskCompleted | FinishReason::Stopped => {
+                Ok(self)
+            }
             _ => Err(RunError::new(self)),
         }
     }
@@ -402,7 +404,16 @@ pub struct AgentHandle {
 impl AgentHandle {
     /// Puts a message of the user before the model with its next request. A run that is about to end goes on for it.
     pub fn inject(&self, text: impl Into<String>) -> Result<(), NotInjected> {
-        let command = Command::Inject(text.into());
+        self.send(Command::Inject(text.into()))
+    }
+
+    /// Makes the conversation shorter before the next request, whatever its length, as far as something can go. Without
+    /// [compaction](crate::AgentBuilder::without_compaction) it does nothing.
+    pub fn compact(&self) -> Result<(), NotInjected> {
+        self.send(Command::Compact)
+    }
+
+    fn send(&self, command: Command) -> Result<(), NotInjected> {
         self.sender.try_send(command).map_err(|error| match error {
             mpsc::error::TrySendError::Full(_) => NotInjected::TooMany,
             mpsc::error::TrySendError::Closed(_) => NotInjected::Over,
@@ -416,14 +427,14 @@ impl AgentHandle {
     }
 }
 
-/// Why a message was not injected.
+/// Why a run was not told something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NotInjected {
     /// The run has ended, or was dropped.
     #[error("the run is over; ask the agent again to say more")]
     Over,
-    /// Nobody has polled the run while all these messages came.
-    #[error("{INJECTED} messages wait already; poll the run before you inject more")]
+    /// Nobody has polled the run while all these commands came.
+    #[error("{INJECTED} commands wait already; poll the run before you send more")]
     TooMany,
 }

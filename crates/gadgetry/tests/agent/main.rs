@@ -3,6 +3,9 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails here")]
 
 mod consuming;
+mod decisions;
 mod limiter;
+mod mistakes;
 mod options;
+mod subagents;
 mod support;

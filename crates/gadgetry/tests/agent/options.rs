@@ -1,5 +1,10 @@
 //! What each option changes. Every check fails without its option.
 
+#![expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "a test looks at the events that matter"
+)]
+
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -16,7 +21,7 @@ use gadgetry::proto::tags::CustomBlock;
 use gadgetry::proto::transform::DeltaTransform;
 use gadgetry::{
     Agent, AgentBuilder, CancellationToken, Media, MediaData, MediaKind, ModelInfo, RateLimiter,
-    RateLimits,
+    RateLimits, Skills,
 };
 use serde_json::json;
 use tokio::time::{Instant, sleep};
@@ -446,6 +451,58 @@ async fn compaction() {
             .contains(&CompactionStrategy::SlidingWindow)
     );
     assert_eq!(check(AgentBuilder::without_compaction).await, []);
+}
+
+/// By default long conversations are made shorter, and anybody may ask for it before that.
+#[tokio::test]
+async fn compaction_on_demand() {
+    let check = async |window: Option<u64>, options: fn(AgentBuilder) -> AgentBuilder| {
+        let info = ModelInfo {
+            context_window: window,
+            ..ModelInfo::default()
+        };
+        let words = "word ".repeat(200);
+        let mut replies: Vec<String> = (0..9)
+            .map(|n| call("Echo", &format!("e{n}"), &[("text", &words)]))
+            .collect();
+        // The last two may have to summarise.
+        replies.extend(["Done.".to_owned(), "Done.".to_owned(), "Done.".to_owned()]);
+        let builder = Agent::builder()
+            .model(Mock::new(replies).info(info))
+            .gadget(echo());
+        let run = options(builder.without_output_limit()).ask("?").unwrap();
+        let handle = run.handle();
+        let mut compactions = 0;
+        let ended = run.on_event(|event| match &event.kind {
+            EventKind::Compaction(_) => compactions += 1,
+            EventKind::IterationEnd { iteration: 8 } if window.is_none() => {
+                handle.compact().unwrap()
+            }
+            _ => {}
+        });
+        ended.await.unwrap();
+        compactions
+    };
+    let usual: fn(AgentBuilder) -> AgentBuilder = |it| it;
+    assert!(check(Some(2_500), usual).await > 0);
+    assert_eq!(check(Some(400_000), usual).await, 0);
+    assert_eq!(check(None, usual).await, 1);
+    assert_eq!(check(None, AgentBuilder::without_compaction).await, 0);
+}
+
+#[tokio::test]
+async fn skills() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir(folder.path().join("greet")).unwrap();
+    let text = "---\ndescription: How to greet\n---\nSay hello.\n";
+    std::fs::write(folder.path().join("greet/SKILL.md"), text).unwrap();
+    let skills = Skills::from_dir(folder.path()).unwrap();
+    let block = call("LoadSkill", "s", &[("skill", "greet")]);
+    let model = asked(&[&block, "."], |it| it.skills(&skills)).await;
+    assert!(model.system().contains("How to greet"));
+    assert!(model.last().contains("Say hello."), "{}", model.last());
+    let model = asked(&["."], |it| it.skills(&Skills::new())).await;
+    assert!(!model.system().contains("LoadSkill"));
 }
 
 #[tokio::test(start_paused = true)]
