@@ -5,12 +5,14 @@
 #![allow(clippy::print_stdout, reason = "an example shows what it does")]
 
 use std::error::Error;
+use std::sync::mpsc;
 
 use gadgetry::model_client::ModelOptions;
-use gadgetry::presets::{ProgressTracking, Shared};
+use gadgetry::presets::{Progress, ProgressTracking};
+use gadgetry::proto::event::{Event, EventKind};
 use gadgetry::proto::usage::Price;
-use gadgetry::{Agent, AgentError, ExecutionContext, GadgetError, GadgetOutput, gadget};
-use gadgetry_testing::{EventLog, MockModel, call, reply, test_gadget};
+use gadgetry::{Agent, ExecutionContext, GadgetError, GadgetOutput, gadget};
+use gadgetry_testing::{MockModel, call, reply, test_gadget};
 use serde_json::json;
 
 // 1. Reported, as often as there is something to report. It counts however the call ends.
@@ -41,8 +43,13 @@ async fn summarizer(
     let Some(model) = context.model() else {
         return Ok("LLM not available in this context".to_owned());
     };
-    let options = ModelOptions { model: Some("haiku".to_owned()), ..ModelOptions::default() };
-    Ok(model.complete(format!("Summarize briefly: {text}"), options).await?)
+    let options = ModelOptions {
+        model: Some("haiku".to_owned()),
+        ..ModelOptions::default()
+    };
+    Ok(model
+        .complete(format!("Summarize briefly: {text}"), options)
+        .await?)
 }
 
 // 3. Returned with the result.
@@ -67,7 +74,10 @@ async fn complex(data: String, context: ExecutionContext) -> Result<GadgetOutput
     let Some(model) = context.model() else {
         return Ok(GadgetOutput::new("LLM not available").with_cost(0.001));
     };
-    let options = ModelOptions { model: Some("haiku".to_owned()), ..ModelOptions::default() };
+    let options = ModelOptions {
+        model: Some("haiku".to_owned()),
+        ..ModelOptions::default()
+    };
     let analysis = model.complete(format!("Analyze: {data}"), options).await?;
     Ok(GadgetOutput::new(analysis).with_cost(0.0005)) // processing overhead
 }
@@ -75,7 +85,11 @@ async fn complex(data: String, context: ExecutionContext) -> Result<GadgetOutput
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error>> {
     // $1 a million tokens in, $5 out.
-    let price = Price { input: 1.0, output: 5.0, ..Price::default() };
+    let price = Price {
+        input: 1.0,
+        output: 5.0,
+        ..Price::default()
+    };
     let main_model = MockModel::builder()
         .price(price)
         .when(|m| m.iteration(1))
@@ -101,27 +115,48 @@ async fn main() -> Result<(), Box<dyn Error>> {
         .replies(reply().text("Numbers.").tokens(500, 100)) // $0.001
         .build();
 
-    // What everything costs, as it comes.
-    let costs = Shared::new(Costs::default());
-    let kept = costs.clone();
-    let log = EventLog::default();
-    let run = Agent::builder()
+    let (sender, progress) = mpsc::channel();
+    let finished = Agent::builder()
         .model(main_model)
         .named_model("haiku", haiku)
         .gadget(MultiStep)
         .gadget(Summarizer)
         .gadget(PaidApi)
         .gadget(Complex)
-        .budget(1.00)
-        .observer(log.clone())
+        // Models and gadgets, as it comes.
         .observer(ProgressTracking::new(move |progress: &Progress| {
-            println!("${:.4} so far", progress.total_cost);
+            // Nobody listens any more once the run is over.
+            let _ = sender.send(*progress);
         }))
-        .ask("Process this data")?;
-    let finished = run.finish().await?;
+        .ask("Process this data")?
+        .on_event(|event: &Event| {
+            if let EventKind::GadgetResult {
+                gadget_name, cost, ..
+            } = &event.kind
+            {
+                println!("{gadget_name} cost ${cost:.4}");
+            }
+        })
+        .await?;
 
-    let total = finished.summary.total_cost;
-    println!("Total cost: ${total:.6}");
+    let last = progress.iter().last().ok_or("the run has told")?;
+    println!(
+        "models ${:.4}, gadgets ${:.4}\nTotal cost: ${:.6}",
+        last.model_cost, last.gadget_cost, last.total_cost
+    );
+    let dollars = |amount: f64| format!("{amount:.6}");
+    assert_eq!(dollars(last.model_cost), "0.006000");
+    // 0.003 for the steps, 0.001 for the summary, 0.001 paid, 0.0025 for all three.
+    assert_eq!(dollars(last.gadget_cost), "0.007500");
+    assert_eq!(
+        dollars(last.total_cost),
+        dollars(finished.summary.total_cost)
+    );
+
+    // By itself, a gadget has no model, and its costs are counted all the same.
+    let outcome = test_gadget(Complex, json!({ "data": "numbers" })).await;
+    assert_eq!(outcome.expect_result(), "LLM not available");
+    assert_eq!(dollars(outcome.cost), "0.002000");
     Ok(())
 }
 

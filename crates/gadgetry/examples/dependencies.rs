@@ -24,15 +24,13 @@ async fn fetch(url: String) -> Result<Vec<u32>, std::io::Error> {
 
 /// Merges two lists
 #[gadget]
-fn merge(
-    left: Vec<u32>,
-    // A list that may not be there: the call depends on it, but does not have it put in.
-    right: Option<Vec<u32>>,
-    context: ExecutionContext,
-) -> Vec<u32> {
-    // The result of any dependency, as a text.
-    println!("merge depends on users: {:?}", context.dependency("users"));
-    left.into_iter().chain(right.into_iter().flatten()).collect()
+fn merge(left: Vec<u32>, right: Vec<u32>, context: ExecutionContext) -> Vec<u32> {
+    // The result of any dependency, as the text that it is.
+    println!(
+        "the users are {}",
+        context.dependency("users").unwrap_or("not known")
+    );
+    left.into_iter().chain(right).collect()
 }
 
 // The clock is paused: seconds pass at once.
@@ -53,7 +51,10 @@ async fn main() -> Result<(), Box<dyn Error>> {
 
     // A controller decides otherwise: here, the skipped call gets a result of its own.
     let agent = Agent::builder().on_dependency_skipped(|unmet| async move {
-        println!("{} lacks {}", unmet.about.invocation_id, unmet.failed_dependency);
+        println!(
+            "{} lacks {}",
+            unmet.about.invocation_id, unmet.failed_dependency
+        );
         match unmet.about.gadget_name.as_str() {
             "Merge" => OnDependencySkipped::Fallback("[]".to_owned()),
             _ => OnDependencySkipped::Skip,
@@ -82,7 +83,11 @@ async fn run(agent: AgentBuilder, second: &str) -> Result<EventLog, Box<dyn Erro
         ]),
         reply().text("Done."),
     ]);
-    let agent = agent.model(model).gadget(Fetch).gadget(Merge).observer(log.clone());
+    let agent = agent
+        .model(model)
+        .gadget(Fetch)
+        .gadget(Merge)
+        .observer(log.clone());
     agent.ask("Merge the lists")?.text().await?;
     Ok(log)
 }

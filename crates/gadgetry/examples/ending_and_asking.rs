@@ -45,9 +45,17 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let model = MockModel::in_order([
         reply()
             .text("Two questions.\n")
-            .call(call("AskUser").id("where").arg("question", "Where do you want to go?"))
+            .call(
+                call("AskUser")
+                    .id("where")
+                    .arg("question", "Where do you want to go?"),
+            )
             .call(call("DeleteFile").id("old").arg("path", "old-plan.txt")),
-        reply().call(call("FinishTask").id("end").arg("summary", "A week in Lisbon.")),
+        reply().call(
+            call("FinishTask")
+                .id("end")
+                .arg("summary", "A week in Lisbon."),
+        ),
     ]);
     let log = EventLog::default();
     let run = Agent::builder()
@@ -70,7 +78,10 @@ async fn main() -> Result<(), Box<dyn Error>> {
 
     println!("{}", finished.summary.answer);
     assert_eq!(log.expect_result("where"), "Lisbon");
-    assert_eq!(log.expect_result("old"), "old-plan.txt is kept: the user said \"not yet\"");
+    assert_eq!(
+        log.expect_result("old"),
+        "old-plan.txt is kept: the user said \"not yet\""
+    );
     assert_eq!(finished.summary.answer, "A week in Lisbon.");
     assert_eq!(finished.summary.reason, FinishReason::TaskCompleted);
 
@@ -83,8 +94,15 @@ async fn main() -> Result<(), Box<dyn Error>> {
         ]),
         reply().text("I cannot ask."),
     ]);
-    let agent = Agent::builder().model(model).gadget(AskUser).gadget(DeleteFile);
-    agent.observer(log.clone()).ask("Help me plan")?.text().await?;
+    let agent = Agent::builder()
+        .model(model)
+        .gadget(AskUser)
+        .gadget(DeleteFile);
+    agent
+        .observer(log.clone())
+        .ask("Help me plan")?
+        .text()
+        .await?;
     assert_eq!(log.expect_error("where"), "Human input required: Where?");
     assert_eq!(log.expect_error("old"), "there is nobody to ask");
 

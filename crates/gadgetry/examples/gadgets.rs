@@ -157,9 +157,15 @@ async fn main() -> Result<(), Box<dyn Error>> {
     // The model of this example is a script: one reply with seven calls, and an answer.
     let model = MockModel::in_order([
         reply().calls([
-            call("Calculator").id("sum").args(json!({ "operation": "add", "a": 15, "b": 23 })),
-            call("RoundingCalculator").id("diff").args(json!({ "operation": "subtract", "a": 1, "b": 0.5 })),
-            call("Weather").id("paris").args(json!({ "city": "Paris", "units": "fahrenheit" })),
+            call("Calculator")
+                .id("sum")
+                .args(json!({ "operation": "add", "a": 15, "b": 23 })),
+            call("RoundingCalculator")
+                .id("diff")
+                .args(json!({ "operation": "subtract", "a": 1, "b": 0.5 })),
+            call("Weather")
+                .id("paris")
+                .args(json!({ "city": "Paris", "units": "fahrenheit" })),
             call("weather_now").id("oslo").arg("city", "Oslo"),
             call("Fetch").id("page").arg("endpoint", "/items"),
             call("Fetch").id("slow").arg("endpoint", "/slow"),
@@ -174,7 +180,9 @@ async fn main() -> Result<(), Box<dyn Error>> {
         .model(model)
         .gadget(Calculator)
         .gadget(RoundingCalculator { digits: 2 })
-        .gadget(Weather { station: WeatherStation })
+        .gadget(Weather {
+            station: WeatherStation,
+        })
         .gadget(CurrentWeather)
         .gadget(Fetch)
         .gadget(shout)
@@ -187,8 +195,14 @@ async fn main() -> Result<(), Box<dyn Error>> {
     assert_eq!(log.expect_result("diff"), "0.50");
     assert_eq!(log.expect_result("paris"), "Paris: 69°F");
     assert_eq!(log.expect_error("oslo"), "no weather for Oslo");
-    assert_eq!(log.expect_result("page"), r#"{"endpoint":"/items","items":[17,23]}"#);
-    assert_eq!(log.expect_error("slow"), "Gadget 'Fetch' execution exceeded timeout of 30000ms");
+    assert_eq!(
+        log.expect_result("page"),
+        r#"{"endpoint":"/items","items":[17,23]}"#
+    );
+    assert_eq!(
+        log.expect_error("slow"),
+        "Gadget 'Fetch' execution exceeded timeout of 30000ms"
+    );
     assert_eq!(log.expect_result("loud"), "CASE DOES NOT MATTER");
     // The function itself is still there.
     assert!((calculator(Operation::Add, 1.0, 2.0) - 3.0).abs() < f64::EPSILON);

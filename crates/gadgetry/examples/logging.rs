@@ -62,9 +62,9 @@ async fn main() -> Result<(), Box<dyn Error>> {
     print!("{log}");
     let lines = [
         // The span says which call it was, whatever else runs at the same time.
-        "DEBUG gadget{run=\"\" call=\"page\" gadget=\"CallApi\"}: logging: starting the request endpoint=\"/items\"",
+        "DEBUG gadget{run=\"/\" call=\"page\" gadget=\"CallApi\"}: logging: starting the request endpoint=\"/items\"",
         "status=200",
-        "TRACE gadget{run=\"\" call=\"talk\" gadget=\"Talk\"}",
+        "TRACE gadget{run=\"/\" call=\"talk\" gadget=\"Talk\"}",
         "WARN",
         "what went wrong error=no more",
         "processing an item item=7 priority=\"high\" tags=[\"a\", \"b\"]",
@@ -76,7 +76,10 @@ async fn main() -> Result<(), Box<dyn Error>> {
     // A gadget that logs needs nothing in a test. There is no span then, for there is no run.
     let outcome = test_gadget(CallApi, json!({ "endpoint": "/items" })).await;
     assert_eq!(outcome.expect_result(), "[17, 23]");
-    assert!(kept.take().starts_with("DEBUG logging: starting the request"));
+    assert!(
+        kept.take()
+            .starts_with("DEBUG logging: starting the request")
+    );
     Ok(())
 }
 
@@ -103,7 +106,9 @@ impl Kept {
         let mut bytes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let text = String::from_utf8_lossy(&bytes).into_owned();
         bytes.clear();
-        text.lines().map(|line| format!("{}\n", line.trim_start())).collect()
+        text.lines()
+            .map(|line| format!("{}\n", line.trim_start()))
+            .collect()
     }
 }
 

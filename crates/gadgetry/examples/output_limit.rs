@@ -15,7 +15,11 @@ use serde_json::json;
 #[gadget]
 fn search(query: String) -> String {
     let line = |number: u32| {
-        let weight = if number.is_multiple_of(1_000) { "HIGH" } else { "low" };
+        let weight = if number.is_multiple_of(1_000) {
+            "HIGH"
+        } else {
+            "low"
+        };
         format!("src/file_{number:04}.rs: {query} {weight}")
     };
     (1..=4_200).map(line).collect::<Vec<_>>().join("\n")
@@ -41,31 +45,57 @@ async fn main() -> Result<(), Box<dyn Error>> {
                 "patterns": [{ "regex": "TODO.*HIGH", "include": true, "before": 2, "after": 2 }],
                 "limit": "100-",
             })));
-            println!("The model reads:\n{notice}\n\nand writes:\n{}", view.written());
+            println!(
+                "The model reads:\n{notice}\n\nand writes:\n{}",
+                view.written()
+            );
             view
         })
         .when(|m| m.iteration(3))
         .replies_text("Four of them are urgent.")
         .build();
-    let agent = Agent::builder().model(model.clone()).gadget(Search).observer(log.clone());
+    let agent = Agent::builder()
+        .model(model.clone())
+        .gadget(Search)
+        .observer(log.clone());
     let answer = agent.ask("What is urgent?")?.text().await?;
 
     let view = log.expect_result("view");
     println!("It is shown:\n{view}\n\n{answer}");
-    let notice = "[Gadget \"Search\" returned too much data: 164,596 bytes, 4,200 lines. \
+    let notice = "[Gadget \"Search\" returned too much data: 172,203 bytes, 4,200 lines. \
                   Use GadgetOutputViewer with id \"Search_";
-    let told = model.requests()[1].messages.last().map(prompt_text).unwrap_or_default();
+    let requests = model.requests();
+    let told = requests[1]
+        .messages
+        .last()
+        .map(prompt_text)
+        .unwrap_or_default();
     assert!(told.contains(notice), "{told}");
     // Four lines with two lines before and after each.
-    assert!(view.starts_with("[Mode: line | Showing 20 of 20 lines"), "{view}");
+    assert!(
+        view.starts_with("[Mode: line | Showing 20 of 4200 lines]"),
+        "{view}"
+    );
     assert_eq!(view.matches("HIGH").count(), 4);
     // Whoever watches the run sees the whole result.
     assert_eq!(log.expect_result("todo").lines().count(), 4_200);
 
     // Without a limit, and with one that has room for all of it.
-    assert!(model_reads(Agent::builder().without_output_limit()).await?.contains("file_4200"));
-    assert!(model_reads(Agent::builder().output_limit_percent(25.0)).await?.contains("file_4200"));
-    assert!(!model_reads(Agent::builder().output_limit_percent(10.0)).await?.contains("file_4200"));
+    assert!(
+        model_reads(Agent::builder().without_output_limit())
+            .await?
+            .contains("file_4200")
+    );
+    assert!(
+        model_reads(Agent::builder().output_limit_percent(25.0))
+            .await?
+            .contains("file_4200")
+    );
+    assert!(
+        !model_reads(Agent::builder().output_limit_percent(10.0))
+            .await?
+            .contains("file_4200")
+    );
     Ok(())
 }
 
@@ -80,7 +110,10 @@ async fn model_reads(agent: AgentBuilder) -> Result<String, Box<dyn Error>> {
         ])
         .build();
     // What takes a quarter of the window fills it to the mark at which conversations are made shorter.
-    let agent = agent.model(model.clone()).gadget(Search).without_compaction();
+    let agent = agent
+        .model(model.clone())
+        .gadget(Search)
+        .without_compaction();
     agent.ask("What is urgent?")?.text().await?;
     let request = model.last_request().ok_or("it was asked")?;
     Ok(request.messages.iter().map(prompt_text).collect())

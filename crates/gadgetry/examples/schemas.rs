@@ -148,7 +148,10 @@ fn create_account(
     options: AccountOptions,
 ) -> String {
     let told = if options.notify { "told" } else { "not told" };
-    format!("{} <{}> is {:?}, {told}", user.name, user.email, options.role)
+    format!(
+        "{} <{}> is {:?}, {told}",
+        user.name, user.email, options.role
+    )
 }
 
 // Examples of calls, on a function and on a type. They are checked against the schema.
@@ -209,8 +212,16 @@ impl Gadget for StringProcessor {
             Example::new(json!({ "text": text, "operation": operation }))
         };
         GadgetInfo::new("StringProcessor", "Processes strings")
-            .example(example("Hello", "reverse").output("olleH").comment("Reverse a string"))
-            .example(example("hello", "uppercase").output("HELLO").comment("Convert to uppercase"))
+            .example(
+                example("Hello", "reverse")
+                    .output("olleH")
+                    .comment("Reverse a string"),
+            )
+            .example(
+                example("hello", "uppercase")
+                    .output("HELLO")
+                    .comment("Convert to uppercase"),
+            )
     }
 
     async fn execute(
@@ -229,7 +240,8 @@ impl Gadget for StringProcessor {
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error>> {
     println!("What a call may say, and what it is told:\n");
-    let basics = json!({ "text": "x", "number": 0.5, "whole": 7, "flag": true, "choice": "option2" });
+    let basics =
+        json!({ "text": "x", "number": 0.5, "whole": 7, "flag": true, "choice": "option2" });
     accepts(&Basic, basics);
     refuses(
         &Basic,
@@ -241,15 +253,29 @@ async fn main() -> Result<(), Box<dyn Error>> {
     assert_eq!(completed.get("optional"), None);
     refuses(&Lenient, json!({}), &["required"]);
     accepts(&Lists, json!({ "items": ["a", "b"], "numbers": [] }));
-    refuses(&Lists, json!({ "items": ["a", 1], "numbers": [] }), &["items.1"]);
-    accepts(&Nested, json!({ "user": { "name": "Ada", "age": 36 }, "settings": { "theme": "dark" } }));
+    refuses(
+        &Lists,
+        json!({ "items": ["a", 1], "numbers": [] }),
+        &["items.1"],
+    );
+    accepts(
+        &Nested,
+        json!({ "user": { "name": "Ada", "age": 36 }, "settings": { "theme": "dark" } }),
+    );
     refuses(
         &Nested,
         json!({ "user": { "name": "Ada", "age": 360 }, "settings": { "theme": "red" } }),
         &["user.age", "settings.theme"],
     );
-    accepts(&Search, json!({ "query": "tea*", "limit": 100, "format": "csv" }));
-    refuses(&Search, json!({ "query": "tea*", "limit": 101, "format": "pdf" }), &["limit", "format"]);
+    accepts(
+        &Search,
+        json!({ "query": "tea*", "limit": 100, "format": "csv" }),
+    );
+    refuses(
+        &Search,
+        json!({ "query": "tea*", "limit": 101, "format": "pdf" }),
+        &["limit", "format"],
+    );
     refuses(
         &CreateAccount,
         json!({ "user": { "name": "Ada", "email": "ada" }, "options": { "notify": true, "role": "guest" } }),
@@ -259,12 +285,19 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let create_account = CreateAccount.into_gadget();
     let user = &create_account.spec().parameters["properties"]["user"];
     assert_eq!(user["description"], "User information to create");
-    assert_eq!(user["properties"]["email"]["description"], "Contact email address");
+    assert_eq!(
+        user["properties"]["email"]["description"],
+        "Contact email address"
+    );
 
     println!("What the model reads:\n");
     let model = MockModel::in_order(["I have read it."]);
     let agent = Agent::builder().model(model.clone());
-    let agent = agent.gadget(Find).gadget(Search).gadget(Calculator).gadget(StringProcessor);
+    let agent = agent
+        .gadget(Find)
+        .gadget(Search)
+        .gadget(Calculator)
+        .gadget(StringProcessor);
     agent.ask("Read it")?.text().await?;
     let request = model.last_request().ok_or("it was asked")?;
     let prompt = prompt_text(&request.messages[0]);
@@ -284,7 +317,9 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let added = Toolbox::default().add(WithExample(wrong));
     let error = added.err().ok_or("the example is wrong")?.to_string();
     println!("\n{error}");
-    assert!(error.starts_with("example 1 of gadget 'Echo' does not fit its parameters: operation:"));
+    assert!(
+        error.starts_with("example 1 of gadget 'Echo' does not fit its parameters: operation:")
+    );
     Ok(())
 }
 
@@ -307,7 +342,11 @@ fn refuses<G: Gadget>(gadget: &G, params: Value, wrong: &[&str]) {
         Ok(completed) => panic!("{name} takes {completed}"),
         Err(error) => {
             println!("{name}: {error}\n");
-            let found: Vec<&str> = error.problems.iter().map(|it| it.pointer.as_str()).collect();
+            let found: Vec<&str> = error
+                .problems
+                .iter()
+                .map(|it| it.pointer.as_str())
+                .collect();
             assert_eq!(found, wrong);
         }
     }
@@ -323,7 +362,11 @@ impl Gadget for WithExample {
         GadgetInfo::new("Echo", "Says it again").example(self.0.clone())
     }
 
-    async fn execute(&self, params: StringParams, _: ExecutionContext) -> Result<String, GadgetError> {
+    async fn execute(
+        &self,
+        params: StringParams,
+        _: ExecutionContext,
+    ) -> Result<String, GadgetError> {
         Ok(params.text)
     }
 }

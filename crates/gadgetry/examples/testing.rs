@@ -12,18 +12,20 @@ use serde_json::json;
 
 /// Adds two numbers
 #[gadget]
-fn calculator(
-    a: i64,
-    #[gadget(default)] b: i64,
-) -> Result<GadgetOutput, GadgetError> {
-    let sum = a.checked_add(b).ok_or_else(|| GadgetError::new("too large"))?;
+fn calculator(a: i64, #[gadget(default)] b: i64) -> Result<GadgetOutput, GadgetError> {
+    let sum = a
+        .checked_add(b)
+        .ok_or_else(|| GadgetError::new("too large"))?;
     Ok(GadgetOutput::from(sum).with_cost(0.25))
 }
 
 /// Says what an earlier call has found
 #[gadget]
 fn report(context: ExecutionContext) -> String {
-    format!("Found: {}", context.dependency("search").unwrap_or("nothing"))
+    format!(
+        "Found: {}",
+        context.dependency("search").unwrap_or("nothing")
+    )
 }
 
 // In a test: #[tokio::test]
@@ -46,16 +48,26 @@ async fn main() -> Result<(), Box<dyn Error>> {
     assert_eq!(outcome.expect_error(), "too large");
 
     // Several calls of one gadget.
-    let outcomes = test_gadget_batch(Calculator, [json!({ "a": 1 }), json!({ "a": 2, "b": 3 })]).await;
-    let results: Vec<&str> = outcomes.iter().map(|outcome| outcome.expect_result()).collect();
+    let outcomes =
+        test_gadget_batch(Calculator, [json!({ "a": 1 }), json!({ "a": 2, "b": 3 })]).await;
+    let results: Vec<&str> = outcomes
+        .iter()
+        .map(|outcome| outcome.expect_result())
+        .collect();
     assert_eq!(results, ["1", "5"]);
 
     // With a context of the test's making.
     let test = GadgetTest::new(Report).dependency("search", "three books");
-    assert_eq!(test.run(json!({})).await.expect_result(), "Found: three books");
+    assert_eq!(
+        test.run(json!({})).await.expect_result(),
+        "Found: three books"
+    );
 
     // Validation alone.
-    assert_eq!(validate_gadget_params(&Calculator, json!({ "a": 5 }))?, json!({ "a": 5, "b": 0 }));
+    assert_eq!(
+        validate_gadget_params(&Calculator, json!({ "a": 5 }))?,
+        json!({ "a": 5, "b": 0 })
+    );
     let refused = validate_gadget_params(&Calculator, json!({ "b": 0.5 }));
     let refused = refused.err().ok_or("a is missing")?;
     println!("{refused}");

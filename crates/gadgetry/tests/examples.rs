@@ -14,17 +14,28 @@ fn examples() -> BTreeSet<String> {
     let folder = fs::read_dir(crate_folder().join("examples")).expect("there are examples");
     let paths = folder.map(|entry| entry.expect("an entry").path());
     let sources = paths.filter(|path| path.extension().is_some_and(|it| it == "rs"));
-    let stems = sources.map(|path| path.file_stem().expect("a file").to_string_lossy().into_owned());
+    let stems = sources.map(|path| {
+        path.file_stem()
+            .expect("a file")
+            .to_string_lossy()
+            .into_owned()
+    });
     stems.collect()
 }
 
 /// The program of an example, which `cargo test` has built before it runs this.
 fn program(example: &str) -> PathBuf {
     let test = std::env::current_exe().expect("this program has a path");
-    let profile = test.parent().and_then(Path::parent).expect("target/PROFILE/deps");
+    let profile = test
+        .parent()
+        .and_then(Path::parent)
+        .expect("target/PROFILE/deps");
     let name = format!("{example}{}", std::env::consts::EXE_SUFFIX);
     let program = profile.join("examples").join(name);
-    let source = crate_folder().join("examples").join(example).with_extension("rs");
+    let source = crate_folder()
+        .join("examples")
+        .join(example)
+        .with_extension("rs");
     let changed = |path: &Path| fs::metadata(path).and_then(|it| it.modified()).ok();
     assert!(
         changed(&program) >= changed(&source),
@@ -38,9 +49,15 @@ fn program(example: &str) -> PathBuf {
 fn every_example_runs() {
     for example in examples() {
         let output = Command::new(program(&example)).output().expect("it starts");
-        let (stdout, stderr) =
-            (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-        assert!(output.status.success(), "{example}: {}\n{stdout}\n{stderr}", output.status);
+        let (stdout, stderr) = (
+            String::from_utf8_lossy(&output.stdout),
+            String::from_utf8_lossy(&output.stderr),
+        );
+        assert!(
+            output.status.success(),
+            "{example}: {}\n{stdout}\n{stderr}",
+            output.status
+        );
         assert_ne!(stdout, "", "{example} shows nothing");
         assert_eq!(stderr, "", "{example} complains");
     }
@@ -50,9 +67,15 @@ fn every_example_runs() {
 fn counterparts() -> Vec<(String, Vec<String>)> {
     let page = crate_folder().join("../../docs/spec-counterparts.md");
     let page = fs::read_to_string(page).expect("the page is there");
-    let rows = page.lines().filter(|line| line.starts_with("| ") && line.contains('`'));
+    let rows = page
+        .lines()
+        .filter(|line| line.starts_with("| ") && line.contains('`'));
     rows.map(|row| {
-        let cell = row.trim_end_matches([' ', '|']).rsplit('|').next().unwrap_or_default();
+        let cell = row
+            .trim_end_matches([' ', '|'])
+            .rsplit('|')
+            .next()
+            .unwrap_or_default();
         let words = cell.split('`').skip(1).step_by(2).map(str::to_owned);
         (row.to_owned(), words.collect())
     })
@@ -72,11 +95,16 @@ fn the_table_of_counterparts_names_what_is_there() {
         let source = source.unwrap_or_else(|error| panic!("{file}: {error}: {row}"));
         assert!(!items.is_empty(), "no item of {file}: {row}");
         for item in items {
-            assert!(source.contains(item.as_str()), "{file} has no `{item}`: {row}");
+            assert!(
+                source.contains(item.as_str()),
+                "{file} has no `{item}`: {row}"
+            );
         }
         named.insert(file.clone());
     }
-    let files = examples().into_iter().map(|example| format!("examples/{example}.rs"));
+    let files = examples()
+        .into_iter()
+        .map(|example| format!("examples/{example}.rs"));
     let unnamed: Vec<String> = files.filter(|file| !named.contains(file)).collect();
     assert_eq!(unnamed, [""; 0], "examples that the table does not name");
 }
