@@ -10,4 +10,7 @@ macro_rules! pages {
 pages! {
     getting_started = "getting-started.md";
     gadgets = "gadgets.md";
+    agents = "agents.md";
+    hooks = "hooks.md";
+    testing = "testing.md";
 }
