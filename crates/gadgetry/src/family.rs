@@ -148,9 +148,10 @@ impl Share {
     pub(crate) fn elsewhere(&self) -> f64 {
         let known = *lock(&self.known);
         let inner = self.ledger.total() - known;
-        let outer = self.ledger.around().filter_map(|(budget, ledger)| {
-            Some(ledger.total() - known - (budget? - self.budget?))
-        });
+        let outer = self
+            .ledger
+            .around()
+            .filter_map(|(budget, ledger)| Some(ledger.total() - known - (budget? - self.budget?)));
         let elsewhere = outer.fold(inner, f64::max);
         if elsewhere < NOTHING { 0.0 } else { elsewhere }
     }

@@ -196,7 +196,8 @@ impl Limiter for RateLimiter {
         let tokens = usage.input_tokens.saturating_add(usage.output_tokens);
         let tokens = tokens.max(usage.total_tokens);
         // Of a reply that was cut off, nothing is known.
-        self.shared.settle(held, if tokens == 0 { held } else { tokens });
+        self.shared
+            .settle(held, if tokens == 0 { held } else { tokens });
     }
 }
 

@@ -192,9 +192,10 @@ impl Run {
         if !text.trim().is_empty() {
             self.state.answer = text;
         }
-        let said = !(message.content.is_empty() && raw.is_empty());
+        // White space alone says nothing, and providers refuse it.
+        let said = !raw.trim().is_empty() || !message.content.iter().all(is_blank);
         if said {
-            message.raw = Some(raw).filter(|raw| !raw.is_empty());
+            message.raw = Some(raw).filter(|raw| !raw.trim().is_empty());
             self.push_message(message);
         }
         self.state.phase = Phase::Working;
@@ -264,6 +265,10 @@ fn is_handed_on(delta: &Delta) -> bool {
         | Delta::GadgetArgsPartial { .. }
         | Delta::GadgetCall(_) => true,
     }
+}
+
+fn is_blank(content: &Content) -> bool {
+    matches!(content, Content::Text { text } if text.trim().is_empty())
 }
 
 fn visible_text(message: &Message) -> String {
