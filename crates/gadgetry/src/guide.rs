@@ -13,4 +13,8 @@ pages! {
     agents = "agents.md";
     hooks = "hooks.md";
     testing = "testing.md";
+    custom_blocks = "custom-blocks.md";
+    block_format = "block-format.md";
+    skills = "skills.md";
+    costs_and_budgets = "costs-and-budgets.md";
 }
