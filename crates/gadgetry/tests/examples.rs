@@ -1,12 +1,17 @@
-//! Every example runs to its end, and `docs/spec-counterparts.md` tells the truth about them.
+//! Every example runs to its end, `docs/spec-counterparts.md` tells the truth about them, and the guide leads nowhere else
+//! than it says. The code of the guide is compiled by `src/guide.rs`.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 fn crate_folder() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn docs() -> PathBuf {
+    crate_folder().join("../../docs")
 }
 
 /// The names of the examples, sorted.
@@ -65,8 +70,7 @@ fn every_example_runs() {
 
 /// The lines of the table: the words in backticks of the last cell of each.
 fn counterparts() -> Vec<(String, Vec<String>)> {
-    let page = crate_folder().join("../../docs/spec-counterparts.md");
-    let page = fs::read_to_string(page).expect("the page is there");
+    let page = fs::read_to_string(docs().join("spec-counterparts.md")).expect("it is there");
     let rows = page
         .lines()
         .filter(|line| line.starts_with("| ") && line.contains('`'));
@@ -107,4 +111,68 @@ fn the_table_of_counterparts_names_what_is_there() {
         .map(|example| format!("examples/{example}.rs"));
     let unnamed: Vec<String> = files.filter(|file| !named.contains(file)).collect();
     assert_eq!(unnamed, [""; 0], "examples that the table does not name");
+}
+
+/// The pages of the guide with their texts, by name.
+fn guide() -> BTreeMap<String, String> {
+    let folder = fs::read_dir(docs().join("guide")).expect("there is a guide");
+    let paths = folder.map(|entry| entry.expect("an entry").path());
+    let page = |path: PathBuf| {
+        let name = path
+            .file_name()
+            .expect("a file")
+            .to_string_lossy()
+            .into_owned();
+        (name, fs::read_to_string(path).expect("a page"))
+    };
+    paths.map(page).collect()
+}
+
+#[test]
+fn every_page_of_the_guide_is_compiled() {
+    let source = fs::read_to_string(crate_folder().join("src/guide.rs")).expect("it is there");
+    for (page, text) in guide() {
+        assert!(
+            source.contains(&format!("= \"{page}\";")),
+            "src/guide.rs does not name {page}"
+        );
+        let code = text
+            .lines()
+            .filter(|line| line.starts_with("```"))
+            .step_by(2);
+        for fence in code {
+            let known = ["```rust", "```text", "```toml"].contains(&fence);
+            assert!(known, "{page}: {fence} is neither compiled nor text");
+        }
+    }
+}
+
+/// What GitHub makes of a heading.
+fn anchor(heading: &str) -> String {
+    let kept = heading
+        .chars()
+        .filter(|it| it.is_alphanumeric() || matches!(it, ' ' | '-' | '_'));
+    kept.collect::<String>().to_lowercase().replace(' ', "-")
+}
+
+#[test]
+fn links_of_the_guide_lead_somewhere() {
+    for (page, text) in guide() {
+        for target in text
+            .split("](")
+            .skip(1)
+            .filter_map(|rest| rest.split(')').next())
+        {
+            let (file, place) = target.split_once('#').unwrap_or((target, ""));
+            let linked = docs()
+                .join("guide")
+                .join(if file.is_empty() { &page } else { file });
+            let linked = fs::read_to_string(&linked)
+                .unwrap_or_else(|error| panic!("{page}: {target}: {error}"));
+            let headings = linked.lines().filter(|line| line.starts_with('#'));
+            let mut anchors = headings.map(|line| anchor(line.trim_start_matches('#').trim()));
+            let found = place.is_empty() || anchors.any(|anchor| anchor == place);
+            assert!(found, "{page}: {target} is no heading there");
+        }
+    }
 }
