@@ -35,6 +35,10 @@ pub fn check(log: &Log) {
 }
 
 #[derive(Default)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a fact of its own about what has come so far"
+)]
 struct Watch {
     seq: u64,
     /// Whether `run_finished` was told.
@@ -92,6 +96,9 @@ impl Watch {
     fn input(&mut self, input: &Input) {
         match input {
             Input::Delta(Delta::Text { delta, .. }) => self.round().written.push_str(delta),
+            Input::Delta(Delta::ToolCallStart { .. } | Delta::ToolCall { .. }) => {
+                self.round().told = true;
+            }
             Input::ModelClosed(_) => self.reading = false,
             Input::Done(id, _) => drop(self.running.remove(id)),
             Input::Decision(id, decision) => {
@@ -173,9 +180,11 @@ impl Watch {
     fn request(&mut self, request: &Request) {
         assert!(!self.reading, "a request while a reply is read");
         assert_eq!(request.iteration, self.iteration, "the number of a request");
-        for question in self.open.values() {
-            panic!("a request in spite of {question:?}");
-        }
+        assert!(
+            self.open.is_empty(),
+            "a request in spite of {:?}",
+            self.open
+        );
         self.reading = true;
         // The reply to this request is the last round.
         let reply = self.rounds.pop().expect("the model call has started");

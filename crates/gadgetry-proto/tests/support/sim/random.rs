@@ -316,7 +316,7 @@ fn text(random: &mut Random) -> String {
 fn call(random: &mut Random) -> String {
     if random.one_in(6) {
         let mut store = OutputStore::default();
-        let id = store.insert(*random.pick::<&str>(&NAMES), "").to_owned();
+        let id = store.insert(random.pick::<&str>(&NAMES), "").to_owned();
         let limit = *random.pick(&["2-", "-3", "x"]);
         let header = format!("{}:{}", viewer::NAME, random.pick(&IDS));
         return block(&header, &[("id", &id), ("limit", limit)]);

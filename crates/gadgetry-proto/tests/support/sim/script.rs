@@ -11,6 +11,9 @@ use gadgetry_proto::spec::{GadgetSpec, Registry};
 use gadgetry_proto::usage::Usage;
 use serde_json::{Value, json};
 
+/// Milliseconds, and the decision.
+pub type Decide = Arc<dyn Fn(&QuestionKind) -> (u64, Decision) + Send + Sync>;
+
 /// Everything that happens to a run.
 #[derive(Clone)]
 pub struct Script {
@@ -22,7 +25,7 @@ pub struct Script {
     /// What else happens, at these times.
     pub inputs: Vec<(u64, Input)>,
     /// What is decided, and how long that takes.
-    pub decide: Arc<dyn Fn(&QuestionKind) -> (u64, Decision) + Send + Sync>,
+    pub decide: Decide,
     /// Whether gadgets go on after they were cancelled.
     pub stubborn: bool,
 }
@@ -258,7 +261,6 @@ impl Behaviour {
             cost: self.cost,
             asks_human: self.asks.clone(),
             media: self.media.clone(),
-            ..Outcome::ok("")
         }
     }
 }
