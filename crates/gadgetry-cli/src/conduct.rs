@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use gadgetry::driver::{Observer, drive};
 use gadgetry::proto::run::{Command, Run, Summary};
-use gadgetry::{Model, Toolbox};
+use gadgetry::{Model, Services, Toolbox};
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinError;
@@ -43,18 +43,19 @@ pub(crate) fn conduct<W: Observer + 'static>(
     let done = runtime.block_on(async {
         // Before any gadget starts: they are in process groups of their own, which a signal reaches only through us.
         let mut interrupts = Interrupts::listen().map_err(|error| Error::machine(&error))?;
+        let services = Services::new(Arc::new(model), toolbox);
         let stop = Arc::new(Notify::new());
         let stopped = Arc::clone(&stop);
         // On a thread of its own, because writing to a slow reader blocks it; gadgets and interrupts are served meanwhile.
         let handle = Handle::current();
         let mut driving = tokio::task::spawn_blocking(move || {
             handle.block_on(async {
-                let summary = tokio::select! {
+                let ended = tokio::select! {
                     biased;
                     () = stopped.notified() => return None,
-                    summary = drive(run, &model, &toolbox, receiver, &mut watch) => summary,
+                    ended = drive(run, &services, receiver, &mut watch) => ended,
                 };
-                Some((summary, watch))
+                Some((ended.summary, watch))
             })
         });
         let mut cancelled = false;

@@ -11,6 +11,7 @@
 //! | module | what it does |
 //! |---|---|
 //! | [`limits`] [`error`] [`id`] [`time`] [`usage`] [`media`] [`call`] [`message`] [`delta`] [`event`] | the vocabulary: plain data |
+//! | [`tree`] | what a run has cost, folded from its events |
 //! | [`spec`] | gadget specifications, the parameter tree, coercion and validation |
 //! | [`block`] | markers, the body of a gadget block, the writer |
 //! | [`tags`] | tags, attributes, custom-block definitions |
@@ -41,4 +42,5 @@ pub mod spec;
 pub mod tags;
 pub mod time;
 pub mod transform;
+pub mod tree;
 pub mod usage;

@@ -98,6 +98,18 @@ pub enum Content {
     },
     /// Something beside text.
     Media(Media),
+    /// What earlier turns were about, in their place. Only compaction makes it.
+    Summary {
+        /// The summary, neutralised.
+        text: String,
+        /// How many turns it sums up.
+        turns: u32,
+    },
+    /// Earlier turns that were left out. Only compaction makes it.
+    Omission {
+        /// How many.
+        turns: u32,
+    },
 }
 
 impl Content {
@@ -162,10 +174,6 @@ pub enum Purpose {
 
 impl Purpose {
     /// Whether it is the next reply of the conversation.
-    #[expect(
-        clippy::trivially_copy_pass_by_ref,
-        reason = "serde calls it with a reference"
-    )]
     pub fn is_reply(&self) -> bool {
         *self == Self::Reply
     }

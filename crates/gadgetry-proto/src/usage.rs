@@ -32,6 +32,23 @@ fn is_zero(count: &u64) -> bool {
 }
 
 impl Usage {
+    /// Field by field the sum of both: the tokens of several model calls.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        Self {
+            input_tokens: self.input_tokens.saturating_add(other.input_tokens),
+            output_tokens: self.output_tokens.saturating_add(other.output_tokens),
+            total_tokens: self.total_tokens.saturating_add(other.total_tokens),
+            reasoning_tokens: self.reasoning_tokens.saturating_add(other.reasoning_tokens),
+            cached_input_tokens: self
+                .cached_input_tokens
+                .saturating_add(other.cached_input_tokens),
+            cache_creation_tokens: self
+                .cache_creation_tokens
+                .saturating_add(other.cache_creation_tokens),
+        }
+    }
+
     /// Field by field the larger of both: providers repeat a growing count within one reply.
     #[must_use]
     pub fn max(self, other: Self) -> Self {

@@ -1,35 +1,160 @@
-//! The runtime of gadgetry: it waits, so that the engine in [`proto`] can decide.
+//! Tool calling for any text model: functions that a model calls by writing text, run while it still writes.
+//!
+//! ```
+//! use gadgetry::{Agent, ScriptedModel, gadget};
+//!
+//! /// Adds two numbers.
+//! #[gadget]
+//! fn add(a: f64, b: f64) -> f64 {
+//!     a + b
+//! }
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! // Stands for a real model: it calls `Add`, reads the result, and answers.
+//! let model: ScriptedModel = concat!(
+//!     r#"{"text": "!!!GADGET_START:Add\n!!!ARG:a\n2\n!!!ARG:b\n2\n!!!GADGET_END"}"#, "\n",
+//!     r#"{"text": "2 + 2 is 4.", "expect": {"contains": ["Result (gadget_1): 4"]}}"#,
+//! ).parse()?;
+//!
+//! let answer = Agent::builder()
+//!     .model(model)
+//!     .system("Be brief.")
+//!     .gadget(Add)
+//!     .max_iterations(10)
+//!     .ask("What is 2 + 2?")?
+//!     .text()
+//!     .await?;
+//! assert_eq!(answer, "2 + 2 is 4.");
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! [`Agent`] is where to start: [`Agent::builder`] has all options. What it is made of can be used alone. This crate is
+//! the runtime; it waits, so that the engine in [`proto`] can decide.
 //!
 //! | module | what it does |
 //! |---|---|
+//! | [`agent`] | [`Agent`]: a model, gadgets and everything around them; start here |
 //! | [`model`] | [`Model`]: a request in, a stream of deltas out |
 //! | [`scripted`] | [`ScriptedModel`]: a model that reads its replies from a file |
-//! | [`gadget`] | [`DynGadget`]: what a call starts |
+//! | [`mod@gadget`] | [`macro@gadget`], [`Gadget`], [`from_fn`] and [`DynGadget`]: what a call starts |
 //! | [`context`] | [`ExecutionContext`]: what a running gadget is given |
+//! | [`model_client`] | [`ModelClient`]: a model for the questions of a gadget |
 //! | [`command`] | [`CommandGadget`]: a gadget that is a program |
 //! | [`skill`] | [`Skills`]: folders with instructions, which the model loads when it needs them |
 //! | [`toolbox`] | [`Toolbox`]: the gadgets of a run |
+//! | [`limiter`] | [`RateLimiter`]: requests and tokens in a time, shared by runs |
+//! | [`services`] | [`Services`]: what a run is driven with |
+//! | [`family`] | [`Family`]: runs that share cancellation and budget |
+//! | [`control`] | [`Controller`]: decides what a run leaves open |
+//! | [`human`] | [`Human`]: the person that a run may ask |
+//! | [`presets`] | observers: logging, timing, tokens, progress, errors, files |
 //! | [`driver`] | runs a [`proto::run::Run`] on tokio |
 //! | [`log`] | the log of a run, and its replay |
+//!
+//! The types of parameters derive `Deserialize` and `JsonSchema`. A crate that depends on gadgetry alone derives them
+//! from its re-exports, [`serde`] and [`schemars`]; [`Gadget`] shows how.
 //!
 //! Everything that waits does so in tokio, and needs a runtime with I/O and time enabled.
 
 pub use gadgetry_proto as proto;
+pub use {schemars, serde, serde_json};
 
+pub mod agent;
 pub mod command;
 pub mod context;
+pub mod control;
 pub mod driver;
+pub mod family;
 pub mod gadget;
+pub mod human;
+pub mod limiter;
 pub mod log;
+mod meter;
 pub mod model;
+pub mod model_client;
+pub mod presets;
 pub mod scripted;
+pub mod services;
 pub mod skill;
 pub mod toolbox;
 
+#[doc(hidden)]
+#[path = "private.rs"]
+pub mod __private;
+
+pub use agent::{
+    Agent, AgentBuilder, AgentError, AgentHandle, AgentRun, Finished, NotInjected, OnGadgetError,
+    RunError,
+};
 pub use command::CommandGadget;
 pub use context::{CancellationToken, ExecutionContext, Invocation};
-pub use gadget::{DynGadget, IntoGadget, from_fn};
+pub use control::{Controller, Controllers, DynController};
+pub use driver::{Ended, Observer, drive};
+pub use family::Family;
+pub use gadget::{
+    DynGadget, Gadget, GadgetError, GadgetInfo, GadgetOutput, IntoGadget, NoParams, from_fn,
+    validate_gadget_params,
+};
+/// Makes a gadget of a function, for gadgets that hold nothing.
+///
+/// ```
+/// use gadgetry::schemars::JsonSchema;
+/// use gadgetry::serde::Deserialize;
+/// use gadgetry::serde_json::json;
+/// use gadgetry::{ExecutionContext, GadgetError, Toolbox, gadget};
+///
+/// #[derive(Deserialize, JsonSchema)]
+/// #[serde(crate = "gadgetry::serde", rename_all = "lowercase")]
+/// #[schemars(crate = "gadgetry::schemars")]
+/// enum Units {
+///     Celsius,
+///     Fahrenheit,
+/// }
+///
+/// /// Get weather for a city.
+/// #[gadget(
+///     timeout = "10s",
+///     max_concurrent = 2,
+///     example(params = {"city": "Paris"}, output = "Paris: 21°C, 3 days", comment = "In degrees Celsius")
+/// )]
+/// async fn weather(
+///     /// City name, like "Paris"
+///     #[schemars(length(min = 1))]
+///     city: String,
+///     /// Which units, Celsius if left out
+///     units: Option<Units>,
+///     /// How many days ahead
+///     #[gadget(default = 3)]
+///     days: u32,
+///     context: ExecutionContext,
+/// ) -> Result<String, GadgetError> {
+///     context.report_cost(0.001)?;
+///     let (temperature, unit) = match units.unwrap_or(Units::Celsius) {
+///         Units::Celsius => (21, 'C'),
+///         Units::Fahrenheit => (70, 'F'),
+///     };
+///     Ok(format!("{city}: {temperature}°{unit}, {days} days"))
+/// }
+///
+/// let mut toolbox = Toolbox::default();
+/// toolbox.add(Weather)?;
+///
+/// let spec = toolbox.get("weather").expect("just added").spec();
+/// assert_eq!(spec.description, "Get weather for a city.");
+/// assert_eq!(spec.parameters["required"], json!(["city"]));
+/// assert_eq!(spec.parameters["properties"]["days"]["default"], 3);
+/// # Ok::<(), gadgetry::toolbox::ToolboxError>(())
+/// ```
+pub use gadgetry_macros::gadget;
+pub use gadgetry_proto::media::{Media, MediaData, MediaKind};
+pub use gadgetry_proto::spec::Example;
+pub use human::Human;
+pub use limiter::{Permit, RateLimiter, RateLimits, RateLimitsError};
 pub use model::{Model, ModelInfo};
+pub use model_client::ModelClient;
 pub use scripted::ScriptedModel;
+pub use services::{Limiter, Models, Services};
 pub use skill::{Skill, Skills};
 pub use toolbox::Toolbox;

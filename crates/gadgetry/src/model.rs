@@ -1,5 +1,7 @@
 //! The seam to a model.
 
+use std::sync::Arc;
+
 use futures_core::stream::BoxStream;
 use gadgetry_proto::delta::Delta;
 use gadgetry_proto::message::Request;
@@ -24,6 +26,20 @@ pub trait Model: Send + Sync {
     }
 }
 
+impl<M: Model + ?Sized> Model for Arc<M> {
+    fn stream(&self, request: Request) -> BoxStream<'static, Delta> {
+        (**self).stream(request)
+    }
+
+    fn name(&self) -> &str {
+        (**self).name()
+    }
+
+    fn info(&self) -> ModelInfo {
+        (**self).info()
+    }
+}
+
 /// What is known about a model. What is absent is unknown, not zero.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ModelInfo {
@@ -31,6 +47,8 @@ pub struct ModelInfo {
     pub context_window: Option<u64>,
     /// What it charges.
     pub price: Option<Price>,
+    /// Whether it runs on this machine, so that a price of 0 is one. Elsewhere it is a price that nobody knows.
+    pub is_local: bool,
     /// Whether it looks at pictures.
     pub reads_images: bool,
     /// Whether it listens.

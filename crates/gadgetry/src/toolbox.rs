@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use gadgetry_proto::spec::{Registry, RegistryError};
+use gadgetry_proto::spec::{GadgetSpec, Problem, Registry, RegistryError, Schema};
 
-use crate::gadget::{DynGadget, IntoGadget};
+use crate::gadget::{DynGadget, IntoGadget, complete};
 
 /// Gadgets by name. Names are unique, whatever their case.
 ///
@@ -16,7 +16,7 @@ use crate::gadget::{DynGadget, IntoGadget};
 /// let mut toolbox = gadgetry::Toolbox::default();
 /// toolbox.add(gadgetry::from_fn(spec, |_, _| async { Outcome::ok("pong") }))?;
 /// assert!(toolbox.get("ping").is_some());
-/// # Ok::<(), gadgetry::proto::spec::RegistryError>(())
+/// # Ok::<(), gadgetry::toolbox::ToolboxError>(())
 /// ```
 #[derive(Clone, Default)]
 pub struct Toolbox {
@@ -25,11 +25,17 @@ pub struct Toolbox {
 }
 
 impl Toolbox {
-    /// Adds a gadget. Fails if its name is taken or no name, or if its schema is none.
-    pub fn add(&mut self, gadget: impl IntoGadget) -> Result<(), RegistryError> {
+    /// Adds a gadget, however it was defined. On an error the toolbox is as before.
+    pub fn add(&mut self, gadget: impl IntoGadget) -> Result<(), ToolboxError> {
         let gadget = gadget.into_gadget();
-        let name = gadget.spec().name.clone();
-        self.registry.add(gadget.spec().clone())?;
+        let spec = gadget.spec();
+        if spec.max_concurrent == Some(0) {
+            let gadget = spec.name.clone();
+            return Err(ToolboxError::NoConcurrency { gadget });
+        }
+        check_examples(spec)?;
+        self.registry.add(spec.clone())?;
+        let name = spec.name.clone();
         self.gadgets.insert(name, gadget);
         Ok(())
     }
@@ -49,4 +55,58 @@ impl fmt::Debug for Toolbox {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.gadgets.keys()).finish()
     }
+}
+
+/// Whether a model that imitates the examples would be right.
+fn check_examples(spec: &GadgetSpec) -> Result<(), ToolboxError> {
+    if spec.examples.is_empty() {
+        return Ok(());
+    }
+    // What is wrong with the schema, the registry tells.
+    let Ok(schema) = Schema::new(spec.parameters.clone()) else {
+        return Ok(());
+    };
+    for (index, example) in spec.examples.iter().enumerate() {
+        if let Err(problems) = complete(&schema, example.params.clone()) {
+            return Err(ToolboxError::Example {
+                gadget: spec.name.clone(),
+                number: index + 1,
+                problems,
+            });
+        }
+    }
+    Ok(())
+}
+
+fn joined(problems: &[Problem]) -> String {
+    let problems: Vec<String> = problems.iter().map(ToString::to_string).collect();
+    problems.join("; ")
+}
+
+/// Why a gadget cannot be added. All of them are mistakes of whoever wrote the gadget.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ToolboxError {
+    /// Its name is taken or no name, or its schema is none.
+    #[error(transparent)]
+    Registry(#[from] RegistryError),
+    /// No call could ever start.
+    #[error("gadget '{gadget}' may run 0 calls at once; allow 1 or more, or leave the limit out")]
+    NoConcurrency {
+        /// The gadget.
+        gadget: String,
+    },
+    /// An example would be refused if a model wrote it.
+    #[error(
+        "example {number} of gadget '{gadget}' does not fit its parameters: {}",
+        joined(problems)
+    )]
+    Example {
+        /// The gadget.
+        gadget: String,
+        /// Which of its examples, from 1.
+        number: usize,
+        /// What is wrong with the parameters.
+        problems: Vec<Problem>,
+    },
 }

@@ -11,15 +11,17 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use gadgetry::driver::{Observer, drive};
+use futures_core::stream::BoxStream;
+use futures_util::StreamExt as _;
 use gadgetry::log::{Header, LogWriter, replay};
 use gadgetry::proto::call::Outcome;
+use gadgetry::proto::delta::Delta;
 use gadgetry::proto::event::{Event, EventKind, FinishReason};
-use gadgetry::proto::message::{Message, Role};
-use gadgetry::proto::run::{Command, Input, Summary};
+use gadgetry::proto::message::{Message, Request, Role};
+use gadgetry::proto::run::{Command, Input, Run, RunSpec, Summary};
 use gadgetry::proto::spec::GadgetSpec;
 use gadgetry::proto::time::Time;
-use gadgetry::{ScriptedModel, Toolbox, from_fn};
+use gadgetry::{Model, Observer, ScriptedModel, Services, Toolbox, drive, from_fn};
 use serde_json::json;
 use tokio::sync::mpsc;
 use tokio::time::sleep;
@@ -135,14 +137,9 @@ async fn check(replies: &str, cancel_at: Option<u64>, expected: &[&str]) -> Summ
             commands.send(Command::Cancel).await.unwrap();
         }
     });
-    let summary = drive(
-        header.run().unwrap(),
-        &model,
-        &toolbox,
-        receiver,
-        &mut keeper,
-    )
-    .await;
+    let services = Services::new(Arc::new(model), toolbox);
+    let run = header.run().unwrap();
+    let summary = drive(run, &services, receiver, &mut keeper).await.summary;
     assert_eq!(keeper.lines, expected);
     assert_eq!(
         running.load(Ordering::SeqCst),
@@ -299,8 +296,9 @@ async fn a_gadget_that_panics_when_it_is_dropped_is_answered() {
     let header = Header::new(toolbox.registry(), vec![Message::text(Role::User, "go")]);
     let (_commands, receiver) = mpsc::channel(1);
     let run = header.run().unwrap();
-    let summary = drive(run, &model, &toolbox, receiver, &mut |_: &Event| {}).await;
-    assert_eq!(summary.answer, "done");
+    let services = Services::new(Arc::new(model), toolbox);
+    let ended = drive(run, &services, receiver, &mut |_: &Event| {}).await;
+    assert_eq!(ended.summary.answer, "done");
 }
 
 #[tokio::test(start_paused = true)]
@@ -322,16 +320,44 @@ async fn a_reply_that_is_always_ready_leaves_room_for_gadgets() {
         EventKind::GadgetResult { .. } => before = Some(texts),
         _ => {}
     };
-    drive(
-        header.run().unwrap(),
-        &model,
-        &toolbox,
-        receiver,
-        &mut watch,
-    )
-    .await;
+    let services = Services::new(Arc::new(model), toolbox);
+    drive(header.run().unwrap(), &services, receiver, &mut watch).await;
     let before = before.unwrap();
     assert!(before < 1000, "{before} texts before the gadget was done");
+}
+
+/// Panics when it is asked, or in the middle of its reply.
+struct Broken {
+    at_once: bool,
+}
+
+impl Model for Broken {
+    fn stream(&self, _: Request) -> BoxStream<'static, Delta> {
+        assert!(!self.at_once, "no connection");
+        let pieces = [0, 1].into_iter().map(|piece| {
+            assert_eq!(piece, 0, "no more");
+            Delta::text("Hm.")
+        });
+        futures_util::stream::iter(pieces).boxed()
+    }
+
+    fn name(&self) -> &'static str {
+        "broken"
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_model_that_panics_is_one_that_fails() {
+    for (at_once, words) in [(true, "no connection"), (false, "no more")] {
+        let services = Services::new(Arc::new(Broken { at_once }), Toolbox::default());
+        let run = Run::ask(RunSpec::default(), "go").unwrap();
+        let (_commands, receiver) = mpsc::channel(1);
+        let ended = drive(run, &services, receiver, &mut |_: &Event| {}).await;
+        assert_eq!(ended.summary.reason, FinishReason::ModelError);
+        let error = ended.summary.error.unwrap();
+        assert!(error.contains("the model panicked: "), "{error}");
+        assert!(error.contains(words), "{error}");
+    }
 }
 
 #[test]

@@ -1,11 +1,13 @@
-//! The conversation: history, result envelopes, and limits on what gadgets put into it.
+//! The conversation: history, result envelopes, limits on what gadgets put into it, and what gives way when it is full.
 
+pub mod compaction;
 mod envelope;
 mod history;
 mod neutral;
 mod output;
 mod shape;
 mod text;
+mod tokens;
 pub mod viewer;
 
 pub use envelope::{guard_envelopes, result_content, result_envelope, results_message};
@@ -13,3 +15,4 @@ pub use history::History;
 pub use neutral::neutralise;
 pub use output::{OutputStore, StoredOutput, char_limit};
 pub use text::{TextForm, prompt_text};
+pub use tokens::TokenEstimate;

@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use crate::block::{Anchoring, Markers, Writer};
 use crate::call::Call;
+use crate::convo::compaction::{omission_text, summary_text};
 use crate::convo::envelope::result_envelope;
 use crate::convo::neutral::neutralise;
 use crate::message::{Content, CustomContentBlock, Message, Role};
@@ -102,6 +103,10 @@ impl TextForm<'_> {
                 (Kind::Paragraph, Cow::Owned(text))
             }
             Content::Media(medium) => (Kind::Paragraph, Cow::Owned(medium.caption())),
+            Content::Summary { text, turns } => {
+                (Kind::Paragraph, Cow::Owned(summary_text(text, *turns)))
+            }
+            Content::Omission { turns } => (Kind::Paragraph, Cow::Owned(omission_text(*turns))),
         })
     }
 

@@ -23,7 +23,11 @@ impl Run {
         let cap = calls_per_reply(&self.spec);
         let surplus = self.state.calls.len() >= cap as usize;
         // A call too many is told so in few words, whatever else is wrong with it.
-        let refused = if surplus { None } else { self.refusal(&call) };
+        let examined = if surplus {
+            Ok(None)
+        } else {
+            self.examine(&call, gadget)
+        };
         let invocation_id = call.invocation_id.clone();
         let job = gadget.map(|gadget| Job {
             dependencies: call.dependencies.clone(),
@@ -31,27 +35,30 @@ impl Run {
             exclusive: gadget.spec().exclusive,
             ..Job::new(id, invocation_id.clone(), gadget.name())
         });
-        let gadget = gadget.map(|gadget| gadget.name().to_owned());
+        let (parameters, error) = match examined {
+            Ok(parameters) => (parameters, None),
+            Err(error) => (None, Some(error)),
+        };
         self.state.calls.push(Record {
             call,
-            gadget,
+            gadget: gadget.map(|gadget| gadget.name().to_owned()),
+            parameters,
             status: Status::Waiting,
         });
-        match (refused, job) {
+        match (error, job) {
+            (Some(error), _) => {
+                self.state
+                    .scheduler
+                    .add_failed(invocation_id, error.clone());
+                self.answer(id, Err(error.into()), 0, 0.0);
+            }
             (None, Some(job)) => self.state.scheduler.add(job),
-            (None, None) if surplus => {
+            (None, None) => {
                 let unmet = over_limit(id, cap);
                 self.state
                     .scheduler
                     .add_failed(invocation_id, unmet.error.clone());
                 self.skip(unmet);
-            }
-            (refused, _) => {
-                let error = refused.unwrap_or_default();
-                self.state
-                    .scheduler
-                    .add_failed(invocation_id, error.clone());
-                self.answer(id, Err(error.into()), 0, 0.0);
             }
         }
         self.dispatch();

@@ -3,19 +3,17 @@
 use std::mem;
 use std::sync::Arc;
 
-use serde_json::Value;
-
 use crate::call::Outcome;
 use crate::event::{EventKind, FinishReason};
 use crate::id::CallId;
 use crate::message::{Content, Message, Role};
 use crate::run::Run;
 use crate::run::io::Output;
+use crate::run::prepare::complete;
 use crate::run::question::{AboutCall, Decision, Question, QuestionId, QuestionKind};
 use crate::run::state::{Cut, Pending, Phase, Prepared, Status};
 use crate::sched::SkipDecision;
 use crate::sched::Unmet;
-use crate::spec::invalid_parameters;
 
 impl Pending {
     /// Whether `decision` is an answer to it.
@@ -34,6 +32,10 @@ impl Pending {
     }
 }
 
+#[expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "a decision that its question does not admit never comes here; the rest is to proceed"
+)]
 impl Run {
     /// Asks, and remembers what depends on the answer.
     pub(super) fn ask_for(&mut self, pending: Pending, kind: QuestionKind) -> QuestionId {
@@ -117,11 +119,12 @@ impl Run {
 
     fn replace_reply(&mut self, said: bool, text: String) {
         if !said {
-            return self.state.history.push_text(Role::Assistant, text);
+            return self.push_message(Message::text(Role::Assistant, text));
         }
         if let Some(message) = self.state.history.edit().last_mut() {
             rewrite(message, text);
         }
+        self.state.tokens.recount(self.state.history.messages());
     }
 
     fn decided_input(&mut self, decision: Decision) {
@@ -165,14 +168,9 @@ impl Run {
         let Some(gadget) = self.spec.registry.get(&prepared.start.gadget_name) else {
             return Ok(());
         };
-        let parameters: &mut Value = &mut prepared.start.parameters;
-        gadget.schema().apply_defaults(parameters);
-        let problems = gadget.schema().validate(parameters);
-        if problems.is_empty() {
-            Ok(())
-        } else {
-            Err(invalid_parameters(gadget.name(), &problems))
-        }
+        let parameters = mem::take(&mut prepared.start.parameters);
+        prepared.start.parameters = complete(parameters, gadget)?;
+        Ok(())
     }
 
     /// A call that the scheduler has started comes to its end without its gadget. What follows from that is for

@@ -78,6 +78,8 @@ pub enum Command {
     Cancel,
     /// Put this message of the user before the model with the next request.
     Inject(String),
+    /// Make the conversation less before the next request, whatever its length; see [`crate::convo::compaction`].
+    Compact,
 }
 
 /// What a driver has to do. A driver must handle all of them, so the list is closed.

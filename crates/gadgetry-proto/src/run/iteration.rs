@@ -21,7 +21,11 @@ impl Run {
             Phase::Working => {}
             Phase::Settling(reason) => return self.finish(reason),
             Phase::Backoff(until) if self.state.now >= until => return self.retry(),
-            Phase::Backoff(_) | Phase::Reading | Phase::Asking | Phase::Finished => return,
+            Phase::Backoff(_)
+            | Phase::Reading
+            | Phase::Summarising
+            | Phase::Asking
+            | Phase::Finished => return,
         }
         self.dispatch();
         if self.state.blocked.is_some() || !self.state.scheduler.is_idle() {
@@ -71,13 +75,11 @@ impl Run {
                 }
             },
         };
-        let exhausted = self.state.iteration >= self.spec.max_iterations;
-        match verdict {
-            Verdict::GoOn | Verdict::AskUser if exhausted => {
-                Verdict::Finish(FinishReason::MaxIterations)
-            }
-            verdict => verdict,
+        let goes_on = !matches!(verdict, Verdict::Finish(_));
+        if goes_on && self.state.iteration >= self.spec.max_iterations {
+            return Verdict::Finish(FinishReason::MaxIterations);
         }
+        verdict
     }
 
     /// Somebody stopped the run.
@@ -88,12 +90,19 @@ impl Run {
         let (reading, working) = match self.state.phase {
             Phase::Reading => (true, true),
             Phase::Working => (false, true),
+            Phase::Summarising => {
+                self.put(Output::CloseModel);
+                self.end_summary(Some("the run was cancelled".to_owned()));
+                (false, false)
+            }
             Phase::Asking | Phase::Backoff(_) | Phase::Settling(_) | Phase::Finished => {
                 (false, false)
             }
         };
-        let asking = self.state.questions.values();
-        if asking.into_iter().any(|it| matches!(it, Pending::ModelCall)) {
+        let mut asking = self.state.questions.values();
+        let held = asking.any(|it| matches!(it, Pending::ModelCall));
+        let early = self.state.phase == Phase::Summarising && !self.state.overflowed;
+        if held || early {
             // The request never went out.
             self.state.iteration -= 1;
         }

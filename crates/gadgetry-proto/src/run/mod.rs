@@ -31,6 +31,7 @@
 
 mod answer;
 mod calls;
+mod compact;
 mod decide;
 mod execute;
 mod interceptor;
@@ -57,6 +58,7 @@ use crate::accumulate::Accumulator;
 use crate::call::amount;
 use crate::convo::History;
 use crate::convo::OutputStore;
+use crate::convo::TokenEstimate;
 use crate::convo::neutralise;
 use crate::convo::viewer;
 use crate::delta::Delta;
@@ -117,6 +119,7 @@ impl Run {
     pub fn new(mut spec: RunSpec, conversation: Vec<Message>) -> Result<Self, SpecError> {
         let has_viewer = add_viewer(&mut spec)?;
         let history = opening(&spec, conversation);
+        let tokens = TokenEstimate::of(history.messages());
         let mut schedule = spec.schedule.clone();
         schedule.max_per_reply = Some(calls_per_reply(&spec));
         let state = State {
@@ -138,6 +141,11 @@ impl Run {
             deadlines: BTreeSet::new(),
             cancelled: BTreeMap::new(),
             results: BTreeMap::new(),
+            tokens,
+            summary_plan: None,
+            summary_error: None,
+            overflowed: false,
+            compact_now: false,
             stored: OutputStore::default(),
             notes: Vec::new(),
             reminded: false,
@@ -207,6 +215,11 @@ impl Run {
         self.state.history.messages()
     }
 
+    /// What the run has cost so far, in US dollars, its subagents included.
+    pub fn total_cost(&self) -> f64 {
+        self.state.total_cost
+    }
+
     /// Takes an input at `now`. Time that goes back counts as standing still.
     ///
     /// Afterwards drain [`Run::poll`]. An error is a mistake of the driver and changes nothing; whatever a model,
@@ -222,6 +235,12 @@ impl Run {
             self.expire();
         }
         match input {
+            Input::Delta(delta) if self.state.phase == Phase::Summarising => {
+                self.read_summary(&delta);
+            }
+            Input::ModelClosed(close) if self.state.phase == Phase::Summarising => {
+                self.close_summary(close);
+            }
             Input::Delta(delta) => self.read(delta),
             Input::ModelClosed(close) => self.close_reply(close),
             Input::Done(id, outcome) => {
@@ -230,6 +249,7 @@ impl Run {
             }
             Input::Command(Command::Cancel) => self.cancel(),
             Input::Command(Command::Inject(text)) => self.state.injected.push(text),
+            Input::Command(Command::Compact) => self.state.compact_now = true,
             Input::Decision(id, decision) => self.decide(id, decision),
             Input::Report(id, report) => self.report(id, report),
             Input::RateLimited(delay_ms) => self.tell(EventKind::RateLimited { delay_ms }),
@@ -242,7 +262,9 @@ impl Run {
 
     fn check(&self, input: &Input) -> Result<(), Misuse> {
         match input {
-            Input::Delta(_) | Input::ModelClosed(_) if self.state.phase != Phase::Reading => {
+            Input::Delta(_) | Input::ModelClosed(_)
+                if !matches!(self.state.phase, Phase::Reading | Phase::Summarising) =>
+            {
                 Err(Misuse::NoReply)
             }
             Input::Done(id, _) if !self.is_expected(*id) => Err(Misuse::NotRunning(*id)),
@@ -278,6 +300,7 @@ impl Run {
         match self.state.phase {
             Phase::Backoff(until) => Some(deadline.map_or(until, |deadline| deadline.min(until))),
             Phase::Reading
+            | Phase::Summarising
             | Phase::Working
             | Phase::Asking
             | Phase::Settling(_)

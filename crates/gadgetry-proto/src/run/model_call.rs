@@ -10,6 +10,7 @@ use crate::error::ModelErrorKind;
 use crate::event::{EventKind, FinishReason};
 use crate::message::{Message, Purpose, Request, Role};
 use crate::run::Run;
+use crate::run::compact::Compaction;
 use crate::run::fresh_transforms;
 use crate::run::io::{Close, Output};
 use crate::run::question::QuestionKind;
@@ -21,13 +22,26 @@ impl Run {
     pub(super) fn next_reply(&mut self) {
         for text in mem::take(&mut self.state.injected) {
             let text = neutralise(&text, &self.spec.markers).into_owned();
-            self.state.history.push_text(Role::User, text);
+            self.push_message(Message::text(Role::User, text));
         }
         if self.is_spent() {
             return self.finish(FinishReason::BudgetExceeded);
         }
         self.state.iteration += 1;
         self.state.attempt = 0;
+        self.state.overflowed = false;
+        let now = mem::take(&mut self.state.compact_now);
+        if self.compact(now) != Compaction::Asked {
+            self.ask_model();
+        }
+    }
+
+    /// Asks whoever decides about the request, then the model.
+    pub(super) fn ask_model(&mut self) {
+        if self.is_spent() {
+            self.state.iteration -= 1;
+            return self.finish(FinishReason::BudgetExceeded);
+        }
         let request = self.request();
         if self.spec.asks.before_model_call {
             self.state.phase = Phase::Asking;
@@ -176,6 +190,12 @@ impl Run {
                 return true;
             }
         }
+        if failure.kind == ModelErrorKind::ContextOverflow
+            && !self.state.overflowed
+            && self.compact_after(&failure)
+        {
+            return true;
+        }
         if self.spec.asks.model_error && !empty {
             self.abandon_reply(&failure);
             self.state.phase = Phase::Asking;
@@ -189,6 +209,19 @@ impl Run {
             return true;
         }
         false
+    }
+
+    /// The conversation is too long for the model. Returns whether it is made less and sent again, once a reply.
+    fn compact_after(&mut self, failure: &ModelError) -> bool {
+        if !self.can_compact() {
+            return false;
+        }
+        self.abandon_reply(failure);
+        self.state.overflowed = true;
+        if self.compact(true) == Compaction::Done {
+            self.ask_model();
+        }
+        true
     }
 
     /// What went wrong with the reply, if it is the model's or the connection's fault.
@@ -217,7 +250,12 @@ impl Run {
         self.state.raw.clear();
         self.state.notes.clear();
         let reply = mem::take(&mut self.state.accumulator).finish(&mut Vec::new());
-        self.tell_end_of_call(reply.stop_reason, reply.usage, Some(failure.words.clone()));
+        self.tell_end_of_call(
+            Purpose::Reply,
+            reply.stop_reason,
+            reply.usage,
+            Some(failure.words.clone()),
+        );
         self.state.scheduler.end_reply();
     }
 }

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use serde_json::Value;
+
 use crate::call::{Call, Parameters, TerminatedBy};
 use crate::id::CallId;
 use crate::run::Run;
@@ -10,38 +12,39 @@ use crate::run::answer::CANCELLED;
 use crate::run::io::Start;
 use crate::run::references;
 use crate::run::state::{Cut, Prepared};
+use crate::spec::RegisteredGadget;
 use crate::spec::invalid_parameters;
 use crate::spec::parse_failure;
 
 impl Run {
-    /// Why a call cannot run, in words for the model.
-    pub(super) fn refusal(&self, call: &Call) -> Option<String> {
-        let Some(gadget) = self.spec.registry.get(&call.gadget_name) else {
-            return Some(self.spec.registry.unknown_gadget(&call.gadget_name));
+    /// The parameters of a call, completed and valid; `None` if results have to be put in first. Or why it cannot
+    /// run, in words for the model.
+    pub(super) fn examine(
+        &self,
+        call: &Call,
+        gadget: Option<&RegisteredGadget>,
+    ) -> Result<Option<Value>, String> {
+        let Some(gadget) = gadget else {
+            return Err(self.spec.registry.unknown_gadget(&call.gadget_name));
         };
         if let Some(cut) = self.state.cut {
             if call.terminated_by == TerminatedBy::EndOfStream {
                 let how = cut.words();
-                return Some(format!(
+                return Err(format!(
                     "Error: The call was not executed: the reply was cut off {how} before the block was complete. \
                      Write the call again."
                 ));
             }
             // A transform may have held it back until now.
             if cut == Cut::Cancelled {
-                return Some(CANCELLED.to_owned());
+                return Err(CANCELLED.to_owned());
             }
         }
         match &call.parameters {
-            Parameters::Malformed(error) => Some(parse_failure(gadget.name(), error)),
+            Parameters::Malformed(error) => Err(parse_failure(gadget.name(), error)),
             // What results will bring can only be checked when they are there.
-            Parameters::Parsed(_) if references::has_any(call) => None,
-            Parameters::Parsed(parameters) => {
-                let mut parameters = parameters.clone();
-                gadget.schema().apply_defaults(&mut parameters);
-                let problems = gadget.schema().validate(&parameters);
-                (!problems.is_empty()).then(|| invalid_parameters(gadget.name(), &problems))
-            }
+            Parameters::Parsed(_) if references::has_any(call) => Ok(None),
+            Parameters::Parsed(parameters) => complete(parameters.clone(), gadget).map(Some),
         }
     }
 
@@ -51,31 +54,24 @@ impl Run {
         let default_timeout = spec.default_timeout_ms;
         let results = &self.state.results;
         let at = (id.0 - self.state.first_call) as usize;
-        let Some(record) = self.state.calls.get(at) else {
+        let Some(record) = self.state.calls.get_mut(at) else {
             return Ok(None);
         };
         let Some(gadget) = spec.registry.get(&record.call.gadget_name) else {
             return Ok(None);
         };
         let call = &record.call;
-        let Parameters::Parsed(parameters) = &call.parameters else {
-            return Ok(None);
-        };
-        let mut parameters = parameters.clone();
-        let refers = references::has_any(call);
-        if refers {
-            let place = gadget.schema().root();
-            let limits = &spec.limits;
-            references::Resolver::new(&call.dependencies, results, limits)
-                .resolve(&mut parameters, &place)?;
-        }
-        gadget.schema().apply_defaults(&mut parameters);
-        if refers {
-            let problems = gadget.schema().validate(&parameters);
-            if !problems.is_empty() {
-                return Err(invalid_parameters(gadget.name(), &problems));
+        let parameters = match (record.parameters.take(), &call.parameters) {
+            (Some(parameters), _) => parameters,
+            (None, Parameters::Malformed(_)) => return Ok(None),
+            (None, Parameters::Parsed(parameters)) => {
+                let mut parameters = parameters.clone();
+                let place = gadget.schema().root();
+                references::Resolver::new(&call.dependencies, results, &spec.limits)
+                    .resolve(&mut parameters, &place)?;
+                complete(parameters, gadget)?
             }
-        }
+        };
         let dependencies: BTreeMap<_, _> = call
             .dependencies
             .iter()
@@ -92,5 +88,16 @@ impl Run {
             start,
             timeout_ms: gadget.spec().timeout_ms.or(default_timeout),
         }))
+    }
+}
+
+/// Fills in defaults and checks, in words for the model.
+pub(super) fn complete(mut parameters: Value, gadget: &RegisteredGadget) -> Result<Value, String> {
+    gadget.schema().apply_defaults(&mut parameters);
+    let problems = gadget.schema().validate(&parameters);
+    if problems.is_empty() {
+        Ok(parameters)
+    } else {
+        Err(invalid_parameters(gadget.name(), &problems))
     }
 }

@@ -181,29 +181,35 @@ impl Run {
 
     /// Makes a message of the reply. Its calls may still run.
     pub(super) fn end_reply(&mut self) {
-        let state = &mut self.state;
-        let reply = mem::take(&mut state.accumulator).finish(&mut Vec::new());
+        let reply = mem::take(&mut self.state.accumulator).finish(&mut Vec::new());
+        self.state.tokens.observe(reply.usage.input_tokens);
         let mut message = reply.message;
-        let mut raw = mem::take(&mut state.raw);
-        let written = !raw.is_empty();
+        let mut raw = mem::take(&mut self.state.raw);
+        let written = !raw.trim().is_empty();
         for interceptor in &self.spec.interceptors {
             raw = interceptor.reply(raw);
         }
         let text = visible_text(&message);
         if !text.trim().is_empty() {
-            state.answer = text;
+            self.state.answer = text;
         }
-        let said = !(message.content.is_empty() && raw.is_empty());
+        // White space alone says nothing, and providers refuse it.
+        let said = !raw.trim().is_empty() || !message.content.iter().all(is_blank);
         if said {
             // An empty text stands for what an interceptor took away.
-            message.raw = Some(raw).filter(|raw| written || !raw.is_empty());
-            state.history.push(message);
+            message.raw = Some(raw).filter(|raw| written || !raw.trim().is_empty());
+            self.push_message(message);
         }
-        state.phase = Phase::Working;
+        self.state.phase = Phase::Working;
         self.state.model_error = self.failure();
         let error = self.state.model_error.as_ref();
         let error = error.map(|error| error.words.clone());
-        self.tell_end_of_call(reply.stop_reason.clone(), reply.usage, error);
+        self.tell_end_of_call(
+            Purpose::Reply,
+            reply.stop_reason.clone(),
+            reply.usage,
+            error,
+        );
         self.state.scheduler.end_reply();
         if self.spec.asks.after_model_call && self.state.cut != Some(Cut::Cancelled) {
             let question = QuestionKind::AfterModelCall {
@@ -219,6 +225,7 @@ impl Run {
     /// A model call is over, and has cost something.
     pub(super) fn tell_end_of_call(
         &mut self,
+        purpose: Purpose,
         stop_reason: Option<StopReason>,
         usage: Usage,
         error: Option<String>,
@@ -227,7 +234,7 @@ impl Run {
         let cost = self.charge(price);
         self.tell(EventKind::ModelCallEnd {
             iteration: self.state.iteration,
-            purpose: Purpose::Reply,
+            purpose,
             stop_reason: stop_reason.unwrap_or(StopReason::Error),
             usage,
             cost,
@@ -260,6 +267,10 @@ fn is_handed_on(delta: &Delta) -> bool {
         | Delta::GadgetArgsPartial { .. }
         | Delta::GadgetCall(_) => true,
     }
+}
+
+fn is_blank(content: &Content) -> bool {
+    matches!(content, Content::Text { text } if text.trim().is_empty())
 }
 
 fn visible_text(message: &Message) -> String {

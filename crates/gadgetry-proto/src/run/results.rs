@@ -37,10 +37,10 @@ impl Run {
             content.push(Content::Text { text });
         }
         if !content.is_empty() {
-            self.state.history.push(results_message(content));
+            self.push_message(results_message(content));
         }
         for message in mem::take(&mut self.state.appended) {
-            self.state.history.push(message);
+            self.push_message(message);
         }
     }
 

@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::block::{Anchoring, Markers};
+use crate::convo::compaction::Compaction;
 use crate::limits::Limits;
 use crate::prompt::PromptTemplate;
 use crate::run::interceptor::Interceptor;
@@ -66,6 +67,10 @@ pub struct RunSpec {
     /// Characters of a result that the model is shown at once; longer ones are kept for the viewer, which the run
     /// then has. See [`crate::convo::char_limit`].
     pub output_limit: Option<usize>,
+    /// Tokens that the model takes in one conversation, if that is known.
+    pub context_window: Option<u64>,
+    /// What is done about a conversation that becomes too long; by default, nothing.
+    pub compaction: Option<Compaction>,
     /// Messages that only one request carries.
     pub trailing: Vec<Trailing>,
     /// Whether the run ends when a gadget fails.
@@ -94,6 +99,8 @@ impl Default for RunSpec {
             retry: None,
             budget: None,
             output_limit: None,
+            context_window: None,
+            compaction: None,
             trailing: Vec::new(),
             stop_on_gadget_error: false,
         }

@@ -10,6 +10,8 @@ use crate::accumulate::Accumulator;
 use crate::call::{Call, Outcome};
 use crate::convo::History;
 use crate::convo::OutputStore;
+use crate::convo::TokenEstimate;
+use crate::convo::compaction::Summarise;
 use crate::error::ModelErrorKind;
 use crate::event::FinishReason;
 use crate::id::{CallId, InvocationId};
@@ -31,6 +33,10 @@ pub struct Snapshot {
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a fact of its own, and any of them may be true beside any other"
+)]
 pub(super) struct State {
     pub(super) now: Time,
     /// Of the next event.
@@ -61,6 +67,15 @@ pub(super) struct State {
     pub(super) cancelled: BTreeMap<CallId, Late>,
     /// The result of the latest call of each id, if it has one.
     pub(super) results: BTreeMap<InvocationId, Known>,
+    /// How long the conversation is.
+    pub(super) tokens: TokenEstimate,
+    /// What the summary that is being read is for.
+    pub(super) summary_plan: Option<Summarise>,
+    pub(super) summary_error: Option<String>,
+    /// Whether the conversation was made less because the model found it too long for this reply.
+    pub(super) overflowed: bool,
+    /// Somebody wants the conversation made less.
+    pub(super) compact_now: bool,
     /// Results that were too long for the conversation.
     pub(super) stored: OutputStore,
     /// What the model should know about its current reply.
@@ -102,7 +117,9 @@ impl PartialEq for State {
 pub(super) enum Phase {
     /// A reply is being read.
     Reading,
-    /// It was read; its calls are not all answered.
+    /// A summary is being read.
+    Summarising,
+    /// The reply was read; its calls are not all answered.
     Working,
     /// The next request, or the end, waits for a decision.
     Asking,
@@ -180,6 +197,8 @@ pub(super) struct Record {
     pub(super) call: Arc<Call>,
     /// The name as registered, if it is.
     pub(super) gadget: Option<String>,
+    /// Completed and valid, until it starts.
+    pub(super) parameters: Option<Value>,
     pub(super) status: Status,
 }
 

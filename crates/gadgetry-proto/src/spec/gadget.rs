@@ -81,6 +81,39 @@ pub struct Example {
     pub comment: Option<String>,
 }
 
+impl Example {
+    /// A call with these parameters, which must make a JSON object. If they cannot be written in JSON, they become
+    /// `null`, and the gadget is refused.
+    ///
+    /// ```
+    /// use gadgetry_proto::spec::Example;
+    /// use serde_json::json;
+    ///
+    /// let example = Example::new(json!({ "a": 15, "b": 23 })).output("38").comment("Add two numbers");
+    /// assert_eq!(example.output.as_deref(), Some("38"));
+    /// ```
+    pub fn new(params: impl Serialize) -> Self {
+        Self {
+            params: serde_json::to_value(params).unwrap_or(Value::Null),
+            ..Self::default()
+        }
+    }
+
+    /// Adds what the gadget answers.
+    #[must_use]
+    pub fn output(mut self, output: impl Into<String>) -> Self {
+        self.output = Some(output.into());
+        self
+    }
+
+    /// Adds what the example is about.
+    #[must_use]
+    pub fn comment(mut self, comment: impl Into<String>) -> Self {
+        self.comment = Some(comment.into());
+        self
+    }
+}
+
 /// A gadget whose schema is compiled. [`crate::spec::Registry`] makes them.
 #[derive(Clone, Debug)]
 pub struct RegisteredGadget {

@@ -59,7 +59,8 @@ struct Compiled {
 impl Schema {
     /// Compiles a schema. It must admit objects: parameters are one.
     ///
-    /// References may point only into the schema itself. Patterns are matched in linear time, so look-around and
+    /// The formats of the standard, such as `email` and `date-time`, are checked; unknown ones say nothing. References
+    /// may point only into the schema itself. Patterns are matched in linear time, so look-around and
     /// back references are not supported.
     pub fn new(schema: Value) -> Result<Self, SchemaError> {
         if !matches!(schema, Value::Object(_) | Value::Bool(true)) {
@@ -153,6 +154,7 @@ impl fmt::Debug for Schema {
 fn compile(schema: &Value) -> Result<Validator, SchemaError> {
     jsonschema::options()
         .with_pattern_options(PatternOptions::regex())
+        .should_validate_formats(true)
         .offline()
         .build(schema)
         .map_err(|error| SchemaError::Broken {

@@ -3,6 +3,7 @@
 mod broken;
 mod budget;
 mod children;
+mod compaction;
 mod costs;
 mod dependencies;
 mod ending;

@@ -1,6 +1,22 @@
-//! The seam to a gadget: what a call starts.
+//! The ways to define a gadget, and the one thing that all of them become.
+//!
+//! | way | for |
+//! |---|---|
+//! | [`#[gadget]`](macro@crate::gadget) | gadgets that hold nothing: a function |
+//! | [`Gadget`] | gadgets that hold something; the parameters are a type |
+//! | [`from_fn`] | gadgets that are known only when the program runs: a specification and a closure |
+//! | [`CommandGadget`](crate::CommandGadget) | programs |
+//!
+//! All of them are [`IntoGadget`] and become a [`DynGadget`], which a [`Toolbox`](crate::Toolbox) holds. Parameters are
+//! checked by the engine against the schema, whatever the way.
 
+mod base64;
+mod error;
 mod function;
+mod output;
+mod params;
+mod schema;
+mod typed;
 
 use std::sync::Arc;
 
@@ -11,9 +27,14 @@ use serde_json::Value;
 
 use crate::context::ExecutionContext;
 
+pub use error::GadgetError;
 pub use function::{FnGadget, from_fn};
+pub use output::GadgetOutput;
+pub(crate) use params::complete;
+pub use params::{InvalidParams, ValidateParams, validate_gadget_params};
+pub use typed::{Gadget, GadgetInfo, NoParams};
 
-/// Something that a model can call.
+/// Something that a model can call, whatever way it was defined.
 pub trait DynGadget: Send + Sync {
     /// What the model is told about it, and what the scheduler obeys.
     fn spec(&self) -> &GadgetSpec;
@@ -35,6 +56,13 @@ pub trait IntoGadget {
 }
 
 impl IntoGadget for Arc<dyn DynGadget> {
+    fn into_gadget(self) -> Arc<dyn DynGadget> {
+        self
+    }
+}
+
+/// For gadgets that implement [`DynGadget`] themselves.
+impl<D: DynGadget + 'static> IntoGadget for Arc<D> {
     fn into_gadget(self) -> Arc<dyn DynGadget> {
         self
     }

@@ -22,6 +22,8 @@ use crate::spec::schema::view::View;
 
 /// Unions inside unions that are explained.
 const UNIONS: usize = 8;
+/// Properties among which the tag of a union is looked for.
+const TAGS: usize = 32;
 /// Problems that are told; nobody reads more.
 const PROBLEMS: usize = 100;
 
@@ -157,8 +159,20 @@ impl Report<'_> {
             }
             return;
         }
-        let expected = expected(&self.view(path)).unwrap_or_else(|| "another form".to_owned());
-        let message = if self.view(path).types().meets(Types::of(value)) {
+        let view = self.view(path);
+        if let Some((tag, expected)) = wrong_tag(&view, value, context, path.len()) {
+            let mut path = path.to_vec();
+            path.push(Step::Key(tag.clone()));
+            let message = match value.get(tag) {
+                Some(written) => format!("expected {expected}, got {}", got(written)),
+                None => format!("expected {expected}, but it is missing"),
+            };
+            self.push(&path, message);
+            return;
+        }
+        let expected = expected(&view).unwrap_or_else(|| "another form".to_owned());
+        let only_values = view.options().is_some();
+        let message = if view.types().meets(Types::of(value)) && !only_values {
             format!(
                 "fits none of the admitted forms of {expected}, got {}",
                 got(value)
@@ -216,6 +230,32 @@ impl Report<'_> {
         }
         order
     }
+}
+
+/// The property by which the forms of a union of objects differ, and what it may be, if it is none of that.
+fn wrong_tag<'a>(
+    view: &View<'a>,
+    value: &Value,
+    context: &[Vec<ValidationError<'static>>],
+    union: usize,
+) -> Option<(&'a String, String)> {
+    let value = value.as_object()?;
+    let each_requires = |tag: &str| {
+        let requires = |error: &ValidationError<'_>| {
+            let here = steps(error).count() == union;
+            here && matches!(error.kind(), Kind::Required { property } if property == tag)
+        };
+        context.iter().all(|errors| errors.iter().any(requires))
+    };
+    view.declared().take(TAGS).find_map(|tag| {
+        let place = view.property(tag);
+        let options = place.options().filter(|_| !place.is_open())?;
+        let wrong = match value.get(tag) {
+            Some(written) => !options.contains(&written),
+            None => each_requires(tag),
+        };
+        wrong.then(|| Some((tag, expected(&place)?)))?
+    })
 }
 
 /// Whether an error says that a tag, a constant directly below the union, is another one.

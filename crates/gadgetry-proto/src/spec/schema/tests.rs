@@ -176,6 +176,15 @@ fn problems_of_unions() {
             { "type": "object", "properties": { "kind": { "const": "square" }, "a": { "type": "number" } }, "required": ["kind", "a"] },
         ] },
         "n": { "type": "string", "nullable": true },
+        "d": { "oneOf": [{ "const": "a", "description": "first" }, { "const": "b" }] },
+        "o": { "anyOf": [
+            { "properties": { "k": { "const": 1 }, "x": {} }, "required": ["k", "x"] },
+            { "properties": { "k": { "const": 2 } }, "required": ["k"] },
+        ] },
+        "untagged": { "anyOf": [
+            { "properties": { "k": { "const": 1 } }, "required": ["k"] },
+            { "properties": { "x": {} }, "required": ["x"] },
+        ] },
     } });
     check(
         schema.clone(),
@@ -194,8 +203,13 @@ fn problems_of_unions() {
     );
     check(
         schema,
-        &json!({ "s": { "kind": "line" } }),
-        &["s: fits none of the admitted forms of object, got object {\"kind\":\"line\"}"],
+        &json!({ "s": { "kind": "line" }, "d": "c", "o": {}, "untagged": {} }),
+        &[
+            "s.kind: expected one of \"circle\", \"square\", got string \"line\"",
+            "d: expected one of \"a\", \"b\", got string \"c\"",
+            "o.k: expected one of 1, 2, but it is missing",
+            "untagged: fits none of the admitted forms of object, got object {}",
+        ],
     );
 }
 

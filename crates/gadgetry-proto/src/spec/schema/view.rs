@@ -115,6 +115,11 @@ impl<'a> View<'a> {
         &self.alternatives
     }
 
+    /// Whether some alternative says nothing about this place.
+    pub(super) fn is_open(&self) -> bool {
+        self.open
+    }
+
     /// Every type that the schema may admit here, by the letter.
     pub(crate) fn types(&self) -> Types {
         if self.open {

@@ -8,7 +8,7 @@ use gadgetry_proto::convo::{neutralise, prompt_text};
 use gadgetry_proto::delta::Delta;
 use gadgetry_proto::event::{Answer, Event, EventKind};
 use gadgetry_proto::id::{CallId, InvocationId};
-use gadgetry_proto::message::{Content, Message, Request, Role};
+use gadgetry_proto::message::{Content, Message, Purpose, Request, Role};
 use gadgetry_proto::run::{Asks, Decision, Input, Output, Question, QuestionId, QuestionKind};
 
 use super::Log;
@@ -35,10 +35,7 @@ pub fn check(log: &Log) {
 }
 
 #[derive(Default)]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "each is a fact of its own about what has come so far"
-)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 struct Watch {
     seq: u64,
     /// Whether `run_finished` was told.
@@ -55,6 +52,10 @@ struct Watch {
     iteration: u32,
     /// Whether the next reply takes the place of one that failed.
     again: bool,
+    /// Whether a summary is being read.
+    summarising: bool,
+    /// Whether the past was changed.
+    compacted: bool,
     /// Whether the next request is another than the conversation.
     changed: bool,
     /// The reply that somebody gave in place of the model.
@@ -88,13 +89,14 @@ struct Round {
 impl Round {
     /// Whether the conversation keeps anything of it.
     fn is_said(&self) -> bool {
-        self.told || !self.written.is_empty() || self.instead.is_some()
+        self.told || !self.written.trim().is_empty() || self.instead.is_some()
     }
 }
 
 impl Watch {
     fn input(&mut self, input: &Input) {
         match input {
+            Input::Delta(_) if self.summarising => {}
             Input::Delta(Delta::Text { delta, .. }) => self.round().written.push_str(delta),
             Input::Delta(Delta::ToolCallStart { .. } | Delta::ToolCall { .. }) => {
                 self.round().told = true;
@@ -179,13 +181,17 @@ impl Watch {
 
     fn request(&mut self, request: &Request) {
         assert!(!self.reading, "a request while a reply is read");
-        assert_eq!(request.iteration, self.iteration, "the number of a request");
+        let early = u32::from(self.summarising);
         assert!(
-            self.open.is_empty(),
-            "a request in spite of {:?}",
-            self.open
+            (self.iteration..=self.iteration + early).contains(&request.iteration),
+            "the number of a request"
         );
+        let open = self.open.values().next();
+        assert_eq!(open, None, "a request in spite of a question");
         self.reading = true;
+        if request.purpose == Purpose::Summary {
+            return;
+        }
         // The reply to this request is the last round.
         let reply = self.rounds.pop().expect("the model call has started");
         if std::mem::take(&mut self.again) {
@@ -238,12 +244,30 @@ impl Watch {
         if event.depth() > 0 {
             return;
         }
-        if let EventKind::Text { .. } | EventKind::Reasoning { .. } = &event.kind {
-            self.round().told = true;
+        if let EventKind::Text { text } | EventKind::Reasoning { text } = &event.kind {
+            let reasoning = matches!(event.kind, EventKind::Reasoning { .. });
+            self.round().told |= reasoning || !text.trim().is_empty();
         }
         match &event.kind {
+            EventKind::ModelCallStart {
+                purpose: Purpose::Summary,
+                ..
+            } => self.summarising = true,
+            EventKind::ModelCallEnd {
+                purpose: Purpose::Summary,
+                ..
+            } => self.summarising = false,
+            EventKind::Compaction(done) => {
+                assert!(done.removed_turns > 0 && done.tokens_after < done.tokens_before);
+                self.compacted = true;
+            }
             EventKind::ModelCallStart { iteration, .. } => {
-                self.iteration += u32::from(!self.again);
+                if self.compacted && !self.again && *iteration == self.iteration {
+                    // The conversation was too long for the model.
+                    self.abandon();
+                } else {
+                    self.iteration += u32::from(!self.again);
+                }
                 assert_eq!(*iteration, self.iteration, "the number of a reply");
                 let given = self.given.take();
                 // A reply that somebody has given takes no request.
@@ -285,7 +309,6 @@ impl Watch {
             }
             EventKind::ModelCallEnd { .. }
             | EventKind::RateLimited { .. }
-            | EventKind::Compaction(_)
             | EventKind::GadgetProgress { .. }
             | EventKind::GadgetCost { .. }
             | EventKind::HumanInputRequired { .. }
@@ -315,6 +338,11 @@ impl Watch {
     /// A request, or the history at the end: what went before, then each reply, the results in call order, what
     /// somebody has put behind them, the user's words.
     fn conversation(&mut self, messages: &[Message]) {
+        if std::mem::take(&mut self.compacted) {
+            self.rounds.clear();
+            self.sent = messages.to_vec();
+            return;
+        }
         assert!(messages.starts_with(&self.sent), "the past has changed");
         let mut new = messages[self.sent.len()..].iter().peekable();
         for mut round in std::mem::take(&mut self.rounds) {

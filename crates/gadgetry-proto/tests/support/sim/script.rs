@@ -11,7 +11,7 @@ use gadgetry_proto::spec::{GadgetSpec, Registry};
 use gadgetry_proto::usage::Usage;
 use serde_json::{Value, json};
 
-/// Milliseconds, and the decision.
+/// A decision, and how many milliseconds it takes.
 pub type Decide = Arc<dyn Fn(&QuestionKind) -> (u64, Decision) + Send + Sync>;
 
 /// Everything that happens to a run.

@@ -1,0 +1,212 @@
+//! The arguments of `#[gadget(…)]`, on the function, on a parameter, and of an example in it.
+
+mod entries;
+mod json;
+
+use proc_macro2::{Group, TokenStream};
+use syn::parse::{ParseStream, Parser as _};
+use syn::{Attribute, Expr, ExprLit, Lit, LitStr};
+
+use crate::mistakes::Mistakes;
+use crate::words;
+use entries::{Entry, Key, read};
+
+const GADGET: [Key; 7] = [
+    Key::new("name", r#"name = "Weather""#),
+    Key::new("description", r#"description = "Gets the weather""#),
+    Key::new("timeout", r#"timeout = "10s""#),
+    Key::new("max_concurrent", "max_concurrent = 2"),
+    Key::new("exclusive", "exclusive"),
+    Key::new("sticky_result", "sticky_result"),
+    Key::new(
+        "example",
+        r#"example(params = {"city": "Paris"}, output = "21°C")"#,
+    )
+    .repeated(),
+];
+const EXAMPLE: [Key; 3] = [
+    Key::new("params", r#"params = {"city": "Paris"}"#),
+    Key::new("output", r#"output = "21°C""#),
+    Key::new("comment", r#"comment = "What it shows""#),
+];
+const PARAMETER: [Key; 1] = [Key::new("default", "default = 3")];
+
+/// What `#[gadget(…)]` on the function says.
+#[derive(Default)]
+pub(crate) struct Options {
+    pub(crate) name: Option<LitStr>,
+    pub(crate) description: Option<LitStr>,
+    pub(crate) timeout_ms: Option<u64>,
+    pub(crate) max_concurrent: Option<u32>,
+    pub(crate) exclusive: bool,
+    pub(crate) sticky_result: bool,
+    pub(crate) examples: Vec<Example>,
+}
+
+pub(crate) struct Example {
+    /// A JSON object, in braces.
+    pub(crate) params: Group,
+    pub(crate) output: Option<LitStr>,
+    pub(crate) comment: Option<LitStr>,
+}
+
+impl Options {
+    /// What could be read; the rest is among the mistakes.
+    pub(crate) fn parse(arguments: TokenStream, mistakes: &mut Mistakes) -> Self {
+        let mut options = Self::default();
+        let parser = |input: ParseStream<'_>| {
+            read(
+                input,
+                "`#[gadget]`",
+                &GADGET,
+                mistakes,
+                |entry, input, mistakes| options.read(entry, input, mistakes),
+            );
+            Ok(())
+        };
+        if let Err(mistake) = parser.parse2(arguments) {
+            mistakes.push(mistake);
+        }
+        options
+    }
+
+    fn read(
+        &mut self,
+        entry: &Entry,
+        input: ParseStream<'_>,
+        mistakes: &mut Mistakes,
+    ) -> syn::Result<()> {
+        match entry.key.name {
+            "name" => self.name = Some(entry.text(input)?),
+            "description" => self.description = Some(entry.text(input)?),
+            "timeout" => self.timeout_ms = Some(timeout(&entry.value(input)?)?),
+            "max_concurrent" => self.max_concurrent = Some(count(&entry.value(input)?)?),
+            "exclusive" => {
+                entry.no_value(input)?;
+                self.exclusive = true;
+            }
+            "sticky_result" => {
+                entry.no_value(input)?;
+                self.sticky_result = true;
+            }
+            _ => {
+                let content = entry.list(input)?;
+                self.examples.extend(example(entry, &content, mistakes)?);
+            }
+        }
+        Ok(())
+    }
+}
+
+fn timeout(value: &Expr) -> syn::Result<u64> {
+    let milliseconds = match literal(value) {
+        Some(Lit::Str(text)) => words::milliseconds(&text.value()),
+        Some(Lit::Int(number)) => number.base10_parse().ok().filter(|it| *it > 0),
+        _ => None,
+    };
+    milliseconds.ok_or_else(|| {
+        let message = "a timeout is a text like \"500ms\", \"10s\" or \"2m\", or a whole number of milliseconds, and more than nothing";
+        syn::Error::new_spanned(value, message)
+    })
+}
+
+fn count(value: &Expr) -> syn::Result<u32> {
+    let count = match literal(value) {
+        Some(Lit::Int(number)) => number.base10_parse().ok().filter(|it| *it > 0),
+        _ => None,
+    };
+    count.ok_or_else(|| {
+        syn::Error::new_spanned(value, "`max_concurrent` is a whole number, 1 or more")
+    })
+}
+
+/// The literal that an expression is.
+fn literal(value: &Expr) -> Option<&Lit> {
+    match value {
+        Expr::Lit(ExprLit { lit, .. }) => Some(lit),
+        Expr::Group(group) => literal(&group.expr),
+        _ => None,
+    }
+}
+
+/// `None` if it has no parameters that could be read; that is among the mistakes then.
+fn example(
+    entry: &Entry,
+    content: ParseStream<'_>,
+    mistakes: &mut Mistakes,
+) -> syn::Result<Option<Example>> {
+    let mut has_params = false;
+    let (mut params, mut output, mut comment) = (None, None, None);
+    read(
+        content,
+        "an example",
+        &EXAMPLE,
+        mistakes,
+        |entry, input, _| {
+            match entry.key.name {
+                "params" => {
+                    has_params = true;
+                    params = Some(entry.object(input)?);
+                }
+                "output" => output = Some(entry.text(input)?),
+                _ => comment = Some(entry.text(input)?),
+            }
+            Ok(())
+        },
+    );
+    if !has_params {
+        return Err(entry.error("an example needs its parameters"));
+    }
+    Ok(params.map(|params| Example {
+        params,
+        output,
+        comment,
+    }))
+}
+
+/// What an argument is that a call leaves out.
+pub(crate) enum DefaultValue {
+    /// That of its type.
+    OfType,
+    Value(Expr),
+}
+
+/// What `#[gadget(…)]` on a parameter says.
+pub(crate) fn default_value(
+    attributes: &[Attribute],
+    mistakes: &mut Mistakes,
+) -> Option<DefaultValue> {
+    let mut default = None;
+    for (place, attribute) in attributes.iter().enumerate() {
+        if place > 0 {
+            mistakes.add(attribute, "a parameter has one `#[gadget(…)]` at most");
+            continue;
+        }
+        let parser = |input: ParseStream<'_>| {
+            read(
+                input,
+                "`#[gadget]` on a parameter",
+                &PARAMETER,
+                mistakes,
+                |entry, input, _| {
+                    let value = entry.optional_value(input)?;
+                    default = Some(value.map_or(DefaultValue::OfType, DefaultValue::Value));
+                    Ok(())
+                },
+            );
+            Ok(())
+        };
+        if let Err(mistake) = attribute.parse_args_with(parser) {
+            mistakes.push(mistake);
+        }
+    }
+    default
+}
+
+/// The text of a string literal.
+pub(crate) fn string_literal(value: &Expr) -> Option<&LitStr> {
+    match literal(value) {
+        Some(Lit::Str(text)) => Some(text),
+        _ => None,
+    }
+}

@@ -1,0 +1,233 @@
+//! The gadget, written.
+
+use proc_macro2::{Ident, Span, TokenStream};
+use quote::{format_ident, quote, quote_spanned};
+use syn::ext::IdentExt as _;
+use syn::spanned::Spanned as _;
+use syn::{Attribute, ReturnType};
+
+use crate::ast::Function;
+use crate::attr::{self, DefaultValue, Example, Options};
+use crate::valid::{Argument, Gadget, Input};
+
+/// The function, and its gadget beside it.
+pub(crate) fn gadget(function: &Function, gadget: &Gadget) -> TokenStream {
+    let Some(type_name) = &gadget.type_name else {
+        return quote!(#function);
+    };
+    let type_definition = type_definition(function, type_name);
+    let conditions = conditions(function);
+    let (params, params_definition) = params(type_name, gadget);
+    let info = info(gadget);
+    let execute = execute(function, &gadget.inputs);
+    quote! {
+        // Arguments are made for the call.
+        #[allow(clippy::needless_pass_by_value)]
+        #function
+        #type_definition
+
+        #(#conditions)*
+        const _: () = {
+            #params_definition
+
+            #[automatically_derived]
+            impl ::gadgetry::Gadget for #type_name {
+                type Params = #params;
+                type Output = ::gadgetry::GadgetOutput;
+
+                fn info(&self) -> ::gadgetry::GadgetInfo {
+                    #info
+                }
+
+                #execute
+            }
+        };
+    }
+}
+
+/// The type of the parameters, and its definition with what that needs.
+///
+/// It is public because the associated type is; outside of the block around it nobody can name it. Inside, the user's
+/// types are named, too, so that its name must not be one that people write.
+fn params(type_name: &Ident, gadget: &Gadget) -> (TokenStream, Option<TokenStream>) {
+    let arguments: Vec<&Argument> = gadget.inputs.iter().filter_map(Input::argument).collect();
+    if arguments.is_empty() {
+        return (quote!(::gadgetry::NoParams), None);
+    }
+    let name = format_ident!("__{type_name}Params");
+    let fields = arguments.iter().copied().map(field);
+    let default_functions = arguments.iter().copied().filter_map(default_function);
+    let definition = quote! {
+        #[derive(
+            ::gadgetry::__private::serde::Deserialize,
+            ::gadgetry::__private::schemars::JsonSchema,
+        )]
+        #[serde(crate = "::gadgetry::__private::serde")]
+        #[schemars(crate = "::gadgetry::__private::schemars")]
+        #[allow(unreachable_pub)]
+        pub struct #name {
+            #(#fields,)*
+        }
+
+        #(#default_functions)*
+    };
+    (quote!(#name), Some(definition))
+}
+
+/// The unit struct, as visible as the function, with its documentation.
+pub(crate) fn type_definition(function: &Function, name: &Ident) -> TokenStream {
+    let visibility = &function.visibility;
+    let conditions = conditions(function);
+    let title = format!(" The gadget of [`{}`].", function.signature.ident);
+    let docs = attributes(function, "doc");
+    quote! {
+        #(#conditions)*
+        #[doc = #title]
+        #[doc = ""]
+        #(#docs)*
+        #[derive(
+            ::core::clone::Clone, ::core::marker::Copy, ::core::fmt::Debug, ::core::default::Default,
+        )]
+        #visibility struct #name;
+    }
+}
+
+/// What the function depends on, its gadget depends on, too.
+pub(crate) fn conditions(function: &Function) -> impl Iterator<Item = &Attribute> {
+    attributes(function, "cfg")
+}
+
+fn attributes<'a>(function: &'a Function, name: &str) -> impl Iterator<Item = &'a Attribute> {
+    let attributes = function.attributes.iter();
+    attributes.filter(move |it| it.path().is_ident(name))
+}
+
+impl Input {
+    fn argument(&self) -> Option<&Argument> {
+        match self {
+            Self::Argument(argument) => Some(argument),
+            Self::Context { .. } => None,
+        }
+    }
+}
+
+fn field(argument: &Argument) -> TokenStream {
+    let Argument {
+        name,
+        ty,
+        attributes,
+        default,
+    } = argument;
+    let default = default.as_ref().map(|default| match default {
+        DefaultValue::OfType => quote!(#[serde(default)]),
+        DefaultValue::Value(_) => {
+            let function = default_name(name).to_string();
+            quote!(#[serde(default = #function)])
+        }
+    });
+    quote!(#(#attributes)* #default #name: #ty)
+}
+
+fn default_name(argument: &Ident) -> Ident {
+    format_ident!("__default_{}", argument.unraw())
+}
+
+fn default_function(argument: &Argument) -> Option<TokenStream> {
+    let Some(DefaultValue::Value(value)) = &argument.default else {
+        return None;
+    };
+    let (name, ty) = (default_name(&argument.name), &argument.ty);
+    let text = attr::string_literal(value);
+    let value = text.map_or_else(
+        || quote!(#value),
+        |text| quote!(::core::convert::From::from(#text)),
+    );
+    Some(quote! {
+        #[allow(clippy::unnecessary_wraps)]
+        fn #name() -> #ty {
+            #value
+        }
+    })
+}
+
+fn info(gadget: &Gadget) -> TokenStream {
+    let Gadget {
+        name,
+        description,
+        options,
+        ..
+    } = gadget;
+    let Options {
+        timeout_ms,
+        max_concurrent,
+        exclusive,
+        sticky_result,
+        examples,
+        ..
+    } = options;
+    let timeout = timeout_ms
+        .map(|milliseconds| quote!(.timeout(::core::time::Duration::from_millis(#milliseconds))));
+    let max_concurrent = max_concurrent.map(|count| quote!(.max_concurrent(#count)));
+    let exclusive = exclusive.then(|| quote!(.exclusive()));
+    let sticky_result = sticky_result.then(|| quote!(.sticky_result()));
+    let examples = examples.iter().map(example);
+    quote! {
+        ::gadgetry::GadgetInfo::new(#name, #description)
+            #timeout
+            #max_concurrent
+            #exclusive
+            #sticky_result
+            #(.example(#examples))*
+    }
+}
+
+fn example(example: &Example) -> TokenStream {
+    let Example {
+        params,
+        output,
+        comment,
+    } = example;
+    let output = output.iter();
+    let comment = comment.iter();
+    quote! {
+        ::gadgetry::Example::new(::gadgetry::__private::serde_json::json!(#params))
+            #(.output(#output))*
+            #(.comment(#comment))*
+    }
+}
+
+/// The names of its locals are the macro's own, so that they hide nothing of the user's.
+fn execute(function: &Function, inputs: &[Input]) -> TokenStream {
+    let name = &function.signature.ident;
+    let params = Ident::new("params", Span::mixed_site());
+    let context = Ident::new("context", Span::mixed_site());
+    let inputs = inputs.iter().map(|input| match input {
+        Input::Argument(argument) => {
+            let name = &argument.name;
+            quote!(#params.#name)
+        }
+        Input::Context { by_reference: true } => quote!(&#context),
+        Input::Context {
+            by_reference: false,
+        } => quote!(#context),
+    });
+    let wait = function.signature.asyncness.map(|_| quote!(.await));
+    // What is said about a type that is no result is said at that type.
+    let place = match &function.signature.output {
+        ReturnType::Type(_, ty) => ty.span(),
+        ReturnType::Default => name.span(),
+    };
+    let place = Span::call_site().located_at(place);
+    let call = quote!(#name(#(#inputs),*) #wait);
+    let result = quote_spanned!(place=> ::gadgetry::__private::into_result!(#call));
+    quote! {
+        #[allow(unused_variables)]
+        async fn execute(
+            &self,
+            #params: Self::Params,
+            #context: ::gadgetry::ExecutionContext,
+        ) -> ::core::result::Result<Self::Output, ::gadgetry::GadgetError> {
+            #result
+        }
+    }
+}

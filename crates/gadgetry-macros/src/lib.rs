@@ -1,0 +1,99 @@
+//! The attribute `#[gadget]`, which makes a gadget of a function. Use it as `gadgetry::gadget`: what it writes names
+//! that crate, whose documentation has an example.
+//!
+//! A function goes through the modules in this order:
+//!
+//! | module | what it does |
+//! |---|---|
+//! | `ast` | takes the function apart, and what the macro owns off its parameters |
+//! | `attr` | reads the arguments of `#[gadget(…)]`, on the function and on parameters |
+//! | `valid` | holds the one against the other; what comes out can be written |
+//! | `expand` | writes the gadget |
+//! | `fallback` | writes what stands in for it if there were mistakes, so that only those are reported |
+//!
+//! Nothing stops at the first mistake: all are collected in `Mistakes`, and reported at once.
+
+#![allow(
+    clippy::wildcard_enum_match_arm,
+    reason = "the enums matched here are those of syn, and grow"
+)]
+
+mod ast;
+mod attr;
+mod expand;
+mod fallback;
+mod mistakes;
+mod valid;
+mod words;
+
+#[cfg(test)]
+mod tests;
+
+/// Makes a gadget of a function.
+///
+/// The function stays as it is and can be called as before. Beside it, as visible as it, stands a unit struct that
+/// implements `Gadget`: `fn get_weather` makes `GetWeather`. That name must be free where the function stands.
+///
+/// # The function
+///
+/// - It may be `async` or not. One that is not runs where the gadget is polled: it must return soon.
+/// - Its doc comment is the description that the model reads.
+/// - It returns what `GadgetOutput` can be made of: a `String` or `&str`, anything `Serialize` (which becomes JSON),
+///   a `GadgetOutput`, `()`, or a `Result` of one of those.
+/// - It is a free function without generics, and neither `unsafe`, `const` nor `extern`. A gadget that has state is a
+///   struct that implements `Gadget`.
+///
+/// # Its parameters
+///
+/// Each is an argument of the gadget: a name and an owned type that is `Deserialize` and `JsonSchema`. Its doc comment
+/// is its description. `Option<T>` may be left out of a call. One parameter may be an `ExecutionContext` or a reference
+/// to it; the model does not see that.
+///
+/// | on a parameter | means |
+/// |---|---|
+/// | `#[gadget(default)]` | may be left out, and is then `Default::default()` |
+/// | `#[gadget(default = 3)]` | may be left out, and is then this; a string literal becomes whatever is `From<&str>` |
+/// | `#[schemars(…)]` | as on a field of a struct, like `#[schemars(length(min = 1))]` |
+/// | `#[serde(…)]` | as on a field of a struct, like `#[serde(rename = "type")]` |
+///
+/// A default is told to the model if its type is `Serialize`.
+///
+/// # `#[gadget(…)]`
+///
+/// | argument | means |
+/// |---|---|
+/// | `name = "Weather"` | what the model calls it by, instead of the struct's name |
+/// | `description = "…"` | its description, instead of the doc comment |
+/// | `timeout = "10s"` | a call is cancelled after this; `ms`, `s`, `m`, `h`, or a whole number of milliseconds |
+/// | `max_concurrent = 2` | so many calls of it may run at once |
+/// | `exclusive` | nothing else may run beside it |
+/// | `sticky_result` | compaction keeps its results |
+/// | `example(params = {…}, output = "…", comment = "…")` | a call that shows how to use it; may be repeated. `params` is JSON, `output` and `comment` may be left out |
+///
+/// # Errors
+///
+/// Mistakes are compile errors where they were made, all at once.
+#[proc_macro_attribute]
+pub fn gadget(
+    arguments: proc_macro::TokenStream,
+    item: proc_macro::TokenStream,
+) -> proc_macro::TokenStream {
+    gadget_tokens(arguments.into(), &item.into()).into()
+}
+
+fn gadget_tokens(
+    arguments: proc_macro2::TokenStream,
+    item: &proc_macro2::TokenStream,
+) -> proc_macro2::TokenStream {
+    let function = match ast::Function::parse(item.clone()) {
+        Ok(function) => function,
+        Err(mistake) => return fallback::item(item, &mistake),
+    };
+    let mut mistakes = mistakes::Mistakes::default();
+    let options = attr::Options::parse(arguments, &mut mistakes);
+    let gadget = valid::Gadget::check(&function, options, &mut mistakes);
+    match mistakes.into_error() {
+        None => expand::gadget(&function, &gadget),
+        Some(error) => fallback::function(&function, &gadget, &error),
+    }
+}

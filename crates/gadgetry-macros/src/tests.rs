@@ -1,0 +1,27 @@
+//! What is said about a function that is no gadget, and what is written beside one that is. How it compiles and runs is
+//! tested where the runtime is: `gadgetry/tests/macro_gadgets.rs` and `gadgetry/tests/ui`.
+
+mod arguments;
+mod functions;
+mod written;
+
+use proc_macro2::TokenStream;
+
+use crate::ast::Function;
+use crate::attr::Options;
+use crate::mistakes::Mistakes;
+use crate::valid::Gadget;
+
+fn tokens(text: &str) -> TokenStream {
+    text.parse().expect("tokens")
+}
+
+/// What is read of a gadget, and what is said about it.
+fn read(arguments: &str, function: &str) -> (Gadget, Vec<String>) {
+    let function = Function::parse(tokens(function)).expect("a function");
+    let mut mistakes = Mistakes::default();
+    let options = Options::parse(tokens(arguments), &mut mistakes);
+    let gadget = Gadget::check(&function, options, &mut mistakes);
+    let said = mistakes.into_error().into_iter().flatten();
+    (gadget, said.map(|it| it.to_string()).collect())
+}

@@ -1,0 +1,276 @@
+//! What can be written: the function held against what a gadget may be.
+
+use quote::format_ident;
+use syn::ext::IdentExt as _;
+use syn::visit::{self, Visit};
+use syn::{
+    Attribute, FnArg, Ident, Pat, PatIdent, PatType, Signature, Type, TypeImplTrait, TypeReference,
+};
+
+use crate::ast::{Function, Parameter};
+use crate::attr::{self, DefaultValue, Options};
+use crate::mistakes::Mistakes;
+use crate::words;
+
+/// A gadget that can be written, if there were no mistakes.
+pub(crate) struct Gadget {
+    /// The struct. `None` if the function's name makes none, or if none may stand beside it.
+    pub(crate) type_name: Option<Ident>,
+    /// What the model calls it by.
+    pub(crate) name: String,
+    pub(crate) description: String,
+    pub(crate) options: Options,
+    /// What the function is called with, in order.
+    pub(crate) inputs: Vec<Input>,
+}
+
+/// What one parameter is given.
+pub(crate) enum Input {
+    Argument(Box<Argument>),
+    Context { by_reference: bool },
+}
+
+/// A field of the parameters.
+pub(crate) struct Argument {
+    pub(crate) name: Ident,
+    pub(crate) ty: Type,
+    pub(crate) attributes: Vec<Attribute>,
+    pub(crate) default: Option<DefaultValue>,
+}
+
+impl Gadget {
+    pub(crate) fn check(function: &Function, options: Options, mistakes: &mut Mistakes) -> Self {
+        let signature = &function.signature;
+        check_signature(signature, mistakes);
+        let type_name = type_name(signature, mistakes);
+        let name = name(type_name.as_ref(), &options, mistakes);
+        let description = description(function, &options, mistakes);
+        let inputs = inputs(&function.parameters, mistakes);
+        Self {
+            type_name: type_name.filter(|_| signature.receiver().is_none()),
+            name,
+            description,
+            options,
+            inputs,
+        }
+    }
+}
+
+fn check_signature(signature: &Signature, mistakes: &mut Mistakes) {
+    if let Some(receiver) = signature.receiver() {
+        mistakes.add(
+            receiver,
+            "a gadget is a free function; a type with state implements the trait `gadgetry::Gadget` instead",
+        );
+    }
+    let qualifiers = [
+        signature.constness.map(|it| ("const", it.span)),
+        signature.unsafety.map(|it| ("unsafe", it.span)),
+        signature
+            .abi
+            .as_ref()
+            .map(|it| ("extern", it.extern_token.span)),
+    ];
+    for (word, span) in qualifiers.into_iter().flatten() {
+        let message = format!("a gadget cannot be `{word}`");
+        mistakes.push(syn::Error::new(span, message));
+    }
+    for input in &signature.inputs {
+        let FnArg::Typed(PatType { attrs, .. }) = input else {
+            continue;
+        };
+        for attribute in attrs {
+            if ["cfg", "cfg_attr"]
+                .iter()
+                .any(|it| attribute.path().is_ident(it))
+            {
+                mistakes.add(
+                    attribute,
+                    "an argument cannot be conditional; make the whole gadget so",
+                );
+            }
+        }
+    }
+    let generics = &signature.generics;
+    if !generics.params.is_empty() {
+        mistakes.add(
+            &generics.params,
+            "a gadget has no generics: the model must be told the types of its arguments",
+        );
+    } else if let Some(clause) = &generics.where_clause {
+        mistakes.add(
+            clause,
+            "a gadget has no generics, so nothing to say about them",
+        );
+    }
+    if let Some(variadic) = &signature.variadic {
+        mistakes.add(variadic, "a gadget has a fixed number of parameters");
+    }
+}
+
+fn type_name(signature: &Signature, mistakes: &mut Mistakes) -> Option<Ident> {
+    let function = &signature.ident;
+    let name = words::pascal_case(&function.unraw().to_string());
+    if name.is_empty() || name.starts_with(|c: char| c.is_ascii_digit()) {
+        mistakes.add(
+            function,
+            "no type can be named after this function; give it a name like `get_weather`",
+        );
+        return None;
+    }
+    if function == &name {
+        let message =
+            format!("the gadget's type is called `{name}`; name the function in snake_case");
+        mistakes.add(function, message);
+        return None;
+    }
+    // `Self` is the only keyword in this shape.
+    let raw_free = if name == "Self" { "Self_" } else { &name };
+    Some(format_ident!("{raw_free}", span = function.span()))
+}
+
+/// The rules of `gadgetry::proto::spec::Registry`.
+fn name(type_name: Option<&Ident>, options: &Options, mistakes: &mut Mistakes) -> String {
+    let Some(name) = &options.name else {
+        return type_name.map(ToString::to_string).unwrap_or_default();
+    };
+    let text = name.value();
+    if text.is_empty() {
+        mistakes.add(
+            name,
+            "a gadget has a name; without `name` it is that of its type",
+        );
+    } else if text.contains(|c: char| c == ':' || c.is_whitespace() || c.is_control()) {
+        mistakes.add(
+            name,
+            "a gadget's name has no `:`, white space or control character",
+        );
+    }
+    text
+}
+
+fn description(function: &Function, options: &Options, mistakes: &mut Mistakes) -> String {
+    let (text, place) = match &options.description {
+        Some(given) => (given.value().trim().to_owned(), given.span()),
+        None => (
+            words::doc_text(&function.attributes),
+            function.signature.ident.span(),
+        ),
+    };
+    if text.is_empty() {
+        let message = "a gadget needs a description, for the model: write a doc comment that says what it does and when to use it, or `description = \"…\"`";
+        mistakes.push(syn::Error::new(place, message));
+    }
+    text
+}
+
+fn inputs(parameters: &[Parameter], mistakes: &mut Mistakes) -> Vec<Input> {
+    let mut inputs = Vec::new();
+    let mut has_context = false;
+    for parameter in parameters {
+        let Some(by_reference) = context(&parameter.ty) else {
+            let argument = argument(parameter, mistakes);
+            inputs.extend(argument.map(|it| Input::Argument(Box::new(it))));
+            continue;
+        };
+        if has_context {
+            mistakes.add(&parameter.ty, "a gadget is given one `ExecutionContext`");
+        }
+        has_context = true;
+        for attribute in parameter.own.iter().chain(&parameter.field) {
+            if !attribute.path().is_ident("doc") {
+                mistakes.add(
+                    attribute,
+                    "the context is no argument of the model, so it has no attributes",
+                );
+            }
+        }
+        inputs.push(Input::Context { by_reference });
+    }
+    inputs
+}
+
+/// Whether a type is `ExecutionContext`, and if so, whether it is a reference to one.
+fn context(ty: &Type) -> Option<bool> {
+    match ty {
+        Type::Path(path) => {
+            let last = path.path.segments.last()?;
+            (last.ident == "ExecutionContext" && last.arguments.is_none()).then_some(false)
+        }
+        Type::Reference(reference) if reference.mutability.is_none() => {
+            context(&reference.elem).map(|_| true)
+        }
+        Type::Group(group) => context(&group.elem),
+        Type::Paren(paren) => context(&paren.elem),
+        _ => None,
+    }
+}
+
+fn argument(parameter: &Parameter, mistakes: &mut Mistakes) -> Option<Argument> {
+    let default = attr::default_value(&parameter.own, mistakes);
+    Borrowed { mistakes }.visit_type(&parameter.ty);
+    let name = argument_name(&parameter.pattern, mistakes)?;
+    Some(Argument {
+        name,
+        ty: parameter.ty.clone(),
+        attributes: parameter.field.clone(),
+        default,
+    })
+}
+
+fn argument_name(pattern: &Pat, mistakes: &mut Mistakes) -> Option<Ident> {
+    match pattern {
+        Pat::Ident(PatIdent {
+            by_ref: None,
+            subpat: None,
+            ident,
+            ..
+        }) => Some(ident.clone()),
+        Pat::Wild(_) => {
+            mistakes.add(pattern, "an argument needs a name, for the model");
+            None
+        }
+        _ => {
+            mistakes.add(
+                pattern,
+                "an argument is a plain name, for the model; take it apart in the body",
+            );
+            None
+        }
+    }
+}
+
+/// Finds what a value that was just read cannot be.
+struct Borrowed<'a> {
+    mistakes: &'a mut Mistakes,
+}
+
+impl<'ast> Visit<'ast> for Borrowed<'_> {
+    fn visit_type_reference(&mut self, ty: &'ast TypeReference) {
+        let owned = match &*ty.elem {
+            elem if context(elem).is_some() => "`ExecutionContext` or `&ExecutionContext`",
+            Type::Path(path) if path.path.is_ident("str") => "`String`",
+            Type::Slice(_) => "a `Vec`",
+            _ => "an owned type",
+        };
+        let message =
+            format!("an argument is made for the call, so it cannot be borrowed; take {owned}");
+        self.mistakes.add(ty, message);
+    }
+
+    fn visit_type_impl_trait(&mut self, ty: &'ast TypeImplTrait) {
+        let message =
+            "an argument needs a type that can be named: the model must be told what to write";
+        self.mistakes.add(ty, message);
+    }
+
+    fn visit_lifetime(&mut self, lifetime: &'ast syn::Lifetime) {
+        if lifetime.ident != "static" {
+            self.mistakes.add(
+                lifetime,
+                "an argument is made for the call, so it has no lifetime",
+            );
+        }
+        visit::visit_lifetime(self, lifetime);
+    }
+}

@@ -1,0 +1,83 @@
+//! The parts of a conversation.
+
+use std::ops::Range;
+
+use crate::convo::compaction::placeholder::is_placeholder;
+use crate::convo::tokens::{size, total_size};
+use crate::message::{Content, Message, Role};
+
+/// A conversation, taken apart.
+pub(super) struct Outline {
+    /// How many messages there are before the first reply.
+    pub(super) head: usize,
+    /// Everything from there on, in order.
+    turns: Vec<Turn>,
+    /// Of the whole conversation.
+    pub(super) size: u64,
+    /// Of what earlier compactions have put into it.
+    pub(super) placeholder_size: u64,
+}
+
+/// A reply of the model, and everything up to the next one.
+pub(super) struct Turn {
+    /// Its messages.
+    pub(super) range: Range<usize>,
+    /// Of those messages that go when the turn does.
+    pub(super) size: u64,
+    /// Whether it always stays.
+    pinned: bool,
+}
+
+impl Outline {
+    pub(super) fn of(messages: &[Message]) -> Self {
+        let is_reply =
+            |(at, message): (usize, &Message)| (message.role == Role::Assistant).then_some(at);
+        let starts: Vec<usize> = messages.iter().enumerate().filter_map(is_reply).collect();
+        let ends = starts.iter().skip(1).copied().chain([messages.len()]);
+        let asked = messages.iter().rposition(is_from_user);
+        let turns = starts.iter().zip(ends).map(|(&start, end)| {
+            let range = start..end;
+            let pinned = asked.is_some_and(|at| range.contains(&at))
+                || messages[range.clone()].iter().any(is_sticky);
+            let going = messages[range.clone()].iter().filter(|m| goes(m));
+            Turn {
+                size: going.map(size).sum(),
+                range,
+                pinned,
+            }
+        });
+        let placeholders = messages.iter().filter(|message| is_placeholder(message));
+        Self {
+            head: starts.first().copied().unwrap_or(messages.len()),
+            turns: turns.collect(),
+            size: total_size(messages),
+            placeholder_size: placeholders.map(size).sum(),
+        }
+    }
+
+    /// The turns that may go, oldest first.
+    pub(super) fn removable(&self, keep_recent: u32) -> impl Iterator<Item = &Turn> {
+        let recent = usize::try_from(keep_recent).unwrap_or(usize::MAX).max(1);
+        let old = self.turns.len().saturating_sub(recent);
+        self.turns[..old].iter().filter(|turn| !turn.pinned)
+    }
+}
+
+/// Whether a message goes when its turn does. A placeholder is renewed instead.
+pub(super) fn goes(message: &Message) -> bool {
+    message.role != Role::System && !is_placeholder(message)
+}
+
+/// Whether the user has said it, as far as can be told: nothing in it comes from a gadget or from compaction.
+fn is_from_user(message: &Message) -> bool {
+    let is_result = |part: &Content| matches!(part, Content::GadgetResult { .. });
+    message.role == Role::User
+        && !message.content.is_empty()
+        && !message.content.iter().any(is_result)
+        && !is_placeholder(message)
+}
+
+fn is_sticky(message: &Message) -> bool {
+    let sticky = |part: &Content| matches!(part, Content::GadgetResult { sticky: true, .. });
+    message.content.iter().any(sticky)
+}

@@ -1,0 +1,225 @@
+//! A conversation that becomes too long is made less, once, and only if that helps.
+
+use gadgetry_proto::convo::compaction::Compaction;
+use gadgetry_proto::delta::{Delta, StopReason};
+use gadgetry_proto::error::ModelErrorKind;
+use gadgetry_proto::event::{CompactionStrategy, EventKind};
+use gadgetry_proto::message::{Content, Message, Purpose};
+use gadgetry_proto::run::{Command, Output};
+use gadgetry_proto::usage::{Price, Usage};
+
+use crate::sim::script::{Finish, Piece, Reply, Script, block, gadget};
+use crate::sim::{Log, play};
+
+/// A gadget that says much, and a model that asks for it `times` times.
+fn talkative(times: usize, strategy: CompactionStrategy) -> Script {
+    let talk = gadget("Talk").says(&"word ".repeat(200));
+    let script = Script::default().gadget(talk).with(|spec| {
+        spec.max_iterations = 50;
+        spec.context_window = Some(4_000);
+        spec.compaction = Some(Compaction {
+            strategy,
+            keep_recent_turns: 2,
+            ..Compaction::default()
+        });
+    });
+    (0..times).fold(script, |script, n| {
+        script.reply(block(&format!("Talk:t{n}"), &[]))
+    })
+}
+
+/// What each compaction took out, and how.
+fn compactions(log: &Log) -> Vec<(CompactionStrategy, u32)> {
+    let events = log.events().filter_map(|event| {
+        let EventKind::Compaction(done) = &event.kind else {
+            return None;
+        };
+        assert!(done.tokens_after < done.tokens_before, "{done:?}");
+        Some((done.strategy, done.removed_turns))
+    });
+    events.collect()
+}
+
+fn requests(log: &Log) -> Vec<(Purpose, usize)> {
+    let requests = log.all().filter_map(|output| {
+        let Output::Send(request) = output else {
+            return None;
+        };
+        Some((request.purpose, request.messages.len()))
+    });
+    requests.collect()
+}
+
+fn task_is_kept(history: &[Message]) {
+    let task = Content::Text {
+        text: "Go".to_owned(),
+    };
+    assert!(
+        history
+            .iter()
+            .any(|message| message.content == [task.clone()])
+    );
+}
+
+#[test]
+fn the_oldest_turns_slide_out_of_the_window() {
+    let log = play(&talkative(20, CompactionStrategy::SlidingWindow));
+    let done = compactions(&log);
+    assert!(done.len() > 1, "{done:?}");
+    assert!(
+        done.iter()
+            .all(|(strategy, turns)| *strategy == CompactionStrategy::SlidingWindow && *turns > 0)
+    );
+    task_is_kept(&log.history);
+    // Far less than without.
+    let longest = requests(&log)
+        .into_iter()
+        .map(|(_, messages)| messages)
+        .max();
+    assert!(longest < Some(35), "{longest:?}");
+}
+
+#[test]
+fn the_model_summarises_and_that_costs() {
+    let price = Price {
+        input: 1e6,
+        output: 0.0,
+        ..Price::default()
+    };
+    let summary = Reply {
+        usage: Some(Usage {
+            input_tokens: 3,
+            ..Usage::default()
+        }),
+        ..Reply::stop(vec![Piece::Text("All said.".to_owned())])
+    };
+    let mut script = talkative(16, CompactionStrategy::Summary).with(|spec| {
+        spec.price = Some(price);
+    });
+    // Where the summary is asked for is known from a run without one.
+    let asked = requests(&play(&script));
+    let at = asked
+        .iter()
+        .position(|(purpose, _)| *purpose == Purpose::Summary);
+    script.replies.insert(at.expect("a summary"), summary);
+    let log = play(&script);
+    assert_eq!(compactions(&log)[0].0, CompactionStrategy::Summary);
+    assert!((log.summary.total_cost - 3.0).abs() < 1e-9);
+    let told = log.history.iter().flat_map(|message| &message.content);
+    let summaries = told.filter(|content| matches!(content, Content::Summary { .. }));
+    assert_eq!(summaries.count(), 1);
+    task_is_kept(&log.history);
+}
+
+#[test]
+fn a_summary_that_fails_is_none() {
+    for finish in [
+        Finish::Error("no".to_owned()),
+        Finish::Disconnect,
+        Finish::Length,
+    ] {
+        let mut script = talkative(16, CompactionStrategy::Summary);
+        let asked = requests(&play(&script));
+        let at = asked
+            .iter()
+            .position(|(purpose, _)| *purpose == Purpose::Summary);
+        let summary = Reply::stop(vec![Piece::Text("Half a".to_owned())]);
+        let summary = Reply { finish, ..summary };
+        script.replies.insert(at.expect("a summary"), summary);
+        let log = play(&script);
+        assert_eq!(compactions(&log)[0].0, CompactionStrategy::SlidingWindow);
+    }
+}
+
+#[test]
+fn a_run_cancelled_during_a_summary_closes_the_model() {
+    let mut script = talkative(16, CompactionStrategy::Summary);
+    let asked = requests(&play(&script));
+    let at = asked
+        .iter()
+        .position(|(purpose, _)| *purpose == Purpose::Summary);
+    let slow = Reply::stop(vec![Piece::Pause(50), Piece::Text("Late".to_owned())]);
+    script.replies.insert(at.expect("a summary"), slow);
+    let log = play(&script.at(20, Command::Cancel));
+    assert!(log.all().any(|output| *output == Output::CloseModel));
+    assert!(compactions(&log).is_empty());
+}
+
+/// A reply that says that the conversation is too long.
+fn overflow() -> Reply {
+    let error = Delta::Error {
+        error: "too long".to_owned(),
+        code: None,
+        kind: ModelErrorKind::ContextOverflow,
+        retry_after_ms: None,
+    };
+    Reply {
+        finish: Finish::Disconnect,
+        ..Reply::stop(vec![Piece::Delta(error)])
+    }
+}
+
+#[test]
+fn an_overflow_is_recovered_from_once_a_reply() {
+    let mut script = talkative(6, CompactionStrategy::SlidingWindow)
+        .with(|spec| spec.context_window = None)
+        .replies(overflow())
+        .reply("done");
+    let log = play(&script);
+    assert_eq!(compactions(&log).len(), 1);
+    assert_eq!(log.summary.answer, "done");
+    // Twice is once too often.
+    script.replies.insert(6, overflow());
+    let log = play(&script);
+    assert_eq!(compactions(&log).len(), 1);
+    assert_eq!(log.summary.error.as_deref(), Some("too long"));
+}
+
+/// Any other error is left alone, whatever its words.
+#[test]
+fn only_an_overflow_is_one() {
+    let error = Delta::Error {
+        error: "400: maximum context length".to_owned(),
+        code: None,
+        kind: ModelErrorKind::BadRequest,
+        retry_after_ms: None,
+    };
+    let reply = Reply {
+        finish: Finish::Disconnect,
+        ..Reply::stop(vec![Piece::Delta(error)])
+    };
+    let log = play(&talkative(6, CompactionStrategy::SlidingWindow).replies(reply));
+    assert!(compactions(&log).is_empty());
+}
+
+#[test]
+fn somebody_may_want_it() {
+    let pause = Reply::stop(vec![Piece::Pause(10), Piece::Text(block("Talk:x", &[]))]);
+    let script = talkative(6, CompactionStrategy::SlidingWindow)
+        .with(|spec| spec.context_window = None)
+        .replies(pause)
+        .at(5, Command::Compact);
+    assert_eq!(compactions(&play(&script)).len(), 1);
+}
+
+#[test]
+fn what_the_provider_counts_is_believed() {
+    let counted = |input_tokens| {
+        let mut script = talkative(1, CompactionStrategy::SlidingWindow);
+        for n in 0..6 {
+            let mut reply = Reply::stop(vec![Piece::Text(block(&format!("Talk:u{n}"), &[]))]);
+            reply.usage = Some(Usage {
+                input_tokens,
+                ..Usage::default()
+            });
+            reply.pieces.push(Piece::Delta(Delta::MessageEnd {
+                stop_reason: StopReason::Stop,
+                usage: None,
+            }));
+            script = script.replies(reply);
+        }
+        compactions(&play(&script)).len()
+    };
+    assert_eq!(counted(0), 0);
+    assert!(counted(3_900) > 0);
+}

@@ -1,0 +1,111 @@
+//! Gadget calls as a model would write them.
+
+use gadgetry::proto::block::{Anchoring, Markers, Writer};
+use gadgetry::proto::spec::Registry;
+use serde_json::{Map, Value};
+
+/// A call of `gadget`, without arguments and with the id that the reader gives it (`gadget_N`).
+///
+/// ```
+/// use gadgetry_testing::{call, reply};
+/// let cook = call("Cook").id("pie").after("shopping").arg("dish", "pie").arg("guests", 3);
+/// assert_eq!(
+///     reply().call(cook).written(),
+///     "!!!GADGET_START:Cook:pie:shopping\n!!!ARG:dish\npie\n!!!ARG:guests\n3\n!!!GADGET_END\n",
+/// );
+/// ```
+pub fn call(gadget: impl Into<String>) -> MockCall {
+    MockCall {
+        gadget: gadget.into(),
+        id: None,
+        dependencies: Vec::new(),
+        arguments: Value::Object(Map::new()),
+    }
+}
+
+/// A gadget call that a mock model writes, or that stands in a fixture. [`call`] begins one.
+///
+/// It is written by the engine's own [`Writer`], so every value is read back as it was given. For that the reader's
+/// schema may matter: the text `42` is a number unless the schema says otherwise. Without a schema such a text makes the
+/// whole call be written as JSON; give the mock its gadgets to have it written as the model would.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MockCall {
+    gadget: String,
+    id: Option<String>,
+    dependencies: Vec<String>,
+    arguments: Value,
+}
+
+impl MockCall {
+    /// Its invocation id.
+    #[must_use]
+    pub fn id(mut self, id: impl Into<String>) -> Self {
+        self.id = Some(id.into());
+        self
+    }
+
+    /// One more call that must be done first.
+    #[must_use]
+    pub fn after(mut self, id: impl Into<String>) -> Self {
+        self.dependencies.push(id.into());
+        self
+    }
+
+    /// One argument. The same name again takes the place of the first.
+    #[must_use]
+    pub fn arg(mut self, name: impl Into<String>, value: impl Into<Value>) -> Self {
+        if let Value::Object(arguments) = &mut self.arguments {
+            arguments.insert(name.into(), value.into());
+        }
+        self
+    }
+
+    /// All arguments at once, in place of those given before.
+    ///
+    /// # Panics
+    ///
+    /// If they are not an object.
+    #[track_caller]
+    #[must_use]
+    pub fn args(mut self, arguments: Value) -> Self {
+        assert!(
+            arguments.is_object(),
+            "the arguments of a call are an object, not {arguments}"
+        );
+        self.arguments = arguments;
+        self
+    }
+}
+
+/// How calls are written.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Format {
+    pub(crate) markers: Markers,
+    pub(crate) anchoring: Anchoring,
+    /// Their schemas decide how values are written.
+    pub(crate) registry: Registry,
+}
+
+impl Format {
+    /// Appends the block of `call`. A call that cannot be written is a mistake of the test.
+    pub(crate) fn write(&self, out: &mut String, call: &MockCall) {
+        let writer = Writer {
+            markers: &self.markers,
+            anchoring: self.anchoring,
+        };
+        let schema = self.registry.get(&call.gadget);
+        let schema = schema.map(gadgetry::proto::spec::RegisteredGadget::schema);
+        let id = call.id.as_deref();
+        let written = writer.write(
+            out,
+            &call.gadget,
+            id,
+            &call.dependencies,
+            &call.arguments,
+            schema,
+        );
+        if let Err(error) = written {
+            panic!("the test wants a call that no model could write: {error}: {call:?}");
+        }
+    }
+}

@@ -1,0 +1,251 @@
+//! One gadget by itself, without a model.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use gadgetry::proto::call::Outcome;
+use gadgetry::proto::id::InvocationId;
+use gadgetry::proto::spec::invalid_parameters;
+use gadgetry::{
+    CancellationToken, DynGadget, ExecutionContext, IntoGadget, Invocation, Media, Toolbox,
+    validate_gadget_params,
+};
+use serde_json::Value;
+
+/// How long a gadget may tidy up after its time is over, as in a run.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// Calls `gadget` once, as a run would: defaults are filled in, the parameters are validated, and it is executed with a
+/// context of its own, under its own timeout. For dependencies, cancellation and more see [`GadgetTest`].
+///
+/// Needs a tokio runtime with time enabled if the gadget has a timeout.
+///
+/// Cancel safety: dropping the future drops the gadget's own.
+///
+/// ```
+/// use gadgetry_testing::{MockGadget, paused, test_gadget};
+/// use serde_json::json;
+///
+/// let add = MockGadget::builder("Add")
+///     .schema(json!({
+///         "type": "object",
+///         "properties": { "a": { "type": "number" }, "b": { "type": "number", "default": 0 } },
+///         "required": ["a"],
+///     }))
+///     .returns_fn(|p| (p["a"].as_i64().unwrap_or(0) + p["b"].as_i64().unwrap_or(0)).to_string())
+///     .build();
+/// let outcome = paused(test_gadget(add.clone(), json!({ "a": 5 })));
+/// assert_eq!(outcome.result.as_deref(), Some("5"));
+/// assert_eq!(outcome.validated_params, Some(json!({ "a": 5, "b": 0 })));
+///
+/// let outcome = paused(test_gadget(add, json!({ "b": 5 })));
+/// assert!(outcome.error.is_some_and(|error| error.starts_with("Error: Invalid parameters for 'Add':")));
+/// ```
+pub async fn test_gadget(gadget: impl IntoGadget, params: Value) -> TestGadgetResult {
+    GadgetTest::new(gadget).run(params).await
+}
+
+/// [`test_gadget`] for each of `params`, one after the other.
+pub async fn test_gadget_batch(
+    gadget: impl IntoGadget,
+    params: impl IntoIterator<Item = Value>,
+) -> Vec<TestGadgetResult> {
+    let test = GadgetTest::new(gadget);
+    let mut results = Vec::new();
+    for params in params {
+        results.push(test.run(params).await);
+    }
+    results
+}
+
+/// What became of a call by [`test_gadget`].
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct TestGadgetResult {
+    /// The result, if the gadget gave one.
+    pub result: Option<String>,
+    /// What the model would read instead: invalid parameters, the gadget's own error, its panic, its timeout.
+    pub error: Option<String>,
+    /// The parameters that the gadget was given, with defaults; absent if they are not valid.
+    pub validated_params: Option<Value>,
+    /// Reported and returned costs, in US dollars.
+    pub cost: f64,
+    /// Whether the gadget ends the run.
+    pub completes_run: bool,
+    /// What a person has to answer, if the gadget ended with a question.
+    pub asks_human: Option<String>,
+    /// What belongs to the result beside its text.
+    pub media: Vec<Media>,
+}
+
+impl TestGadgetResult {
+    /// The result.
+    ///
+    /// # Panics
+    ///
+    /// If there is none.
+    #[track_caller]
+    pub fn expect_result(&self) -> &str {
+        match &self.result {
+            Some(result) => result,
+            None => panic!("the gadget gave no result: {self:#?}"),
+        }
+    }
+
+    /// The error.
+    ///
+    /// # Panics
+    ///
+    /// If there is none.
+    #[track_caller]
+    pub fn expect_error(&self) -> &str {
+        match &self.error {
+            Some(error) => error,
+            None => panic!("the gadget did not fail: {self:#?}"),
+        }
+    }
+}
+
+/// [`test_gadget`] with a context of the test's making.
+///
+/// ```
+/// use gadgetry::proto::call::Outcome;
+/// use gadgetry_testing::{GadgetTest, MockGadget, paused};
+/// use serde_json::json;
+///
+/// let shout = MockGadget::builder("Shout")
+///     .ends_fn(|_, context| Outcome::ok(context.dependency("quiet").unwrap_or("?").to_uppercase()))
+///     .build();
+/// let test = GadgetTest::new(shout).invocation_id("loud").dependency("quiet", "psst");
+/// assert_eq!(paused(test.run(json!({}))).expect_result(), "PSST");
+/// ```
+#[derive(Clone)]
+pub struct GadgetTest {
+    gadget: Arc<dyn DynGadget>,
+    invocation_id: InvocationId,
+    dependencies: BTreeMap<InvocationId, Arc<str>>,
+    cancellation: CancellationToken,
+    skip_validation: bool,
+}
+
+impl GadgetTest {
+    /// Tests `gadget`.
+    pub fn new(gadget: impl IntoGadget) -> Self {
+        Self {
+            gadget: gadget.into_gadget(),
+            invocation_id: InvocationId::from("test"),
+            dependencies: BTreeMap::new(),
+            cancellation: CancellationToken::new(),
+            skip_validation: false,
+        }
+    }
+
+    /// The id of the call; `test` unless told otherwise.
+    #[must_use]
+    pub fn invocation_id(mut self, id: impl Into<String>) -> Self {
+        self.invocation_id = InvocationId::from(id.into());
+        self
+    }
+
+    /// One more call that this one depends on, and its result.
+    #[must_use]
+    pub fn dependency(mut self, id: impl Into<String>, result: impl Into<Arc<str>>) -> Self {
+        let id = InvocationId::from(id.into());
+        self.dependencies.insert(id, result.into());
+        self
+    }
+
+    /// The token that cancels the gadget. A timeout of the gadget cancels only a child of it.
+    #[must_use]
+    pub fn cancellation(mut self, token: CancellationToken) -> Self {
+        self.cancellation = token;
+        self
+    }
+
+    /// Gives the gadget the parameters as they are.
+    #[must_use]
+    pub fn skip_validation(mut self) -> Self {
+        self.skip_validation = true;
+        self
+    }
+
+    /// Calls the gadget once. It may be called again.
+    ///
+    /// Cancel safety: dropping the future drops the gadget's own.
+    pub async fn run(&self, params: Value) -> TestGadgetResult {
+        let mut result = TestGadgetResult::default();
+        let parameters = match self.validated(params) {
+            Ok(parameters) => parameters,
+            Err(error) => {
+                result.error = Some(error);
+                return result;
+            }
+        };
+        result.validated_params = Some(parameters.clone());
+        let outcome = self.execute(parameters).await;
+        match outcome.result {
+            Ok(text) => result.result = Some(text),
+            Err(error) => result.error = Some(error),
+        }
+        result.cost = outcome.cost;
+        result.completes_run = outcome.completes_run;
+        result.asks_human = outcome.asks_human;
+        result.media = outcome.media;
+        result
+    }
+
+    fn validated(&self, parameters: Value) -> Result<Value, String> {
+        if self.skip_validation {
+            return Ok(parameters);
+        }
+        // What keeps a gadget out of a toolbox keeps it out of every run.
+        let added = Toolbox::default().add(Arc::clone(&self.gadget));
+        added.map_err(|error| error.to_string())?;
+        let name = &self.gadget.spec().name;
+        validate_gadget_params(&self.gadget, parameters)
+            .map_err(|invalid| invalid_parameters(name, &invalid.problems))
+    }
+
+    async fn execute(&self, parameters: Value) -> Outcome {
+        let spec = self.gadget.spec();
+        let invocation = Invocation {
+            gadget_name: spec.name.clone(),
+            invocation_id: self.invocation_id.clone(),
+            parameters,
+            dependencies: self.dependencies.clone(),
+        };
+        let token = self.cancellation.child_token();
+        let context = ExecutionContext::new(&invocation, token.clone());
+        let account = context.clone();
+        let work = invocation.execute(self.gadget.as_ref(), context);
+        let Some(allowed) = spec.timeout_ms else {
+            return work.await;
+        };
+        tokio::pin!(work);
+        let in_time = tokio::time::timeout(Duration::from_millis(allowed), &mut work);
+        if let Ok(outcome) = in_time.await {
+            return outcome;
+        }
+        token.cancel();
+        let late = tokio::time::timeout(GRACE, work).await;
+        let cost = late.map_or_else(|_| account.reported_cost(), |outcome| outcome.cost);
+        let name = &spec.name;
+        let error = format!("Gadget '{name}' execution exceeded timeout of {allowed}ms");
+        Outcome {
+            cost,
+            ..Outcome::error(error)
+        }
+    }
+}
+
+impl std::fmt::Debug for GadgetTest {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("GadgetTest")
+            .field("gadget", &self.gadget.spec().name)
+            .field("invocation_id", &self.invocation_id)
+            .field("dependencies", &self.dependencies)
+            .field("skip_validation", &self.skip_validation)
+            .finish_non_exhaustive()
+    }
+}

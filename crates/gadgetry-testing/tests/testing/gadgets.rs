@@ -1,0 +1,338 @@
+//! Gadgets by themselves: real ones, and mocks.
+
+use std::time::Duration;
+
+use gadgetry::proto::call::Outcome;
+use gadgetry::proto::id::InvocationId;
+use gadgetry::proto::spec::GadgetSpec;
+use gadgetry::schemars::JsonSchema;
+use gadgetry::serde::Deserialize;
+use gadgetry::{
+    CancellationToken, DynGadget, ExecutionContext, Gadget, GadgetError, GadgetInfo, GadgetOutput,
+    IntoGadget, MediaKind, from_fn, gadget, validate_gadget_params,
+};
+use gadgetry_testing::{
+    GadgetTest, MockGadget, MockGadgetBuilder, TestGadgetResult, after, elapsed, paused,
+    test_gadget, test_gadget_batch,
+};
+use serde_json::{Value, json};
+
+use crate::support::panic_of;
+
+/// A typed gadget that uses all of its context.
+struct Convert;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(crate = "gadgetry::serde")]
+#[schemars(crate = "gadgetry::schemars")]
+struct Amount {
+    #[schemars(range(min = 0.0))]
+    amount: f64,
+    #[serde(default = "euro")]
+    currency: String,
+}
+
+fn euro() -> String {
+    "EUR".to_owned()
+}
+
+impl Gadget for Convert {
+    type Params = Amount;
+    type Output = GadgetOutput;
+
+    fn info(&self) -> GadgetInfo {
+        GadgetInfo::new("Convert", "Converts to US dollars")
+    }
+
+    async fn execute(
+        &self,
+        params: Amount,
+        context: ExecutionContext,
+    ) -> Result<GadgetOutput, GadgetError> {
+        context.report_cost(0.25).unwrap();
+        let rate = context.dependency("rate").unwrap_or("1");
+        let id = context.invocation_id();
+        let text = format!("{id}: {} {} at {rate}", params.amount, params.currency);
+        let output = GadgetOutput::from(text).with_cost(0.5);
+        Ok(output.with_image("image/png", [1_u8]))
+    }
+}
+
+#[test]
+fn a_typed_gadget() {
+    let test = GadgetTest::new(Convert)
+        .invocation_id("c")
+        .dependency("rate", "1.1");
+    let outcome = paused(test.run(json!({ "amount": 3 })));
+    assert_eq!(outcome.expect_result(), "c: 3 EUR at 1.1");
+    assert_eq!(outcome.error, None);
+    let completed = json!({ "amount": 3, "currency": "EUR" });
+    assert_eq!(outcome.validated_params, Some(completed));
+    assert!((outcome.cost - 0.75).abs() < 1e-9, "{}", outcome.cost);
+    assert!(!outcome.completes_run);
+    assert_eq!(outcome.media[0].kind, MediaKind::Image);
+}
+
+/// Adds two numbers.
+#[gadget]
+fn add(
+    /// The first
+    a: i64,
+    /// The second
+    #[serde(default)]
+    b: i64,
+) -> i64 {
+    a + b
+}
+
+#[test]
+fn a_function() {
+    let outcome = paused(test_gadget(Add, json!({ "a": 5 })));
+    assert_eq!(outcome.expect_result(), "5");
+    assert_eq!(outcome.validated_params, Some(json!({ "a": 5, "b": 0 })));
+    let outcome = paused(test_gadget(Add, json!({})));
+    assert_eq!(
+        outcome.expect_error(),
+        "Error: Invalid parameters for 'Add':\n  - a: expected integer, but it is missing",
+    );
+}
+
+#[test]
+fn parameters_that_are_not_valid() {
+    let wrong = [
+        (json!({}), "amount: expected number, but it is missing"),
+        (json!({ "amount": -1 }), "amount: "),
+        (
+            json!({ "amount": 1, "currency": 2 }),
+            "currency: expected string",
+        ),
+        (json!([]), "root: expected object"),
+    ];
+    let outcomes = paused(test_gadget_batch(
+        Convert,
+        wrong.clone().map(|(params, _)| params),
+    ));
+    for (outcome, (params, problem)) in outcomes.iter().zip(wrong) {
+        let start = format!("Error: Invalid parameters for 'Convert':\n  - {problem}");
+        assert!(
+            outcome.expect_error().starts_with(&start),
+            "{params}: {outcome:?}"
+        );
+        let nothing = (&outcome.result, &outcome.validated_params, outcome.cost);
+        assert_eq!(nothing, (&None, &None, 0.0));
+    }
+}
+
+#[test]
+fn validation_can_be_skipped() {
+    let spec = GadgetSpec {
+        name: "Echo".to_owned(),
+        parameters: json!({ "type": "object", "required": ["a"] }),
+        ..GadgetSpec::default()
+    };
+    let echo = from_fn(
+        spec,
+        |params, _| async move { Outcome::ok(params.to_string()) },
+    );
+    let echo = GadgetTest::new(echo);
+    paused(echo.run(json!({ "b": 1 }))).expect_error();
+    let outcome = paused(echo.skip_validation().run(json!({ "b": 1 })));
+    assert_eq!(outcome.expect_result(), "{\"b\":1}");
+}
+
+#[test]
+fn a_gadget_that_no_toolbox_takes() {
+    let nameless = MockGadget::builder("").build();
+    let outcome = paused(test_gadget(nameless, json!({})));
+    assert_eq!(outcome.expect_error(), "a gadget has no name");
+}
+
+#[test]
+fn a_batch_is_in_order() {
+    let echo = MockGadget::builder("Echo")
+        .returns_fn(ToString::to_string)
+        .build();
+    let params = [json!({ "n": 1 }), json!({ "n": 2 })];
+    let outcomes = paused(test_gadget_batch(echo, params));
+    let results: Vec<_> = outcomes
+        .iter()
+        .map(TestGadgetResult::expect_result)
+        .collect();
+    assert_eq!(results, ["{\"n\":1}", "{\"n\":2}"]);
+}
+
+#[test]
+fn expectations_show_the_outcome() {
+    let failed = paused(test_gadget(
+        MockGadget::builder("F").fails("no").build(),
+        json!({}),
+    ));
+    let words = panic_of(|| failed.expect_result().to_owned());
+    assert!(
+        words.starts_with("the gadget gave no result: TestGadgetResult {"),
+        "{words}"
+    );
+    let fine = paused(test_gadget(MockGadget::builder("F").build(), json!({})));
+    let words = panic_of(|| fine.expect_error().to_owned());
+    assert!(
+        words.starts_with("the gadget did not fail: TestGadgetResult {"),
+        "{words}"
+    );
+}
+
+/// The result or error, the cost, and the time that it took.
+fn check(builder: MockGadgetBuilder, expected: Result<&str, &str>, cost: f64, took_ms: u64) {
+    let test = test_gadget(builder.build(), json!({}));
+    let (outcome, took) = paused(elapsed(test));
+    let (result, error) = (outcome.result.as_deref(), outcome.error.as_deref());
+    assert_eq!((result, error), (expected.ok(), expected.err()));
+    assert!((outcome.cost - cost).abs() < 1e-9, "{}", outcome.cost);
+    assert_eq!(took, Duration::from_millis(took_ms));
+}
+
+#[test]
+fn what_mocks_do() {
+    let mock = || MockGadget::builder("Mock");
+    let ms = Duration::from_millis;
+    check(mock(), Ok(""), 0.0, 0);
+    check(mock().returns("a").cost(0.5), Ok("a"), 0.5, 0);
+    check(mock().fails("no").cost(0.5), Err("no"), 0.5, 0);
+    check(
+        mock().panics("oh").cost(0.5),
+        Err("Mock panicked: oh"),
+        0.5,
+        0,
+    );
+    check(mock().returns("a").delay(ms(700)), Ok("a"), 0.0, 700);
+    let dear = mock().ends_fn(|_, _| Outcome {
+        cost: 1.0,
+        ..Outcome::ok("b")
+    });
+    check(dear.cost(0.5), Ok("b"), 1.5, 0);
+    // Cancelled at its timeout, it ends at once.
+    let late = mock().delay(ms(5000)).timeout(ms(300)).cost(0.5);
+    let error = "Gadget 'Mock' execution exceeded timeout of 300ms";
+    check(late, Err(error), 0.5, 300);
+    check(mock().delay(ms(300)).timeout(ms(301)), Ok(""), 0.0, 300);
+}
+
+#[test]
+fn a_gadget_that_ignores_its_timeout() {
+    let spec = GadgetSpec {
+        name: "Stubborn".to_owned(),
+        timeout_ms: Some(100),
+        ..GadgetSpec::default()
+    };
+    let stubborn = from_fn(spec, |_, context| async move {
+        context.report_cost(0.5).unwrap();
+        std::future::pending().await
+    });
+    let (outcome, took) = paused(elapsed(test_gadget(stubborn, json!({}))));
+    assert_eq!(
+        outcome.expect_error(),
+        "Gadget 'Stubborn' execution exceeded timeout of 100ms"
+    );
+    assert!((outcome.cost - 0.5).abs() < 1e-9);
+    assert_eq!(took, Duration::from_millis(2100));
+}
+
+#[test]
+fn cancellation() {
+    let token = CancellationToken::new();
+    let slow = MockGadget::builder("Slow")
+        .delay(Duration::from_mins(1))
+        .build();
+    let test = GadgetTest::new(slow).cancellation(token.clone());
+    let cancel = after(Duration::from_secs(1), async { token.cancel() });
+    let both = async { tokio::join!(test.run(json!({})), cancel).0 };
+    let (outcome, took) = paused(elapsed(both));
+    assert_eq!(outcome.expect_error(), "cancelled");
+    assert_eq!(took, Duration::from_secs(1));
+    // A timeout cancels the gadget, and not the test's token.
+    let token = CancellationToken::new();
+    let slow = MockGadget::builder("Slow")
+        .delay(Duration::from_mins(1))
+        .timeout(Duration::from_secs(1))
+        .build();
+    let test = GadgetTest::new(slow).cancellation(token.clone());
+    paused(test.run(json!({}))).expect_error();
+    assert!(!token.is_cancelled());
+}
+
+#[test]
+fn how_a_gadget_can_end_a_run() {
+    let done = Outcome {
+        completes_run: true,
+        asks_human: Some("Sure?".to_owned()),
+        ..Outcome::ok("done")
+    };
+    let done = MockGadget::builder("Done").ends_with(done).build();
+    let outcome = paused(test_gadget(done, json!({})));
+    assert!(outcome.completes_run);
+    assert_eq!(outcome.asks_human.as_deref(), Some("Sure?"));
+}
+
+#[test]
+fn mocks_record_their_calls() {
+    let mock = MockGadget::builder("Mock")
+        .param("a", "integer")
+        .returns("x")
+        .build();
+    assert_eq!((mock.call_count(), mock.last_call()), (0, None));
+    let test = GadgetTest::new(mock.clone());
+    paused(test.clone().invocation_id("one").run(json!({ "a": 1 })));
+    paused(test.clone().invocation_id("two").run(json!({ "a": 2 })));
+    paused(test.run(json!({ "a": "no integer" }))).expect_error();
+    assert_eq!(mock.call_count(), 2, "a call that is not valid never comes");
+    let ids: Vec<_> = mock
+        .calls()
+        .into_iter()
+        .map(|call| call.invocation_id)
+        .collect();
+    assert_eq!(ids, ["one", "two"].map(InvocationId::from));
+    assert_eq!(mock.last_call().unwrap().parameters, json!({ "a": 2 }));
+    assert!(mock.was_called_with(&json!({ "a": 1 })));
+    assert!(!mock.was_called_with(&json!({ "a": 3 })));
+}
+
+#[test]
+fn what_a_mock_tells_the_model() {
+    let mock = MockGadget::builder("Mock")
+        .description("Does nothing")
+        .param("a", "integer")
+        .param("b", "string")
+        .timeout(Duration::from_secs(3))
+        .spec(|spec| spec.exclusive = true)
+        .build();
+    let spec = mock.clone().into_gadget().spec().clone();
+    let schema = json!({
+        "type": "object",
+        "properties": { "a": { "type": "integer" }, "b": { "type": "string" } },
+        "required": ["a", "b"],
+    });
+    let expected = GadgetSpec {
+        name: "Mock".to_owned(),
+        description: "Does nothing".to_owned(),
+        parameters: schema,
+        timeout_ms: Some(3000),
+        exclusive: true,
+        ..GadgetSpec::default()
+    };
+    assert_eq!(spec, expected);
+    assert!(validate_gadget_params(&mock, json!({ "a": 1 })).is_err());
+    let own = MockGadget::builder("Mock")
+        .schema(Value::Bool(true))
+        .build();
+    assert_eq!(own.spec().parameters, Value::Bool(true));
+}
+
+#[test]
+fn a_cost_that_is_none() {
+    for cost in [-1.0, f64::NAN, f64::INFINITY] {
+        let words = panic_of(|| MockGadget::builder("M").cost(cost));
+        assert!(
+            words.starts_with("a cost is 0 or more US dollars, and not "),
+            "{words}"
+        );
+    }
+}

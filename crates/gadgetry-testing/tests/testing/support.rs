@@ -1,0 +1,84 @@
+//! What the tests share.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use futures_util::StreamExt as _;
+use gadgetry::proto::delta::Delta;
+use gadgetry::proto::message::{Message, Request};
+use gadgetry::proto::run::{Run, RunSpec, Summary};
+use gadgetry::{IntoGadget, Model, Services, Toolbox, driver};
+use gadgetry_testing::{EventLog, MockModel, conversation};
+
+/// The first request about these messages.
+pub(crate) fn request(messages: Vec<Message>) -> Request {
+    Request {
+        messages: Arc::new(messages),
+        iteration: 1,
+        ..Request::default()
+    }
+}
+
+/// The first request of a user who says this.
+pub(crate) fn says(text: &str) -> Request {
+    request(conversation().user(text).build())
+}
+
+/// Every delta of the reply. Waiting needs a runtime.
+pub(crate) async fn deltas(model: &MockModel, request: Request) -> Vec<Delta> {
+    model.stream(request).collect().await
+}
+
+/// The text of the reply, or the error that ends it.
+pub(crate) async fn answer(model: &MockModel, request: Request) -> Result<String, String> {
+    let mut text = String::new();
+    for delta in deltas(model, request).await {
+        if let Delta::Text { delta, .. } = delta {
+            text.push_str(&delta);
+        } else if let Delta::Error { error, .. } = delta {
+            return Err(error);
+        }
+    }
+    Ok(text)
+}
+
+/// The words of the panic.
+pub(crate) fn panic_of<T>(work: impl FnOnce() -> T) -> String {
+    let panic = catch_unwind(AssertUnwindSafe(work)).err().unwrap();
+    let words = panic.downcast_ref::<String>().cloned();
+    words.unwrap_or_else(|| (*panic.downcast_ref::<&str>().unwrap()).to_owned())
+}
+
+pub(crate) fn toolbox(gadgets: impl IntoIterator<Item: IntoGadget>) -> Toolbox {
+    let mut toolbox = Toolbox::default();
+    for gadget in gadgets {
+        toolbox.add(gadget).unwrap();
+    }
+    toolbox
+}
+
+/// A whole run about `prompt`.
+pub(crate) async fn play(
+    model: &MockModel,
+    toolbox: &Toolbox,
+    prompt: &str,
+) -> (Summary, EventLog) {
+    let history = conversation().user(prompt).build();
+    play_on(RunSpec::default(), history, model, toolbox).await
+}
+
+/// A whole run of `spec` with these gadgets, which goes on from `history`.
+pub(crate) async fn play_on(
+    spec: RunSpec,
+    history: Vec<Message>,
+    model: &MockModel,
+    toolbox: &Toolbox,
+) -> (Summary, EventLog) {
+    let registry = Arc::new(toolbox.registry().clone());
+    let run = Run::new(RunSpec { registry, ..spec }, history).unwrap();
+    let mut log = EventLog::default();
+    let (_commands, receiver) = tokio::sync::mpsc::channel(1);
+    let services = Services::new(Arc::new(model.clone()), toolbox.clone());
+    let ended = driver::drive(run, &services, receiver, &mut log).await;
+    (ended.summary, log)
+}

@@ -1,0 +1,179 @@
+//! From options to an agent: every mistake is found here.
+
+use std::sync::Arc;
+
+use gadgetry_proto::convo::char_limit;
+use gadgetry_proto::run::{Retry, Run, RunSpec, TextOnly};
+
+use crate::agent::builder::{AgentBuilder, Limits, Setting};
+use crate::agent::{Agent, AgentError, Inner};
+use crate::control::Controllers;
+use crate::limiter::RateLimiter;
+use crate::services::{Models, Services};
+use crate::toolbox::Toolbox;
+
+/// Tokens of a context window that is not known.
+const USUAL_WINDOW: u64 = 128_000;
+
+impl Agent {
+    pub(super) fn new(builder: AgentBuilder) -> Result<Self, AgentError> {
+        let services = services(&builder)?;
+        let spec = spec(&builder, &services)?;
+        let mut opening = builder.history;
+        for call in &builder.synthetic {
+            opening.extend(call.messages(&spec)?);
+        }
+        Run::new(spec.clone(), Vec::new())?;
+        Ok(Self {
+            inner: Arc::new(Inner {
+                spec,
+                services,
+                opening,
+                observers: builder.observers,
+                cancellation: builder.cancellation,
+                parent: builder.parent,
+            }),
+        })
+    }
+}
+
+/// What every run of the agent is driven with, but for its place in a family.
+fn services(builder: &AgentBuilder) -> Result<Services, AgentError> {
+    let parent = parent(builder)?;
+    let model = builder.model.clone();
+    let model = model.or_else(|| Some(Arc::clone(&parent?.model)));
+    let mut services = Services::new(model.ok_or(AgentError::NoModel)?, toolbox(builder)?);
+    services.models = match parent {
+        Some(parent) if builder.models.is_empty() => parent.models.clone(),
+        _ => models(builder)?,
+    };
+    services.human = match parent {
+        Some(parent) if builder.human.is_none() => parent.human.clone(),
+        _ => builder.human.clone(),
+    };
+    services.limiter = match &builder.limits {
+        Setting::Default => parent.and_then(|parent| parent.limiter.clone()),
+        Setting::Off => None,
+        Setting::On(Limits::Own(limits)) => Some(Arc::new(RateLimiter::new(*limits)?)),
+        Setting::On(Limits::Shared(limiter)) => Some(Arc::new(limiter.clone())),
+    };
+    services.retry = match &builder.retry {
+        Setting::Default => parent.map_or_else(|| Some(Retry::default()), |it| it.retry.clone()),
+        Setting::Off => None,
+        Setting::On(retry) => Some(retry.clone()),
+    };
+    if !builder.controllers.is_empty() {
+        let mut controllers = Controllers::default();
+        for controller in &builder.controllers {
+            controllers.push(Arc::clone(controller));
+        }
+        services.controller = Some(Arc::new(controllers));
+    }
+    let family = &mut services.family;
+    if let Some(parent) = parent {
+        family.clone_from(&parent.family);
+        family.depth += 1;
+    }
+    if let Some(depth) = builder.max_depth {
+        let deepest = family.depth.saturating_add(depth);
+        family.max_depth = match parent {
+            Some(parent) => parent.family.max_depth.min(deepest),
+            None => deepest,
+        };
+    }
+    Ok(services)
+}
+
+/// What the parent is driven with, if there is one that may have subagents.
+fn parent(builder: &AgentBuilder) -> Result<Option<&Services>, AgentError> {
+    let Some(context) = &builder.parent else {
+        return Ok(None);
+    };
+    let services = context.services().ok_or(AgentError::NoParent)?;
+    let (depth, max_depth) = (services.family.depth + 1, services.family.max_depth);
+    if depth > max_depth {
+        return Err(AgentError::TooDeep { depth, max_depth });
+    }
+    Ok(Some(services))
+}
+
+/// What every run of the agent is made from.
+fn spec(builder: &AgentBuilder, services: &Services) -> Result<RunSpec, AgentError> {
+    let info = services.model.info();
+    let mut spec = builder.spec.clone();
+    if spec.max_iterations == 0 {
+        return Err(AgentError::NoIterations);
+    }
+    if spec.text_only == TextOnly::WaitForInput && services.human.is_none() {
+        return Err(AgentError::NobodyToAsk);
+    }
+    budget(spec.budget, services)?;
+    if let Some(compaction) = &builder.compaction {
+        percentage("`trigger_percent`", compaction.trigger_percent)?;
+        percentage("`target_percent`", compaction.target_percent)?;
+    }
+    spec.compaction.clone_from(&builder.compaction);
+    spec.context_window = info.context_window;
+    spec.output_limit = match builder.output_limit {
+        None => None,
+        Some(percent) => {
+            let percent = percentage("`.output_limit_percent(…)`", percent)?;
+            Some(char_limit(
+                info.context_window.unwrap_or(USUAL_WINDOW),
+                percent,
+            ))
+        }
+    };
+    spec.registry = Arc::new(services.toolbox.registry().clone());
+    spec.price = info.price;
+    spec.asks = services.asks();
+    spec.retry.clone_from(&services.retry);
+    Ok(spec)
+}
+
+fn toolbox(builder: &AgentBuilder) -> Result<Toolbox, AgentError> {
+    let mut toolbox = Toolbox::default();
+    for gadget in &builder.gadgets {
+        toolbox.add(Arc::clone(gadget))?;
+    }
+    Ok(toolbox)
+}
+
+fn models(builder: &AgentBuilder) -> Result<Models, AgentError> {
+    let mut models = builder.models.clone();
+    models.sort_by(|(one, _), (other, _)| one.cmp(other));
+    if let Some(pair) = models.windows(2).find(|pair| pair[0].0 == pair[1].0) {
+        return Err(AgentError::DuplicateModel(pair[0].0.clone()));
+    }
+    Ok(models.into_iter().collect())
+}
+
+/// A budget is an amount, and everything that spends it has a price.
+fn budget(own: Option<f64>, services: &Services) -> Result<(), AgentError> {
+    if let Some(dollars) = own.filter(|dollars| !dollars.is_finite() || *dollars <= 0.0) {
+        return Err(AgentError::Budget(dollars));
+    }
+    if own.or(services.family.budget).is_none() {
+        return Ok(());
+    }
+    let named = services.models.iter().map(|(_, model)| model);
+    for model in named.chain([&services.model]) {
+        let info = model.info();
+        let charges = info
+            .price
+            .is_some_and(|price| price.input > 0.0 || price.output > 0.0);
+        if !charges && !info.is_local {
+            let model = model.name().to_owned();
+            return Err(AgentError::NoPrice { model });
+        }
+    }
+    Ok(())
+}
+
+fn percentage(option: &'static str, percent: f64) -> Result<f64, AgentError> {
+    if percent > 0.0 && percent <= 100.0 {
+        Ok(percent)
+    } else {
+        Err(AgentError::Percent { option, percent })
+    }
+}

@@ -1,0 +1,317 @@
+//! The options of an agent.
+
+mod conversation;
+mod hooks;
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use gadgetry_proto::convo::compaction::Compaction;
+use gadgetry_proto::message::{Content, Message};
+use gadgetry_proto::run::{Retry, RunSpec, TextOnly};
+
+use crate::agent::audience::SharedObserver;
+use crate::agent::synthetic::SyntheticCall;
+use crate::agent::{Agent, AgentError, AgentRun};
+use crate::context::{CancellationToken, ExecutionContext};
+use crate::control::DynController;
+use crate::gadget::{DynGadget, IntoGadget};
+use crate::human::Human;
+use crate::limiter::{RateLimiter, RateLimits};
+use crate::model::Model;
+use crate::skill::Skills;
+
+/// Makes an [`Agent`]. Every option has a default but the model.
+///
+/// | option | default |
+/// |---|---|
+/// | [`max_iterations`](Self::max_iterations) | 10 |
+/// | [`output_limit_percent`](Self::output_limit_percent) | 15 % of the context window |
+/// | [`retry`](Self::retry) | 3 retries, 1 to 30 seconds |
+/// | [`compaction`](Self::compaction) | at 80 % of the context window, if that is known |
+/// | gadgets | in parallel, without limits in number or time |
+/// | a reply without calls | ends the run |
+/// | budget, rate limits | none |
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use gadgetry::{Agent, ScriptedModel};
+/// let model: ScriptedModel = r#"{"text": "4"}"#.parse()?;
+/// let agent = Agent::builder().model(model).system("Be brief.").max_iterations(3);
+/// assert_eq!(agent.ask("What is 2+2?")?.text().await?, "4");
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+#[must_use = "`build` or `ask` makes an agent of it"]
+pub struct AgentBuilder {
+    pub(super) model: Option<Arc<dyn Model>>,
+    pub(super) models: Vec<(String, Arc<dyn Model>)>,
+    pub(super) gadgets: Vec<Arc<dyn DynGadget>>,
+    pub(super) history: Vec<Message>,
+    pub(super) synthetic: Vec<SyntheticCall>,
+    /// What goes into the run as it is; the rest of it is filled in by `build`.
+    pub(super) spec: RunSpec,
+    pub(super) output_limit: Option<f64>,
+    pub(super) compaction: Option<Compaction>,
+    pub(super) retry: Setting<Retry>,
+    pub(super) limits: Setting<Limits>,
+    pub(super) human: Option<Arc<dyn Human>>,
+    pub(super) cancellation: Option<CancellationToken>,
+    pub(super) controllers: Vec<Arc<dyn DynController>>,
+    pub(super) observers: Vec<SharedObserver>,
+    pub(super) parent: Option<ExecutionContext>,
+    pub(super) max_depth: Option<u32>,
+}
+
+/// What a subagent has from its parent unless it is given.
+#[derive(Clone)]
+pub(super) enum Setting<T> {
+    Default,
+    Off,
+    On(T),
+}
+
+#[derive(Clone)]
+pub(super) enum Limits {
+    Own(RateLimits),
+    Shared(RateLimiter),
+}
+
+impl Default for AgentBuilder {
+    fn default() -> Self {
+        Self {
+            model: None,
+            models: Vec::new(),
+            gadgets: Vec::new(),
+            history: Vec::new(),
+            synthetic: Vec::new(),
+            spec: RunSpec::default(),
+            output_limit: Some(15.0),
+            compaction: Some(Compaction::default()),
+            retry: Setting::Default,
+            limits: Setting::Default,
+            human: None,
+            cancellation: None,
+            controllers: Vec::new(),
+            observers: Vec::new(),
+            parent: None,
+            max_depth: None,
+        }
+    }
+}
+
+/// # Ends
+impl AgentBuilder {
+    /// The agent, to be asked as often as you like. Finds every mistake in the options.
+    pub fn build(self) -> Result<Agent, AgentError> {
+        Agent::new(self)
+    }
+
+    /// [`Agent::ask`] of an agent that is asked once.
+    pub fn ask(self, prompt: impl Into<String>) -> Result<AgentRun, AgentError> {
+        Ok(self.build()?.ask(prompt))
+    }
+
+    /// [`Agent::ask_with`] of an agent that is asked once.
+    pub fn ask_with(self, content: Vec<Content>) -> Result<AgentRun, AgentError> {
+        Ok(self.build()?.ask_with(content))
+    }
+}
+
+/// # Who answers
+impl AgentBuilder {
+    /// The model: anything that implements [`Model`], also in an `Arc`. A subagent has its parent's by default.
+    pub fn model(mut self, model: impl Model + 'static) -> Self {
+        self.model = Some(Arc::new(model));
+        self
+    }
+
+    /// One more model, which gadgets may ask for by this name through
+    /// [`ExecutionContext::model`](crate::ExecutionContext::model).
+    pub fn named_model(mut self, name: impl Into<String>, model: impl Model + 'static) -> Self {
+        self.models.push((name.into(), Arc::new(model)));
+        self
+    }
+
+    /// Instructions of the application. What the model has to know about gadgets and custom blocks follows them.
+    pub fn system(mut self, text: impl Into<String>) -> Self {
+        self.spec.system = Some(text.into());
+        self
+    }
+}
+
+/// # What it can call
+impl AgentBuilder {
+    /// Adds a gadget, in whatever way it was defined.
+    pub fn gadget(mut self, gadget: impl IntoGadget) -> Self {
+        self.gadgets.push(gadget.into_gadget());
+        self
+    }
+
+    /// Adds several gadgets of one type.
+    pub fn gadgets<G: IntoGadget>(mut self, gadgets: impl IntoIterator<Item = G>) -> Self {
+        let gadgets = gadgets.into_iter().map(IntoGadget::into_gadget);
+        self.gadgets.extend(gadgets);
+        self
+    }
+
+    /// Adds skills: the model gets a gadget that loads one when it needs it. Does nothing if there are none.
+    ///
+    /// Give all of them at once; a second gadget of the same name is a mistake.
+    pub fn skills(self, skills: &Skills) -> Self {
+        if skills.is_empty() {
+            return self;
+        }
+        self.gadget(skills.gadget())
+    }
+
+    /// Gadgets run one at a time, in the order of their calls. By default they run in parallel, as far as their
+    /// dependencies let them.
+    pub fn sequential(mut self) -> Self {
+        self.spec.schedule.sequential = true;
+        self
+    }
+
+    /// So many gadgets may run at the same time; 0 is no limit.
+    pub fn max_concurrent(mut self, gadgets: u32) -> Self {
+        self.spec.schedule.max_concurrent = Some(gadgets);
+        self
+    }
+
+    /// So many calls of one reply are executed, the first ones; 0 is no limit.
+    pub fn max_gadgets_per_reply(mut self, calls: u32) -> Self {
+        self.spec.schedule.max_per_reply = Some(calls);
+        self
+    }
+
+    /// How long a gadget may take that has no timeout of its own. By default, as long as it likes.
+    pub fn default_timeout(mut self, timeout: Duration) -> Self {
+        self.spec.default_timeout_ms = Some(u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX));
+        self
+    }
+
+    /// The run ends when a gadget fails, with [`FinishReason::GadgetError`](crate::proto::event::FinishReason). By default
+    /// the model is told, and goes on.
+    pub fn stop_on_gadget_error(mut self) -> Self {
+        self.spec.stop_on_gadget_error = true;
+        self
+    }
+
+    /// The model is shown at most this part of its context window of one result, at four characters a token; 15
+    /// percent by default. A longer one is kept aside, and the model is told how to look at it. The window of a model
+    /// that does not say is taken for 128,000 tokens.
+    pub fn output_limit_percent(mut self, percent: f64) -> Self {
+        self.output_limit = Some(percent);
+        self
+    }
+
+    /// The model is shown whole results, however long they are.
+    pub fn without_output_limit(mut self) -> Self {
+        self.output_limit = None;
+        self
+    }
+}
+
+/// # When it ends
+impl AgentBuilder {
+    /// The model may give so many replies; 10 by default.
+    pub fn max_iterations(mut self, replies: u32) -> Self {
+        self.spec.max_iterations = replies;
+        self
+    }
+
+    /// The run may cost so many US dollars, with its gadgets and subagents. It is looked at before each request; what
+    /// is under way then is finished, so the last reply may go beyond it.
+    ///
+    /// The price of the model must be known. A price of 0 counts as known for a model that runs on this machine alone
+    /// ([`ModelInfo::is_local`](crate::ModelInfo::is_local)). A subagent's own budget is for it and its subagents; the
+    /// budget of its parent is kept besides.
+    pub fn budget(mut self, dollars: f64) -> Self {
+        self.spec.budget = Some(dollars);
+        self
+    }
+
+    /// What a reply without calls means. By default, the run is done.
+    pub fn text_only(mut self, policy: TextOnly) -> Self {
+        self.spec.text_only = policy;
+        self
+    }
+
+    /// Cancels the run when `token` is cancelled, like [`AgentHandle::cancel`](crate::AgentHandle::cancel). All runs of
+    /// the agent hear of it.
+    pub fn cancellation(mut self, token: CancellationToken) -> Self {
+        self.cancellation = Some(token);
+        self
+    }
+}
+
+/// # What the provider allows
+impl AgentBuilder {
+    /// What is done when a model call fails. A request is sent again only while nothing of its reply was handed on.
+    ///
+    /// A `seed` of 0 stands for another one in each run, so that runs that failed together do not come back together.
+    pub fn retry(mut self, retry: Retry) -> Self {
+        self.retry = Setting::On(retry);
+        self
+    }
+
+    /// A model call that fails is not tried again.
+    pub fn without_retry(mut self) -> Self {
+        self.retry = Setting::Off;
+        self
+    }
+
+    /// Requests wait until they are within these limits. All runs of the agent, and their subagents, count together.
+    pub fn rate_limits(mut self, limits: RateLimits) -> Self {
+        self.limits = Setting::On(Limits::Own(limits));
+        self
+    }
+
+    /// Requests wait for a limiter that other agents use as well.
+    pub fn rate_limiter(mut self, limiter: RateLimiter) -> Self {
+        self.limits = Setting::On(Limits::Shared(limiter));
+        self
+    }
+
+    /// Requests do not wait, even if this is the subagent of a run whose requests do.
+    pub fn without_rate_limits(mut self) -> Self {
+        self.limits = Setting::Off;
+        self
+    }
+}
+
+/// # Subagents
+impl AgentBuilder {
+    /// Makes it a subagent of the run that has called this gadget; [`ExecutionContext::spawn_agent`] is shorter.
+    ///
+    /// It has the model, the named models, the retries, the rate limits and the person of that run, unless it is given
+    /// its own; it always shares its budget and its cancellation, and its events are events of that run as well.
+    pub fn parent(mut self, context: &ExecutionContext) -> Self {
+        self.parent = Some(context.clone());
+        self
+    }
+
+    /// How deep subagents may be below this agent's runs: 1 allows subagents without subagents of their own; 5 by
+    /// default. A subagent cannot allow more than its parent does.
+    pub fn max_depth(mut self, depth: u32) -> Self {
+        self.max_depth = Some(depth);
+        self
+    }
+}
+
+impl fmt::Debug for AgentBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let gadgets = self.gadgets.iter().map(|gadget| &gadget.spec().name);
+        f.debug_struct("AgentBuilder")
+            .field(
+                "model",
+                &self.model.as_ref().map(|model| model.name().to_owned()),
+            )
+            .field("gadgets", &gadgets.collect::<Vec<_>>())
+            .field("spec", &self.spec)
+            .finish_non_exhaustive()
+    }
+}

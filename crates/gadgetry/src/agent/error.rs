@@ -1,0 +1,176 @@
+//! What is wrong with an agent, and how a run ended that did not come to an answer.
+
+use std::fmt;
+
+use gadgetry_proto::block::WriteError;
+use gadgetry_proto::event::FinishReason;
+use gadgetry_proto::run::SpecError;
+
+use crate::agent::Finished;
+use crate::limiter::RateLimitsError;
+use crate::toolbox::ToolboxError;
+
+/// Why there is no agent. All of them are mistakes of whoever configured it, and all are found by
+/// [`AgentBuilder::build`](crate::AgentBuilder::build), before any model is asked.
+///
+/// ```
+/// use gadgetry::{Agent, AgentError};
+/// assert!(matches!(Agent::builder().build(), Err(AgentError::NoModel)));
+/// ```
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum AgentError {
+    /// Nobody can answer.
+    #[error("the agent has no model; add one with `.model(…)`")]
+    NoModel,
+    /// Two models have one name.
+    #[error("two models are named {0:?}; gadgets could not tell them apart")]
+    DuplicateModel(String),
+    /// A gadget cannot be registered.
+    #[error(transparent)]
+    Gadget(#[from] ToolboxError),
+    /// Tags that cannot be told apart, or a gadget with the name of the output viewer.
+    #[error(transparent)]
+    Spec(#[from] SpecError),
+    /// No reply is allowed.
+    #[error("`.max_iterations(0)` lets the model say nothing; allow at least 1 reply")]
+    NoIterations,
+    /// The budget is no amount.
+    #[error("a budget must be a finite amount of US dollars above 0, and not {0}")]
+    Budget(f64),
+    /// It could not be known when the budget is spent.
+    #[error(
+        "the price of the model {model:?} is not known, so a budget cannot be kept; give the model a price in its \
+         `ModelInfo`, or leave out `.budget(…)`"
+    )]
+    NoPrice {
+        /// The model.
+        model: String,
+    },
+    /// A percentage is none.
+    #[error("{option} must be above 0 and at most 100 percent, and not {percent}")]
+    Percent {
+        /// Where it was given.
+        option: &'static str,
+        /// What was given.
+        percent: f64,
+    },
+    /// The rate limits make no sense.
+    #[error(transparent)]
+    RateLimits(#[from] RateLimitsError),
+    /// A synthetic call names a gadget that the agent does not have.
+    #[error("the synthetic call {id:?}: {problem}")]
+    SyntheticGadget {
+        /// The id of the call.
+        id: String,
+        /// What the model would be told about such a call.
+        problem: String,
+    },
+    /// A synthetic call cannot be written as a block.
+    #[error("the synthetic call {id:?} cannot be written: {error}")]
+    SyntheticCall {
+        /// The id of the call.
+        id: String,
+        /// Why.
+        #[source]
+        error: WriteError,
+    },
+    /// The run is to wait for a person, but there is none.
+    #[error("`TextOnly::WaitForInput` needs somebody to ask; add `.on_human_input(…)`")]
+    NobodyToAsk,
+    /// The context of a gadget was given as the parent, but no run is behind it.
+    #[error(
+        "there is no run behind this context, so no subagent can be started from it; in a test, build the agent \
+         without `.parent(…)`"
+    )]
+    NoParent,
+    /// A subagent of a subagent of a …
+    #[error(
+        "a subagent at depth {depth} is not allowed; the limit is {max_depth}, see `.max_depth(…)`"
+    )]
+    TooDeep {
+        /// Where it would be.
+        depth: u32,
+        /// Where the deepest may be.
+        max_depth: u32,
+    },
+}
+
+/// A run that did not come to an answer. What was said until then is in it.
+///
+/// | reason | what to do |
+/// |---|---|
+/// | [`FinishReason::MaxIterations`] | allow more, or ask for less |
+/// | [`FinishReason::Truncated`] | the token limit of the model is too low for its replies |
+/// | [`FinishReason::ModelError`] | the words of the error are in the [`Summary`](crate::proto::run::Summary) |
+/// | [`FinishReason::BudgetExceeded`] | allow more |
+/// | [`FinishReason::GadgetError`] | the run was to stop when a gadget fails |
+/// | [`FinishReason::Cancelled`] | somebody stopped it |
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use gadgetry::proto::event::FinishReason;
+/// use gadgetry::{Agent, ScriptedModel};
+/// let model: ScriptedModel = r#"{"text": "Once upon a", "finish": "length"}"#.parse()?;
+/// let error = Agent::builder().model(model).ask("Tell me a story")?.text().await.unwrap_err();
+/// assert_eq!(error.reason(), FinishReason::Truncated);
+/// assert_eq!(error.finished().summary.answer, "Once upon a");
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct RunError(Box<Finished>);
+
+impl RunError {
+    pub(super) fn new(finished: Finished) -> Self {
+        Self(Box::new(finished))
+    }
+
+    /// Why the run ended.
+    pub fn reason(&self) -> FinishReason {
+        self.0.summary.reason
+    }
+
+    /// How far the run came: what was said, what it cost, the conversation to continue from.
+    pub fn finished(&self) -> &Finished {
+        &self.0
+    }
+
+    /// The same, to keep.
+    pub fn into_finished(self) -> Finished {
+        *self.0
+    }
+}
+
+impl fmt::Display for RunError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let summary = &self.0.summary;
+        match summary.reason {
+            FinishReason::MaxIterations => {
+                let replies = summary.iterations;
+                let plural = if replies == 1 { "reply" } else { "replies" };
+                write!(
+                    f,
+                    "the model was not done after {replies} {plural}, which is the limit"
+                )
+            }
+            FinishReason::Truncated => f.write_str("the last reply was cut off"),
+            FinishReason::ModelError => f.write_str("the model failed"),
+            FinishReason::Cancelled => f.write_str("the run was cancelled"),
+            FinishReason::BudgetExceeded => f.write_str("the budget is spent"),
+            FinishReason::GadgetError => f.write_str("a gadget failed"),
+            // These are no errors, and others are not known yet.
+            reason @ (FinishReason::Completed
+            | FinishReason::TaskCompleted
+            | FinishReason::Stopped
+            | _) => write!(f, "the run ended: {reason:?}"),
+        }?;
+        match summary.error.as_ref().or(self.0.fault.as_ref()) {
+            Some(error) => write!(f, ": {error}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl std::error::Error for RunError {}

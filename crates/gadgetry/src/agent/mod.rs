@@ -1,0 +1,179 @@
+//! Agents: a model, its gadgets, and everything a run of them needs, in one place.
+//!
+//! [`Agent::builder`] takes the options, [`Agent::ask`] starts a run, and an [`AgentRun`] is consumed in one of three
+//! ways, which are one path underneath:
+//!
+//! | way | gives |
+//! |---|---|
+//! | [`AgentRun::text`] | the answer |
+//! | [`AgentRun::on_event`] | every event to a closure, and then [`Finished`] |
+//! | `AgentRun` as a [`Stream`](futures_core::Stream) | the events, one by one; [`AgentRun::finished`] afterwards |
+//!
+//! ```
+//! use futures_util::StreamExt as _;
+//! use gadgetry::proto::call::Outcome;
+//! use gadgetry::proto::event::EventKind;
+//! use gadgetry::proto::spec::GadgetSpec;
+//! use gadgetry::{Agent, ScriptedModel, from_fn};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let model: ScriptedModel = concat!(
+//!     r#"{"text": "!!!GADGET_START:Clock:now\n!!!GADGET_END"}"#, "\n",
+//!     r#"{"text": "It is noon."}"#,
+//! ).parse()?;
+//! let spec = GadgetSpec { name: "Clock".to_owned(), ..GadgetSpec::default() };
+//! let clock = from_fn(spec, |_, _| async { Outcome::ok("12:00") });
+//!
+//! let agent = Agent::builder().model(model).gadget(clock).build()?;
+//! let mut run = agent.ask("What time is it?");
+//! while let Some(event) = run.next().await {
+//!     if let EventKind::Text { text } = event.kind {
+//!         assert_eq!(text, "It is noon.");
+//!     }
+//! }
+//! let finished = run.finished().ok_or("the stream has ended")?;
+//! assert_eq!(finished.summary.iterations, 2);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Subagents
+//!
+//! A gadget that has an agent of its own builds it with [`ExecutionContext::spawn_agent`]. See there.
+
+mod audience;
+mod build;
+mod builder;
+mod error;
+mod finished;
+mod handle;
+mod hooks;
+mod place;
+mod run;
+mod synthetic;
+
+use std::sync::Arc;
+
+use gadgetry_proto::message::{Content, Message, Role};
+use gadgetry_proto::run::RunSpec;
+
+use crate::context::{CancellationToken, ExecutionContext};
+use crate::services::Services;
+
+pub use builder::AgentBuilder;
+pub use error::{AgentError, RunError};
+pub use finished::Finished;
+pub use handle::{AgentHandle, NotInjected};
+pub use hooks::OnGadgetError;
+pub use run::AgentRun;
+
+use audience::SharedObserver;
+
+/// Something that can be asked, as often as you like. Cheap to clone.
+///
+/// Runs of one agent know nothing of each other, but they share its rate limits, its observers and its gadgets. They may
+/// run at the same time. A conversation goes on with [`AgentBuilder::continue_from`].
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use gadgetry::{Agent, ScriptedModel};
+/// let model: ScriptedModel = "{\"text\": \"4\"}\n{\"text\": \"9\"}".parse()?;
+/// let agent = Agent::builder().model(model).build()?;
+/// assert_eq!(agent.ask("2 × 2?").text().await?, "4");
+/// assert_eq!(agent.ask("3 × 3?").text().await?, "9");
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Agent {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    spec: RunSpec,
+    /// But for the place in a family.
+    services: Services,
+    /// What stands before the question.
+    opening: Vec<Message>,
+    observers: Vec<SharedObserver>,
+    cancellation: Option<CancellationToken>,
+    parent: Option<ExecutionContext>,
+}
+
+impl Agent {
+    /// An agent without anything yet.
+    pub fn builder() -> AgentBuilder {
+        AgentBuilder::default()
+    }
+
+    /// A run about one message of the user. Nothing happens until the run is consumed.
+    pub fn ask(&self, prompt: impl Into<String>) -> AgentRun {
+        self.ask_message(Message::text(Role::User, prompt))
+    }
+
+    /// A run about a message with more than text: pictures, sounds, files.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use gadgetry::proto::message::Content;
+    /// use gadgetry::{Agent, Media, MediaData, MediaKind, ScriptedModel};
+    /// let model: ScriptedModel = r#"{"text": "A cat."}"#.parse()?;
+    /// let picture = Media {
+    ///     kind: MediaKind::Image,
+    ///     mime_type: "image/png".to_owned(),
+    ///     data: MediaData::Url("https://example.com/cat.png".to_owned()),
+    ///     name: None,
+    /// };
+    /// let question = Content::Text { text: "What is this?".to_owned() };
+    /// let agent = Agent::builder().model(model).build()?;
+    /// let answer = agent.ask_with(vec![question, Content::Media(picture)]).text().await?;
+    /// # assert_eq!(answer, "A cat.");
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn ask_with(&self, content: Vec<Content>) -> AgentRun {
+        self.ask_message(Message {
+            role: Role::User,
+            content,
+            raw: None,
+        })
+    }
+
+    fn ask_message(&self, message: Message) -> AgentRun {
+        AgentRun::new(&self.inner, message)
+    }
+}
+
+impl std::fmt::Debug for Agent {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Agent")
+            .field("spec", &self.inner.spec)
+            .field("services", &self.inner.services)
+            .finish_non_exhaustive()
+    }
+}
+
+impl ExecutionContext {
+    /// The agent that `builder` describes as a subagent of the run that has called this gadget:
+    /// [`AgentBuilder::parent`] and [`AgentBuilder::build`].
+    ///
+    /// Its runs share the budget and the cancellation of that run, and their events are events of that run, too, with
+    /// this call at the end of their [`path`](gadgetry_proto::event::Event::path). They end with the gadget's future.
+    ///
+    /// Fails in a context without a run, as tests make it, and below the depth that is allowed.
+    ///
+    /// ```
+    /// use gadgetry::{Agent, ExecutionContext, GadgetError};
+    ///
+    /// async fn research(topic: &str, context: &ExecutionContext) -> Result<String, GadgetError> {
+    ///     let agent = context.spawn_agent(Agent::builder().system("You look things up."))?;
+    ///     Ok(agent.ask(topic).text().await?)
+    /// }
+    /// ```
+    pub fn spawn_agent(&self, builder: AgentBuilder) -> Result<Agent, AgentError> {
+        builder.parent(self).build()
+    }
+}

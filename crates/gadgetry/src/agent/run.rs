@@ -1,0 +1,257 @@
+//! A run of an agent, and the three ways to consume it.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
+use std::mem;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
+
+use futures_core::Stream;
+use futures_core::future::BoxFuture;
+use futures_util::StreamExt as _;
+use gadgetry_proto::event::Event;
+use gadgetry_proto::message::Message;
+use gadgetry_proto::run::{Command, Run};
+use gadgetry_proto::tree::CostTree;
+use tokio::sync::mpsc;
+
+use crate::agent::audience::Audience;
+use crate::agent::finished::{systems, without_instructions};
+use crate::agent::place::{Place, cancelled_by};
+use crate::agent::{AgentHandle, Finished, Inner, RunError};
+use crate::driver::Observer;
+
+/// A run that goes on while somebody consumes it.
+///
+/// Nothing runs before the first poll. No task outlives the run: dropping it, or the future of one of its methods, drops
+/// the reply that is being read, all gadgets, and their subagents. While nobody polls, replies are not read, but gadgets
+/// that have started go on.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let model: gadgetry::ScriptedModel = r#"{"text": "4"}"#.parse()?;
+/// use futures_util::StreamExt as _;
+/// use gadgetry::proto::event::EventKind;
+///
+/// let mut run = gadgetry::Agent::builder().model(model).ask("What is 2+2?")?;
+/// while let Some(event) = run.next().await {
+///     if let EventKind::Text { text } = event.kind {
+///         print!("{text}");
+///     }
+/// }
+/// assert!(run.finished().is_some_and(|finished| finished.summary.answer == "4"));
+/// # Ok(())
+/// # }
+/// ```
+#[must_use = "a run does nothing until it is consumed"]
+pub struct AgentRun {
+    state: State,
+    /// What the stream has still to give.
+    events: Queue,
+    handle: AgentHandle,
+}
+
+type Queue = Arc<Mutex<VecDeque<Event>>>;
+
+enum State {
+    Ready(Box<Prepared>),
+    Streaming(BoxFuture<'static, Finished>),
+    Done(Box<Finished>),
+    /// Only while it changes.
+    Moving,
+}
+
+impl AgentRun {
+    pub(super) fn new(inner: &Arc<Inner>, question: Message) -> Self {
+        let mut conversation = inner.opening.clone();
+        conversation.push(question);
+        let place = Place::of(inner);
+        let mut spec = inner.spec.clone();
+        spec.budget = place.services().family.budget;
+        if let Some(retry) = spec.retry.as_mut().filter(|retry| retry.seed == 0) {
+            retry.seed = random();
+        }
+        let run = match Run::new(spec, conversation) {
+            Ok(run) => run,
+            Err(error) => unreachable!("`build` has tried this specification: {error}"),
+        };
+        let cancellation = place.services().family.cancellation.clone();
+        let (handle, commands) = AgentHandle::new(cancellation);
+        Self {
+            handle,
+            events: Queue::default(),
+            state: State::Ready(Box::new(Prepared {
+                run,
+                place,
+                commands,
+                inner: Arc::clone(inner),
+            })),
+        }
+    }
+
+    /// The answer: what the gadget that completed the run has said, or the visible text of the last reply that has any.
+    ///
+    /// A run that ended otherwise is an error, with everything that was said in it. Who has read a part of the stream
+    /// before gets the whole answer nevertheless.
+    ///
+    /// Cancel safety: dropping the future cancels the run.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let model: gadgetry::ScriptedModel = r#"{"text": "4"}"#.parse()?;
+    /// let run = gadgetry::Agent::builder().model(model).ask("What is 2+2?")?;
+    /// assert_eq!(run.text().await?, "4");
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn text(self) -> Result<String, RunError> {
+        let finished = self.finish().await?;
+        Ok(finished.summary.answer)
+    }
+
+    /// Runs to the end without looking at the events. Errors are those of [`AgentRun::text`].
+    ///
+    /// Cancel safety: dropping the future cancels the run.
+    pub async fn finish(self) -> Result<Finished, RunError> {
+        self.on_event(|_| {}).await
+    }
+
+    /// Gives every event to `handle`, in order and at once. Errors are those of [`AgentRun::text`].
+    ///
+    /// Cancel safety: dropping the future cancels the run.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let model: gadgetry::ScriptedModel = r#"{"text": "4"}"#.parse()?;
+    /// use gadgetry::proto::event::EventKind;
+    /// let run = gadgetry::Agent::builder().model(model).ask("What is 2+2?")?;
+    /// let mut text = String::new();
+    /// let finished = run.on_event(|event| if let EventKind::Text { text: more } = &event.kind {
+    ///     text.push_str(more);
+    /// }).await?;
+    /// assert_eq!(text, finished.summary.answer);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn on_event(
+        mut self,
+        mut handle: impl FnMut(&Event) + Send,
+    ) -> Result<Finished, RunError> {
+        match mem::replace(&mut self.state, State::Moving) {
+            State::Ready(prepared) => prepared.drive(&mut handle).await,
+            state @ (State::Streaming(_) | State::Done(_) | State::Moving) => {
+                self.state = state;
+                while let Some(event) = self.next().await {
+                    handle(&event);
+                }
+                match self.state {
+                    State::Done(finished) => *finished,
+                    State::Ready(_) | State::Streaming(_) | State::Moving => {
+                        unreachable!("the stream has ended")
+                    }
+                }
+            }
+        }
+        .into_result()
+    }
+
+    /// Injects messages into the run and cancels it, from anywhere.
+    pub fn handle(&self) -> AgentHandle {
+        self.handle.clone()
+    }
+
+    /// How the run ended; `None` until the stream has given its last event.
+    pub fn finished(&self) -> Option<&Finished> {
+        match &self.state {
+            State::Done(finished) if lock(&self.events).is_empty() => Some(finished),
+            State::Done(_) | State::Ready(_) | State::Streaming(_) | State::Moving => None,
+        }
+    }
+}
+
+/// The events of the run, in order. The stream ends when the run has; [`AgentRun::finished`] says how.
+impl Stream for AgentRun {
+    type Item = Event;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Event>> {
+        let this = &mut *self;
+        if let State::Ready(_) = this.state
+            && let State::Ready(prepared) = mem::replace(&mut this.state, State::Moving)
+        {
+            let events = Arc::clone(&this.events);
+            this.state = State::Streaming(Box::pin(async move {
+                let mut keep = |event: &Event| lock(&events).push_back(event.clone());
+                prepared.drive(&mut keep).await
+            }));
+        }
+        let next = lock(&this.events).pop_front();
+        if next.is_some() {
+            return Poll::Ready(next);
+        }
+        let State::Streaming(driving) = &mut this.state else {
+            return Poll::Ready(None);
+        };
+        let ended = driving.as_mut().poll(cx);
+        let next = lock(&this.events).pop_front();
+        match (ended, next) {
+            (Poll::Ready(finished), next) => {
+                this.state = State::Done(Box::new(finished));
+                Poll::Ready(next)
+            }
+            (Poll::Pending, Some(event)) => Poll::Ready(Some(event)),
+            (Poll::Pending, None) => Poll::Pending,
+        }
+    }
+}
+
+impl fmt::Debug for AgentRun {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AgentRun")
+            .field("finished", &self.finished())
+            .finish_non_exhaustive()
+    }
+}
+
+/// A number that no other run has. The keys of hash maps are random.
+fn random() -> u64 {
+    RandomState::new().build_hasher().finish()
+}
+
+fn lock(queue: &Mutex<VecDeque<Event>>) -> MutexGuard<'_, VecDeque<Event>> {
+    queue.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A run before its first step.
+struct Prepared {
+    run: Run,
+    place: Place,
+    commands: mpsc::Receiver<Command>,
+    inner: Arc<Inner>,
+}
+
+impl Prepared {
+    /// The one path: to the end of the run, telling everybody who watches.
+    async fn drive(self, consumer: &mut dyn Observer) -> Finished {
+        let given: Vec<Message> = systems(&self.inner.opening).cloned().collect();
+        let own = systems(self.run.history()).count() - given.len();
+        let mut audience = Audience {
+            observers: &self.inner.observers,
+            costs: CostTree::default(),
+            consumer,
+        };
+        let token = self.place.services().family.cancellation.clone();
+        let ended = self.place.drive(self.run, self.commands, &mut audience);
+        let ended = cancelled_by(self.inner.cancellation.as_ref(), &token, ended).await;
+        Finished {
+            history: without_instructions(ended.history, own, given),
+            summary: ended.summary,
+            costs: audience.costs,
+            fault: ended.fault,
+        }
+    }
+}

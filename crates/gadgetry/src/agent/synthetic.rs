@@ -1,0 +1,85 @@
+//! Calls that no model has made, for it to learn from.
+
+use std::sync::Arc;
+
+use gadgetry_proto::accumulate::Accumulator;
+use gadgetry_proto::block::Writer;
+use gadgetry_proto::convo::{result_content, results_message};
+use gadgetry_proto::delta::Delta;
+use gadgetry_proto::id::InvocationId;
+use gadgetry_proto::message::Message;
+use gadgetry_proto::reply::{Format, ReplyStage};
+use gadgetry_proto::run::{RunSpec, SpecError};
+use serde_json::Value;
+
+use crate::agent::AgentError;
+
+/// A call that seems to have been made.
+#[derive(Clone, Debug)]
+pub(super) struct SyntheticCall {
+    pub(super) gadget_name: String,
+    pub(super) parameters: Value,
+    pub(super) result: String,
+    pub(super) id: String,
+}
+
+impl SyntheticCall {
+    /// The reply that makes the call, and the message with its result, as a run would have kept them.
+    pub(super) fn messages(&self, spec: &RunSpec) -> Result<[Message; 2], AgentError> {
+        let Some(gadget) = spec.registry.get(&self.gadget_name) else {
+            return Err(AgentError::SyntheticGadget {
+                id: self.id.clone(),
+                problem: spec.registry.unknown_gadget(&self.gadget_name),
+            });
+        };
+        let writer = Writer {
+            markers: &spec.markers,
+            anchoring: spec.anchoring,
+        };
+        let mut block = String::new();
+        let (name, id) = (gadget.name(), Some(self.id.as_str()));
+        writer
+            .write(
+                &mut block,
+                name,
+                id,
+                &[""; 0],
+                &self.parameters,
+                Some(gadget.schema()),
+            )
+            .map_err(|error| AgentError::SyntheticCall {
+                id: self.id.clone(),
+                error,
+            })?;
+        block.truncate(block.trim_end().len());
+        let result = result_content(
+            &InvocationId::from(self.id.as_str()),
+            name,
+            Ok(&self.result),
+            &spec.markers,
+        );
+        Ok([reply(block, spec)?, results_message([result])])
+    }
+}
+
+/// The message that a run makes of a reply of this text.
+fn reply(text: String, spec: &RunSpec) -> Result<Message, AgentError> {
+    let format = Format {
+        markers: Some(spec.markers.clone()),
+        anchoring: spec.anchoring,
+        tags: Vec::new(),
+        limits: spec.limits.clone(),
+    };
+    let mut stage = ReplyStage::new(format, Vec::new(), Some(Arc::clone(&spec.registry)))
+        .map_err(SpecError::from)?;
+    let mut deltas = Vec::new();
+    stage.process(Delta::text(text.clone()), &mut deltas);
+    stage.finish(&mut deltas);
+    let mut accumulator = Accumulator::new(None);
+    for delta in &deltas {
+        accumulator.apply(delta, &mut Vec::new());
+    }
+    let mut message = accumulator.finish(&mut Vec::new()).message;
+    message.raw = Some(text);
+    Ok(message)
+}

@@ -1,0 +1,74 @@
+//! One reply of the model, as inputs for a run.
+
+use std::future::pending;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+use futures_core::stream::BoxStream;
+use futures_util::{FutureExt as _, StreamExt as _, stream};
+use gadgetry_proto::message::Request;
+use gadgetry_proto::run::{Close, Input};
+use tokio::task::coop::consume_budget;
+
+use crate::context::panic_text;
+use crate::meter::{Metered, estimated_tokens};
+use crate::services::Services;
+
+/// What comes of one request, or nothing while there is none.
+#[derive(Default)]
+pub(crate) struct Reply(Option<BoxStream<'static, Input>>);
+
+impl Reply {
+    /// Sends `request`, as soon as the limiter lets it go. A panic on the way is a reply that failed.
+    pub(crate) fn send(&mut self, services: &Services, request: Request) {
+        let model = Arc::clone(&services.model);
+        let inputs = match services.limiter.clone() {
+            None => async move { model.stream(request).map(Input::Delta) }
+                .flatten_stream()
+                .boxed(),
+            Some(limiter) => async move {
+                let tokens = estimated_tokens(&request);
+                let waited = limiter.admit(tokens).await.as_millis();
+                let waited = u64::try_from(waited).unwrap_or(u64::MAX);
+                let told = (waited > 0).then_some(Input::RateLimited(waited));
+                let record = move |usage| limiter.record(tokens, usage);
+                let deltas = Metered::new(model.stream(request), record);
+                stream::iter(told).chain(deltas.map(Input::Delta))
+            }
+            .flatten_stream()
+            .boxed(),
+        };
+        let inputs = AssertUnwindSafe(inputs).catch_unwind().map(|input| {
+            input.unwrap_or_else(|panic| {
+                let words = panic_text("the model", panic.as_ref());
+                tracing::error!("{words}");
+                Input::ModelClosed(Close::Failed(words))
+            })
+        });
+        self.0 = Some(inputs.boxed());
+    }
+
+    /// Reads nothing more of it.
+    pub(crate) fn close(&mut self) {
+        self.0 = None;
+    }
+
+    /// What comes next; its end once, and then nothing until a further request.
+    ///
+    /// Cancel safety: nothing is lost.
+    pub(crate) async fn next(&mut self) -> Input {
+        let Some(inputs) = &mut self.0 else {
+            return pending().await;
+        };
+        // A reply that is always ready must not keep gadgets and the user waiting.
+        consume_budget().await;
+        let input = inputs
+            .next()
+            .await
+            .unwrap_or(Input::ModelClosed(Close::Ended));
+        if let Input::ModelClosed(_) = input {
+            self.close();
+        }
+        input
+    }
+}

@@ -1,0 +1,148 @@
+//! What a gadget gives back when it does not succeed.
+
+use std::error::Error;
+use std::fmt;
+
+use gadgetry_proto::call::{Outcome, amount};
+
+/// Causes of an error that are told; behind more of them nobody looks.
+const CAUSES: usize = 8;
+
+/// Why a gadget has no result: it failed, or it ends the run, or it wants a human.
+///
+/// Every error becomes one, so `?` works on all of them. The model reads the error with its causes, on one line.
+/// For that it is no [`std::error::Error`] itself. Texts become one with [`GadgetError::new`].
+///
+/// ```
+/// use gadgetry::GadgetError;
+///
+/// fn double(text: &str) -> Result<i32, GadgetError> {
+///     let number: i32 = text.trim().parse()?;
+///     number.checked_mul(2).ok_or_else(|| GadgetError::new("too large"))
+/// }
+/// assert_eq!(double("x").unwrap_err().to_string(), "invalid digit found in string");
+/// assert_eq!(double("2000000000").unwrap_err().to_string(), "too large");
+/// ```
+pub struct GadgetError {
+    kind: Kind,
+    cost: f64,
+}
+
+enum Kind {
+    Failed(Box<dyn Error + Send + Sync>),
+    TaskComplete(String),
+    HumanInputRequired(String),
+    Cancelled,
+}
+
+impl GadgetError {
+    /// A failure in these words. Of an error that shows its causes with `{:#}`, as `anyhow`'s does, they are kept.
+    pub fn new(message: impl fmt::Display) -> Self {
+        Self::from_boxed(format!("{message:#}").into())
+    }
+
+    /// An error whose type is already hidden.
+    pub fn from_boxed(error: Box<dyn Error + Send + Sync>) -> Self {
+        Self::of(Kind::Failed(error))
+    }
+
+    /// Ends the run once the gadgets that run beside this one are done. `summary` is the result, and the run's answer.
+    pub fn task_complete(summary: impl Into<String>) -> Self {
+        Self::of(Kind::TaskComplete(summary.into()))
+    }
+
+    /// Asks a human; the answer becomes the result. Where nobody can be asked, the call fails.
+    pub fn human_input_required(question: impl Into<String>) -> Self {
+        Self::of(Kind::HumanInputRequired(question.into()))
+    }
+
+    /// The gadget saw that it was cancelled and stopped.
+    pub fn cancelled() -> Self {
+        Self::of(Kind::Cancelled)
+    }
+
+    /// Adds `dollars` to what the call cost until then. What is no finite amount of 0 or more adds nothing.
+    #[must_use]
+    pub fn with_cost(mut self, dollars: f64) -> Self {
+        self.cost = (self.cost + amount(dollars)).min(f64::MAX);
+        self
+    }
+
+    /// The error behind it, if that is an `E`.
+    pub fn downcast_ref<E: Error + 'static>(&self) -> Option<&E> {
+        match &self.kind {
+            Kind::Failed(error) => error.downcast_ref(),
+            Kind::TaskComplete(_) | Kind::HumanInputRequired(_) | Kind::Cancelled => None,
+        }
+    }
+
+    fn of(kind: Kind) -> Self {
+        Self { kind, cost: 0.0 }
+    }
+
+    pub(super) fn into_outcome(self) -> Outcome {
+        let text = self.to_string();
+        let base = match self.kind {
+            Kind::TaskComplete(summary) => Outcome {
+                completes_run: true,
+                ..Outcome::ok(summary)
+            },
+            Kind::HumanInputRequired(question) => Outcome {
+                asks_human: Some(question),
+                ..Outcome::error(text)
+            },
+            Kind::Failed(_) | Kind::Cancelled => Outcome::error(text),
+        };
+        Outcome {
+            cost: self.cost,
+            ..base
+        }
+    }
+}
+
+impl<E: Error + Send + Sync + 'static> From<E> for GadgetError {
+    fn from(error: E) -> Self {
+        Self::from_boxed(Box::new(error))
+    }
+}
+
+/// What the model reads.
+impl fmt::Display for GadgetError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.kind {
+            Kind::Failed(error) => f.write_str(&with_causes(error.as_ref())),
+            Kind::TaskComplete(summary) => f.write_str(summary),
+            Kind::HumanInputRequired(question) => write!(f, "Human input required: {question}"),
+            Kind::Cancelled => f.write_str("Gadget execution was cancelled"),
+        }
+    }
+}
+
+impl fmt::Debug for GadgetError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (name, inside): (_, &dyn fmt::Debug) = match &self.kind {
+            Kind::Failed(error) => ("Failed", error),
+            Kind::TaskComplete(summary) => ("TaskComplete", summary),
+            Kind::HumanInputRequired(question) => ("HumanInputRequired", question),
+            Kind::Cancelled => ("Cancelled", &()),
+        };
+        f.debug_struct("GadgetError")
+            .field(name, inside)
+            .field("cost", &self.cost)
+            .finish()
+    }
+}
+
+/// The words of an error and of its causes. A cause that the words before already end with is not told twice.
+fn with_causes(error: &(dyn Error + 'static)) -> String {
+    let mut text = error.to_string();
+    let causes = std::iter::successors(error.source(), |&cause| cause.source());
+    for cause in causes.take(CAUSES) {
+        let words = cause.to_string();
+        if !text.ends_with(&words) {
+            text.push_str(": ");
+            text.push_str(&words);
+        }
+    }
+    text
+}

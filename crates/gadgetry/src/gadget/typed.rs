@@ -1,0 +1,221 @@
+//! Gadgets whose parameters are a type.
+
+use std::future::ready;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_core::future::BoxFuture;
+use gadgetry_proto::call::Outcome;
+use gadgetry_proto::spec::{Example, GadgetSpec, invalid_parameters};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::context::ExecutionContext;
+use crate::gadget::{DynGadget, GadgetError, GadgetOutput, IntoGadget, params, schema};
+
+/// A gadget whose parameters are a type: for gadgets that hold something, and wherever the compiler should know what a
+/// call looks like.
+///
+/// The JSON Schema of `Params` is what the model is told and what a call is checked against: its doc comments are the
+/// descriptions, and an `Option` or a `#[serde(default)]` is optional. After the check, serde reads the parameters; if
+/// it still refuses, the model reads why and where. Doc comments need no further crate:
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use gadgetry::schemars::JsonSchema;
+/// use gadgetry::serde::Deserialize;
+/// use gadgetry::{ExecutionContext, Gadget, GadgetError, GadgetInfo, Toolbox};
+///
+/// struct Weather {
+///     service: String,
+/// }
+///
+/// #[derive(Deserialize, JsonSchema)]
+/// #[serde(crate = "gadgetry::serde")]
+/// #[schemars(crate = "gadgetry::schemars")]
+/// struct Place {
+///     /// City name
+///     #[schemars(length(min = 1))]
+///     city: String,
+///     /// How many days ahead
+///     #[serde(default)]
+///     days: u8,
+/// }
+///
+/// impl Gadget for Weather {
+///     type Params = Place;
+///     type Output = String;
+///
+///     fn info(&self) -> GadgetInfo {
+///         GadgetInfo::new("Weather", "Get weather for a city").timeout(Duration::from_secs(10))
+///     }
+///
+///     async fn execute(&self, place: Place, _context: ExecutionContext) -> Result<String, GadgetError> {
+///         Ok(format!("{} says: sun in {}", self.service, place.city))
+///     }
+/// }
+///
+/// let mut toolbox = Toolbox::default();
+/// toolbox.add(Weather { service: "The almanac".to_owned() })?;
+/// # Ok::<(), gadgetry::toolbox::ToolboxError>(())
+/// ```
+pub trait Gadget: Send + Sync + 'static {
+    /// What a call gives it. A struct with named fields, an enum whose variants are objects, or a map;
+    /// [`NoParams`] for nothing.
+    type Params: DeserializeOwned + JsonSchema + Send;
+    /// What it gives back: anything `Serialize`, or a [`GadgetOutput`].
+    type Output: Into<GadgetOutput> + Send;
+
+    /// What the model is told about it, and what the scheduler obeys. Asked for once, when the gadget is added.
+    fn info(&self) -> GadgetInfo;
+
+    /// Does it.
+    ///
+    /// Cancel safety: dropping the future must end the work. A gadget that has to tidy up watches
+    /// [`ExecutionContext::cancellation`] and returns soon after.
+    fn execute(
+        &self,
+        params: Self::Params,
+        context: ExecutionContext,
+    ) -> impl Future<Output = Result<Self::Output, GadgetError>> + Send;
+}
+
+/// The parameters of a gadget that has none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NoParams {}
+
+/// What there is to say about a gadget beside its parameters.
+///
+/// ```
+/// use gadgetry::{Example, GadgetInfo};
+/// use serde_json::json;
+///
+/// let info = GadgetInfo::new("Sum", "Adds numbers")
+///     .max_concurrent(2)
+///     .example(Example::new(json!({ "numbers": [1, 2] })).output("3"));
+/// assert_eq!(info.name, "Sum");
+/// ```
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct GadgetInfo {
+    /// What a block calls it by. Lookup ignores case.
+    pub name: String,
+    /// What it does, for the model.
+    pub description: String,
+    /// Calls that show how to use it. They are checked against the schema when the gadget is added.
+    pub examples: Vec<Example>,
+    /// After this time a call is cancelled; `None` leaves that to the run.
+    pub timeout: Option<Duration>,
+    /// Calls of it that may run at once.
+    pub max_concurrent: Option<u32>,
+    /// Whether nothing else may run beside it.
+    pub exclusive: bool,
+    /// Whether compaction keeps its results.
+    pub sticky_result: bool,
+}
+
+impl GadgetInfo {
+    /// A gadget of this name that does this.
+    pub fn new(name: impl Into<String>, description: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            description: description.into(),
+            ..Self::default()
+        }
+    }
+
+    /// Adds a call that shows how to use it.
+    #[must_use]
+    pub fn example(mut self, example: Example) -> Self {
+        self.examples.push(example);
+        self
+    }
+
+    /// Sets the time after which a call is cancelled. It counts in milliseconds, and is one at least.
+    #[must_use]
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = Some(timeout);
+        self
+    }
+
+    /// Sets how many calls of it may run at once: 1 or more.
+    #[must_use]
+    pub fn max_concurrent(mut self, calls: u32) -> Self {
+        self.max_concurrent = Some(calls);
+        self
+    }
+
+    /// Lets nothing else run beside it.
+    #[must_use]
+    pub fn exclusive(mut self) -> Self {
+        self.exclusive = true;
+        self
+    }
+
+    /// Lets compaction keep its results.
+    #[must_use]
+    pub fn sticky_result(mut self) -> Self {
+        self.sticky_result = true;
+        self
+    }
+
+    /// The specification of a gadget with parameters of this type.
+    pub(super) fn into_spec<P: JsonSchema>(self) -> GadgetSpec {
+        let milliseconds = |timeout: Duration| u64::try_from(timeout.as_millis());
+        GadgetSpec {
+            name: self.name,
+            description: self.description,
+            parameters: schema::schema_of::<P>(),
+            examples: self.examples,
+            timeout_ms: self
+                .timeout
+                .map(|timeout| milliseconds(timeout).unwrap_or(u64::MAX).max(1)),
+            max_concurrent: self.max_concurrent,
+            exclusive: self.exclusive,
+            sticky_result: self.sticky_result,
+        }
+    }
+}
+
+impl<G: Gadget> IntoGadget for G {
+    fn into_gadget(self) -> Arc<dyn DynGadget> {
+        let spec = self.info().into_spec::<G::Params>();
+        Arc::new(Typed {
+            gadget: Arc::new(self),
+            spec,
+        })
+    }
+}
+
+/// A typed gadget whose types are forgotten.
+struct Typed<G> {
+    gadget: Arc<G>,
+    spec: GadgetSpec,
+}
+
+impl<G: Gadget> DynGadget for Typed<G> {
+    fn spec(&self) -> &GadgetSpec {
+        &self.spec
+    }
+
+    fn execute(&self, parameters: Value, context: ExecutionContext) -> BoxFuture<'static, Outcome> {
+        let params = match params::read(parameters) {
+            Ok(params) => params,
+            Err(problem) => {
+                let error = invalid_parameters(&self.spec.name, &[problem]);
+                return Box::pin(ready(Outcome::error(error)));
+            }
+        };
+        let gadget = Arc::clone(&self.gadget);
+        Box::pin(async move {
+            match gadget.execute(params, context).await {
+                Ok(output) => output.into().into_outcome(),
+                Err(error) => error.into_outcome(),
+            }
+        })
+    }
+}

@@ -1,0 +1,206 @@
+//! What has failed.
+
+use std::fmt;
+
+use gadgetry_proto::event::{Ancestor, Answer, Event, EventKind, FinishReason};
+use gadgetry_proto::id::InvocationId;
+use gadgetry_proto::time::Time;
+
+use crate::driver::Observer;
+use crate::presets::{is_wanted, path_words};
+
+/// Calls a closure whenever something has failed.
+///
+/// ```
+/// use gadgetry::presets::{ErrorLogging, Failure};
+/// let mut lines = Vec::new();
+/// let observer = ErrorLogging::new(|failure: &Failure| lines.push(failure.to_string()));
+/// # drop(observer);
+/// ```
+pub struct ErrorLogging<F> {
+    on_error: F,
+}
+
+impl<F: FnMut(&Failure) + Send> ErrorLogging<F> {
+    /// Calls `on_error`.
+    pub fn new(on_error: F) -> Self {
+        Self { on_error }
+    }
+}
+
+impl<F: FnMut(&Failure) + Send> Observer for ErrorLogging<F> {
+    fn event(&mut self, event: &Event) {
+        if let Some(failure) = Failure::of(event) {
+            (self.on_error)(&failure);
+        }
+    }
+}
+
+impl<F> fmt::Debug for ErrorLogging<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ErrorLogging").finish_non_exhaustive()
+    }
+}
+
+/// Something that has failed. Displayed, it is one line without control characters.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// When, in milliseconds of the run.
+    pub time: Time,
+    /// In which subagent; empty for the run itself.
+    pub path: Vec<Ancestor>,
+    /// What.
+    pub kind: FailureKind,
+}
+
+/// What has failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FailureKind {
+    /// A model call. A retry or a recovery may follow.
+    ModelCall {
+        /// From 1.
+        iteration: u32,
+        /// The words of the error.
+        error: String,
+    },
+    /// A model call, and it is tried again.
+    Retry {
+        /// From 1.
+        iteration: u32,
+        /// Which retry follows, from 1.
+        attempt: u32,
+        /// How many may follow that one.
+        left: u32,
+        /// The words of the error.
+        error: String,
+    },
+    /// A gadget call, be it malformed, refused, failed, too late or cancelled.
+    Gadget {
+        /// The call.
+        invocation_id: InvocationId,
+        /// As written.
+        gadget_name: String,
+        /// What the model is told.
+        error: String,
+    },
+    /// A gadget call was not executed because of a dependency or a limit.
+    Skipped {
+        /// The call.
+        invocation_id: InvocationId,
+        /// As written.
+        gadget_name: String,
+        /// What the model is told.
+        error: String,
+    },
+    /// The run ended before it was done; somebody who cancels or stops it is no failure.
+    Run {
+        /// Why.
+        reason: FinishReason,
+        /// The words of the error, if there was one.
+        error: Option<String>,
+    },
+}
+
+impl Failure {
+    /// What has failed with this event, if anything.
+    pub fn of(event: &Event) -> Option<Self> {
+        #[expect(
+            clippy::wildcard_enum_match_arm,
+            reason = "most events tell of no failure"
+        )]
+        let kind = match &event.kind {
+            EventKind::ModelCallEnd {
+                iteration,
+                error: Some(error),
+                ..
+            } => FailureKind::ModelCall {
+                iteration: *iteration,
+                error: error.clone(),
+            },
+            EventKind::ModelRetry {
+                iteration,
+                attempt,
+                left,
+                error,
+                ..
+            } => FailureKind::Retry {
+                iteration: *iteration,
+                attempt: *attempt,
+                left: *left,
+                error: error.clone(),
+            },
+            EventKind::GadgetResult {
+                invocation_id,
+                gadget_name,
+                answer: Answer::Error(error),
+                ..
+            } => FailureKind::Gadget {
+                invocation_id: invocation_id.clone(),
+                gadget_name: gadget_name.clone(),
+                error: error.clone(),
+            },
+            EventKind::GadgetSkipped {
+                invocation_id,
+                gadget_name,
+                error,
+                ..
+            } => FailureKind::Skipped {
+                invocation_id: invocation_id.clone(),
+                gadget_name: gadget_name.clone(),
+                error: error.clone(),
+            },
+            EventKind::RunFinished { reason, error, .. } if !is_wanted(*reason) => {
+                FailureKind::Run {
+                    reason: *reason,
+                    error: error.clone(),
+                }
+            }
+            _ => return None,
+        };
+        Some(Self {
+            time: event.time,
+            path: event.path.clone(),
+            kind,
+        })
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let place = match self.path.as_slice() {
+            [] => String::new(),
+            path => format!("in {}: ", path_words(path)),
+        };
+        let what = match &self.kind {
+            FailureKind::ModelCall { iteration, error } => {
+                format!("reply {iteration} failed: {error}")
+            }
+            FailureKind::Retry {
+                iteration,
+                attempt,
+                left,
+                error,
+            } => format!("retry {attempt} of reply {iteration}, {left} left: {error}"),
+            FailureKind::Gadget {
+                invocation_id,
+                gadget_name,
+                error,
+            } => format!("{gadget_name} {invocation_id} failed: {error}"),
+            FailureKind::Skipped {
+                invocation_id,
+                gadget_name,
+                error,
+            } => format!("{gadget_name} {invocation_id} skipped: {error}"),
+            FailureKind::Run {
+                reason,
+                error: None,
+            } => format!("the run ended early: {reason:?}"),
+            FailureKind::Run {
+                reason,
+                error: Some(error),
+            } => format!("the run ended early: {reason:?}: {error}"),
+        };
+        let line = format!("{place}{what}").replace(char::is_control, " ");
+        write!(f, "{} ms: {line}", self.time.0)
+    }
+}

@@ -1,0 +1,325 @@
+//! Events into `tracing`.
+
+use gadgetry_proto::call::Parameters;
+use gadgetry_proto::event::{Answer, Event, EventKind};
+use gadgetry_proto::id::InvocationId;
+
+use crate::driver::Observer;
+use crate::presets::{is_wanted, path_words};
+
+/// Passes every event to `tracing`, with the target `gadgetry` and the fields `depth` and `path` (of the subagent).
+///
+/// | level | what |
+/// |---|---|
+/// | error | the model failed; the run ended because of an error |
+/// | warn | a gadget failed or was skipped, a retry, a rate limit, a diagnostic, a limit that ended the run |
+/// | info | replies and gadgets that are done, compaction, questions to a person, the end of the run |
+/// | debug | model calls and gadgets that start, parameters, results, progress, the end of an iteration |
+/// | trace | every piece of text, reasoning, arguments and custom blocks |
+///
+/// So what a model or a gadget says in full is logged at debug and trace only; error texts are at warn and error.
+/// Without a subscriber nothing is done.
+///
+/// ```
+/// use gadgetry::presets::{Logging, merge};
+/// let observers = merge(vec![Box::new(Logging)]);
+/// # drop(observers);
+/// ```
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Logging;
+
+impl Observer for Logging {
+    fn event(&mut self, event: &Event) {
+        log(event);
+    }
+}
+
+/// One event at a level, with the fields that all of them have.
+macro_rules! say {
+    ($level:ident, $event:expr, $($rest:tt)*) => {
+        tracing::$level!(
+            target: "gadgetry",
+            depth = $event.depth(),
+            path = $event.depth().gt(&0).then(|| path_words(&$event.path)),
+            $($rest)*
+        )
+    };
+}
+
+fn log(event: &Event) {
+    match &event.kind {
+        EventKind::ModelCallStart { iteration, purpose } => {
+            say!(debug, event, iteration, ?purpose, "the model is asked");
+        }
+        EventKind::ModelCallEnd {
+            iteration,
+            purpose,
+            stop_reason,
+            usage,
+            cost,
+            error,
+        } => {
+            let (input, output) = (usage.input_tokens, usage.output_tokens);
+            match error {
+                Some(error) => {
+                    say!(
+                        error,
+                        event,
+                        iteration,
+                        ?purpose,
+                        input,
+                        output,
+                        cost,
+                        error,
+                        "the model failed"
+                    );
+                }
+                None => {
+                    say!(
+                        info,
+                        event,
+                        iteration,
+                        ?purpose,
+                        ?stop_reason,
+                        input,
+                        output,
+                        cost,
+                        "the model replied"
+                    );
+                }
+            }
+        }
+        EventKind::ModelRetry {
+            iteration,
+            attempt,
+            left,
+            delay_ms,
+            kind,
+            error,
+        } => {
+            say!(
+                warn,
+                event,
+                iteration,
+                attempt,
+                left,
+                delay_ms,
+                ?kind,
+                error,
+                "the model is asked again"
+            );
+        }
+        EventKind::RateLimited { delay_ms } => {
+            say!(warn, event, delay_ms, "a request waited for a rate limit");
+        }
+        EventKind::Compaction(compacted) => {
+            let (before, after) = (compacted.tokens_before, compacted.tokens_after);
+            let (strategy, removed_turns) = (compacted.strategy, compacted.removed_turns);
+            say!(
+                info,
+                event,
+                ?strategy,
+                removed_turns,
+                before,
+                after,
+                "the conversation was compacted"
+            );
+        }
+        EventKind::Text { text } => say!(trace, event, text, "text"),
+        EventKind::Reasoning { text } => say!(trace, event, text, "reasoning"),
+        EventKind::GadgetCallStart {
+            gadget_name,
+            invocation_id,
+            ..
+        } => {
+            let id = invocation_id.as_str();
+            say!(trace, event, gadget = gadget_name, id, "a call begins");
+        }
+        EventKind::GadgetArgsPartial {
+            invocation_id,
+            field_path,
+            delta,
+            ..
+        } => {
+            let id = invocation_id.as_str();
+            say!(
+                trace,
+                event,
+                id,
+                field = field_path,
+                delta,
+                "an argument goes on"
+            );
+        }
+        EventKind::GadgetCall(call) => {
+            let (gadget, id) = (&call.gadget_name, call.invocation_id.as_str());
+            match &call.parameters {
+                Parameters::Parsed(parameters) => {
+                    say!(debug, event, gadget, id, %parameters, "a gadget is called");
+                }
+                Parameters::Malformed(error) => {
+                    say!(warn, event, gadget, id, error, "a call is malformed");
+                }
+            }
+        }
+        EventKind::GadgetStart {
+            invocation_id,
+            gadget_name,
+        } => {
+            let id = invocation_id.as_str();
+            say!(debug, event, gadget = gadget_name, id, "a gadget starts");
+        }
+        EventKind::GadgetResult {
+            invocation_id,
+            gadget_name,
+            answer,
+            duration_ms,
+            cost,
+            ..
+        } => {
+            let id = invocation_id.as_str();
+            match answer {
+                Answer::Result(result) => {
+                    let chars = result.chars().count();
+                    say!(
+                        info,
+                        event,
+                        gadget = gadget_name,
+                        id,
+                        duration_ms,
+                        cost,
+                        chars,
+                        "a gadget is done"
+                    );
+                    say!(debug, event, id, result, "its result");
+                }
+                Answer::Error(error) => {
+                    say!(
+                        warn,
+                        event,
+                        gadget = gadget_name,
+                        id,
+                        duration_ms,
+                        cost,
+                        error,
+                        "a gadget failed"
+                    );
+                }
+            }
+        }
+        EventKind::GadgetCost {
+            invocation_id,
+            gadget_name,
+            cost,
+        } => {
+            let id = invocation_id.as_str();
+            say!(
+                info,
+                event,
+                gadget = gadget_name,
+                id,
+                cost,
+                "a gadget was too late, and has cost"
+            );
+        }
+        EventKind::GadgetSkipped {
+            invocation_id,
+            gadget_name,
+            failed_dependency,
+            error,
+        } => {
+            let id = invocation_id.as_str();
+            say!(
+                warn,
+                event,
+                gadget = gadget_name,
+                id,
+                failed_dependency,
+                error,
+                "a call was skipped"
+            );
+        }
+        EventKind::GadgetProgress {
+            invocation_id,
+            message,
+            ..
+        } => {
+            let id = invocation_id.as_str();
+            say!(debug, event, id, progress = message, "a gadget goes on");
+        }
+        EventKind::HumanInputRequired {
+            invocation_id,
+            question,
+        } => {
+            let id = invocation_id.as_ref().map(InvocationId::as_str);
+            say!(info, event, id, question, "a person is asked");
+        }
+        EventKind::HumanInputReceived {
+            invocation_id,
+            answered,
+        } => {
+            let id = invocation_id.as_ref().map(InvocationId::as_str);
+            say!(info, event, id, answered, "the person was asked");
+        }
+        EventKind::CustomBlockStart { block_id, tag, .. } => {
+            say!(trace, event, %block_id, tag, "a custom block begins");
+        }
+        EventKind::CustomBlockDelta {
+            block_id, delta, ..
+        } => {
+            say!(trace, event, %block_id, delta, "a custom block goes on");
+        }
+        EventKind::CustomBlockEnd {
+            block_id, reason, ..
+        } => {
+            say!(trace, event, %block_id, ?reason, "a custom block ends");
+        }
+        EventKind::CustomBlock(block) => {
+            let (block_id, tag, content) = (block.block_id, &block.tag, &block.content);
+            say!(debug, event, %block_id, tag, content, "a custom block");
+        }
+        EventKind::Diagnostic(diagnostic) => {
+            let (code, note) = (diagnostic.code, &diagnostic.message);
+            say!(warn, event, ?code, note, "about the reply");
+        }
+        EventKind::IterationEnd { iteration } => {
+            say!(debug, event, iteration, "an iteration is done");
+        }
+        EventKind::RunFinished {
+            reason,
+            iterations,
+            total_cost,
+            error,
+        } => {
+            if let Some(error) = error {
+                say!(
+                    error,
+                    event,
+                    ?reason,
+                    iterations,
+                    total_cost,
+                    error,
+                    "the run failed"
+                );
+            } else if is_wanted(*reason) {
+                say!(
+                    info,
+                    event,
+                    ?reason,
+                    iterations,
+                    total_cost,
+                    "the run is done"
+                );
+            } else {
+                say!(
+                    warn,
+                    event,
+                    ?reason,
+                    iterations,
+                    total_cost,
+                    "the run ended early"
+                );
+            }
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! Logging, timing, tokens, costs and errors in one.
+
+use gadgetry_proto::event::Event;
+use gadgetry_proto::tree::CostTree;
+
+use crate::driver::Observer;
+use crate::presets::tokens::Compacted;
+use crate::presets::{Failure, Logging, TimingReport, TokenReport};
+
+/// Logs every event as [`Logging`] does, and keeps what [`Timing`](crate::presets::Timing),
+/// [`TokenTracking`](crate::presets::TokenTracking) and [`ErrorLogging`](crate::presets::ErrorLogging) would tell.
+///
+/// It keeps the first 1,000 failures, and counts the others.
+///
+/// ```
+/// let monitoring = gadgetry::presets::Monitoring::default();
+/// assert!(monitoring.failures().is_empty());
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Monitoring {
+    tree: CostTree,
+    compacted: Compacted,
+    failures: Vec<Failure>,
+    failed: u64,
+}
+
+/// Failures that are kept.
+const FAILURES: usize = 1000;
+
+impl Monitoring {
+    /// How long things took.
+    pub fn timing(&self) -> TimingReport {
+        TimingReport::of(&self.tree)
+    }
+
+    /// How many tokens went where.
+    pub fn tokens(&self) -> TokenReport {
+        TokenReport::of(&self.tree, self.compacted)
+    }
+
+    /// What everything has cost.
+    pub fn costs(&self) -> &CostTree {
+        &self.tree
+    }
+
+    /// What has failed, the first 1,000.
+    pub fn failures(&self) -> &[Failure] {
+        &self.failures
+    }
+
+    /// How much has failed, all in all.
+    pub fn failed(&self) -> u64 {
+        self.failed
+    }
+}
+
+impl Observer for Monitoring {
+    fn event(&mut self, event: &Event) {
+        Logging.event(event);
+        self.tree.apply(event);
+        self.compacted.event(event);
+        if let Some(failure) = Failure::of(event) {
+            self.failed += 1;
+            if self.failures.len() < FAILURES {
+                self.failures.push(failure);
+            }
+        }
+    }
+}

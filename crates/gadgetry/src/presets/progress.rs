@@ -1,0 +1,122 @@
+//! What a run has cost so far, told whenever that changes.
+
+use std::fmt;
+
+use gadgetry_proto::event::{Event, EventKind};
+use gadgetry_proto::time::Time;
+use gadgetry_proto::tree::{CostTree, NodeId};
+
+use crate::driver::Observer;
+
+/// Calls a closure with the state of a run: after each model call, after each answered gadget call, and at the end of
+/// the run. Model calls, gadgets and subagents are all counted.
+///
+/// ```
+/// use gadgetry::presets::{Progress, ProgressTracking};
+/// let mut spent = 0.0;
+/// let observer = ProgressTracking::new(|progress: &Progress| spent = progress.total_cost);
+/// # drop(observer);
+/// ```
+pub struct ProgressTracking<F> {
+    tree: CostTree,
+    iteration: u32,
+    now: Time,
+    max_iterations: Option<u32>,
+    on_progress: F,
+}
+
+/// The state of a run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Progress {
+    /// The reply that the run itself is at, from 1; 0 before the first.
+    pub iteration: u32,
+    /// How many it may have; as told with [`ProgressTracking::max_iterations`].
+    pub max_iterations: Option<u32>,
+    /// How deep in subagents this came from; 0 for the run itself.
+    pub depth: usize,
+    /// Model calls that have ended, those of compaction and subagents, too.
+    pub model_calls: u32,
+    /// Gadget calls that are answered, those of subagents, too.
+    pub gadget_calls: u32,
+    /// Tokens of all model calls that went in.
+    pub input_tokens: u64,
+    /// And those that came out.
+    pub output_tokens: u64,
+    /// Everything, in US dollars: models, gadgets, subagents, and, at the end of the run, what it had not told before.
+    pub total_cost: f64,
+    /// Of this, what the models have cost.
+    pub model_cost: f64,
+    /// Of this, what the gadgets have cost, without the model calls of their subagents.
+    pub gadget_cost: f64,
+    /// Time since the run began, in milliseconds.
+    pub elapsed_ms: u64,
+    /// Whether the run has finished. This is the last call then.
+    pub finished: bool,
+}
+
+impl<F: FnMut(&Progress) + Send> ProgressTracking<F> {
+    /// Calls `on_progress`.
+    pub fn new(on_progress: F) -> Self {
+        Self {
+            tree: CostTree::default(),
+            iteration: 0,
+            now: Time::default(),
+            max_iterations: None,
+            on_progress,
+        }
+    }
+
+    /// For a run that may have this many iterations; only [`Progress::max_iterations`] depends on it.
+    #[must_use]
+    pub fn max_iterations(mut self, max_iterations: u32) -> Self {
+        self.max_iterations = Some(max_iterations);
+        self
+    }
+}
+
+impl<F: FnMut(&Progress) + Send> Observer for ProgressTracking<F> {
+    fn event(&mut self, event: &Event) {
+        self.tree.apply(event);
+        self.now = self.now.max(event.time);
+        let depth = event.depth();
+        let mut finished = false;
+        if let EventKind::ModelCallStart { iteration, .. } = &event.kind {
+            if depth == 0 {
+                self.iteration = *iteration;
+            }
+            return;
+        } else if let EventKind::RunFinished { .. } = &event.kind {
+            finished = depth == 0;
+        } else if !matches!(
+            event.kind,
+            EventKind::ModelCallEnd { .. }
+                | EventKind::GadgetResult { .. }
+                | EventKind::GadgetCost { .. }
+        ) {
+            return;
+        }
+        let all = self.tree.subtotal(NodeId::ROOT);
+        (self.on_progress)(&Progress {
+            iteration: self.iteration,
+            max_iterations: self.max_iterations,
+            depth,
+            model_calls: all.model_calls,
+            gadget_calls: all.gadget_calls,
+            input_tokens: all.usage.input_tokens,
+            output_tokens: all.usage.output_tokens,
+            total_cost: all.total,
+            model_cost: all.model(),
+            gadget_cost: all.gadgets,
+            elapsed_ms: self.now.0,
+            finished,
+        });
+    }
+}
+
+impl<F> fmt::Debug for ProgressTracking<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ProgressTracking")
+            .field("tree", &self.tree)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,99 @@
+//! How many tokens went where.
+
+use gadgetry_proto::event::{Event, EventKind};
+use gadgetry_proto::message::Purpose;
+use gadgetry_proto::tree::{CostTree, NodeId, NodeKind};
+use gadgetry_proto::usage::Usage;
+
+use crate::driver::Observer;
+
+/// Counts the tokens of a run, those of compaction and subagents included.
+///
+/// ```
+/// let tokens = gadgetry::presets::TokenTracking::default();
+/// assert_eq!(tokens.report().all.output_tokens, 0);
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct TokenTracking {
+    tree: CostTree,
+    compacted: Compacted,
+}
+
+/// What compaction has done so far.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Compacted {
+    times: u32,
+    tokens: u64,
+}
+
+impl Compacted {
+    pub(super) fn event(&mut self, event: &Event) {
+        if let EventKind::Compaction(compacted) = &event.kind {
+            let saved = compacted
+                .tokens_before
+                .saturating_sub(compacted.tokens_after);
+            self.times = self.times.saturating_add(1);
+            self.tokens = self.tokens.saturating_add(saved);
+        }
+    }
+}
+
+impl TokenTracking {
+    /// What was counted so far.
+    pub fn report(&self) -> TokenReport {
+        TokenReport::of(&self.tree, self.compacted)
+    }
+}
+
+impl Observer for TokenTracking {
+    fn event(&mut self, event: &Event) {
+        self.tree.apply(event);
+        self.compacted.event(event);
+    }
+}
+
+/// How many tokens went where.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct TokenReport {
+    /// Model calls that have ended.
+    pub model_calls: u32,
+    /// Their tokens.
+    pub all: Usage,
+    /// Of these, what the summaries of compaction took, anybody's.
+    pub summaries: Usage,
+    /// Of these, what subagents took, their summaries included.
+    pub subagents: Usage,
+    /// What all of them cost, in US dollars.
+    pub cost: f64,
+    /// How often a conversation was compacted.
+    pub compactions: u32,
+    /// By how many tokens, by estimate, conversations have become shorter then.
+    pub compacted_tokens: u64,
+}
+
+impl TokenReport {
+    pub(super) fn of(tree: &CostTree, compacted: Compacted) -> Self {
+        let all = tree.subtotal(NodeId::ROOT);
+        let mut report = Self {
+            model_calls: all.model_calls,
+            all: all.usage,
+            cost: all.model(),
+            compactions: compacted.times,
+            compacted_tokens: compacted.tokens,
+            ..Self::default()
+        };
+        for (_, node) in tree.nodes() {
+            match &node.kind {
+                NodeKind::ModelCall { purpose, usage, .. } if *purpose == Purpose::Summary => {
+                    report.summaries = report.summaries.plus(*usage);
+                }
+                // Below the run's own gadgets there are subagents only.
+                NodeKind::Gadget { .. } if node.parent == Some(NodeId::ROOT) => {
+                    report.subagents = report.subagents.plus(node.subtotal.usage);
+                }
+                NodeKind::Run { .. } | NodeKind::ModelCall { .. } | NodeKind::Gadget { .. } => {}
+            }
+        }
+        report
+    }
+}

@@ -1,0 +1,108 @@
+//! What the expansion of `#[gadget]` names. No part of the public interface: it changes without notice.
+//!
+//! # From whatever a function returns to a result
+//!
+//! ```
+//! # use gadgetry::{GadgetError, GadgetOutput};
+//! # let value: Result<u8, String> = Ok(5);
+//! let result: Result<GadgetOutput, GadgetError> = ::gadgetry::__private::into_result!(value);
+//! # assert_eq!(result.unwrap().text(), "5");
+//! ```
+//!
+//! `value` is what the body gave (of an `async` one, after `.await`), and its type is known by then. It may be, the
+//! first that fits counts:
+//!
+//! 1. `Result<T, E>`, where `?` turns `E` into a [`GadgetError`]: every `std::error::Error`, and `GadgetError` itself;
+//! 2. `Result<T, Box<dyn Error + Send + Sync>>`;
+//! 3. `Result<T, E>`, where `E` is `Display`: `String`, `&str`, `anyhow::Error`;
+//! 4. `T` itself.
+//!
+//! `T` is whatever becomes a [`GadgetOutput`]: it or anything `Serialize`, `()` included.
+//!
+//! Written out, the macro is `::gadgetry::__private::wrap(&value)` in `wrapped`, all four traits in scope, and
+//! `(&&&&wrapped).result_of(value)`: of the methods of that name the compiler takes the one that needs the fewest
+//! dereferences, so that is the order above.
+
+use std::error::Error;
+use std::fmt::Display;
+use std::marker::PhantomData;
+
+use crate::gadget::{GadgetError, GadgetOutput};
+
+pub use crate::__gadgetry_into_result as into_result;
+pub use {schemars, serde, serde_json};
+
+/// See the module.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __gadgetry_into_result {
+    ($value:expr) => {
+        match $value {
+            value => {
+                #[allow(unused_imports)]
+                use $crate::__private::{OfBoxed as _, OfDisplay as _, OfError as _, OfValue as _};
+                let wrapped = $crate::__private::wrap(&value);
+                (&&&&wrapped).result_of(value)
+            }
+        }
+    };
+}
+
+/// The type of a value, without the value.
+#[derive(Clone, Copy, Debug)]
+pub struct Wrap<T>(PhantomData<fn() -> T>);
+
+/// The type of `value`.
+pub fn wrap<T>(_value: &T) -> Wrap<T> {
+    Wrap(PhantomData)
+}
+
+/// Rule 1.
+pub trait OfError<T> {
+    /// See the module.
+    fn result_of(&self, value: T) -> Result<GadgetOutput, GadgetError>;
+}
+
+impl<T: Into<GadgetOutput>, E: Into<GadgetError>> OfError<Result<T, E>> for &&&Wrap<Result<T, E>> {
+    fn result_of(&self, value: Result<T, E>) -> Result<GadgetOutput, GadgetError> {
+        value.map(Into::into).map_err(Into::into)
+    }
+}
+
+/// Rule 2.
+pub trait OfBoxed<T> {
+    /// See the module.
+    fn result_of(&self, value: T) -> Result<GadgetOutput, GadgetError>;
+}
+
+type Boxed = Box<dyn Error + Send + Sync>;
+
+impl<T: Into<GadgetOutput>> OfBoxed<Result<T, Boxed>> for &&Wrap<Result<T, Boxed>> {
+    fn result_of(&self, value: Result<T, Boxed>) -> Result<GadgetOutput, GadgetError> {
+        value.map(Into::into).map_err(GadgetError::from_boxed)
+    }
+}
+
+/// Rule 3.
+pub trait OfDisplay<T> {
+    /// See the module.
+    fn result_of(&self, value: T) -> Result<GadgetOutput, GadgetError>;
+}
+
+impl<T: Into<GadgetOutput>, E: Display> OfDisplay<Result<T, E>> for &Wrap<Result<T, E>> {
+    fn result_of(&self, value: Result<T, E>) -> Result<GadgetOutput, GadgetError> {
+        value.map(Into::into).map_err(GadgetError::new)
+    }
+}
+
+/// Rule 4.
+pub trait OfValue<T> {
+    /// See the module.
+    fn result_of(&self, value: T) -> Result<GadgetOutput, GadgetError>;
+}
+
+impl<T: Into<GadgetOutput>> OfValue<T> for Wrap<T> {
+    fn result_of(&self, value: T) -> Result<GadgetOutput, GadgetError> {
+        Ok(value.into())
+    }
+}

@@ -1,0 +1,12 @@
+//! Agents, from the outside: every option, every end, and what runs share.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails here")]
+
+mod consuming;
+mod decisions;
+mod ends;
+mod limiter;
+mod mistakes;
+mod options;
+mod subagents;
+mod support;
