@@ -400,8 +400,11 @@ impl Watch {
                 "in place of the reply"
             );
         } else if !self.rewritten {
-            let raw = reply.raw.as_deref();
-            assert_eq!(raw.unwrap_or_default(), round.written, "the raw reply");
+            let raw = reply.raw.as_deref().unwrap_or_default();
+            // White space alone may be left out behind reasoning.
+            if !(raw.is_empty() && round.written.trim().is_empty()) {
+                assert_eq!(raw, round.written, "the raw reply");
+            }
         }
         assert_eq!(calls(reply), round.announced, "calls of the reply");
     }
