@@ -8,9 +8,10 @@ mod support;
 #[path = "support/sim/random.rs"]
 mod random;
 
+use std::collections::BTreeSet;
+
 use gadgetry_proto::event::EventKind;
-use gadgetry_proto::message::Request;
-use gadgetry_proto::run::{Output, Run, Snapshot};
+use gadgetry_proto::run::{Input, Output, Run, Snapshot};
 use proptest::prelude::*;
 
 use sim::script::{Piece, Reply, Script};
@@ -46,9 +47,123 @@ proptest! {
         let (whole, pieces) = (play(&script), play(&cut_elsewhere(&script, cuts)));
         prop_assert_eq!(&pieces.summary, &whole.summary);
         prop_assert_eq!(&pieces.history, &whole.history);
-        prop_assert_eq!(requests(&pieces), requests(&whole));
+        prop_assert_eq!(pieces.requests(), whole.requests());
         prop_assert_eq!(joined(&pieces), joined(&whole));
     }
+}
+
+/// The random runs are worth something only if all that may happen does happen in some.
+#[test]
+fn random_runs_have_everything() {
+    let mut seen = BTreeSet::new();
+    for seed in 0..800 {
+        let log = play(&random::script(seed, true));
+        for (_, input) in &log.inputs {
+            if let Input::Decision(_, decision) = input {
+                seen.insert(format!("decision {}", first_word(decision)));
+            }
+        }
+        for output in log.all() {
+            match output {
+                Output::Ask(question) => {
+                    seen.insert(format!("question {}", first_word(&question.kind)));
+                }
+                Output::Event(event) if event.depth() > 0 => {
+                    seen.insert(format!("event at depth {}", event.depth()));
+                }
+                Output::Event(event) => {
+                    let kind = serde_json::to_value(&event.kind).expect("an event is JSON");
+                    seen.insert(format!("event {}", kind["type"].as_str().expect("a type")));
+                }
+                Output::Send(_)
+                | Output::CloseModel
+                | Output::Start(_)
+                | Output::Cancel(_)
+                | Output::Wait(_)
+                | Output::Finished(_) => {}
+            }
+        }
+        for (_, text) in log.told() {
+            let words = [
+                "[Gadget",
+                "[Mode",
+                "No lines",
+                "Error: No stored",
+                "Error: Invalid",
+            ];
+            let began = words.into_iter().find(|begin| text.starts_with(begin));
+            seen.extend(began.map(|begin| format!("told {begin}")));
+        }
+        seen.insert(format!("end {:?}", log.summary.reason));
+    }
+    let expected: BTreeSet<String> = EVERYTHING.into_iter().map(str::to_owned).collect();
+    let missing: Vec<&String> = expected.difference(&seen).collect();
+    assert!(missing.is_empty(), "missing: {missing:#?}\nof {seen:#?}");
+}
+
+const EVERYTHING: [&str; 55] = [
+    "decision AfterReply",
+    "decision Deny",
+    "decision Execute",
+    "decision Parameters",
+    "decision Proceed",
+    "decision Reply",
+    "decision Request",
+    "decision Result",
+    "decision Stop",
+    "end BudgetExceeded",
+    "end Cancelled",
+    "end Completed",
+    "end GadgetError",
+    "end MaxIterations",
+    "end ModelError",
+    "end Stopped",
+    "end TaskCompleted",
+    "end Truncated",
+    "event at depth 1",
+    "event at depth 2",
+    "event custom_block",
+    "event custom_block_delta",
+    "event custom_block_end",
+    "event custom_block_start",
+    "event diagnostic",
+    "event gadget_args_partial",
+    "event gadget_call",
+    "event gadget_call_start",
+    "event gadget_cost",
+    "event gadget_progress",
+    "event gadget_result",
+    "event gadget_skipped",
+    "event gadget_start",
+    "event human_input_received",
+    "event human_input_required",
+    "event iteration_end",
+    "event model_call_end",
+    "event model_call_start",
+    "event model_retry",
+    "event rate_limited",
+    "event reasoning",
+    "event run_finished",
+    "event text",
+    "question AfterGadget",
+    "question AfterModelCall",
+    "question BeforeGadget",
+    "question BeforeModelCall",
+    "question DependencySkipped",
+    "question Human",
+    "question Input",
+    "question ModelError",
+    "told Error: Invalid",
+    "told Error: No stored",
+    "told [Gadget",
+    "told [Mode",
+];
+
+/// The name of an enum's variant.
+fn first_word(value: &impl std::fmt::Debug) -> String {
+    let text = format!("{value:?}");
+    let end = text.find(|c: char| !c.is_alphanumeric());
+    text[..end.unwrap_or(text.len())].to_owned()
 }
 
 /// Saved as JSON text, and loaded.
@@ -80,16 +195,6 @@ fn cut_elsewhere(script: &Script, seed: u64) -> Script {
         replies: replies.collect(),
         ..script.clone()
     }
-}
-
-fn requests(log: &Log) -> Vec<Request> {
-    let requests = log.all().filter_map(|output| {
-        let Output::Send(request) = output else {
-            return None;
-        };
-        Some(request.clone())
-    });
-    requests.collect()
 }
 
 /// The events with their times, adjacent deltas of one thing joined.

@@ -1,4 +1,8 @@
 //! What a run may cost: asked before each request, and only then.
+#![expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "a test is about a few variants of many"
+)]
 
 use gadgetry_proto::run::{Decision, Input, QuestionKind, TextOnly};
 

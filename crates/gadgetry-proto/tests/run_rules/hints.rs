@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use gadgetry_proto::run::{
-    HintTiming, Output, Retry, Standing, Trailing, iteration_hint, parallel_hint,
-};
+use gadgetry_proto::run::{HintTiming, Retry, Standing, Trailing, iteration_hint, parallel_hint};
 
 use crate::sim::play;
 use crate::sim::script::{Finish, Script, block, gadget};
@@ -79,14 +77,7 @@ fn each_request_has_its_own_hints_in_order() {
 fn hints_do_not_touch_the_history() {
     let (with, without) = (play(&hinted(vec![standing()])), play(&hinted(Vec::new())));
     assert_eq!(with.history, without.history);
-    let requests = |log: &crate::sim::Log| {
-        let requests = log.all().filter_map(|output| match output {
-            Output::Send(request) => Some(request.clone()),
-            _ => None,
-        });
-        requests.collect::<Vec<_>>()
-    };
-    for (with, without) in requests(&with).into_iter().zip(requests(&without)) {
+    for (with, without) in with.requests().into_iter().zip(without.requests()) {
         assert_eq!(with.messages, without.messages);
         assert_eq!(with.trailing.len(), 1);
         assert_eq!(with.all_messages().count(), with.messages.len() + 1);

@@ -1,4 +1,8 @@
 //! Rewrites of what passes through a run.
+#![expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "a test is about a few variants of many"
+)]
 
 use std::sync::Arc;
 

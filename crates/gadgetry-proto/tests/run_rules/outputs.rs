@@ -1,4 +1,8 @@
 //! Results that are too long for the conversation, and the gadget that reads them inside the run.
+#![expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "a test is about a few variants of many"
+)]
 
 use gadgetry_proto::convo::OutputStore;
 use gadgetry_proto::convo::viewer::NAME;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use gadgetry_proto::delta::{Delta, StopReason};
 use gadgetry_proto::error::ModelErrorKind;
 use gadgetry_proto::message::{Message, Request, Role};
-use gadgetry_proto::run::{Command, Decision, Input, Output, QuestionKind, Retry};
+use gadgetry_proto::run::{Command, Decision, Input, QuestionKind, Retry};
 use gadgetry_proto::tags::{CustomBlock, Transform};
 use gadgetry_proto::usage::{Price, Usage};
 
@@ -50,14 +50,10 @@ fn broken_behind(pieces: Vec<Piece>) -> Reply {
     }
 }
 
-/// How often the model was asked before the run was over.
+/// What the model was asked.
 fn requests(script: &Script) -> Vec<Request> {
     let log = play(script);
-    let requests = log.all().filter_map(|output| match output {
-        Output::Send(request) => Some(request.clone()),
-        _ => None,
-    });
-    requests.collect()
+    log.requests().into_iter().cloned().collect()
 }
 
 #[test]
@@ -415,11 +411,9 @@ fn a_changed_request_is_sent_again_as_it_was_changed() {
         .reply(block("Bell:a", &[]))
         .reply_cut("", no_line())
         .with(|spec| spec.asks.before_model_call = true)
-        .decides(move |question| match question {
-            QuestionKind::BeforeModelCall { request } if request.iteration == 1 => {
-                Some(Decision::Request(sent.clone()))
-            }
-            _ => None,
+        .decides(move |question| {
+            let first = matches!(question, QuestionKind::BeforeModelCall { request } if request.iteration == 1);
+            first.then(|| Decision::Request(sent.clone()))
         });
     let requests = requests(&script);
     let numbers: Vec<u32> = requests.iter().map(|request| request.iteration).collect();

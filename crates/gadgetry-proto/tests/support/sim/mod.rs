@@ -18,7 +18,7 @@ use gadgetry_proto::call::Outcome;
 use gadgetry_proto::delta::{Delta, StopReason};
 use gadgetry_proto::event::Event;
 use gadgetry_proto::id::CallId;
-use gadgetry_proto::message::{Content, Message};
+use gadgetry_proto::message::{Content, Message, Request};
 use gadgetry_proto::run::{Close, Input, Output, Run, RunSpec, Start, Summary};
 use gadgetry_proto::time::Time;
 
@@ -53,6 +53,16 @@ impl Log {
             };
             Some(event)
         })
+    }
+
+    pub fn requests(&self) -> Vec<&Request> {
+        let requests = self.all().filter_map(|output| {
+            let Output::Send(request) = output else {
+                return None;
+            };
+            Some(request)
+        });
+        requests.collect()
     }
 
     /// The results that the model was told, with the ids of their calls.

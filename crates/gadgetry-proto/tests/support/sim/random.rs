@@ -1,11 +1,24 @@
-//! Random scripts: gadgets that fail, wait and run out of time; replies honest, hostile and cut off; limits; commands.
+//! Random scripts: gadgets that fail, wait, ask and run out of time; replies honest, hostile and cut off; limits;
+//! commands; decisions, retries, interceptors and subagents.
+
+#[path = "decisions.rs"]
+mod decisions;
 
 use std::sync::Arc;
 
 use gadgetry_proto::block::Anchoring;
+use gadgetry_proto::convo::OutputStore;
+use gadgetry_proto::convo::viewer;
 use gadgetry_proto::delta::{Delta, StopReason};
-use gadgetry_proto::run::{Command, OnUnmet, RunSpec, TextOnly};
+use gadgetry_proto::error::ModelErrorKind;
+use gadgetry_proto::event::{Ancestor, Event, EventKind};
+use gadgetry_proto::id::CallId;
+use gadgetry_proto::media::{Media, MediaData, MediaKind};
+use gadgetry_proto::run::{
+    AboutCall, Asks, Command, Input, Interceptor, OnUnmet, Report, Retry, RunSpec, TextOnly,
+};
 use gadgetry_proto::tags::{CustomBlock, Transform};
+use gadgetry_proto::time::Time;
 use gadgetry_proto::transform::DeltaTransform;
 use gadgetry_proto::usage::{Price, Usage};
 use serde_json::{Value, json};
@@ -38,7 +51,46 @@ pub(crate) fn script(seed: u64, pauses: bool) -> Script {
     if random.one_in(4) {
         script = script.at(random.next() % 40, Command::Cancel);
     }
+    for _ in 0..random.below(4) {
+        let input = input(random);
+        script = script.input_at(1 + random.next() % 9, input);
+    }
+    script.decide = Arc::new(move |question| decisions::decide(seed, question));
     script
+}
+
+/// What else may come at any time, whether it makes sense or not.
+fn input(random: &mut Random) -> Input {
+    let call = CallId(*random.pick(&[0, 0, 1, 2]));
+    let cost = *random.pick(&[0.1, 0.3, -1.0, f64::NAN]);
+    match random.below(6) {
+        0 => Input::SpentElsewhere(cost),
+        1 => Input::RateLimited(3),
+        2 => Input::Report(call, Report::Progress("half".to_owned())),
+        3 => Input::Report(call, Report::HumanQuestion("Well?".to_owned())),
+        _ => {
+            let inner = Ancestor {
+                call: CallId(0),
+                invocation_id: "inner".into(),
+                agent: 0,
+            };
+            let event = Box::new(Event {
+                seq: 9,
+                time: Time(3),
+                path: if random.one_in(2) {
+                    vec![inner]
+                } else {
+                    Vec::new()
+                },
+                kind: EventKind::GadgetCost {
+                    invocation_id: "x".into(),
+                    gadget_name: "X".to_owned(),
+                    cost: if cost > 0.0 { cost } else { 0.0 },
+                },
+            });
+            Input::Report(call, Report::Child { agent: 1, event })
+        }
+    }
 }
 
 fn spec(random: &mut Random) -> RunSpec {
@@ -47,8 +99,8 @@ fn spec(random: &mut Random) -> RunSpec {
         default_timeout_ms: *random.pick(&[None, None, Some(8)]),
         text_only: *random.pick(&[
             TextOnly::Terminate,
-            TextOnly::Terminate,
             TextOnly::Acknowledge,
+            TextOnly::WaitForInput,
         ]),
         on_unmet: random
             .pick(&[
@@ -64,6 +116,7 @@ fn spec(random: &mut Random) -> RunSpec {
         ]),
         ..RunSpec::default()
     };
+    decided(random, &mut spec);
     spec.schedule.sequential = random.one_in(5);
     spec.schedule.max_concurrent = *random.pick(&[None, None, Some(1), Some(2)]);
     spec.schedule.max_per_reply = *random.pick(&[None, None, Some(1), Some(3)]);
@@ -97,6 +150,73 @@ fn spec(random: &mut Random) -> RunSpec {
     spec
 }
 
+/// What others decide, and what is done about failures and lengths.
+fn decided(random: &mut Random, spec: &mut RunSpec) {
+    let mut often = || random.one_in(2);
+    if often() {
+        spec.asks = Asks {
+            before_model_call: often(),
+            after_model_call: often(),
+            model_error: often(),
+            before_gadget: often(),
+            after_gadget: often(),
+            dependency_skipped: often(),
+            human: often(),
+        };
+    }
+    if often() {
+        spec.retry = Some(Retry {
+            retries: 2,
+            min_ms: 4,
+            max_ms: 12,
+            ..Retry::default()
+        });
+    }
+    spec.budget = *random.pick(&[None, None, None, Some(0.5), Some(0.0)]);
+    spec.output_limit = *random.pick(&[None, None, Some(0), Some(5), Some(40)]);
+    if random.one_in(4) {
+        spec.interceptors = vec![Arc::new(Rewrite)];
+    }
+    if random.one_in(4) {
+        spec.trailing = vec![Arc::new(|standing| {
+            (standing.iteration > 1).then(|| format!("{standing:?}"))
+        })];
+    }
+    spec.stop_on_gadget_error = random.one_in(6);
+}
+
+/// Rewrites a little of all, wherever the text is cut.
+struct Rewrite;
+
+impl Interceptor for Rewrite {
+    fn delta(&self, delta: Delta) -> Option<Delta> {
+        (!matches!(delta, Delta::Reasoning { .. })).then_some(delta)
+    }
+
+    fn text(&self, text: String) -> Option<String> {
+        Some(text.replace('e', "E").replace('L', ""))
+    }
+
+    fn reply(&self, text: String) -> String {
+        if text.contains("Gong") {
+            String::new()
+        } else {
+            text + "!"
+        }
+    }
+
+    fn parameters(&self, call: &AboutCall, mut parameters: Value) -> Value {
+        if call.gadget_name == "Beta" {
+            parameters["n"] = json!(call.id.0);
+        }
+        parameters
+    }
+
+    fn result(&self, call: &AboutCall, text: String) -> String {
+        format!("{text} of {}", call.invocation_id)
+    }
+}
+
 fn behaviour(random: &mut Random, name: &str) -> Behaviour {
     let costs = [0.0, 0.1, 0.3, 1e-9, -1.0, f64::NAN];
     let mut gadget = gadget(name)
@@ -111,6 +231,17 @@ fn behaviour(random: &mut Random, name: &str) -> Behaviour {
                 spec.parameters = json!({ "type": "object", "properties": { "n": n } });
             }
         });
+    if random.one_in(6) {
+        gadget = gadget.asks("Which?");
+    }
+    if random.one_in(6) {
+        gadget = gadget.shows(Media {
+            kind: MediaKind::File,
+            mime_type: "text/plain".to_owned(),
+            data: MediaData::Url("https://example.com/x".to_owned()),
+            name: None,
+        });
+    }
     gadget = match random.below(8) {
         0 => gadget.fails("it !!!GADGET_END broke"),
         1 => gadget.fails_times("not yet", 1),
@@ -135,6 +266,15 @@ fn reply(random: &mut Random, pauses: bool) -> Reply {
                 metadata: None,
             }));
         }
+    }
+    if random.one_in(6) {
+        use ModelErrorKind as Kind;
+        pieces.push(Piece::Delta(Delta::Error {
+            error: "sorry".to_owned(),
+            code: None,
+            kind: *random.pick(&[Kind::Overloaded, Kind::RateLimit, Kind::BadRequest]),
+            retry_after_ms: *random.pick(&[None, Some(0), Some(9), Some(u64::MAX)]),
+        }));
     }
     let finish = match random.below(12) {
         0 => Finish::Length,
@@ -174,6 +314,13 @@ fn text(random: &mut Random) -> String {
 }
 
 fn call(random: &mut Random) -> String {
+    if random.one_in(6) {
+        let mut store = OutputStore::default();
+        let id = store.insert(random.pick::<&str>(&NAMES), "").to_owned();
+        let limit = *random.pick(&["2-", "-3", "x"]);
+        let header = format!("{}:{}", viewer::NAME, random.pick(&IDS));
+        return block(&header, &[("id", &id), ("limit", limit)]);
+    }
     let name = *random.pick(&["Alpha", "Beta", "gamma", "Delta", "Gong"]);
     let id = *random.pick(&["a", "b", "c", "d", "e", ""]);
     let mut dependencies = String::new();

@@ -1,0 +1,139 @@
+//! What only a person can say.
+
+#![expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "a test is about a few variants of many"
+)]
+
+use gadgetry_proto::run::{Decision, QuestionKind, TextOnly};
+
+use super::about;
+use crate::sim::script::{Script, block, gadget};
+use crate::sim::transcript::check;
+
+fn oracle() -> Script {
+    let oracle = gadget("Oracle")
+        .takes(3)
+        .says("nobody")
+        .asks("Which?")
+        .costs(0.5);
+    let oracle = oracle.with(|spec| spec.timeout_ms = Some(5));
+    Script::default()
+        .gadget(oracle)
+        .reply(block("Oracle:a", &[]))
+}
+
+#[test]
+fn a_person_answers_for_a_gadget_without_any_hurry() {
+    let script = about(
+        oracle().with(|spec| spec.asks.human = true),
+        "a",
+        50,
+        Decision::Result("the left one".to_owned()),
+    );
+    check(
+        &script,
+        &[
+            "0 ask 1",
+            "0 call a Oracle",
+            "0 start a {}",
+            "3 human Which?",
+            "3 question human a: Which?",
+            "53 human said true",
+            "53 ok a $0.5: the left one",
+            "  told Result (a): the left one",
+            "53 ask 2",
+            "53 text fin",
+            "53 end completed after 2 $0.5: fin",
+        ],
+    );
+}
+
+#[test]
+fn a_person_who_says_nothing_leaves_it_to_the_gadget() {
+    let script = about(oracle(), "a", 0, Decision::Proceed).with(|spec| {
+        spec.asks.human = true;
+        spec.asks.after_gadget = true;
+    });
+    check(
+        &script,
+        &[
+            "0 ask 1",
+            "0 call a Oracle",
+            "0 start a {}",
+            "3 human Which?",
+            "3 question human a: Which?",
+            "3 human said false",
+            "3 question afterGadget a",
+            "3 ok a $0.5: nobody",
+            "  told Result (a): nobody",
+            "3 ask 2",
+            "3 text fin",
+            "3 end completed after 2 $0.5: fin",
+        ],
+    );
+}
+
+/// A driver without a person is never asked for one.
+#[test]
+fn where_nobody_can_be_asked_the_gadget_counts() {
+    check(
+        &oracle(),
+        &[
+            "0 ask 1",
+            "0 call a Oracle",
+            "0 start a {}",
+            "3 human Which?",
+            "3 human said false",
+            "3 ok a $0.5: nobody",
+            "  told Result (a): nobody",
+            "3 ask 2",
+            "3 text fin",
+            "3 end completed after 2 $0.5: fin",
+        ],
+    );
+}
+
+fn chat(human: bool) -> Script {
+    Script::default()
+        .with(|spec| {
+            spec.text_only = TextOnly::WaitForInput;
+            spec.asks.human = human;
+        })
+        .reply("What next?")
+}
+
+#[test]
+fn the_user_says_what_next_until_nothing_more_comes() {
+    let script = chat(true).decides(|question| match question {
+        QuestionKind::Input { text } if text == "What next?" => {
+            Some(Decision::Result("Stop !!!GADGET_END now".to_owned()))
+        }
+        _ => None,
+    });
+    check(
+        &script,
+        &[
+            "0 ask 1",
+            "0 text What next?",
+            "0 human What next?",
+            "0 question input What next?",
+            "0 human said true",
+            "  told Stop !\u{200B}!!GADGET_END now",
+            "0 ask 2",
+            "0 text fin",
+            "0 human fin",
+            "0 question input fin",
+            "0 human said false",
+            "0 end completed after 2: fin",
+        ],
+    );
+    check(
+        &chat(false),
+        &[
+            "0 ask 1",
+            "0 text What next?",
+            "0 end completed after 1: What next?",
+        ],
+    );
+}
