@@ -146,6 +146,16 @@ impl Run {
         }
     }
 
+    /// The user says something. If the run waits for just that, it waits no more.
+    pub(super) fn inject(&mut self, text: String) {
+        let mut open = self.state.questions.iter();
+        let waiting = open.find(|(_, pending)| matches!(pending, Pending::Input));
+        match waiting.map(|(id, _)| *id) {
+            Some(id) => self.decide(id, Decision::Result(text)),
+            None => self.state.injected.push(text),
+        }
+    }
+
     fn decided_start(&mut self, mut prepared: Prepared, decision: Decision) {
         let id = prepared.start.id;
         match decision {

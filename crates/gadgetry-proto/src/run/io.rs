@@ -76,7 +76,8 @@ pub enum Report {
 pub enum Command {
     /// Stop: running gadgets are cancelled, every call is answered, nothing more is asked.
     Cancel,
-    /// Put this message of the user before the model with the next request.
+    /// Put this message of the user before the model with the next request. A run that waits for the user's next word
+    /// takes it as that.
     Inject(String),
     /// Make the conversation less before the next request, whatever its length; see [`crate::convo::compaction`].
     Compact,

@@ -248,7 +248,7 @@ impl Run {
                 self.expire();
             }
             Input::Command(Command::Cancel) => self.cancel(),
-            Input::Command(Command::Inject(text)) => self.state.injected.push(text),
+            Input::Command(Command::Inject(text)) => self.inject(text),
             Input::Command(Command::Compact) => self.state.compact_now = true,
             Input::Decision(id, decision) => self.decide(id, decision),
             Input::Report(id, report) => self.report(id, report),

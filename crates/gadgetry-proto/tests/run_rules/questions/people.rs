@@ -5,7 +5,7 @@
     reason = "a test is about a few variants of many"
 )]
 
-use gadgetry_proto::run::{Decision, QuestionKind, TextOnly};
+use gadgetry_proto::run::{Command, Decision, QuestionKind, TextOnly};
 
 use super::about;
 use crate::sim::script::{Script, block, gadget};
@@ -134,6 +134,31 @@ fn the_user_says_what_next_until_nothing_more_comes() {
             "0 ask 1",
             "0 text What next?",
             "0 end completed after 1: What next?",
+        ],
+    );
+}
+
+/// Whoever is asked answers at 50; at 10 the user says something by himself.
+#[test]
+fn what_the_user_says_meanwhile_is_the_answer() {
+    let script = chat(true)
+        .decides_after(50, |_| Decision::Proceed)
+        .at(10, Command::Inject("Go on".to_owned()));
+    check(
+        &script,
+        &[
+            "0 ask 1",
+            "0 text What next?",
+            "0 human What next?",
+            "0 question input What next?",
+            "10 human said true",
+            "  told Go on",
+            "10 ask 2",
+            "10 text fin",
+            "10 human fin",
+            "10 question input fin",
+            "60 human said false",
+            "60 end completed after 2: fin",
         ],
     );
 }

@@ -9,7 +9,9 @@ use gadgetry_proto::delta::Delta;
 use gadgetry_proto::event::{Answer, Event, EventKind};
 use gadgetry_proto::id::{CallId, InvocationId};
 use gadgetry_proto::message::{Content, Message, Purpose, Request, Role};
-use gadgetry_proto::run::{Asks, Decision, Input, Output, Question, QuestionId, QuestionKind};
+use gadgetry_proto::run::{
+    Asks, Command, Decision, Input, Output, Question, QuestionId, QuestionKind,
+};
 
 use super::Log;
 
@@ -110,6 +112,11 @@ impl Watch {
                     }
                     self.decision(decision);
                 }
+            }
+            Input::Command(Command::Inject(_)) => {
+                let input =
+                    |question: &QuestionKind| matches!(question, QuestionKind::Input { .. });
+                self.open.retain(|_, question| !input(question));
             }
             Input::Delta(_)
             | Input::Command(_)
