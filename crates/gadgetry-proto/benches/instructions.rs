@@ -1,7 +1,7 @@
 //! How many instructions a push takes. `cargo xtask bench instructions` counts them with callgrind.
 //!
 //! `instructions --list` prints a case a line and its limit, `instructions CASE N` does N rounds of a case. A round is
-//! one push, or one small call from its first byte to its parameters.
+//! one push, one small call from its first byte to its parameters, or one call of a run from its first byte to its result.
 
 #![expect(clippy::print_stdout, reason = "a bench prints")]
 
@@ -10,11 +10,20 @@ mod support;
 use std::hint::black_box;
 
 use gadgetry_proto::reply::Event;
+use support::engine::{drive, run_spec};
+use support::loads::{CHAIN, ITERATIONS, Load, PARALLEL};
 use support::reading::{consume, scanner};
 use support::texts::{PLACES, Place, call, chunks, prose};
 
 /// The most instructions of one push.
 const PUSH: u32 = 200;
+
+/// Runs, and what one call of theirs is called.
+const RUNS: [(&str, Load); 3] = [
+    ("run-iteration", ITERATIONS),
+    ("run-parallel-call", PARALLEL),
+    ("run-chained-call", CHAIN),
+];
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -23,11 +32,13 @@ fn main() {
     };
     let rounds: usize = rounds.parse().expect("rounds are a number");
     let place = PLACES.into_iter().find(|place| *case == push_case(*place));
-    match (place, case.as_str()) {
-        (Some(place), _) => pushes(place, rounds),
-        (None, "small-call-whole") => calls(rounds, usize::MAX),
-        (None, "small-call-in-4-byte-pushes") => calls(rounds, 4),
-        (None, _) => panic!("there is no case `{case}`"),
+    let run = RUNS.into_iter().find(|(name, _)| case == name);
+    match (place, run, case.as_str()) {
+        (Some(place), ..) => pushes(place, rounds),
+        (_, Some((_, load)), _) => runs(load, rounds),
+        (None, None, "small-call-whole") => calls(rounds, usize::MAX),
+        (None, None, "small-call-in-4-byte-pushes") => calls(rounds, 4),
+        (None, None, _) => panic!("there is no case `{case}`"),
     }
 }
 
@@ -37,6 +48,9 @@ fn list() {
     }
     println!("small-call-whole");
     println!("small-call-in-4-byte-pushes");
+    for (name, _) in RUNS {
+        println!("{name}");
+    }
 }
 
 fn push_case(place: Place) -> String {
@@ -68,4 +82,12 @@ fn calls(rounds: usize, size: usize) {
     for chunk in calls.iter().cycle().take(rounds).flatten() {
         scanner.push(chunk, &mut events);
     }
+}
+
+/// One run whose calls are as many as the rounds.
+fn runs(load: Load, rounds: usize) {
+    let load = load.of_calls(u32::try_from(rounds).expect("rounds are few"));
+    let (summary, events) = drive(run_spec(&load), load.replies(usize::MAX));
+    load.check(&summary);
+    black_box(events);
 }

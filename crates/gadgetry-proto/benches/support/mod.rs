@@ -1,4 +1,4 @@
-//! What the benches share: texts, a scanner to read them with, a clock, and verdicts.
+//! What the benches share: texts, a scanner to read them with, loads for a run, a clock, and verdicts.
 #![allow(
     dead_code,
     unreachable_pub,
@@ -6,6 +6,8 @@
 )]
 
 pub mod clock;
+pub mod engine;
+pub mod loads;
 pub mod reading;
 pub mod texts;
 

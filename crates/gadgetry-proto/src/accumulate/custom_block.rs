@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::accumulate::Accumulator;
+use crate::accumulate::sink::Sink;
 use crate::accumulate::stream_event::StreamEvent;
 use crate::delta::EndReason;
 use crate::id::BlockId;
@@ -16,7 +17,7 @@ impl Accumulator {
         block_id: BlockId,
         tag: &str,
         attrs: &Attributes,
-        out: &mut Vec<StreamEvent>,
+        out: &mut Sink<'_>,
     ) {
         if self.custom_blocks.contains_key(&block_id) {
             return;
@@ -28,7 +29,7 @@ impl Accumulator {
             ended: false,
         };
         self.custom_blocks.insert(block_id, open);
-        out.push(StreamEvent::CustomBlockStart {
+        out.push(|| StreamEvent::CustomBlockStart {
             block_index,
             block_id,
             tag: tag.to_owned(),
@@ -36,17 +37,12 @@ impl Accumulator {
         });
     }
 
-    pub(super) fn write_custom_block(
-        &mut self,
-        block_id: BlockId,
-        text: &str,
-        out: &mut Vec<StreamEvent>,
-    ) {
+    pub(super) fn write_custom_block(&mut self, block_id: BlockId, text: &str, out: &mut Sink<'_>) {
         if let Some(open) = self.custom_blocks.get(&block_id)
             && !open.ended
             && !text.is_empty()
         {
-            out.push(StreamEvent::CustomBlockDelta {
+            out.push(|| StreamEvent::CustomBlockDelta {
                 block_index: open.block_index,
                 block_id,
                 tag: open.tag.clone(),
@@ -59,13 +55,13 @@ impl Accumulator {
         &mut self,
         block_id: BlockId,
         reason: EndReason,
-        out: &mut Vec<StreamEvent>,
+        out: &mut Sink<'_>,
     ) {
         if let Some(open) = self.custom_blocks.get_mut(&block_id)
             && !open.ended
         {
             open.ended = true;
-            out.push(StreamEvent::CustomBlockEnd {
+            out.push(|| StreamEvent::CustomBlockEnd {
                 block_index: open.block_index,
                 block_id,
                 tag: open.tag.clone(),
@@ -75,11 +71,7 @@ impl Accumulator {
     }
 
     /// A block that was never announced begins here, and tells nothing but that it is complete.
-    pub(super) fn complete_custom_block(
-        &mut self,
-        block: &CustomContentBlock,
-        out: &mut Vec<StreamEvent>,
-    ) {
+    pub(super) fn complete_custom_block(&mut self, block: &CustomContentBlock, out: &mut Sink<'_>) {
         let reason = if block.self_closing {
             EndReason::SelfClosing
         } else {
@@ -90,7 +82,7 @@ impl Accumulator {
             Some(open) => open.block_index,
             None => self.begin(out),
         };
-        out.push(StreamEvent::CustomBlock {
+        out.push(|| StreamEvent::CustomBlock {
             block_index,
             block: block.clone(),
         });
@@ -98,7 +90,7 @@ impl Accumulator {
     }
 
     /// Ends the custom blocks that never became complete, in the order in which they began.
-    pub(super) fn end_custom_blocks(&mut self, out: &mut Vec<StreamEvent>) {
+    pub(super) fn end_custom_blocks(&mut self, out: &mut Sink<'_>) {
         let mut open: Vec<(usize, BlockId)> = self
             .custom_blocks
             .iter()

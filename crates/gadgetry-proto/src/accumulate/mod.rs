@@ -39,6 +39,7 @@ mod custom_block;
 mod gadget_call;
 mod metadata;
 mod prose;
+mod sink;
 mod stream_event;
 mod tool_call;
 
@@ -49,6 +50,7 @@ use serde::{Deserialize, Serialize};
 use crate::accumulate::custom_block::OpenCustomBlock;
 use crate::accumulate::prose::Prose;
 use crate::accumulate::prose::ProseKind;
+use crate::accumulate::sink::Sink;
 pub use crate::accumulate::stream_event::BlockType;
 pub use crate::accumulate::stream_event::StreamError;
 pub use crate::accumulate::stream_event::StreamEvent;
@@ -120,6 +122,15 @@ impl Accumulator {
 
     /// Takes one delta in and appends its events.
     pub fn apply(&mut self, delta: &Delta, out: &mut Vec<StreamEvent>) {
+        self.take(delta, &mut Sink::of(out));
+    }
+
+    /// Takes one delta in, for whoever wants nothing but the message.
+    pub fn absorb(&mut self, delta: &Delta) {
+        self.take(delta, &mut Sink::NOWHERE);
+    }
+
+    fn take(&mut self, delta: &Delta, out: &mut Sink<'_>) {
         match delta {
             Delta::Text { delta, metadata } => {
                 self.write(ProseKind::Text, delta, metadata.as_ref(), out);
@@ -155,9 +166,9 @@ impl Accumulator {
                 };
                 self.fail(error, out);
             }
-            Delta::Raw { data } => self.tell(StreamEvent::Raw { data: data.clone() }, out),
+            Delta::Raw { data } => self.tell(|| StreamEvent::Raw { data: data.clone() }, out),
             Delta::Diagnostic(diagnostic) => {
-                self.tell(StreamEvent::Diagnostic(diagnostic.clone()), out);
+                self.tell(|| StreamEvent::Diagnostic(diagnostic.clone()), out);
             }
             Delta::CustomBlockStart {
                 block_id,
@@ -187,12 +198,21 @@ impl Accumulator {
     }
 
     /// The stream is over: ends what is open, emits `message_end`, and gives the message.
-    pub fn finish(mut self, out: &mut Vec<StreamEvent>) -> Output {
+    pub fn finish(self, out: &mut Vec<StreamEvent>) -> Output {
+        self.close(&mut Sink::of(out))
+    }
+
+    /// The stream is over: gives the message, and tells nothing.
+    pub fn into_output(self) -> Output {
+        self.close(&mut Sink::NOWHERE)
+    }
+
+    fn close(mut self, out: &mut Sink<'_>) -> Output {
         self.start_message(out);
         self.end_prose(out);
         self.end_tool_calls(out);
         self.end_custom_blocks(out);
-        out.push(StreamEvent::MessageEnd {
+        out.push(|| StreamEvent::MessageEnd {
             stop_reason: self.stop_reason.clone(),
             usage: self.usage,
         });
@@ -220,7 +240,7 @@ impl Accumulator {
 /// What all kinds of blocks share.
 impl Accumulator {
     /// Ends open text or reasoning and gives the next block its place.
-    fn begin(&mut self, out: &mut Vec<StreamEvent>) -> usize {
+    fn begin(&mut self, out: &mut Sink<'_>) -> usize {
         self.start_message(out);
         self.end_prose(out);
         self.places.push(Place::default());
@@ -235,10 +255,10 @@ impl Accumulator {
         }
     }
 
-    fn start_message(&mut self, out: &mut Vec<StreamEvent>) {
+    fn start_message(&mut self, out: &mut Sink<'_>) {
         if !self.started {
             self.started = true;
-            out.push(StreamEvent::MessageStart {
+            out.push(|| StreamEvent::MessageStart {
                 role: Role::Assistant,
                 model: self.model.clone(),
             });
@@ -246,13 +266,13 @@ impl Accumulator {
     }
 
     /// An event that belongs to no block.
-    fn tell(&mut self, event: StreamEvent, out: &mut Vec<StreamEvent>) {
+    fn tell(&mut self, event: impl FnOnce() -> StreamEvent, out: &mut Sink<'_>) {
         self.start_message(out);
         out.push(event);
     }
 
-    fn fail(&mut self, error: StreamError, out: &mut Vec<StreamEvent>) {
+    fn fail(&mut self, error: StreamError, out: &mut Sink<'_>) {
         self.errors.push(error.clone());
-        self.tell(StreamEvent::Error { error }, out);
+        self.tell(|| StreamEvent::Error { error }, out);
     }
 }

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::accumulate::Accumulator;
 use crate::accumulate::metadata;
+use crate::accumulate::sink::Sink;
 use crate::accumulate::stream_event::BlockType;
 use crate::accumulate::stream_event::StreamEvent;
 use crate::delta::ContentMetadata;
@@ -15,7 +16,7 @@ impl Accumulator {
         kind: ProseKind,
         text: &str,
         metadata: Option<&ContentMetadata>,
-        out: &mut Vec<StreamEvent>,
+        out: &mut Sink<'_>,
     ) {
         if let Some(news) = metadata {
             self.note(kind, news);
@@ -44,7 +45,7 @@ impl Accumulator {
         }
     }
 
-    pub(super) fn end_prose(&mut self, out: &mut Vec<StreamEvent>) {
+    pub(super) fn end_prose(&mut self, out: &mut Sink<'_>) {
         if let Some(prose) = self.prose.take() {
             let (block_index, content, metadata) = prose.end(out);
             self.fill(block_index, content, metadata);
@@ -86,39 +87,45 @@ impl Prose {
         kind: ProseKind,
         block_index: usize,
         metadata: Option<ContentMetadata>,
-        out: &mut Vec<StreamEvent>,
+        out: &mut Sink<'_>,
     ) -> Self {
         let prose = Self {
             kind,
             block_index,
             text: String::new(),
-            metadata: metadata.clone(),
+            metadata,
         };
-        out.push(match kind {
-            ProseKind::Text => StreamEvent::ContentStart {
-                block_type: BlockType::Text,
-                block_index,
-                metadata,
-            },
-            ProseKind::Reasoning => StreamEvent::ReasoningStart {
-                block_index,
-                metadata,
-            },
+        out.push(|| {
+            let metadata = prose.metadata.clone();
+            match kind {
+                ProseKind::Text => StreamEvent::ContentStart {
+                    block_type: BlockType::Text,
+                    block_index,
+                    metadata,
+                },
+                ProseKind::Reasoning => StreamEvent::ReasoningStart {
+                    block_index,
+                    metadata,
+                },
+            }
         });
         prose
     }
 
     /// More of it.
-    pub(crate) fn push(&mut self, text: &str, out: &mut Vec<StreamEvent>) {
+    pub(crate) fn push(&mut self, text: &str, out: &mut Sink<'_>) {
         self.text.push_str(text);
-        let (block_index, delta) = (self.block_index, text.to_owned());
-        out.push(match self.kind {
+        let (kind, block_index) = (self.kind, self.block_index);
+        out.push(|| match kind {
             ProseKind::Text => StreamEvent::ContentDelta {
                 block_type: BlockType::Text,
                 block_index,
-                delta,
+                delta: text.to_owned(),
             },
-            ProseKind::Reasoning => StreamEvent::ReasoningDelta { block_index, delta },
+            ProseKind::Reasoning => StreamEvent::ReasoningDelta {
+                block_index,
+                delta: text.to_owned(),
+            },
         });
     }
 
@@ -128,10 +135,7 @@ impl Prose {
     }
 
     /// Ends it: its place, its content, and what is known about that.
-    pub(crate) fn end(
-        self,
-        out: &mut Vec<StreamEvent>,
-    ) -> (usize, Content, Option<ContentMetadata>) {
+    pub(crate) fn end(self, out: &mut Sink<'_>) -> (usize, Content, Option<ContentMetadata>) {
         let Self {
             kind,
             block_index,
@@ -140,13 +144,13 @@ impl Prose {
         } = self;
         let content = match kind {
             ProseKind::Text => {
-                out.push(StreamEvent::ContentEnd {
+                out.push(|| StreamEvent::ContentEnd {
                     block_type: BlockType::Text,
                     block_index,
                     metadata: metadata.clone(),
                 });
                 let content = Content::Text { text };
-                out.push(StreamEvent::Content {
+                out.push(|| StreamEvent::Content {
                     block_index,
                     content: content.clone(),
                     metadata: metadata.clone(),
@@ -154,11 +158,11 @@ impl Prose {
                 content
             }
             ProseKind::Reasoning => {
-                out.push(StreamEvent::ReasoningEnd {
+                out.push(|| StreamEvent::ReasoningEnd {
                     block_index,
                     metadata: metadata.clone(),
                 });
-                out.push(StreamEvent::Reasoning {
+                out.push(|| StreamEvent::Reasoning {
                     block_index,
                     reasoning: text.clone(),
                     metadata: metadata.clone(),

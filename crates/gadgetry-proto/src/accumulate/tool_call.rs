@@ -4,12 +4,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::accumulate::Accumulator;
+use crate::accumulate::sink::Sink;
 use crate::accumulate::stream_event::StreamError;
 use crate::accumulate::stream_event::StreamEvent;
 use crate::message::Content;
 
 impl Accumulator {
-    pub(super) fn start_tool_call(&mut self, id: &str, name: &str, out: &mut Vec<StreamEvent>) {
+    pub(super) fn start_tool_call(&mut self, id: &str, name: &str, out: &mut Sink<'_>) {
         if self.tool_calls.contains_key(id) {
             return;
         }
@@ -20,31 +21,26 @@ impl Accumulator {
             json: String::new(),
         };
         self.tool_calls.insert(id.to_owned(), call);
-        out.push(StreamEvent::ToolCallStart {
+        out.push(|| StreamEvent::ToolCallStart {
             call_id: id.to_owned(),
             name: name.to_owned(),
             block_index,
         });
     }
 
-    pub(super) fn write_tool_call(&mut self, id: &str, json: &str, out: &mut Vec<StreamEvent>) {
+    pub(super) fn write_tool_call(&mut self, id: &str, json: &str, out: &mut Sink<'_>) {
         let Some(call) = self.tool_calls.get_mut(id).filter(|_| !json.is_empty()) else {
             return;
         };
         call.json.push_str(json);
-        out.push(StreamEvent::ToolCallDelta {
+        out.push(|| StreamEvent::ToolCallDelta {
             call_id: id.to_owned(),
             block_index: call.block_index,
             delta: json.to_owned(),
         });
     }
 
-    pub(super) fn end_tool_call(
-        &mut self,
-        id: &str,
-        input: Option<Value>,
-        out: &mut Vec<StreamEvent>,
-    ) {
+    pub(super) fn end_tool_call(&mut self, id: &str, input: Option<Value>, out: &mut Sink<'_>) {
         let Some((call_id, call)) = self.tool_calls.remove_entry(id) else {
             return;
         };
@@ -53,7 +49,7 @@ impl Accumulator {
             name,
             json,
         } = call;
-        out.push(StreamEvent::ToolCallEnd {
+        out.push(|| StreamEvent::ToolCallEnd {
             call_id: call_id.clone(),
             block_index,
         });
@@ -64,7 +60,7 @@ impl Accumulator {
         if let Some(error) = error {
             self.fail(error, out);
         }
-        out.push(StreamEvent::ToolCall {
+        out.push(|| StreamEvent::ToolCall {
             call_id: call_id.clone(),
             name: name.clone(),
             input: input.clone(),
@@ -79,7 +75,7 @@ impl Accumulator {
     }
 
     /// Ends the tool calls that are still open, in the order in which they began.
-    pub(super) fn end_tool_calls(&mut self, out: &mut Vec<StreamEvent>) {
+    pub(super) fn end_tool_calls(&mut self, out: &mut Sink<'_>) {
         let mut open: Vec<(usize, String)> = self
             .tool_calls
             .iter()

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use memchr::memchr;
 use memchr::memmem;
 
 use crate::block::Markers;
@@ -52,8 +53,12 @@ struct Break {
 fn find_breaks(text: &str, marker: &str, breaks: &mut Vec<Break>) {
     let first = marker.chars().next().map_or(1, char::len_utf8);
     let single = first == marker.len();
+    // Most texts do not even hold its first byte, and a search is dear to prepare.
+    let opener = marker.as_bytes().first().copied().unwrap_or_default();
+    let Some(mut from) = memchr(opener, text.as_bytes()) else {
+        return;
+    };
     let finder = memmem::Finder::new(marker);
-    let mut from = 0;
     while let Some(at) = finder.find(&text.as_bytes()[from..]) {
         let start = from + at;
         from = start + first;

@@ -185,6 +185,7 @@ impl Run {
         self.state.tokens.observe(reply.usage.input_tokens);
         let mut message = reply.message;
         let mut raw = mem::take(&mut self.state.raw);
+        let written = !raw.trim().is_empty();
         for interceptor in &self.spec.interceptors {
             raw = interceptor.reply(raw);
         }
@@ -195,7 +196,8 @@ impl Run {
         // White space alone says nothing, and providers refuse it.
         let said = !raw.trim().is_empty() || !message.content.iter().all(is_blank);
         if said {
-            message.raw = Some(raw).filter(|raw| !raw.trim().is_empty());
+            // An empty text stands for what an interceptor took away.
+            message.raw = Some(raw).filter(|raw| written || !raw.trim().is_empty());
             self.push_message(message);
         }
         self.state.phase = Phase::Working;

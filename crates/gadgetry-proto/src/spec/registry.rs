@@ -24,7 +24,7 @@ const COMPARED: usize = 64;
 #[derive(Clone, Debug, Default)]
 pub struct Registry {
     gadgets: Vec<RegisteredGadget>,
-    /// Places in `gadgets` by lower-cased name.
+    /// Places in `gadgets` by lower-cased name, and by the name as given, which models write as a rule.
     places: BTreeMap<String, usize>,
 }
 
@@ -55,14 +55,17 @@ impl Registry {
             Ok(schema) => schema,
             Err(error) => return Err(RegistryError::Schema { name, error }),
         };
-        self.places.insert(key, self.gadgets.len());
+        let place = self.gadgets.len();
+        self.places.insert(key, place);
+        self.places.insert(spec.name.clone(), place);
         self.gadgets.push(RegisteredGadget::new(spec, schema));
         Ok(())
     }
 
     /// The gadget of that name, in whatever case.
     pub fn get(&self, name: &str) -> Option<&RegisteredGadget> {
-        let place = self.places.get(&name.to_lowercase())?;
+        let place = self.places.get(name);
+        let place = place.or_else(|| self.places.get(&name.to_lowercase()))?;
         self.gadgets.get(*place)
     }
 

@@ -87,6 +87,18 @@ async fn its_model_events_and_costs_are_the_parents() {
         "{paths:?}"
     );
     near(finished.summary.total_cost, 0.8);
+    near(finished.costs.total(), 0.8);
+    let gadget = finished.costs.nodes().find(|(id, _)| {
+        let children = finished.costs.children(*id);
+        children
+            .iter()
+            .any(|child| (finished.costs.subtree_total(*child) - 0.4).abs() < 1e-9)
+    });
+    assert!(
+        gadget.is_some(),
+        "the subagent's part of it: {}",
+        finished.costs.render()
+    );
     // Its conversation is its own.
     assert_eq!(model.asked()[1].last().unwrap(), "Sub-question?");
     assert_eq!(finished.history.len(), 4);
@@ -370,8 +382,8 @@ async fn it_may_be_only_so_deep() {
         gadget.into_gadget()
     }
     let check = async |outer: Option<u32>, inner: Option<u32>, deepest: usize| {
-        let replies = (0..deepest + 1).map(|_| call("Deeper", "d", &[]));
-        let model = Mock::new(replies.chain((0..deepest + 1).map(|n| format!("{n}"))));
+        let replies = (0..=deepest).map(|_| call("Deeper", "d", &[]));
+        let model = Mock::new(replies.chain((0..=deepest).map(|n| format!("{n}"))));
         let mut builder = Agent::builder().model(model).gadget(deeper(inner));
         if let Some(depth) = outer {
             builder = builder.max_depth(depth);

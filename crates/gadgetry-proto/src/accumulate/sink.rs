@@ -1,0 +1,20 @@
+//! Where the events of a reply go.
+
+use crate::accumulate::stream_event::StreamEvent;
+
+/// A list of events, or nothing: then no event is made, and nothing is copied for one.
+pub(crate) struct Sink<'a>(Option<&'a mut Vec<StreamEvent>>);
+
+impl<'a> Sink<'a> {
+    pub(crate) const NOWHERE: Self = Self(None);
+
+    pub(crate) fn of(events: &'a mut Vec<StreamEvent>) -> Self {
+        Self(Some(events))
+    }
+
+    pub(crate) fn push(&mut self, event: impl FnOnce() -> StreamEvent) {
+        if let Some(events) = &mut self.0 {
+            events.push(event());
+        }
+    }
+}
