@@ -185,7 +185,7 @@ impl Run {
         self.state.tokens.observe(reply.usage.input_tokens);
         let mut message = reply.message;
         let mut raw = mem::take(&mut self.state.raw);
-        let written = !raw.trim().is_empty();
+        let written = !raw.is_empty();
         for interceptor in &self.spec.interceptors {
             raw = interceptor.reply(raw);
         }
@@ -197,7 +197,7 @@ impl Run {
         let said = !raw.trim().is_empty() || !message.content.iter().all(is_blank);
         if said {
             // An empty text stands for what an interceptor took away.
-            message.raw = Some(raw).filter(|raw| written || !raw.trim().is_empty());
+            message.raw = Some(raw).filter(|raw| written || !raw.is_empty());
             self.push_message(message);
         }
         self.state.phase = Phase::Working;

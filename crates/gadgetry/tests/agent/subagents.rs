@@ -189,6 +189,28 @@ async fn it_may_have_a_budget_inside_that() {
 }
 
 #[tokio::test]
+async fn what_is_left_is_the_least_of_all_budgets() {
+    let check = async |parents: f64, own: f64, left: &str| {
+        let tell = || {
+            gadget("Left", |context: ExecutionContext| async move {
+                Outcome::ok(format!("{:.2}", context.budget_left().unwrap()))
+            })
+        };
+        let gadget = delegate("Delegate", move |it| {
+            it.gadget(tell())
+                .model(Mock::new([call("Left", "l", &[]), ".".into()]))
+                .budget(own)
+        });
+        let model = Mock::new([call("Delegate", "d", &[]), "Done.".into()]);
+        let (lines, _) = told(Agent::builder().budget(parents).model(model).gadget(gadget)).await;
+        assert!(lines.contains(&format!("> l: {left}")), "{lines:?}");
+    };
+    // The parent has spent 0.2, and the subagent as much.
+    check(5.0, 0.3, "0.10").await;
+    check(0.5, 5.0, "0.10").await;
+}
+
+#[tokio::test]
 async fn whatever_spends_a_budget_has_a_price() {
     let gadget = delegate("Delegate", |it| {
         it.model(

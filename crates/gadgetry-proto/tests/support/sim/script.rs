@@ -261,7 +261,6 @@ impl Behaviour {
             cost: self.cost,
             asks_human: self.asks.clone(),
             media: self.media.clone(),
-            ..Outcome::ok("")
         }
     }
 }

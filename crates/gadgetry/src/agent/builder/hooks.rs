@@ -99,8 +99,8 @@ impl AgentBuilder {
         self.controller(closures::on_dependency_skipped(decide))
     }
 
-    /// The person whom gadgets and [`TextOnly::WaitForInput`] ask; `None` is no answer. Subagents ask the same person,
-    /// and one question at a time is asked.
+    /// The person whom gadgets and [`TextOnly::WaitForInput`](gadgetry_proto::run::TextOnly) ask; `None` is no answer.
+    /// Subagents ask the same person, and one question at a time is asked.
     pub fn on_human_input(mut self, human: impl Human + 'static) -> Self {
         self.human = Some(Arc::new(human));
         self
