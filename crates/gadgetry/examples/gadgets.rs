@@ -126,7 +126,7 @@ struct Page {
 #[gadget(timeout = "30s")]
 async fn fetch(endpoint: String) -> Result<Page, std::io::Error> {
     match endpoint.as_str() {
-        "/slow" => tokio::time::sleep(Duration::from_secs(3600)).await,
+        "/slow" => tokio::time::sleep(Duration::from_hours(1)).await,
         _ => tokio::time::sleep(Duration::from_millis(200)).await,
     }
     let items = vec![17, 23];

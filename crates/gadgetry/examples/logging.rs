@@ -6,6 +6,7 @@
 
 use std::error::Error;
 use std::io;
+use std::mem;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use gadgetry::{Agent, gadget};
@@ -102,13 +103,12 @@ async fn request(_endpoint: &str) -> io::Result<Response> {
 struct Kept(Arc<Mutex<Vec<u8>>>);
 
 impl Kept {
+    /// The lines so far.
     fn take(&self) -> String {
         let mut bytes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let text = String::from_utf8_lossy(&bytes).into_owned();
-        bytes.clear();
-        text.lines()
-            .map(|line| format!("{}\n", line.trim_start()))
-            .collect()
+        let text = String::from_utf8_lossy(&mem::take(&mut *bytes)).into_owned();
+        let lines: Vec<&str> = text.lines().map(str::trim_start).collect();
+        lines.join("\n") + "\n"
     }
 }
 
