@@ -110,7 +110,7 @@ impl GadgetOutput {
         &self.media
     }
 
-    pub(super) fn into_outcome(self) -> Outcome {
+    pub(super) fn outcome(self) -> Outcome {
         let base = match self.result {
             Ok(text) => Outcome::ok(text),
             Err(error) => Outcome::error(error),

@@ -13,7 +13,9 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::context::ExecutionContext;
-use crate::gadget::{DynGadget, GadgetError, GadgetOutput, IntoGadget, params, schema};
+use crate::gadget::{
+    DynGadget, GadgetError, GadgetOutput, IntoGadget, IntoOutcome as _, params, schema,
+};
 
 /// A gadget whose parameters are a type: for gadgets that hold something, and wherever the compiler should know what a
 /// call looks like.
@@ -212,10 +214,8 @@ impl<G: Gadget> DynGadget for Typed<G> {
         };
         let gadget = Arc::clone(&self.gadget);
         Box::pin(async move {
-            match gadget.execute(params, context).await {
-                Ok(output) => output.into().into_outcome(),
-                Err(error) => error.into_outcome(),
-            }
+            let result = gadget.execute(params, context).await;
+            result.into_outcome()
         })
     }
 }
