@@ -359,7 +359,7 @@ fn opening(spec: &RunSpec, mut conversation: Vec<Message>) -> History {
         .render_registry(&spec.registry, &spec.markers, spec.anchoring);
     history.append_to_system(&gadgets.unwrap_or_default());
     let blocks = spec.custom_blocks.iter().map(|block| CustomBlockDoc {
-        tag: block.tag(),
+        tag: block.xml_tag(),
         description: block.description.as_deref(),
         instructions: block.instructions.as_deref(),
     });

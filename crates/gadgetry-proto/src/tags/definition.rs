@@ -15,11 +15,14 @@ pub type OnStart = Arc<dyn Fn(&Attributes) + Send + Sync>;
 /// The definition of a custom block.
 ///
 /// ```
-/// use gadgetry_proto::tags::{CustomBlock, Transform};
-/// let debug = CustomBlock { tag: Some("debug-info".into()), ..CustomBlock::new("debugInfo") };
-/// assert_eq!(debug.tag(), "debug-info");
-/// let done = CustomBlock { transform: Transform::Suppress, ..CustomBlock::new("done") };
-/// assert_eq!(done.tag(), "done");
+/// use gadgetry_proto::delta::Delta;
+/// use gadgetry_proto::tags::CustomBlock;
+/// let done = CustomBlock::new("done").description("Ends the work.").suppress();
+/// assert_eq!(done.xml_tag(), "done");
+/// let debug = CustomBlock::new("debugInfo")
+///     .tag("debug-info")
+///     .map(|block| Some(vec![Delta::text(format!("[{}]", block.content))]));
+/// assert_eq!(debug.xml_tag(), "debug-info");
 /// ```
 #[derive(Clone)]
 pub struct CustomBlock {
@@ -62,8 +65,55 @@ impl CustomBlock {
         }
     }
 
-    /// The XML tag.
-    pub fn tag(&self) -> &str {
+    /// Sets the XML tag, where it differs from the key.
+    #[must_use]
+    pub fn tag(mut self, tag: impl Into<String>) -> Self {
+        self.tag = Some(tag.into());
+        self
+    }
+
+    /// Tells the model what the block is.
+    #[must_use]
+    pub fn description(mut self, text: impl Into<String>) -> Self {
+        self.description = Some(text.into());
+        self
+    }
+
+    /// Tells the model when and how to write it.
+    #[must_use]
+    pub fn instructions(mut self, text: impl Into<String>) -> Self {
+        self.instructions = Some(text.into());
+        self
+    }
+
+    /// Takes it out of the text without a trace: [`Transform::Suppress`].
+    #[must_use]
+    pub fn suppress(mut self) -> Self {
+        self.transform = Transform::Suppress;
+        self
+    }
+
+    /// Decides about it when it is complete: `None` lets it pass, deltas take its place, and none at all suppress it. See
+    /// [`Transform::Map`].
+    #[must_use]
+    pub fn map(
+        mut self,
+        decide: impl Fn(&CustomContentBlock) -> Option<Vec<Delta>> + Send + Sync + 'static,
+    ) -> Self {
+        self.transform = Transform::Map(Arc::new(decide));
+        self
+    }
+
+    /// Calls `tell` when it opens, before its content arrives. It must not change what the run does: a replayed run
+    /// calls it again.
+    #[must_use]
+    pub fn on_start(mut self, tell: impl Fn(&Attributes) + Send + Sync + 'static) -> Self {
+        self.on_start = Some(Arc::new(tell));
+        self
+    }
+
+    /// The XML tag: the one that was set, or the key.
+    pub fn xml_tag(&self) -> &str {
         self.tag.as_deref().unwrap_or(&self.key)
     }
 }
@@ -72,7 +122,7 @@ impl fmt::Debug for CustomBlock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("CustomBlock")
             .field("key", &self.key)
-            .field("tag", &self.tag())
+            .field("tag", &self.xml_tag())
             .field("transform", &self.transform)
             .finish_non_exhaustive()
     }
