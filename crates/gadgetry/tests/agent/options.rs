@@ -7,7 +7,6 @@
 
 use std::time::Duration;
 
-use gadgetry::model_client::ModelOptions;
 use gadgetry::proto::block::{Anchoring, Markers};
 use gadgetry::proto::delta::Delta;
 use gadgetry::proto::event::{Event, EventKind};
@@ -295,7 +294,7 @@ async fn models_for_gadgets() {
     let ask = |context: gadgetry::ExecutionContext| async move {
         let client = context.model().expect("a run");
         let named = client.named("small").expect("a model of this name");
-        match named.complete("?", ModelOptions::default()).await {
+        match named.complete("?", ()).await {
             Ok(text) => gadgetry::proto::call::Outcome::ok(text),
             Err(error) => gadgetry::proto::call::Outcome::error(error.to_string()),
         }
