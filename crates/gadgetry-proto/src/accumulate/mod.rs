@@ -127,7 +127,7 @@ impl Accumulator {
 
     /// Takes one delta in, for whoever wants nothing but the message.
     pub fn absorb(&mut self, delta: &Delta) {
-        self.take(delta, &mut Sink::NOWHERE);
+        self.take(delta, &mut Sink::nowhere());
     }
 
     fn take(&mut self, delta: &Delta, out: &mut Sink<'_>) {
@@ -204,7 +204,7 @@ impl Accumulator {
 
     /// The stream is over: gives the message, and tells nothing.
     pub fn into_output(self) -> Output {
-        self.close(&mut Sink::NOWHERE)
+        self.close(&mut Sink::nowhere())
     }
 
     fn close(mut self, out: &mut Sink<'_>) -> Output {

@@ -6,7 +6,9 @@ use crate::accumulate::stream_event::StreamEvent;
 pub(crate) struct Sink<'a>(Option<&'a mut Vec<StreamEvent>>);
 
 impl<'a> Sink<'a> {
-    pub(crate) const NOWHERE: Self = Self(None);
+    pub(crate) fn nowhere() -> Self {
+        Self(None)
+    }
 
     pub(crate) fn of(events: &'a mut Vec<StreamEvent>) -> Self {
         Self(Some(events))
