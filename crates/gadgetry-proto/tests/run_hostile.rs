@@ -28,9 +28,13 @@ fn spec(limits: Limits) -> RunSpec {
 }
 
 /// Plays one reply in which every call that starts gives `result`. Gives what was started, and every answer.
-#[expect(clippy::wildcard_enum_match_arm, reason = "only answers matter")]
 fn play(limits: Limits, reply: &str, result: &str) -> (Vec<Start>, Vec<String>) {
-    let mut run = Run::ask(spec(limits), "go").expect("no tags");
+    play_spec(spec(limits), reply, result)
+}
+
+#[expect(clippy::wildcard_enum_match_arm, reason = "only answers matter")]
+fn play_spec(spec: RunSpec, reply: &str, result: &str) -> (Vec<Start>, Vec<String>) {
+    let mut run = Run::ask(spec, "go").expect("no tags");
     let (mut started, mut answers) = (Vec::new(), Vec::new());
     let end = Delta::MessageEnd {
         stop_reason: StopReason::Stop,
@@ -158,4 +162,27 @@ fn a_union_that_holds_itself() {
         told,
         ["root: does not fit, and is nested too deeply to say where"]
     );
+}
+
+/// Calls that end without a gadget end one after the other, however many come to their turn at once.
+#[test]
+fn thousands_of_calls_that_fail_at_once() {
+    let (calls, mut reply) = (5_000, two_calls(""));
+    for _ in 0..calls {
+        reply += "!!!GADGET_START:Echo::a/b\n!!!ARG:x\n${a/b/nothing}\n!!!GADGET_END\n";
+    }
+    let (started, answers) = play(Limits::default(), &reply, "{}");
+    assert_eq!((started.len(), answers.len()), (2, calls));
+}
+
+#[test]
+fn thousands_of_views_at_once() {
+    let mut spec = spec(Limits::default());
+    spec.output_limit = Some(100);
+    let (calls, mut reply) = (5_000, two_calls(""));
+    for _ in 0..calls {
+        reply += "!!!GADGET_START:GadgetOutputViewer::a/b\n!!!ARG:id\nx\n!!!GADGET_END\n";
+    }
+    let (started, answers) = play_spec(spec, &reply, "{}");
+    assert_eq!((started.len(), answers.len()), (2, calls));
 }

@@ -42,10 +42,8 @@
 //! paused, so the two seconds that the first gadget takes pass at once, and are seen exactly.
 //!
 //! ```
-//! use std::sync::Arc;
 //! use std::time::Duration;
-//! use gadgetry::proto::run::{Run, RunSpec};
-//! use gadgetry::{Toolbox, driver};
+//! use gadgetry::Agent;
 //! use gadgetry_testing::{EventLog, MockGadget, MockModel, call, elapsed};
 //!
 //! # #[tokio::main(flavor = "current_thread", start_paused = true)]
@@ -53,9 +51,6 @@
 //! // In a test: #[tokio::test(start_paused = true)]
 //! let fetch = MockGadget::builder("Fetch").returns("[17, 23]").delay(Duration::from_secs(2)).build();
 //! let count = MockGadget::builder("Count").returns("2").build();
-//! let mut toolbox = Toolbox::default();
-//! toolbox.add(fetch.clone())?;
-//! toolbox.add(count.clone())?;
 //!
 //! let model = MockModel::builder()
 //!     .when(|m| m.last_message_contains("How many"))
@@ -69,14 +64,16 @@
 //!     .replies_text("There are 2 users.")
 //!     .build();
 //!
-//! let spec = RunSpec { registry: Arc::new(toolbox.registry().clone()), ..RunSpec::default() };
-//! let run = Run::ask(spec, "How many users are there?")?;
-//! let mut log = EventLog::default();
-//! let (_commands, receiver) = tokio::sync::mpsc::channel(1);
-//! let running = driver::drive(run, &model, &toolbox, receiver, &mut log);
-//! let (summary, took) = elapsed(running).await;
+//! let log = EventLog::default();
+//! let run = Agent::builder()
+//!     .model(model.clone())
+//!     .gadget(fetch)
+//!     .gadget(count.clone())
+//!     .observer(log.clone())
+//!     .ask("How many users are there?")?;
+//! let (answer, took) = elapsed(run.text()).await;
 //!
-//! assert_eq!(summary.answer, "There are 2 users.");
+//! assert_eq!(answer?, "There are 2 users.");
 //! assert_eq!(took, Duration::from_secs(2));
 //! log.assert_order(["start users", "result users", "start number", "result number"]);
 //! assert_eq!(count.call_count(), 1);

@@ -10,7 +10,7 @@ use crate::context::CancellationToken;
 /// other, share what they spend.
 ///
 /// ```
-/// let family = gadgetry::Family { budget: Some(0.5), ..gadgetry::Family::default() };
+/// let family = gadgetry::Family::limited_to(0.5);
 /// assert_eq!((family.depth, family.left()), (0, Some(0.5)));
 /// ```
 #[derive(Clone, Debug)]
@@ -21,7 +21,8 @@ pub struct Family {
     pub max_depth: u32,
     /// Cancels the run, and with it its subagents.
     pub cancellation: CancellationToken,
-    /// US dollars that all of them may spend together.
+    /// US dollars that all of them may spend together. Gadgets and their models obey it; a run obeys the one of its
+    /// [`RunSpec`](gadgetry_proto::run::RunSpec), which should be the same.
     pub budget: Option<f64>,
     /// For spans: `/`, or the calls that lead to this run, as `/a.0/b.1`.
     pub(crate) path: Arc<str>,
@@ -45,6 +46,14 @@ impl Default for Family {
 }
 
 impl Family {
+    /// A run of its own that may spend so many US dollars.
+    pub fn limited_to(dollars: f64) -> Self {
+        Self {
+            budget: Some(dollars),
+            ..Self::default()
+        }
+    }
+
     /// What all of them have spent, in US dollars; what gadgets have reported that still run is in it.
     pub fn spent(&self) -> f64 {
         self.ledger.total()
@@ -72,7 +81,7 @@ impl Family {
     }
 
     /// The same place with `dollars` for itself and those below it, inside what the family may spend.
-    pub(crate) fn with_budget(&self, dollars: f64) -> Self {
+    pub(crate) fn narrowed(&self, dollars: f64) -> Self {
         let outer = (self.budget, self.ledger.clone());
         let ledger = Ledger {
             total: Arc::default(),
@@ -148,9 +157,10 @@ impl Share {
     pub(crate) fn elsewhere(&self) -> f64 {
         let known = *lock(&self.known);
         let inner = self.ledger.total() - known;
-        let outer = self.ledger.around().filter_map(|(budget, ledger)| {
-            Some(ledger.total() - known - (budget? - self.budget?))
-        });
+        let outer = self
+            .ledger
+            .around()
+            .filter_map(|(budget, ledger)| Some(ledger.total() - known - (budget? - self.budget?)));
         let elsewhere = outer.fold(inner, f64::max);
         if elsewhere < NOTHING { 0.0 } else { elsewhere }
     }

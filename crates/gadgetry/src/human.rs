@@ -12,7 +12,7 @@ use crate::family::Family;
 
 /// Somebody who answers questions.
 ///
-/// Nobody is asked two things at once: all runs of a [`Family`](crate::Family) and all their gadgets wait for their turn,
+/// Nobody is asked two things at once: all runs of a [`Family`] and all their gadgets wait for their turn,
 /// in the order in which they asked. Any `Fn(String) -> impl Future<Output = Option<String>>` is a human.
 ///
 /// ```

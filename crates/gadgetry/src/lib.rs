@@ -68,6 +68,8 @@ pub mod control;
 pub mod driver;
 pub mod family;
 pub mod gadget;
+#[cfg(doctest)]
+mod guide;
 pub mod human;
 pub mod limiter;
 pub mod log;

@@ -150,17 +150,22 @@ impl ModelClient {
         texts.boxed()
     }
 
-    /// The reply to a request as it comes. It ends when the gadget's call is cancelled.
+    /// The reply to a request as it comes. It ends when the gadget's call is cancelled. Once the budget is spent, it is
+    /// an error, and no model is asked.
     ///
     /// Cancel safety: dropping the stream cancels the reply; what it had cost until then is counted.
     pub fn stream(&self, request: Request) -> BoxStream<'static, Delta> {
+        if self.context.budget_left().is_some_and(|left| left <= 0.0) {
+            return stream::iter([Delta::error("the budget is spent")]).boxed();
+        }
         let model = Arc::clone(&self.model);
         let limiter = self.context.services().and_then(|s| s.limiter.clone());
         let context = self.context.clone();
         let cancelled = context.cancellation().clone().cancelled_owned();
         let reply = async move {
+            let tokens = estimated_tokens(&request);
             if let Some(limiter) = &limiter {
-                limiter.admit(estimated_tokens(&request)).await;
+                limiter.admit(tokens).await;
             }
             let price = model.info().price;
             Metered::new(model.stream(request), move |usage| {
@@ -168,7 +173,7 @@ impl ModelClient {
                 let dollars = price.map_or(0.0, |price| price.cost(&usage));
                 let _ = context.report_cost(dollars);
                 if let Some(limiter) = limiter {
-                    limiter.record(usage);
+                    limiter.record(tokens, usage);
                 }
             })
         };

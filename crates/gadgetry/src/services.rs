@@ -121,6 +121,7 @@ pub trait Limiter: Send + Sync {
     /// Cancel safety: a request whose future is dropped was not admitted.
     fn admit(&self, tokens: u64) -> BoxFuture<'_, Duration>;
 
-    /// The reply to an admitted request is over, or nobody reads it any more; these tokens it has cost.
-    fn record(&self, usage: Usage);
+    /// The reply to a request that was admitted with so many `tokens` is over, or nobody reads it any more; this is
+    /// what it has used. All 0 means that nothing is known.
+    fn record(&self, tokens: u64, usage: Usage);
 }

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use gadgetry::proto::call::Outcome;
 use gadgetry::proto::event::Event;
+use gadgetry::proto::message::Request;
 use gadgetry::proto::run::{Input, Run, RunSpec};
 use gadgetry::proto::time::Time;
 use gadgetry::{DynGadget, ExecutionContext, Observer, Services, Toolbox};
@@ -71,6 +72,12 @@ struct Listener {
 
 impl Observer for Listener {
     fn event(&mut self, _: &Event) {}
+
+    fn request(&mut self, request: &Request) {
+        assert!(request.iteration > 0);
+        let mut told = self.told.lock().unwrap();
+        told.push((format!("{} asks", self.name), 0.0));
+    }
 
     fn input(&mut self, _: Time, input: &Input) {
         if let Input::SpentElsewhere(dollars) = input {
@@ -154,6 +161,11 @@ async fn every_cost_of_a_family_is_counted_once() {
     assert_eq!(heard("a").last(), Some(&3041.0));
     assert_eq!(heard("b").last(), Some(&131.0));
     assert_eq!(heard("g").first(), Some(&11.0));
+    assert_eq!(
+        heard("a asks").len(),
+        2,
+        "the requests of a subagent are seen"
+    );
     let root_heard = seen
         .inputs
         .iter()

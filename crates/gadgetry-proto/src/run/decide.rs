@@ -73,8 +73,17 @@ impl Run {
     }
 
     fn decided_request(&mut self, decision: Decision) {
+        self.state.instead = None;
+        let goes_out = matches!(decision, Decision::Proceed | Decision::Request(_));
+        if goes_out && self.is_spent() {
+            self.state.iteration -= 1;
+            return self.finish(FinishReason::BudgetExceeded);
+        }
         match decision {
-            Decision::Request(request) => self.transmit(request),
+            Decision::Request(request) => {
+                self.state.instead = Some(request.clone());
+                self.transmit(request);
+            }
             Decision::Reply(text) => self.reply_with(&text),
             Decision::Stop => {
                 self.state.iteration -= 1;
@@ -151,6 +160,7 @@ impl Run {
             Decision::Deny(error) => self.settle(id, Err(error)),
             _ => self.launch(prepared),
         }
+        self.dispatch();
     }
 
     /// Fills in defaults and checks parameters that were changed.
@@ -163,12 +173,12 @@ impl Run {
         Ok(())
     }
 
-    /// A call that the scheduler has started comes to its end without its gadget.
+    /// A call that the scheduler has started comes to its end without its gadget. What follows from that is for
+    /// [`Run::dispatch`], which may be just what has led here: thousands of such calls must not be as many levels deep.
     pub(super) fn settle(&mut self, id: CallId, result: Result<String, String>) {
         let finished = result.as_ref().map(|_| ()).map_err(Clone::clone);
         self.answer(id, result.map(Arc::from).map_err(Arc::from), 0, 0.0);
         self.state.scheduler.finish(id, finished);
-        self.dispatch();
     }
 
     fn decided_unmet(&mut self, unmet: Unmet, decision: Decision) {
@@ -194,6 +204,7 @@ impl Run {
             Decision::Result(text) => outcome.result = Ok(text),
             Decision::Deny(error) => {
                 outcome.result = Err(error);
+                outcome.media.clear();
                 outcome.completes_run = false;
             }
             Decision::Stop => self.state.stopped = Some(FinishReason::Stopped),
@@ -252,6 +263,9 @@ impl Run {
             invocation_id: Some(about.invocation_id.clone()),
             question: question.clone(),
         });
+        if !self.spec.asks.human {
+            return self.decided_human(id, outcome, Decision::Proceed);
+        }
         self.ask_for(
             Pending::Human(id, outcome),
             QuestionKind::Human { about, question },

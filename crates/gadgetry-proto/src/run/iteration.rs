@@ -99,6 +99,13 @@ impl Run {
                 (false, false)
             }
         };
+        let mut asking = self.state.questions.values();
+        let held = asking.any(|it| matches!(it, Pending::ModelCall));
+        let early = self.state.phase == Phase::Summarising && !self.state.overflowed;
+        if held || early {
+            // The request never went out.
+            self.state.iteration -= 1;
+        }
         self.state.cut = Some(Cut::Cancelled);
         self.cancel_calls();
         if reading {

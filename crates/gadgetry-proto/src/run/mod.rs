@@ -132,6 +132,7 @@ impl Run {
             raw: String::new(),
             model_error: None,
             attempt: 0,
+            instead: None,
             handed_on: false,
             cut: None,
             scheduler: Scheduler::new(schedule),

@@ -55,7 +55,7 @@ impl Run {
     }
 
     /// Whether the budget is used up.
-    fn is_spent(&self) -> bool {
+    pub(super) fn is_spent(&self) -> bool {
         let spent = self.state.total_cost + self.state.elsewhere;
         self.spec.budget.is_some_and(|budget| spent >= budget)
     }
@@ -87,6 +87,8 @@ impl Run {
     /// This is the reply, and no model is asked.
     pub(super) fn reply_with(&mut self, text: &str) {
         self.begin_reading();
+        // There is no model to ask again.
+        self.state.handed_on = true;
         self.read(Delta::text(text));
         self.read(Delta::MessageEnd {
             stop_reason: StopReason::Stop,
@@ -115,7 +117,8 @@ impl Run {
         if self.is_spent() {
             return self.finish(FinishReason::BudgetExceeded);
         }
-        let request = self.request();
+        let instead = self.state.instead.clone();
+        let request = instead.unwrap_or_else(|| self.request());
         self.transmit(request);
     }
 
@@ -130,6 +133,7 @@ impl Run {
         }
         self.state.cut = self.how_cut();
         if self.state.handed_on || !self.recover() {
+            self.state.instead = None;
             self.finish_stages();
             self.end_reply();
         }

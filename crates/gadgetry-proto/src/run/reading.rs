@@ -185,6 +185,7 @@ impl Run {
         self.state.tokens.observe(reply.usage.input_tokens);
         let mut message = reply.message;
         let mut raw = mem::take(&mut self.state.raw);
+        let written = !raw.is_empty();
         for interceptor in &self.spec.interceptors {
             raw = interceptor.reply(raw);
         }
@@ -192,9 +193,11 @@ impl Run {
         if !text.trim().is_empty() {
             self.state.answer = text;
         }
-        let said = !(message.content.is_empty() && raw.is_empty());
+        // White space alone says nothing, and providers refuse it.
+        let said = !raw.trim().is_empty() || !message.content.iter().all(is_blank);
         if said {
-            message.raw = Some(raw).filter(|raw| !raw.is_empty());
+            // An empty text stands for what an interceptor took away.
+            message.raw = Some(raw).filter(|raw| written || !raw.is_empty());
             self.push_message(message);
         }
         self.state.phase = Phase::Working;
@@ -264,6 +267,10 @@ fn is_handed_on(delta: &Delta) -> bool {
         | Delta::GadgetArgsPartial { .. }
         | Delta::GadgetCall(_) => true,
     }
+}
+
+fn is_blank(content: &Content) -> bool {
+    matches!(content, Content::Text { text } if text.trim().is_empty())
 }
 
 fn visible_text(message: &Message) -> String {

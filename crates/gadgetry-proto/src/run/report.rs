@@ -5,6 +5,7 @@ use crate::event::{Ancestor, Event, EventKind};
 use crate::id::{CallId, InvocationId};
 use crate::run::Run;
 use crate::run::io::{Output, Report};
+use crate::run::state::Status;
 
 impl Run {
     /// A gadget tells something. Of a call that is over, only what its subagents cost is of interest.
@@ -12,6 +13,11 @@ impl Run {
         let Some((invocation_id, gadget_name)) = self.caller(id) else {
             return;
         };
+        let status = self.record(id).map(|record| &record.status);
+        let runs = matches!(status, Some(Status::Running { .. }));
+        if !runs && !matches!(report, Report::Child { .. }) {
+            return;
+        }
         match report {
             Report::Progress(message) => self.tell(EventKind::GadgetProgress {
                 invocation_id,

@@ -53,7 +53,8 @@ impl Run {
         let call = &record.call;
         let name = record.gadget.as_deref().unwrap_or(&call.gadget_name);
         let mut text = Cow::Borrowed(whole.as_ref());
-        if let Some(max_chars) = spec.output_limit
+        if self.has_viewer
+            && let Some(max_chars) = spec.output_limit
             && name != viewer::NAME
             && let Some(notice) = self.state.stored.keep(name, &whole, max_chars)
         {

@@ -16,7 +16,7 @@ use crate::error::ModelErrorKind;
 use crate::event::FinishReason;
 use crate::id::{CallId, InvocationId};
 use crate::media::Media;
-use crate::message::Message;
+use crate::message::{Message, Request};
 use crate::reply::ScannerState;
 use crate::run::io::{Output, Start, Summary};
 use crate::run::question::QuestionId;
@@ -51,6 +51,8 @@ pub(super) struct State {
     pub(super) model_error: Option<ModelError>,
     /// Retries of the current request.
     pub(super) attempt: u32,
+    /// What somebody has put in the place of the current request.
+    pub(super) instead: Option<Request>,
     /// Whether anything of the current reply was told.
     pub(super) handed_on: bool,
     /// How the current reply was cut off.

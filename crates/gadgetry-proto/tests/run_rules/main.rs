@@ -1,13 +1,20 @@
 //! What a run does, one table a rule: a script in, the lines of its transcript out.
 
 mod broken;
+mod budget;
+mod children;
 mod compaction;
 mod costs;
 mod dependencies;
 mod ending;
+mod hints;
+mod interceptors;
 mod limits;
 mod misuse;
+mod outputs;
+mod questions;
 mod references;
+mod retries;
 #[path = "../support/sim/mod.rs"]
 mod sim;
 mod text;

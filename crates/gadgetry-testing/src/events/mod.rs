@@ -25,15 +25,13 @@ use line::line;
 /// Their lines begin with the ids of the calls that they come from: `research> text "Found it."`.
 ///
 /// ```
-/// use gadgetry::proto::run::{Run, RunSpec};
-/// use gadgetry::{Toolbox, driver};
+/// use gadgetry::Agent;
 /// use gadgetry_testing::{EventLog, MockModel, paused};
 ///
 /// let model = MockModel::in_order(["Hello!"]);
-/// let run = Run::ask(RunSpec::default(), "Hi")?;
-/// let (_commands, receiver) = tokio::sync::mpsc::channel(1);
-/// let mut log = EventLog::default();
-/// paused(driver::drive(run, &model, &Toolbox::default(), receiver, &mut log));
+/// let log = EventLog::default();
+/// let agent = Agent::builder().model(model).observer(log.clone()).build()?;
+/// paused(agent.ask("Hi").text())?;
 /// assert_eq!(log.text(), "Hello!");
 /// assert_eq!(log.render(), "\
 /// model_call 1

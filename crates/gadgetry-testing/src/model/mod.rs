@@ -43,19 +43,14 @@ const UNMATCHED: &str = "unmatched_request";
 /// Clones are the same model: one may go to an agent while the test keeps another. Two mocks share nothing.
 ///
 /// ```
-/// use gadgetry::proto::event::Event;
-/// use gadgetry::proto::run::{Run, RunSpec};
-/// use gadgetry::{Toolbox, driver};
+/// use gadgetry::Agent;
 /// use gadgetry_testing::{MockModel, paused};
 ///
 /// let model = MockModel::builder()
 ///     .when(|m| m.last_message_contains("Hi")).once().replies_text("Hello!")
 ///     .build();
-/// let run = Run::ask(RunSpec::default(), "Hi")?;
-/// let (_commands, receiver) = tokio::sync::mpsc::channel(1);
-/// let toolbox = Toolbox::default();
-/// let summary = paused(driver::drive(run, &model, &toolbox, receiver, &mut |_: &Event| {}));
-/// assert_eq!(summary.answer, "Hello!");
+/// let agent = Agent::builder().model(model.clone()).build()?;
+/// assert_eq!(paused(agent.ask("Hi").text())?, "Hello!");
 /// model.verify();
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

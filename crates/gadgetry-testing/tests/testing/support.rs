@@ -7,7 +7,7 @@ use futures_util::StreamExt as _;
 use gadgetry::proto::delta::Delta;
 use gadgetry::proto::message::{Message, Request};
 use gadgetry::proto::run::{Run, RunSpec, Summary};
-use gadgetry::{IntoGadget, Model, Toolbox, driver};
+use gadgetry::{IntoGadget, Model, Services, Toolbox, driver};
 use gadgetry_testing::{EventLog, MockModel, conversation};
 
 /// The first request about these messages.
@@ -78,6 +78,7 @@ pub(crate) async fn play_on(
     let run = Run::new(RunSpec { registry, ..spec }, history).unwrap();
     let mut log = EventLog::default();
     let (_commands, receiver) = tokio::sync::mpsc::channel(1);
-    let summary = driver::drive(run, model, toolbox, receiver, &mut log).await;
-    (summary, log)
+    let services = Services::new(Arc::new(model.clone()), toolbox.clone());
+    let ended = driver::drive(run, &services, receiver, &mut log).await;
+    (ended.summary, log)
 }

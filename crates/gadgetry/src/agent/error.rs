@@ -160,8 +160,11 @@ impl fmt::Display for RunError {
             FinishReason::Cancelled => f.write_str("the run was cancelled"),
             FinishReason::BudgetExceeded => f.write_str("the budget is spent"),
             FinishReason::GadgetError => f.write_str("a gadget failed"),
-            // Not errors, or not known yet.
-            reason => write!(f, "the run ended: {reason:?}"),
+            // These are no errors, and others are not known yet.
+            reason @ (FinishReason::Completed
+            | FinishReason::TaskCompleted
+            | FinishReason::Stopped
+            | _) => write!(f, "the run ended: {reason:?}"),
         }?;
         match summary.error.as_ref().or(self.0.fault.as_ref()) {
             Some(error) => write!(f, ": {error}"),

@@ -42,10 +42,14 @@
 //!
 //! A gadget that has an agent of its own builds it with [`ExecutionContext::spawn_agent`]. See there.
 
+mod audience;
 mod build;
 mod builder;
 mod error;
+mod finished;
+mod handle;
 mod hooks;
+mod place;
 mod run;
 mod synthetic;
 
@@ -59,10 +63,12 @@ use crate::services::Services;
 
 pub use builder::AgentBuilder;
 pub use error::{AgentError, RunError};
+pub use finished::Finished;
+pub use handle::{AgentHandle, NotInjected};
 pub use hooks::OnGadgetError;
-pub use run::{AgentHandle, AgentRun, Finished, NotInjected};
+pub use run::AgentRun;
 
-use run::SharedObserver;
+use audience::SharedObserver;
 
 /// Something that can be asked, as often as you like. Cheap to clone.
 ///

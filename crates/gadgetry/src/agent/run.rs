@@ -1,37 +1,51 @@
 //! A run of an agent, and the three ways to consume it.
 
 use std::collections::VecDeque;
+use std::fmt;
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::mem;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 
 use futures_core::Stream;
 use futures_core::future::BoxFuture;
 use futures_util::StreamExt as _;
-use gadgetry_proto::event::{Event, FinishReason};
-use gadgetry_proto::message::{Message, Role};
-use gadgetry_proto::run::{Command, Input, Run, Summary};
-use gadgetry_proto::time::Time;
+use gadgetry_proto::event::Event;
+use gadgetry_proto::message::Message;
+use gadgetry_proto::run::{Command, Run};
+use gadgetry_proto::tree::CostTree;
 use tokio::sync::mpsc;
 
-use crate::agent::{Inner, RunError};
-use crate::context::{CancellationToken, Subagent};
-use crate::driver::{Ended, Observer, drive};
-use crate::family::Family;
-use crate::services::Services;
-
-/// Commands that wait for the run to be polled.
-const INJECTED: usize = 256;
-
-/// An observer that several runs tell.
-pub(super) type SharedObserver = Arc<Mutex<dyn Observer>>;
+use crate::agent::audience::Audience;
+use crate::agent::finished::{systems, without_instructions};
+use crate::agent::place::{Place, cancelled_by};
+use crate::agent::{AgentHandle, Finished, Inner, RunError};
+use crate::driver::Observer;
 
 /// A run that goes on while somebody consumes it.
 ///
 /// Nothing runs before the first poll. No task outlives the run: dropping it, or the future of one of its methods, drops
 /// the reply that is being read, all gadgets, and their subagents. While nobody polls, replies are not read, but gadgets
 /// that have started go on.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let model: gadgetry::ScriptedModel = r#"{"text": "4"}"#.parse()?;
+/// use futures_util::StreamExt as _;
+/// use gadgetry::proto::event::EventKind;
+///
+/// let mut run = gadgetry::Agent::builder().model(model).ask("What is 2+2?")?;
+/// while let Some(event) = run.next().await {
+///     if let EventKind::Text { text } = event.kind {
+///         print!("{text}");
+///     }
+/// }
+/// assert!(run.finished().is_some_and(|finished| finished.summary.answer == "4"));
+/// # Ok(())
+/// # }
+/// ```
 #[must_use = "a run does nothing until it is consumed"]
 pub struct AgentRun {
     state: State,
@@ -57,17 +71,17 @@ impl AgentRun {
         let place = Place::of(inner);
         let mut spec = inner.spec.clone();
         spec.budget = place.services().family.budget;
+        if let Some(retry) = spec.retry.as_mut().filter(|retry| retry.seed == 0) {
+            retry.seed = random();
+        }
         let run = match Run::new(spec, conversation) {
             Ok(run) => run,
             Err(error) => unreachable!("`build` has tried this specification: {error}"),
         };
         let cancellation = place.services().family.cancellation.clone();
-        let (sender, commands) = mpsc::channel(INJECTED);
+        let (handle, commands) = AgentHandle::new(cancellation);
         Self {
-            handle: AgentHandle {
-                sender,
-                cancellation,
-            },
+            handle,
             events: Queue::default(),
             state: State::Ready(Box::new(Prepared {
                 run,
@@ -130,7 +144,7 @@ impl AgentRun {
     ) -> Result<Finished, RunError> {
         match mem::replace(&mut self.state, State::Moving) {
             State::Ready(prepared) => prepared.drive(&mut handle).await,
-            state => {
+            state @ (State::Streaming(_) | State::Done(_) | State::Moving) => {
                 self.state = state;
                 while let Some(event) = self.next().await {
                     handle(&event);
@@ -195,15 +209,20 @@ impl Stream for AgentRun {
     }
 }
 
-impl std::fmt::Debug for AgentRun {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Debug for AgentRun {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("AgentRun")
             .field("finished", &self.finished())
             .finish_non_exhaustive()
     }
 }
 
-fn lock(queue: &Mutex<VecDeque<Event>>) -> std::sync::MutexGuard<'_, VecDeque<Event>> {
+/// A number that no other run has. The keys of hash maps are random.
+fn random() -> u64 {
+    RandomState::new().build_hasher().finish()
+}
+
+fn lock(queue: &Mutex<VecDeque<Event>>) -> MutexGuard<'_, VecDeque<Event>> {
     queue.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -222,6 +241,7 @@ impl Prepared {
         let own = systems(self.run.history()).count() - given.len();
         let mut audience = Audience {
             observers: &self.inner.observers,
+            costs: CostTree::default(),
             consumer,
         };
         let token = self.place.services().family.cancellation.clone();
@@ -230,211 +250,8 @@ impl Prepared {
         Finished {
             history: without_instructions(ended.history, own, given),
             summary: ended.summary,
+            costs: audience.costs,
             fault: ended.fault,
         }
     }
-}
-
-/// Where a run is driven.
-enum Place {
-    Alone(Box<Services>),
-    Below(Box<Subagent>),
-}
-
-impl Place {
-    /// A place for one more run.
-    fn of(inner: &Inner) -> Self {
-        let mut services = inner.services.clone();
-        let budget = inner.spec.budget;
-        let Some(parent) = &inner.parent else {
-            // Nothing that is spent by one run is known to another.
-            services.family = Family {
-                max_depth: services.family.max_depth,
-                budget,
-                ..Family::default()
-            };
-            return Self::Alone(Box::new(services));
-        };
-        match parent.subagent() {
-            Ok(mut subagent) => {
-                let mut family = subagent.services.family.clone();
-                family.max_depth = services.family.max_depth;
-                services.family = match budget {
-                    Some(dollars) => family.with_budget(dollars),
-                    None => family,
-                };
-                subagent.services = services;
-                Self::Below(Box::new(subagent))
-            }
-            Err(error) => unreachable!("`build` has looked at the parent: {error}"),
-        }
-    }
-
-    fn services(&self) -> &Services {
-        match self {
-            Self::Alone(services) => services,
-            Self::Below(subagent) => &subagent.services,
-        }
-    }
-
-    async fn drive(
-        self,
-        run: Run,
-        commands: mpsc::Receiver<Command>,
-        observer: &mut dyn Observer,
-    ) -> Ended {
-        match self {
-            Self::Alone(services) => drive(run, &services, commands, observer).await,
-            Self::Below(subagent) => subagent.drive(run, commands, observer).await,
-        }
-    }
-}
-
-/// The end of `run`, which `token` cancels when `outer` is cancelled.
-async fn cancelled_by(
-    outer: Option<&CancellationToken>,
-    token: &CancellationToken,
-    run: impl Future<Output = Ended>,
-) -> Ended {
-    let Some(outer) = outer else {
-        return run.await;
-    };
-    let mut run = std::pin::pin!(run);
-    tokio::select! {
-        biased;
-        () = outer.cancelled() => {
-            token.cancel();
-            run.await
-        }
-        ended = &mut run => ended,
-    }
-}
-
-fn systems(messages: &[Message]) -> impl Iterator<Item = &Message> {
-    messages
-        .iter()
-        .filter(|message| message.role == Role::System)
-}
-
-/// `history` without what a run tells the model: its first `own` system messages are left out, and the next ones are as
-/// they were `given`.
-fn without_instructions(history: Vec<Message>, own: usize, given: Vec<Message>) -> Vec<Message> {
-    let (mut left, mut given) = (own, given.into_iter());
-    let mut kept = Vec::with_capacity(history.len());
-    for message in history {
-        if message.role != Role::System {
-            kept.push(message);
-        } else if left > 0 {
-            left -= 1;
-        } else {
-            kept.push(given.next().unwrap_or(message));
-        }
-    }
-    kept
-}
-
-/// Everybody who is told about a run: observers first, then whoever consumes it.
-struct Audience<'a> {
-    observers: &'a [SharedObserver],
-    consumer: &'a mut dyn Observer,
-}
-
-impl Observer for Audience<'_> {
-    fn event(&mut self, event: &Event) {
-        for observer in self.observers {
-            let mut observer = observer.lock().unwrap_or_else(PoisonError::into_inner);
-            observer.event(event);
-        }
-        self.consumer.event(event);
-    }
-
-    fn input(&mut self, time: Time, input: &Input) {
-        for observer in self.observers {
-            let mut observer = observer.lock().unwrap_or_else(PoisonError::into_inner);
-            observer.input(time, input);
-        }
-    }
-}
-
-/// How a run ended, and what is left of it.
-#[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub struct Finished {
-    /// Why it ended, what it cost, and the answer.
-    pub summary: Summary,
-    /// The conversation, with the question and the results of gadgets, but without the agent's own instructions: for
-    /// [`AgentBuilder::history`](crate::AgentBuilder::history).
-    pub history: Vec<Message>,
-    /// If a controller has panicked, and the run was cancelled for it: its words.
-    pub fault: Option<String>,
-}
-
-impl Finished {
-    /// The same, if the run came to an answer: the model was done, or a gadget or a controller has ended the run.
-    pub fn into_result(self) -> Result<Self, RunError> {
-        match self.summary.reason {
-            FinishReason::Completed | FinishReason::TaskCompleted | FinishReason::Stopped => {
-                Ok(self)
-            }
-            _ => Err(RunError::new(self)),
-        }
-    }
-}
-
-/// Reaches into a run from outside. It works whether or not the run is being polled, and does nothing once it is over.
-///
-/// ```
-/// # #[tokio::main(flavor = "current_thread")]
-/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// # let model: gadgetry::ScriptedModel = r#"{"text": "4"}"#.parse()?;
-/// let run = gadgetry::Agent::builder().model(model).ask("What is 2+2?")?;
-/// let handle = run.handle();
-/// handle.cancel();
-/// assert!(run.text().await.is_err());
-/// assert!(handle.inject("Are you there?").is_err());
-/// # Ok(())
-/// # }
-/// ```
-#[derive(Clone, Debug)]
-pub struct AgentHandle {
-    sender: mpsc::Sender<Command>,
-    cancellation: CancellationToken,
-}
-
-impl AgentHandle {
-    /// Puts a message of the user before the model with its next request. A run that is about to end goes on for it.
-    pub fn inject(&self, text: impl Into<String>) -> Result<(), NotInjected> {
-        self.send(Command::Inject(text.into()))
-    }
-
-    /// Makes the conversation shorter before the next request, whatever its length, as far as something can go. Without
-    /// [compaction](crate::AgentBuilder::without_compaction) it does nothing.
-    pub fn compact(&self) -> Result<(), NotInjected> {
-        self.send(Command::Compact)
-    }
-
-    fn send(&self, command: Command) -> Result<(), NotInjected> {
-        self.sender.try_send(command).map_err(|error| match error {
-            mpsc::error::TrySendError::Full(_) => NotInjected::TooMany,
-            mpsc::error::TrySendError::Closed(_) => NotInjected::Over,
-        })
-    }
-
-    /// Stops the run: gadgets are cancelled, every call is answered, and no model is asked any more. The run then ends
-    /// with [`FinishReason::Cancelled`].
-    pub fn cancel(&self) {
-        self.cancellation.cancel();
-    }
-}
-
-/// Why a run was not told something.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum NotInjected {
-    /// The run has ended, or was dropped.
-    #[error("the run is over; ask the agent again to say more")]
-    Over,
-    /// Nobody has polled the run while all these commands came.
-    #[error("{INJECTED} commands wait already; poll the run before you send more")]
-    TooMany,
 }

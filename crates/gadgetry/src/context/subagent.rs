@@ -1,6 +1,7 @@
 //! A run inside a gadget.
 
 use gadgetry_proto::event::Event;
+use gadgetry_proto::message::Request;
 use gadgetry_proto::run::{Command, Input, Report, Run};
 use gadgetry_proto::time::Time;
 use tokio::sync::mpsc;
@@ -71,9 +72,10 @@ impl Subagent {
         self.agent
     }
 
-    /// Runs `run` to its end; see [`drive`]. `observer` sees the subagent's own events.
+    /// Runs `run` to its end; see [`drive`]. `observer` sees what an observer of a run sees.
     ///
-    /// Cancel safety: dropping the future ends the subagent and its gadgets; the parent knows what had happened.
+    /// Cancel safety: dropping the future ends the subagent and its gadgets; the parent knows what had happened. What a
+    /// gadget had reported that was still running counts for the budget, but is not in the parent's total.
     pub async fn drive(
         self,
         run: Run,
@@ -107,6 +109,10 @@ impl Observer for Forward<'_> {
 
     fn input(&mut self, time: Time, input: &Input) {
         self.observer.input(time, input);
+    }
+
+    fn request(&mut self, request: &Request) {
+        self.observer.request(request);
     }
 }
 

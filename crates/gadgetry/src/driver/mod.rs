@@ -184,6 +184,7 @@ impl<'a> Driver<'a> {
             match self.run.poll() {
                 Output::Send(request) => {
                     self.iteration = request.iteration;
+                    self.observer.request(&request);
                     self.reply.send(&self.host.services, request);
                 }
                 Output::CloseModel => self.reply.close(),

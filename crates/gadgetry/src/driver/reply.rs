@@ -27,10 +27,11 @@ impl Reply {
                 .flatten_stream()
                 .boxed(),
             Some(limiter) => async move {
-                let waited = limiter.admit(estimated_tokens(&request)).await.as_millis();
+                let tokens = estimated_tokens(&request);
+                let waited = limiter.admit(tokens).await.as_millis();
                 let waited = u64::try_from(waited).unwrap_or(u64::MAX);
                 let told = (waited > 0).then_some(Input::RateLimited(waited));
-                let record = move |usage| limiter.record(usage);
+                let record = move |usage| limiter.record(tokens, usage);
                 let deltas = Metered::new(model.stream(request), record);
                 stream::iter(told).chain(deltas.map(Input::Delta))
             }

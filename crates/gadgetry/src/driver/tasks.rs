@@ -1,6 +1,7 @@
 //! What runs beside the driver: gadgets and decisions. Neither their errors nor their panics get out.
 
 use std::panic::AssertUnwindSafe;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,7 +9,7 @@ use futures_util::FutureExt as _;
 use gadgetry_proto::call::Outcome;
 use gadgetry_proto::id::CallId;
 use gadgetry_proto::run::{Decision, QuestionId, QuestionKind};
-use tokio::time::sleep;
+use tokio::time::timeout;
 use tracing::Instrument as _;
 
 use crate::context::{ExecutionContext, Invocation, panic_text};
@@ -62,16 +63,15 @@ async fn until_cancelled(
     work: impl Future<Output = Outcome>,
     account: &ExecutionContext,
 ) -> Outcome {
-    let late = async {
-        account.cancellation().cancelled().await;
-        // Deeper ones end first, and tell what they have cost.
-        sleep(GRACE / 2_u32.saturating_pow(account.depth())).await;
-    };
-    tokio::select! {
-        biased;
-        outcome = work => outcome,
-        () = late => cut_short(account, "cancelled"),
+    let mut work = pin!(work);
+    let token = account.cancellation();
+    if let Some(outcome) = token.run_until_cancelled(work.as_mut()).await {
+        return outcome;
     }
+    // Deeper ones end first, and tell what they have cost.
+    let grace = GRACE / 2_u32.saturating_pow(account.depth());
+    let outcome = timeout(grace, work).await;
+    outcome.unwrap_or_else(|_| cut_short(account, "cancelled"))
 }
 
 /// The outcome of a gadget that did not come to an end of its own: what it has reported counts.

@@ -4,6 +4,7 @@
 
 mod consuming;
 mod decisions;
+mod ends;
 mod limiter;
 mod mistakes;
 mod options;

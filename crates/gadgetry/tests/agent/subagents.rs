@@ -87,6 +87,18 @@ async fn its_model_events_and_costs_are_the_parents() {
         "{paths:?}"
     );
     near(finished.summary.total_cost, 0.8);
+    near(finished.costs.total(), 0.8);
+    let gadget = finished.costs.nodes().find(|(id, _)| {
+        let children = finished.costs.children(*id);
+        children
+            .iter()
+            .any(|child| (finished.costs.subtree_total(*child) - 0.4).abs() < 1e-9)
+    });
+    assert!(
+        gadget.is_some(),
+        "the subagent's part of it: {}",
+        finished.costs.render()
+    );
     // Its conversation is its own.
     assert_eq!(model.asked()[1].last().unwrap(), "Sub-question?");
     assert_eq!(finished.history.len(), 4);
@@ -174,6 +186,28 @@ async fn it_may_have_a_budget_inside_that() {
     check(5.0, 0.3, 4.0, "Completed").await;
     // The family has less left than the subagent may spend: one of the parent, and two.
     check(0.5, 5.0, 3.0, "BudgetExceeded").await;
+}
+
+#[tokio::test]
+async fn what_is_left_is_the_least_of_all_budgets() {
+    let check = async |parents: f64, own: f64, left: &str| {
+        let tell = || {
+            gadget("Left", |context: ExecutionContext| async move {
+                Outcome::ok(format!("{:.2}", context.budget_left().unwrap()))
+            })
+        };
+        let gadget = delegate("Delegate", move |it| {
+            it.gadget(tell())
+                .model(Mock::new([call("Left", "l", &[]), ".".into()]))
+                .budget(own)
+        });
+        let model = Mock::new([call("Delegate", "d", &[]), "Done.".into()]);
+        let (lines, _) = told(Agent::builder().budget(parents).model(model).gadget(gadget)).await;
+        assert!(lines.contains(&format!("> l: {left}")), "{lines:?}");
+    };
+    // The parent has spent 0.2, and the subagent as much.
+    check(5.0, 0.3, "0.10").await;
+    check(0.5, 5.0, "0.10").await;
 }
 
 #[tokio::test]
@@ -370,8 +404,8 @@ async fn it_may_be_only_so_deep() {
         gadget.into_gadget()
     }
     let check = async |outer: Option<u32>, inner: Option<u32>, deepest: usize| {
-        let replies = (0..deepest + 1).map(|_| call("Deeper", "d", &[]));
-        let model = Mock::new(replies.chain((0..deepest + 1).map(|n| format!("{n}"))));
+        let replies = (0..=deepest).map(|_| call("Deeper", "d", &[]));
+        let model = Mock::new(replies.chain((0..=deepest).map(|n| format!("{n}"))));
         let mut builder = Agent::builder().model(model).gadget(deeper(inner));
         if let Some(depth) = outer {
             builder = builder.max_depth(depth);

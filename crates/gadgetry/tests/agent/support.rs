@@ -79,11 +79,11 @@ pub(crate) fn after(ms: u64, reply: impl Into<Reply>) -> Reply {
 
 /// A block that calls `name`.
 pub(crate) fn call(name: &str, id: &str, arguments: &[(&str, &str)]) -> String {
-    let arguments: String = arguments
-        .iter()
-        .map(|(pointer, value)| format!("!!!ARG:{pointer}\n{value}\n"))
-        .collect();
-    format!("!!!GADGET_START:{name}:{id}\n{arguments}!!!GADGET_END\n")
+    let mut block = format!("!!!GADGET_START:{name}:{id}\n");
+    for (pointer, value) in arguments {
+        block = block + "!!!ARG:" + pointer + "\n" + value + "\n";
+    }
+    block + "!!!GADGET_END\n"
 }
 
 /// Gives its replies in order. Clones are one model.

@@ -3,18 +3,25 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use gadgetry_proto::block::Markers;
-use gadgetry_proto::convo::neutralise;
+use gadgetry_proto::call::amount;
+use gadgetry_proto::convo::{neutralise, prompt_text};
 use gadgetry_proto::delta::Delta;
 use gadgetry_proto::event::{Answer, Event, EventKind};
 use gadgetry_proto::id::{CallId, InvocationId};
-use gadgetry_proto::message::{Content, Message, Purpose, Role};
-use gadgetry_proto::run::{Input, Output};
+use gadgetry_proto::message::{Content, Message, Purpose, Request, Role};
+use gadgetry_proto::run::{Asks, Decision, Input, Output, Question, QuestionId, QuestionKind};
 
 use super::Log;
 
 /// Panics with what does not hold.
 pub fn check(log: &Log) {
-    let mut watch = Watch::default();
+    let mut watch = Watch {
+        rewritten: !log.spec.interceptors.is_empty(),
+        limit: log.spec.output_limit,
+        asks: log.spec.asks,
+        sent: log.opening.clone(),
+        ..Watch::default()
+    };
     assert_eq!(log.outputs.len(), log.inputs.len() + 1);
     for (step, outputs) in log.outputs.iter().enumerate() {
         if let Some((_, input)) = step.checked_sub(1).and_then(|at| log.inputs.get(at)) {
@@ -34,40 +41,90 @@ struct Watch {
     /// Whether `run_finished` was told.
     over: bool,
     reading: bool,
-    /// The current reply as the model wrote it.
-    written: String,
-    /// Calls of the current reply.
-    announced: Vec<InvocationId>,
-    /// Whether a call was answered, and how often, with what.
-    answers: BTreeMap<InvocationId, Vec<(String, bool)>>,
+    /// Replies that no request has carried yet, with what became of their calls.
+    rounds: Vec<Round>,
     started: BTreeSet<CallId>,
     running: BTreeSet<CallId>,
     cancelled: BTreeSet<CallId>,
-    /// Messages of the last request.
+    /// Messages that requests have carried.
     sent: Vec<Message>,
-    requests: u32,
-    /// Whether the next request is a retry.
+    last_request: Request,
+    iteration: u32,
+    /// Whether the next reply takes the place of one that failed.
     again: bool,
+    /// Whether a summary is being read.
+    summarising: bool,
     /// Whether the past was changed.
     compacted: bool,
-    /// Whether what the model is told is not the run's alone.
-    free: bool,
+    /// Whether the next request is another than the conversation.
+    changed: bool,
+    /// The reply that somebody gave in place of the model.
+    given: Option<String>,
+    questions: u64,
+    open: BTreeMap<QuestionId, QuestionKind>,
+    /// What all events together say was spent.
+    spent: f64,
+    /// Whether interceptors change texts.
+    rewritten: bool,
+    limit: Option<usize>,
+    asks: Asks,
+}
+
+/// A reply.
+#[derive(Default)]
+struct Round {
+    /// As the model wrote it.
+    written: String,
+    /// What somebody has put in its place.
+    instead: Option<String>,
+    /// What somebody has put behind its results.
+    append: Vec<Message>,
+    announced: Vec<InvocationId>,
+    /// What was told of each call, in any order.
+    answers: BTreeMap<InvocationId, Vec<(String, bool)>>,
 }
 
 impl Watch {
     fn input(&mut self, input: &Input) {
         match input {
-            Input::Delta(Delta::Text { delta, .. }) => self.written.push_str(delta),
+            Input::Delta(_) if self.summarising => {}
+            Input::Delta(Delta::Text { delta, .. }) => self.round().written.push_str(delta),
             Input::ModelClosed(_) => self.reading = false,
             Input::Done(id, _) => drop(self.running.remove(id)),
+            Input::Decision(id, decision) => {
+                if self.open.remove(id).is_some() {
+                    self.decision(decision);
+                }
+            }
             Input::Delta(_)
             | Input::Command(_)
-            | Input::Decision(..)
             | Input::Report(..)
             | Input::RateLimited(_)
             | Input::SpentElsewhere(_)
             | Input::Tick => {}
         }
+    }
+
+    fn decision(&mut self, decision: &Decision) {
+        match decision {
+            Decision::Request(_) => self.changed = true,
+            Decision::Reply(text) => self.given = Some(text.clone()),
+            Decision::AfterReply { text, append } => {
+                let round = self.round();
+                round.instead.clone_from(text);
+                round.append.clone_from(append);
+            }
+            Decision::Proceed
+            | Decision::Parameters(_)
+            | Decision::Result(_)
+            | Decision::Deny(_)
+            | Decision::Execute
+            | Decision::Stop => {}
+        }
+    }
+
+    fn round(&mut self) -> &mut Round {
+        self.rounds.last_mut().expect("a reply")
     }
 
     fn output(&mut self, output: &Output) {
@@ -76,32 +133,22 @@ impl Watch {
             "behind run_finished: {output:?}"
         );
         match output {
-            Output::Send(request) if request.purpose == Purpose::Summary => self.reading = true,
-            Output::Send(request) => {
-                assert!(!self.reading, "a request while a reply is read");
-                if std::mem::take(&mut self.again) || request.iteration == self.requests {
-                    self.written.clear();
-                } else {
-                    self.requests += 1;
-                }
-                assert_eq!(request.iteration, self.requests, "the number of a request");
-                if self.sent.is_empty() || self.free || std::mem::take(&mut self.compacted) {
-                    self.sent.clone_from(&request.messages);
-                    self.written.clear();
-                    self.announced.clear();
-                    self.answers.clear();
-                } else {
-                    self.conversation(&request.messages);
-                }
-                self.reading = true;
-            }
+            Output::Send(request) => self.request(request),
             Output::CloseModel => {
                 assert!(self.reading, "no model to close");
                 self.reading = false;
+                // Nothing waits for an answer any more.
+                self.open.clear();
             }
             Output::Start(start) => {
                 assert!(self.started.insert(start.id), "{} starts twice", start.id);
                 self.running.insert(start.id);
+                let held = |question: &QuestionKind| matches!(question, QuestionKind::BeforeGadget { start: it } if it.id == start.id);
+                assert!(
+                    !self.open.values().any(held),
+                    "{} starts without a decision",
+                    start.id
+                );
             }
             Output::Cancel(id) => {
                 assert!(
@@ -110,19 +157,111 @@ impl Watch {
                 );
                 assert!(self.cancelled.insert(*id), "{id} is cancelled twice");
             }
-            // From here on, somebody else may write into the conversation.
-            Output::Ask(_) => self.free = true,
+            Output::Ask(question) => self.question(question),
             Output::Event(event) => self.event(event),
             Output::Wait(_) => {}
             Output::Finished(_) => assert!(self.over, "finished without run_finished"),
         }
     }
 
+    fn request(&mut self, request: &Request) {
+        assert!(!self.reading, "a request while a reply is read");
+        let early = u32::from(self.summarising);
+        assert!(
+            (self.iteration..=self.iteration + early).contains(&request.iteration),
+            "the number of a request"
+        );
+        let open = self.open.values().next();
+        assert_eq!(open, None, "a request in spite of a question");
+        self.reading = true;
+        if request.purpose == Purpose::Summary {
+            return;
+        }
+        // The reply to this request is the last round.
+        let reply = self.rounds.pop().expect("the model call has started");
+        if std::mem::take(&mut self.again) {
+            assert_eq!(
+                request.messages, self.last_request.messages,
+                "another request instead of a retry"
+            );
+        } else if !std::mem::take(&mut self.changed) {
+            self.conversation(&request.messages);
+        }
+        self.rounds.push(reply);
+        self.last_request = request.clone();
+    }
+
+    fn question(&mut self, question: &Question) {
+        assert_eq!(question.id.0, self.questions, "the number of a question");
+        self.questions += 1;
+        let asked = match &question.kind {
+            QuestionKind::BeforeModelCall { .. } => self.asks.before_model_call,
+            QuestionKind::AfterModelCall { .. } => self.asks.after_model_call,
+            QuestionKind::ModelError { .. } => {
+                self.again = true;
+                self.abandon();
+                self.asks.model_error
+            }
+            QuestionKind::BeforeGadget { .. } => self.asks.before_gadget,
+            QuestionKind::AfterGadget { .. } => self.asks.after_gadget,
+            QuestionKind::DependencySkipped { .. } => self.asks.dependency_skipped,
+            QuestionKind::Human { .. } | QuestionKind::Input { .. } => self.asks.human,
+        };
+        assert!(asked, "nobody wants to be asked {question:?}");
+        self.open.insert(question.id, question.kind.clone());
+    }
+
+    /// The reply is as if it had never been: nothing may have come of it.
+    fn abandon(&mut self) {
+        let round = self.rounds.pop().expect("a reply has failed");
+        assert_eq!(round.announced, [], "calls of a reply that is taken back");
+    }
+
     fn event(&mut self, event: &Event) {
         assert_eq!(event.seq, self.seq, "the number of an event");
         self.seq += 1;
+        if let EventKind::ModelCallEnd { cost, .. }
+        | EventKind::GadgetResult { cost, .. }
+        | EventKind::GadgetCost { cost, .. } = &event.kind
+        {
+            self.spent = (self.spent + amount(*cost)).min(f64::MAX);
+        }
+        if event.depth() > 0 {
+            return;
+        }
         match &event.kind {
-            EventKind::GadgetCall(call) => self.announced.push(call.invocation_id.clone()),
+            EventKind::ModelCallStart {
+                purpose: Purpose::Summary,
+                ..
+            } => self.summarising = true,
+            EventKind::ModelCallEnd {
+                purpose: Purpose::Summary,
+                ..
+            } => self.summarising = false,
+            EventKind::Compaction(done) => {
+                assert!(done.removed_turns > 0 && done.tokens_after < done.tokens_before);
+                self.compacted = true;
+            }
+            EventKind::ModelCallStart { iteration, .. } => {
+                if self.compacted && !self.again && *iteration == self.iteration {
+                    // The conversation was too long for the model.
+                    self.abandon();
+                } else {
+                    self.iteration += u32::from(!self.again);
+                }
+                assert_eq!(*iteration, self.iteration, "the number of a reply");
+                let given = self.given.take();
+                // A reply that somebody has given takes no request.
+                self.again &= given.is_none();
+                self.rounds.push(Round {
+                    written: given.unwrap_or_default(),
+                    ..Round::default()
+                });
+            }
+            EventKind::GadgetCall(call) => {
+                let id = call.invocation_id.clone();
+                self.round().announced.push(id);
+            }
             EventKind::GadgetResult {
                 invocation_id,
                 answer,
@@ -139,11 +278,17 @@ impl Watch {
                 error,
                 ..
             } => self.answer(invocation_id, (error.clone(), true)),
-            EventKind::ModelRetry { .. } => self.again = true,
-            EventKind::Compaction(_) => self.compacted = true,
-            EventKind::RunFinished { .. } => self.over = true,
-            EventKind::ModelCallStart { .. }
-            | EventKind::ModelCallEnd { .. }
+            EventKind::ModelRetry { .. } => {
+                self.again = true;
+                self.abandon();
+            }
+            EventKind::RunFinished { total_cost, .. } => {
+                self.over = true;
+                let (told, sum) = (*total_cost, self.spent);
+                let close = (told - sum).abs() <= 1e-9 * sum.max(1e-9);
+                assert!(close, "{told} in all, but the events say {sum}");
+            }
+            EventKind::ModelCallEnd { .. }
             | EventKind::RateLimited { .. }
             | EventKind::GadgetProgress { .. }
             | EventKind::GadgetCost { .. }
@@ -164,56 +309,90 @@ impl Watch {
     }
 
     fn answer(&mut self, id: &InvocationId, answer: (String, bool)) {
-        let answers = self.answers.entry(id.clone()).or_default();
+        let round = self.round();
+        let answers = round.answers.entry(id.clone()).or_default();
         answers.push(answer);
-        let announced = self.announced.iter().filter(|it| *it == id).count();
+        let announced = round.announced.iter().filter(|it| *it == id).count();
         assert!(answers.len() <= announced, "{id} is answered twice");
     }
 
-    /// A request, or the history at the end: what went before, the reply, the results in call order, the user's words.
+    /// A request, or the history at the end: what went before, then each reply, the results in call order, what
+    /// somebody has put behind them, the user's words.
     fn conversation(&mut self, messages: &[Message]) {
+        if std::mem::take(&mut self.compacted) {
+            self.rounds.clear();
+            self.sent = messages.to_vec();
+            return;
+        }
         assert!(messages.starts_with(&self.sent), "the past has changed");
         let mut new = messages[self.sent.len()..].iter().peekable();
-        let written = std::mem::take(&mut self.written);
-        let mut called = Vec::new();
-        if let Some(reply) = new.next_if(|message| message.role == Role::Assistant) {
-            assert_eq!(reply.raw.as_deref(), Some(&*written), "the raw reply");
-            called = ids(reply, |content| {
-                let Content::GadgetCall(call) = content else {
-                    return None;
-                };
-                Some(&call.invocation_id)
+        for mut round in std::mem::take(&mut self.rounds) {
+            let reply = new.next_if(|message| message.role == Role::Assistant);
+            self.reply(&round, reply);
+            let results = new.next_if(|message| message.content.iter().any(is_result));
+            let told = results.map_or(Vec::new(), |message| {
+                ids(message, |content| {
+                    let Content::GadgetResult { invocation_id, .. } = content else {
+                        return None;
+                    };
+                    Some(invocation_id)
+                })
             });
-        } else {
-            assert_eq!(written, "", "the reply is missing");
+            assert_eq!(told, round.announced, "results of the reply's calls");
+            for content in results.iter().flat_map(|message| &message.content) {
+                self.result(&mut round, content);
+            }
+            let left: usize = round.answers.values().map(Vec::len).sum();
+            assert_eq!(left, 0, "the model was not told {:?}", round.answers);
+            let mut append = round.append.iter().peekable();
+            while let Some(message) = new.next_if(|it| it.role != Role::Assistant) {
+                assert!(!message.content.iter().any(is_result), "orphan results");
+                if append.next_if_eq(&message).is_none() {
+                    assert_eq!(message.role, Role::User, "behind the results");
+                }
+            }
+            if !self.over {
+                assert_eq!(append.next(), None, "it was to follow the results");
+            }
         }
-        let announced = std::mem::take(&mut self.announced);
-        assert_eq!(called, announced, "calls of the reply");
-        let is_result = |content: &Content| matches!(content, Content::GadgetResult { .. });
-        let results = new.next_if(|message| message.content.iter().any(is_result));
-        let told = results.map_or(Vec::new(), |message| {
-            ids(message, |content| {
-                let Content::GadgetResult { invocation_id, .. } = content else {
-                    return None;
-                };
-                Some(invocation_id)
-            })
-        });
-        assert_eq!(told, announced, "results of the reply's calls");
-        for content in results.iter().flat_map(|message| &message.content) {
-            self.result(content);
-        }
-        let left: usize = self.answers.values().map(Vec::len).sum();
-        assert_eq!(left, 0, "the model was not told {:?}", self.answers);
         for message in new {
-            assert_eq!(message.role, Role::User, "behind the results");
-            assert!(!message.content.iter().any(is_result), "orphan results");
+            assert_eq!(message.role, Role::User, "behind everything");
         }
         self.sent = messages.to_vec();
     }
 
-    /// What the model is told is what the event said.
-    fn result(&mut self, content: &Content) {
+    /// What the conversation keeps of a reply.
+    fn reply(&self, round: &Round, reply: Option<&Message>) {
+        let Some(reply) = reply else {
+            assert!(
+                round.announced.is_empty()
+                    && (self.rewritten || round.written.trim().is_empty())
+                    && round.instead.is_none(),
+                "the reply is missing"
+            );
+            return;
+        };
+        if let Some(instead) = &round.instead {
+            assert_eq!(
+                prompt_text(reply),
+                instead.as_str(),
+                "in place of the reply"
+            );
+        } else if !self.rewritten {
+            let raw = reply.raw.as_deref();
+            assert_eq!(raw.unwrap_or_default(), round.written, "the raw reply");
+        }
+        let called = ids(reply, |content| {
+            let Content::GadgetCall(call) = content else {
+                return None;
+            };
+            Some(&call.invocation_id)
+        });
+        assert_eq!(called, round.announced, "calls of the reply");
+    }
+
+    /// What the model is told is what the event said, if that is not too long.
+    fn result(&self, round: &mut Round, content: &Content) {
         let Content::GadgetResult {
             invocation_id,
             text,
@@ -223,9 +402,13 @@ impl Watch {
         else {
             return;
         };
-        let answers = self.answers.entry(invocation_id.clone()).or_default();
+        let answers = round.answers.entry(invocation_id.clone()).or_default();
         let same = |(said, failed): &(String, bool)| {
-            neutralise(said, &Markers::default()) == text.as_str() && failed == is_error
+            let long = |limit| said.chars().count() > limit && text.starts_with("[Gadget \"");
+            failed == is_error
+                && (self.rewritten
+                    || self.limit.is_some_and(long)
+                    || neutralise(said, &Markers::default()) == text.as_str())
         };
         let at = answers.iter().position(same);
         let at = at.unwrap_or_else(|| panic!("{invocation_id}: no event said {text:?}"));
@@ -238,12 +421,17 @@ impl Watch {
         self.conversation(&log.history);
         let last = log.outputs.last().and_then(|outputs| outputs.last());
         assert_eq!(last, Some(&Output::Finished(log.summary.clone())));
+        assert_eq!(log.summary.iterations, self.iteration, "replies");
         assert!(
             self.running.is_empty(),
             "{:?} still run at the end",
             self.running
         );
     }
+}
+
+fn is_result(content: &Content) -> bool {
+    matches!(content, Content::GadgetResult { .. })
 }
 
 fn ids<'a>(

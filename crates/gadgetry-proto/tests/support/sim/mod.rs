@@ -19,7 +19,7 @@ use gadgetry_proto::delta::{Delta, StopReason};
 use gadgetry_proto::event::Event;
 use gadgetry_proto::id::CallId;
 use gadgetry_proto::message::{Content, Message};
-use gadgetry_proto::run::{Close, Input, Output, Run, Start, Summary};
+use gadgetry_proto::run::{Close, Input, Output, Run, RunSpec, Start, Summary};
 use gadgetry_proto::time::Time;
 
 use script::{Finish, Piece, Reply, Script};
@@ -30,6 +30,9 @@ const INPUTS: usize = 100_000;
 /// Everything that went into a run and came out of it.
 #[derive(Debug)]
 pub struct Log {
+    pub spec: RunSpec,
+    /// Messages before the first request.
+    pub opening: Vec<Message>,
     pub inputs: Vec<(Time, Input)>,
     /// What was drained before the first input, and behind each.
     pub outputs: Vec<Vec<Output>>,
@@ -74,6 +77,7 @@ impl Log {
 pub fn play(script: &Script) -> Log {
     let run = Run::new(script.spec(), script.conversation.clone()).expect("tags that differ");
     let sim = Sim {
+        opening: run.history().to_vec(),
         script,
         run,
         queue: BTreeMap::new(),
@@ -105,6 +109,7 @@ pub fn drain(run: &mut Run) -> Vec<Output> {
 }
 
 struct Sim<'a> {
+    opening: Vec<Message>,
     script: &'a Script,
     run: Run,
     queue: BTreeMap<(u64, u64), Due>,
@@ -142,6 +147,8 @@ impl Sim<'_> {
             self.drain();
         }
         Log {
+            spec: self.script.spec(),
+            opening: self.opening,
             inputs: self.inputs,
             outputs: self.outputs,
             history: self.run.history().to_vec(),

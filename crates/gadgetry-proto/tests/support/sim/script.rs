@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use gadgetry_proto::call::Outcome;
 use gadgetry_proto::delta::Delta;
+use gadgetry_proto::media::Media;
 use gadgetry_proto::message::{Message, Role};
 use gadgetry_proto::run::{Command, Decision, Input, QuestionKind, RunSpec, Start};
 use gadgetry_proto::spec::{GadgetSpec, Registry};
@@ -169,6 +170,7 @@ pub struct Behaviour {
     pub cost: f64,
     /// What it asks a person instead of answering.
     pub asks: Option<String>,
+    pub media: Vec<Media>,
 }
 
 /// A gadget that answers `ok` and its name at once.
@@ -184,6 +186,7 @@ pub fn gadget(name: &str) -> Behaviour {
         answer: Arc::new(|start| format!("ok {}", start.gadget_name)),
         cost: 0.0,
         asks: None,
+        media: Vec::new(),
     }
 }
 
@@ -199,6 +202,11 @@ impl Behaviour {
     pub fn asks(self, question: &str) -> Self {
         let asks = Some(question.to_owned());
         Self { asks, ..self }
+    }
+
+    pub fn shows(mut self, medium: Media) -> Self {
+        self.media.push(medium);
+        self
     }
 
     pub fn fails(self, error: &str) -> Self {
@@ -252,7 +260,7 @@ impl Behaviour {
             result,
             cost: self.cost,
             asks_human: self.asks.clone(),
-            ..Outcome::ok("")
+            media: self.media.clone(),
         }
     }
 }

@@ -6,7 +6,10 @@
 //! 0 call a Bell                a block is complete
 //! 0 start a {"n":1}
 //! 7 ok a: ding                 or: error a: …, skip a (dependency): …, cancel a
+//! 7 question beforeGadget a    somebody has to decide
+//! 7 [a/0] ok x: 4              an event of the first subagent of call a
 //!   told Result (a): ding      what the next request carries beyond the reply itself
+//!   hint Hurry.                what only this request carries
 //! 7 ask 2
 //! 9 end completed after 2: the answer
 //! ```
@@ -21,13 +24,16 @@ use gadgetry_proto::delta::StopReason;
 use gadgetry_proto::event::{Answer, Event, EventKind};
 use gadgetry_proto::id::{CallId, InvocationId};
 use gadgetry_proto::message::{Message, Role};
-use gadgetry_proto::run::Output;
+use gadgetry_proto::run::{Output, QuestionKind};
 
 use super::Log;
 
 /// The lines of a log.
 pub fn lines(log: &Log) -> Vec<String> {
-    let mut transcript = Transcript::default();
+    let mut transcript = Transcript {
+        sent: log.opening.len(),
+        ..Transcript::default()
+    };
     for (step, outputs) in log.outputs.iter().enumerate() {
         if let Some((time, _)) = step.checked_sub(1).and_then(|at| log.inputs.get(at)) {
             transcript.now = time.0;
@@ -81,6 +87,10 @@ impl Transcript {
         match output {
             Output::Send(request) => {
                 self.told(&request.messages);
+                for message in &request.trailing {
+                    let hint = prompt_text(message);
+                    self.lines.push(format!("  hint {hint}"));
+                }
                 self.line(&format!("ask {}", request.iteration));
             }
             Output::CloseModel => self.line("close model"),
@@ -96,11 +106,8 @@ impl Transcript {
                 self.line(&format!("cancel {}", id.expect("it was started")));
             }
             Output::Ask(question) => {
-                let kind = serde_json::to_value(&question.kind).expect("a question");
-                let name = kind
-                    .as_object()
-                    .and_then(|kind| kind.keys().next().cloned());
-                self.line(&format!("question {}", name.expect("a question")));
+                let line = format!("question {}", subject(&question.kind));
+                self.line(&line);
             }
             Output::Event(event) => self.event(event),
             Output::Wait(_) | Output::Finished(_) => {}
@@ -110,10 +117,9 @@ impl Transcript {
     /// What the user's side says since the last request.
     fn told(&mut self, messages: &[Message]) {
         let new = messages.get(self.sent..).unwrap_or_default();
-        let first = self.sent == 0;
         self.sent = messages.len();
         for message in new {
-            if message.role == Role::User && !first {
+            if message.role == Role::User {
                 let text = prompt_text(message).replace("\n\n", "\n");
                 for line in text.lines() {
                     self.lines.push(format!("  told {line}"));
@@ -124,76 +130,20 @@ impl Transcript {
     }
 
     fn event(&mut self, event: &Event) {
-        let line = match &event.kind {
-            EventKind::Text { text } => return self.text(text),
-            EventKind::Reasoning { text } => format!("reasoning {text}"),
-            EventKind::GadgetCall(call) => {
-                let error = match &call.parameters {
-                    Parameters::Parsed(_) => "",
-                    Parameters::Malformed(_) => " malformed",
-                };
-                format!("call {} {}{error}", call.invocation_id, call.gadget_name)
-            }
-            EventKind::GadgetResult {
-                invocation_id,
-                answer,
-                cost: dollars,
-                ..
-            } => match answer {
-                Answer::Result(text) => format!("ok {invocation_id}{}: {text}", cost(*dollars)),
-                Answer::Error(text) => format!("error {invocation_id}{}: {text}", cost(*dollars)),
-            },
-            EventKind::GadgetSkipped {
-                invocation_id,
-                failed_dependency,
-                error,
-                ..
-            } => format!("skip {invocation_id} ({failed_dependency}): {error}"),
-            EventKind::CustomBlock(block) => format!("block {} {}", block.tag, block.content),
-            EventKind::Diagnostic(diagnostic) => format!("note {}", word(&diagnostic.code)),
-            EventKind::ModelCallEnd {
-                stop_reason,
-                cost: dollars,
-                error,
-                ..
-            } => {
-                if *stop_reason == StopReason::Stop && *dollars == 0.0 && error.is_none() {
-                    return;
-                }
-                let error = error.as_ref().map_or(String::new(), |it| format!(": {it}"));
-                format!("reply {}{}{error}", word(stop_reason), cost(*dollars))
-            }
-            EventKind::ModelRetry {
-                attempt,
-                delay_ms,
-                error,
-                ..
-            } => format!("retry {attempt} in {delay_ms}: {error}"),
-            EventKind::RateLimited { delay_ms } => format!("limited {delay_ms}"),
-            EventKind::Compaction(done) => format!("compaction {}", done.removed_turns),
-            EventKind::GadgetProgress {
-                invocation_id,
-                message,
-                ..
-            } => format!("progress {invocation_id}: {message}"),
-            EventKind::GadgetCost {
-                invocation_id,
-                cost: dollars,
-                ..
-            } => format!("late {invocation_id}{}", cost(*dollars)),
-            EventKind::HumanInputRequired { question, .. } => format!("human {question}"),
-            EventKind::HumanInputReceived { answered, .. } => format!("human said {answered}"),
-            EventKind::ModelCallStart { .. }
-            | EventKind::GadgetCallStart { .. }
-            | EventKind::GadgetArgsPartial { .. }
-            | EventKind::GadgetStart { .. }
-            | EventKind::CustomBlockStart { .. }
-            | EventKind::CustomBlockDelta { .. }
-            | EventKind::CustomBlockEnd { .. }
-            | EventKind::IterationEnd { .. }
-            | EventKind::RunFinished { .. } => return,
-        };
-        self.line(&line);
+        let whose = event.path.iter();
+        let whose: Vec<String> = whose
+            .map(|it| format!("{}/{}", it.invocation_id, it.agent))
+            .collect();
+        if let (EventKind::Text { text }, []) = (&event.kind, &*whose) {
+            self.text(text);
+        } else if let Some(line) = line(&event.kind) {
+            let whose = if whose.is_empty() {
+                String::new()
+            } else {
+                format!("[{}] ", whose.join(" "))
+            };
+            self.line(&format!("{whose}{line}"));
+        }
     }
 
     fn text(&mut self, text: &str) {
@@ -210,6 +160,108 @@ impl Transcript {
         self.text = false;
         self.lines.push(format!("{} {line}", self.now));
     }
+}
+
+/// What is asked, and about what.
+fn subject(question: &QuestionKind) -> String {
+    match question {
+        QuestionKind::BeforeModelCall { request } => {
+            format!("beforeModelCall {}", request.iteration)
+        }
+        QuestionKind::AfterModelCall { iteration, .. } => format!("afterModelCall {iteration}"),
+        QuestionKind::ModelError { kind, error, .. } => {
+            format!("modelError {}: {error}", word(kind))
+        }
+        QuestionKind::BeforeGadget { start } => {
+            format!("beforeGadget {} {}", start.invocation_id, start.parameters)
+        }
+        QuestionKind::AfterGadget { about, .. } => format!("afterGadget {}", about.invocation_id),
+        QuestionKind::DependencySkipped {
+            about,
+            failed_dependency,
+            ..
+        } => format!(
+            "dependencySkipped {} ({failed_dependency})",
+            about.invocation_id
+        ),
+        QuestionKind::Human { about, question } => {
+            format!("human {}: {question}", about.invocation_id)
+        }
+        QuestionKind::Input { text } => format!("input {text}"),
+    }
+}
+
+/// What an event says; nothing for what other lines say.
+fn line(kind: &EventKind) -> Option<String> {
+    Some(match kind {
+        EventKind::Text { text } => format!("text {text}"),
+        EventKind::Reasoning { text } => format!("reasoning {text}"),
+        EventKind::GadgetCall(call) => {
+            let error = match &call.parameters {
+                Parameters::Parsed(_) => "",
+                Parameters::Malformed(_) => " malformed",
+            };
+            format!("call {} {}{error}", call.invocation_id, call.gadget_name)
+        }
+        EventKind::GadgetResult {
+            invocation_id,
+            answer,
+            cost: dollars,
+            ..
+        } => match answer {
+            Answer::Result(text) => format!("ok {invocation_id}{}: {text}", cost(*dollars)),
+            Answer::Error(text) => format!("error {invocation_id}{}: {text}", cost(*dollars)),
+        },
+        EventKind::GadgetSkipped {
+            invocation_id,
+            failed_dependency,
+            error,
+            ..
+        } => format!("skip {invocation_id} ({failed_dependency}): {error}"),
+        EventKind::CustomBlock(block) => format!("block {} {}", block.tag, block.content),
+        EventKind::Diagnostic(diagnostic) => format!("note {}", word(&diagnostic.code)),
+        EventKind::ModelCallEnd {
+            stop_reason,
+            cost: dollars,
+            error,
+            ..
+        } => {
+            if *stop_reason == StopReason::Stop && *dollars == 0.0 && error.is_none() {
+                return None;
+            }
+            let error = error.as_ref().map_or(String::new(), |it| format!(": {it}"));
+            format!("reply {}{}{error}", word(stop_reason), cost(*dollars))
+        }
+        EventKind::ModelRetry {
+            attempt,
+            delay_ms,
+            error,
+            ..
+        } => format!("retry {attempt} in {delay_ms}: {error}"),
+        EventKind::RateLimited { delay_ms } => format!("limited {delay_ms}"),
+        EventKind::Compaction(done) => format!("compaction {}", done.removed_turns),
+        EventKind::GadgetProgress {
+            invocation_id,
+            message,
+            ..
+        } => format!("progress {invocation_id}: {message}"),
+        EventKind::GadgetCost {
+            invocation_id,
+            cost: dollars,
+            ..
+        } => format!("late {invocation_id}{}", cost(*dollars)),
+        EventKind::HumanInputRequired { question, .. } => format!("human {question}"),
+        EventKind::HumanInputReceived { answered, .. } => format!("human said {answered}"),
+        EventKind::ModelCallStart { .. }
+        | EventKind::GadgetCallStart { .. }
+        | EventKind::GadgetArgsPartial { .. }
+        | EventKind::GadgetStart { .. }
+        | EventKind::CustomBlockStart { .. }
+        | EventKind::CustomBlockDelta { .. }
+        | EventKind::CustomBlockEnd { .. }
+        | EventKind::IterationEnd { .. }
+        | EventKind::RunFinished { .. } => return None,
+    })
 }
 
 fn cost(dollars: f64) -> String {

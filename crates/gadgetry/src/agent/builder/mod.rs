@@ -1,28 +1,21 @@
 //! The options of an agent.
 
-use std::sync::{Arc, Mutex};
+mod conversation;
+mod hooks;
 
-use gadgetry_proto::block::{Anchoring, Markers};
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
 use gadgetry_proto::convo::compaction::Compaction;
 use gadgetry_proto::message::{Content, Message};
-use gadgetry_proto::prompt::PromptTemplate;
-use gadgetry_proto::run::{
-    HintTiming, Interceptor, Retry, RunSpec, Standing, TextOnly, iteration_hint, parallel_hint,
-};
-use gadgetry_proto::tags::CustomBlock;
-use gadgetry_proto::transform::DeltaTransform;
-use serde_json::Value;
+use gadgetry_proto::run::{Retry, RunSpec, TextOnly};
 
-use crate::agent::hooks::{GadgetErrors, OnGadgetError};
-use crate::agent::run::SharedObserver;
+use crate::agent::audience::SharedObserver;
 use crate::agent::synthetic::SyntheticCall;
-use crate::agent::{Agent, AgentError, AgentRun, Finished};
+use crate::agent::{Agent, AgentError, AgentRun};
 use crate::context::{CancellationToken, ExecutionContext};
-use crate::control::{
-    AfterGadget, AfterModelCall, BeforeGadget, BeforeModelCall, DynController, GadgetDone,
-    ModelFailure, OnDependencySkipped, OnModelError, Reply, UnmetDependency, closures,
-};
-use crate::driver::Observer;
+use crate::control::DynController;
 use crate::gadget::{DynGadget, IntoGadget};
 use crate::human::Human;
 use crate::limiter::{RateLimiter, RateLimits};
@@ -195,7 +188,7 @@ impl AgentBuilder {
     }
 
     /// How long a gadget may take that has no timeout of its own. By default, as long as it likes.
-    pub fn default_timeout(mut self, timeout: std::time::Duration) -> Self {
+    pub fn default_timeout(mut self, timeout: Duration) -> Self {
         self.spec.default_timeout_ms = Some(u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX));
         self
     }
@@ -218,117 +211,6 @@ impl AgentBuilder {
     /// The model is shown whole results, however long they are.
     pub fn without_output_limit(mut self) -> Self {
         self.output_limit = None;
-        self
-    }
-}
-
-/// # The conversation
-impl AgentBuilder {
-    /// Adds earlier messages, in front of what will be asked.
-    pub fn history(mut self, messages: impl IntoIterator<Item = Message>) -> Self {
-        self.history.extend(messages);
-        self
-    }
-
-    /// Goes on where a run has ended: [`AgentBuilder::history`] with all that was said there.
-    pub fn continue_from(self, finished: &Finished) -> Self {
-        self.history(finished.history.iter().cloned())
-    }
-
-    /// Makes the model believe that it has called a gadget of this agent, and got this result: the best way to show it
-    /// how. The calls stand behind the history, in the order in which they were added.
-    pub fn synthetic_call(
-        mut self,
-        gadget_name: impl Into<String>,
-        parameters: Value,
-        result: impl Into<String>,
-        invocation_id: impl Into<String>,
-    ) -> Self {
-        self.synthetic.push(SyntheticCall {
-            gadget_name: gadget_name.into(),
-            parameters,
-            result: result.into(),
-            id: invocation_id.into(),
-        });
-        self
-    }
-
-    /// A message that stands at the end of every request, and is not kept.
-    pub fn trailing(self, text: impl Into<String>) -> Self {
-        let text = text.into();
-        self.trailing_with(move |_| Some(text.clone()))
-    }
-
-    /// A message that stands at the end of a request, made for that request; `None` for none.
-    ///
-    /// The closure must be a function of what it is given, or a replay of the run differs.
-    pub fn trailing_with(
-        mut self,
-        make: impl Fn(&Standing) -> Option<String> + Send + Sync + 'static,
-    ) -> Self {
-        self.spec.trailing.push(Arc::new(make));
-        self
-    }
-
-    /// Tells the model how many replies it has left, from some time on.
-    pub fn iteration_hint(mut self, timing: HintTiming) -> Self {
-        self.spec.trailing.push(iteration_hint(timing));
-        self
-    }
-
-    /// Tells the model that several calls fit into one reply, after each reply with at least one but fewer than `few`.
-    pub fn parallel_hint(mut self, few: u32) -> Self {
-        self.spec.trailing.push(parallel_hint(few));
-        self
-    }
-
-    /// How the conversation is made shorter when the context window fills up.
-    pub fn compaction(mut self, compaction: Compaction) -> Self {
-        self.compaction = Some(compaction);
-        self
-    }
-
-    /// The conversation is never made shorter.
-    pub fn without_compaction(mut self) -> Self {
-        self.compaction = None;
-        self
-    }
-}
-
-/// # The format
-impl AgentBuilder {
-    /// The markers of gadget blocks; [`Markers::nonce`] makes some that nobody can guess.
-    pub fn markers(mut self, markers: Markers) -> Self {
-        self.spec.markers = markers;
-        self
-    }
-
-    /// Where markers count. By default anywhere in a line.
-    pub fn anchoring(mut self, anchoring: Anchoring) -> Self {
-        self.spec.anchoring = anchoring;
-        self
-    }
-
-    /// The words around the list of gadgets in the system message.
-    pub fn prompt_template(mut self, template: PromptTemplate) -> Self {
-        self.spec.prompt = template;
-        self
-    }
-
-    /// Takes a tag out of the text of replies.
-    pub fn custom_block(mut self, block: CustomBlock) -> Self {
-        self.spec.custom_blocks.push(block);
-        self
-    }
-
-    /// Rewrites the deltas of each reply, behind the custom blocks; `make` makes a fresh one for each reply. Several
-    /// stand one behind the other.
-    pub fn transform<T: DeltaTransform + 'static>(
-        mut self,
-        make: impl Fn() -> T + Send + Sync + 'static,
-    ) -> Self {
-        let make = move || -> Box<dyn DeltaTransform> { Box::new(make()) };
-        self.spec.transforms.push(Arc::new(make));
         self
     }
 }
@@ -369,6 +251,8 @@ impl AgentBuilder {
 /// # What the provider allows
 impl AgentBuilder {
     /// What is done when a model call fails. A request is sent again only while nothing of its reply was handed on.
+    ///
+    /// A `seed` of 0 stands for another one in each run, so that runs that failed together do not come back together.
     pub fn retry(mut self, retry: Retry) -> Self {
         self.retry = Setting::On(retry);
         self
@@ -399,99 +283,6 @@ impl AgentBuilder {
     }
 }
 
-/// # Who watches and decides
-impl AgentBuilder {
-    /// Somebody who watches the events of all runs of the agent. Several see them in the order in which they were
-    /// added, before the consumer of the run does.
-    pub fn observer(mut self, observer: impl Observer + 'static) -> Self {
-        self.observers.push(Arc::new(Mutex::new(observer)));
-        self
-    }
-
-    /// Rewrites what passes through a run, without waiting. Each interceptor sees what the one before has made.
-    pub fn interceptor(mut self, interceptor: impl Interceptor + 'static) -> Self {
-        self.spec.interceptors.push(Arc::new(interceptor));
-        self
-    }
-
-    /// Decides what a run leaves open. With several, in the order in which they were added, the first that does not
-    /// simply proceed has decided. The closures below are controllers, too.
-    pub fn controller(mut self, controller: impl DynController + 'static) -> Self {
-        self.controllers.push(Arc::new(controller));
-        self
-    }
-
-    /// Decides about each request before it goes to the model.
-    pub fn before_model_call<F, R>(self, decide: F) -> Self
-    where
-        F: Fn(gadgetry_proto::message::Request) -> R + Send + Sync + 'static,
-        R: Future<Output = BeforeModelCall> + Send + 'static,
-    {
-        self.controller(closures::before_model_call(decide))
-    }
-
-    /// Decides what is kept of each reply.
-    pub fn after_model_call<F, R>(self, decide: F) -> Self
-    where
-        F: Fn(Reply) -> R + Send + Sync + 'static,
-        R: Future<Output = AfterModelCall> + Send + 'static,
-    {
-        self.controller(closures::after_model_call(decide))
-    }
-
-    /// Decides what happens when the model has failed for good.
-    pub fn on_model_error<F, R>(self, decide: F) -> Self
-    where
-        F: Fn(ModelFailure) -> R + Send + Sync + 'static,
-        R: Future<Output = OnModelError> + Send + 'static,
-    {
-        self.controller(closures::on_model_error(decide))
-    }
-
-    /// Decides about each call before its gadget starts.
-    pub fn before_gadget<F, R>(self, decide: F) -> Self
-    where
-        F: Fn(gadgetry_proto::run::Start) -> R + Send + Sync + 'static,
-        R: Future<Output = BeforeGadget> + Send + 'static,
-    {
-        self.controller(closures::before_gadget(decide))
-    }
-
-    /// Decides what becomes of each result.
-    pub fn after_gadget<F, R>(self, decide: F) -> Self
-    where
-        F: Fn(GadgetDone) -> R + Send + Sync + 'static,
-        R: Future<Output = AfterGadget> + Send + 'static,
-    {
-        self.controller(closures::after_gadget(decide))
-    }
-
-    /// Decides what becomes of the run when a gadget has failed.
-    pub fn on_gadget_error<F, R>(self, decide: F) -> Self
-    where
-        F: Fn(GadgetDone) -> R + Send + Sync + 'static,
-        R: Future<Output = OnGadgetError> + Send + 'static,
-    {
-        self.controller(GadgetErrors(decide))
-    }
-
-    /// Decides what becomes of a call whose dependency was not met. By default it is skipped.
-    pub fn on_dependency_skipped<F, R>(self, decide: F) -> Self
-    where
-        F: Fn(UnmetDependency) -> R + Send + Sync + 'static,
-        R: Future<Output = OnDependencySkipped> + Send + 'static,
-    {
-        self.controller(closures::on_dependency_skipped(decide))
-    }
-
-    /// The person whom gadgets and [`TextOnly::WaitForInput`] ask; `None` is no answer. Subagents ask the same person,
-    /// and one question at a time is asked.
-    pub fn on_human_input(mut self, human: impl Human + 'static) -> Self {
-        self.human = Some(Arc::new(human));
-        self
-    }
-}
-
 /// # Subagents
 impl AgentBuilder {
     /// Makes it a subagent of the run that has called this gadget; [`ExecutionContext::spawn_agent`] is shorter.
@@ -511,8 +302,8 @@ impl AgentBuilder {
     }
 }
 
-impl std::fmt::Debug for AgentBuilder {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Debug for AgentBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let gadgets = self.gadgets.iter().map(|gadget| &gadget.spec().name);
         f.debug_struct("AgentBuilder")
             .field(

@@ -1,0 +1,126 @@
+//! What the model reads, and how it writes.
+
+use std::sync::Arc;
+
+use gadgetry_proto::block::{Anchoring, Markers};
+use gadgetry_proto::convo::compaction::Compaction;
+use gadgetry_proto::message::Message;
+use gadgetry_proto::prompt::PromptTemplate;
+use gadgetry_proto::run::{HintTiming, Standing, iteration_hint, parallel_hint};
+use gadgetry_proto::tags::CustomBlock;
+use gadgetry_proto::transform::DeltaTransform;
+use serde_json::Value;
+
+use crate::agent::synthetic::SyntheticCall;
+use crate::agent::{AgentBuilder, Finished};
+
+/// # The conversation
+impl AgentBuilder {
+    /// Adds earlier messages, in front of what will be asked.
+    pub fn history(mut self, messages: impl IntoIterator<Item = Message>) -> Self {
+        self.history.extend(messages);
+        self
+    }
+
+    /// Goes on where a run has ended: [`AgentBuilder::history`] with all that was said there.
+    pub fn continue_from(self, finished: &Finished) -> Self {
+        self.history(finished.history.iter().cloned())
+    }
+
+    /// Makes the model believe that it has called a gadget of this agent, and got this result: the best way to show it
+    /// how. The calls stand behind the history, in the order in which they were added.
+    pub fn synthetic_call(
+        mut self,
+        gadget_name: impl Into<String>,
+        parameters: Value,
+        result: impl Into<String>,
+        invocation_id: impl Into<String>,
+    ) -> Self {
+        self.synthetic.push(SyntheticCall {
+            gadget_name: gadget_name.into(),
+            parameters,
+            result: result.into(),
+            id: invocation_id.into(),
+        });
+        self
+    }
+
+    /// A message that stands at the end of every request, and is not kept.
+    pub fn trailing(self, text: impl Into<String>) -> Self {
+        let text = text.into();
+        self.trailing_with(move |_| Some(text.clone()))
+    }
+
+    /// A message that stands at the end of a request, made for that request; `None` for none.
+    ///
+    /// The closure must be a function of what it is given, or a replay of the run differs.
+    pub fn trailing_with(
+        mut self,
+        make: impl Fn(&Standing) -> Option<String> + Send + Sync + 'static,
+    ) -> Self {
+        self.spec.trailing.push(Arc::new(make));
+        self
+    }
+
+    /// Tells the model how many replies it has left, from some time on.
+    pub fn iteration_hint(mut self, timing: HintTiming) -> Self {
+        self.spec.trailing.push(iteration_hint(timing));
+        self
+    }
+
+    /// Tells the model that several calls fit into one reply, after each reply with at least one but fewer than `few`.
+    pub fn parallel_hint(mut self, few: u32) -> Self {
+        self.spec.trailing.push(parallel_hint(few));
+        self
+    }
+
+    /// How the conversation is made shorter when the context window fills up.
+    pub fn compaction(mut self, compaction: Compaction) -> Self {
+        self.compaction = Some(compaction);
+        self
+    }
+
+    /// The conversation is never made shorter.
+    pub fn without_compaction(mut self) -> Self {
+        self.compaction = None;
+        self
+    }
+}
+
+/// # The format
+impl AgentBuilder {
+    /// The markers of gadget blocks; [`Markers::nonce`] makes some that nobody can guess.
+    pub fn markers(mut self, markers: Markers) -> Self {
+        self.spec.markers = markers;
+        self
+    }
+
+    /// Where markers count. By default anywhere in a line.
+    pub fn anchoring(mut self, anchoring: Anchoring) -> Self {
+        self.spec.anchoring = anchoring;
+        self
+    }
+
+    /// The words around the list of gadgets in the system message.
+    pub fn prompt_template(mut self, template: PromptTemplate) -> Self {
+        self.spec.prompt = template;
+        self
+    }
+
+    /// Takes a tag out of the text of replies.
+    pub fn custom_block(mut self, block: CustomBlock) -> Self {
+        self.spec.custom_blocks.push(block);
+        self
+    }
+
+    /// Rewrites the deltas of each reply, behind the custom blocks; `make` makes a fresh one for each reply. Several
+    /// stand one behind the other.
+    pub fn transform<T: DeltaTransform + 'static>(
+        mut self,
+        make: impl Fn() -> T + Send + Sync + 'static,
+    ) -> Self {
+        let make = move || -> Box<dyn DeltaTransform> { Box::new(make()) };
+        self.spec.transforms.push(Arc::new(make));
+        self
+    }
+}

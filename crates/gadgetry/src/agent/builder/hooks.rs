@@ -1,0 +1,108 @@
+//! Who watches a run, and who decides.
+
+use std::sync::{Arc, Mutex};
+
+use gadgetry_proto::message::Request;
+use gadgetry_proto::run::{Interceptor, Start};
+
+use crate::agent::AgentBuilder;
+use crate::agent::hooks::{GadgetErrors, OnGadgetError};
+use crate::control::{
+    AfterGadget, AfterModelCall, BeforeGadget, BeforeModelCall, DynController, GadgetDone,
+    ModelFailure, OnDependencySkipped, OnModelError, Reply, UnmetDependency, closures,
+};
+use crate::driver::Observer;
+use crate::human::Human;
+
+/// # Who watches and decides
+impl AgentBuilder {
+    /// Somebody who watches the events of all runs of the agent. Several see them in the order in which they were
+    /// added, before the consumer of the run does.
+    pub fn observer(mut self, observer: impl Observer + 'static) -> Self {
+        self.observers.push(Arc::new(Mutex::new(observer)));
+        self
+    }
+
+    /// Rewrites what passes through a run, without waiting. Each interceptor sees what the one before has made.
+    pub fn interceptor(mut self, interceptor: impl Interceptor + 'static) -> Self {
+        self.spec.interceptors.push(Arc::new(interceptor));
+        self
+    }
+
+    /// Decides what a run leaves open. With several, in the order in which they were added, the first that does not
+    /// simply proceed has decided. The closures below are controllers, too.
+    pub fn controller(mut self, controller: impl DynController + 'static) -> Self {
+        self.controllers.push(Arc::new(controller));
+        self
+    }
+
+    /// Decides about each request before it goes to the model.
+    pub fn before_model_call<F, R>(self, decide: F) -> Self
+    where
+        F: Fn(Request) -> R + Send + Sync + 'static,
+        R: Future<Output = BeforeModelCall> + Send + 'static,
+    {
+        self.controller(closures::before_model_call(decide))
+    }
+
+    /// Decides what is kept of each reply.
+    pub fn after_model_call<F, R>(self, decide: F) -> Self
+    where
+        F: Fn(Reply) -> R + Send + Sync + 'static,
+        R: Future<Output = AfterModelCall> + Send + 'static,
+    {
+        self.controller(closures::after_model_call(decide))
+    }
+
+    /// Decides what happens when the model has failed for good.
+    pub fn on_model_error<F, R>(self, decide: F) -> Self
+    where
+        F: Fn(ModelFailure) -> R + Send + Sync + 'static,
+        R: Future<Output = OnModelError> + Send + 'static,
+    {
+        self.controller(closures::on_model_error(decide))
+    }
+
+    /// Decides about each call before its gadget starts.
+    pub fn before_gadget<F, R>(self, decide: F) -> Self
+    where
+        F: Fn(Start) -> R + Send + Sync + 'static,
+        R: Future<Output = BeforeGadget> + Send + 'static,
+    {
+        self.controller(closures::before_gadget(decide))
+    }
+
+    /// Decides what becomes of each result.
+    pub fn after_gadget<F, R>(self, decide: F) -> Self
+    where
+        F: Fn(GadgetDone) -> R + Send + Sync + 'static,
+        R: Future<Output = AfterGadget> + Send + 'static,
+    {
+        self.controller(closures::after_gadget(decide))
+    }
+
+    /// Decides what becomes of the run when a gadget has failed.
+    pub fn on_gadget_error<F, R>(self, decide: F) -> Self
+    where
+        F: Fn(GadgetDone) -> R + Send + Sync + 'static,
+        R: Future<Output = OnGadgetError> + Send + 'static,
+    {
+        self.controller(GadgetErrors(decide))
+    }
+
+    /// Decides what becomes of a call whose dependency was not met. By default it is skipped.
+    pub fn on_dependency_skipped<F, R>(self, decide: F) -> Self
+    where
+        F: Fn(UnmetDependency) -> R + Send + Sync + 'static,
+        R: Future<Output = OnDependencySkipped> + Send + 'static,
+    {
+        self.controller(closures::on_dependency_skipped(decide))
+    }
+
+    /// The person whom gadgets and [`TextOnly::WaitForInput`](gadgetry_proto::run::TextOnly) ask; `None` is no answer.
+    /// Subagents ask the same person, and one question at a time is asked.
+    pub fn on_human_input(mut self, human: impl Human + 'static) -> Self {
+        self.human = Some(Arc::new(human));
+        self
+    }
+}

@@ -1,0 +1,81 @@
+//! How a run ended.
+
+use gadgetry_proto::event::FinishReason;
+use gadgetry_proto::message::{Message, Role};
+use gadgetry_proto::run::Summary;
+use gadgetry_proto::tree::CostTree;
+
+use crate::agent::RunError;
+
+/// How a run ended, and what is left of it.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let model: gadgetry::ScriptedModel = "{\"text\": \"4\"}\n{\"text\": \"Yes.\"}".parse()?;
+/// let builder = gadgetry::Agent::builder().model(model);
+/// let finished = builder.clone().ask("What is 2+2?")?.finish().await?;
+/// println!("{} for {} dollars", finished.summary.answer, finished.summary.total_cost);
+/// let answer = builder.continue_from(&finished).ask("Are you sure?")?.text().await?;
+/// # assert_eq!(answer, "Yes.");
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Finished {
+    /// Why it ended, what it cost, and the answer.
+    pub summary: Summary,
+    /// The conversation, with the question and the results of gadgets, but without the agent's own instructions: for
+    /// [`AgentBuilder::history`](crate::AgentBuilder::history).
+    pub history: Vec<Message>,
+    /// What each model call, gadget and subagent has cost.
+    pub costs: CostTree,
+    /// If a controller has panicked, and the run was cancelled for it: its words.
+    pub fault: Option<String>,
+}
+
+impl Finished {
+    /// The same, if the run came to an answer: the model was done, or a gadget or a controller has ended the run.
+    pub fn into_result(self) -> Result<Self, RunError> {
+        match self.summary.reason {
+            FinishReason::Completed | FinishReason::TaskCompleted | FinishReason::Stopped => {
+                Ok(self)
+            }
+            FinishReason::MaxIterations
+            | FinishReason::Truncated
+            | FinishReason::ModelError
+            | FinishReason::Cancelled
+            | FinishReason::BudgetExceeded
+            | FinishReason::GadgetError
+            | _ => Err(RunError::new(self)),
+        }
+    }
+}
+
+pub(super) fn systems(messages: &[Message]) -> impl Iterator<Item = &Message> {
+    messages
+        .iter()
+        .filter(|message| message.role == Role::System)
+}
+
+/// `history` without what a run tells the model: its first `own` system messages are left out, and the next ones are as
+/// they were `given`.
+pub(super) fn without_instructions(
+    history: Vec<Message>,
+    own: usize,
+    given: Vec<Message>,
+) -> Vec<Message> {
+    let (mut left, mut given) = (own, given.into_iter());
+    let mut kept = Vec::with_capacity(history.len());
+    for message in history {
+        if message.role != Role::System {
+            kept.push(message);
+        } else if left > 0 {
+            left -= 1;
+        } else {
+            kept.push(given.next().unwrap_or(message));
+        }
+    }
+    kept
+}

@@ -1,0 +1,91 @@
+//! What reaches into a run from outside.
+
+#[cfg(doc)]
+use gadgetry_proto::event::FinishReason;
+use gadgetry_proto::run::Command;
+use tokio::sync::mpsc;
+
+use crate::context::CancellationToken;
+
+/// Commands that wait for the run to be polled.
+const WAITING: usize = 256;
+
+/// Reaches into a run from outside. It works whether or not the run is being polled, and does nothing once it is over.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let model: gadgetry::ScriptedModel = r#"{"text": "4"}"#.parse()?;
+/// let run = gadgetry::Agent::builder().model(model).ask("What is 2+2?")?;
+/// let handle = run.handle();
+/// handle.cancel();
+/// assert!(run.text().await.is_err());
+/// assert!(handle.inject("Are you there?").is_err());
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct AgentHandle {
+    sender: mpsc::Sender<Command>,
+    cancellation: CancellationToken,
+}
+
+impl AgentHandle {
+    /// The handle of a run that `cancellation` cancels, and where its commands arrive.
+    pub(super) fn new(cancellation: CancellationToken) -> (Self, mpsc::Receiver<Command>) {
+        let (sender, commands) = mpsc::channel(WAITING);
+        let handle = Self {
+            sender,
+            cancellation,
+        };
+        (handle, commands)
+    }
+}
+
+impl AgentHandle {
+    /// Puts a message of the user before the model with its next request. A run that is about to end goes on for it.
+    pub fn inject(&self, text: impl Into<String>) -> Result<(), NotInjected> {
+        self.send(Command::Inject(text.into()))
+    }
+
+    /// Makes the conversation shorter before the next request, whatever its length, as far as something can go. Without
+    /// [compaction](crate::AgentBuilder::without_compaction) it does nothing.
+    pub fn compact(&self) -> Result<(), NotInjected> {
+        self.send(Command::Compact)
+    }
+
+    fn send(&self, command: Command) -> Result<(), NotInjected> {
+        self.sender.try_send(command).map_err(|error| match error {
+            mpsc::error::TrySendError::Full(_) => NotInjected::TooMany,
+            mpsc::error::TrySendError::Closed(_) => NotInjected::Over,
+        })
+    }
+
+    /// Stops the run: gadgets are cancelled, every call is answered, and no model is asked any more. The run then ends
+    /// with [`FinishReason::Cancelled`].
+    pub fn cancel(&self) {
+        self.cancellation.cancel();
+    }
+}
+
+/// Why a run was not told something.
+///
+/// ```
+/// # let model: gadgetry::ScriptedModel = r#"{"text": "4"}"#.parse()?;
+/// use gadgetry::NotInjected;
+/// let run = gadgetry::Agent::builder().model(model).ask("What is 2+2?")?;
+/// let handle = run.handle();
+/// drop(run);
+/// assert_eq!(handle.inject("Take your time."), Err(NotInjected::Over));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum NotInjected {
+    /// The run has ended, or was dropped.
+    #[error("the run is over; ask the agent again to say more")]
+    Over,
+    /// Nobody has polled the run while all these commands came.
+    #[error("{WAITING} commands wait already; poll the run before you send more")]
+    TooMany,
+}

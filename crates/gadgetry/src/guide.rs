@@ -1,0 +1,20 @@
+//! The pages of `docs/guide`. Their code is compiled and run as doc tests; the pages are read where they are.
+
+macro_rules! pages {
+    ($($page:ident = $path:literal;)*) => {$(
+        #[doc = include_str!(concat!("../../../docs/guide/", $path))]
+        mod $page {}
+    )*};
+}
+
+pages! {
+    getting_started = "getting-started.md";
+    gadgets = "gadgets.md";
+    agents = "agents.md";
+    hooks = "hooks.md";
+    testing = "testing.md";
+    custom_blocks = "custom-blocks.md";
+    block_format = "block-format.md";
+    skills = "skills.md";
+    costs_and_budgets = "costs-and-budgets.md";
+}

@@ -1,0 +1,118 @@
+//! What counts at present, and what it leaves.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::limiter::RateLimits;
+
+const MINUTE: Duration = Duration::from_mins(1);
+const DAY: Duration = Duration::from_hours(24);
+
+/// What counts at present.
+#[derive(Debug, Default)]
+pub(super) struct Used {
+    /// When requests of the last minute were let through.
+    requests: VecDeque<Instant>,
+    /// When tokens of the last minute became known, and how many.
+    tokens: VecDeque<(Instant, u64)>,
+    /// The sum of `tokens`.
+    minute: u64,
+    /// Estimates of requests under way.
+    held: u64,
+    /// When the current day began.
+    day_began: Option<Instant>,
+    /// Tokens that became known in it.
+    day: u64,
+}
+
+impl Used {
+    /// Lets a request through, or says when to look again; `None` if only a settlement can help.
+    pub(super) fn admit(
+        &mut self,
+        limits: &RateLimits,
+        tokens: u64,
+    ) -> Result<(), Option<Instant>> {
+        let now = Instant::now();
+        self.forget(now);
+        let day_began = *self.day_began.get_or_insert(now);
+        if let Some(limit) = limits.requests_per_minute {
+            let limit = usize::try_from(limits.part(limit.into())).unwrap_or(usize::MAX);
+            if self.requests.len() >= limit {
+                let leaves = self.requests[self.requests.len() - limit];
+                return Err(Some(leaves + MINUTE));
+            }
+        }
+        if let Some(limit) = limits.tokens_per_minute {
+            let room = limits.part(limit);
+            if !fits(self.held, self.minute, tokens, room) {
+                return Err(self.minute_wake(tokens, room));
+            }
+        }
+        if let Some(limit) = limits.tokens_per_day {
+            let room = limits.part(limit);
+            if !fits(self.held, self.day, tokens, room) {
+                let tomorrow = fits(self.held, 0, tokens, room);
+                return Err(tomorrow.then_some(day_began + DAY));
+            }
+        }
+        if limits.requests_per_minute.is_some() {
+            self.requests.push_back(now);
+        }
+        self.held = self.held.saturating_add(tokens);
+        Ok(())
+    }
+
+    /// When enough tokens have left the minute; `None` if what is held is in the way.
+    fn minute_wake(&self, tokens: u64, room: u64) -> Option<Instant> {
+        let mut left = self.minute;
+        let mut entries = self.tokens.iter();
+        loop {
+            let (at, gone) = entries.next()?;
+            left -= gone;
+            if fits(self.held, left, tokens, room) {
+                return Some(*at + MINUTE);
+            }
+        }
+    }
+
+    pub(super) fn settle(&mut self, limits: &RateLimits, held: u64, tokens: u64) {
+        let now = Instant::now();
+        self.held = self.held.saturating_sub(held);
+        self.forget(now);
+        if limits.tokens_per_minute.is_some() && tokens > 0 {
+            // Sums are kept below overflow, whatever a provider claims.
+            let tokens = tokens.min(u64::MAX - self.minute);
+            self.tokens.push_back((now, tokens));
+            self.minute += tokens;
+        }
+        self.day = self.day.saturating_add(tokens);
+    }
+
+    /// Drops what no longer counts at `now`.
+    fn forget(&mut self, now: Instant) {
+        while self.requests.front().is_some_and(|at| *at + MINUTE <= now) {
+            self.requests.pop_front();
+        }
+        while let Some((at, tokens)) = self.tokens.front().copied()
+            && at + MINUTE <= now
+        {
+            self.tokens.pop_front();
+            self.minute -= tokens;
+        }
+        if let Some(began) = &mut self.day_began
+            && *began + DAY <= now
+        {
+            let days = now.duration_since(*began).as_secs() / DAY.as_secs();
+            *began += Duration::from_secs(days * DAY.as_secs());
+            self.day = 0;
+        }
+    }
+}
+
+/// Whether `tokens` more have room beside what is held and used; what is too large for any room fits alone.
+fn fits(held: u64, used: u64, tokens: u64, room: u64) -> bool {
+    let before = held.saturating_add(used);
+    before == 0 || before.saturating_add(tokens) <= room
+}

@@ -1,0 +1,178 @@
+//! Every example runs to its end, `docs/spec-counterparts.md` tells the truth about them, and the guide leads nowhere else
+//! than it says. The code of the guide is compiled by `src/guide.rs`.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+fn crate_folder() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn docs() -> PathBuf {
+    crate_folder().join("../../docs")
+}
+
+/// The names of the examples, sorted.
+fn examples() -> BTreeSet<String> {
+    let folder = fs::read_dir(crate_folder().join("examples")).expect("there are examples");
+    let paths = folder.map(|entry| entry.expect("an entry").path());
+    let sources = paths.filter(|path| path.extension().is_some_and(|it| it == "rs"));
+    let stems = sources.map(|path| {
+        path.file_stem()
+            .expect("a file")
+            .to_string_lossy()
+            .into_owned()
+    });
+    stems.collect()
+}
+
+/// The program of an example, which `cargo test` has built before it runs this.
+fn program(example: &str) -> PathBuf {
+    let test = std::env::current_exe().expect("this program has a path");
+    let profile = test
+        .parent()
+        .and_then(Path::parent)
+        .expect("target/PROFILE/deps");
+    let name = format!("{example}{}", std::env::consts::EXE_SUFFIX);
+    let program = profile.join("examples").join(name);
+    let source = crate_folder()
+        .join("examples")
+        .join(example)
+        .with_extension("rs");
+    let changed = |path: &Path| fs::metadata(path).and_then(|it| it.modified()).ok();
+    assert!(
+        changed(&program) >= changed(&source),
+        "{} is not built, or older than its source: `cargo build -p gadgetry --examples` builds it",
+        program.display(),
+    );
+    program
+}
+
+#[test]
+fn every_example_runs() {
+    for example in examples() {
+        let output = Command::new(program(&example)).output().expect("it starts");
+        let (stdout, stderr) = (
+            String::from_utf8_lossy(&output.stdout),
+            String::from_utf8_lossy(&output.stderr),
+        );
+        assert!(
+            output.status.success(),
+            "{example}: {}\n{stdout}\n{stderr}",
+            output.status
+        );
+        assert_ne!(stdout, "", "{example} shows nothing");
+        assert_eq!(stderr, "", "{example} complains");
+    }
+}
+
+/// The lines of the table: the words in backticks of the last cell of each.
+fn counterparts() -> Vec<(String, Vec<String>)> {
+    let page = fs::read_to_string(docs().join("spec-counterparts.md")).expect("it is there");
+    let rows = page
+        .lines()
+        .filter(|line| line.starts_with("| ") && line.contains('`'));
+    rows.map(|row| {
+        let cell = row
+            .trim_end_matches([' ', '|'])
+            .rsplit('|')
+            .next()
+            .unwrap_or_default();
+        let words = cell.split('`').skip(1).step_by(2).map(str::to_owned);
+        (row.to_owned(), words.collect())
+    })
+    .collect()
+}
+
+#[test]
+fn the_table_of_counterparts_names_what_is_there() {
+    let mut named = BTreeSet::new();
+    let rows = counterparts();
+    assert_eq!(rows.len(), 36, "the code blocks of the specification");
+    for (row, words) in rows {
+        let Some((file, items)) = words.split_first() else {
+            panic!("no counterpart: {row}");
+        };
+        let source = fs::read_to_string(crate_folder().join(file));
+        let source = source.unwrap_or_else(|error| panic!("{file}: {error}: {row}"));
+        assert!(!items.is_empty(), "no item of {file}: {row}");
+        for item in items {
+            assert!(
+                source.contains(item.as_str()),
+                "{file} has no `{item}`: {row}"
+            );
+        }
+        named.insert(file.clone());
+    }
+    let files = examples()
+        .into_iter()
+        .map(|example| format!("examples/{example}.rs"));
+    let unnamed: Vec<String> = files.filter(|file| !named.contains(file)).collect();
+    assert_eq!(unnamed, [""; 0], "examples that the table does not name");
+}
+
+/// The pages of the guide with their texts, by name.
+fn guide() -> BTreeMap<String, String> {
+    let folder = fs::read_dir(docs().join("guide")).expect("there is a guide");
+    let paths = folder.map(|entry| entry.expect("an entry").path());
+    let page = |path: PathBuf| {
+        let name = path
+            .file_name()
+            .expect("a file")
+            .to_string_lossy()
+            .into_owned();
+        (name, fs::read_to_string(path).expect("a page"))
+    };
+    paths.map(page).collect()
+}
+
+#[test]
+fn every_page_of_the_guide_is_compiled() {
+    let source = fs::read_to_string(crate_folder().join("src/guide.rs")).expect("it is there");
+    for (page, text) in guide() {
+        assert!(
+            source.contains(&format!("= \"{page}\";")),
+            "src/guide.rs does not name {page}"
+        );
+        let code = text
+            .lines()
+            .filter(|line| line.starts_with("```"))
+            .step_by(2);
+        for fence in code {
+            let known = ["```rust", "```text", "```toml"].contains(&fence);
+            assert!(known, "{page}: {fence} is neither compiled nor text");
+        }
+    }
+}
+
+/// What GitHub makes of a heading.
+fn anchor(heading: &str) -> String {
+    let kept = heading
+        .chars()
+        .filter(|it| it.is_alphanumeric() || matches!(it, ' ' | '-' | '_'));
+    kept.collect::<String>().to_lowercase().replace(' ', "-")
+}
+
+#[test]
+fn links_of_the_guide_lead_somewhere() {
+    for (page, text) in guide() {
+        for target in text
+            .split("](")
+            .skip(1)
+            .filter_map(|rest| rest.split(')').next())
+        {
+            let (file, place) = target.split_once('#').unwrap_or((target, ""));
+            let linked = docs()
+                .join("guide")
+                .join(if file.is_empty() { &page } else { file });
+            let linked = fs::read_to_string(&linked)
+                .unwrap_or_else(|error| panic!("{page}: {target}: {error}"));
+            let headings = linked.lines().filter(|line| line.starts_with('#'));
+            let mut anchors = headings.map(|line| anchor(line.trim_start_matches('#').trim()));
+            let found = place.is_empty() || anchors.any(|anchor| anchor == place);
+            assert!(found, "{page}: {target} is no heading there");
+        }
+    }
+}
