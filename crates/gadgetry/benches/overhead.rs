@@ -46,11 +46,14 @@ fn cost() {
     }
 }
 
+/// Microseconds a call of a load, in pieces of some size.
+type Measure = fn(&Load, usize) -> f64;
+
 fn growth() {
     println!("\n### A long run: µs an iteration of 100 → of 1,000 = ratio, at most {GROWTH}\n");
     println!("| run | | |\n|---|---|---|");
-    let contestants: [(&str, fn(&Load, usize) -> f64); 2] = [("agent", run), ("engine", engine)];
-    for (name, measure) in contestants {
+    let measures: [(&str, Measure); 2] = [("agent", run), ("engine", engine)];
+    for (name, measure) in measures {
         // In turn, so that a busy machine slows both.
         let (mut few, mut many) = (f64::MAX, f64::MAX);
         for _ in 0..TURNS {
