@@ -215,6 +215,11 @@ impl Run {
         self.state.history.messages()
     }
 
+    /// The conversation, to keep. It is not copied unless a request still holds it.
+    pub fn into_history(self) -> Vec<Message> {
+        self.state.history.into_messages()
+    }
+
     /// What the run has cost so far, in US dollars, its subagents included.
     pub fn total_cost(&self) -> f64 {
         self.state.total_cost

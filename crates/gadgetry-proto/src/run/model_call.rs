@@ -249,7 +249,7 @@ impl Run {
         self.scanned = held;
         self.state.raw.clear();
         self.state.notes.clear();
-        let reply = mem::take(&mut self.state.accumulator).finish(&mut Vec::new());
+        let reply = mem::take(&mut self.state.accumulator).into_output();
         self.tell_end_of_call(
             Purpose::Reply,
             reply.stop_reason,
