@@ -6,7 +6,7 @@ use gadgetry_proto::block::{Anchoring, Markers};
 use gadgetry_proto::convo::compaction::Compaction;
 use gadgetry_proto::message::Message;
 use gadgetry_proto::prompt::PromptTemplate;
-use gadgetry_proto::run::{HintTiming, Standing, iteration_hint, parallel_hint};
+use gadgetry_proto::run::{HintTiming, Standing, Trailing, iteration_hint, parallel_hint};
 use gadgetry_proto::tags::CustomBlock;
 use gadgetry_proto::transform::DeltaTransform;
 use serde_json::Value;
@@ -46,9 +46,9 @@ impl AgentBuilder {
     }
 
     /// A message that stands at the end of every request, and is not kept.
-    pub fn trailing(self, text: impl Into<String>) -> Self {
-        let text = text.into();
-        self.trailing_with(move |_| Some(text.clone()))
+    pub fn trailing(mut self, text: impl Into<String>) -> Self {
+        self.spec.trailing.push(Trailing::Text(text.into()));
+        self
     }
 
     /// A message that stands at the end of a request, made for that request; `None` for none.
@@ -58,7 +58,7 @@ impl AgentBuilder {
         mut self,
         make: impl Fn(&Standing) -> Option<String> + Send + Sync + 'static,
     ) -> Self {
-        self.spec.trailing.push(Arc::new(make));
+        self.spec.trailing.push(Trailing::by(make));
         self
     }
 
