@@ -110,7 +110,8 @@ pub struct GadgetInfo {
     pub description: String,
     /// Calls that show how to use it. They are checked against the schema when the gadget is added.
     pub examples: Vec<Example>,
-    /// After this time a call is cancelled; `None` leaves that to the run.
+    /// After this time a call is cancelled, and answered with an error; `None` leaves that to the run. The next request
+    /// waits until the gadget has tidied up, for 2 seconds at most.
     pub timeout: Option<Duration>,
     /// Calls of it that may run at once.
     pub max_concurrent: Option<u32>,
@@ -137,7 +138,8 @@ impl GadgetInfo {
         self
     }
 
-    /// Sets the time after which a call is cancelled. It counts in milliseconds, and is one at least.
+    /// Sets the time after which a call is cancelled. It counts in milliseconds, and is one at least. The next request
+    /// waits until the gadget has tidied up, for 2 seconds at most.
     #[must_use]
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = Some(timeout);

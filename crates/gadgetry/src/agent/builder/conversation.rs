@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use gadgetry_proto::block::{Anchoring, Markers};
 use gadgetry_proto::convo::compaction::Compaction;
+use gadgetry_proto::limits::Limits;
 use gadgetry_proto::message::Message;
 use gadgetry_proto::prompt::PromptTemplate;
 use gadgetry_proto::run::{HintTiming, Standing, Trailing, iteration_hint, parallel_hint};
@@ -98,6 +99,12 @@ impl AgentBuilder {
     /// Where markers count. By default anywhere in a line.
     pub fn anchoring(mut self, anchoring: Anchoring) -> Self {
         self.spec.anchoring = anchoring;
+        self
+    }
+
+    /// Caps on what a reply may make the run hold: sizes, depth, calls.
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.spec.limits = limits;
         self
     }
 
