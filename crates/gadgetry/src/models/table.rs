@@ -47,7 +47,9 @@ pub enum TableError {
         found: usize,
     },
     /// It is JSON, but there is no model in it.
-    #[error("no model in it: expected LiteLLM's model_prices_and_context_window.json, or a table that gadgetry wrote")]
+    #[error(
+        "no model in it: expected LiteLLM's model_prices_and_context_window.json, or a table that gadgetry wrote"
+    )]
     Empty,
     /// It is larger than any table of models.
     #[error("the table of models has more than {} MiB uncompressed", LIMIT >> 20)]
