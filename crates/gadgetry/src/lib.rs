@@ -77,6 +77,7 @@ mod meter;
 pub mod model;
 pub mod model_client;
 pub mod presets;
+pub mod provider;
 pub mod scripted;
 pub mod services;
 pub mod skill;

@@ -1,0 +1,3 @@
+//! Models.
+
+pub mod adapter;
