@@ -3,6 +3,7 @@
 //! | module | what it does |
 //! |---|---|
 //! | [`adapter`] | any client of yours as a model; needs no feature |
+//! | [`anthropic`] | the Messages API, at Anthropic and wherever else it is spoken |
 //! | [`http`] | one request, its timeouts, and the deltas of its reply |
 //! | [`wire`] | what a backend is: [`Wire`] writes requests, [`Decode`] reads frames |
 //! | [`sse`] | the event stream, sans-IO |
@@ -14,6 +15,8 @@
 //! backend retries: the run decides that.
 
 pub mod adapter;
+#[cfg(feature = "providers")]
+pub mod anthropic;
 #[cfg(feature = "providers")]
 pub mod error;
 #[cfg(feature = "providers")]
@@ -29,9 +32,13 @@ pub mod sse;
 #[cfg(feature = "providers")]
 mod tls;
 #[cfg(feature = "providers")]
+pub mod tools;
+#[cfg(feature = "providers")]
 pub mod wire;
 
 pub use adapter::Adapter;
+#[cfg(feature = "providers")]
+pub use anthropic::Anthropic;
 #[cfg(feature = "providers")]
 pub use error::ProviderError;
 #[cfg(feature = "providers")]
