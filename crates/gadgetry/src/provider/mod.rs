@@ -3,11 +3,13 @@
 //! | module | what it does |
 //! |---|---|
 //! | [`adapter`] | any client of yours as a model; needs no feature |
-//! | [`anthropic`] | the Messages API, at Anthropic and wherever else it is spoken |
+//! | [`anthropic`] | the Messages API: Anthropic, and every server that speaks like it |
+//! | [`openai`] | Chat Completions: OpenAI, and every server that speaks like it |
 //! | [`http`] | one request, its timeouts, and the deltas of its reply |
 //! | [`wire`] | what a backend is: [`Wire`] writes requests, [`Decode`] reads frames |
 //! | [`sse`] | the event stream, sans-IO |
 //! | [`json`] | JSON with halves of characters |
+//! | [`tools`] | gadgets as the tools of a provider |
 //! | [`error`] | what a provider's refusal means |
 //! | [`secret`] | keys that print as `***` |
 //!
@@ -24,6 +26,8 @@ pub mod http;
 #[cfg(feature = "providers")]
 pub mod json;
 #[cfg(feature = "providers")]
+pub mod openai;
+#[cfg(feature = "providers")]
 pub mod retry_after;
 #[cfg(feature = "providers")]
 pub mod secret;
@@ -38,11 +42,13 @@ pub mod wire;
 
 pub use adapter::Adapter;
 #[cfg(feature = "providers")]
-pub use anthropic::Anthropic;
+pub use anthropic::{Anthropic, AnthropicBuilder};
 #[cfg(feature = "providers")]
 pub use error::ProviderError;
 #[cfg(feature = "providers")]
 pub use http::{Http, HttpConfig, HttpRequest};
+#[cfg(feature = "providers")]
+pub use openai::{OpenAi, OpenAiBuilder};
 #[cfg(feature = "providers")]
 pub use secret::ApiKey;
 #[cfg(feature = "providers")]
