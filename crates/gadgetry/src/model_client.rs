@@ -168,7 +168,7 @@ impl ModelClient {
                 limiter.admit(tokens).await;
             }
             let price = model.info().price;
-            Metered::new(model.stream(request), move |usage| {
+            Metered::new(|| model.stream(request), move |usage| {
                 // A price that is no price makes no cost.
                 let dollars = price.map_or(0.0, |price| price.cost(&usage));
                 let _ = context.report_cost(dollars);
