@@ -64,11 +64,7 @@ async fn a_subagent_of_a_family_that_has_spent_everything_ends_at_once() {
         let two = agent.ask("Two?").text().await.unwrap_err();
         Outcome::ok(format!("{one}, {two}"))
     });
-    let replies = [
-        reply(&call("Twice:t"), 1),
-        reply("1", 5),
-        reply("never", 1),
-    ];
+    let replies = [reply(&call("Twice:t"), 1), reply("1", 5), reply("never", 1)];
     let run = Agent::builder()
         .model(Priced(script(&replies)))
         .gadget(twice)
@@ -94,7 +90,10 @@ async fn a_person_is_not_kept_by_a_question_that_was_answered_otherwise() {
             Err(error) => Outcome::error(error.to_string()),
         }
     });
-    let mut services = services(&[json!("Hello."), json!(call("Ask:a")), json!("Bye.")], &[asks]);
+    let mut services = services(
+        &[json!("Hello."), json!(call("Ask:a")), json!("Bye.")],
+        &[asks],
+    );
     services.human = Some(Arc::new(|question: String| async move {
         if question == "Hello." {
             // This person types elsewhere.
@@ -243,7 +242,8 @@ async fn what_a_dropped_gadget_had_asked_a_model_costs() {
     toolbox.add(stubborn).unwrap();
     let replies = [json!(call("Stubborn:s")), json!("Done.")];
     let mut services = Services::new(Arc::new(script(&replies)), toolbox);
-    services.models = gadgetry::Models::from_iter([("endless", Arc::new(Endless) as Arc<dyn Model>)]);
+    services.models =
+        gadgetry::Models::from_iter([("endless", Arc::new(Endless) as Arc<dyn Model>)]);
     let seen = play_until(&services, RunSpec::default(), None).await;
     assert_eq!(seen.lines.last().unwrap(), "3000 Completed 10");
     assert!((services.family.spent() - 10.0).abs() < 1e-9);
@@ -274,7 +274,10 @@ async fn what_a_gadget_has_started_is_cancelled_when_the_run_is_dropped() {
             break;
         }
     }
-    let _ = timeout(Duration::from_millis(10), async { while run.next().await.is_some() {} }).await;
+    let _ = timeout(Duration::from_millis(10), async {
+        while run.next().await.is_some() {}
+    })
+    .await;
     drop(run);
     let token = kept.lock().unwrap().clone().unwrap();
     timeout(Duration::from_secs(9), token.cancelled())
@@ -300,16 +303,19 @@ async fn a_result_that_has_come_is_not_late_because_nobody_polled() {
             ..GadgetSpec::default()
         };
         let work = move |name: &str| {
-            from_fn(spec(name), move |_, context: gadgetry::ExecutionContext| async move {
-                if reports {
-                    context.progress("half");
-                }
-                sleep(Duration::from_secs(1)).await;
-                if reports {
-                    context.progress("all");
-                }
-                Outcome::ok("in time")
-            })
+            from_fn(
+                spec(name),
+                move |_, context: gadgetry::ExecutionContext| async move {
+                    if reports {
+                        context.progress("half");
+                    }
+                    sleep(Duration::from_secs(1)).await;
+                    if reports {
+                        context.progress("all");
+                    }
+                    Outcome::ok("in time")
+                },
+            )
         };
         let reply = call("One:a") + &call("Two:b");
         let mut run = Agent::builder()

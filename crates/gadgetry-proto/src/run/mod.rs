@@ -220,6 +220,11 @@ impl Run {
         self.state.total_cost
     }
 
+    /// The time of the last input; 0 before the first.
+    pub fn now(&self) -> Time {
+        self.state.now
+    }
+
     /// Takes an input at `now`. Time that goes back counts as standing still.
     ///
     /// Afterwards drain [`Run::poll`]. An error is a mistake of the driver and changes nothing; whatever a model,

@@ -1,7 +1,6 @@
 //! What runs beside the driver: gadgets and decisions. Neither their errors nor their panics get out.
 
 use std::panic::AssertUnwindSafe;
-use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -42,7 +41,10 @@ pub(crate) fn execute(
         call = invocation.invocation_id.as_str(),
         gadget = invocation.gadget_name,
     );
+    // What the gadget has started beside itself ends with it, also when the run is dropped.
+    let end = context.cancellation().clone().drop_guard();
     let work = async move {
+        let _end = end;
         let Some(gadget) = gadget else {
             let error = format!("Gadget '{}' is not available", invocation.gadget_name);
             return Ending::Done(id, Outcome::error(error));
@@ -63,15 +65,19 @@ async fn until_cancelled(
     work: impl Future<Output = Outcome>,
     account: &ExecutionContext,
 ) -> Outcome {
-    let mut work = pin!(work);
+    let mut work = Box::pin(work);
     let token = account.cancellation();
     if let Some(outcome) = token.run_until_cancelled(work.as_mut()).await {
         return outcome;
     }
     // Deeper ones end first, and tell what they have cost.
     let grace = GRACE / 2_u32.saturating_pow(account.depth());
-    let outcome = timeout(grace, work).await;
-    outcome.unwrap_or_else(|_| cut_short(account, "cancelled"))
+    if let Ok(outcome) = timeout(grace, work.as_mut()).await {
+        return outcome;
+    }
+    // What it has asked of models is counted when it is dropped.
+    drop(work);
+    cut_short(account, "cancelled")
 }
 
 /// The outcome of a gadget that did not come to an end of its own: what it has reported counts.
