@@ -142,6 +142,8 @@ struct Driver<'a> {
     asked: Option<AbortHandle>,
     /// Inputs that have come and were not told yet.
     queue: VecDeque<Input>,
+    /// When what the run is told next came. A gadget that was done in time is so, whenever the driver is polled.
+    came: Instant,
     /// What the run knows of the spending of others.
     elsewhere: f64,
     fault: Option<String>,
@@ -160,13 +162,14 @@ impl<'a> Driver<'a> {
         let share = Share::of(&services.family);
         // A run that was saved has spent something.
         share.spend(run.total_cost());
+        let began = Instant::now();
         Self {
             host: Arc::new(Host {
                 services,
                 share,
                 reports: sender,
             }),
-            began: Instant::now(),
+            began,
             since: run.now(),
             iteration: 0,
             reply: Reply::default(),
@@ -177,6 +180,7 @@ impl<'a> Driver<'a> {
             cancelled: Some(Box::pin(cancelled)),
             asked: None,
             queue: VecDeque::new(),
+            came: began,
             elsewhere: 0.0,
             fault: None,
             run,
@@ -285,22 +289,25 @@ impl<'a> Driver<'a> {
         }
     }
 
-    /// Waits for whatever comes first. Results come before more of the reply, so that dependents start early.
+    /// Waits for whatever comes first. Results come before more of the reply, so that dependents start early, and before
+    /// what moves the clock on, so that they are in time.
     async fn wait(&mut self, until: Option<Time>) -> Option<Input> {
         let wake = until.map(|until| self.began + Duration::from_millis(until.since(self.since)));
-        tokio::select! {
+        let input = tokio::select! {
             biased;
             () = token_cancelled(&mut self.cancelled) => Some(Input::Command(Command::Cancel)),
-            command = next_command(&mut self.commands) => Some(Input::Command(command)),
-            Some((id, report)) = self.reports.recv() => self.report(id, report),
             Some(ending) = self.tasks.join_next(), if !self.tasks.is_empty() => match ending {
-                Ok(ending) => self.end(ending),
+                Ok(ending) => return self.end(ending),
                 // Panics were caught inside; a question whose answer has come another way was withdrawn.
                 Err(_) => None,
             },
+            command = next_command(&mut self.commands) => Some(Input::Command(command)),
+            Some((id, report)) = self.reports.recv() => self.report(id, report),
             input = self.reply.next() => Some(input),
             () = sleep_till(wake) => Some(Input::Tick),
-        }
+        };
+        self.came = Instant::now();
+        input
     }
 
     /// A report of a call that still runs.
@@ -310,10 +317,15 @@ impl<'a> Driver<'a> {
     }
 
     fn end(&mut self, ending: Ending) -> Option<Input> {
+        self.came = Instant::now();
         match ending {
-            Ending::Done(id, outcome) => {
-                // What it told before its end comes before its end.
-                while let Ok((id, report)) = self.reports.try_recv() {
+            Ending::Done(id, outcome, at) => {
+                self.came = at;
+                // What it told before its end comes before its end. Others may tell more all the time.
+                for _ in 0..self.reports.len() {
+                    let Ok((id, report)) = self.reports.try_recv() else {
+                        break;
+                    };
                     self.queue.extend(self.report(id, report));
                 }
                 self.queue.push_back(Input::Done(id, outcome));
@@ -345,8 +357,9 @@ impl<'a> Driver<'a> {
     }
 
     fn tell(&mut self, input: Input) {
-        let elapsed = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
-        let now = Time(self.since.0.saturating_add(elapsed));
+        let elapsed = self.came.duration_since(self.began).as_millis();
+        let elapsed = u64::try_from(elapsed).unwrap_or(u64::MAX);
+        let now = Time(self.since.0.saturating_add(elapsed)).max(self.run.now());
         self.observer.input(now, &input);
         let of_subagent = matches!(input, Input::Report(_, Report::Child { .. }));
         let done = if let Input::Done(id, _) = &input {

@@ -8,7 +8,7 @@ use futures_util::FutureExt as _;
 use gadgetry_proto::call::Outcome;
 use gadgetry_proto::id::CallId;
 use gadgetry_proto::run::{Decision, QuestionId, QuestionKind};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 use tracing::Instrument as _;
 
 use crate::context::{ExecutionContext, Invocation, panic_text};
@@ -20,8 +20,8 @@ const GRACE: Duration = Duration::from_secs(2);
 
 /// How a task ended.
 pub(crate) enum Ending {
-    /// A gadget is done.
-    Done(CallId, Outcome),
+    /// A gadget is done, since then.
+    Done(CallId, Outcome, Instant),
     /// Somebody has decided.
     Decided(QuestionId, Decision),
     /// A controller has panicked, in these words.
@@ -47,7 +47,7 @@ pub(crate) fn execute(
         let _end = end;
         let Some(gadget) = gadget else {
             let error = format!("Gadget '{}' is not available", invocation.gadget_name);
-            return Ending::Done(id, Outcome::error(error));
+            return Ending::Done(id, Outcome::error(error), Instant::now());
         };
         let account = context.clone();
         let work = invocation.execute(gadget.as_ref(), context);
@@ -55,7 +55,7 @@ pub(crate) fn execute(
         let whole = AssertUnwindSafe(until_cancelled(work, &account)).catch_unwind();
         let outcome = whole.await;
         let outcome = outcome.unwrap_or_else(|_| cut_short(&account, "panicked at its end"));
-        Ending::Done(id, outcome)
+        Ending::Done(id, outcome, Instant::now())
     };
     work.instrument(span)
 }
