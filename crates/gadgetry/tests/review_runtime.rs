@@ -348,6 +348,31 @@ async fn a_result_that_has_come_is_not_late_because_nobody_polled() {
     check(true).await;
 }
 
+/// Says a word, and ends its reply a second later.
+struct Slowly;
+
+impl Model for Slowly {
+    fn stream(&self, _: Request) -> BoxStream<'static, Delta> {
+        let end = async {
+            sleep(Duration::from_secs(1)).await;
+            let stop_reason = gadgetry::proto::delta::StopReason::Stop;
+            let usage = None;
+            Delta::MessageEnd { stop_reason, usage }
+        };
+        stream::iter([Delta::text("Hm.")])
+            .chain(stream::once(end))
+            .boxed()
+    }
+
+    fn name(&self) -> &'static str {
+        "slowly"
+    }
+
+    fn info(&self) -> ModelInfo {
+        ModelInfo::default()
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_run_that_nobody_polls_does_not_stop_others_for_ever() {
     let limits = RateLimits {
@@ -355,7 +380,7 @@ async fn a_run_that_nobody_polls_does_not_stop_others_for_ever() {
         ..RateLimits::default()
     };
     let agent = Agent::builder()
-        .model(script(&[json!("one"), json!("two")]))
+        .model(Slowly)
         .rate_limiter(RateLimiter::new(limits).unwrap())
         .build()
         .unwrap();
@@ -366,5 +391,34 @@ async fn a_run_that_nobody_polls_does_not_stop_others_for_ever() {
         }
     }
     let second = timeout(Duration::from_secs(600), agent.ask("?").text()).await;
-    assert_eq!(second.unwrap().unwrap(), "two");
+    assert_eq!(second.unwrap().unwrap(), "Hm.");
+    assert!(first.finished().is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_question_to_a_model_that_was_held_back_until_the_budget_was_spent_is_not_asked() {
+    let late = gadget("Late", |context| async move {
+        let model = context.model().unwrap();
+        let answer = model.complete("?", gadgetry::model_client::ModelOptions::default());
+        let spend = async {
+            sleep(Duration::from_secs(1)).await;
+            context.report_cost(9.0).unwrap();
+        };
+        let (answer, ()) = futures_util::future::join(answer, spend).await;
+        Outcome::error(answer.unwrap_err().to_string())
+    });
+    let mut services = services(&[json!(call("Late:l")), json!("never")], &[late]);
+    let limits = RateLimits {
+        requests_per_minute: Some(1),
+        ..RateLimits::default()
+    };
+    services.limiter = Some(Arc::new(RateLimiter::new(limits).unwrap()));
+    services.family = Family::limited_to(9.0);
+    let spec = RunSpec {
+        budget: Some(9.0),
+        ..RunSpec::default()
+    };
+    let seen = play_until(&services, spec, None).await;
+    let refused = "60000 l: Error(\"the budget is spent\")".to_owned();
+    assert!(seen.lines.contains(&refused), "{:?}", seen.lines);
 }
