@@ -41,6 +41,7 @@
 //! | [`mod@gadget`] | [`macro@gadget`], [`Gadget`], [`from_fn`] and [`DynGadget`]: what a call starts |
 //! | [`context`] | [`ExecutionContext`]: what a running gadget is given |
 //! | [`model_client`] | [`ModelClient`]: a model for the questions of a gadget |
+//! | [`models`] | [`ModelRegistry`]: prices, context windows and features of the models there are |
 //! | [`command`] | [`CommandGadget`]: a gadget that is a program |
 //! | [`skill`] | [`Skills`]: folders with instructions, which the model loads when it needs them |
 //! | [`toolbox`] | [`Toolbox`]: the gadgets of a run |
@@ -50,6 +51,7 @@
 //! | [`control`] | [`Controller`]: decides what a run leaves open |
 //! | [`human`] | [`Human`]: the person that a run may ask |
 //! | [`presets`] | observers: logging, timing, tokens, progress, errors, files |
+//! | `provider` | real models over HTTP, with the feature `providers` (default) |
 //! | [`driver`] | runs a [`proto::run::Run`] on tokio |
 //! | [`log`] | the log of a run, and its replay |
 //!
@@ -76,7 +78,9 @@ pub mod log;
 mod meter;
 pub mod model;
 pub mod model_client;
+pub mod models;
 pub mod presets;
+pub mod provider;
 pub mod scripted;
 pub mod services;
 pub mod skill;
@@ -96,8 +100,8 @@ pub use control::{Controller, Controllers, DynController};
 pub use driver::{Ended, Observer, drive};
 pub use family::Family;
 pub use gadget::{
-    DynGadget, Gadget, GadgetError, GadgetInfo, GadgetOutput, IntoGadget, IntoOutcome, NoParams, from_fn,
-    validate_gadget_params,
+    DynGadget, Gadget, GadgetError, GadgetInfo, GadgetOutput, IntoGadget, IntoOutcome, NoParams,
+    from_fn, validate_gadget_params,
 };
 /// Makes a gadget of a function, for gadgets that hold nothing.
 ///
@@ -156,6 +160,7 @@ pub use human::Human;
 pub use limiter::{Permit, RateLimiter, RateLimits, RateLimitsError};
 pub use model::{Model, ModelInfo};
 pub use model_client::ModelClient;
+pub use models::{ModelRegistry, ModelSpec};
 pub use scripted::ScriptedModel;
 pub use services::{Limiter, Models, Services};
 pub use skill::{Skill, Skills};

@@ -11,6 +11,7 @@ use gadgetry_proto::message::{Message, Request, Role};
 use crate::context::ExecutionContext;
 use crate::meter::{Metered, estimated_tokens};
 use crate::model::{Model, ModelInfo};
+use crate::provider::adapter::intercepted;
 use crate::services::Models;
 
 /// A model that a gadget may ask, from [`ExecutionContext::model`].
@@ -198,7 +199,7 @@ impl ModelClient {
                 if refused {
                     stream::iter([Delta::error("the budget is spent")]).boxed()
                 } else {
-                    model.stream(request)
+                    intercepted(&*model, request)
                 }
             };
             Metered::new(send, move |usage| {

@@ -61,6 +61,8 @@ pub enum Transform {
     /// cannot be written down.
     #[serde(skip)]
     Map(BlockTransform),
+    /// Its content is reasoning, piece by piece as it streams; the tag leaves no event.
+    Reasoning,
 }
 
 impl CustomBlock {
@@ -73,6 +75,20 @@ impl CustomBlock {
             instructions: None,
             transform: Transform::Pass,
             on_start: None,
+        }
+    }
+
+    /// What a model writes between `<think>` and `</think>` as its reasoning: it streams as [`Delta::Reasoning`].
+    ///
+    /// ```
+    /// use gadgetry_proto::tags::CustomBlock;
+    /// let block = CustomBlock::think().tag("thinking");
+    /// assert_eq!((block.key.as_str(), block.xml_tag()), ("think", "thinking"));
+    /// ```
+    pub fn think() -> Self {
+        Self {
+            transform: Transform::Reasoning,
+            ..Self::new("think")
         }
     }
 
@@ -145,6 +161,7 @@ impl fmt::Debug for Transform {
             Self::Pass => "Pass",
             Self::Suppress => "Suppress",
             Self::Map(_) => "Map",
+            Self::Reasoning => "Reasoning",
         })
     }
 }

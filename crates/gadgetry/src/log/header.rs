@@ -166,7 +166,7 @@ impl Header {
             default_timeout_ms: self.default_timeout_ms,
             text_only: self.text_only,
             on_unmet: self.on_unmet.clone(),
-            price: self.price,
+            price: self.price.clone(),
             asks: self.asks,
             retry: self.retry.clone(),
             budget: self.budget,
