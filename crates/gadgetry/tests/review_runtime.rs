@@ -120,7 +120,7 @@ async fn a_person_is_not_kept_by_a_question_that_was_answered_otherwise() {
     };
     let run = Run::ask(spec, "go").unwrap();
     let ended = drive(run, &services, receiver, &mut observer);
-    let ended = timeout(Duration::from_secs(60), ended).await;
+    let ended = timeout(Duration::from_mins(1), ended).await;
     assert_eq!(ended.unwrap().summary.answer, "Bye.");
     assert_eq!(results, ["Result(\"yes\")"]);
 }
@@ -188,9 +188,9 @@ async fn a_model_that_panics_gives_its_tokens_back() {
         .rate_limiter(RateLimiter::new(limits).unwrap())
         .build()
         .unwrap();
-    let first = timeout(Duration::from_secs(600), agent.ask("?").text()).await;
+    let first = timeout(Duration::from_mins(10), agent.ask("?").text()).await;
     assert!(first.unwrap().is_err());
-    let second = timeout(Duration::from_secs(600), agent.ask("?").text()).await;
+    let second = timeout(Duration::from_mins(10), agent.ask("?").text()).await;
     assert_eq!(second.unwrap().unwrap(), "Hi.");
 }
 
@@ -331,7 +331,7 @@ async fn a_result_that_has_come_is_not_late_because_nobody_polled() {
             let next = timeout(Duration::from_millis(500), run.next()).await;
             match next {
                 Err(_) => {
-                    sleep(Duration::from_secs(60)).await;
+                    sleep(Duration::from_mins(1)).await;
                     handle.inject("Still there?").unwrap();
                 }
                 Ok(None) => break,
@@ -390,7 +390,7 @@ async fn a_run_that_nobody_polls_does_not_stop_others_for_ever() {
             break;
         }
     }
-    let second = timeout(Duration::from_secs(600), agent.ask("?").text()).await;
+    let second = timeout(Duration::from_mins(10), agent.ask("?").text()).await;
     assert_eq!(second.unwrap().unwrap(), "Hm.");
     assert!(first.finished().is_none());
 }
