@@ -12,8 +12,9 @@ mod wholes;
 use std::fmt::Write as _;
 
 use gadgetry::proto::delta::{Delta, StopReason};
+use gadgetry::proto::error::ModelErrorKind;
 use gadgetry::proto::usage::Usage;
-use gadgetry::provider::{Decode as _, anthropic, json, sse};
+use gadgetry::provider::{Answer, anthropic};
 use gadgetry::serde_json::Value;
 
 /// Frames as a server sends them, `event: data`, or only data if a line begins with a brace.
@@ -30,35 +31,18 @@ fn stream(frames: &[&str]) -> String {
     bytes
 }
 
-/// What the decoder makes of an answer, with the raw frames that it does not know.
+/// What becomes of an answer, with the raw frames that the decoder does not know.
 fn read(chunks: &[&[u8]]) -> Vec<Delta> {
-    let mut decoder = anthropic::Decoder::new();
-    let mut lines = sse::Decoder::new();
+    let mut answer = Answer::new(Box::new(anthropic::Decoder::new()));
     let mut deltas = Vec::new();
-    let mut take = |events: &mut Vec<sse::Event>, decoder: &mut anthropic::Decoder| {
-        for event in events.drain(..) {
-            let at = deltas.len();
-            if !decoder.frame(&event, &mut deltas) {
-                let mut data = json::parse(&event.data).unwrap_or_default();
-                json::whole_value(&mut data);
-                deltas.insert(at, Delta::Raw { data });
-            }
-        }
-    };
-    let mut events = Vec::new();
     for chunk in chunks {
-        lines.feed(chunk, &mut events).unwrap();
-        take(&mut events, &mut decoder);
+        answer.feed(chunk, &mut deltas);
     }
-    // A last frame that nothing ended counts if it is whole, as `Http` has it.
-    let last = lines.finish().unwrap();
-    events.extend(last.filter(|event| json::parse(&event.data).is_ok()));
-    take(&mut events, &mut decoder);
-    decoder.end(&mut deltas);
+    answer.end(None, &mut deltas);
     deltas
 }
 
-/// Deltas in short, with adjacent pieces of one text joined. A reply without an end says `cut`.
+/// Deltas in short, with adjacent pieces of one text joined. A truncated reply says `cut`.
 fn shown(deltas: &[Delta]) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     let mut add = |kind: &str, text: &str| match lines.last_mut() {
@@ -96,6 +80,13 @@ fn shown(deltas: &[Delta]) -> Vec<String> {
             }
             Delta::Raw { data } => add("", &format!("raw {data}")),
             Delta::Usage { usage } => add("", &format!("usage {}", counts(*usage))),
+            Delta::Error {
+                kind: ModelErrorKind::Truncated,
+                ..
+            } => {
+                is_over = true;
+                add("", "cut");
+            }
             Delta::Error { error, kind, .. } => {
                 is_over = true;
                 add("", &format!("error {kind:?} {error}"));
@@ -109,7 +100,7 @@ fn shown(deltas: &[Delta]) -> Vec<String> {
         }
     }
     if !is_over {
-        lines.push("cut".to_owned());
+        lines.push("no end".to_owned());
     }
     lines
 }

@@ -53,7 +53,7 @@ fn documents_of_other_forms() {
         &["error Overloaded Overloaded"],
     );
     // The caller says that it is no reply.
-    check(json!({"object": "list"}), &["cut"]);
-    check(json!([1]), &["cut"]);
-    check(json!(null), &["cut"]);
+    check(json!({"object": "list"}), &["no end"]);
+    check(json!([1]), &["no end"]);
+    check(json!(null), &["no end"]);
 }
