@@ -2,15 +2,16 @@
 
 use std::borrow::Borrow;
 use std::fmt;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 /// The id of a gadget call as the model sees it: its own word, or `gadget_N`.
 ///
-/// It is unique within one reply; a later reply may use it again and then means its own call.
+/// It is unique within one reply; a later reply may use it again and then means its own call. Clones share the text.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct InvocationId(String);
+pub struct InvocationId(Arc<str>);
 
 impl InvocationId {
     /// The id as text.
@@ -21,13 +22,13 @@ impl InvocationId {
 
 impl From<&str> for InvocationId {
     fn from(id: &str) -> Self {
-        Self(id.to_owned())
+        Self(id.into())
     }
 }
 
 impl From<String> for InvocationId {
     fn from(id: String) -> Self {
-        Self(id)
+        Self(id.into())
     }
 }
 

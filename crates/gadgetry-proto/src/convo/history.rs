@@ -39,6 +39,11 @@ impl History {
         &self.messages
     }
 
+    /// The messages, to keep. They are copied only if a request still holds them.
+    pub fn into_messages(self) -> Vec<Message> {
+        Arc::unwrap_or_clone(self.messages)
+    }
+
     /// The message that was added last.
     pub fn last(&self) -> Option<&Message> {
         self.messages.last()

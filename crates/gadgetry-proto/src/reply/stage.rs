@@ -22,9 +22,9 @@ use crate::tags::Transform;
 /// ```
 /// use gadgetry_proto::delta::Delta;
 /// use gadgetry_proto::reply::{Format, ReplyStage};
-/// use gadgetry_proto::tags::{CustomBlock, Transform};
+/// use gadgetry_proto::tags::CustomBlock;
 ///
-/// let done = CustomBlock { transform: Transform::Suppress, ..CustomBlock::new("done") };
+/// let done = CustomBlock::new("done").suppress();
 /// let mut stage = ReplyStage::new(Format::default(), vec![done], None)?;
 /// let mut out = Vec::new();
 /// stage.process(Delta::text("All set.<done/>"), &mut out);
@@ -52,7 +52,10 @@ impl ReplyStage {
         blocks: Vec<CustomBlock>,
         registry: Option<Arc<Registry>>,
     ) -> Result<Self, TagNameError> {
-        format.tags = blocks.iter().map(|block| block.tag().to_owned()).collect();
+        format.tags = blocks
+            .iter()
+            .map(|block| block.xml_tag().to_owned())
+            .collect();
         let scanner = Scanner::new(&format)?;
         Ok(Self {
             scanner,
@@ -163,11 +166,18 @@ impl Rules {
                 tag,
                 attributes,
             } => self.start(block, tag, attributes, out),
-            Event::TagDelta { block, tag, delta } => {
-                if let Some(rule) = self.passing(tag) {
+            Event::TagDelta { block, tag, delta } => match self.rule(tag) {
+                Some(rule) if matches!(rule.transform, Transform::Pass) => {
                     out.push(content(block, rule, delta));
                 }
-            }
+                Some(rule) if matches!(rule.transform, Transform::Reasoning) => {
+                    out.push(Delta::Reasoning {
+                        delta: delta.to_owned(),
+                        metadata: None,
+                    });
+                }
+                _ => {}
+            },
             Event::TagEnd { block, tag, reason } => {
                 if let Some(rule) = self.passing(tag) {
                     out.push(Delta::CustomBlockEnd {
@@ -201,7 +211,7 @@ impl Rules {
     }
 
     fn rule(&self, tag: &str) -> Option<&CustomBlock> {
-        self.blocks.iter().find(|block| block.tag() == tag)
+        self.blocks.iter().find(|block| block.xml_tag() == tag)
     }
 
     /// The definition, if the events of its blocks stream.
@@ -245,7 +255,8 @@ fn complete(
 ) {
     match &rule.transform {
         Transform::Pass => out.push(Delta::CustomBlock(block)),
-        Transform::Suppress => {}
+        // The content of the latter has streamed.
+        Transform::Suppress | Transform::Reasoning => {}
         Transform::Map(map) => {
             if let Some(deltas) = map(&block) {
                 return out.extend(deltas);

@@ -56,8 +56,8 @@ impl Run {
         let compaction = self.spec.compaction.as_ref()?;
         let renamed = self.spec.custom_blocks.iter();
         let xml_names: BTreeMap<String, String> = renamed
-            .filter(|block| block.tag() != block.key)
-            .map(|block| (block.key.clone(), block.tag().to_owned()))
+            .filter(|block| block.xml_tag() != block.key)
+            .map(|block| (block.key.clone(), block.xml_tag().to_owned()))
             .collect();
         let form = TextForm {
             markers: &self.spec.markers,
@@ -90,7 +90,7 @@ impl Run {
         } else if let Delta::Error { error, .. } = delta {
             self.state.summary_error = Some(error.clone());
         }
-        self.state.accumulator.apply(delta, &mut Vec::new());
+        self.state.accumulator.absorb(delta);
     }
 
     /// The summary is there, or is not to come.
@@ -116,7 +116,7 @@ impl Run {
 
     /// Counts what the summary has cost. Returns whether it is whole.
     pub(super) fn end_summary(&mut self, error: Option<String>) -> bool {
-        let reply = mem::take(&mut self.state.accumulator).finish(&mut Vec::new());
+        let reply = mem::take(&mut self.state.accumulator).into_output();
         let whole = error.is_none() && reply.stop_reason == Some(StopReason::Stop);
         self.tell_end_of_call(Purpose::Summary, reply.stop_reason, reply.usage, error);
         whole

@@ -80,7 +80,7 @@ pub use question::{AboutCall, Asks, Decision, Question, QuestionId, QuestionKind
 pub use retry::Retry;
 pub use spec::{OnUnmet, RunSpec, SpecError, TextOnly};
 pub use state::Snapshot;
-pub use trailing::{HintTiming, Standing, Trailing, iteration_hint, parallel_hint};
+pub use trailing::{HintTiming, MakeTrailing, Standing, Trailing, iteration_hint, parallel_hint};
 
 use calls::calls_per_reply;
 use state::{Phase, State};
@@ -213,6 +213,11 @@ impl Run {
     /// The conversation so far, without the reply that is being read.
     pub fn history(&self) -> &[Message] {
         self.state.history.messages()
+    }
+
+    /// The conversation, to keep. It is not copied unless a request still holds it.
+    pub fn into_history(self) -> Vec<Message> {
+        self.state.history.into_messages()
     }
 
     /// What the run has cost so far, in US dollars, its subagents included.
@@ -359,7 +364,7 @@ fn opening(spec: &RunSpec, mut conversation: Vec<Message>) -> History {
         .render_registry(&spec.registry, &spec.markers, spec.anchoring);
     history.append_to_system(&gadgets.unwrap_or_default());
     let blocks = spec.custom_blocks.iter().map(|block| CustomBlockDoc {
-        tag: block.tag(),
+        tag: block.xml_tag(),
         description: block.description.as_deref(),
         instructions: block.instructions.as_deref(),
     });

@@ -71,7 +71,8 @@ impl Run {
                 budget: self.spec.budget,
                 calls_before: self.state.calls_before,
             };
-            let texts = self.spec.trailing.iter().filter_map(|make| make(&standing));
+            let trailing = self.spec.trailing.iter();
+            let texts = trailing.filter_map(|it| it.message(&standing));
             request.trailing = texts.map(|text| Message::text(Role::User, text)).collect();
         }
         request
@@ -249,7 +250,7 @@ impl Run {
         self.scanned = held;
         self.state.raw.clear();
         self.state.notes.clear();
-        let reply = mem::take(&mut self.state.accumulator).finish(&mut Vec::new());
+        let reply = mem::take(&mut self.state.accumulator).into_output();
         self.tell_end_of_call(
             Purpose::Reply,
             reply.stop_reason,

@@ -69,7 +69,7 @@ impl Run {
             }
         }
         self.state.handed_on |= is_handed_on(&delta);
-        self.state.accumulator.apply(&delta, &mut Vec::new());
+        self.state.accumulator.absorb(&delta);
         match delta {
             Delta::Text { delta, .. } if !delta.is_empty() => {
                 self.tell(EventKind::Text { text: delta });
@@ -181,7 +181,7 @@ impl Run {
 
     /// Makes a message of the reply. Its calls may still run.
     pub(super) fn end_reply(&mut self) {
-        let reply = mem::take(&mut self.state.accumulator).finish(&mut Vec::new());
+        let reply = mem::take(&mut self.state.accumulator).into_output();
         self.state.tokens.observe(reply.usage.input_tokens);
         let mut message = reply.message;
         let mut raw = mem::take(&mut self.state.raw);

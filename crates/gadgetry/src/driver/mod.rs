@@ -116,10 +116,11 @@ pub async fn drive(
         }
     };
     debug_assert!(driver.running.is_empty(), "a run ends after its gadgets");
+    let Driver { run, fault, .. } = *driver;
     Ended {
         summary,
-        history: driver.run.history().to_vec(),
-        fault: driver.fault,
+        history: run.into_history(),
+        fault,
     }
 }
 

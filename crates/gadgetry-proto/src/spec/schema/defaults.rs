@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use crate::spec::schema::expand::find;
 use crate::spec::schema::view::View;
 
 pub(super) fn apply(view: &View<'_>, value: &mut Value) {
@@ -21,7 +22,7 @@ pub(super) fn apply(view: &View<'_>, value: &mut Value) {
                 chosen
             };
             let nodes = chosen.into_iter().flatten();
-            let properties = nodes.filter_map(|node| node.get("properties")?.as_object());
+            let properties = nodes.filter_map(|node| find(node, "properties")?.as_object());
             for (key, property) in properties.flatten() {
                 if !map.contains_key(key)
                     && let Some(default) = default(view, key, property)
@@ -29,17 +30,23 @@ pub(super) fn apply(view: &View<'_>, value: &mut Value) {
                     map.insert(key.clone(), default);
                 }
             }
-            for (key, value) in map.iter_mut() {
+            for (key, value) in map.iter_mut().filter(|(_, value)| may_lack(value)) {
                 apply(&view.property(key), value);
             }
         }
         Value::Array(items) => {
-            for (index, item) in items.iter_mut().enumerate() {
+            let items = items.iter_mut().enumerate();
+            for (index, item) in items.filter(|(_, item)| may_lack(item)) {
                 apply(&view.item(index), item);
             }
         }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
+}
+
+/// Whether properties may be absent in it. The rest needs no look at the schema.
+fn may_lack(value: &Value) -> bool {
+    value.is_object() || value.is_array()
 }
 
 /// The default of a property: its own, or one behind a reference.
@@ -51,5 +58,5 @@ fn default(view: &View<'_>, key: &str, property: &Value) -> Option<Value> {
     let [only] = property.alternatives() else {
         return None;
     };
-    only.iter().find_map(|node| node.get("default")).cloned()
+    only.iter().find_map(|node| find(node, "default")).cloned()
 }

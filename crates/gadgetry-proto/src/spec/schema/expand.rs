@@ -15,6 +15,19 @@ pub(super) const ALTERNATIVES: usize = 64;
 
 /// A plain node of a schema.
 pub(super) type Node<'a> = &'a Map<String, Value>;
+
+/// More keywords than most nodes have.
+const FEW: usize = 16;
+
+/// What a node says by a keyword. Most nodes have so few that looking at each is quicker than to hash.
+pub(super) fn find<'a>(node: Node<'a>, keyword: &str) -> Option<&'a Value> {
+    if node.len() > FEW {
+        return node.get(keyword);
+    }
+    let mut each = node.iter();
+    each.find_map(|(key, value)| (key == keyword).then_some(value))
+}
+
 /// Nodes that hold together.
 pub(super) type Alternative<'a> = Vec<Node<'a>>;
 
@@ -55,20 +68,19 @@ impl<'a> Expansion<'a> {
             return alternatives;
         }
         self.steps -= 1;
-        if let Some(target) = node
-            .get("$ref")
+        if let Some(target) = find(node, "$ref")
             .and_then(Value::as_str)
             .and_then(|to| self.target(to))
         {
             alternatives = product(alternatives, &self.one(target));
         }
-        if let Some(Value::Array(all)) = node.get("allOf") {
+        if let Some(Value::Array(all)) = find(node, "allOf") {
             for node in all {
                 alternatives = product(alternatives, &self.one(node));
             }
         }
         for keyword in ["anyOf", "oneOf"] {
-            if let Some(Value::Array(any)) = node.get(keyword) {
+            if let Some(Value::Array(any)) = find(node, keyword) {
                 let any: Vec<_> = any.iter().flat_map(|node| self.one(node)).collect();
                 alternatives = product(alternatives, &any);
             }

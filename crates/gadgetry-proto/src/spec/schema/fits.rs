@@ -6,6 +6,7 @@
 use serde_json::Value;
 
 use crate::spec::schema::expand::Node;
+use crate::spec::schema::expand::find;
 use crate::spec::schema::types::Types;
 use crate::spec::schema::view::View;
 use crate::spec::schema::view::types;
@@ -59,9 +60,8 @@ impl<'a> View<'a> {
 }
 
 fn listed(node: Node<'_>, value: &Value) -> bool {
-    let options = node.get("enum").and_then(Value::as_array);
-    node.get("const")
-        .is_none_or(|constant| same(constant, value))
+    let options = find(node, "enum").and_then(Value::as_array);
+    find(node, "const").is_none_or(|constant| same(constant, value))
         && options.is_none_or(|options| options.iter().any(|option| same(option, value)))
 }
 
@@ -73,7 +73,7 @@ fn same(left: &Value, right: &Value) -> bool {
 }
 
 fn sized(node: Node<'_>, value: &Value) -> bool {
-    let bound = |keyword: &str| node.get(keyword).and_then(Value::as_f64);
+    let bound = |keyword: &str| find(node, keyword).and_then(Value::as_f64);
     let within = |size: usize, min: &str, max: &str| {
         #[expect(clippy::cast_precision_loss, reason = "no text or array is 2^52 long")]
         let size = size as f64;
@@ -91,7 +91,7 @@ fn sized(node: Node<'_>, value: &Value) -> bool {
         Value::String(text) => within(text.chars().count(), "minLength", "maxLength"),
         Value::Array(items) => within(items.len(), "minItems", "maxItems"),
         Value::Object(map) => {
-            let required = node.get("required").and_then(Value::as_array);
+            let required = find(node, "required").and_then(Value::as_array);
             let required = required.into_iter().flatten().filter_map(Value::as_str);
             within(map.len(), "minProperties", "maxProperties")
                 && required.into_iter().all(|key| map.contains_key(key))

@@ -6,6 +6,8 @@ use std::ops::BitOr;
 use serde_json::Map;
 use serde_json::Value;
 
+use crate::spec::schema::expand::find;
+
 /// A set of JSON types. `number` is every number; `integer` is the part of it without a fraction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Types(u8);
@@ -44,15 +46,15 @@ impl Types {
 
     /// What `type`, `const` and `enum` of a subschema admit; `None` if it has none of them.
     pub(crate) fn declared(node: &Map<String, Value>) -> Option<Self> {
-        let by_type = node.get("type").map(|names| match names {
+        let by_type = find(node, "type").map(|names| match names {
             Value::Array(names) => names
                 .iter()
                 .fold(Self::NONE, |types, name| types | Self::named(name)),
             Value::String(_) => Self::named(names),
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => Self::ALL,
         });
-        let by_value = node.get("const").map(Self::of).or_else(|| {
-            let options = node.get("enum")?.as_array()?;
+        let by_value = find(node, "const").map(Self::of).or_else(|| {
+            let options = find(node, "enum")?.as_array()?;
             Some(
                 options
                     .iter()
@@ -67,7 +69,7 @@ impl Types {
 
     /// What a subschema without declared types is probably about, judged by its other keywords.
     pub(crate) fn implied(node: &Map<String, Value>) -> Option<Self> {
-        let has = |keywords: &[&str]| keywords.iter().any(|keyword| node.contains_key(*keyword));
+        let has = |keywords: &[&str]| keywords.iter().any(|keyword| find(node, keyword).is_some());
         if has(&[
             "properties",
             "patternProperties",

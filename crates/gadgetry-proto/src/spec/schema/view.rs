@@ -8,6 +8,7 @@ use crate::spec::schema::expand::ALTERNATIVES;
 use crate::spec::schema::expand::Alternative;
 use crate::spec::schema::expand::Node;
 use crate::spec::schema::expand::alternatives;
+use crate::spec::schema::expand::find;
 use crate::spec::schema::types::Types;
 
 /// What a schema says about one place of the parameters.
@@ -172,16 +173,16 @@ impl<'a> View<'a> {
     /// The names of declared properties, in the order of the schema.
     pub(super) fn declared(&self) -> impl Iterator<Item = &'a String> {
         let nodes = self.alternatives.iter().flatten();
-        let properties = nodes.filter_map(|node| node.get("properties")?.as_object());
+        let properties = nodes.filter_map(|node| find(node, "properties")?.as_object());
         properties.flat_map(Map::keys)
     }
 }
 
 fn listed(node: Node<'_>) -> Option<Vec<&Value>> {
-    if let Some(constant) = node.get("const") {
+    if let Some(constant) = find(node, "const") {
         return Some(vec![constant]);
     }
-    let options = node.get("enum")?.as_array()?;
+    let options = find(node, "enum")?.as_array()?;
     Some(options.iter().collect())
 }
 
@@ -215,9 +216,9 @@ impl<'a> Child<'a> {
 }
 
 fn property<'a>(schema: &Schema, node: Node<'a>, key: &str) -> Child<'a> {
-    let object = |keyword: &str| node.get(keyword).and_then(Value::as_object);
+    let object = |keyword: &str| find(node, keyword).and_then(Value::as_object);
     let mut said: Vec<&'a Value> = object("properties")
-        .and_then(|p| p.get(key))
+        .and_then(|p| find(p, key))
         .into_iter()
         .collect();
     let mut unsure = false;
@@ -229,13 +230,13 @@ fn property<'a>(schema: &Schema, node: Node<'a>, key: &str) -> Child<'a> {
         }
     }
     if said.is_empty() && !unsure {
-        said.extend(node.get("additionalProperties"));
+        said.extend(find(node, "additionalProperties"));
     }
     Child::from(said)
 }
 
 fn item(node: Node<'_>, index: usize) -> Child<'_> {
-    let tuple = |keyword: &str| node.get(keyword).and_then(Value::as_array);
+    let tuple = |keyword: &str| find(node, keyword).and_then(Value::as_array);
     let (head, rest) = match (tuple("prefixItems"), tuple("items")) {
         (Some(head), _) => (Some(head), "items"),
         (None, Some(head)) => (Some(head), "additionalItems"),
@@ -243,6 +244,6 @@ fn item(node: Node<'_>, index: usize) -> Child<'_> {
     };
     let said = head
         .and_then(|head| head.get(index))
-        .or_else(|| node.get(rest));
+        .or_else(|| find(node, rest));
     Child::from(said.into_iter().collect())
 }
