@@ -49,7 +49,7 @@ pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
     };
     let (today, _) = capture(&mut command("date", &["-u", "+%F"]))?;
     let table = table.to_string_lossy();
-    let arguments = [&*table, &*source, version.unwrap_or_default(), today.trim()];
+    let arguments = [&*table, source, version.unwrap_or_default(), today.trim()];
     let program = [
         "run",
         "--quiet",

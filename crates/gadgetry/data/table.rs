@@ -26,7 +26,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         ("price", &changes.repriced),
     ];
     for (what, ids) in named {
-        ids.iter().for_each(|id| println!("{what:<6} {id}"));
+        for id in ids {
+            println!("{what:<6} {id}");
+        }
     }
     println!("{changes}; {} models", new.len());
     if changes.is_empty() && old.provenance().version == *version {

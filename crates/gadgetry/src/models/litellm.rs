@@ -153,7 +153,8 @@ fn rates(entry: &Entry, above: &str, suffix: &str) -> Option<Price> {
         reasoning_output: rate("output_cost_per_reasoning_token"),
         tiers: Vec::new(),
     };
-    let reasoning_output = price.reasoning_output.filter(|rate| *rate != price.output);
+    let is_output = |rate: &f64| rate.total_cmp(&price.output).is_eq();
+    let reasoning_output = price.reasoning_output.filter(|rate| !is_output(rate));
     Some(Price {
         reasoning_output,
         ..price
@@ -181,7 +182,7 @@ fn rate(per_token: &Value) -> Option<f64> {
     let per_token = match per_token {
         Value::Number(number) => number.as_f64()?,
         Value::String(text) => text.trim().parse().ok()?,
-        _ => return None,
+        Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => return None,
     };
     if !per_token.is_finite() || per_token <= 0.0 {
         return None;
@@ -201,7 +202,7 @@ fn whole(value: &Value) -> Option<u64> {
     match value {
         Value::Number(number) => number.as_u64().or_else(|| exact(number.as_f64()?)),
         Value::String(text) => text.trim().parse().ok(),
-        _ => None,
+        Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,
     }
 }
 

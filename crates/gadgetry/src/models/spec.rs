@@ -199,10 +199,6 @@ pub struct Features(u8);
 
 impl Features {
     /// Whether none is in it.
-    #[expect(
-        clippy::trivially_copy_pass_by_ref,
-        reason = "serde calls it with a reference"
-    )]
     pub fn is_empty(&self) -> bool {
         self.0 == 0
     }

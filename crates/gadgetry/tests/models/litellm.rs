@@ -52,7 +52,7 @@ fn numbers_and_dates() {
         spec.deprecation_date = Some(day("2026-11-30"));
     });
     check(&json!({"max_input_tokens": "4096"}), |spec| {
-        spec.context_window = Some(4_096)
+        spec.context_window = Some(4_096);
     });
     // None of these is a number of tokens or a day.
     for wrong in [

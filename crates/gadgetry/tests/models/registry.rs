@@ -37,9 +37,9 @@ fn zoo() -> ModelRegistry {
 }
 
 #[track_caller]
-fn check_list(filter: ModelFilter, ids: &[&str]) {
+fn check_list(filter: &ModelFilter, ids: &[&str]) {
     let models = zoo();
-    let listed: Vec<&str> = models.list(&filter).map(|spec| spec.id.as_str()).collect();
+    let listed: Vec<&str> = models.list(filter).map(|spec| spec.id.as_str()).collect();
     assert_eq!(listed, ids, "{filter:?}");
 }
 
@@ -47,7 +47,7 @@ fn check_list(filter: ModelFilter, ids: &[&str]) {
 fn filters() {
     let all = ModelFilter::default;
     check_list(
-        all(),
+        &all(),
         &[
             "acme/long",
             "acme/secret",
@@ -57,28 +57,28 @@ fn filters() {
         ],
     );
     check_list(
-        ModelFilter {
+        &ModelFilter {
             provider: Some("ACME".into()),
             ..all()
         },
         &["acme/long", "acme/secret"],
     );
     check_list(
-        ModelFilter {
+        &ModelFilter {
             text: Some("SHO".into()),
             ..all()
         },
         &["bolt/Short"],
     );
     check_list(
-        ModelFilter {
+        &ModelFilter {
             mode: Some(Mode::Completion),
             ..all()
         },
         &["bolt/old"],
     );
     check_list(
-        ModelFilter {
+        &ModelFilter {
             features: [Feature::Vision].into(),
             ..all()
         },
@@ -86,35 +86,35 @@ fn filters() {
     );
     let both = [Feature::Vision, Feature::Tools].into();
     check_list(
-        ModelFilter {
+        &ModelFilter {
             features: both,
             ..all()
         },
         &["acme/long"],
     );
     check_list(
-        ModelFilter {
+        &ModelFilter {
             min_context_window: Some(8_000),
             ..all()
         },
         &["acme/long", "bolt/Short"],
     );
     check_list(
-        ModelFilter {
+        &ModelFilter {
             min_context_window: Some(8_001),
             ..all()
         },
         &["acme/long"],
     );
     check_list(
-        ModelFilter {
+        &ModelFilter {
             is_local: Some(true),
             ..all()
         },
         &["ollama/tiny"],
     );
     check_list(
-        ModelFilter {
+        &ModelFilter {
             priced: true,
             is_local: Some(false),
             ..all()
@@ -122,7 +122,7 @@ fn filters() {
         &["acme/long", "bolt/old", "bolt/Short"],
     );
     check_list(
-        ModelFilter {
+        &ModelFilter {
             current_on: Some(day("2026-02-28")),
             provider: Some("bolt".into()),
             ..all()
@@ -130,7 +130,7 @@ fn filters() {
         &["bolt/old", "bolt/Short"],
     );
     check_list(
-        ModelFilter {
+        &ModelFilter {
             current_on: Some(day("2026-03-01")),
             provider: Some("bolt".into()),
             ..all()
