@@ -185,7 +185,8 @@ fn answers_that_are_no_stream() {
 fn waits() {
     // 1994-11-06T08:49:30Z.
     let now = UNIX_EPOCH + Duration::from_secs(784_111_770);
-    let table: &[(&[(&str, &str)], Option<f64>)] = &[
+    type Headers = &'static [(&'static str, &'static str)];
+    let table: &[(Headers, Option<f64>)] = &[
         (&[], None),
         (&[("retry-after", "7")], Some(7.0)),
         (&[("retry-after", " 0.5 ")], Some(0.5)),
