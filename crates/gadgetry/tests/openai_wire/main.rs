@@ -2,8 +2,10 @@
 
 #![cfg(feature = "providers")]
 #![allow(
+    clippy::needless_pass_by_value,
     clippy::unwrap_used,
-    reason = "helpers of tests may panic like tests themselves"
+    clippy::wildcard_enum_match_arm,
+    reason = "helpers of tests panic like tests themselves, and take what is easiest to write in a table"
 )]
 
 mod calls;
