@@ -29,7 +29,7 @@ pub struct Registry {
 }
 
 impl Registry {
-    /// Checks the names and compiles the schemas.
+    /// Checks the names and compiles the schemas. Fails at the first gadget that [`Registry::add`] refuses.
     pub fn new(specs: impl IntoIterator<Item = GadgetSpec>) -> Result<Self, RegistryError> {
         let mut registry = Self::default();
         for spec in specs {
@@ -38,7 +38,8 @@ impl Registry {
         Ok(registry)
     }
 
-    /// Adds one gadget behind the others.
+    /// Adds one gadget behind the others. Fails if its name is empty, taken (in whatever case) or holds `:`, a blank or a
+    /// control character, or if its parameters are no JSON Schema.
     pub fn add(&mut self, spec: GadgetSpec) -> Result<(), RegistryError> {
         let name = spec.name.clone();
         if name.is_empty() {
