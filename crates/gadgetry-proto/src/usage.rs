@@ -85,7 +85,9 @@ pub struct Price {
 impl Price {
     /// Dollars for `usage`. A provider's counts that contradict each other never make a part negative.
     ///
-    /// Source of the formula: cache reads and writes are parts of the input, reasoning is part of the output.
+    /// The sum of, in tokens and dollars a million: `(input − cached − written) × input`, `cached × cached_input`,
+    /// `written × cache_write_input`, `(output − reasoning) × output` and `reasoning × reasoning_output`. Cache reads and
+    /// writes are parts of the input, reasoning is part of the output. Source: vectors K02 and K04 of the corpus.
     #[expect(
         clippy::cast_precision_loss,
         reason = "token counts are far below 2^52"
