@@ -2,9 +2,14 @@
 
 #![cfg(feature = "providers")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails here")]
+#![expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "a test names what it looks at"
+)]
 
 mod cuts;
 mod mutations;
+mod over_http;
 mod requests;
 mod tools;
 mod wholes;
