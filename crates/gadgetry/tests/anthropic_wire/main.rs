@@ -58,7 +58,7 @@ fn shown(deltas: &[Delta]) -> Vec<String> {
     for delta in deltas {
         match delta {
             Delta::MessageStart { model } => {
-                add("", &format!("start {}", model.as_deref().unwrap_or("-")))
+                add("", &format!("start {}", model.as_deref().unwrap_or("-")));
             }
             Delta::Text { delta, .. } => add("text ", delta),
             Delta::Reasoning { delta, .. } => add("think ", delta),
