@@ -46,10 +46,4 @@ impl Observer for Audience<'_> {
         }
         self.consumer.request(request);
     }
-    fn request(&mut self, request: &Request) {
-        for observer in self.observers {
-            let mut observer = observer.lock().unwrap_or_else(PoisonError::into_inner);
-            observer.request(request);
-        }
-    }
 }

@@ -193,7 +193,7 @@ impl Model for Genai {
     }
 
     fn info(&self) -> ModelInfo {
-        self.info
+        self.info.clone()
     }
 }
 
