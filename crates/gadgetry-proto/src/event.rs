@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::call::Call;
 use crate::delta::{EndReason, StopReason};
@@ -144,6 +145,9 @@ pub enum EventKind {
         invocation_id: InvocationId,
         /// As written.
         gadget_name: String,
+        /// As they go to the gadget: completed, behind all interceptors and decisions.
+        #[serde(default)]
+        parameters: Arc<Value>,
     },
     /// A call was answered with a result or an error.
     GadgetResult {

@@ -117,6 +117,7 @@ fn kind(words: &[&str]) -> Option<EventKind> {
         "run" => EventKind::GadgetStart {
             invocation_id,
             gadget_name,
+            parameters: Arc::new(json!({})),
         },
         "ok" | "err" => EventKind::GadgetResult {
             invocation_id,

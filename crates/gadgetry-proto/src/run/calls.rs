@@ -42,7 +42,7 @@ impl Run {
         self.state.calls.push(Record {
             call,
             gadget: gadget.map(|gadget| gadget.name().to_owned()),
-            parameters,
+            parameters: parameters.map(Arc::new),
             status: Status::Waiting,
         });
         match (error, job) {

@@ -11,7 +11,7 @@ use crate::run::Run;
 use crate::run::io::Output;
 use crate::run::prepare::complete;
 use crate::run::question::{AboutCall, Decision, Question, QuestionId, QuestionKind};
-use crate::run::state::{Cut, Pending, Phase, Prepared, Status};
+use crate::run::state::{Cut, Pending, Phase, Prepared, Status, known};
 use crate::sched::SkipDecision;
 use crate::sched::Unmet;
 
@@ -166,8 +166,14 @@ impl Run {
                     Err(error) => self.settle(id, Err(error)),
                 }
             }
-            Decision::Result(text) => self.settle(id, Ok(text)),
-            Decision::Deny(error) => self.settle(id, Err(error)),
+            Decision::Result(text) => {
+                self.keep(id, Arc::new(prepared.start.parameters));
+                self.settle(id, Ok(text));
+            }
+            Decision::Deny(error) => {
+                self.keep(id, Arc::new(prepared.start.parameters));
+                self.settle(id, Err(error));
+            }
             _ => self.launch(prepared),
         }
         self.dispatch();
@@ -243,6 +249,7 @@ impl Run {
             id,
             invocation_id: record.call.invocation_id.clone(),
             gadget_name: record.gadget.clone().unwrap_or_default(),
+            parameters: known(record.parameters.as_ref(), &record.call),
         })
     }
 

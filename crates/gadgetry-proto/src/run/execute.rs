@@ -1,7 +1,10 @@
 //! A gadget from the moment the scheduler has a place for it to the moment its outcome is known.
 
+use std::mem;
 use std::sync::Arc;
 use std::time::Duration;
+
+use serde_json::Value;
 
 use crate::call::Outcome;
 use crate::convo::viewer;
@@ -22,8 +25,9 @@ impl Run {
             Err(error) => return self.settle(id, Err(error)),
         };
         if self.has_viewer && prepared.start.gadget_name == viewer::NAME {
-            self.tell_start(id);
-            let shown = self.view(&prepared.start.parameters);
+            let parameters = Arc::new(prepared.start.parameters);
+            self.tell_start(id, Arc::clone(&parameters));
+            let shown = self.view(&parameters);
             return self.settle(id, shown);
         }
         if !self.spec.interceptors.is_empty()
@@ -46,18 +50,21 @@ impl Run {
     }
 
     fn intercept(&mut self, id: CallId, prepared: &mut Prepared) -> Result<(), String> {
-        let Some(about) = self.about(id) else {
+        let Some(mut about) = self.about(id) else {
             return Ok(());
         };
-        let mut parameters = prepared.start.parameters.clone();
+        about.parameters = mem::take(&mut prepared.start.parameters);
+        let mut parameters = about.parameters.clone();
         for interceptor in &self.spec.interceptors {
             parameters = interceptor.parameters(&about, parameters);
         }
-        if parameters == prepared.start.parameters {
-            return Ok(());
-        }
+        let changed = parameters != about.parameters;
         prepared.start.parameters = parameters;
-        self.validate(prepared)
+        if changed {
+            self.validate(prepared)
+        } else {
+            Ok(())
+        }
     }
 
     /// The gadget starts.
@@ -76,11 +83,20 @@ impl Run {
             since: now,
             deadline,
         };
-        self.tell_start(id);
+        // The gadget owns its parameters; everybody else shares these.
+        self.tell_start(id, Arc::new(start.parameters.clone()));
         self.put(Output::Start(start));
     }
 
-    fn tell_start(&mut self, id: CallId) {
+    /// Remembers the parameters that a call had in the end.
+    pub(super) fn keep(&mut self, id: CallId, parameters: Arc<Value>) {
+        if let Some(record) = self.record(id) {
+            record.parameters = Some(parameters);
+        }
+    }
+
+    fn tell_start(&mut self, id: CallId, parameters: Arc<Value>) {
+        self.keep(id, Arc::clone(&parameters));
         let Some(record) = self.record(id) else {
             return;
         };
@@ -89,6 +105,7 @@ impl Run {
         self.tell(EventKind::GadgetStart {
             invocation_id,
             gadget_name,
+            parameters,
         });
     }
 

@@ -62,7 +62,7 @@ impl Run {
         };
         let call = &record.call;
         let parameters = match (record.parameters.take(), &call.parameters) {
-            (Some(parameters), _) => parameters,
+            (Some(parameters), _) => Arc::unwrap_or_clone(parameters),
             (None, Parameters::Malformed(_)) => return Ok(None),
             (None, Parameters::Parsed(parameters)) => {
                 let mut parameters = parameters.clone();

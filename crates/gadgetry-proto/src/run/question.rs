@@ -81,6 +81,10 @@ pub struct AboutCall {
     pub invocation_id: InvocationId,
     /// The gadget, as registered.
     pub gadget_name: String,
+    /// Its parameters: as they went to the gadget, or, if it has not started, as far as they are completed; else as
+    /// written. `null` if they could not be read.
+    #[serde(default)]
+    pub parameters: Value,
 }
 
 /// What is asked, and what may be decided.

@@ -16,7 +16,7 @@ use crate::run::Run;
 use crate::run::calls::index;
 use crate::run::question::AboutCall;
 use crate::run::spec::RunSpec;
-use crate::run::state::{Record, Status};
+use crate::run::state::{Record, Status, known};
 
 impl Run {
     /// Tells the model what became of its calls, in call order.
@@ -66,6 +66,7 @@ impl Run {
                 id: crate::id::CallId(id),
                 invocation_id: call.invocation_id.clone(),
                 gadget_name: name.to_owned(),
+                parameters: known(record.parameters.as_ref(), call),
             };
             let mut rewritten = text.into_owned();
             for interceptor in &spec.interceptors {

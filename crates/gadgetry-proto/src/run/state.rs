@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::accumulate::Accumulator;
-use crate::call::{Call, Outcome};
+use crate::call::{Call, Outcome, Parameters};
 use crate::convo::History;
 use crate::convo::OutputStore;
 use crate::convo::TokenEstimate;
@@ -202,9 +202,18 @@ pub(super) struct Record {
     pub(super) call: Arc<Call>,
     /// The name as registered, if it is.
     pub(super) gadget: Option<String>,
-    /// Completed and valid, until it starts.
-    pub(super) parameters: Option<Value>,
+    /// Completed and valid. Whoever makes the call ready to start takes them; then, as they went to the gadget.
+    pub(super) parameters: Option<Arc<Value>>,
     pub(super) status: Status,
+}
+
+/// The parameters of a call as far as they are known: completed ones, else as written.
+pub(super) fn known(completed: Option<&Arc<Value>>, call: &Call) -> Value {
+    match (completed, &call.parameters) {
+        (Some(parameters), _) => parameters.as_ref().clone(),
+        (None, Parameters::Parsed(parameters)) => parameters.clone(),
+        (None, Parameters::Malformed(_)) => Value::Null,
+    }
 }
 
 /// A result that later calls may ask for.

@@ -119,7 +119,8 @@ impl<'a> IntoIterator for &'a Registry {
     }
 }
 
-/// The `names` that `name` is probably a slip of, the closest first. Case and punctuation do not count.
+/// The `names` that `name` is probably a slip of, the closest first. Case and punctuation do not count, and something
+/// of `name` must be left: `x` is no slip of `y`.
 ///
 /// ```
 /// assert_eq!(gadgetry_proto::spec::closest("bel", ["Bell", "Drum"]), ["Bell"]);
@@ -134,7 +135,7 @@ pub fn closest<'n>(name: &str, names: impl IntoIterator<Item = &'n str>) -> Vec<
     let mut found: Vec<(usize, &str)> = names
         .into_iter()
         .map(|name| (distance(&wanted, &letters(name)), name))
-        .filter(|(distance, _)| *distance <= near)
+        .filter(|(distance, _)| *distance <= near && *distance < wanted.len())
         .collect();
     found.sort_by_key(|(distance, _)| *distance);
     found.into_iter().map(|(_, name)| name).collect()
@@ -229,6 +230,11 @@ mod tests {
             &["ReadFile"],
             "read_file",
             "Error: Gadget 'read_file' not found. Did you mean 'ReadFile'?\n\nAvailable gadgets: readfile",
+        );
+        check(
+            &["Y"],
+            "x",
+            "Error: Gadget 'x' not found.\n\nAvailable gadgets: y",
         );
         check(
             &[],

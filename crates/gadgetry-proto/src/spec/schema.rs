@@ -113,6 +113,9 @@ impl Schema {
 
     /// What is wrong with parameters, in the order of the schema; empty if nothing is. Of more than a hundred
     /// problems, some are left out.
+    ///
+    /// Keys that the schema does not declare are no problem by themselves, unless it forbids them. Where something
+    /// else is wrong, those at the root are listed too, since a missing parameter is often a misspelt one.
     pub fn validate(&self, parameters: &Value) -> Vec<Problem> {
         problem::problems(self, parameters)
     }

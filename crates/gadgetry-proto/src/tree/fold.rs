@@ -77,6 +77,7 @@ impl CostTree {
             EventKind::GadgetStart {
                 invocation_id,
                 gadget_name,
+                ..
             } => {
                 let run = self.run_of(path, time);
                 match self.waiting(run, invocation_id) {

@@ -99,7 +99,7 @@ fn a_block_at_the_end_of_a_whole_reply_runs_if_it_is_valid() {
         &open_block("Write:a", &[("other", "x")]),
         Finish::Stop,
         &[
-            "0 error a: Error: Invalid parameters for 'Write':\n  - path: expected string, but it is missing",
+            "0 error a: Error: Invalid parameters for 'Write':\n  - path: expected string, but it is missing\n  - other: there is no such parameter",
         ],
     );
 }

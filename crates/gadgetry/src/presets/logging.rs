@@ -165,6 +165,7 @@ fn log(event: &Event) {
         EventKind::GadgetStart {
             invocation_id,
             gadget_name,
+            ..
         } => {
             let id = invocation_id.as_str();
             say!(debug, event, gadget = gadget_name, id, "a gadget starts");

@@ -55,7 +55,7 @@
 //! | a retry: its number, those left, error, delay | event `ModelRetry` |
 //! | a request is held back | event `RateLimited` |
 //! | a call is written, argument by argument | events `GadgetCallStart`, `GadgetArgsPartial`, `GadgetCall` (with the parameters) |
-//! | a gadget starts; with the parameters after validation | event `GadgetStart`; `Controller::before_gadget` that proceeds |
+//! | a gadget starts | event `GadgetStart`, with the parameters as they go to it |
 //! | a gadget tells how far it is | event `GadgetProgress` |
 //! | a gadget is done: result or error, time, costs, media, whether it ends the run | event `GadgetResult` |
 //! | a gadget was answered before it had ended, and has cost | event `GadgetCost` |

@@ -246,7 +246,8 @@ fn attributes_of_serde() {
             ),
             (
                 &[("type", "t"), ("long_name", "true")],
-                "longName: expected boolean, but it is missing\nlong_name: there is no such parameter",
+                "longName: expected boolean, but it is missing\n\
+                 long_name: there is no such parameter; did you mean 'longName'?",
             ),
         ],
     );

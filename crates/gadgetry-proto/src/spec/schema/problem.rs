@@ -11,6 +11,7 @@ use serde::Deserialize;
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::spec::closest;
 use crate::spec::depth;
 use crate::spec::schema::Schema;
 use crate::spec::schema::problem::words::constraint;
@@ -42,6 +43,21 @@ impl fmt::Display for Problem {
     }
 }
 
+/// Keywords that give keys beside `properties` a meaning, or say themselves that there are none.
+const ELSEWHERE: [&str; 11] = [
+    "$dynamicRef",
+    "$ref",
+    "additionalProperties",
+    "allOf",
+    "anyOf",
+    "dependentSchemas",
+    "else",
+    "oneOf",
+    "patternProperties",
+    "then",
+    "unevaluatedProperties",
+];
+
 /// Levels of a value up to which what is wrong with it is looked for under a schema that refers to itself.
 const DEEP: usize = 8;
 
@@ -65,6 +81,7 @@ pub(super) fn problems(schema: &Schema, parameters: &Value) -> Vec<Problem> {
     for error in schema.errors(parameters).take(PROBLEMS) {
         report.add(&error, UNIONS);
     }
+    report.undeclared();
     let mut found = report.found;
     found.sort_by(|(left, left_problem), (right, right_problem)| {
         let text = |problem: &Problem| (problem.pointer.clone(), problem.message.clone());
@@ -109,9 +126,7 @@ impl Report<'_> {
             Kind::AdditionalProperties { unexpected }
             | Kind::UnevaluatedProperties { unexpected } => {
                 for key in unexpected.iter().take(PROBLEMS) {
-                    let mut path = path.clone();
-                    path.push(Step::Key(key.clone()));
-                    self.push(&path, "there is no such parameter".to_owned());
+                    self.no_such(&path, key);
                 }
             }
             Kind::AnyOf { context } | Kind::OneOfNotValid { context } => {
@@ -134,6 +149,42 @@ impl Report<'_> {
                 self.push(&path, message);
             }
         }
+    }
+
+    /// Keys that the schema does not declare are admitted, but where something else is wrong they may be the reason.
+    fn undeclared(&mut self) {
+        let (Some(schema), Some(given)) = (
+            self.schema.normal().as_object(),
+            self.parameters.as_object(),
+        ) else {
+            return;
+        };
+        let Some(declared) = schema.get("properties").and_then(Value::as_object) else {
+            return;
+        };
+        if ELSEWHERE
+            .iter()
+            .any(|keyword| schema.contains_key(*keyword))
+        {
+            return;
+        }
+        let undeclared = given.keys().filter(|key| !declared.contains_key(*key));
+        for key in undeclared.take(PROBLEMS) {
+            self.no_such(&[], key);
+        }
+    }
+
+    /// Nothing of this name is declared at `parent`.
+    fn no_such(&mut self, parent: &[Step], key: &str) {
+        let view = self.view(parent);
+        let near = closest(key, view.declared().map(String::as_str));
+        let message = match near.first() {
+            Some(near) => format!("there is no such parameter; did you mean '{near}'?"),
+            None => "there is no such parameter".to_owned(),
+        };
+        let mut path = parent.to_vec();
+        path.push(Step::Key(key.to_owned()));
+        self.push(&path, message);
     }
 
     /// None of several alternatives holds: what is wrong with the only one that is of the right kind, or all of them.

@@ -168,6 +168,66 @@ fn problems_in_words() {
 }
 
 #[test]
+fn undeclared_keys() {
+    let schema = |more: &Value| {
+        let mut schema = json!({
+            "type": "object",
+            "properties": { "name": { "type": "string" }, "n": { "type": "integer" } },
+            "required": ["n"],
+        });
+        let map = schema.as_object_mut().unwrap();
+        map.extend(more.as_object().unwrap().clone());
+        schema
+    };
+    let missing = "n: expected integer, but it is missing";
+    for (more, parameters, problems) in [
+        // Alone they are admitted.
+        (json!({}), json!({ "n": 1, "nmae": "x" }), &[][..]),
+        (
+            json!({}),
+            json!({ "zeal": 1, "N": 2, "naame": "x" }),
+            &[
+                missing,
+                "zeal: there is no such parameter",
+                "N: there is no such parameter; did you mean 'n'?",
+                "naame: there is no such parameter; did you mean 'name'?",
+            ],
+        ),
+        (
+            json!({ "additionalProperties": false }),
+            json!({ "naame": "x" }),
+            &[
+                missing,
+                "naame: there is no such parameter; did you mean 'name'?",
+            ],
+        ),
+        // What else is declared, nobody knows.
+        (
+            json!({ "additionalProperties": true }),
+            json!({ "naame": "x" }),
+            &[missing],
+        ),
+        (
+            json!({ "patternProperties": { "^x": {} } }),
+            json!({ "naame": "x" }),
+            &[missing],
+        ),
+        (
+            json!({ "anyOf": [{ "properties": { "naame": {} } }] }),
+            json!({ "naame": "x" }),
+            &[missing],
+        ),
+    ] {
+        check(schema(&more), &parameters, problems);
+    }
+    check(
+        json!({ "required": ["n"] }),
+        &json!({ "m": 1 }),
+        &["n: it is missing"],
+    );
+}
+
+#[test]
 fn problems_of_unions() {
     let schema = json!({ "properties": {
         "u": { "anyOf": [{ "type": "string" }, { "type": "integer" }] },

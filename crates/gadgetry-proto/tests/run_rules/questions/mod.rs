@@ -2,6 +2,7 @@
 
 mod every;
 mod gadgets;
+mod known;
 mod model;
 mod people;
 
