@@ -91,7 +91,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         ..Price::default()
     };
     let main_model = MockModel::builder()
-        .price(price)
+        .price(price.clone())
         .when(|m| m.iteration(1))
         .replies(
             reply()

@@ -41,6 +41,7 @@
 //! | [`mod@gadget`] | [`macro@gadget`], [`Gadget`], [`from_fn`] and [`DynGadget`]: what a call starts |
 //! | [`context`] | [`ExecutionContext`]: what a running gadget is given |
 //! | [`model_client`] | [`ModelClient`]: a model for the questions of a gadget |
+//! | [`models`] | [`ModelRegistry`]: prices, context windows and features of the models there are |
 //! | [`command`] | [`CommandGadget`]: a gadget that is a program |
 //! | [`skill`] | [`Skills`]: folders with instructions, which the model loads when it needs them |
 //! | [`toolbox`] | [`Toolbox`]: the gadgets of a run |
@@ -76,6 +77,7 @@ pub mod log;
 mod meter;
 pub mod model;
 pub mod model_client;
+pub mod models;
 pub mod presets;
 pub mod scripted;
 pub mod services;
@@ -156,6 +158,7 @@ pub use human::Human;
 pub use limiter::{Permit, RateLimiter, RateLimits, RateLimitsError};
 pub use model::{Model, ModelInfo};
 pub use model_client::ModelClient;
+pub use models::{ModelRegistry, ModelSpec};
 pub use scripted::ScriptedModel;
 pub use services::{Limiter, Models, Services};
 pub use skill::{Skill, Skills};

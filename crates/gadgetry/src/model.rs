@@ -41,7 +41,7 @@ impl<M: Model + ?Sized> Model for Arc<M> {
 }
 
 /// What is known about a model. What is absent is unknown, not zero.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct ModelInfo {
     /// Tokens of a whole conversation.
     pub context_window: Option<u64>,

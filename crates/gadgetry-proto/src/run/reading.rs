@@ -230,7 +230,8 @@ impl Run {
         usage: Usage,
         error: Option<String>,
     ) {
-        let price = self.spec.price.map_or(0.0, |price| price.cost(&usage));
+        let price = self.spec.price.as_ref();
+        let price = price.map_or(0.0, |price| price.cost(&usage));
         let cost = self.charge(price);
         self.tell(EventKind::ModelCallEnd {
             iteration: self.state.iteration,

@@ -188,7 +188,7 @@ impl Model for MockModel {
     }
 
     fn info(&self) -> ModelInfo {
-        self.shared.info
+        self.shared.info.clone()
     }
 }
 

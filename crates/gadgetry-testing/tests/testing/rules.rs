@@ -143,8 +143,8 @@ fn what_is_known_about_it() {
         reads_images: true,
         ..ModelInfo::default()
     };
-    let builder = MockModel::builder().info(info).context_window(8000);
-    let model = builder.price(price).build();
+    let builder = MockModel::builder().info(info.clone()).context_window(8000);
+    let model = builder.price(price.clone()).build();
     assert_eq!(
         model.info(),
         ModelInfo {

@@ -159,9 +159,7 @@ fn budget(own: Option<f64>, services: &Services) -> Result<(), AgentError> {
     let named = services.models.iter().map(|(_, model)| model);
     for model in named.chain([&services.model]) {
         let info = model.info();
-        let charges = info
-            .price
-            .is_some_and(|price| price.input > 0.0 || price.output > 0.0);
+        let charges = info.price.is_some_and(|price| price.charges());
         if !charges && !info.is_local {
             let model = model.name().to_owned();
             return Err(AgentError::NoPrice { model });

@@ -34,6 +34,9 @@ const USAGE: Usage = Usage {
     reasoning_tokens: 0,
     cached_input_tokens: 0,
     cache_creation_tokens: 0,
+    cache_creation_1h_tokens: 0,
+    reasoning_outside_output: false,
+    estimated: false,
 };
 
 impl From<String> for Reply {
@@ -101,7 +104,9 @@ pub(crate) const PRICE: Price = Price {
     output: 2_000.0,
     cached_input: None,
     cache_write_input: None,
+    cache_write_1h_input: None,
     reasoning_output: None,
+    tiers: Vec::new(),
 };
 
 impl Mock {
@@ -166,7 +171,7 @@ impl Model for Mock {
     }
 
     fn info(&self) -> ModelInfo {
-        self.info
+        self.info.clone()
     }
 }
 

@@ -80,7 +80,9 @@ pub(crate) const PRICE: Price = Price {
     output: 1e6,
     cached_input: None,
     cache_write_input: None,
+    cache_write_1h_input: None,
     reasoning_output: None,
+    tiers: Vec::new(),
 };
 
 impl Model for Priced {

@@ -1,0 +1,66 @@
+//! What a new table changes.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use crate::models::ModelRegistry;
+use crate::models::spec::ModelSpec;
+
+/// The differences of two registries, by id, sorted.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Changes {
+    /// Models that are new.
+    pub added: Vec<String>,
+    /// Models that are gone.
+    pub removed: Vec<String>,
+    /// Models of which something else is known now.
+    pub changed: Vec<String>,
+    /// Those of them whose price is another.
+    pub repriced: Vec<String>,
+}
+
+impl Changes {
+    /// Whether the registries tell the same.
+    pub fn is_empty(&self) -> bool {
+        self.added.is_empty() && self.removed.is_empty() && self.changed.is_empty()
+    }
+
+    pub(super) fn between(old: &ModelRegistry, new: &ModelRegistry) -> Self {
+        let old: BTreeMap<&str, &ModelSpec> = old.keyed().collect();
+        let mut changes = Self::default();
+        let mut kept = 0;
+        for (key, spec) in new.keyed() {
+            let id = spec.id.clone();
+            match old.get(key) {
+                None => changes.added.push(id),
+                Some(before) => {
+                    kept += 1;
+                    if before.price != spec.price || before.batch_price != spec.batch_price {
+                        changes.repriced.push(id.clone());
+                    }
+                    if *before != spec {
+                        changes.changed.push(id);
+                    }
+                }
+            }
+        }
+        if kept < old.len() {
+            let gone = old.iter().filter(|(key, _)| new.exact(key).is_none());
+            changes.removed = gone.map(|(_, spec)| spec.id.clone()).collect();
+        }
+        changes
+    }
+}
+
+/// One line, like `12 new, 3 gone, 40 changed (7 prices)`.
+impl fmt::Display for Changes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [new, gone, changed, prices] = [
+            self.added.len(),
+            self.removed.len(),
+            self.changed.len(),
+            self.repriced.len(),
+        ];
+        write!(f, "{new} new, {gone} gone, {changed} changed ({prices} prices)")
+    }
+}

@@ -1,0 +1,138 @@
+//! Tables of models as files: our own format, compressed or not.
+
+use std::io::{self, Read, Write};
+
+use flate2::read::GzDecoder;
+use flate2::{Compression, GzBuilder};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::models::date::Date;
+use crate::models::litellm;
+use crate::models::spec::ModelSpec;
+
+/// Bytes of a table at most, uncompressed. LiteLLM's has 3 MB.
+const LIMIT: u64 = 64 << 20;
+
+/// Where a table comes from.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Provenance {
+    /// Who collected it, like `litellm`, or the address that it was read from.
+    pub source: String,
+    /// Its version there, if it has one.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub version: String,
+    /// When it was read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub date: Option<Date>,
+}
+
+/// Why a table of models could not be read or kept.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TableError {
+    /// The file could not be read or written.
+    #[error("the table of models: {0}")]
+    Io(#[from] io::Error),
+    /// It is no JSON, or not of our form.
+    #[error("the table of models is not as it should be: {0}")]
+    Json(#[from] serde_json::Error),
+    /// It has fewer or more models than it says.
+    #[error("the table of models says that it has {said} models, but has {found}: get it again")]
+    Count {
+        /// What its head says.
+        said: usize,
+        /// What is there.
+        found: usize,
+    },
+    /// It is JSON, but there is no model in it.
+    #[error("no model in it: expected LiteLLM's model_prices_and_context_window.json, or a table that gadgetry wrote")]
+    Empty,
+    /// It is larger than any table of models.
+    #[error("the table of models has more than {} MiB uncompressed", LIMIT >> 20)]
+    TooLarge,
+}
+
+/// Our own format.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Table {
+    #[serde(flatten)]
+    pub(super) provenance: Provenance,
+    /// How many models follow.
+    count: usize,
+    pub(super) models: Vec<ModelSpec>,
+}
+
+impl Table {
+    pub(super) fn new(provenance: Provenance, models: Vec<ModelSpec>) -> Self {
+        let count = models.len();
+        Self {
+            provenance,
+            count,
+            models,
+        }
+    }
+
+    /// Reads LiteLLM's format or ours, with gzip around it or not.
+    pub(super) fn read(mut reader: impl Read) -> Result<Self, TableError> {
+        let mut magic = [0; 2];
+        let read = fill(&mut reader, &mut magic)?;
+        let all = magic[..read].chain(reader);
+        let value: Value = if magic == [0x1f, 0x8b] {
+            serde_json::from_slice(&bounded(GzDecoder::new(all))?)?
+        } else {
+            serde_json::from_slice(&bounded(all)?)?
+        };
+        let table = match value {
+            Value::Object(entries) if !entries.get("models").is_some_and(Value::is_array) => {
+                litellm::read(&entries)
+            }
+            own => serde_json::from_value(own)?,
+        };
+        table.checked()
+    }
+
+    /// Reads the table in this program, which is in our format and compressed.
+    pub(super) fn read_own(gzip: &[u8]) -> Result<Self, TableError> {
+        let table: Self = serde_json::from_slice(&bounded(GzDecoder::new(gzip))?)?;
+        table.checked()
+    }
+
+    /// The same table makes the same bytes: there is no time in them.
+    pub(super) fn write(&self, writer: impl Write) -> Result<(), TableError> {
+        let mut gzip = GzBuilder::new().write(writer, Compression::best());
+        serde_json::to_writer(&mut gzip, self)?;
+        gzip.finish()?.flush()?;
+        Ok(())
+    }
+
+    fn checked(self) -> Result<Self, TableError> {
+        let found = self.models.len();
+        if found != self.count {
+            let said = self.count;
+            return Err(TableError::Count { said, found });
+        }
+        if found == 0 {
+            return Err(TableError::Empty);
+        }
+        Ok(self)
+    }
+}
+
+fn fill(reader: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
+    let mut head = reader.take(buffer.len() as u64);
+    let mut read = Vec::new();
+    head.read_to_end(&mut read)?;
+    buffer[..read.len()].copy_from_slice(&read);
+    Ok(read.len())
+}
+
+fn bounded(reader: impl Read) -> Result<Vec<u8>, TableError> {
+    let mut bytes = Vec::new();
+    reader.take(LIMIT + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > LIMIT {
+        return Err(TableError::TooLarge);
+    }
+    Ok(bytes)
+}
