@@ -102,7 +102,7 @@ impl Model for OpenAi {
     }
 
     fn info(&self) -> ModelInfo {
-        self.info
+        self.info.clone()
     }
 }
 

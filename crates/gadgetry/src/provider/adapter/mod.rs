@@ -175,7 +175,7 @@ impl Model for Adapter {
     }
 
     fn info(&self) -> ModelInfo {
-        self.inner.about.info
+        self.inner.about.info.clone()
     }
 
     fn custom_blocks(&self) -> Vec<CustomBlock> {

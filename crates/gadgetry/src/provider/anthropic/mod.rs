@@ -113,7 +113,7 @@ impl Model for Anthropic {
     }
 
     fn info(&self) -> ModelInfo {
-        self.info
+        self.info.clone()
     }
 }
 

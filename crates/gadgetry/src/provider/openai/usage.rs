@@ -62,6 +62,7 @@ fn counts(usage: &Value) -> Option<Usage> {
         reasoning_tokens: reasoning,
         cached_input_tokens: cached,
         cache_creation_tokens: written,
+        ..Usage::default()
     };
     (usage != Usage::default()).then_some(usage)
 }
