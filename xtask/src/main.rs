@@ -7,6 +7,7 @@
 
 mod bench;
 mod fuzz;
+mod models;
 mod shell;
 mod test;
 mod tidy;
@@ -20,6 +21,8 @@ cargo xtask test [STEP…]        runs every check and every test, or only the s
 cargo xtask bench [NAME] [-- ARG…]
                                 runs every bench target, or those whose name holds NAME; ARGs go to each
 cargo xtask fuzz [SECONDS]      runs the fuzzer, a minute or SECONDS a target (needs nightly and cargo-fuzz)
+cargo xtask models [--from FILE|URL]
+                                fetches LiteLLM's newest table of models, or this one, and makes ours of it
 cargo xtask help                prints this
 
 Exit code: 0 all is well, 1 a check failed, 2 the command was not understood.";
@@ -49,6 +52,7 @@ fn main() -> ExitCode {
         "test" => test::run(rest),
         "bench" => bench::run(rest),
         "fuzz" => fuzz::run(rest),
+        "models" => models::run(rest),
         "help" | "--help" | "-h" => {
             println!("{HELP}\n\nSteps of test: {}", test::names());
             Ok(())

@@ -61,6 +61,9 @@ impl fmt::Display for Changes {
             self.changed.len(),
             self.repriced.len(),
         ];
-        write!(f, "{new} new, {gone} gone, {changed} changed ({prices} prices)")
+        write!(
+            f,
+            "{new} new, {gone} gone, {changed} changed ({prices} prices)"
+        )
     }
 }

@@ -73,7 +73,8 @@ impl FromStr for Date {
             all.then(|| part.parse::<u16>().ok()).flatten()
         };
         let small = |range| digits(range).and_then(|number| u8::try_from(number).ok());
-        let separated = text.len() == 10 && text.get(4..5) == Some("-") && text.get(7..8) == Some("-");
+        let separated =
+            text.len() == 10 && text.get(4..5) == Some("-") && text.get(7..8) == Some("-");
         let date = match (digits(0..4), small(5..7), small(8..10)) {
             (Some(year), Some(month), Some(day)) if separated => Self { year, month, day },
             _ => return Err(DateError),

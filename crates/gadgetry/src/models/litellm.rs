@@ -69,12 +69,18 @@ fn features(entry: &Entry) -> Features {
     };
     let mut features: Features = [
         (Feature::Tools, ["supports_function_calling"].as_slice()),
-        (Feature::Vision, &["supports_vision", "supports_image_input"]),
+        (
+            Feature::Vision,
+            &["supports_vision", "supports_image_input"],
+        ),
         (Feature::Audio, &["supports_audio_input"]),
         (Feature::Reasoning, &["supports_reasoning"]),
         (
             Feature::StructuredOutput,
-            &["supports_response_schema", "supports_native_structured_output"],
+            &[
+                "supports_response_schema",
+                "supports_native_structured_output",
+            ],
         ),
         (Feature::PromptCaching, &["supports_prompt_caching"]),
     ]
@@ -94,10 +100,10 @@ fn price(entry: &Entry) -> Option<Price> {
 
 /// The price under the keys that end like this, and those for longer requests, like `input_cost_per_token_above_200k_tokens`.
 fn tiered(entry: &Entry, suffix: &str) -> Option<Price> {
-    let standard = rates(entry, "", "");
     let mut price = rates(entry, "", suffix)?;
-    if let Some(standard) = &standard {
-        fill_in(&mut price, standard);
+    if let Some(standard) = rates(entry, "", "") {
+        // Not reads: a batch finds less in a cache, and some providers take nothing off then.
+        fill_in_writes(&mut price, &standard);
     }
     let thousands = entry.keys().filter_map(|key| {
         let rest = key.strip_prefix("input_cost_per_token_above_")?;
@@ -107,7 +113,9 @@ fn tiered(entry: &Entry, suffix: &str) -> Option<Price> {
     let thousands: BTreeSet<u32> = thousands.collect();
     let tiers = thousands.into_iter().filter_map(|thousands| {
         let mut tier = rates(entry, &format!("_above_{thousands}k_tokens"), suffix)?;
-        fill_in(&mut tier, &price);
+        fill_in_writes(&mut tier, &price);
+        let read = share(price.cached_input, &price, tier.input);
+        tier.cached_input = tier.cached_input.or(read);
         Some(Tier {
             above: u64::from(thousands) * 1_000,
             price: tier,
@@ -145,21 +153,28 @@ fn rates(entry: &Entry, above: &str, suffix: &str) -> Option<Price> {
         reasoning_output: rate("output_cost_per_reasoning_token"),
         tiers: Vec::new(),
     };
-    let reasoning_output = price.reasoning_output.filter(|rate| *rate != price.output);
+    let is_output = |rate: &f64| rate.total_cmp(&price.output).is_eq();
+    let reasoning_output = price.reasoning_output.filter(|rate| !is_output(rate));
     Some(Price {
         reasoning_output,
         ..price
     })
 }
 
-/// Gives a rate for a cache that the table does not tell the share of the input rate that it has elsewhere: that is how
-/// those providers set it.
-fn fill_in(price: &mut Price, like: &Price) {
-    let input = price.input;
-    let share = |rate: Option<f64>| rate.map(|rate| (rate * input / like.input * 1e9).round() / 1e9);
-    price.cached_input = price.cached_input.or(share(like.cached_input));
-    price.cache_write_input = price.cache_write_input.or(share(like.cache_write_input));
-    price.cache_write_1h_input = price.cache_write_1h_input.or(share(like.cache_write_1h_input));
+/// Gives a rate for cache writes that the table does not tell the share of the input rate that it has elsewhere: that is
+/// how providers set it.
+fn fill_in_writes(price: &mut Price, like: &Price) {
+    price.cache_write_input = price
+        .cache_write_input
+        .or_else(|| share(like.cache_write_input, like, price.input));
+    price.cache_write_1h_input = price
+        .cache_write_1h_input
+        .or_else(|| share(like.cache_write_1h_input, like, price.input));
+}
+
+/// What `rate` is to the input rate beside it, for another input rate.
+fn share(rate: Option<f64>, beside: &Price, input: f64) -> Option<f64> {
+    rate.map(|rate| (rate * input / beside.input * 1e9).round() / 1e9)
 }
 
 /// Dollars a million tokens, from dollars a token, by moving the decimal point.
@@ -167,7 +182,7 @@ fn rate(per_token: &Value) -> Option<f64> {
     let per_token = match per_token {
         Value::Number(number) => number.as_f64()?,
         Value::String(text) => text.trim().parse().ok()?,
-        _ => return None,
+        Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => return None,
     };
     if !per_token.is_finite() || per_token <= 0.0 {
         return None;
@@ -187,7 +202,7 @@ fn whole(value: &Value) -> Option<u64> {
     match value {
         Value::Number(number) => number.as_u64().or_else(|| exact(number.as_f64()?)),
         Value::String(text) => text.trim().parse().ok(),
-        _ => None,
+        Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,
     }
 }
 

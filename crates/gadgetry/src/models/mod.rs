@@ -209,7 +209,10 @@ impl ModelRegistry {
         self.specs()
             .filter(|spec| filter.matches(spec) && spec.is_local == local)
             .filter(|spec| spec.context_window.is_none_or(|most| input_tokens <= most))
-            .filter(|spec| spec.max_output_tokens.is_none_or(|most| output_tokens <= most))
+            .filter(|spec| {
+                spec.max_output_tokens
+                    .is_none_or(|most| output_tokens <= most)
+            })
             .filter_map(|spec| Some((spec, spec.estimate(&usage)?)))
             .min_by(|(_, one), (_, other)| one.total_cmp(other))
     }
@@ -218,7 +221,8 @@ impl ModelRegistry {
     ///
     /// A price of nothing becomes an unknown one, unless the model is local.
     pub fn register(&mut self, spec: ModelSpec) -> Option<ModelSpec> {
-        let replaced = Arc::make_mut(&mut self.models).insert(spec.id.to_lowercase(), spec.settled());
+        let replaced =
+            Arc::make_mut(&mut self.models).insert(spec.id.to_lowercase(), spec.settled());
         if let Some(spec) = &replaced {
             tracing::info!(model = spec.id, "a model of the registry was replaced");
         }

@@ -38,24 +38,28 @@ pub(super) fn provider(name: &str) -> Cow<'static, str> {
 
 /// See [`ModelRegistry::get`]. `name` is in lower case.
 pub(super) fn find<'a>(registry: &'a ModelRegistry, name: &str) -> Option<&'a ModelSpec> {
-    if let Some(spec) = registry.exact(name) {
-        return Some(spec);
+    let mut name = name;
+    loop {
+        let found = registry.exact(name).or_else(|| fine_tuned(registry, name));
+        if found.is_some() {
+            return found;
+        }
+        let Some((prefix, rest)) = name.split_once([':', '/']) else {
+            return unique(registry, name, None);
+        };
+        let provider = provider(prefix);
+        if registry.specs().any(|spec| spec.provider == provider) {
+            // A provider that the registry knows sells only what is listed; another's price would be a guess.
+            let id = format!("{provider}/{rest}");
+            let exact = registry.exact(&id);
+            return exact.or_else(|| unique(registry, rest, Some(&provider)));
+        }
+        let found = unique(registry, name, None);
+        if found.is_some() {
+            return found;
+        }
+        name = rest;
     }
-    if let Some((base, _)) = fine_tuned(name) {
-        return registry.exact(base);
-    }
-    let Some((prefix, rest)) = name.split_once([':', '/']) else {
-        return unique(registry, name, None);
-    };
-    let provider = provider(prefix);
-    if registry.specs().any(|spec| spec.provider == provider) {
-        // A provider that the registry knows sells only what is listed; another's price would be a guess.
-        let id = format!("{provider}/{rest}");
-        return registry
-            .exact(&id)
-            .or_else(|| unique(registry, rest, Some(&provider)));
-    }
-    unique(registry, name, None).or_else(|| find(registry, rest))
 }
 
 /// The only model with this id behind its prefixes, of this provider or of any.
@@ -73,9 +77,9 @@ fn unique<'a>(
     found.next().is_none().then_some(first)
 }
 
-/// `ft:gpt-4o-2024-08-06` and the rest of `ft:gpt-4o-2024-08-06:acme::id`, which has the price of all of its kind.
-fn fine_tuned(name: &str) -> Option<(&str, &str)> {
-    let name_of_base = name.strip_prefix("ft:")?;
-    let end = name_of_base.find(':')? + "ft:".len();
-    Some(name.split_at(end))
+/// `ft:gpt-4o-2024-08-06:acme::id` has the price of all that are made of `gpt-4o-2024-08-06`.
+fn fine_tuned<'a>(registry: &'a ModelRegistry, name: &str) -> Option<&'a ModelSpec> {
+    let made_of = name.strip_prefix("ft:")?;
+    let end = made_of.find(':')? + "ft:".len();
+    registry.exact(&name[..end])
 }

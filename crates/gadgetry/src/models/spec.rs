@@ -199,10 +199,6 @@ pub struct Features(u8);
 
 impl Features {
     /// Whether none is in it.
-    #[expect(
-        clippy::trivially_copy_pass_by_ref,
-        reason = "serde calls it with a reference"
-    )]
     pub fn is_empty(&self) -> bool {
         self.0 == 0
     }
@@ -224,7 +220,9 @@ impl Features {
 
     /// Those in it, in the order of [`Feature::ALL`].
     pub fn iter(self) -> impl Iterator<Item = Feature> {
-        Feature::ALL.into_iter().filter(move |it| self.contains(*it))
+        Feature::ALL
+            .into_iter()
+            .filter(move |it| self.contains(*it))
     }
 }
 
@@ -262,6 +260,9 @@ impl Serialize for Features {
 impl<'de> Deserialize<'de> for Features {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let names: Vec<String> = Vec::deserialize(deserializer)?;
-        Ok(names.iter().filter_map(|it| Feature::from_name(it)).collect())
+        Ok(names
+            .iter()
+            .filter_map(|it| Feature::from_name(it))
+            .collect())
     }
 }

@@ -47,7 +47,9 @@ pub enum TableError {
         found: usize,
     },
     /// It is JSON, but there is no model in it.
-    #[error("no model in it: expected LiteLLM's model_prices_and_context_window.json, or a table that gadgetry wrote")]
+    #[error(
+        "no model in it: expected LiteLLM's model_prices_and_context_window.json, or a table that gadgetry wrote"
+    )]
     Empty,
     /// It is larger than any table of models.
     #[error("the table of models has more than {} MiB uncompressed", LIMIT >> 20)]
@@ -75,20 +77,16 @@ impl Table {
     }
 
     /// Reads LiteLLM's format or ours, with gzip around it or not.
-    pub(super) fn read(mut reader: impl Read) -> Result<Self, TableError> {
-        let mut magic = [0; 2];
-        let read = fill(&mut reader, &mut magic)?;
-        let all = magic[..read].chain(reader);
-        let value: Value = if magic == [0x1f, 0x8b] {
-            serde_json::from_slice(&bounded(GzDecoder::new(all))?)?
-        } else {
-            serde_json::from_slice(&bounded(all)?)?
-        };
-        let table = match value {
-            Value::Object(entries) if !entries.get("models").is_some_and(Value::is_array) => {
-                litellm::read(&entries)
-            }
-            own => serde_json::from_value(own)?,
+    pub(super) fn read(reader: impl Read) -> Result<Self, TableError> {
+        let mut bytes = bounded(reader)?;
+        if bytes.starts_with(&[0x1f, 0x8b]) {
+            bytes = bounded(GzDecoder::new(bytes.as_slice()))?;
+        }
+        let value: Value = serde_json::from_slice(&bytes)?;
+        let is_own = value.get("models").is_some_and(Value::is_array);
+        let table = match value.as_object() {
+            Some(entries) if !is_own => litellm::read(entries),
+            _ => serde_json::from_value(value)?,
         };
         table.checked()
     }
@@ -118,14 +116,6 @@ impl Table {
         }
         Ok(self)
     }
-}
-
-fn fill(reader: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
-    let mut head = reader.take(buffer.len() as u64);
-    let mut read = Vec::new();
-    head.read_to_end(&mut read)?;
-    buffer[..read.len()].copy_from_slice(&read);
-    Ok(read.len())
 }
 
 fn bounded(reader: impl Read) -> Result<Vec<u8>, TableError> {

@@ -17,9 +17,14 @@ use tiktoken_rs::bpe_for_model;
 /// ```
 pub fn count_tokens(model: &str, text: &str) -> Option<usize> {
     let model = model.trim().to_lowercase();
-    let model = ["openai", "azure"].iter().find_map(|provider| {
-        let rest = model.strip_prefix(provider)?;
-        rest.strip_prefix([':', '/'])
-    }).unwrap_or(&model);
-    bpe_for_model(model).ok().map(|vocabulary| vocabulary.count_ordinary(text))
+    let model = ["openai", "azure"]
+        .iter()
+        .find_map(|provider| {
+            let rest = model.strip_prefix(provider)?;
+            rest.strip_prefix([':', '/'])
+        })
+        .unwrap_or(&model);
+    bpe_for_model(model)
+        .ok()
+        .map(|vocabulary| vocabulary.count_ordinary(text))
 }
