@@ -115,6 +115,14 @@ fn patterns() {
         &json!({ "patterns": [{ "regex": "^[ab]$", "before": 4_000_000_000_u32 }] }),
         "[Mode: line | Showing 2 of 3 lines]\na\r\nb\r",
     );
+    for beyond_u32 in [json!(1_000_000_000_000_u64), json!(1e30)] {
+        check(
+            "a\nb\nc",
+            99,
+            &json!({ "patterns": [{ "regex": "b", "before": beyond_u32, "after": beyond_u32 }] }),
+            "[Mode: line | Showing all 3 lines]\na\nb\nc",
+        );
+    }
     check(
         "TODO\nnone\ntodo",
         99,
@@ -214,6 +222,15 @@ fn the_declared_parameters_are_the_request() {
         text.contains("- patterns/0/regex (string; required)"),
         "{text}"
     );
+    assert!(!text.contains("4294967295"), "{text}");
+}
+
+#[test]
+fn lines_around_a_match_are_whole_numbers_from_0() {
+    for wrong in [json!(-1), json!(0.5), json!("many")] {
+        let request = json!({ "patterns": [{ "regex": "b", "before": wrong }] });
+        assert!(serde_json::from_value::<ViewRequest>(request).is_err());
+    }
 }
 
 /// What follows `limit: "` in the hint, if there is one.

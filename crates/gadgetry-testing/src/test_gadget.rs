@@ -1,4 +1,6 @@
-//! One gadget by itself, without a model.
+//! One gadget by itself.
+
+mod surroundings;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,10 +10,12 @@ use gadgetry::proto::call::Outcome;
 use gadgetry::proto::id::InvocationId;
 use gadgetry::proto::spec::invalid_parameters;
 use gadgetry::{
-    CancellationToken, DynGadget, ExecutionContext, IntoGadget, Invocation, Media, Toolbox,
-    validate_gadget_params,
+    CancellationToken, DynGadget, ExecutionContext, Human, IntoGadget, Invocation, Media, Model,
+    Services, Toolbox, validate_gadget_params,
 };
 use serde_json::Value;
+
+use surroundings::{Person, Surroundings};
 
 /// How long a gadget may tidy up after its time is over, as in a run.
 const GRACE: Duration = Duration::from_secs(2);
@@ -73,8 +77,11 @@ pub struct TestGadgetResult {
     pub cost: f64,
     /// Whether the gadget ends the run.
     pub completes_run: bool,
-    /// What a person has to answer, if the gadget ended with a question.
+    /// What a person has to answer, if the gadget ended with a question. If the test has a person who did, that is the
+    /// result.
     pub asks_human: Option<String>,
+    /// What the person of the test was asked, in order.
+    pub questions: Vec<String>,
     /// What belongs to the result beside its text.
     pub media: Vec<Media>,
 }
@@ -109,6 +116,9 @@ impl TestGadgetResult {
 
 /// [`test_gadget`] with a context of the test's making.
 ///
+/// Without a model, a person and a budget, the context is one without a run. With any of them it is one of a run, in
+/// which [`ExecutionContext::model`] is never absent: if the test gives none, asking it fails in words that say so.
+///
 /// ```
 /// use gadgetry::proto::call::Outcome;
 /// use gadgetry_testing::{GadgetTest, MockGadget, paused};
@@ -120,6 +130,29 @@ impl TestGadgetResult {
 /// let test = GadgetTest::new(shout).invocation_id("loud").dependency("quiet", "psst");
 /// assert_eq!(paused(test.run(json!({}))).expect_result(), "PSST");
 /// ```
+///
+/// A gadget that asks a person and a model:
+///
+/// ```
+/// use gadgetry::proto::spec::GadgetSpec;
+/// use gadgetry::{GadgetError, from_fn};
+/// use gadgetry_testing::{GadgetTest, MockModel, paused, reply};
+/// use serde_json::json;
+///
+/// let spec = GadgetSpec { name: "Greet".into(), ..GadgetSpec::default() };
+/// let greet = from_fn(spec, |_, context| async move {
+///     let name = context.ask_human("Who are you?").await?;
+///     let model = context.model().ok_or_else(|| GadgetError::new("there is no model"))?;
+///     Ok(model.complete(format!("Greet {name}"), ()).await?)
+/// });
+/// let test = GadgetTest::new(greet)
+///     .model(MockModel::in_order([reply().text("Hi, you!")]))
+///     .answers(["somebody"])
+///     .budget(0.5);
+/// let outcome = paused(test.run(json!({})));
+/// assert_eq!(outcome.expect_result(), "Hi, you!");
+/// assert_eq!(outcome.questions, ["Who are you?"]);
+/// ```
 #[derive(Clone)]
 pub struct GadgetTest {
     gadget: Arc<dyn DynGadget>,
@@ -127,6 +160,7 @@ pub struct GadgetTest {
     dependencies: BTreeMap<InvocationId, Arc<str>>,
     cancellation: CancellationToken,
     skip_validation: bool,
+    surroundings: Surroundings,
 }
 
 impl GadgetTest {
@@ -138,6 +172,7 @@ impl GadgetTest {
             dependencies: BTreeMap::new(),
             cancellation: CancellationToken::new(),
             skip_validation: false,
+            surroundings: Surroundings::default(),
         }
     }
 
@@ -163,6 +198,43 @@ impl GadgetTest {
         self
     }
 
+    /// The model of the run: what [`ExecutionContext::model`] gives.
+    #[must_use]
+    pub fn model(mut self, model: impl Model + 'static) -> Self {
+        self.surroundings.model = Some(Arc::new(model));
+        self
+    }
+
+    /// One more model, which the gadget may ask for by this name.
+    #[must_use]
+    pub fn named_model(mut self, name: impl Into<String>, model: impl Model + 'static) -> Self {
+        let models = &mut self.surroundings.models;
+        models.insert(name.into(), Arc::new(model));
+        self
+    }
+
+    /// A person who gives these answers, one to each question, and then none. Each call begins with the first.
+    #[must_use]
+    pub fn answers<A: Into<String>>(mut self, answers: impl IntoIterator<Item = A>) -> Self {
+        let answers = answers.into_iter().map(Into::into).collect();
+        self.surroundings.person = Some(Person::Answers(answers));
+        self
+    }
+
+    /// A person, such as an async closure from the question to the answer, or `None`.
+    #[must_use]
+    pub fn human(mut self, human: impl Human + 'static) -> Self {
+        self.surroundings.person = Some(Person::Human(Arc::new(human)));
+        self
+    }
+
+    /// What each call may spend, in US dollars: what [`ExecutionContext::budget_left`] begins with.
+    #[must_use]
+    pub fn budget(mut self, dollars: f64) -> Self {
+        self.surroundings.budget = Some(dollars);
+        self
+    }
+
     /// Gives the gadget the parameters as they are.
     #[must_use]
     pub fn skip_validation(mut self) -> Self {
@@ -183,7 +255,13 @@ impl GadgetTest {
             }
         };
         result.validated_params = Some(parameters.clone());
-        let outcome = self.execute(parameters).await;
+        let around = self.surroundings.services();
+        let services = around.as_ref().map(|(services, _)| services.clone());
+        let mut outcome = self.execute(parameters, services).await;
+        if let Some((services, asked)) = around {
+            outcome = answered(outcome, services.human).await;
+            result.questions = asked.questions();
+        }
         match outcome.result {
             Ok(text) => result.result = Some(text),
             Err(error) => result.error = Some(error),
@@ -207,7 +285,7 @@ impl GadgetTest {
             .map_err(|invalid| invalid_parameters(name, &invalid.problems))
     }
 
-    async fn execute(&self, parameters: Value) -> Outcome {
+    async fn execute(&self, parameters: Value, services: Option<Services>) -> Outcome {
         let spec = self.gadget.spec();
         let invocation = Invocation {
             gadget_name: spec.name.clone(),
@@ -216,7 +294,10 @@ impl GadgetTest {
             dependencies: self.dependencies.clone(),
         };
         let token = self.cancellation.child_token();
-        let context = ExecutionContext::new(&invocation, token.clone());
+        let context = match services {
+            Some(services) => ExecutionContext::with_services(&invocation, token.clone(), services),
+            None => ExecutionContext::new(&invocation, token.clone()),
+        };
         let account = context.clone();
         let work = invocation.execute(self.gadget.as_ref(), context);
         let Some(allowed) = spec.timeout_ms else {
@@ -236,6 +317,20 @@ impl GadgetTest {
             cost,
             ..Outcome::error(error)
         }
+    }
+}
+
+/// A gadget that ended with a question has the answer as its result, if there is somebody to give one.
+async fn answered(outcome: Outcome, human: Option<Arc<dyn Human>>) -> Outcome {
+    let (Some(question), Some(human)) = (&outcome.asks_human, human) else {
+        return outcome;
+    };
+    match human.ask(question.clone()).await {
+        Some(answer) => Outcome {
+            result: Ok(answer),
+            ..outcome
+        },
+        None => outcome,
     }
 }
 

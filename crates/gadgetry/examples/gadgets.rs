@@ -191,7 +191,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
 
     print!("{}", log.render());
     assert_eq!(answer, "All done.");
-    assert_eq!(log.expect_result("sum"), "38.0");
+    assert_eq!(log.expect_result("sum"), "38");
     assert_eq!(log.expect_result("diff"), "0.50");
     assert_eq!(log.expect_result("paris"), "Paris: 69°F");
     assert_eq!(log.expect_error("oslo"), "no weather for Oslo");

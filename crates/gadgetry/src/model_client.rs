@@ -25,7 +25,7 @@ use crate::services::Models;
 ///
 /// async fn summarise(text: &str, context: &ExecutionContext) -> Result<String, GadgetError> {
 ///     let Some(model) = context.model() else { return Ok(text.to_owned()) };
-///     let options = ModelOptions { system: Some("One sentence.".into()), ..ModelOptions::default() };
+///     let options = ModelOptions::default().system("One sentence.");
 ///     Ok(model.complete(format!("Summarise: {text}"), options).await?)
 /// }
 /// ```
@@ -43,6 +43,29 @@ pub struct ModelOptions {
     pub model: Option<String>,
     /// Instructions.
     pub system: Option<String>,
+}
+
+impl ModelOptions {
+    /// Asks another of [`ModelClient::models`].
+    #[must_use]
+    pub fn model(mut self, name: impl Into<String>) -> Self {
+        self.model = Some(name.into());
+        self
+    }
+
+    /// Gives instructions.
+    #[must_use]
+    pub fn system(mut self, text: impl Into<String>) -> Self {
+        self.system = Some(text.into());
+        self
+    }
+}
+
+/// No options.
+impl From<()> for ModelOptions {
+    fn from((): ()) -> Self {
+        Self::default()
+    }
 }
 
 impl ModelClient {
@@ -86,13 +109,13 @@ impl ModelClient {
         })
     }
 
-    /// The text that the model answers to `prompt`.
+    /// The text that the model answers to `prompt`. Without options, they are `()`.
     ///
     /// Cancel safety: dropping the future cancels the reply; what it had cost until then is counted.
     pub async fn complete(
         &self,
         prompt: impl Into<String>,
-        options: ModelOptions,
+        options: impl Into<ModelOptions>,
     ) -> Result<String, ModelCallError> {
         let mut pieces = self.stream_text(prompt, options);
         let mut text = String::new();
@@ -108,8 +131,9 @@ impl ModelClient {
     pub fn stream_text(
         &self,
         prompt: impl Into<String>,
-        options: ModelOptions,
+        options: impl Into<ModelOptions>,
     ) -> BoxStream<'static, Result<String, ModelCallError>> {
+        let options = options.into();
         let client = match &options.model {
             Some(name) => self.named(name),
             None => Ok(self.clone()),

@@ -153,10 +153,7 @@ fn helper(services: &mut Services, replies: &[Value]) {
 }
 
 fn haiku() -> ModelOptions {
-    ModelOptions {
-        model: Some("haiku".to_owned()),
-        ..ModelOptions::default()
-    }
+    ModelOptions::default().model("haiku")
 }
 
 #[tokio::test(start_paused = true)]
@@ -168,10 +165,7 @@ async fn a_model_answers_and_its_cost_is_counted() {
         |services| helper(services, &[reply]),
         |context| async move {
             let model = context.model().unwrap();
-            let options = ModelOptions {
-                system: Some("Briefly.".to_owned()),
-                ..haiku()
-            };
+            let options = haiku().system("Briefly.");
             let text = model.complete("Say hi", options).await.unwrap();
             assert_eq!(model.named("haiku").unwrap().name(), "priced");
             Outcome::ok(text)

@@ -18,13 +18,17 @@ use gadgetry::proto::call::Outcome;
 use gadgetry::proto::delta::Delta;
 use gadgetry::proto::event::{Event, EventKind, FinishReason};
 use gadgetry::proto::message::{Message, Request, Role};
-use gadgetry::proto::run::{Command, Input, Run, RunSpec, Summary};
+use gadgetry::proto::run::{Command, Input, Retry, Run, RunSpec, Summary};
 use gadgetry::proto::spec::GadgetSpec;
 use gadgetry::proto::time::Time;
 use gadgetry::{Model, Observer, ScriptedModel, Services, Toolbox, drive, from_fn};
 use serde_json::json;
 use tokio::sync::mpsc;
 use tokio::time::sleep;
+
+fn panics(words: &str) -> Outcome {
+    panic!("{words}")
+}
 
 /// `Wait {ms}`: waits and says so. `Fail`: fails. `Panic`. `Stubborn {ms}`: ignores its cancellation.
 fn toolbox(running: &Arc<AtomicUsize>) -> Toolbox {
@@ -58,7 +62,7 @@ fn toolbox(running: &Arc<AtomicUsize>) -> Toolbox {
         .unwrap();
     toolbox
         .add(from_fn(spec("Panic", None), |_, _| async {
-            panic!("oh no")
+            panics("oh no")
         }))
         .unwrap();
     toolbox
@@ -347,15 +351,25 @@ impl Model for Broken {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_model_that_panics_is_one_that_fails() {
+async fn a_model_that_panics_has_failed_for_good() {
     for (at_once, words) in [(true, "no connection"), (false, "no more")] {
         let services = Services::new(Arc::new(Broken { at_once }), Toolbox::default());
-        let run = Run::ask(RunSpec::default(), "go").unwrap();
+        let spec = RunSpec {
+            retry: Some(Retry::default()),
+            ..RunSpec::default()
+        };
+        let run = Run::ask(spec, "go").unwrap();
         let (_commands, receiver) = mpsc::channel(1);
-        let ended = drive(run, &services, receiver, &mut |_: &Event| {}).await;
+        let mut asked = 0;
+        let mut count = |event: &Event| {
+            asked += u32::from(matches!(event.kind, EventKind::ModelCallStart { .. }));
+        };
+        let ended = drive(run, &services, receiver, &mut count).await;
+        assert_eq!(asked, 1, "{words}: there is no retry");
         assert_eq!(ended.summary.reason, FinishReason::ModelError);
         let error = ended.summary.error.unwrap();
-        assert!(error.contains("the model panicked: "), "{error}");
+        let whose = "the code of the model \"broken\" panicked: ";
+        assert!(error.contains(whose), "{error}");
         assert!(error.contains(words), "{error}");
     }
 }

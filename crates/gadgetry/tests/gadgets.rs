@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use gadgetry::CancellationToken;
 use gadgetry::proto::call::Outcome;
 use gadgetry::proto::spec::GadgetSpec;
-use gadgetry::{DynGadget, ExecutionContext, Invocation, from_fn};
+use gadgetry::{DynGadget, ExecutionContext, GadgetError, GadgetOutput, Invocation, from_fn};
 use serde_json::{Value, json};
 
 fn spec() -> GadgetSpec {
@@ -26,6 +26,10 @@ async fn execute(gadget: &dyn DynGadget, parameters: Value) -> Outcome {
     invocation.execute(gadget, context).await
 }
 
+fn panics(words: &str) -> Outcome {
+    panic!("{words}")
+}
+
 #[tokio::test]
 async fn a_function_gets_parameters_and_dependencies() {
     let gadget = from_fn(spec(), |parameters, context| async move {
@@ -40,7 +44,7 @@ async fn a_function_gets_parameters_and_dependencies() {
 
 #[tokio::test]
 async fn a_panic_is_an_error_wherever_it_happens() {
-    let in_future = from_fn(spec(), |_, _| async { panic!("oh {}", "no") });
+    let in_future = from_fn(spec(), |_, _| async { panics(&format!("oh {}", "no")) });
     assert_eq!(
         execute(&in_future, json!({})).await,
         Outcome::error("Test panicked: oh no")
@@ -53,6 +57,60 @@ async fn a_panic_is_an_error_wherever_it_happens() {
         execute(&in_call, json!({})).await,
         Outcome::error("Test panicked: not null")
     );
+}
+
+#[tokio::test]
+async fn a_function_may_return_a_result() {
+    async fn check(gadget: impl DynGadget, parameters: Value, expected: Outcome) {
+        assert_eq!(execute(&gadget, parameters).await, expected);
+    }
+    let double = || {
+        from_fn(spec(), |parameters, _| async move {
+            let number: i64 = parameters["x"].as_str().unwrap_or("?").parse()?;
+            Ok(number * 2)
+        })
+    };
+    check(double(), json!({ "x": "21" }), Outcome::ok("42")).await;
+    let words = "invalid digit found in string";
+    check(double(), json!({}), Outcome::error(words)).await;
+
+    let paid = from_fn(spec(), |_, _| async {
+        Ok(GadgetOutput::new("paid").with_cost(0.5))
+    });
+    let cost = Outcome {
+        cost: 0.5,
+        ..Outcome::ok("paid")
+    };
+    check(paid, json!({}), cost).await;
+
+    let done = from_fn(spec(), |_, _| async {
+        Err::<(), _>(GadgetError::task_complete("all done"))
+    });
+    let completes = Outcome {
+        completes_run: true,
+        ..Outcome::ok("all done")
+    };
+    check(done, json!({}), completes).await;
+
+    let asks = from_fn(spec(), |parameters, _| async move {
+        if parameters["x"].is_null() {
+            return Err(GadgetError::human_input_required("Which x?"));
+        }
+        Ok(())
+    });
+    let asked = Outcome {
+        asks_human: Some("Which x?".to_owned()),
+        ..Outcome::error("Human input required: Which x?")
+    };
+    check(asks, json!({}), asked).await;
+
+    let stops = from_fn(spec(), |_, context| async move {
+        context.cancellation().cancel();
+        context.throw_if_cancelled()?;
+        Ok("went on")
+    });
+    let cancelled = Outcome::error("Gadget execution was cancelled");
+    check(stops, json!({}), cancelled).await;
 }
 
 #[tokio::test]
@@ -74,7 +132,7 @@ async fn costs_add_up_and_must_be_amounts() {
 
     let fails = from_fn(spec(), |_, context: ExecutionContext| async move {
         context.report_cost(0.25).expect("an amount");
-        panic!("afterwards")
+        panics("afterwards")
     });
     let cost = execute(&fails, json!({})).await.cost;
     assert!((cost - 0.25).abs() < f64::EPSILON, "{cost}");

@@ -202,7 +202,9 @@ impl Observer for Watch {
 /// Whether the run did what it was asked.
 pub(crate) fn verdict(summary: &Summary) -> Result<(), Error> {
     let message = match summary.reason {
-        FinishReason::Completed | FinishReason::TaskCompleted => return Ok(()),
+        FinishReason::Completed | FinishReason::TaskCompleted | FinishReason::Stopped => {
+            return Ok(());
+        }
         FinishReason::MaxIterations => {
             format!(
                 "stopped after {} replies; allow more with --max-iterations",
@@ -217,6 +219,13 @@ pub(crate) fn verdict(summary: &Summary) -> Result<(), Error> {
             format!("the model failed: {words}")
         }
         FinishReason::Cancelled => "cancelled".to_owned(),
+        FinishReason::BudgetExceeded => {
+            format!("the budget is spent: {} US dollars", summary.total_cost)
+        }
+        FinishReason::GadgetError => {
+            let words = summary.error.as_deref().unwrap_or("no reason given");
+            format!("a gadget failed: {words}")
+        }
         _ => format!("the run ended: {:?}", summary.reason),
     };
     Err(Error::Failed(message))

@@ -68,10 +68,7 @@ pub(crate) fn run(printer: &mut Printer) -> Result<(), Error> {
     }
     let toolbox = toolbox(folder.path())?;
     let model: ScriptedModel = script().parse().map_err(Error::input)?;
-    let plan = CustomBlock {
-        description: Some("What you are going to do.".to_owned()),
-        ..CustomBlock::new("plan")
-    };
+    let plan = CustomBlock::new("plan").description("What you are going to do.");
     let spec = RunSpec {
         registry: Arc::new(toolbox.registry().clone()),
         custom_blocks: vec![plan],

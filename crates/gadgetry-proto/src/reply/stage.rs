@@ -22,9 +22,9 @@ use crate::tags::Transform;
 /// ```
 /// use gadgetry_proto::delta::Delta;
 /// use gadgetry_proto::reply::{Format, ReplyStage};
-/// use gadgetry_proto::tags::{CustomBlock, Transform};
+/// use gadgetry_proto::tags::CustomBlock;
 ///
-/// let done = CustomBlock { transform: Transform::Suppress, ..CustomBlock::new("done") };
+/// let done = CustomBlock::new("done").suppress();
 /// let mut stage = ReplyStage::new(Format::default(), vec![done], None)?;
 /// let mut out = Vec::new();
 /// stage.process(Delta::text("All set.<done/>"), &mut out);
@@ -52,7 +52,7 @@ impl ReplyStage {
         blocks: Vec<CustomBlock>,
         registry: Option<Arc<Registry>>,
     ) -> Result<Self, TagNameError> {
-        format.tags = blocks.iter().map(|block| block.tag().to_owned()).collect();
+        format.tags = blocks.iter().map(|block| block.xml_tag().to_owned()).collect();
         let scanner = Scanner::new(&format)?;
         Ok(Self {
             scanner,
@@ -208,7 +208,7 @@ impl Rules {
     }
 
     fn rule(&self, tag: &str) -> Option<&CustomBlock> {
-        self.blocks.iter().find(|block| block.tag() == tag)
+        self.blocks.iter().find(|block| block.xml_tag() == tag)
     }
 
     /// The definition, if the events of its blocks stream.

@@ -56,8 +56,8 @@ impl Run {
         let compaction = self.spec.compaction.as_ref()?;
         let renamed = self.spec.custom_blocks.iter();
         let xml_names: BTreeMap<String, String> = renamed
-            .filter(|block| block.tag() != block.key)
-            .map(|block| (block.key.clone(), block.tag().to_owned()))
+            .filter(|block| block.xml_tag() != block.key)
+            .map(|block| (block.key.clone(), block.xml_tag().to_owned()))
             .collect();
         let form = TextForm {
             markers: &self.spec.markers,

@@ -80,7 +80,9 @@ pub use question::{AboutCall, Asks, Decision, Question, QuestionId, QuestionKind
 pub use retry::Retry;
 pub use spec::{OnUnmet, RunSpec, SpecError, TextOnly};
 pub use state::Snapshot;
-pub use trailing::{HintTiming, Standing, Trailing, iteration_hint, parallel_hint};
+pub use trailing::{
+    HintTiming, MakeTrailing, Standing, Trailing, iteration_hint, parallel_hint,
+};
 
 use calls::calls_per_reply;
 use state::{Phase, State};
@@ -364,7 +366,7 @@ fn opening(spec: &RunSpec, mut conversation: Vec<Message>) -> History {
         .render_registry(&spec.registry, &spec.markers, spec.anchoring);
     history.append_to_system(&gadgets.unwrap_or_default());
     let blocks = spec.custom_blocks.iter().map(|block| CustomBlockDoc {
-        tag: block.tag(),
+        tag: block.xml_tag(),
         description: block.description.as_deref(),
         instructions: block.instructions.as_deref(),
     });

@@ -71,7 +71,8 @@ impl Run {
                 budget: self.spec.budget,
                 calls_before: self.state.calls_before,
             };
-            let texts = self.spec.trailing.iter().filter_map(|make| make(&standing));
+            let trailing = self.spec.trailing.iter();
+            let texts = trailing.filter_map(|it| it.message(&standing));
             request.trailing = texts.map(|text| Message::text(Role::User, text)).collect();
         }
         request

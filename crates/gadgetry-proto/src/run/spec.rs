@@ -3,6 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use crate::block::{Anchoring, Markers};
 use crate::convo::compaction::Compaction;
 use crate::limits::Limits;
@@ -135,7 +137,8 @@ pub enum SpecError {
 }
 
 /// What a reply without calls means.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum TextOnly {
     /// The run is done.
     #[default]
@@ -147,7 +150,8 @@ pub enum TextOnly {
 }
 
 /// What becomes of a call whose dependency was not met.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum OnUnmet {
     /// It is skipped.
     #[default]

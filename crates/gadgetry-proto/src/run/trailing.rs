@@ -1,6 +1,9 @@
 //! Messages that only one request carries: hints to the model about where the run stands.
 
+use std::fmt;
 use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
 
 /// Where a run stands when a request is made.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -17,11 +20,67 @@ pub struct Standing {
     pub calls_before: Option<u32>,
 }
 
-/// Makes a message that only the next request carries, behind everything else; `None` for no message.
-pub type Trailing = Arc<dyn Fn(&Standing) -> Option<String> + Send + Sync>;
+/// A message that only the next request carries, behind everything else.
+///
+/// ```
+/// use gadgetry_proto::run::{Standing, Trailing};
+/// let hurry = Trailing::by(|standing| (standing.spent > 1.0).then(|| "Be quick.".to_owned()));
+/// let now = Standing { iteration: 2, max_iterations: 4, spent: 1.5, budget: None, calls_before: None };
+/// assert_eq!(hurry.message(&now).as_deref(), Some("Be quick."));
+/// ```
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Trailing {
+    /// This text, with every request.
+    Text(String),
+    /// See [`iteration_hint`].
+    Iterations(HintTiming),
+    /// See [`parallel_hint`].
+    Parallel(u32),
+    /// Whatever this makes of it; `None` for no message. It cannot be written down.
+    #[serde(skip)]
+    By(MakeTrailing),
+}
+
+/// Makes a message of where a run stands. It must be a function of what it is given, or a replay differs.
+pub type MakeTrailing = Arc<dyn Fn(&Standing) -> Option<String> + Send + Sync>;
+
+impl Trailing {
+    /// [`Trailing::By`] a closure.
+    pub fn by(make: impl Fn(&Standing) -> Option<String> + Send + Sync + 'static) -> Self {
+        Self::By(Arc::new(make))
+    }
+
+    /// The message for a request that is made now.
+    pub fn message(&self, standing: &Standing) -> Option<String> {
+        match self {
+            Self::Text(text) => Some(text.clone()),
+            Self::Iterations(timing) => timing.hint(standing),
+            Self::Parallel(few) => {
+                let calls = standing.calls_before?;
+                (1..*few).contains(&calls).then(|| PARALLEL.to_owned())
+            }
+            Self::By(make) => make(standing),
+        }
+    }
+}
+
+impl fmt::Debug for Trailing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Text(text) => f.debug_tuple("Text").field(text).finish(),
+            Self::Iterations(timing) => f.debug_tuple("Iterations").field(timing).finish(),
+            Self::Parallel(few) => f.debug_tuple("Parallel").field(few).finish(),
+            Self::By(_) => f.write_str("By"),
+        }
+    }
+}
+
+const PARALLEL: &str = "[Calls that do not need each other's results can stand in one reply; they run at the same time.]";
 
 /// When the model is told how many replies are left.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum HintTiming {
     /// With every request.
     Always,
@@ -32,22 +91,13 @@ pub enum HintTiming {
     Urgent,
 }
 
-/// Tells the model how many replies it has left.
-///
-/// ```
-/// use gadgetry_proto::run::{HintTiming, Standing, iteration_hint};
-/// let hint = iteration_hint(HintTiming::Late);
-/// let at = |iteration| Standing { iteration, max_iterations: 4, spent: 0.0, budget: None, calls_before: None };
-/// assert_eq!(hint(&at(1)), None);
-/// assert_eq!(hint(&at(4)).as_deref(), Some("[Reply 4 of 4: the last one. Finish now.]"));
-/// ```
-pub fn iteration_hint(timing: HintTiming) -> Trailing {
-    let percent = match timing {
-        HintTiming::Always => 0,
-        HintTiming::Late => 50,
-        HintTiming::Urgent => 80,
-    };
-    Arc::new(move |standing| {
+impl HintTiming {
+    fn hint(self, standing: &Standing) -> Option<String> {
+        let percent = match self {
+            Self::Always => 0,
+            Self::Late => 50,
+            Self::Urgent => 80,
+        };
         let Standing {
             iteration,
             max_iterations,
@@ -62,15 +112,23 @@ pub fn iteration_hint(timing: HintTiming) -> Trailing {
             };
             format!("[Reply {iteration} of {max_iterations}{advice}]")
         })
-    })
+    }
+}
+
+/// Tells the model how many replies it has left.
+///
+/// ```
+/// use gadgetry_proto::run::{HintTiming, Standing, iteration_hint};
+/// let hint = iteration_hint(HintTiming::Late);
+/// let at = |iteration| Standing { iteration, max_iterations: 4, spent: 0.0, budget: None, calls_before: None };
+/// assert_eq!(hint.message(&at(1)), None);
+/// assert_eq!(hint.message(&at(4)).as_deref(), Some("[Reply 4 of 4: the last one. Finish now.]"));
+/// ```
+pub fn iteration_hint(timing: HintTiming) -> Trailing {
+    Trailing::Iterations(timing)
 }
 
 /// Tells the model that several blocks fit into one reply, after a reply with at least one call but fewer than `few`.
 pub fn parallel_hint(few: u32) -> Trailing {
-    Arc::new(move |standing| {
-        let calls = standing
-            .calls_before
-            .filter(|calls| (1..few).contains(calls));
-        calls.map(|_| "[Calls that do not need each other's results can stand in one reply; they run at the same time.]".to_owned())
-    })
+    Trailing::Parallel(few)
 }

@@ -92,9 +92,10 @@ impl Registry {
     /// The answer to a call of a gadget that does not exist.
     pub fn unknown_gadget(&self, name: &str) -> String {
         let hint = match self.closest(name).first() {
-            Some(near) => format!(" Did you mean '{}'?", near.to_lowercase()),
+            Some(near) => format!(" Did you mean '{near}'?"),
             None => String::new(),
         };
+        // In lower case, because the vectors have the list so. Lookup ignores case.
         let names: Vec<String> = self
             .iter()
             .map(|gadget| gadget.name().to_lowercase())
@@ -213,14 +214,14 @@ mod tests {
             "Error: Gadget 'Gong' not found.\n\nAvailable gadgets: bell, zestlemon",
         );
         check(
-            &["zestlemon", "bell"],
+            &["zestlemon", "Bell"],
             "Bels",
-            "Error: Gadget 'Bels' not found. Did you mean 'bell'?\n\nAvailable gadgets: zestlemon, bell",
+            "Error: Gadget 'Bels' not found. Did you mean 'Bell'?\n\nAvailable gadgets: zestlemon, bell",
         );
         check(
             &["ReadFile"],
             "read_file",
-            "Error: Gadget 'read_file' not found. Did you mean 'readfile'?\n\nAvailable gadgets: readfile",
+            "Error: Gadget 'read_file' not found. Did you mean 'ReadFile'?\n\nAvailable gadgets: readfile",
         );
         check(
             &[],

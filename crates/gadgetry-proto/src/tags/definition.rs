@@ -3,6 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use crate::delta::Delta;
 use crate::message::{Attributes, CustomContentBlock};
 
@@ -15,37 +17,49 @@ pub type OnStart = Arc<dyn Fn(&Attributes) + Send + Sync>;
 /// The definition of a custom block.
 ///
 /// ```
-/// use gadgetry_proto::tags::{CustomBlock, Transform};
-/// let debug = CustomBlock { tag: Some("debug-info".into()), ..CustomBlock::new("debugInfo") };
-/// assert_eq!(debug.tag(), "debug-info");
-/// let done = CustomBlock { transform: Transform::Suppress, ..CustomBlock::new("done") };
-/// assert_eq!(done.tag(), "done");
+/// use gadgetry_proto::delta::Delta;
+/// use gadgetry_proto::tags::CustomBlock;
+/// let done = CustomBlock::new("done").description("Ends the work.").suppress();
+/// assert_eq!(done.xml_tag(), "done");
+/// let debug = CustomBlock::new("debugInfo")
+///     .tag("debug-info")
+///     .map(|block| Some(vec![Delta::text(format!("[{}]", block.content))]));
+/// assert_eq!(debug.xml_tag(), "debug-info");
 /// ```
-#[derive(Clone)]
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct CustomBlock {
     /// The name that the application uses; events and messages carry it.
     pub key: String,
     /// The XML tag, where it differs from the key.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tag: Option<String>,
     /// What the block is, for the model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// When and how to write it, for the model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instructions: Option<String>,
     /// What becomes of it.
+    #[serde(default)]
     pub transform: Transform,
-    /// Called when it opens. It must not change what the run does: a replayed run calls it again.
+    /// Called when it opens. It must not change what the run does: a replayed run calls it again. It is not written down.
+    #[serde(skip)]
     pub on_start: Option<OnStart>,
 }
 
 /// What becomes of a custom block.
-#[derive(Clone, Default)]
+#[derive(Clone, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum Transform {
     /// It is content of the message, and its events stream.
     #[default]
     Pass,
     /// It is taken out and leaves no event.
     Suppress,
-    /// Decided when it is complete. Until then none of its events are emitted; if it passes, they follow together.
+    /// Decided when it is complete. Until then none of its events are emitted; if it passes, they follow together. It
+    /// cannot be written down.
+    #[serde(skip)]
     Map(BlockTransform),
     /// Its content is reasoning, piece by piece as it streams; the tag leaves no event.
     Reasoning,
@@ -68,8 +82,8 @@ impl CustomBlock {
     ///
     /// ```
     /// use gadgetry_proto::tags::CustomBlock;
-    /// let block = CustomBlock { tag: Some("thinking".into()), ..CustomBlock::think() };
-    /// assert_eq!((block.key.as_str(), block.tag()), ("think", "thinking"));
+    /// let block = CustomBlock::think().tag("thinking");
+    /// assert_eq!((block.key.as_str(), block.xml_tag()), ("think", "thinking"));
     /// ```
     pub fn think() -> Self {
         Self {
@@ -78,8 +92,55 @@ impl CustomBlock {
         }
     }
 
-    /// The XML tag.
-    pub fn tag(&self) -> &str {
+    /// Sets the XML tag, where it differs from the key.
+    #[must_use]
+    pub fn tag(mut self, tag: impl Into<String>) -> Self {
+        self.tag = Some(tag.into());
+        self
+    }
+
+    /// Tells the model what the block is.
+    #[must_use]
+    pub fn description(mut self, text: impl Into<String>) -> Self {
+        self.description = Some(text.into());
+        self
+    }
+
+    /// Tells the model when and how to write it.
+    #[must_use]
+    pub fn instructions(mut self, text: impl Into<String>) -> Self {
+        self.instructions = Some(text.into());
+        self
+    }
+
+    /// Takes it out of the text without a trace: [`Transform::Suppress`].
+    #[must_use]
+    pub fn suppress(mut self) -> Self {
+        self.transform = Transform::Suppress;
+        self
+    }
+
+    /// Decides about it when it is complete: `None` lets it pass, deltas take its place, and none at all suppress it. See
+    /// [`Transform::Map`].
+    #[must_use]
+    pub fn map(
+        mut self,
+        decide: impl Fn(&CustomContentBlock) -> Option<Vec<Delta>> + Send + Sync + 'static,
+    ) -> Self {
+        self.transform = Transform::Map(Arc::new(decide));
+        self
+    }
+
+    /// Calls `tell` when it opens, before its content arrives. It must not change what the run does: a replayed run
+    /// calls it again.
+    #[must_use]
+    pub fn on_start(mut self, tell: impl Fn(&Attributes) + Send + Sync + 'static) -> Self {
+        self.on_start = Some(Arc::new(tell));
+        self
+    }
+
+    /// The XML tag: the one that was set, or the key.
+    pub fn xml_tag(&self) -> &str {
         self.tag.as_deref().unwrap_or(&self.key)
     }
 }
@@ -88,7 +149,7 @@ impl fmt::Debug for CustomBlock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("CustomBlock")
             .field("key", &self.key)
-            .field("tag", &self.tag())
+            .field("tag", &self.xml_tag())
             .field("transform", &self.transform)
             .finish_non_exhaustive()
     }

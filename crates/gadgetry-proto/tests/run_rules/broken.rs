@@ -26,7 +26,7 @@ fn calls_that_cannot_run_are_answered_in_words() {
     for (call, answer) in [
         (
             block("Writes:a", &[]),
-            "Error: Gadget 'Writes' not found. Did you mean 'write'?\n\nAvailable gadgets: write",
+            "Error: Gadget 'Writes' not found. Did you mean 'Write'?\n\nAvailable gadgets: write",
         ),
         (
             block("Write:a", &[("path", "x"), ("path", "y")]),

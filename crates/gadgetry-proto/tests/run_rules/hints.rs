@@ -1,7 +1,5 @@
 //! Messages that only one request carries.
 
-use std::sync::Arc;
-
 use gadgetry_proto::run::{HintTiming, Retry, Standing, Trailing, iteration_hint, parallel_hint};
 
 use crate::sim::play;
@@ -15,7 +13,7 @@ fn bells(ids: &[&str]) -> String {
 
 /// Tells all that it knows.
 fn standing() -> Trailing {
-    Arc::new(|standing| {
+    Trailing::by(|standing| {
         let Standing {
             iteration,
             max_iterations,
@@ -43,8 +41,7 @@ fn hinted(hints: Vec<Trailing>) -> Script {
 
 #[test]
 fn each_request_has_its_own_hints_in_order() {
-    let second: Trailing =
-        Arc::new(|standing| (standing.iteration == 2).then(|| "Now.".to_owned()));
+    let second = Trailing::by(|standing| (standing.iteration == 2).then(|| "Now.".to_owned()));
     check(
         &hinted(vec![standing(), second]),
         &[
@@ -134,7 +131,7 @@ fn a_model_is_told_how_many_replies_are_left() {
         let hint = iteration_hint(timing);
         let iterations = 1..=max;
         iterations
-            .filter(|n| hint(&at(*n, max)).is_some())
+            .filter(|n| hint.message(&at(*n, max)).is_some())
             .collect()
     };
     assert_eq!(told(HintTiming::Always, 5), [1, 2, 3, 4, 5]);
@@ -155,7 +152,7 @@ fn a_model_is_told_how_many_replies_are_left() {
             "[Reply 4294967295 of 4294967295: the last one. Finish now.]",
         ),
     ] {
-        assert_eq!(hint(&at(iteration, max)).as_deref(), Some(text));
+        assert_eq!(hint.message(&at(iteration, max)).as_deref(), Some(text));
     }
 }
 
@@ -173,6 +170,6 @@ fn a_model_that_called_few_gadgets_is_told_that_it_may_call_more() {
             calls_before,
             ..at(2, 5)
         };
-        assert_eq!(hint(&standing).is_some(), told, "{calls_before:?}");
+        assert_eq!(hint.message(&standing).is_some(), told, "{calls_before:?}");
     }
 }

@@ -6,7 +6,7 @@ use gadgetry_proto::delta::{Delta, StopReason};
 use gadgetry_proto::error::ModelErrorKind;
 use gadgetry_proto::message::{Message, Request, Role};
 use gadgetry_proto::run::{Command, Decision, Input, QuestionKind, Retry};
-use gadgetry_proto::tags::{CustomBlock, Transform};
+use gadgetry_proto::tags::CustomBlock;
 use gadgetry_proto::usage::{Price, Usage};
 
 use crate::sim::play;
@@ -172,10 +172,7 @@ fn without_retries_nothing_is_sent_again() {
 #[test]
 fn what_was_handed_on_stays() {
     let text = |text: &str| Piece::Text(text.to_owned());
-    let hidden = CustomBlock {
-        transform: Transform::Suppress,
-        ..CustomBlock::new("hidden")
-    };
+    let hidden = CustomBlock::new("hidden").suppress();
     let reasoning = Piece::Delta(Delta::Reasoning {
         delta: "Hm.".to_owned(),
         metadata: None,

@@ -1,42 +1,32 @@
 //! What a reply is for people and for the model: custom blocks, transforms, markers in results.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use gadgetry_proto::delta::Delta;
 use gadgetry_proto::message::Role;
 use gadgetry_proto::reply::{Format, ReplyStage};
 use gadgetry_proto::run::Output;
-use gadgetry_proto::tags::{CustomBlock, Transform};
+use gadgetry_proto::tags::CustomBlock;
 use gadgetry_proto::transform::DeltaTransform;
 
 use crate::sim::play;
 use crate::sim::script::{Script, block, gadget};
 use crate::sim::transcript::check;
 
-fn tag(key: &str, transform: Transform) -> CustomBlock {
-    CustomBlock {
-        transform,
-        ..CustomBlock::new(key)
-    }
-}
-
-fn bracket() -> Transform {
-    Transform::Map(Arc::new(|block| {
-        Some(vec![Delta::text(format!("[{}]", block.content))])
-    }))
-}
-
 #[test]
 fn custom_blocks_pass_vanish_or_change() {
+    let opened = Arc::new(AtomicBool::new(false));
+    let think = CustomBlock::new("think").tag("thinking").on_start({
+        let opened = Arc::clone(&opened);
+        move |attributes| opened.store(attributes["hard"] == "yes", Relaxed)
+    });
+    let done = CustomBlock::new("done").suppress();
+    let note = CustomBlock::new("note")
+        .map(|block| Some(vec![Delta::text(format!("[{}]", block.content))]));
     let script = Script::default()
-        .with(|spec| {
-            spec.custom_blocks = vec![
-                tag("think", Transform::Pass),
-                tag("done", Transform::Suppress),
-                tag("note", bracket()),
-            ];
-        })
-        .reply("A<think>b</think>C<done/>D<note>e</note>F");
+        .with(|spec| spec.custom_blocks = vec![think, done, note])
+        .reply("A<thinking hard=\"yes\">b</thinking>C<done/>D<note>e</note>F");
     check(
         &script,
         &[
@@ -47,6 +37,7 @@ fn custom_blocks_pass_vanish_or_change() {
             "0 end completed after 1: ACD[e]F",
         ],
     );
+    assert!(opened.load(Relaxed));
 }
 
 #[test]

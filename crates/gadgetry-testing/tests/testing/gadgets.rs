@@ -5,6 +5,7 @@ use std::time::Duration;
 use gadgetry::proto::call::Outcome;
 use gadgetry::proto::id::InvocationId;
 use gadgetry::proto::spec::GadgetSpec;
+use gadgetry::proto::usage::Price;
 use gadgetry::schemars::JsonSchema;
 use gadgetry::serde::Deserialize;
 use gadgetry::{
@@ -12,8 +13,8 @@ use gadgetry::{
     IntoGadget, MediaKind, from_fn, gadget, validate_gadget_params,
 };
 use gadgetry_testing::{
-    GadgetTest, MockGadget, MockGadgetBuilder, TestGadgetResult, after, elapsed, paused,
-    test_gadget, test_gadget_batch,
+    GadgetTest, MockGadget, MockGadgetBuilder, MockModel, TestGadgetResult, after, any, elapsed,
+    paused, reply, test_gadget, test_gadget_batch,
 };
 use serde_json::{Value, json};
 
@@ -225,7 +226,7 @@ fn a_gadget_that_ignores_its_timeout() {
     };
     let stubborn = from_fn(spec, |_, context| async move {
         context.report_cost(0.5).unwrap();
-        std::future::pending().await
+        std::future::pending::<Outcome>().await
     });
     let (outcome, took) = paused(elapsed(test_gadget(stubborn, json!({}))));
     assert_eq!(
@@ -335,4 +336,117 @@ fn a_cost_that_is_none() {
             "{words}"
         );
     }
+}
+
+/// Does with its context what `work` says.
+fn with_context<R, T>(
+    work: impl Fn(ExecutionContext) -> R + Send + Sync + 'static,
+) -> impl IntoGadget
+where
+    R: Future<Output = Result<T, GadgetError>> + Send + 'static,
+    T: Into<GadgetOutput> + 'static,
+{
+    let spec = GadgetSpec {
+        name: "Work".to_owned(),
+        ..GadgetSpec::default()
+    };
+    from_fn(spec, move |_, context| work(context))
+}
+
+#[test]
+fn a_model_answers_the_gadget_and_costs() {
+    let price = Price {
+        input: 1e6,
+        ..Price::default()
+    };
+    let replies = || MockModel::builder().price(price).when(any());
+    let main = replies().replies(reply().text("main").tokens(1, 0));
+    let other = replies().replies(reply().text("other").tokens(2, 0));
+    let gadget = with_context(|context| async move {
+        let model = context
+            .model()
+            .ok_or_else(|| GadgetError::new("no model"))?;
+        let first = model.complete("?", ()).await?;
+        let second = model.named("other")?.complete("?", ()).await?;
+        let left = context.budget_left();
+        Ok(format!("{first} {second} {left:?}"))
+    });
+    let test = GadgetTest::new(gadget)
+        .model(main.build())
+        .named_model("other", other.build())
+        .budget(10.0);
+    for _ in 0..2 {
+        let outcome = paused(test.run(json!({})));
+        assert_eq!(outcome.expect_result(), "main other Some(7.0)");
+        assert!((outcome.cost - 3.0).abs() < 1e-9, "{}", outcome.cost);
+    }
+}
+
+#[test]
+fn a_spent_budget_and_a_model_that_the_test_does_not_give() {
+    let ask = || {
+        with_context(|context| async move {
+            context.report_cost(0.5)?;
+            let model = context
+                .model()
+                .ok_or_else(|| GadgetError::new("no model"))?;
+            Ok(model.complete("?", ()).await?)
+        })
+    };
+    let check = |test: GadgetTest, words: &str| {
+        let outcome = paused(test.run(json!({})));
+        assert!(outcome.expect_error().contains(words), "{outcome:?}");
+    };
+    let mute = MockModel::in_order([""; 0]);
+    check(
+        GadgetTest::new(ask()).model(mute).budget(0.5),
+        "the budget is spent",
+    );
+    check(
+        GadgetTest::new(ask()).budget(1.0),
+        "add one with `.model(…)`",
+    );
+    check(GadgetTest::new(ask()), "no model");
+}
+
+#[test]
+fn a_person_answers_the_gadget() {
+    let ask_twice = || {
+        with_context(|context| async move {
+            let first = context.ask_human("One?").await?;
+            let second = context.ask_human("Two?").await?;
+            Ok(format!("{first}, {second}"))
+        })
+    };
+    let check = |test: GadgetTest, result: Result<&str, &str>, questions: &[&str]| {
+        for _ in 0..2 {
+            let outcome = paused(test.run(json!({})));
+            match result {
+                Ok(text) => assert_eq!(outcome.expect_result(), text),
+                Err(error) => assert_eq!(outcome.expect_error(), error),
+            }
+            assert_eq!(outcome.questions, questions);
+        }
+    };
+    let both = ["One?", "Two?"];
+    let test = || GadgetTest::new(ask_twice());
+    check(test().answers(["yes", "no"]), Ok("yes, no"), &both);
+    check(
+        test().answers(["yes"]),
+        Err("the question was not answered"),
+        &both,
+    );
+    let loud = |question: String| async move { Some(question.to_uppercase()) };
+    check(test().human(loud), Ok("ONE?, TWO?"), &both);
+    check(test(), Err("there is nobody to ask"), &[]);
+    check(test().budget(1.0), Err("there is nobody to ask"), &[]);
+
+    let ends =
+        || with_context(|_| async { Err::<(), _>(GadgetError::human_input_required("Which?")) });
+    let outcome = paused(GadgetTest::new(ends()).answers(["this"]).run(json!({})));
+    assert_eq!(outcome.expect_result(), "this");
+    assert_eq!(outcome.asks_human.as_deref(), Some("Which?"));
+    assert_eq!(outcome.questions, ["Which?"]);
+    let outcome = paused(GadgetTest::new(ends()).run(json!({})));
+    assert_eq!(outcome.expect_error(), "Human input required: Which?");
 }

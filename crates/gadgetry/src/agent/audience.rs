@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use gadgetry_proto::event::Event;
+use gadgetry_proto::message::Request;
 use gadgetry_proto::run::Input;
 use gadgetry_proto::time::Time;
 use gadgetry_proto::tree::CostTree;
@@ -35,5 +36,14 @@ impl Observer for Audience<'_> {
             let mut observer = observer.lock().unwrap_or_else(PoisonError::into_inner);
             observer.input(time, input);
         }
+        self.consumer.input(time, input);
+    }
+
+    fn request(&mut self, request: &Request) {
+        for observer in self.observers {
+            let mut observer = observer.lock().unwrap_or_else(PoisonError::into_inner);
+            observer.request(request);
+        }
+        self.consumer.request(request);
     }
 }

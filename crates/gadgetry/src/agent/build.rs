@@ -140,12 +140,12 @@ fn spec(builder: &AgentBuilder, services: &Services) -> Result<RunSpec, AgentErr
 fn custom_blocks(own: &[CustomBlock], model: &dyn Model) -> Result<Vec<CustomBlock>, AgentError> {
     let mut blocks = model.custom_blocks();
     for block in own {
-        let same = |other: &&CustomBlock| other.tag() == block.tag() || other.key == block.key;
+        let same = |other: &&CustomBlock| other.xml_tag() == block.xml_tag() || other.key == block.key;
         if let Some(other) = blocks.iter().find(same) {
             return Err(AgentError::CustomBlockOfModel {
-                block: format!("{} (<{}>)", block.key, block.tag()),
+                block: format!("{} (<{}>)", block.key, block.xml_tag()),
                 model: model.name().to_owned(),
-                other: format!("{} (<{}>)", other.key, other.tag()),
+                other: format!("{} (<{}>)", other.key, other.xml_tag()),
             });
         }
     }

@@ -62,7 +62,7 @@ impl AgentHandle {
     }
 
     /// Stops the run: gadgets are cancelled, every call is answered, and no model is asked any more. The run then ends
-    /// with [`FinishReason::Cancelled`].
+    /// with [`FinishReason::Cancelled`], when its gadgets have tidied up, for which they have 2 seconds at most.
     pub fn cancel(&self) {
         self.cancellation.cancel();
     }

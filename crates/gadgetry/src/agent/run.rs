@@ -13,7 +13,7 @@ use futures_core::future::BoxFuture;
 use futures_util::StreamExt as _;
 use gadgetry_proto::event::Event;
 use gadgetry_proto::message::Message;
-use gadgetry_proto::run::{Command, Run};
+use gadgetry_proto::run::{Command, Retry, Run, RunSpec};
 use gadgetry_proto::tree::CostTree;
 use tokio::sync::mpsc;
 
@@ -22,6 +22,7 @@ use crate::agent::finished::{systems, without_instructions};
 use crate::agent::place::{Place, cancelled_by};
 use crate::agent::{AgentHandle, Finished, Inner, RunError};
 use crate::driver::Observer;
+use crate::log::{Header, LogError};
 
 /// A run that goes on while somebody consumes it.
 ///
@@ -52,6 +53,30 @@ pub struct AgentRun {
     /// What the stream has still to give.
     events: Queue,
     handle: AgentHandle,
+    origin: Origin,
+}
+
+/// What the run was made from.
+struct Origin {
+    inner: Arc<Inner>,
+    question: Message,
+    budget: Option<f64>,
+    retry: Option<Retry>,
+}
+
+impl Origin {
+    fn spec(&self) -> RunSpec {
+        RunSpec {
+            budget: self.budget,
+            retry: self.retry.clone(),
+            ..self.inner.spec.clone()
+        }
+    }
+
+    fn conversation(&self) -> Vec<Message> {
+        let question = std::iter::once(&self.question);
+        self.inner.opening.iter().chain(question).cloned().collect()
+    }
 }
 
 type Queue = Arc<Mutex<VecDeque<Event>>>;
@@ -66,15 +91,18 @@ enum State {
 
 impl AgentRun {
     pub(super) fn new(inner: &Arc<Inner>, question: Message) -> Self {
-        let mut conversation = inner.opening.clone();
-        conversation.push(question);
         let place = Place::of(inner);
-        let mut spec = inner.spec.clone();
-        spec.budget = place.services().family.budget;
-        if let Some(retry) = spec.retry.as_mut().filter(|retry| retry.seed == 0) {
+        let mut retry = inner.spec.retry.clone();
+        if let Some(retry) = retry.as_mut().filter(|retry| retry.seed == 0) {
             retry.seed = random();
         }
-        let run = match Run::new(spec, conversation) {
+        let origin = Origin {
+            inner: Arc::clone(inner),
+            question,
+            budget: place.services().family.budget,
+            retry,
+        };
+        let run = match Run::new(origin.spec(), origin.conversation()) {
             Ok(run) => run,
             Err(error) => unreachable!("`build` has tried this specification: {error}"),
         };
@@ -82,6 +110,7 @@ impl AgentRun {
         let (handle, commands) = AgentHandle::new(cancellation);
         Self {
             handle,
+            origin,
             events: Queue::default(),
             state: State::Ready(Box::new(Prepared {
                 run,
@@ -139,15 +168,26 @@ impl AgentRun {
     /// # }
     /// ```
     pub async fn on_event(
-        mut self,
+        self,
         mut handle: impl FnMut(&Event) + Send,
     ) -> Result<Finished, RunError> {
+        self.observe(&mut handle).await
+    }
+
+    /// Runs to the end, watched by `observer` besides those of the agent. Errors are those of [`AgentRun::text`].
+    ///
+    /// Of a run of which a part of the stream was read before, it sees only the events that are left.
+    ///
+    /// Cancel safety: dropping the future cancels the run.
+    ///
+    /// See [`log`](crate::log) for how to save a run with it.
+    pub async fn observe(mut self, observer: &mut dyn Observer) -> Result<Finished, RunError> {
         match mem::replace(&mut self.state, State::Moving) {
-            State::Ready(prepared) => prepared.drive(&mut handle).await,
+            State::Ready(prepared) => prepared.drive(observer).await,
             state @ (State::Streaming(_) | State::Done(_) | State::Moving) => {
                 self.state = state;
                 while let Some(event) = self.next().await {
-                    handle(&event);
+                    observer.event(&event);
                 }
                 match self.state {
                     State::Done(finished) => *finished,
@@ -158,6 +198,13 @@ impl AgentRun {
             }
         }
         .into_result()
+    }
+
+    /// What a log of the run begins with: what it was made from, with the seed of its retries. Fails with
+    /// [`LogError::Code`] if the agent has transforms, interceptors, a custom block with a closure, or
+    /// [`trailing_with`](crate::AgentBuilder::trailing_with).
+    pub fn header(&self) -> Result<Header, LogError> {
+        Header::of(self.origin.spec(), self.origin.conversation())
     }
 
     /// Injects messages into the run and cancels it, from anywhere.

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use gadgetry_proto::id::{CallId, InvocationId};
 use gadgetry_proto::run::Report;
-use tokio::sync::mpsc::UnboundedSender;
+use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
 pub use tokio_util::sync::CancellationToken;
 
@@ -79,6 +79,51 @@ impl ExecutionContext {
     /// The context of `invocation` without a run. It ends when `cancellation` is cancelled.
     pub fn new(invocation: &Invocation, cancellation: CancellationToken) -> Self {
         Self::seated(invocation, cancellation, None)
+    }
+
+    /// The context of `invocation` as in the first reply of a run that is driven with `services`: there is their model,
+    /// their person and what is left of their family's budget. Nobody hears of progress, and nobody cancels it but
+    /// `cancellation`. For tests, and for gadgets that are called outside of a run.
+    ///
+    /// ```
+    /// use std::collections::BTreeMap;
+    /// use std::sync::Arc;
+    /// use gadgetry::proto::id::InvocationId;
+    /// use gadgetry::{CancellationToken, ExecutionContext, Family, Invocation, ScriptedModel, Services, Toolbox};
+    ///
+    /// let invocation = Invocation {
+    ///     gadget_name: "Test".to_owned(),
+    ///     invocation_id: InvocationId::from("t"),
+    ///     parameters: gadgetry::serde_json::json!({}),
+    ///     dependencies: BTreeMap::new(),
+    /// };
+    /// let model: ScriptedModel = r#"{"text": "Hello!"}"#.parse()?;
+    /// let mut services = Services::new(Arc::new(model), Toolbox::default());
+    /// services.family = Family::limited_to(0.5);
+    /// let context = ExecutionContext::with_services(&invocation, CancellationToken::new(), services);
+    /// context.report_cost(0.25)?;
+    /// assert_eq!(context.budget_left(), Some(0.25));
+    /// assert_eq!(context.model().map(|model| model.name().to_owned()).as_deref(), Some("script"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn with_services(
+        invocation: &Invocation,
+        cancellation: CancellationToken,
+        services: Services,
+    ) -> Self {
+        let (reports, _) = unbounded_channel();
+        let share = Share::of(&services.family);
+        let seat = Seat {
+            host: Arc::new(Host {
+                services,
+                share,
+                reports,
+            }),
+            call: CallId(0),
+            iteration: 1,
+            agents: AtomicU32::new(0),
+        };
+        Self::seated(invocation, cancellation, Some(seat))
     }
 
     pub(crate) fn seated(

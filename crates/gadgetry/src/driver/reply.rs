@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use futures_core::stream::BoxStream;
 use futures_util::{FutureExt as _, StreamExt as _, stream};
+use gadgetry_proto::delta::Delta;
 use gadgetry_proto::message::Request;
 use gadgetry_proto::run::{Close, Input};
 use tokio::task::coop::consume_budget;
@@ -19,7 +20,8 @@ use crate::services::Services;
 pub(crate) struct Reply(Option<BoxStream<'static, Input>>);
 
 impl Reply {
-    /// Sends `request`, as soon as the limiter lets it go. A panic on the way is a reply that failed.
+    /// Sends `request`, as soon as the limiter lets it go. A panic on the way is a reply that failed, for
+    /// good: a mistake in a program is there the next time, too.
     pub(crate) fn send(&mut self, services: &Services, request: Request) {
         let model = Arc::clone(&services.model);
         let inputs = match services.limiter.clone() {
@@ -38,13 +40,10 @@ impl Reply {
             .flatten_stream()
             .boxed(),
         };
-        let inputs = AssertUnwindSafe(inputs).catch_unwind().map(|input| {
-            input.unwrap_or_else(|panic| {
-                let words = panic_text("the model", panic.as_ref());
-                tracing::error!("{words}");
-                Input::ModelClosed(Close::Failed(words))
-            })
-        });
+        let model = Arc::clone(&services.model);
+        let inputs = AssertUnwindSafe(inputs)
+            .catch_unwind()
+            .map(move |input| input.unwrap_or_else(|panic| panicked(model.name(), panic.as_ref())));
         self.0 = Some(inputs.boxed());
     }
 
@@ -71,4 +70,10 @@ impl Reply {
         }
         input
     }
+}
+
+fn panicked(model: &str, panic: &(dyn std::any::Any + Send)) -> Input {
+    let words = panic_text(&format!("the code of the model {model:?}"), panic);
+    tracing::error!("{words}");
+    Input::Delta(Delta::error(words))
 }

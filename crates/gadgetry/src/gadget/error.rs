@@ -80,7 +80,7 @@ impl GadgetError {
         Self { kind, cost: 0.0 }
     }
 
-    pub(super) fn into_outcome(self) -> Outcome {
+    pub(super) fn outcome(self) -> Outcome {
         let text = self.to_string();
         let base = match self.kind {
             Kind::TaskComplete(summary) => Outcome {

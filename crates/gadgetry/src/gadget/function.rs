@@ -8,12 +8,13 @@ use gadgetry_proto::spec::GadgetSpec;
 use serde_json::Value;
 
 use crate::context::ExecutionContext;
-use crate::gadget::{DynGadget, IntoGadget};
+use crate::gadget::{DynGadget, IntoGadget, IntoOutcome};
 
-/// A gadget that is a function.
+/// A gadget that is a function. Its closure returns a `Result` with anything `Serialize`, or an
+/// [`Outcome`]; see [`IntoOutcome`].
 ///
 /// ```
-/// use gadgetry::proto::{call::Outcome, spec::GadgetSpec};
+/// use gadgetry::proto::spec::GadgetSpec;
 /// # use serde_json::json;
 /// let spec = GadgetSpec {
 ///     name: "Greet".to_owned(),
@@ -21,14 +22,15 @@ use crate::gadget::{DynGadget, IntoGadget};
 ///     parameters: json!({ "type": "object", "properties": { "name": { "type": "string" } } }),
 ///     ..GadgetSpec::default()
 /// };
-/// let greet = gadgetry::from_fn(spec, |parameters, _context| async move {
-///     Outcome::ok(format!("Hello, {}", parameters["name"].as_str().unwrap_or("you")))
+/// let greet = gadgetry::from_fn(spec, |parameters, context| async move {
+///     context.report_cost(0.001)?;
+///     Ok(format!("Hello, {}", parameters["name"].as_str().unwrap_or("you")))
 /// });
 /// ```
 pub fn from_fn<F, R>(spec: GadgetSpec, function: F) -> FnGadget<F>
 where
     F: Fn(Value, ExecutionContext) -> R + Send + Sync,
-    R: Future<Output = Outcome> + Send + 'static,
+    R: Future<Output: IntoOutcome> + Send + 'static,
 {
     FnGadget { spec, function }
 }
@@ -43,14 +45,15 @@ pub struct FnGadget<F> {
 impl<F, R> DynGadget for FnGadget<F>
 where
     F: Fn(Value, ExecutionContext) -> R + Send + Sync,
-    R: Future<Output = Outcome> + Send + 'static,
+    R: Future<Output: IntoOutcome> + Send + 'static,
 {
     fn spec(&self) -> &GadgetSpec {
         &self.spec
     }
 
     fn execute(&self, parameters: Value, context: ExecutionContext) -> BoxFuture<'static, Outcome> {
-        Box::pin((self.function)(parameters, context))
+        let work = (self.function)(parameters, context);
+        Box::pin(async move { work.await.into_outcome() })
     }
 }
 

@@ -13,6 +13,7 @@
 mod base64;
 mod error;
 mod function;
+mod outcome;
 mod output;
 mod params;
 mod schema;
@@ -29,6 +30,7 @@ use crate::context::ExecutionContext;
 
 pub use error::GadgetError;
 pub use function::{FnGadget, from_fn};
+pub use outcome::IntoOutcome;
 pub use output::GadgetOutput;
 pub(crate) use params::complete;
 pub use params::{InvalidParams, ValidateParams, validate_gadget_params};

@@ -8,15 +8,16 @@ use crate::gadget::base64;
 
 /// The result of a gadget: a text for the model, what it cost, and media that belong to it.
 ///
-/// Everything that is [`Serialize`] becomes one: a string is the text itself, `()` is the empty text, and any other
-/// value is written as JSON. A value that JSON cannot express (a map whose keys are lists, say) becomes an error that
+/// Everything that is [`Serialize`] becomes one: a string is the text itself, `()` is the empty text, a whole number is
+/// one without a fraction, and any other value is written as JSON. A value that JSON cannot express (a map whose keys are lists, say) becomes an error that
 /// the model reads.
 ///
 /// ```
 /// use gadgetry::GadgetOutput;
 ///
 /// assert_eq!(GadgetOutput::from("sunny").text(), "sunny");
-/// assert_eq!(GadgetOutput::from(vec![1, 2]).text(), "[1,2]");
+/// assert_eq!(GadgetOutput::from(38.0).text(), "38");
+/// assert_eq!(GadgetOutput::from(vec![1.0, 2.5]).text(), "[1.0,2.5]");
 /// assert_eq!(GadgetOutput::from(()).text(), "");
 ///
 /// let chart = GadgetOutput::from("The chart").with_image("image/png", [0x89, 0x50]).with_cost(0.001);
@@ -110,7 +111,7 @@ impl GadgetOutput {
         &self.media
     }
 
-    pub(super) fn into_outcome(self) -> Outcome {
+    pub(super) fn outcome(self) -> Outcome {
         let base = match self.result {
             Ok(text) => Outcome::ok(text),
             Err(error) => Outcome::error(error),
@@ -138,6 +139,10 @@ fn text_of<T: Serialize>(value: &T) -> Result<String, String> {
     if json.starts_with('"') {
         // A JSON string reads back as what it was written from.
         return Ok(serde_json::from_str(&json).unwrap_or(json));
+    }
+    // Only a number ends so, and a whole one needs no fraction.
+    if let Some(whole) = json.strip_suffix(".0") {
+        return Ok(whole.to_owned());
     }
     // JSON does not tell nothing from an absent value, but only nothing takes no room.
     let nothing = size_of::<T>() == 0 && json == "null";

@@ -13,7 +13,9 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::context::ExecutionContext;
-use crate::gadget::{DynGadget, GadgetError, GadgetOutput, IntoGadget, params, schema};
+use crate::gadget::{
+    DynGadget, GadgetError, GadgetOutput, IntoGadget, IntoOutcome as _, params, schema,
+};
 
 /// A gadget whose parameters are a type: for gadgets that hold something, and wherever the compiler should know what a
 /// call looks like.
@@ -108,7 +110,8 @@ pub struct GadgetInfo {
     pub description: String,
     /// Calls that show how to use it. They are checked against the schema when the gadget is added.
     pub examples: Vec<Example>,
-    /// After this time a call is cancelled; `None` leaves that to the run.
+    /// After this time a call is cancelled, and answered with an error; `None` leaves that to the run. The next request
+    /// waits until the gadget has tidied up, for 2 seconds at most.
     pub timeout: Option<Duration>,
     /// Calls of it that may run at once.
     pub max_concurrent: Option<u32>,
@@ -135,7 +138,8 @@ impl GadgetInfo {
         self
     }
 
-    /// Sets the time after which a call is cancelled. It counts in milliseconds, and is one at least.
+    /// Sets the time after which a call is cancelled. It counts in milliseconds, and is one at least. The next request
+    /// waits until the gadget has tidied up, for 2 seconds at most.
     #[must_use]
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = Some(timeout);
@@ -212,10 +216,8 @@ impl<G: Gadget> DynGadget for Typed<G> {
         };
         let gadget = Arc::clone(&self.gadget);
         Box::pin(async move {
-            match gadget.execute(params, context).await {
-                Ok(output) => output.into().into_outcome(),
-                Err(error) => error.into_outcome(),
-            }
+            let result = gadget.execute(params, context).await;
+            result.into_outcome()
         })
     }
 }

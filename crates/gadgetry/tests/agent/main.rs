@@ -8,5 +8,6 @@ mod ends;
 mod limiter;
 mod mistakes;
 mod options;
+mod saved;
 mod subagents;
 mod support;

@@ -7,13 +7,13 @@
 
 use std::time::Duration;
 
-use gadgetry::model_client::ModelOptions;
 use gadgetry::proto::block::{Anchoring, Markers};
 use gadgetry::proto::delta::Delta;
 use gadgetry::proto::event::{Event, EventKind};
+use gadgetry::proto::limits::Limits;
 use gadgetry::proto::message::{Content, Message, Role};
 use gadgetry::proto::prompt::PromptTemplate;
-use gadgetry::proto::run::HintTiming;
+use gadgetry::proto::run::{HintTiming, OnUnmet};
 use gadgetry::proto::tags::CustomBlock;
 use gadgetry::proto::transform::DeltaTransform;
 use gadgetry::{Agent, AgentBuilder, Media, MediaData, MediaKind, ModelInfo, Skills};
@@ -45,6 +45,34 @@ async fn told(model: Mock, options: impl FnOnce(AgentBuilder) -> AgentBuilder) -
     let run = options(builder).ask("Question?").unwrap();
     let _ = run.on_event(|event| events.push(event.clone())).await;
     story(&events)
+}
+
+#[tokio::test]
+async fn calls_whose_dependency_failed() {
+    for (policy, expected) in [
+        (OnUnmet::Skip, "skipped b"),
+        (OnUnmet::Execute, "b: nothing"),
+        (OnUnmet::Fallback("none".to_owned()), "b: none"),
+    ] {
+        let calls = call("Broken", "a", &[]) + &call("Echo", "b:a", &[]);
+        let model = Mock::new([calls.as_str(), "Done."]);
+        let story = told(model, |it| it.on_unmet(policy)).await;
+        assert!(story.contains(&expected.to_owned()), "{story:#?}");
+    }
+}
+
+#[tokio::test]
+async fn caps_on_a_reply() {
+    let few = Limits {
+        calls_per_reply: 1,
+        ..Limits::default()
+    };
+    for (limits, started) in [(Limits::default(), true), (few, false)] {
+        let calls = call("Echo", "a", &[]) + &call("Echo", "b", &[]);
+        let model = Mock::new([calls.as_str(), "Done."]);
+        let story = told(model, |it| it.limits(limits)).await;
+        assert_eq!(story.contains(&"start b".to_owned()), started, "{story:#?}");
+    }
 }
 
 #[tokio::test]
@@ -295,7 +323,7 @@ async fn models_for_gadgets() {
     let ask = |context: gadgetry::ExecutionContext| async move {
         let client = context.model().expect("a run");
         let named = client.named("small").expect("a model of this name");
-        match named.complete("?", ModelOptions::default()).await {
+        match named.complete("?", ()).await {
             Ok(text) => gadgetry::proto::call::Outcome::ok(text),
             Err(error) => gadgetry::proto::call::Outcome::error(error.to_string()),
         }

@@ -106,6 +106,13 @@ fn whatever_a_function_returns_is_a_result() {
         'c', char => "ok c";
         5, u8 => "ok 5";
         0.1, f32 => "ok 0.1";
+        38.0, f64 => "ok 38";
+        -2.0, f32 => "ok -2";
+        Some(38.0), Option<f64> => "ok 38";
+        json!(38.0), serde_json::Value => "ok 38";
+        f64::NAN, f64 => "ok null";
+        vec![1.0, 2.5], Vec<f64> => "ok [1.0,2.5]";
+        "38.0", &'static str => "ok 38.0";
         true, bool => "ok true";
         vec!["a", "b"], Vec<&str> => r#"ok ["a","b"]"#;
         json!({ "z": 1, "a": null }), serde_json::Value => r#"ok {"z":1,"a":null}"#;

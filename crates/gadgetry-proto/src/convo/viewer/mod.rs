@@ -7,8 +7,9 @@ mod character;
 mod line;
 mod range;
 
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::{Number, Value, json};
 
 use crate::spec::GadgetSpec;
 
@@ -53,15 +54,34 @@ pub struct Pattern {
     #[serde(default = "yes")]
     pub include: bool,
     /// Lines before a match that are kept with it.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lines")]
     pub before: u32,
     /// Lines after a match that are kept with it.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lines")]
     pub after: u32,
 }
 
 fn yes() -> bool {
     true
+}
+
+/// A number of lines. More than there can be are all of them.
+fn lines<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
+    let number = Number::deserialize(deserializer)?;
+    if let Some(lines) = number.as_u64() {
+        return Ok(u32::try_from(lines).unwrap_or(u32::MAX));
+    }
+    match number.as_f64() {
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "it is whole and not below 0, and a float to integer cast saturates"
+        )]
+        Some(lines) if lines >= 0.0 && lines.fract() == 0.0 => Ok(lines as u32),
+        Some(_) | None => Err(D::Error::custom(format_args!(
+            "{number} is no number of lines"
+        ))),
+    }
 }
 
 /// The part of `content` that `request` asks for, at most `max_chars` characters of it, below a line or two that say
@@ -118,14 +138,12 @@ fn parameters() -> Value {
                         "before": {
                             "type": "integer",
                             "minimum": 0,
-                            "maximum": u32::MAX,
                             "default": 0,
                             "description": "Lines to keep before a match"
                         },
                         "after": {
                             "type": "integer",
                             "minimum": 0,
-                            "maximum": u32::MAX,
                             "default": 0,
                             "description": "Lines to keep after a match"
                         },

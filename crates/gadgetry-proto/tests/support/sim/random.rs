@@ -16,6 +16,7 @@ use gadgetry_proto::id::CallId;
 use gadgetry_proto::media::{Media, MediaData, MediaKind};
 use gadgetry_proto::run::{
     AboutCall, Asks, Command, Input, Interceptor, OnUnmet, Report, Retry, RunSpec, TextOnly,
+    Trailing,
 };
 use gadgetry_proto::tags::{CustomBlock, Transform};
 use gadgetry_proto::time::Time;
@@ -178,7 +179,7 @@ fn decided(random: &mut Random, spec: &mut RunSpec) {
         spec.interceptors = vec![Arc::new(Rewrite)];
     }
     if random.one_in(4) {
-        spec.trailing = vec![Arc::new(|standing| {
+        spec.trailing = vec![Trailing::by(|standing| {
             (standing.iteration > 1).then(|| format!("{standing:?}"))
         })];
     }

@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use gadgetry_proto::block::{Anchoring, Markers};
 use gadgetry_proto::convo::compaction::Compaction;
+use gadgetry_proto::limits::Limits;
 use gadgetry_proto::message::Message;
 use gadgetry_proto::prompt::PromptTemplate;
-use gadgetry_proto::run::{HintTiming, Standing, iteration_hint, parallel_hint};
+use gadgetry_proto::run::{HintTiming, Standing, Trailing, iteration_hint, parallel_hint};
 use gadgetry_proto::tags::CustomBlock;
 use gadgetry_proto::transform::DeltaTransform;
 use serde_json::Value;
@@ -46,9 +47,9 @@ impl AgentBuilder {
     }
 
     /// A message that stands at the end of every request, and is not kept.
-    pub fn trailing(self, text: impl Into<String>) -> Self {
-        let text = text.into();
-        self.trailing_with(move |_| Some(text.clone()))
+    pub fn trailing(mut self, text: impl Into<String>) -> Self {
+        self.spec.trailing.push(Trailing::Text(text.into()));
+        self
     }
 
     /// A message that stands at the end of a request, made for that request; `None` for none.
@@ -58,7 +59,7 @@ impl AgentBuilder {
         mut self,
         make: impl Fn(&Standing) -> Option<String> + Send + Sync + 'static,
     ) -> Self {
-        self.spec.trailing.push(Arc::new(make));
+        self.spec.trailing.push(Trailing::by(make));
         self
     }
 
@@ -98,6 +99,12 @@ impl AgentBuilder {
     /// Where markers count. By default anywhere in a line.
     pub fn anchoring(mut self, anchoring: Anchoring) -> Self {
         self.spec.anchoring = anchoring;
+        self
+    }
+
+    /// Caps on what a reply may make the run hold: sizes, depth, calls.
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.spec.limits = limits;
         self
     }
 

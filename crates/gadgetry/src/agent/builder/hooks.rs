@@ -90,7 +90,8 @@ impl AgentBuilder {
         self.controller(GadgetErrors(decide))
     }
 
-    /// Decides what becomes of a call whose dependency was not met. By default it is skipped.
+    /// Decides what becomes of a call whose dependency was not met. By default
+    /// [`AgentBuilder::on_unmet`] does.
     pub fn on_dependency_skipped<F, R>(self, decide: F) -> Self
     where
         F: Fn(UnmetDependency) -> R + Send + Sync + 'static,

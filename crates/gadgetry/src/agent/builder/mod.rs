@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use gadgetry_proto::convo::compaction::Compaction;
 use gadgetry_proto::message::{Content, Message};
-use gadgetry_proto::run::{Retry, RunSpec, TextOnly};
+use gadgetry_proto::run::{OnUnmet, Retry, RunSpec, TextOnly};
 
 use crate::agent::audience::SharedObserver;
 use crate::agent::synthetic::SyntheticCall;
@@ -188,8 +188,18 @@ impl AgentBuilder {
     }
 
     /// How long a gadget may take that has no timeout of its own. By default, as long as it likes.
+    ///
+    /// A gadget whose time is up is cancelled, and its call is answered with an error. The next request waits until it
+    /// has tidied up, for 2 seconds at most.
     pub fn default_timeout(mut self, timeout: Duration) -> Self {
         self.spec.default_timeout_ms = Some(u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX));
+        self
+    }
+
+    /// What becomes of a call whose dependency was not met. By default it is skipped.
+    /// [`AgentBuilder::on_dependency_skipped`] decides call by call.
+    pub fn on_unmet(mut self, policy: OnUnmet) -> Self {
+        self.spec.on_unmet = policy;
         self
     }
 
@@ -241,7 +251,7 @@ impl AgentBuilder {
     }
 
     /// Cancels the run when `token` is cancelled, like [`AgentHandle::cancel`](crate::AgentHandle::cancel). All runs of
-    /// the agent hear of it.
+    /// the agent hear of it. A run ends when its gadgets have tidied up, for which they have 2 seconds at most.
     pub fn cancellation(mut self, token: CancellationToken) -> Self {
         self.cancellation = Some(token);
         self

@@ -62,7 +62,7 @@ pub fn intercepted(model: &dyn Model, mut request: Request) -> BoxStream<'static
 
 fn listing(blocks: &[CustomBlock]) -> Option<String> {
     custom_block_listing(blocks.iter().map(|block| CustomBlockDoc {
-        tag: block.tag(),
+        tag: block.xml_tag(),
         description: block.description.as_deref(),
         instructions: block.instructions.as_deref(),
     }))

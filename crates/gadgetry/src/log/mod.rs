@@ -3,93 +3,43 @@
 //!
 //! A log is JSON Lines: first [`Header`], then one [`Entry`] a line. A last line that was cut off, as a crash leaves
 //! it, is left out.
+//!
+//! ```
+//! use gadgetry::log::{LogWriter, replay};
+//! use gadgetry::proto::event::Event;
+//! use gadgetry::{Agent, ScriptedModel};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let model: ScriptedModel = r#"{"text": "4"}"#.parse()?;
+//! let run = Agent::builder().model(model).ask("What is 2+2?")?;
+//! let mut file = Vec::new();
+//! let mut log = LogWriter::new(&mut file, &run.header()?)?;
+//! let finished = run.observe(&mut log).await?;
+//! log.finish()?;
+//!
+//! let summary = replay(&file[..], &mut |event: &Event| println!("{event:?}"))?;
+//! assert_eq!(summary, Some(finished.summary));
+//! # Ok(())
+//! # }
+//! ```
+
+mod header;
 
 use std::io::{BufRead, Write};
-use std::sync::Arc;
 
-use gadgetry_proto::block::{Anchoring, Markers};
-use gadgetry_proto::limits::Limits;
-use gadgetry_proto::message::Message;
-use gadgetry_proto::run::{Input, Misuse, Output, Run, RunSpec, SpecError, Summary};
-use gadgetry_proto::sched;
-use gadgetry_proto::spec::{GadgetSpec, Registry, RegistryError};
-use gadgetry_proto::tags::CustomBlock;
+use gadgetry_proto::event::Event;
+use gadgetry_proto::run::{Input, Misuse, Output, Run, SpecError, Summary};
+use gadgetry_proto::spec::RegistryError;
 use gadgetry_proto::time::Time;
 use serde::{Deserialize, Serialize};
 
 use crate::driver::Observer;
 
+pub use header::Header;
+
 /// The version of the format; a log of another one is refused.
 const VERSION: u32 = 1;
-
-/// What a run was made from, as far as it can be written down: no closures, so no transforms of custom blocks.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Header {
-    /// Of the format.
-    version: u32,
-    /// What the model was told about each gadget.
-    pub gadgets: Vec<GadgetSpec>,
-    /// See [`RunSpec::system`].
-    pub system: Option<String>,
-    /// Custom blocks that pass, by tag.
-    #[serde(default)]
-    pub tags: Vec<String>,
-    /// See [`RunSpec::markers`].
-    pub markers: Markers,
-    /// See [`RunSpec::anchoring`].
-    pub anchoring: Anchoring,
-    /// See [`RunSpec::limits`].
-    pub limits: Limits,
-    /// See [`RunSpec::schedule`].
-    pub schedule: sched::Config,
-    /// See [`RunSpec::max_iterations`].
-    pub max_iterations: u32,
-    /// See [`RunSpec::default_timeout_ms`].
-    pub default_timeout_ms: Option<u64>,
-    /// What the run was asked.
-    pub conversation: Vec<Message>,
-}
-
-impl Header {
-    /// For a run of these gadgets about this conversation; everything else as by default.
-    pub fn new(registry: &Registry, conversation: Vec<Message>) -> Self {
-        let spec = RunSpec::default();
-        Self {
-            version: VERSION,
-            gadgets: registry
-                .iter()
-                .map(|gadget| gadget.spec().clone())
-                .collect(),
-            system: spec.system,
-            tags: Vec::new(),
-            markers: spec.markers,
-            anchoring: spec.anchoring,
-            limits: spec.limits,
-            schedule: spec.schedule,
-            max_iterations: spec.max_iterations,
-            default_timeout_ms: spec.default_timeout_ms,
-            conversation,
-        }
-    }
-
-    /// The run from its beginning.
-    pub fn run(&self) -> Result<Run, LogError> {
-        let spec = RunSpec {
-            registry: Arc::new(Registry::new(self.gadgets.iter().cloned())?),
-            system: self.system.clone(),
-            custom_blocks: self.tags.iter().map(CustomBlock::new).collect(),
-            markers: self.markers.clone(),
-            anchoring: self.anchoring,
-            limits: self.limits.clone(),
-            schedule: self.schedule.clone(),
-            max_iterations: self.max_iterations,
-            default_timeout_ms: self.default_timeout_ms,
-            ..RunSpec::default()
-        };
-        Ok(Run::new(spec, self.conversation.clone())?)
-    }
-}
 
 /// One input of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -129,6 +79,9 @@ pub enum LogError {
     /// There is no run of what it says.
     #[error("{0}")]
     Spec(#[from] SpecError),
+    /// The run has code that decides about it, which no log can hold.
+    #[error("a log cannot hold {0}, because it is code: the run could not be played again")]
+    Code(&'static str),
     /// An input that no run of this log ever had.
     #[error("line {line}: {source}")]
     Misuse {
@@ -139,7 +92,8 @@ pub enum LogError {
     },
 }
 
-/// Writes a log while a run goes on, line by line, so that a crash loses nothing but the line it cuts.
+/// Writes a log while a run goes on, line by line, so that a crash loses nothing but the line it cuts. It is an
+/// [`Observer`], for [`drive`](crate::drive) and [`AgentRun::observe`](crate::AgentRun::observe).
 #[derive(Debug)]
 pub struct LogWriter<W> {
     out: W,
@@ -192,6 +146,14 @@ impl<W: Write> LogWriter<W> {
             Some(error) => Err(LogError::Io(error)),
             None => Ok(()),
         }
+    }
+}
+
+impl<W: Write + Send> Observer for LogWriter<W> {
+    fn event(&mut self, _: &Event) {}
+
+    fn input(&mut self, time: Time, input: &Input) {
+        LogWriter::input(self, time, input);
     }
 }
 

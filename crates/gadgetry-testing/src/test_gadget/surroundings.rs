@@ -1,0 +1,113 @@
+//! What a gadget under test finds around it: models, a person, a budget.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use futures_core::future::BoxFuture;
+use futures_core::stream::BoxStream;
+use futures_util::{StreamExt as _, stream};
+use gadgetry::proto::delta::Delta;
+use gadgetry::proto::error::ModelErrorKind;
+use gadgetry::proto::message::Request;
+use gadgetry::{Human, Model, Services, Toolbox};
+
+/// As the test has set it up.
+#[derive(Clone, Default)]
+pub(super) struct Surroundings {
+    pub(super) model: Option<Arc<dyn Model>>,
+    pub(super) models: BTreeMap<String, Arc<dyn Model>>,
+    pub(super) person: Option<Person>,
+    pub(super) budget: Option<f64>,
+}
+
+/// Who answers.
+#[derive(Clone)]
+pub(super) enum Person {
+    /// Says this, one after the other, and then nothing.
+    Answers(Vec<String>),
+    Human(Arc<dyn Human>),
+}
+
+impl Surroundings {
+    /// What one call is given; `None` if it is to have no run around it. Questions are written down.
+    pub(super) fn services(&self) -> Option<(Services, Arc<Asked>)> {
+        let nothing = self.model.is_none()
+            && self.models.is_empty()
+            && self.person.is_none()
+            && self.budget.is_none();
+        if nothing {
+            return None;
+        }
+        let asked = Arc::new(Asked {
+            answers: match &self.person {
+                Some(Person::Human(human)) => Answers::Human(Arc::clone(human)),
+                Some(Person::Answers(answers)) => Answers::Left(Mutex::new(answers.clone().into())),
+                None => Answers::Left(Mutex::default()),
+            },
+            questions: Mutex::default(),
+        });
+        let model = self.model.clone().unwrap_or_else(|| Arc::new(NoModel));
+        let mut services = Services::new(model, Toolbox::default());
+        services.models = self.models.clone().into_iter().collect();
+        if self.person.is_some() {
+            services.human = Some(Arc::clone(&asked) as Arc<dyn Human>);
+        }
+        services.family.budget = self.budget;
+        Some((services, asked))
+    }
+}
+
+/// The person of one call.
+pub(super) struct Asked {
+    answers: Answers,
+    questions: Mutex<Vec<String>>,
+}
+
+enum Answers {
+    Left(Mutex<VecDeque<String>>),
+    Human(Arc<dyn Human>),
+}
+
+impl Asked {
+    pub(super) fn questions(&self) -> Vec<String> {
+        let questions = self.questions.lock();
+        questions.unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl Human for Asked {
+    fn ask(&self, question: String) -> BoxFuture<'_, Option<String>> {
+        let mut questions = self
+            .questions
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        questions.push(question.clone());
+        drop(questions);
+        match &self.answers {
+            Answers::Human(human) => human.ask(question),
+            Answers::Left(left) => {
+                let mut left = left.lock().unwrap_or_else(PoisonError::into_inner);
+                Box::pin(std::future::ready(left.pop_front()))
+            }
+        }
+    }
+}
+
+/// Stands where the test gives no model.
+struct NoModel;
+
+impl Model for NoModel {
+    fn stream(&self, _: Request) -> BoxStream<'static, Delta> {
+        let error = Delta::Error {
+            error: "the test gives the gadget no model; add one with `.model(…)`".to_owned(),
+            code: None,
+            kind: ModelErrorKind::BadRequest,
+            retry_after_ms: None,
+        };
+        stream::iter([error]).boxed()
+    }
+
+    fn name(&self) -> &'static str {
+        "none"
+    }
+}

@@ -1,0 +1,38 @@
+//! What the closure of a gadget may give back.
+
+use gadgetry_proto::call::Outcome;
+
+use crate::gadget::{GadgetError, GadgetOutput};
+
+/// What the closure of [`from_fn`](crate::from_fn) may give back: a `Result`, so that `?` works in it, or an [`Outcome`].
+///
+/// ```
+/// use gadgetry::{GadgetError, IntoOutcome};
+///
+/// let done: Result<&str, _> = Err(GadgetError::task_complete("all files are copied"));
+/// assert!(done.into_outcome().completes_run);
+/// assert_eq!(Ok(vec![1, 2]).into_outcome().result.as_deref(), Ok("[1,2]"));
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is nothing that a gadget's closure may give back",
+    note = "give back `Ok(value)` or a `GadgetError`, or an `Outcome`"
+)]
+pub trait IntoOutcome {
+    /// What the call came to.
+    fn into_outcome(self) -> Outcome;
+}
+
+impl IntoOutcome for Outcome {
+    fn into_outcome(self) -> Outcome {
+        self
+    }
+}
+
+impl<T: Into<GadgetOutput>> IntoOutcome for Result<T, GadgetError> {
+    fn into_outcome(self) -> Outcome {
+        match self {
+            Ok(output) => output.into().outcome(),
+            Err(error) => error.outcome(),
+        }
+    }
+}

@@ -1,0 +1,232 @@
+//! Runs of agents as logs, and their replay.
+
+use gadgetry::control::BeforeGadget;
+use gadgetry::log::{Header, LogError, LogWriter, replay};
+use gadgetry::proto::convo::compaction::Compaction;
+use gadgetry::proto::delta::Delta;
+use gadgetry::proto::error::ModelErrorKind;
+use gadgetry::proto::event::{CompactionStrategy, Event, EventKind, FinishReason};
+use gadgetry::proto::message::Request;
+use gadgetry::proto::run::{HintTiming, Input, Interceptor, TextOnly};
+use gadgetry::proto::spec::Registry;
+use gadgetry::proto::tags::CustomBlock;
+use gadgetry::proto::time::Time;
+use gadgetry::proto::transform::DeltaTransform;
+use gadgetry::{Agent, AgentBuilder, GadgetError, ModelInfo, Observer, from_fn};
+
+use crate::support::{Mock, PRICE, broken, call, echo, failed, spec, story};
+
+/// Writes the log, and keeps the events.
+struct Keeper<W> {
+    log: W,
+    events: Vec<Event>,
+    requests: usize,
+}
+
+impl<W: Observer> Observer for Keeper<W> {
+    fn event(&mut self, event: &Event) {
+        self.events.push(event.clone());
+    }
+
+    fn input(&mut self, time: Time, input: &Input) {
+        self.log.input(time, input);
+    }
+
+    fn request(&mut self, _: &Request) {
+        self.requests += 1;
+    }
+}
+
+/// Runs it, and plays its log. Gives the events, and the log.
+async fn check(agent: AgentBuilder) -> (Vec<Event>, String) {
+    let run = agent.ask("Begin").unwrap();
+    let mut file = Vec::new();
+    let mut keeper = Keeper {
+        log: LogWriter::new(&mut file, &run.header().unwrap()).unwrap(),
+        events: Vec::new(),
+        requests: 0,
+    };
+    let summary = match run.observe(&mut keeper).await {
+        Ok(finished) => finished.summary,
+        Err(error) => error.into_finished().summary,
+    };
+    let Keeper {
+        log,
+        events,
+        requests,
+    } = keeper;
+    log.finish().unwrap();
+    let calls = events
+        .iter()
+        .filter(|event| matches!(event.kind, EventKind::ModelCallStart { .. }));
+    assert_eq!(requests, calls.count());
+    let mut again = Vec::new();
+    let replayed = replay(&file[..], &mut |event: &Event| again.push(event.clone()));
+    assert_eq!(again, events);
+    assert_eq!(replayed.unwrap(), Some(summary));
+    (events, String::from_utf8(file).unwrap())
+}
+
+fn asks() -> impl gadgetry::IntoGadget {
+    from_fn(spec("Asks"), |_, _| async {
+        Err::<(), _>(GadgetError::human_input_required("Which?"))
+    })
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_with_everything_plays_again() {
+    let long = "0123456789".repeat(10);
+    let model = Mock::new([
+        failed(ModelErrorKind::Overloaded),
+        failed(ModelErrorKind::RateLimit),
+        (call("Echo", "long", &[("text", &long)])
+            + &call("Asks", "who", &[])
+            + &call("Echo", "no", &[("text", "denied")])
+            + &call("Echo", "b:no", &[])
+            + "<plan>one</plan><done/>")
+            .into(),
+        "What else?".into(),
+        call("Broken", "x", &[]).into(),
+    ]);
+    let agent = Agent::builder()
+        .model(model.info(ModelInfo {
+            context_window: Some(2_000),
+            price: Some(PRICE),
+            ..ModelInfo::default()
+        }))
+        .system("Be brief.")
+        .gadget(echo())
+        .gadget(asks())
+        .gadget(broken())
+        .custom_block(CustomBlock::new("plan").description("What you do."))
+        .custom_block(CustomBlock::new("done").suppress())
+        .output_limit_percent(1.0)
+        .budget(9.0)
+        .iteration_hint(HintTiming::Always)
+        .trailing("Go on.")
+        .text_only(TextOnly::WaitForInput)
+        .stop_on_gadget_error()
+        .on_human_input(async |question: String| Some(format!("{question} All!")))
+        .before_gadget(async |start| match start.invocation_id.as_str() {
+            "no" => BeforeGadget::Result("instead".to_owned()),
+            _ => BeforeGadget::Proceed,
+        });
+    let (events, log) = check(agent).await;
+    let story = story(&events);
+    let retried = |event: &&Event| matches!(event.kind, EventKind::ModelRetry { .. });
+    assert_eq!(events.iter().filter(retried).count(), 2, "{story:#?}");
+    let stopped = events.last().map(|event| &event.kind);
+    assert!(
+        matches!(
+            stopped,
+            Some(EventKind::RunFinished {
+                reason: FinishReason::GadgetError,
+                ..
+            })
+        ),
+        "{story:#?}"
+    );
+    for part in [
+        "Which? All!",
+        "What else? All!",
+        "instead",
+        "\"outputLimit\":80",
+    ] {
+        assert!(log.contains(part), "{part}: {log}");
+    }
+    let Some((header, _)) = log.split_once('\n') else {
+        panic!("no header")
+    };
+    let header: Header = serde_json::from_str(header).unwrap();
+    assert_ne!(header.retry.unwrap().seed, 0, "the seed that was used");
+    assert_eq!(header.trailing.len(), 2);
+    assert_eq!(header.custom_blocks.len(), 2);
+    assert_eq!(header.budget, Some(9.0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_that_is_compacted_plays_again() {
+    let bells = (0..6).map(|n| call("Echo", &format!("e{n}"), &[("text", &"word ".repeat(80))]));
+    let model = Mock::new(bells.chain(["Done.".to_owned()])).info(ModelInfo {
+        context_window: Some(900),
+        ..ModelInfo::default()
+    });
+    let compaction = Compaction {
+        strategy: CompactionStrategy::SlidingWindow,
+        keep_recent_turns: 1,
+        ..Compaction::default()
+    };
+    let agent = Agent::builder().model(model).gadget(echo());
+    let (events, _) = check(agent.compaction(compaction).without_output_limit()).await;
+    let compacted = |event: &Event| matches!(event.kind, EventKind::Compaction(_));
+    assert!(events.iter().any(compacted), "{:#?}", story(&events));
+}
+
+/// Changes nothing.
+struct Nothing;
+
+impl Interceptor for Nothing {}
+
+impl DeltaTransform for Nothing {
+    fn process(&mut self, delta: Delta, out: &mut Vec<Delta>) {
+        out.push(delta);
+    }
+
+    fn flush(&mut self, _: &mut Vec<Delta>) {}
+}
+
+#[test]
+fn what_is_code_is_in_no_log() {
+    let check = |with: fn(AgentBuilder) -> AgentBuilder, what: Option<&str>| {
+        let agent = with(Agent::builder().model(Mock::new([""; 0])));
+        let header = agent.ask("?").unwrap().header();
+        let refused = match header {
+            Ok(_) => None,
+            Err(LogError::Code(what)) => Some(what),
+            Err(error) => panic!("{error}"),
+        };
+        assert_eq!(refused, what);
+    };
+    check(|agent| agent, None);
+    check(
+        |agent| agent.custom_block(CustomBlock::new("a").on_start(|_| {})),
+        None,
+    );
+    check(|agent| agent.parallel_hint(2), None);
+    check(|agent| agent.interceptor(Nothing), Some("an interceptor"));
+    check(
+        |agent| agent.transform(|| Nothing),
+        Some("a transform of deltas"),
+    );
+    check(
+        |agent| agent.custom_block(CustomBlock::new("a").map(|_| None)),
+        Some("the closure of a custom block"),
+    );
+    check(
+        |agent| agent.trailing_with(|_| None),
+        Some("the closure of a trailing message"),
+    );
+}
+
+/// The first version had no more than this.
+const OLD: &str = concat!(
+    r#"{"version":1,"gadgets":[],"system":null,"tags":["plan"],"#,
+    r#""markers":{"start":"!!!GADGET_START:","arg":"!!!ARG:","end":"!!!GADGET_END"},"anchoring":"anywhere","#,
+    r#""limits":LIMITS,"schedule":SCHEDULE,"maxIterations":10,"defaultTimeoutMs":null,"#,
+    r#""conversation":[{"role":"user","content":[{"type":"text","text":"go"}]}]}"#,
+);
+
+#[test]
+fn an_old_log_still_plays() {
+    let header = Header::new(&Registry::default(), Vec::new());
+    let now = serde_json::to_value(&header).unwrap();
+    let names: Vec<&String> = now.as_object().unwrap().keys().collect();
+    let old = OLD
+        .replace("LIMITS", &now["limits"].to_string())
+        .replace("SCHEDULE", &now["schedule"].to_string());
+    let had: serde_json::Value = serde_json::from_str(&old).unwrap();
+    assert_eq!(names, had.as_object().unwrap().keys().collect::<Vec<_>>());
+    let mut events = 0;
+    let played = replay(old.as_bytes(), &mut |_: &Event| events += 1).unwrap();
+    assert_eq!((played, events), (None, 1));
+}
