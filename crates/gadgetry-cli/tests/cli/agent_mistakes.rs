@@ -26,8 +26,9 @@ fn mistakes_in_the_arguments() {
         check(&workshop, &[&usual, args].concat(), stderr);
     };
     let script = ["--model", "script:script.jsonl"];
-    for name in ["gpt-9", "script:", "script"] {
-        let problem = "write script:FILE for the replies in a file";
+    for name in ["script:", "script"] {
+        let problem = "write PROVIDER:NAME with a provider of openai, anthropic, openrouter, groq, ollama, lmstudio, \
+            llamacpp, vllm, or script:FILE for the replies in a file";
         check(
             &["--model", name],
             &format!("unknown model '{name}'; {problem}"),
