@@ -100,8 +100,8 @@ pub use control::{Controller, Controllers, DynController};
 pub use driver::{Ended, Observer, drive};
 pub use family::Family;
 pub use gadget::{
-    DynGadget, Gadget, GadgetError, GadgetInfo, GadgetOutput, IntoGadget, IntoOutcome, NoParams, from_fn,
-    validate_gadget_params,
+    DynGadget, Gadget, GadgetError, GadgetInfo, GadgetOutput, IntoGadget, IntoOutcome, NoParams,
+    from_fn, validate_gadget_params,
 };
 /// Makes a gadget of a function, for gadgets that hold nothing.
 ///

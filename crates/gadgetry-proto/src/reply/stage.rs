@@ -52,7 +52,10 @@ impl ReplyStage {
         blocks: Vec<CustomBlock>,
         registry: Option<Arc<Registry>>,
     ) -> Result<Self, TagNameError> {
-        format.tags = blocks.iter().map(|block| block.xml_tag().to_owned()).collect();
+        format.tags = blocks
+            .iter()
+            .map(|block| block.xml_tag().to_owned())
+            .collect();
         let scanner = Scanner::new(&format)?;
         Ok(Self {
             scanner,

@@ -80,9 +80,7 @@ pub use question::{AboutCall, Asks, Decision, Question, QuestionId, QuestionKind
 pub use retry::Retry;
 pub use spec::{OnUnmet, RunSpec, SpecError, TextOnly};
 pub use state::Snapshot;
-pub use trailing::{
-    HintTiming, MakeTrailing, Standing, Trailing, iteration_hint, parallel_hint,
-};
+pub use trailing::{HintTiming, MakeTrailing, Standing, Trailing, iteration_hint, parallel_hint};
 
 use calls::calls_per_reply;
 use state::{Phase, State};

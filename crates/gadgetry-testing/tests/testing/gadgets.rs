@@ -359,7 +359,7 @@ fn a_model_answers_the_gadget_and_costs() {
         input: 1e6,
         ..Price::default()
     };
-    let replies = || MockModel::builder().price(price).when(any());
+    let replies = || MockModel::builder().price(price.clone()).when(any());
     let main = replies().replies(reply().text("main").tokens(1, 0));
     let other = replies().replies(reply().text("other").tokens(2, 0));
     let gadget = with_context(|context| async move {

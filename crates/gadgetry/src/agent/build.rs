@@ -140,7 +140,8 @@ fn spec(builder: &AgentBuilder, services: &Services) -> Result<RunSpec, AgentErr
 fn custom_blocks(own: &[CustomBlock], model: &dyn Model) -> Result<Vec<CustomBlock>, AgentError> {
     let mut blocks = model.custom_blocks();
     for block in own {
-        let same = |other: &&CustomBlock| other.xml_tag() == block.xml_tag() || other.key == block.key;
+        let same =
+            |other: &&CustomBlock| other.xml_tag() == block.xml_tag() || other.key == block.key;
         if let Some(other) = blocks.iter().find(same) {
             return Err(AgentError::CustomBlockOfModel {
                 block: format!("{} (<{}>)", block.key, block.xml_tag()),

@@ -74,6 +74,10 @@ struct Expect {
 /// [`Usage`] that admits no other field.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+#[expect(
+    clippy::struct_field_names,
+    reason = "the names of the fields in the file"
+)]
 struct Counts {
     input_tokens: u64,
     output_tokens: u64,
@@ -81,8 +85,6 @@ struct Counts {
     reasoning_tokens: u64,
     cached_input_tokens: u64,
     cache_creation_tokens: u64,
-    cache_creation_1h_tokens: u64,
-    reasoning_outside_output: bool,
 }
 
 impl From<Counts> for Usage {
@@ -94,9 +96,7 @@ impl From<Counts> for Usage {
             reasoning_tokens: counts.reasoning_tokens,
             cached_input_tokens: counts.cached_input_tokens,
             cache_creation_tokens: counts.cache_creation_tokens,
-            cache_creation_1h_tokens: counts.cache_creation_1h_tokens,
-            reasoning_outside_output: counts.reasoning_outside_output,
-            estimated: false,
+            ..Self::default()
         }
     }
 }
