@@ -9,8 +9,8 @@ use crate::gadget::base64;
 /// The result of a gadget: a text for the model, what it cost, and media that belong to it.
 ///
 /// Everything that is [`Serialize`] becomes one: a string is the text itself, `()` is the empty text, a whole number is
-/// one without a fraction, and any other value is written as JSON. A value that JSON cannot express (a map whose keys are lists, say) becomes an error that
-/// the model reads.
+/// one without a fraction, and any other value is written as JSON. A value that JSON cannot express (a map whose keys
+/// are lists, say) becomes an error that the model reads.
 ///
 /// ```
 /// use gadgetry::GadgetOutput;
