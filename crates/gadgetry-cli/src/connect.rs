@@ -5,15 +5,11 @@ use std::sync::Arc;
 
 use gadgetry::models::{ModelRegistry, ModelSpec};
 use gadgetry::proto::run::Retry;
-use gadgetry::proto::usage::Price;
-use gadgetry::provider::anthropic::AnthropicBuilder;
-use gadgetry::provider::openai::{MaxTokensField, OpenAiBuilder};
-use gadgetry::provider::{Anthropic, OpenAi, ProviderError, openai};
-use gadgetry::{Model, ModelInfo, ScriptedModel};
+use gadgetry::provider::Resolver;
+use gadgetry::{Model, ScriptedModel};
 
 use crate::args::ModelArgs;
 use crate::error::Error;
-use crate::providers::{Api, PROVIDERS, Provider};
 
 /// What stands in front of a script's name.
 const SCRIPT: &str = "script:";
@@ -46,8 +42,7 @@ impl<'a> Wishes<'a> {
 
 /// The file that a script is in.
 pub(crate) fn script(name: &str) -> Option<&Path> {
-    let path = name.strip_prefix(SCRIPT)?;
-    (!path.is_empty()).then(|| Path::new(path))
+    name.strip_prefix(SCRIPT).map(Path::new)
 }
 
 /// What is done about failed model calls. A script fails because it says so.
@@ -70,51 +65,40 @@ pub(crate) fn model(
     catalog: &ModelRegistry,
 ) -> Result<Arc<dyn Model>, Error> {
     if let Some(path) = script(name) {
+        if path.as_os_str().is_empty() {
+            return Err(Error::input("no script is named; write script:FILE"));
+        }
         let script = ScriptedModel::from_path(path).map_err(Error::input)?;
         return Ok(Arc::new(script));
     }
-    let (provider, model) = provider(name, wishes.base_url.is_some())?;
-    let key = provider.api_key();
-    if let (None, Some(variable), None) = (&key, provider.key, wishes.base_url) {
-        if !provider.has_url() {
-            return Err(Error::input(format_args!(
-                "{} needs a key: set the environment variable {variable}",
-                provider.name
-            )));
-        }
-    }
-    let base_url = match wishes.base_url {
-        Some(url) => url.to_owned(),
-        None => provider.base_url(),
+    let mut resolver = Resolver::from_env();
+    resolver = set(resolver, wishes.base_url, Resolver::base_url);
+    resolver = set(resolver, wishes.reasoning, Resolver::reasoning_effort);
+    resolver = set(resolver, wishes.max_tokens, Resolver::max_tokens);
+    resolver = set(resolver, wishes.temperature, Resolver::temperature);
+    let place = resolver.locate(name).map_err(Error::input)?;
+    let full = match place.provider {
+        Some(provider) => format!("{provider}:{}", place.model),
+        None => place.model,
     };
-    // Only OpenAI itself is known to know its new field.
-    let is_foreign = base_url != openai::BASE_URL;
-    let info = info(name, provider, wishes, catalog)?;
-    match provider.api {
-        Api::ChatCompletions => {
-            let mut builder = OpenAi::builder(model).base_url(base_url).info(info);
-            builder = set(builder, key, OpenAiBuilder::api_key);
-            builder = set(builder, wishes.reasoning, OpenAiBuilder::reasoning_effort);
-            builder = set(builder, wishes.max_tokens, OpenAiBuilder::max_tokens);
-            builder = set(builder, wishes.temperature, OpenAiBuilder::temperature);
-            if is_foreign {
-                builder = builder.max_tokens_field(MaxTokensField::MaxTokens);
-            }
-            Ok(Arc::new(builder.build().map_err(mistake)?))
-        }
-        Api::Messages => {
-            let mut builder = Anthropic::builder(model).base_url(base_url).info(info);
-            builder = set(builder, key, AnthropicBuilder::api_key);
-            builder = set(
-                builder,
-                wishes.reasoning,
-                AnthropicBuilder::reasoning_effort,
-            );
-            builder = set(builder, wishes.max_tokens, AnthropicBuilder::max_tokens);
-            builder = set(builder, wishes.temperature, AnthropicBuilder::temperature);
-            Ok(Arc::new(builder.build().map_err(mistake)?))
-        }
+    let known = catalog.get(&full);
+    // Behind another address may be another model of this name.
+    if let Some(spec) = known.filter(|_| wishes.base_url.is_none()) {
+        refuse_what_it_cannot_take(spec, wishes)?;
     }
+    let known = known.map(ModelSpec::info);
+    let (images, audio) = (wishes.images, wishes.audio);
+    let resolver = resolver.info(move |_| {
+        if known.is_none() && !images && !audio {
+            return None;
+        }
+        // Where nobody knows, the user does.
+        let mut info = known.clone().unwrap_or_default();
+        info.reads_images |= images;
+        info.reads_audio |= audio;
+        Some(info)
+    });
+    resolver.resolve(name).map_err(Error::input)
 }
 
 fn set<B, T>(builder: B, value: Option<T>, with: impl FnOnce(B, T) -> B) -> B {
@@ -124,69 +108,18 @@ fn set<B, T>(builder: B, value: Option<T>, with: impl FnOnce(B, T) -> B) -> B {
     }
 }
 
-/// Who serves the model of this name, and the name that it has there.
-fn provider(name: &str, has_url: bool) -> Result<(&'static Provider, &str), Error> {
-    if let Some((provider, model)) = name.split_once(':')
-        && let Some(provider) = Provider::named(provider)
-        && !model.is_empty()
-    {
-        return Ok((provider, model));
-    }
-    let begins = |starts: &[&str]| starts.iter().any(|start| name.starts_with(start));
-    let guess = if begins(&["claude-"]) {
-        Some("anthropic")
-    } else if has_url || begins(&["gpt-", "chatgpt-", "o1", "o3", "o4"]) {
-        Some("openai")
-    } else {
-        None
+fn refuse_what_it_cannot_take(spec: &ModelSpec, wishes: Wishes<'_>) -> Result<(), Error> {
+    let info = spec.info();
+    let (what, feature) = match (
+        wishes.images && !info.reads_images,
+        wishes.audio && !info.reads_audio,
+    ) {
+        (true, _) => ("pictures", "vision"),
+        (_, true) => ("sounds", "audio"),
+        (false, false) => return Ok(()),
     };
-    match guess.and_then(Provider::named) {
-        Some(provider) if !name.is_empty() && name != "script:" => Ok((provider, name)),
-        _ => Err(unknown(name)),
-    }
-}
-
-fn unknown(name: &str) -> Error {
-    let names: Vec<&str> = PROVIDERS.iter().map(|provider| provider.name).collect();
-    Error::input(format_args!(
-        "unknown model '{name}'; write PROVIDER:NAME with a provider of {}, or script:FILE for the replies in a file",
-        names.join(", ")
-    ))
-}
-
-/// What is known about the model, and whether it takes what it is to be given.
-fn info(
-    name: &str,
-    provider: &Provider,
-    wishes: Wishes<'_>,
-    catalog: &ModelRegistry,
-) -> Result<ModelInfo, Error> {
-    let known = catalog.get(name).map(ModelSpec::info);
-    let Some(info) = known.clone().filter(|_| wishes.base_url.is_none()) else {
-        // Nobody knows what is there; the user does.
-        let known = known.unwrap_or_default();
-        let is_local = known.is_local || provider.is_local();
-        return Ok(ModelInfo {
-            is_local,
-            price: known.price.or_else(|| is_local.then(Price::default)),
-            reads_images: known.reads_images || wishes.images,
-            reads_audio: known.reads_audio || wishes.audio,
-            ..known
-        });
-    };
-    let refused = [
-        (wishes.images && !info.reads_images, "pictures"),
-        (wishes.audio && !info.reads_audio, "sounds"),
-    ];
-    match refused.into_iter().find(|(is_refused, _)| *is_refused) {
-        Some((_, what)) => Err(Error::input(format_args!(
-            "{name} takes no {what}, as far as the table of models knows; `gadgetry models --feature {}` lists those that do",
-            if what == "sounds" { "audio" } else { "vision" }
-        ))),
-        None => Ok(info),
-    }
-}
-
-fn mistake(error: ProviderError) -> Error {
-    Error::Input(error.to_string())
+    Err(Error::input(format_args!(
+        "{} takes no {what}, as far as the table of models knows; `gadgetry models --feature {feature}` lists those that do",
+        spec.id
+    )))
 }

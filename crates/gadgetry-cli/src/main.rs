@@ -15,7 +15,6 @@ mod narrator;
 mod options;
 mod printer;
 mod prompt;
-mod providers;
 mod reader;
 mod run_events;
 mod schemas;

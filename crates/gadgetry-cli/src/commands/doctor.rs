@@ -3,24 +3,19 @@
 mod probe;
 
 use std::fmt::Write as _;
-use std::time::Duration;
 
-use futures_util::future::join_all;
+use gadgetry::provider::Resolver;
+use gadgetry::provider::resolve::LocalServer;
 use serde::Serialize;
-use serde_json::Value;
 
 use crate::args::DoctorArgs;
+use crate::catalog;
 use crate::conduct::until_interrupted;
 use crate::connect::{self, Wishes};
 use crate::error::Error;
 use crate::printer::Printer;
-use crate::providers::{PROVIDERS, Provider};
-use crate::{catalog, fetch};
 
 use probe::Probe;
-
-/// How long a server on this machine may take to say what it serves.
-const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Names of models that are shown of one server.
 const SHOWN: usize = 5;
@@ -35,13 +30,15 @@ struct Report {
     probe: Option<Probe>,
 }
 
-/// An environment variable for a key. What it holds is nobody's business.
+/// A provider's key. What it is, is nobody's business.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Key {
     provider: &'static str,
-    variable: &'static str,
-    is_set: bool,
+    /// The environment variables that may hold it.
+    variables: &'static [&'static str],
+    /// The one that does.
+    found_in: Option<&'static str>,
 }
 
 /// A server on this machine that answers.
@@ -67,9 +64,10 @@ pub(crate) fn run(args: &DoctorArgs, printer: &mut Printer) -> Result<(), Error>
     let model = args.model.as_ref().map(connected).transpose()?;
     printer.spin();
     printer.spin_with(|| "looks for local servers".to_owned());
+    let resolver = Resolver::from_env();
     let mut report = Report {
-        keys: keys(),
-        servers: servers()?,
+        keys: keys(&resolver),
+        servers: servers(resolver)?,
         probe: None,
     };
     if let Some((model, name)) = model.zip(args.model.as_ref()) {
@@ -89,9 +87,12 @@ impl Report {
     fn words(&self) -> String {
         let mut out = String::from("Keys\n");
         for key in &self.keys {
-            let state = if key.is_set { "set" } else { "not set" };
+            let state = match key.found_in {
+                Some(variable) => format!("set in {variable}"),
+                None => format!("not set: {}", key.variables.join(" or ")),
+            };
             // Writing to a string cannot fail.
-            let _ = writeln!(out, "  {:<11} {:<19} {state}", key.provider, key.variable);
+            let _ = writeln!(out, "  {:<11} {state}", key.provider);
         }
         out.push_str("\nLocal servers\n");
         if self.servers.is_empty() {
@@ -122,7 +123,8 @@ impl Report {
     }
 
     fn verdict(&self) -> Result<(), Error> {
-        let has_any = !self.servers.is_empty() || self.keys.iter().any(|key| key.is_set);
+        let has_any =
+            !self.servers.is_empty() || self.keys.iter().any(|key| key.found_in.is_some());
         match &self.probe {
             Some(probe) => probe.verdict(),
             None if has_any => Ok(()),
@@ -134,38 +136,27 @@ impl Report {
     }
 }
 
-fn keys() -> Vec<Key> {
-    let key = |provider: &Provider| {
-        Some(Key {
-            provider: provider.name,
-            variable: provider.key?,
-            is_set: provider.api_key().is_some(),
-        })
+fn keys(resolver: &Resolver) -> Vec<Key> {
+    let configured = resolver.configured();
+    let key = |(provider, variables)| Key {
+        provider,
+        variables,
+        found_in: configured
+            .iter()
+            .find(|it| it.provider == provider)
+            .and_then(|it| it.key),
     };
-    PROVIDERS.iter().filter_map(key).collect()
+    Resolver::key_variables().map(key).collect()
 }
 
-fn servers() -> Result<Vec<Server>, Error> {
-    let work = || async {
-        let local = PROVIDERS.iter().filter(|provider| provider.is_local());
-        let found = join_all(local.map(server)).await;
-        found.into_iter().flatten().collect()
-    };
+fn servers(resolver: Resolver) -> Result<Vec<Server>, Error> {
+    let work = move || async move { resolver.local_servers().await };
     let found = until_interrupted(work, || true)?;
-    found.ok_or_else(|| Error::Failed("cancelled".to_owned()))
-}
-
-/// What serves there, if it says so itself.
-async fn server(provider: &Provider) -> Option<Server> {
-    let base_url = provider.base_url();
-    let url = format!("{}/models", base_url.trim_end_matches('/'));
-    let answer = fetch::get(&url, PATIENCE, true).await.ok()?;
-    let answer: Value = serde_json::from_slice(&answer).ok()?;
-    let models = answer.get("data")?.as_array()?.iter();
-    let id = |model: &Value| Some(model.get("id")?.as_str()?.to_owned());
-    Some(Server {
-        provider: provider.name,
-        base_url,
-        models: models.filter_map(id).collect(),
-    })
+    let found = found.ok_or_else(|| Error::Failed("cancelled".to_owned()))?;
+    let server = |server: LocalServer| Server {
+        provider: server.provider,
+        base_url: server.base_url,
+        models: server.models,
+    };
+    Ok(found.into_iter().map(server).collect())
 }

@@ -26,14 +26,15 @@ fn mistakes_in_the_arguments() {
         check(&workshop, &[&usual, args].concat(), stderr);
     };
     let script = ["--model", "script:script.jsonl"];
-    for name in ["script:", "script"] {
-        let problem = "write PROVIDER:NAME with a provider of openai, anthropic, openrouter, groq, ollama, lmstudio, \
-            llamacpp, vllm, or script:FILE for the replies in a file";
-        check(
-            &["--model", name],
-            &format!("unknown model '{name}'; {problem}"),
-        );
-    }
+    check(
+        &["--model", "script"],
+        "no provider is known for the model \"script\"; write it as provider:model, or give a base URL. \
+         Configured: nothing. On this machine: ollama, lmstudio, llamacpp, vllm",
+    );
+    check(
+        &["--model", "script:"],
+        "no script is named; write script:FILE",
+    );
     check(
         &["--model", "script:missing.jsonl"],
         "cannot read the script missing.jsonl: No such file or directory (os error 2)",

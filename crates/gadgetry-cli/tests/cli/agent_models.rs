@@ -65,7 +65,10 @@ fn events_and_the_log_tell_costs_and_no_key() {
         .iter()
         .filter_map(|event| event["type"].as_str())
         .collect();
-    assert_eq!(kinds[..3], ["model_call_start", "model_call_end", "model_retry"]);
+    assert_eq!(
+        kinds[..3],
+        ["model_call_start", "model_call_end", "model_retry"]
+    );
     let last = told.last().expect("events");
     assert_eq!(last["reason"], "completed");
     // 1,200 tokens in at $2.50, 34 out at $10, twice.

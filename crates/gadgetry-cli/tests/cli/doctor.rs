@@ -25,7 +25,7 @@ fn what_there_is() {
     assert!(
         nothing
             .stdout
-            .contains("  openai      OPENAI_API_KEY      not set\n")
+            .contains("  openai      not set: OPENAI_API_KEY\n")
     );
     assert!(nothing.stdout.ends_with("Local servers\n  none found\n"));
     let error = "error: no key is set, and no local server was found: set one of the variables above, or start a server\n";
@@ -34,10 +34,7 @@ fn what_there_is() {
     let key = "sk-nobody-may-see-this";
     let set = doctor(&[], &[("OPENAI_API_KEY", key)]);
     set.check(&set.stdout, "", 0);
-    assert!(
-        set.stdout
-            .contains("  openai      OPENAI_API_KEY      set\n")
-    );
+    assert!(set.stdout.contains("  openai      set in OPENAI_API_KEY\n"));
     assert!(!set.stdout.contains("nobody"));
 
     let list = Reply::Status("200 OK", r#"{"data":[{"id":"one"},{"id":"two"}]}"#);
@@ -57,7 +54,8 @@ fn as_json() {
     ended.check(&ended.stdout, "", 0);
     let report: Value = serde_json::from_str(&ended.stdout).expect("JSON");
     assert_eq!(ended.stdout.lines().count(), 1);
-    let groq = json!({ "provider": "groq", "variable": "GROQ_API_KEY", "isSet": true });
+    let groq =
+        json!({ "provider": "groq", "variables": ["GROQ_API_KEY"], "foundIn": "GROQ_API_KEY" });
     assert!(report["keys"].as_array().expect("keys").contains(&groq));
     assert_eq!(report["servers"], json!([]));
     let mut probe = report["probe"].clone();
@@ -125,6 +123,7 @@ fn a_model_that_fails() {
     assert!(ended.stderr.contains("no such key"), "{ended:?}");
     assert!(!ended.stderr.contains("nobody"), "{ended:?}");
     let missing = doctor(&["openai:small"], &[]);
-    let error = "error: openai needs a key: set the environment variable OPENAI_API_KEY\n";
+    let error = "error: no key for openai: set OPENAI_API_KEY. Configured: nothing. \
+        On this machine: ollama, lmstudio, llamacpp, vllm\n";
     missing.check("", error, 2);
 }

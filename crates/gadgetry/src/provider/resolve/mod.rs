@@ -209,6 +209,12 @@ impl Resolver {
         PROVIDERS.iter().map(|provider| provider.name)
     }
 
+    /// The providers that want a key, and the variables that may hold it; the first that is set counts.
+    pub fn key_variables() -> impl Iterator<Item = (&'static str, &'static [&'static str])> {
+        let remote = PROVIDERS.iter().filter(|provider| !provider.is_local());
+        remote.map(|provider| (provider.name, provider.keys))
+    }
+
     /// Short names, and what they stand for.
     pub fn shortcuts() -> impl Iterator<Item = (&'static str, &'static str)> {
         SHORTCUTS.iter().copied()
