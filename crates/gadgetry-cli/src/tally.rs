@@ -39,8 +39,14 @@ impl Tally {
         self.bytes = self.bytes.saturating_add(text.len() as u64);
     }
 
-    /// A model call is over.
+    /// A model call is over. If it did not tell its tokens, they are what has come, about.
     pub(crate) fn call(&mut self, usage: Usage, dollars: f64) {
+        let usage = if usage.output_tokens == 0 && self.bytes > 0 {
+            let about = Usage::estimate(usage.input_tokens, self.bytes.div_ceil(BYTES_A_TOKEN));
+            usage.max(about)
+        } else {
+            usage
+        };
         self.usage = self.usage.plus(usage);
         self.dollars += dollars;
         self.bytes = 0;
@@ -118,6 +124,11 @@ mod tests {
         tally.call(usage, 0.002);
         assert_eq!(tally.words(), "1,500 tokens in, 4 tokens out, $0.0020");
         tally.text("more");
+        assert_eq!(
+            tally.words(),
+            "1,500 tokens in, about 5 tokens out, $0.0020"
+        );
+        tally.call(Usage::default(), 0.0);
         assert_eq!(
             tally.words(),
             "1,500 tokens in, about 5 tokens out, $0.0020"

@@ -229,14 +229,17 @@ fn mistakes_are_exit_code_2_and_nothing_is_sent() {
         ended.check("", &format!("error: {stderr}\n"), 2);
     };
     let openai = ["Hi!", "--model", "openai:small"];
-    check(
-        &openai,
-        "openai needs a key: set the environment variable OPENAI_API_KEY",
+    let configured = "Configured: nothing. On this machine: ollama, lmstudio, llamacpp, vllm";
+    let no_key = format!("no key for openai: set OPENAI_API_KEY. {configured}");
+    check(&openai, &no_key);
+    let no_key = format!(
+        "no key for anthropic: set ANTHROPIC_API_KEY or ANTHROPIC_AUTH_TOKEN. {configured}"
     );
-    check(
-        &["Hi!", "--model", "anthropic:claude-x"],
-        "anthropic needs a key: set the environment variable ANTHROPIC_API_KEY",
+    check(&["Hi!", "--model", "haiku"], &no_key);
+    let unknown = format!(
+        "no provider is known for the model \"small\"; write it as provider:model, or give a base URL. {configured}"
     );
+    check(&["Hi!", "--model", "small"], &unknown);
     let with =
         |args: &[&'static str]| [&openai, ["--base-url", server.url()].as_slice(), args].concat();
     let missing = "cannot read cat.png: No such file or directory (os error 2)";

@@ -91,12 +91,7 @@ impl Workshop {
     /// The binary in this folder, with all its streams piped, nothing on stdin, and no keys.
     pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(GADGETRY);
-        for (variable, _) in env::vars_os() {
-            let name = variable.to_string_lossy();
-            if ENDINGS.iter().any(|ending| name.ends_with(ending)) {
-                command.env_remove(&variable);
-            }
-        }
+        without_keys(&mut command);
         command
             .env("XDG_DATA_HOME", self.folder.path())
             .args(args)
@@ -142,6 +137,16 @@ impl Workshop {
             let _ = sender.send("gone\n".to_owned());
         });
         Alive(receiver)
+    }
+}
+
+/// Takes away what the environment says about models.
+pub(crate) fn without_keys(command: &mut Command) {
+    for (variable, _) in env::vars_os() {
+        let name = variable.to_string_lossy();
+        if ENDINGS.iter().any(|ending| name.ends_with(ending)) {
+            command.env_remove(&variable);
+        }
     }
 }
 
