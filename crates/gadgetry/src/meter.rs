@@ -5,7 +5,7 @@ use std::task::{Context, Poll};
 
 use futures_core::Stream;
 use futures_core::stream::BoxStream;
-use futures_util::StreamExt as _;
+use futures_util::{StreamExt as _, stream};
 use gadgetry_proto::convo::TokenEstimate;
 use gadgetry_proto::delta::Delta;
 use gadgetry_proto::message::Request;
@@ -19,12 +19,15 @@ pub(crate) struct Metered<F: FnOnce(Usage) + Unpin> {
 }
 
 impl<F: FnOnce(Usage) + Unpin> Metered<F> {
-    pub(crate) fn new(deltas: BoxStream<'static, Delta>, tell: F) -> Self {
-        Self {
-            deltas,
+    /// The reply that `send` gives. If that panics, `tell` is told nevertheless.
+    pub(crate) fn new(send: impl FnOnce() -> BoxStream<'static, Delta>, tell: F) -> Self {
+        let mut metered = Self {
+            deltas: stream::empty().boxed(),
             usage: Usage::default(),
             tell: Some(tell),
-        }
+        };
+        metered.deltas = send();
+        metered
     }
 
     fn end(&mut self) {

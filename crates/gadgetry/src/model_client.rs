@@ -180,20 +180,29 @@ impl ModelClient {
     ///
     /// Cancel safety: dropping the stream cancels the reply; what it had cost until then is counted.
     pub fn stream(&self, request: Request) -> BoxStream<'static, Delta> {
-        if self.context.budget_left().is_some_and(|left| left <= 0.0) {
-            return stream::iter([Delta::error("the budget is spent")]).boxed();
-        }
         let model = Arc::clone(&self.model);
         let limiter = self.context.services().and_then(|s| s.limiter.clone());
         let context = self.context.clone();
         let cancelled = context.cancellation().clone().cancelled_owned();
         let reply = async move {
             let tokens = estimated_tokens(&request);
+            let is_spent = || context.budget_left().is_some_and(|left| left <= 0.0);
+            // What is refused does not wait.
+            let limiter = limiter.filter(|_| !is_spent());
             if let Some(limiter) = &limiter {
                 limiter.admit(tokens).await;
             }
             let price = model.info().price;
-            Metered::new(intercepted(&*model, request), move |usage| {
+            // As of now: others may have spent it while this was held back.
+            let refused = is_spent();
+            let send = || {
+                if refused {
+                    stream::iter([Delta::error("the budget is spent")]).boxed()
+                } else {
+                    intercepted(&*model, request)
+                }
+            };
+            Metered::new(send, move |usage| {
                 // A price that is no price makes no cost.
                 let dollars = price.map_or(0.0, |price| price.cost(&usage));
                 let _ = context.report_cost(dollars);

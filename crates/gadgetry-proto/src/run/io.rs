@@ -32,7 +32,8 @@ pub enum Input {
     Report(CallId, Report),
     /// The request was held back by a rate limit for so many milliseconds.
     RateLimited(u64),
-    /// What was spent outside this run, in US dollars, counts for its budget from now on.
+    /// What was spent outside this run, in US dollars, counts for its budget from now on. If that is the first input, it
+    /// was spent before: with nothing left, the first request is called back.
     SpentElsewhere(f64),
     /// The time that [`Output::Wait`] named has come.
     Tick,

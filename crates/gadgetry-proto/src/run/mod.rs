@@ -124,6 +124,7 @@ impl Run {
         schedule.max_per_reply = Some(calls_per_reply(&spec));
         let state = State {
             now: Time::default(),
+            begun: false,
             seq: 0,
             iteration: 0,
             phase: Phase::Working,
@@ -225,6 +226,11 @@ impl Run {
         self.state.total_cost
     }
 
+    /// The time of the last input; 0 before the first.
+    pub fn now(&self) -> Time {
+        self.state.now
+    }
+
     /// Takes an input at `now`. Time that goes back counts as standing still.
     ///
     /// Afterwards drain [`Run::poll`]. An error is a mistake of the driver and changes nothing; whatever a model,
@@ -235,6 +241,7 @@ impl Run {
         }
         self.check(&input)?;
         self.state.now = self.state.now.max(now);
+        let first = !std::mem::replace(&mut self.state.begun, true);
         // A result that has come is not too late, whatever the clock says.
         if !matches!(input, Input::Done(..)) {
             self.expire();
@@ -258,7 +265,12 @@ impl Run {
             Input::Decision(id, decision) => self.decide(id, decision),
             Input::Report(id, report) => self.report(id, report),
             Input::RateLimited(delay_ms) => self.tell(EventKind::RateLimited { delay_ms }),
-            Input::SpentElsewhere(dollars) => self.state.elsewhere = amount(dollars),
+            Input::SpentElsewhere(dollars) => {
+                self.state.elsewhere = amount(dollars);
+                if first {
+                    self.call_back();
+                }
+            }
             Input::Tick => {}
         }
         self.advance();

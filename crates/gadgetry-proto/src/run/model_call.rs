@@ -16,6 +16,7 @@ use crate::run::io::{Close, Output};
 use crate::run::question::QuestionKind;
 use crate::run::state::{Cut, ModelError, Pending, Phase};
 use crate::run::trailing::Standing;
+use crate::usage::Usage;
 
 impl Run {
     /// The next reply is due.
@@ -58,6 +59,29 @@ impl Run {
     pub(super) fn is_spent(&self) -> bool {
         let spent = self.state.total_cost + self.state.elsewhere;
         self.spec.budget.is_some_and(|budget| spent >= budget)
+    }
+
+    /// Everything was spent before the run began: its first request must not go out.
+    pub(super) fn call_back(&mut self) {
+        let purpose = match self.state.phase {
+            Phase::Reading => Purpose::Reply,
+            Phase::Summarising => Purpose::Summary,
+            Phase::Working
+            | Phase::Asking
+            | Phase::Backoff(_)
+            | Phase::Settling(_)
+            | Phase::Finished => return,
+        };
+        if !self.is_spent() {
+            return;
+        }
+        self.put(Output::CloseModel);
+        let words = "the budget was spent before".to_owned();
+        self.tell_end_of_call(purpose, None, Usage::default(), Some(words));
+        self.state.summary_plan = None;
+        self.state.scheduler.end_reply();
+        self.state.iteration -= 1;
+        self.finish(FinishReason::BudgetExceeded);
     }
 
     /// What the model is asked next.

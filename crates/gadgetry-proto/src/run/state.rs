@@ -39,6 +39,9 @@ pub struct Snapshot {
 )]
 pub(super) struct State {
     pub(super) now: Time,
+    /// Whether the run was told anything.
+    #[serde(default)]
+    pub(super) begun: bool,
     /// Of the next event.
     pub(super) seq: u64,
     /// Of the current reply, from 1.

@@ -30,7 +30,8 @@ impl Place {
             };
             return Self::Alone(Box::new(services));
         };
-        match parent.subagent() {
+        // Also when nothing is left to spend: then the run says so by its end.
+        match parent.subagent_place() {
             Ok(mut subagent) => {
                 let mut family = subagent.services.family.clone();
                 family.max_depth = services.family.max_depth;

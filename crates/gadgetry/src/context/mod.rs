@@ -166,7 +166,8 @@ impl ExecutionContext {
         self.0.dependencies.get(invocation_id).map(AsRef::as_ref)
     }
 
-    /// Cancelled when the run is, and when the gadget's time is up. Soon after, the gadget is dropped.
+    /// Cancelled when the run is, and when the gadget's time is up. Soon after, the gadget is dropped. Cancelled, too, once
+    /// the gadget is done or was dropped: what it has started beside itself ends with it.
     pub fn cancellation(&self) -> &CancellationToken {
         &self.0.cancellation
     }

@@ -43,12 +43,19 @@ impl ExecutionContext {
     /// budget of the family is spent.
     pub fn subagent(&self) -> Result<Subagent, SubagentError> {
         let services = self.services().ok_or(SubagentError::NoRun)?;
+        let nothing_left = services.family.left().is_some_and(|left| left <= 0.0);
+        if nothing_left && services.family.depth < services.family.max_depth {
+            return Err(SubagentError::NothingLeft);
+        }
+        self.subagent_place()
+    }
+
+    /// The same, whatever is left of the budget.
+    pub(crate) fn subagent_place(&self) -> Result<Subagent, SubagentError> {
+        let services = self.services().ok_or(SubagentError::NoRun)?;
         let limit = services.family.max_depth;
         if services.family.depth >= limit {
             return Err(SubagentError::TooDeep { limit });
-        }
-        if services.family.left().is_some_and(|left| left <= 0.0) {
-            return Err(SubagentError::NothingLeft);
         }
         let agent = self.next_agent();
         let token = self.cancellation().child_token();

@@ -20,7 +20,7 @@ use gadgetry_proto::run::{
 };
 use gadgetry_proto::time::Time;
 use tokio::sync::mpsc;
-use tokio::task::JoinSet;
+use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{Instant, sleep_until};
 
 use crate::context::{CancellationToken, ExecutionContext, Host, Invocation, Seat};
@@ -128,6 +128,8 @@ struct Driver<'a> {
     run: Run,
     host: Arc<Host>,
     began: Instant,
+    /// The time of the run when the driver began: a run that was saved goes on from there.
+    since: Time,
     /// The number of the last request.
     iteration: u32,
     reply: Reply,
@@ -137,8 +139,12 @@ struct Driver<'a> {
     commands: Option<mpsc::Receiver<Command>>,
     /// The end of the token of the family, until it has come.
     cancelled: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
+    /// The person that is asked what the user says next.
+    asked: Option<AbortHandle>,
     /// Inputs that have come and were not told yet.
     queue: VecDeque<Input>,
+    /// When what the run is told next came. A gadget that was done in time is so, whenever the driver is polled.
+    came: Instant,
     /// What the run knows of the spending of others.
     elsewhere: f64,
     fault: Option<String>,
@@ -157,14 +163,15 @@ impl<'a> Driver<'a> {
         let share = Share::of(&services.family);
         // A run that was saved has spent something.
         share.spend(run.total_cost());
+        let began = Instant::now();
         Self {
-            run,
             host: Arc::new(Host {
                 services,
                 share,
                 reports: sender,
             }),
-            began: Instant::now(),
+            began,
+            since: run.now(),
             iteration: 0,
             reply: Reply::default(),
             tasks: JoinSet::new(),
@@ -172,9 +179,12 @@ impl<'a> Driver<'a> {
             reports,
             commands: Some(commands),
             cancelled: Some(Box::pin(cancelled)),
+            asked: None,
             queue: VecDeque::new(),
+            came: began,
             elsewhere: 0.0,
             fault: None,
+            run,
             observer,
         }
     }
@@ -240,10 +250,13 @@ impl<'a> Driver<'a> {
         match (question, &services.human, &services.controller) {
             (Some(question), Some(human), _) => {
                 let answer = ask_in_turn(&services.family, Arc::clone(human), question.clone());
-                self.tasks.spawn(async move {
+                let task = self.tasks.spawn(async move {
                     let answer = answer.await;
                     Ending::Decided(id, answer.map_or(Decision::Proceed, Decision::Result))
                 });
+                if matches!(kind, QuestionKind::Input { .. }) {
+                    self.asked = Some(task);
+                }
             }
             (None, _, Some(controller)) => {
                 self.tasks.spawn(decide(id, kind, Arc::clone(controller)));
@@ -277,22 +290,25 @@ impl<'a> Driver<'a> {
         }
     }
 
-    /// Waits for whatever comes first. Results come before more of the reply, so that dependents start early.
+    /// Waits for whatever comes first. Results come before more of the reply, so that dependents start early, and before
+    /// what moves the clock on, so that they are in time.
     async fn wait(&mut self, until: Option<Time>) -> Option<Input> {
-        let began = self.began;
-        tokio::select! {
+        let wake = until.map(|until| self.began + Duration::from_millis(until.since(self.since)));
+        let input = tokio::select! {
             biased;
             () = token_cancelled(&mut self.cancelled) => Some(Input::Command(Command::Cancel)),
-            command = next_command(&mut self.commands) => Some(Input::Command(command)),
-            Some((id, report)) = self.reports.recv() => self.report(id, report),
             Some(ending) = self.tasks.join_next(), if !self.tasks.is_empty() => match ending {
-                Ok(ending) => self.end(ending),
-                // Panics were caught inside, and nobody aborts tasks.
+                Ok(ending) => return self.end(ending),
+                // Panics were caught inside; a question whose answer has come another way was withdrawn.
                 Err(_) => None,
             },
+            command = next_command(&mut self.commands) => Some(Input::Command(command)),
+            Some((id, report)) = self.reports.recv() => self.report(id, report),
             input = self.reply.next() => Some(input),
-            () = sleep_till(began, until) => Some(Input::Tick),
-        }
+            () = sleep_till(wake) => Some(Input::Tick),
+        };
+        self.came = Instant::now();
+        input
     }
 
     /// A report of a call that still runs.
@@ -302,10 +318,15 @@ impl<'a> Driver<'a> {
     }
 
     fn end(&mut self, ending: Ending) -> Option<Input> {
+        self.came = Instant::now();
         match ending {
-            Ending::Done(id, outcome) => {
-                // What it told before its end comes before its end.
-                while let Ok((id, report)) = self.reports.try_recv() {
+            Ending::Done(id, outcome, at) => {
+                self.came = at;
+                // What it told before its end comes before its end. Others may tell more all the time.
+                for _ in 0..self.reports.len() {
+                    let Ok((id, report)) = self.reports.try_recv() else {
+                        break;
+                    };
                     self.queue.extend(self.report(id, report));
                 }
                 self.queue.push_back(Input::Done(id, outcome));
@@ -337,7 +358,9 @@ impl<'a> Driver<'a> {
     }
 
     fn tell(&mut self, input: Input) {
-        let now = Time(u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX));
+        let elapsed = self.came.duration_since(self.began).as_millis();
+        let elapsed = u64::try_from(elapsed).unwrap_or(u64::MAX);
+        let now = Time(self.since.0.saturating_add(elapsed)).max(self.run.now());
         self.observer.input(now, &input);
         let of_subagent = matches!(input, Input::Report(_, Report::Child { .. }));
         let done = if let Input::Done(id, _) = &input {
@@ -345,6 +368,12 @@ impl<'a> Driver<'a> {
         } else {
             None
         };
+        if matches!(input, Input::Command(Command::Inject(_)))
+            && let Some(task) = self.asked.take()
+        {
+            // The user has said it this way. The person is free for other questions.
+            task.abort();
+        }
         let before = self.run.total_cost();
         match self.run.handle(now, input) {
             Ok(()) => {}
@@ -382,9 +411,9 @@ async fn next_command(commands: &mut Option<mpsc::Receiver<Command>>) -> Command
     pending().await
 }
 
-async fn sleep_till(began: Instant, until: Option<Time>) {
+async fn sleep_till(until: Option<Instant>) {
     match until {
-        Some(Time(milliseconds)) => sleep_until(began + Duration::from_millis(milliseconds)).await,
+        Some(until) => sleep_until(until).await,
         None => pending().await,
     }
 }

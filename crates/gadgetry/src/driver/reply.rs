@@ -34,7 +34,7 @@ impl Reply {
                 let waited = u64::try_from(waited).unwrap_or(u64::MAX);
                 let told = (waited > 0).then_some(Input::RateLimited(waited));
                 let record = move |usage| limiter.record(tokens, usage);
-                let deltas = Metered::new(model.stream(request), record);
+                let deltas = Metered::new(|| model.stream(request), record);
                 stream::iter(told).chain(deltas.map(Input::Delta))
             }
             .flatten_stream()

@@ -1,7 +1,6 @@
 //! What runs beside the driver: gadgets and decisions. Neither their errors nor their panics get out.
 
 use std::panic::AssertUnwindSafe;
-use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,7 +8,7 @@ use futures_util::FutureExt as _;
 use gadgetry_proto::call::Outcome;
 use gadgetry_proto::id::CallId;
 use gadgetry_proto::run::{Decision, QuestionId, QuestionKind};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 use tracing::Instrument as _;
 
 use crate::context::{ExecutionContext, Invocation, panic_text};
@@ -21,8 +20,8 @@ const GRACE: Duration = Duration::from_secs(2);
 
 /// How a task ended.
 pub(crate) enum Ending {
-    /// A gadget is done.
-    Done(CallId, Outcome),
+    /// A gadget is done, since then.
+    Done(CallId, Outcome, Instant),
     /// Somebody has decided.
     Decided(QuestionId, Decision),
     /// A controller has panicked, in these words.
@@ -42,10 +41,13 @@ pub(crate) fn execute(
         call = invocation.invocation_id.as_str(),
         gadget = invocation.gadget_name,
     );
+    // What the gadget has started beside itself ends with it, also when the run is dropped.
+    let end = context.cancellation().clone().drop_guard();
     let work = async move {
+        let _end = end;
         let Some(gadget) = gadget else {
             let error = format!("Gadget '{}' is not available", invocation.gadget_name);
-            return Ending::Done(id, Outcome::error(error));
+            return Ending::Done(id, Outcome::error(error), Instant::now());
         };
         let account = context.clone();
         let work = invocation.execute(gadget.as_ref(), context);
@@ -53,7 +55,7 @@ pub(crate) fn execute(
         let whole = AssertUnwindSafe(until_cancelled(work, &account)).catch_unwind();
         let outcome = whole.await;
         let outcome = outcome.unwrap_or_else(|_| cut_short(&account, "panicked at its end"));
-        Ending::Done(id, outcome)
+        Ending::Done(id, outcome, Instant::now())
     };
     work.instrument(span)
 }
@@ -63,15 +65,19 @@ async fn until_cancelled(
     work: impl Future<Output = Outcome>,
     account: &ExecutionContext,
 ) -> Outcome {
-    let mut work = pin!(work);
+    let mut work = Box::pin(work);
     let token = account.cancellation();
     if let Some(outcome) = token.run_until_cancelled(work.as_mut()).await {
         return outcome;
     }
     // Deeper ones end first, and tell what they have cost.
     let grace = GRACE / 2_u32.saturating_pow(account.depth());
-    let outcome = timeout(grace, work).await;
-    outcome.unwrap_or_else(|_| cut_short(account, "cancelled"))
+    if let Ok(outcome) = timeout(grace, work.as_mut()).await {
+        return outcome;
+    }
+    // What it has asked of models is counted when it is dropped.
+    drop(work);
+    cut_short(account, "cancelled")
 }
 
 /// The outcome of a gadget that did not come to an end of its own: what it has reported counts.

@@ -21,7 +21,7 @@ use used::Used;
 /// Makes requests wait until the provider allows them. Clones share what was used.
 ///
 /// A request counts from the moment it is let through. Its tokens are not known then, so an estimate is held for it
-/// until [`Permit::record`] says what they were; those count from that moment. Requests are let through in the order
+/// until [`Permit::record`] says what they were, for a minute at most; those count from that moment. Requests are let through in the order
 /// in which they asked. One that is larger than a token limit is let through alone.
 ///
 /// ```

@@ -19,7 +19,10 @@ pub(super) struct Used {
     tokens: VecDeque<(Instant, u64)>,
     /// The sum of `tokens`.
     minute: u64,
-    /// Estimates of requests under way.
+    /// When requests under way were let through, and their estimates. After a minute they count no longer: a reply
+    /// that nobody reads must not stop the others for ever.
+    holds: VecDeque<(Instant, u64)>,
+    /// The sum of `holds`.
     held: u64,
     /// When the current day began.
     day_began: Option<Instant>,
@@ -47,21 +50,30 @@ impl Used {
         if let Some(limit) = limits.tokens_per_minute {
             let room = limits.part(limit);
             if !fits(self.held, self.minute, tokens, room) {
-                return Err(self.minute_wake(tokens, room));
+                return Err(self.sooner(self.minute_wake(tokens, room)));
             }
         }
         if let Some(limit) = limits.tokens_per_day {
             let room = limits.part(limit);
             if !fits(self.held, self.day, tokens, room) {
                 let tomorrow = fits(self.held, 0, tokens, room);
-                return Err(tomorrow.then_some(day_began + DAY));
+                return Err(self.sooner(tomorrow.then_some(day_began + DAY)));
             }
         }
         if limits.requests_per_minute.is_some() {
             self.requests.push_back(now);
         }
-        self.held = self.held.saturating_add(tokens);
+        // Sums are kept below overflow, whatever is asked for.
+        let tokens = tokens.min(u64::MAX - self.held);
+        self.holds.push_back((now, tokens));
+        self.held += tokens;
         Ok(())
+    }
+
+    /// `wake`, or when the first estimate counts no longer.
+    fn sooner(&self, wake: Option<Instant>) -> Option<Instant> {
+        let hold = self.holds.front().map(|(at, _)| *at + MINUTE);
+        wake.into_iter().chain(hold).min()
     }
 
     /// When enough tokens have left the minute; `None` if what is held is in the way.
@@ -79,8 +91,12 @@ impl Used {
 
     pub(super) fn settle(&mut self, limits: &RateLimits, held: u64, tokens: u64) {
         let now = Instant::now();
-        self.held = self.held.saturating_sub(held);
         self.forget(now);
+        let mut holds = self.holds.iter();
+        if let Some(at) = holds.position(|(_, tokens)| *tokens == held) {
+            self.holds.remove(at);
+            self.held -= held;
+        }
         if limits.tokens_per_minute.is_some() && tokens > 0 {
             // Sums are kept below overflow, whatever a provider claims.
             let tokens = tokens.min(u64::MAX - self.minute);
@@ -94,6 +110,12 @@ impl Used {
     fn forget(&mut self, now: Instant) {
         while self.requests.front().is_some_and(|at| *at + MINUTE <= now) {
             self.requests.pop_front();
+        }
+        while let Some((at, tokens)) = self.holds.front().copied()
+            && at + MINUTE <= now
+        {
+            self.holds.pop_front();
+            self.held -= tokens;
         }
         while let Some((at, tokens)) = self.tokens.front().copied()
             && at + MINUTE <= now

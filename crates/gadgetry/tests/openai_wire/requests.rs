@@ -207,19 +207,19 @@ fn pictures_and_sounds() {
         sent(json!("look\n\n[image: n (image/png)]\n\nwell?")),
     );
     sends(
-        model().info(sees),
+        model().info(sees.clone()),
         content(vec![image()]),
         sent(json!([says("look"), png, says("well?")])),
     );
     sends(
-        model().info(sees),
+        model().info(sees.clone()),
         content(vec![linked]),
         sent(json!([
             says("look"), {"type": "image_url", "image_url": {"url": "https://example.com/x"}}, says("well?"),
         ])),
     );
     sends(
-        model().info(sees),
+        model().info(sees.clone()),
         content(vec![sound("audio/wav"), file]),
         sent(json!(
             "look\n\n[audio: n (audio/wav)]\n\n[file: n (text/csv)]\n\nwell?"
@@ -232,7 +232,7 @@ fn pictures_and_sounds() {
         ("audio/flac", "flac"),
     ] {
         sends(
-            model().info(hears),
+            model().info(hears.clone()),
             content(vec![sound(mime)]),
             sent(json!([
                 says("look"), {"type": "input_audio", "input_audio": {"data": "BBBB", "format": format}}, says("well?"),
@@ -244,7 +244,7 @@ fn pictures_and_sounds() {
         vec![result("a", "r", vec![image()]), result("b", "s", vec![])],
     );
     sends(
-        model().info(sees),
+        model().info(sees.clone()),
         vec![results],
         sent(json!([
             says("Result (a): r\n[image: n (image/png)]"),
@@ -453,7 +453,7 @@ fn pictures_of_results_follow_behind_all_results() {
     let called = message(Role::Assistant, vec![tool_use("a", "f", json!({}))]);
     let results = message(Role::User, vec![result("a", "1", vec![image()])]);
     sends(
-        native().info(sees),
+        native().info(sees.clone()),
         vec![called, results],
         json!([
             {"role": "assistant", "content": null, "tool_calls": [{"id": "a", "type": "function", "function": {"name": "f", "arguments": "{}"}}]},
