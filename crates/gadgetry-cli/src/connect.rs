@@ -10,6 +10,7 @@ use gadgetry::{Model, ScriptedModel};
 
 use crate::args::ModelArgs;
 use crate::error::Error;
+use crate::refusal::Telling;
 
 /// What stands in front of a script's name.
 const SCRIPT: &str = "script:";
@@ -79,7 +80,7 @@ pub(crate) fn model(
     let place = resolver.locate(name).map_err(Error::input)?;
     let full = match place.provider {
         Some(provider) => format!("{provider}:{}", place.model),
-        None => place.model,
+        None => place.model.clone(),
     };
     let known = catalog.get(&full);
     // Behind another address may be another model of this name.
@@ -98,7 +99,8 @@ pub(crate) fn model(
         info.reads_audio |= audio;
         Some(info)
     });
-    resolver.resolve(name).map_err(Error::input)
+    let model = resolver.resolve(name).map_err(Error::input)?;
+    Ok(Arc::new(Telling::new(model, &resolver, &place)))
 }
 
 fn set<B, T>(builder: B, value: Option<T>, with: impl FnOnce(B, T) -> B) -> B {

@@ -16,6 +16,7 @@ mod options;
 mod printer;
 mod prompt;
 mod reader;
+mod refusal;
 mod run_events;
 mod schemas;
 mod tally;

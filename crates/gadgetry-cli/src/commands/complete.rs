@@ -150,6 +150,10 @@ impl Asking {
     }
 
     /// Asks once. The outer error is one of stdout.
+    #[expect(
+        clippy::wildcard_enum_match_arm,
+        reason = "the rest is no text, and ends nothing"
+    )]
     async fn attempt(&mut self) -> Result<Result<(), Failure>, Error> {
         let mut deltas = self.model.stream(self.request.clone());
         let mut usage = Usage::default();

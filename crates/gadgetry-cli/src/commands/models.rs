@@ -59,6 +59,9 @@ const HEAD: [&str; 6] = [
     "MODEL", "CONTEXT", "OUTPUT", "$/M IN", "$/M OUT", "FEATURES",
 ];
 
+/// The last column, which has no width.
+const FEATURES: usize = HEAD.len() - 1;
+
 fn row(spec: &ModelSpec) -> [String; 6] {
     let tokens = |count: Option<u64>| count.map_or_else(|| "?".to_owned(), grouped);
     let price = |rate: fn(&Price) -> f64| match &spec.price {
@@ -94,16 +97,15 @@ fn table(rows: &[[String; 6]]) -> String {
     }
     let mut out = String::new();
     let mut line = |cells: [&str; 6]| {
-        let [name, context, output, input, written, features] = cells;
-        let [a, b, c, d, e, _] = widths;
-        // Writing to a string cannot fail.
-        let _ = write!(
-            out,
-            "{name:<a$}  {context:>b$}  {output:>c$}  {input:>d$}  {written:>e$}"
-        );
-        if !features.is_empty() {
-            let _ = write!(out, "  {features}");
+        for (column, (cell, width)) in cells.into_iter().zip(widths).enumerate() {
+            // Writing to a string cannot fail.
+            let _ = match column {
+                0 => write!(out, "{cell:<width$}"),
+                FEATURES => write!(out, "  {cell}"),
+                _ => write!(out, "  {cell:>width$}"),
+            };
         }
+        out.truncate(out.trim_end().len());
         out.push('\n');
     };
     line(HEAD);

@@ -1,7 +1,8 @@
 //! `gadgetry complete` against a server on loopback: what is asked, what comes out, and how it fails.
 
-use std::io::Write as _;
-use std::process::Stdio;
+use std::io::{Read as _, Write as _};
+use std::process::{Child, Command, Stdio};
+use std::slice::from_ref;
 
 use serde_json::{Value, json};
 
@@ -162,7 +163,8 @@ fn what_goes_wrong_on_the_way_is_exit_code_1() {
         "401 Unauthorized",
         r#"{"error":{"message":"Incorrect API key provided: sk-1234567890abcdefghij"}}"#,
     );
-    check_failure(&[refused], &[], 1, "", "error: the model failed: ", 1);
+    let words = "Incorrect API key provided: ***; check the key, and what it may use (HTTP 401); the key is that in OPENAI_API_KEY\n";
+    check_failure(&[refused], &[], 1, "", words, 1);
     let unknown = Reply::Status("404 Not Found", r#"{"error":{"message":"no model small"}}"#);
     check_failure(&[unknown], &[], 1, "", "no model small", 1);
     let cut = Reply::Ends("Half an", "length");
@@ -196,7 +198,7 @@ fn what_may_pass_is_asked_again() {
         0,
     );
     check_failure(
-        &[busy.clone()],
+        from_ref(&busy),
         &["--max-retries", "1"],
         2,
         "",
@@ -263,6 +265,67 @@ fn mistakes_are_exit_code_2_and_nothing_is_sent() {
         "the base URL is none: relative URL without a base; it looks like https://host/v1",
     );
     assert!(server.asked().is_empty());
+}
+
+/// A key goes nowhere unless its provider is named.
+#[test]
+fn an_address_alone_gets_no_key() {
+    let refused = Reply::Status(
+        "401 Unauthorized",
+        r#"{"error":{"message":"Who are you?"}}"#,
+    );
+    let server = Server::start([refused]);
+    let workshop = Workshop::new("");
+    let args = [
+        "complete",
+        "Hi!",
+        "--model",
+        "small",
+        "--base-url",
+        server.url(),
+    ];
+    let ended = Ended::of(workshop.command(&args).env("OPENAI_API_KEY", KEY));
+    let error = "error: the model failed: Who are you? check the key, and what it may use (HTTP 401); \
+        no key was sent: name the model openai:small to send that in OPENAI_API_KEY\n";
+    ended.check("", error, 1);
+    assert!(!server.asked()[0].headers.contains("authorization"));
+}
+
+/// A script that stops in the middle of its reply.
+const SLOW: &str = r#"{"chunks":["Wait",{"delayMs":3600000},"never"]}"#;
+
+#[test]
+fn a_signal_ends_it() {
+    let workshop = Workshop::new(SLOW);
+    let (mut child, line) = start(&workshop);
+    assert_eq!(line, *b"Wait");
+    let pid = child.id().to_string();
+    let sent = Command::new("kill").args(["-s", "INT", &pid]).status();
+    assert!(sent.expect("kill").success());
+    let mut stderr = String::new();
+    let mut pipe = child.stderr.take().expect("a pipe");
+    pipe.read_to_string(&mut stderr).expect("UTF-8");
+    let code = child.wait().expect("it ends").code();
+    assert_eq!((stderr.as_str(), code), ("error: cancelled\n", Some(1)));
+}
+
+#[test]
+fn a_reader_who_goes_ends_it() {
+    let workshop = Workshop::new(SLOW);
+    let (mut child, _) = start(&workshop);
+    drop(child.stdout.take());
+    let ended = Ended::wait(child);
+    ended.check("", "", 0);
+}
+
+/// What it says first.
+fn start(workshop: &Workshop) -> (Child, [u8; 4]) {
+    let args = ["complete", "Hello", "--model", "script:script.jsonl"];
+    let mut child = workshop.command(&args).spawn().expect("it starts");
+    let mut line = [0; 4];
+    let stdout = child.stdout.as_mut().expect("a pipe");
+    stdout.read_exact(&mut line).expect("text");
+    (child, line)
 }
 
 #[test]

@@ -41,7 +41,7 @@ impl Reply {
 fn stream<'a>(texts: impl Iterator<Item = &'a str>, reason: Option<&str>) -> String {
     let mut out = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n"
         .to_owned();
-    let mut frame = |value: &Value| out.push_str(&format!("data: {value}\n\n"));
+    let mut frame = |value: &Value| out.extend(["data: ", &value.to_string(), "\n\n"]);
     for text in texts {
         frame(&json!({ "choices": [{ "index": 0, "delta": { "content": text } }] }));
     }
@@ -85,7 +85,7 @@ impl Server {
             for (number, connection) in listener.incoming().enumerate() {
                 let reply = &replies[number.min(replies.len() - 1)];
                 // A client that goes away is its own problem.
-                let _ = serve(connection.expect("a connection"), reply, &asked);
+                let _ = serve(&connection.expect("a connection"), reply, &asked);
             }
         });
         server
@@ -101,8 +101,8 @@ impl Server {
     }
 }
 
-fn serve(connection: TcpStream, reply: &Reply, asked: &Mutex<Vec<Asked>>) -> std::io::Result<()> {
-    let mut reader = BufReader::new(&connection);
+fn serve(connection: &TcpStream, reply: &Reply, asked: &Mutex<Vec<Asked>>) -> std::io::Result<()> {
+    let mut reader = BufReader::new(connection);
     let mut line = String::new();
     reader.read_line(&mut line)?;
     let mut headers = String::new();
@@ -121,5 +121,5 @@ fn serve(connection: TcpStream, reply: &Reply, asked: &Mutex<Vec<Asked>>) -> std
         headers,
         body: serde_json::from_slice(&body).unwrap_or_default(),
     });
-    (&connection).write_all(reply.bytes().as_bytes())
+    { connection }.write_all(reply.bytes().as_bytes())
 }

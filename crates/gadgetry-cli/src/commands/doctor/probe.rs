@@ -25,6 +25,10 @@ const WORD: &str = "marmalade-7f3";
 /// What became of it.
 #[derive(Clone, Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "they are the lines of a report"
+)]
 pub(super) struct Probe {
     model: String,
     /// Whether the model calls gadgets as it should.
@@ -113,7 +117,7 @@ impl Observer for Probe {
             EventKind::GadgetCall(call) => {
                 self.called = true;
                 if let Parameters::Malformed(problem) = &call.parameters {
-                    self.notes.push(problem.to_string());
+                    self.notes.push(problem.clone());
                 }
                 if let Parameters::Parsed(parameters) = &call.parameters {
                     self.parameters_right |= *parameters == json!({ "number": 42, "owner": "Ada" });
