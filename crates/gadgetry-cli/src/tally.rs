@@ -64,14 +64,19 @@ impl Tally {
         let mut words = String::new();
         if self.usage.input_tokens > 0 {
             // Writing to a string cannot fail.
-            let _ = write!(words, "{} tokens in, ", grouped(self.usage.input_tokens));
+            let _ = write!(words, "{} in, ", tokens(self.usage.input_tokens));
         }
-        let _ = write!(words, "{about}{} tokens out", grouped(written));
+        let _ = write!(words, "{about}{} out", tokens(written));
         if self.dollars > 0.0 {
             let _ = write!(words, ", {}", dollars(self.dollars));
         }
         words
     }
+}
+
+fn tokens(count: u64) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{} token{plural}", grouped(count))
 }
 
 /// Dollars with as many digits as such an amount needs.

@@ -50,6 +50,36 @@ fn gadgets_are_called_and_their_results_go_back() {
 }
 
 #[test]
+fn another_interface_is_the_same_run() {
+    let call = "!!!GADGET_START:Echo:a\n!!!ARG:say\nhello\n!!!GADGET_END\n";
+    let server = Server::start([Reply::Messages(call), Reply::Messages("It said hello.")]);
+    let workshop = Workshop::new("");
+    let args = [
+        "agent",
+        "Go!",
+        "--gadgets",
+        "gadgets.toml",
+        "--model",
+        "haiku",
+        "--system",
+        "Be kind.",
+        "--quiet",
+    ];
+    let mut command = workshop.command(&args);
+    command
+        .env("ANTHROPIC_API_KEY", "sk-ant-secret-key-1")
+        .env("ANTHROPIC_BASE_URL", server.url());
+    Ended::of(&mut command).check("It said hello.\n", "", 0);
+    let asked = server.asked();
+    assert_eq!(asked[1].line, "POST /v1/messages");
+    assert!(asked[1].headers.contains("x-api-key: sk-ant-secret-key-1"));
+    let system = asked[0].body["system"].to_string();
+    assert!(system.contains("Be kind.") && system.contains("!!!GADGET_START:"));
+    let results = asked[1].body["messages"][2].to_string();
+    assert!(results.contains("hello"), "{results}");
+}
+
+#[test]
 fn events_and_the_log_tell_costs_and_no_key() {
     let server = Server::start([
         busy(),

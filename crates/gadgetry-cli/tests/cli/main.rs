@@ -15,6 +15,8 @@ mod options;
 mod parse;
 mod pipes;
 mod server;
+#[cfg(target_os = "linux")]
+mod terminal;
 mod workshop;
 mod write;
 

@@ -14,6 +14,8 @@ pub(crate) enum Reply {
     Says(Vec<String>),
     /// The same with another reason for the end.
     Ends(&'static str, &'static str),
+    /// A stream of Anthropic's Messages with this text.
+    Messages(&'static str),
     /// A stream that breaks off behind this text.
     BreaksOff(&'static str),
     /// A status with headers and this body.
@@ -29,6 +31,7 @@ impl Reply {
         match self {
             Self::Says(texts) => stream(texts.iter().map(String::as_str), Some("stop")),
             Self::Ends(text, reason) => stream([*text].into_iter(), Some(reason)),
+            Self::Messages(text) => messages(text),
             Self::BreaksOff(text) => stream([*text].into_iter(), None),
             Self::Status(head, body) => format!(
                 "HTTP/1.1 {head}\r\ncontent-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",
@@ -38,9 +41,32 @@ impl Reply {
     }
 }
 
+const STREAM: &str =
+    "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
+
+fn messages(text: &str) -> String {
+    let usage = json!({ "input_tokens": 1200, "output_tokens": 1 });
+    let message = json!({ "id": "m", "role": "assistant", "content": [], "usage": usage });
+    let block = json!({ "type": "text", "text": "" });
+    let delta = json!({ "type": "text_delta", "text": text });
+    let end = json!({ "stop_reason": "end_turn" });
+    let events = [
+        json!({ "type": "message_start", "message": message }),
+        json!({ "type": "content_block_start", "index": 0, "content_block": block }),
+        json!({ "type": "content_block_delta", "index": 0, "delta": delta }),
+        json!({ "type": "content_block_stop", "index": 0 }),
+        json!({ "type": "message_delta", "delta": end, "usage": { "output_tokens": 34 } }),
+        json!({ "type": "message_stop" }),
+    ];
+    let frame = |event: Value| {
+        let name = event["type"].as_str().unwrap_or_default();
+        format!("event: {name}\ndata: {event}\n\n")
+    };
+    STREAM.to_owned() + &events.map(frame).concat()
+}
+
 fn stream<'a>(texts: impl Iterator<Item = &'a str>, reason: Option<&str>) -> String {
-    let mut out = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n"
-        .to_owned();
+    let mut out = STREAM.to_owned();
     let mut frame = |value: &Value| out.extend(["data: ", &value.to_string(), "\n\n"]);
     for text in texts {
         frame(&json!({ "choices": [{ "index": 0, "delta": { "content": text } }] }));

@@ -90,7 +90,12 @@ impl Workshop {
 
     /// The binary in this folder, with all its streams piped, nothing on stdin, and no keys.
     pub(crate) fn command(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(GADGETRY);
+        self.run(GADGETRY, args)
+    }
+
+    /// The same for any program.
+    pub(crate) fn run(&self, program: &str, args: &[&str]) -> Command {
+        let mut command = Command::new(program);
         without_keys(&mut command);
         command
             .env("XDG_DATA_HOME", self.folder.path())
