@@ -37,6 +37,7 @@ impl Run {
                 };
                 self.state.summary_plan = Some(summarise);
                 self.state.phase = Phase::Summarising;
+                self.state.sent = true;
                 self.tell(EventKind::ModelCallStart {
                     iteration,
                     purpose: Purpose::Summary,
@@ -118,7 +119,8 @@ impl Run {
     pub(super) fn end_summary(&mut self, error: Option<String>) -> bool {
         let reply = mem::take(&mut self.state.accumulator).into_output();
         let whole = error.is_none() && reply.stop_reason == Some(StopReason::Stop);
-        self.tell_end_of_call(Purpose::Summary, reply.stop_reason, reply.usage, error);
+        let usage = self.used(reply.usage);
+        self.tell_end_of_call(Purpose::Summary, reply.stop_reason, usage, error);
         whole
     }
 }

@@ -134,6 +134,7 @@ impl Run {
             model_error: None,
             attempt: 0,
             instead: None,
+            sent: false,
             handed_on: false,
             cut: None,
             scheduler: Scheduler::new(schedule),

@@ -106,6 +106,7 @@ impl Run {
     pub(super) fn transmit(&mut self, mut request: Request) {
         request.iteration = self.state.iteration;
         self.begin_reading();
+        self.state.sent = true;
         self.put(Output::Send(request));
     }
 
@@ -127,6 +128,7 @@ impl Run {
         state.phase = Phase::Reading;
         state.cut = None;
         state.model_error = None;
+        state.sent = false;
         state.handed_on = false;
         state.scheduler.begin_reply();
         let iteration = state.iteration;
@@ -272,13 +274,14 @@ impl Run {
         self.stage.finish(&mut held);
         held.clear();
         self.scanned = held;
+        let reply = mem::take(&mut self.state.accumulator).into_output();
+        let usage = self.used(reply.usage);
         self.state.raw.clear();
         self.state.notes.clear();
-        let reply = mem::take(&mut self.state.accumulator).into_output();
         self.tell_end_of_call(
             Purpose::Reply,
             reply.stop_reason,
-            reply.usage,
+            usage,
             Some(failure.words.clone()),
         );
         self.state.scheduler.end_reply();

@@ -13,6 +13,9 @@ use crate::run::state::{Cut, ModelError, Pending, Phase};
 use crate::transform::DeltaTransform;
 use crate::usage::Usage;
 
+/// Of text, as long as nothing better is known.
+const BYTES_PER_TOKEN: u64 = 4;
+
 /// Notes on one reply that the model is told.
 const NOTES: usize = 8;
 
@@ -183,6 +186,7 @@ impl Run {
     pub(super) fn end_reply(&mut self) {
         let reply = mem::take(&mut self.state.accumulator).into_output();
         self.state.tokens.observe(reply.usage.input_tokens);
+        let usage = self.used(reply.usage);
         let mut message = reply.message;
         let mut raw = mem::take(&mut self.state.raw);
         let written = !raw.is_empty();
@@ -204,21 +208,28 @@ impl Run {
         self.state.model_error = self.failure();
         let error = self.state.model_error.as_ref();
         let error = error.map(|error| error.words.clone());
-        self.tell_end_of_call(
-            Purpose::Reply,
-            reply.stop_reason.clone(),
-            reply.usage,
-            error,
-        );
+        self.tell_end_of_call(Purpose::Reply, reply.stop_reason.clone(), usage, error);
         self.state.scheduler.end_reply();
         if self.spec.asks.after_model_call && self.state.cut != Some(Cut::Cancelled) {
             let question = QuestionKind::AfterModelCall {
                 iteration: self.state.iteration,
                 message: self.state.history.last().cloned().filter(|_| said),
                 stop_reason: reply.stop_reason.unwrap_or(StopReason::Error),
-                usage: reply.usage,
+                usage: usage,
             };
             self.block(Pending::AfterReply { said }, question);
+        }
+    }
+
+    /// What the reply as read so far has used. A provider that tells nothing has not given it for nothing: where the
+    /// model has a price, that is an estimate.
+    pub(super) fn used(&self, told: Usage) -> Usage {
+        let bytes = self.state.raw.len() as u64;
+        let unknown = told == Usage::default() && bytes > 0 && self.state.sent;
+        if unknown && self.spec.price.is_some() {
+            Usage::estimate(self.state.tokens.tokens(), bytes.div_ceil(BYTES_PER_TOKEN))
+        } else {
+            told
         }
     }
 

@@ -56,6 +56,8 @@ pub(super) struct State {
     pub(super) attempt: u32,
     /// What somebody has put in the place of the current request.
     pub(super) instead: Option<Request>,
+    /// Whether a model was asked for the current reply.
+    pub(super) sent: bool,
     /// Whether anything of the current reply was told.
     pub(super) handed_on: bool,
     /// How the current reply was cut off.

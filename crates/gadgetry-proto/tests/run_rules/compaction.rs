@@ -104,7 +104,19 @@ fn the_model_summarises_and_that_costs() {
     script.replies.insert(at.expect("a summary"), summary);
     let log = play(&script);
     assert_eq!(compactions(&log)[0].0, CompactionStrategy::Summary);
-    assert!((log.summary.total_cost - 3.0).abs() < 1e-9);
+    let summaries = log.events().filter_map(|event| {
+        let EventKind::ModelCallEnd {
+            purpose: Purpose::Summary,
+            cost,
+            ..
+        } = &event.kind
+        else {
+            return None;
+        };
+        Some(*cost)
+    });
+    let summaries: Vec<f64> = summaries.collect();
+    assert!((summaries[0] - 3.0).abs() < 1e-9, "{summaries:?}");
     let told = log.history.iter().flat_map(|message| &message.content);
     let summaries = told.filter(|content| matches!(content, Content::Summary { .. }));
     assert_eq!(summaries.count(), 1);

@@ -1,6 +1,7 @@
 //! What a run costs.
 
-use gadgetry_proto::run::Command;
+use gadgetry_proto::event::EventKind;
+use gadgetry_proto::run::{Command, Decision, QuestionKind};
 use gadgetry_proto::usage::{Price, Usage};
 
 use crate::sim::play;
@@ -121,4 +122,32 @@ fn a_cancelled_run_counts_what_it_knows() {
     );
     script.replies[0].pieces.push(Piece::Pause(10));
     total(&script, 0.002);
+}
+
+/// A provider that tells no counts has not answered for nothing.
+#[test]
+fn unknown_usage_is_estimated_and_marked() {
+    let price = Price {
+        output: 1e6,
+        ..Price::default()
+    };
+    let untold = || {
+        Script::default()
+            .with(|spec| spec.price = Some(price.clone()))
+            .reply("x".repeat(400))
+    };
+    total(&untold(), 100.0);
+    let log = play(&untold());
+    let estimated = log.events().filter(
+        |event| matches!(&event.kind, EventKind::ModelCallEnd { usage, .. } if usage.estimated),
+    );
+    assert_eq!(estimated.count(), 1);
+    // Where no model was asked, nothing is charged.
+    let given = untold()
+        .with(|spec| spec.asks.before_model_call = true)
+        .decides(|question| {
+            matches!(question, QuestionKind::BeforeModelCall { .. })
+                .then(|| Decision::Reply("y".repeat(400)))
+        });
+    total(&given, 0.0);
 }

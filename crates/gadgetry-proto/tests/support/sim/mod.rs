@@ -21,6 +21,7 @@ use gadgetry_proto::id::CallId;
 use gadgetry_proto::message::{Content, Message, Request};
 use gadgetry_proto::run::{Close, Input, Output, Run, RunSpec, Start, Summary};
 use gadgetry_proto::time::Time;
+use gadgetry_proto::usage::Usage;
 
 use script::{Finish, Piece, Reply, Script};
 
@@ -213,7 +214,14 @@ impl Sim<'_> {
 
     /// The model answers with the next reply of the script, and when there is none, with a last word.
     fn reply(&mut self) {
-        let last = Reply::stop(vec![Piece::Text("fin".to_owned())]);
+        // Counted, so that nobody has to estimate what it costs.
+        let last = Reply {
+            usage: Some(Usage {
+                total_tokens: 1,
+                ..Usage::default()
+            }),
+            ..Reply::stop(vec![Piece::Text("fin".to_owned())])
+        };
         let reply = self.replies.next().unwrap_or(&last);
         let mut time = self.now;
         for piece in &reply.pieces {
