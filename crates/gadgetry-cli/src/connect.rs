@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use gadgetry::models::{ModelRegistry, ModelSpec};
 use gadgetry::proto::run::Retry;
+use gadgetry::proto::spec::GadgetSpec;
 use gadgetry::provider::Resolver;
 use gadgetry::{Model, ScriptedModel};
 
@@ -25,6 +26,8 @@ pub(crate) struct Wishes<'a> {
     /// Whether it is shown pictures, and whether it hears.
     pub(crate) images: bool,
     pub(crate) audio: bool,
+    /// Gadgets that it calls through the provider's own interface.
+    pub(crate) tools: &'a [GadgetSpec],
 }
 
 impl<'a> Wishes<'a> {
@@ -37,6 +40,7 @@ impl<'a> Wishes<'a> {
             temperature: args.temperature,
             images: false,
             audio: false,
+            tools: &[],
         }
     }
 }
@@ -69,6 +73,11 @@ pub(crate) fn model(
         if path.as_os_str().is_empty() {
             return Err(Error::input("no script is named; write script:FILE"));
         }
+        if !wishes.tools.is_empty() {
+            return Err(Error::input(
+                "a script is text: --tools native needs a real model",
+            ));
+        }
         let script = ScriptedModel::from_path(path).map_err(Error::input)?;
         return Ok(Arc::new(script));
     }
@@ -77,6 +86,7 @@ pub(crate) fn model(
     resolver = set(resolver, wishes.reasoning, Resolver::reasoning_effort);
     resolver = set(resolver, wishes.max_tokens, Resolver::max_tokens);
     resolver = set(resolver, wishes.temperature, Resolver::temperature);
+    resolver = resolver.tools(wishes.tools.iter().cloned());
     let place = resolver.locate(name).map_err(Error::input)?;
     let full = match place.provider {
         Some(provider) => format!("{provider}:{}", place.model),

@@ -18,6 +18,10 @@ pub(crate) struct AgentArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) gadgets: PathBuf,
 
+    /// How gadgets are called: as blocks of text, or through the provider's own interface for tools
+    #[arg(long, value_name = "FORM", default_value = "text")]
+    pub(crate) tools: ToolForm,
+
     /// Write the run's events to stdout instead of the answer, and no progress
     #[arg(long, value_name = "FORMAT")]
     pub(crate) events: Option<EventFormat>,
@@ -48,6 +52,15 @@ pub(crate) struct AgentArgs {
 
     #[command(flatten)]
     pub(crate) model: ModelArgs,
+}
+
+/// How gadgets are called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ToolForm {
+    /// As blocks of text, which any model can write.
+    Text,
+    /// Through the provider's own interface for tools.
+    Native,
 }
 
 /// How events are written.

@@ -10,12 +10,14 @@ use gadgetry::proto::convo::compaction::Compaction;
 use gadgetry::proto::event::{Event, FinishReason};
 use gadgetry::proto::message::{Message, Role};
 use gadgetry::proto::run::{Command, Input, Summary};
+use gadgetry::proto::spec::GadgetSpec;
 use gadgetry::proto::time::Time;
 use gadgetry::proto::usage::Price;
+use gadgetry::provider::native;
 use gadgetry::{Model, Toolbox, command};
 use tokio::sync::mpsc;
 
-use crate::args::AgentArgs;
+use crate::args::{AgentArgs, ToolForm};
 use crate::conduct::{commands, conduct};
 use crate::connect::{self, Wishes};
 use crate::error::Error;
@@ -32,9 +34,23 @@ pub(crate) fn run(args: &AgentArgs, printer: &mut Printer) -> Result<(), Error> 
         printer.be_quiet();
     }
     let catalog = catalog::load(&args.model.data)?;
-    let model = connect::model(&args.model.model, Wishes::of(&args.model), &catalog)?;
     let toolbox = toolbox(&args.gadgets)?;
+    let is_native = args.tools == ToolForm::Native;
+    let tools: Vec<GadgetSpec> = toolbox
+        .registry()
+        .iter()
+        .filter(|_| is_native)
+        .map(|gadget| gadget.spec().clone())
+        .collect();
+    let wishes = Wishes {
+        tools: &tools,
+        ..Wishes::of(&args.model)
+    };
+    let model = connect::model(&args.model.model, wishes, &catalog)?;
     let mut header = header(args, &toolbox, model.as_ref())?;
+    if is_native {
+        header.prompt = native::prompt();
+    }
     header.run().map_err(Error::input)?;
     let prompt = typed_or_piped(&args.prompt, printer)?;
     header.conversation = vec![Message::text(Role::User, prompt)];

@@ -26,7 +26,7 @@ fn busy() -> Reply {
 }
 
 fn text(messages: &Value, at: usize) -> &str {
-    messages[at]["content"].as_str().expect("text")
+    text_of(&messages[at])
 }
 
 #[test]
@@ -108,6 +108,61 @@ fn events_and_the_log_tell_costs_and_no_key() {
     for kept in [&workshop.read("run.log"), &ended.stdout] {
         assert!(!kept.contains("sk-secret"), "{kept}");
     }
+}
+
+/// The events of a run but for its texts, pieces and counts.
+fn told(server: &Server, args: &[&'static str]) -> Vec<Value> {
+    let workshop = Workshop::new("");
+    let args = [&["--events", "jsonl", "--save", "run.log"], args].concat();
+    let ended = run(&workshop, server, &with(&args));
+    ended.check(&ended.stdout, "", 0);
+    let again = Ended::of(&mut workshop.command(&["replay", "run.log"]));
+    again.check(&ended.stdout, "", 0);
+    let mut told = events(&ended.stdout);
+    told.retain(|event| event["type"] != "gadget_args_partial");
+    for event in &mut told {
+        let fields = event.as_object_mut().expect("an object");
+        let own = [
+            "seq",
+            "timeMs",
+            "durationMs",
+            "usage",
+            "cost",
+            "totalCost",
+            "parametersRaw",
+            "stopReason",
+        ];
+        fields.retain(|field, _| !own.contains(&field.as_str()));
+    }
+    told
+}
+
+#[test]
+fn tools_of_the_provider_are_the_same_run() {
+    let last = Reply::says("Done.");
+    let block = "!!!GADGET_START:Echo:call_1\n!!!ARG:say\nhello\n!!!GADGET_END\n";
+    let text = Server::start([Reply::Says(vec![block.to_owned()]), last.clone()]);
+    let call = Reply::Calls("call_1", "Echo", r#"{"say":"hello"}"#);
+    let native = Server::start([call, last]);
+    let expected = told(&text, &[]);
+    let events = told(&native, &["--tools", "native"]);
+    assert_eq!(events, expected);
+    let asked = native.asked();
+    assert_eq!(asked[0].body["tools"][0]["function"]["name"], "Echo");
+    assert!(!asked[0].body.to_string().contains("GADGET_START"));
+    let messages = &asked[1].body["messages"];
+    assert_eq!(messages[1]["tool_calls"][0]["id"], "call_1");
+    assert_eq!(messages[2]["role"], "tool");
+    assert_eq!(messages[2]["tool_call_id"], "call_1");
+    assert!(text_of(&messages[2]).contains(r#"{"say":"hello"}"#));
+    assert_eq!(text.asked()[0].body.get("tools"), None);
+    let script = ["--model", "script:script.jsonl", "--tools", "native"];
+    let error = "error: a script is text: --tools native needs a real model\n";
+    run(&Workshop::new(""), &native, &script).check("", error, 2);
+}
+
+fn text_of(message: &Value) -> &str {
+    message["content"].as_str().expect("text")
 }
 
 #[test]

@@ -14,6 +14,8 @@ pub(crate) enum Reply {
     Says(Vec<String>),
     /// The same with another reason for the end.
     Ends(&'static str, &'static str),
+    /// A stream with one call of a tool: id, name and JSON.
+    Calls(&'static str, &'static str, &'static str),
     /// A stream of Anthropic's Messages with this text.
     Messages(&'static str),
     /// A stream that breaks off behind this text.
@@ -31,6 +33,7 @@ impl Reply {
         match self {
             Self::Says(texts) => stream(texts.iter().map(String::as_str), Some("stop")),
             Self::Ends(text, reason) => stream([*text].into_iter(), Some(reason)),
+            Self::Calls(id, name, json) => calls(id, name, json),
             Self::Messages(text) => messages(text),
             Self::BreaksOff(text) => stream([*text].into_iter(), None),
             Self::Status(head, body) => format!(
@@ -63,6 +66,21 @@ fn messages(text: &str) -> String {
         format!("event: {name}\ndata: {event}\n\n")
     };
     STREAM.to_owned() + &events.map(frame).concat()
+}
+
+fn calls(id: &str, name: &str, json: &str) -> String {
+    let call =
+        |fields: Value| json!({ "choices": [{ "index": 0, "delta": { "tool_calls": [fields] } }] });
+    let function = json!({ "name": name, "arguments": "" });
+    let (begin, end) = json.split_at(json.len() / 2);
+    let frames = [
+        call(json!({ "index": 0, "id": id, "type": "function", "function": function })),
+        call(json!({ "index": 0, "function": { "arguments": begin } })),
+        call(json!({ "index": 0, "function": { "arguments": end } })),
+        json!({ "choices": [{ "index": 0, "delta": {}, "finish_reason": "tool_calls" }] }),
+    ];
+    let frame = |frame: Value| format!("data: {frame}\n\n");
+    format!("{STREAM}{}data: [DONE]\n\n", frames.map(frame).concat())
 }
 
 fn stream<'a>(texts: impl Iterator<Item = &'a str>, reason: Option<&str>) -> String {
