@@ -217,7 +217,9 @@ impl Price {
     ///
     /// Never negative: neither counts that contradict each other nor rates that are no amounts make it so.
     ///
-    /// Source of the formula: cache reads and writes are parts of the input, reasoning is part of the output.
+    /// The sum of, in tokens and dollars a million: `(input − cached − written) × input`, `cached × cached_input`,
+    /// `written × cache_write_input`, `(output − reasoning) × output` and `reasoning × reasoning_output`. Cache reads and
+    /// writes are parts of the input, reasoning is part of the output. Source: vectors K02 and K04 of the corpus.
     pub fn cost(&self, usage: &Usage) -> f64 {
         let reached = self
             .tiers

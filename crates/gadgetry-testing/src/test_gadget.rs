@@ -51,6 +51,8 @@ pub async fn test_gadget(gadget: impl IntoGadget, params: Value) -> TestGadgetRe
 }
 
 /// [`test_gadget`] for each of `params`, one after the other.
+///
+/// Cancel safety: dropping the future ends the gadget under way; results that were there are lost.
 pub async fn test_gadget_batch(
     gadget: impl IntoGadget,
     params: impl IntoIterator<Item = Value>,

@@ -92,7 +92,7 @@ impl ModelClient {
         &self.models
     }
 
-    /// The same for another of [`ModelClient::models`].
+    /// The same for another of [`ModelClient::models`]. Fails if none has this name.
     pub fn named(&self, name: &str) -> Result<Self, ModelCallError> {
         let model = self.models.get(name);
         let model = model.ok_or_else(|| ModelCallError::UnknownModel {
@@ -110,6 +110,9 @@ impl ModelClient {
     }
 
     /// The text that the model answers to `prompt`. Without options, they are `()`.
+    ///
+    /// Fails if there is no model of the name in `options`, if the model fails or its reply is cut off, once the budget
+    /// is spent, and when the gadget's call is cancelled.
     ///
     /// Cancel safety: dropping the future cancels the reply; what it had cost until then is counted.
     pub async fn complete(

@@ -15,11 +15,12 @@
 //! 1. `Result<T, E>`, where `?` turns `E` into a [`GadgetError`]: every `std::error::Error`, and `GadgetError` itself;
 //! 2. `Result<T, Box<dyn Error + Send + Sync>>`;
 //! 3. `Result<T, E>`, where `E` is `Display`: `String`, `&str`, `anyhow::Error`;
-//! 4. `T` itself.
+//! 4. `T` itself;
+//! 5. anything else, which is a mistake, and the compiler says what a gadget may return.
 //!
 //! `T` is whatever becomes a [`GadgetOutput`]: it or anything `Serialize`, `()` included.
 //!
-//! Written out, the macro is `::gadgetry::__private::wrap(&value)` in `wrapped`, all four traits in scope, and
+//! Written out, the macro is `::gadgetry::__private::wrap(&value)` in `wrapped`, all five traits in scope, and
 //! `(&&&&wrapped).result_of(value)`: of the methods of that name the compiler takes the one that needs the fewest
 //! dereferences, so that is the order above.
 
@@ -40,7 +41,9 @@ macro_rules! __gadgetry_into_result {
         match $value {
             value => {
                 #[allow(unused_imports)]
-                use $crate::__private::{OfBoxed as _, OfDisplay as _, OfError as _, OfValue as _};
+                use $crate::__private::{
+                    OfBoxed as _, OfDisplay as _, OfError as _, OfUnfit as _, OfValue as _,
+                };
                 let wrapped = $crate::__private::wrap(&value);
                 (&&&&wrapped).result_of(value)
             }
@@ -49,8 +52,16 @@ macro_rules! __gadgetry_into_result {
 }
 
 /// The type of a value, without the value.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub struct Wrap<T>(PhantomData<fn() -> T>);
+
+impl<T> Clone for Wrap<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Wrap<T> {}
 
 /// The type of `value`.
 pub fn wrap<T>(_value: &T) -> Wrap<T> {
@@ -105,4 +116,33 @@ impl<T: Into<GadgetOutput>> OfValue<T> for Wrap<T> {
     fn result_of(&self, value: T) -> Result<GadgetOutput, GadgetError> {
         Ok(value.into())
     }
+}
+
+/// Rule 5.
+pub trait OfUnfit<T> {
+    /// See the module.
+    fn result_of(self, value: T) -> Result<GadgetOutput, GadgetError>
+    where
+        T: GadgetResult;
+}
+
+impl<T> OfUnfit<T> for Wrap<T> {
+    fn result_of(self, value: T) -> Result<GadgetOutput, GadgetError>
+    where
+        T: GadgetResult,
+    {
+        value.result()
+    }
+}
+
+/// Nothing is one: it is there for what the compiler says then.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be the result of a gadget",
+    label = "no text for the model comes of this type",
+    note = "a gadget returns a text, anything `Serialize`, a `GadgetOutput`, or a `Result` of these; \
+            its error is a `GadgetError`, a `std::error::Error` or anything `Display`"
+)]
+pub trait GadgetResult {
+    /// See the module.
+    fn result(self) -> Result<GadgetOutput, GadgetError>;
 }

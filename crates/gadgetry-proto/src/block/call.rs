@@ -52,6 +52,8 @@ impl<'a> CallBlock<'a> {
     }
 
     /// The parameters as a JSON object: coerced, by the schema if there is one, but not validated.
+    ///
+    /// Fails if pointers contradict each other or exceed a limit.
     pub fn parameters(&self, schema: Option<&Schema>) -> Result<Value, ParseError> {
         parameters(self.body, self.search, self.limits, schema)
     }

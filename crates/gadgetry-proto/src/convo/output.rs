@@ -8,6 +8,7 @@ use crate::convo::shape::Shape;
 use crate::convo::viewer::{NAME, ViewRequest, view};
 
 /// Characters that a result may have: the tokens of `percent` of the context window, at four characters a token.
+/// Source: the specification of gadgets, "Calculation".
 ///
 /// ```
 /// use gadgetry_proto::convo::char_limit;

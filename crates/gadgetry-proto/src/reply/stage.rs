@@ -46,7 +46,7 @@ struct Rules {
 }
 
 impl ReplyStage {
-    /// A stage for replies of `format`, whose tags are those of `blocks`.
+    /// A stage for replies of `format`, whose tags are those of `blocks`. Fails if a tag is none, or there twice.
     pub fn new(
         mut format: Format,
         blocks: Vec<CustomBlock>,

@@ -108,7 +108,7 @@ impl std::fmt::Debug for Run {
 }
 
 impl Run {
-    /// A run about one message of the user.
+    /// A run about one message of the user. Fails if the tags or the viewer of `spec` cannot be used.
     pub fn ask(spec: RunSpec, prompt: &str) -> Result<Self, SpecError> {
         Self::new(spec, vec![Message::text(Role::User, prompt)])
     }
@@ -201,7 +201,7 @@ impl Run {
         }
     }
 
-    /// Goes on from where a run of the same `spec` was saved.
+    /// Goes on from where a run of the same `spec` was saved. Fails as [`Run::ask`] does.
     pub fn load(mut spec: RunSpec, snapshot: Snapshot) -> Result<Self, SpecError> {
         let has_viewer = add_viewer(&mut spec)?;
         let mut run = Self::with_state(spec, has_viewer, snapshot.state)?;

@@ -215,7 +215,7 @@ impl Run {
                 iteration: self.state.iteration,
                 message: self.state.history.last().cloned().filter(|_| said),
                 stop_reason: reply.stop_reason.unwrap_or(StopReason::Error),
-                usage: usage,
+                usage,
             };
             self.block(Pending::AfterReply { said }, question);
         }

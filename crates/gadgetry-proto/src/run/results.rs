@@ -7,6 +7,7 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::call::Parameters;
 use crate::convo::result_content;
 use crate::convo::results_message;
 use crate::convo::viewer::{self, ViewRequest};
@@ -79,6 +80,13 @@ impl Run {
             answer,
             &spec.markers,
         );
+        // What is said about a block that could not be read shows the right form, which the model is to copy. It quotes
+        // nothing but the block itself.
+        if let Parameters::Malformed(_) = &call.parameters
+            && let Content::GadgetResult { text: told, .. } = &mut content
+        {
+            *told = text.into_owned();
+        }
         if let Content::GadgetResult { sticky, media, .. } = &mut content {
             *media = own;
             let gadget = spec.registry.get(&call.gadget_name);

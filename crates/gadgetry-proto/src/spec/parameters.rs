@@ -66,7 +66,8 @@ pub fn parameters<'a>(
     Ok(tree.root)
 }
 
-/// Reads a body that is one JSON object as parameters; `None` if it is something else.
+/// Reads a body that is one JSON object as parameters; `None` if it is something else. Fails if it is nested deeper
+/// than `limits` allow.
 pub fn json_parameters(
     body: &str,
     schema: Option<&Schema>,

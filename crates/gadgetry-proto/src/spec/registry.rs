@@ -29,7 +29,7 @@ pub struct Registry {
 }
 
 impl Registry {
-    /// Checks the names and compiles the schemas.
+    /// Checks the names and compiles the schemas. Fails at the first gadget that [`Registry::add`] refuses.
     pub fn new(specs: impl IntoIterator<Item = GadgetSpec>) -> Result<Self, RegistryError> {
         let mut registry = Self::default();
         for spec in specs {
@@ -38,7 +38,8 @@ impl Registry {
         Ok(registry)
     }
 
-    /// Adds one gadget behind the others.
+    /// Adds one gadget behind the others. Fails if its name is empty, taken (in whatever case) or holds `:`, a blank or a
+    /// control character, or if its parameters are no JSON Schema.
     pub fn add(&mut self, spec: GadgetSpec) -> Result<(), RegistryError> {
         let name = spec.name.clone();
         if name.is_empty() {
@@ -122,6 +123,7 @@ impl<'a> IntoIterator for &'a Registry {
 ///
 /// ```
 /// assert_eq!(gadgetry_proto::spec::closest("bel", ["Bell", "Drum"]), ["Bell"]);
+/// assert_eq!(gadgetry_proto::spec::closest("durm", ["Bell", "Drum"]), ["Drum"]);
 /// ```
 pub fn closest<'n>(name: &str, names: impl IntoIterator<Item = &'n str>) -> Vec<&'n str> {
     let wanted = letters(name);
@@ -146,17 +148,22 @@ fn letters(name: &str) -> Vec<char> {
         .collect()
 }
 
-/// Insertions, deletions and replacements that make one of the other.
+/// Insertions, deletions, replacements and swaps of neighbours that make one of the other.
 fn distance(left: &[char], right: &[char]) -> usize {
+    let mut above: Vec<usize> = Vec::new();
     let mut row: Vec<usize> = (0..=right.len()).collect();
     for (i, l) in left.iter().enumerate() {
-        let mut diagonal = i;
-        row[0] = i + 1;
+        let mut next = Vec::with_capacity(row.len());
+        next.push(i + 1);
         for (j, r) in right.iter().enumerate() {
-            let replaced = diagonal + usize::from(l != r);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(diagonal + 1).min(row[j] + 1);
+            let replaced = row[j] + usize::from(l != r);
+            let mut least = replaced.min(row[j + 1] + 1).min(next[j] + 1);
+            if i > 0 && j > 0 && *l == right[j - 1] && left[i - 1] == *r {
+                least = least.min(above[j - 1] + 1);
+            }
+            next.push(least);
         }
+        above = std::mem::replace(&mut row, next);
     }
     row[right.len()]
 }

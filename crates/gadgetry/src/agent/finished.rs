@@ -37,6 +37,7 @@ pub struct Finished {
 
 impl Finished {
     /// The same, if the run came to an answer: the model was done, or a gadget or a controller has ended the run.
+    /// Otherwise it fails, with all of this in the error.
     pub fn into_result(self) -> Result<Self, RunError> {
         match self.summary.reason {
             FinishReason::Completed | FinishReason::TaskCompleted | FinishReason::Stopped => {

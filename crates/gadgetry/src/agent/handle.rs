@@ -44,12 +44,16 @@ impl AgentHandle {
 
 impl AgentHandle {
     /// Puts a message of the user before the model with its next request. A run that is about to end goes on for it.
+    ///
+    /// Fails if the run is over, or has not been polled for very long.
     pub fn inject(&self, text: impl Into<String>) -> Result<(), NotInjected> {
         self.send(Command::Inject(text.into()))
     }
 
     /// Makes the conversation shorter before the next request, whatever its length, as far as something can go. Without
     /// [compaction](crate::AgentBuilder::without_compaction) it does nothing.
+    ///
+    /// Fails as [`AgentHandle::inject`] does.
     pub fn compact(&self) -> Result<(), NotInjected> {
         self.send(Command::Compact)
     }

@@ -58,6 +58,9 @@ use crate::gadget::{DynGadget, IntoGadget};
 pub use error::{GadgetFileError, GadgetFileProblem};
 
 /// Reads the gadgets of a TOML file, in the order in which they stand there.
+///
+/// Fails if the file cannot be read, if something in it is no gadget, and if a program does not exist; the error says
+/// where in the file.
 pub fn load(path: &Path) -> Result<Vec<CommandGadget>, GadgetFileError> {
     file::load(path)
 }

@@ -181,6 +181,8 @@ impl ExecutionContext {
     }
 
     /// Adds `dollars` to the cost of the call. It counts however the call ends, but not once it has ended.
+    ///
+    /// Fails if that is no finite amount of 0 or more.
     pub fn report_cost(&self, dollars: f64) -> Result<(), InvalidCost> {
         if !dollars.is_finite() || dollars < 0.0 {
             return Err(InvalidCost(dollars));
@@ -234,6 +236,8 @@ impl ExecutionContext {
     }
 
     /// Asks a person, and waits for the answer. Questions are asked one at a time, in order.
+    ///
+    /// Fails if there is nobody to ask or no answer, and when the call is cancelled.
     ///
     /// Cancel safety: dropping the future withdraws the question.
     pub async fn ask_human(&self, question: impl Into<String>) -> Result<String, HumanError> {

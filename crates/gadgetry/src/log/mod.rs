@@ -102,7 +102,7 @@ pub struct LogWriter<W> {
 }
 
 impl<W: Write> LogWriter<W> {
-    /// Begins a log.
+    /// Begins a log. Fails if `out` cannot be written.
     pub fn new(out: W, header: &Header) -> Result<Self, LogError> {
         let mut writer = Self { out, error: None };
         writer.line(header);
@@ -122,7 +122,7 @@ impl<W: Write> LogWriter<W> {
         self.line(&Line { time, input });
     }
 
-    /// Whether all of it was written.
+    /// Whether all of it was written. Fails with the first error of `out`, whenever it was.
     pub fn finish(mut self) -> Result<(), LogError> {
         self.finish_line()
     }
@@ -158,6 +158,8 @@ impl<W: Write + Send> Observer for LogWriter<W> {
 }
 
 /// Plays a log again. `observer` sees the same events as the first time. `None`: the log ends before the run does.
+///
+/// Fails if the log cannot be read or is not one, with the number of the line.
 pub fn replay(log: impl BufRead, observer: &mut dyn Observer) -> Result<Option<Summary>, LogError> {
     let mut lines = log.split(b'\n').enumerate().peekable();
     let Some((_, first)) = lines.next() else {

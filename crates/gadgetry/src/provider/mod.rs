@@ -26,6 +26,8 @@ pub mod answer;
 pub mod anthropic;
 #[cfg(feature = "providers")]
 pub mod error;
+#[cfg(feature = "genai")]
+pub mod genai;
 #[cfg(feature = "providers")]
 pub mod http;
 #[cfg(feature = "providers")]

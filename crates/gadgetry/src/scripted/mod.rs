@@ -45,6 +45,8 @@ pub struct ScriptedModel {
 
 impl ScriptedModel {
     /// Reads a script. Its name is `script:` and the path.
+    ///
+    /// Fails if the file cannot be read, and at the first line that is no reply.
     pub fn from_path(path: &Path) -> Result<Self, ScriptError> {
         let text = std::fs::read_to_string(path).map_err(|source| ScriptError::Read {
             path: path.to_owned(),

@@ -89,6 +89,8 @@ pub struct Skill {
 
 impl Skill {
     /// Reads the skill in the folder `dir`. Its other files are read when they are asked for.
+    ///
+    /// Fails if there is no `SKILL.md` that can be read, or its front matter is wrong; the error has line and column.
     pub fn load(dir: impl AsRef<Path>) -> Result<Self, SkillError> {
         let named = dir.as_ref();
         let dir = named.canonicalize().map_err(|source| SkillError::Read {
@@ -154,6 +156,9 @@ impl Skill {
     }
 
     /// The text of one of its files, up to [`RESOURCE_LIMIT`] bytes. `path` counts from the skill's folder.
+    ///
+    /// Fails if there is no such file, if it is hidden, too long, not text, or not inside the skill; links are followed
+    /// before that is decided.
     pub fn read(&self, path: &str) -> Result<String, ResourceError> {
         resources::read(&self.dir, path)
     }

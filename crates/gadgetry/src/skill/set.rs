@@ -35,7 +35,7 @@ impl Skills {
         Self::default()
     }
 
-    /// The skills in a folder, as [`Skills::add_dir`] finds them.
+    /// The skills in a folder, as [`Skills::add_dir`] finds them; it fails as that does.
     pub fn from_dir(dir: impl AsRef<Path>) -> Result<Self, SkillError> {
         let mut skills = Self::new();
         skills.add_dir(dir)?;

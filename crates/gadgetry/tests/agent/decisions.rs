@@ -8,7 +8,7 @@ use gadgetry::control::{
 use gadgetry::proto::call::Outcome;
 use gadgetry::proto::error::ModelErrorKind;
 use gadgetry::proto::event::{Event, FinishReason};
-use gadgetry::proto::message::{Message, Role};
+use gadgetry::proto::message::{Message, Request, Role};
 use gadgetry::proto::run::{AboutCall, Input, Interceptor};
 use gadgetry::proto::time::Time;
 use gadgetry::{Agent, AgentBuilder, Controller, Observer, OnGadgetError};
@@ -258,6 +258,12 @@ async fn everybody_watches_in_order() {
                 self.1.lock().unwrap().push(format!("{} closed", self.0));
             }
         }
+
+        fn request(&mut self, request: &Request) {
+            let messages = request.messages.len();
+            let line = format!("{} request of {messages}", self.0);
+            self.1.lock().unwrap().push(line);
+        }
     }
     let log = Arc::new(Mutex::new(Vec::new()));
     let agent = Agent::builder()
@@ -277,6 +283,8 @@ async fn everybody_watches_in_order() {
     assert_eq!(
         *log.lock().unwrap(),
         [
+            "first request of 1",
+            "second request of 1",
             "first text \"One.\"",
             "second text \"One.\"",
             "consumer text \"One.\"",
@@ -285,6 +293,8 @@ async fn everybody_watches_in_order() {
             "first Completed",
             "second Completed",
             "consumer Completed",
+            "first request of 1",
+            "second request of 1",
             "first text \"Two.\"",
             "second text \"Two.\"",
             "first closed",

@@ -5,7 +5,7 @@ mod words;
 use std::fmt;
 
 use jsonschema::ValidationError;
-use jsonschema::error::ValidationErrorKind as Kind;
+use jsonschema::error::{TypeKind, ValidationErrorKind as Kind};
 use jsonschema::paths::LocationSegment;
 use serde::Deserialize;
 use serde::Serialize;
@@ -116,6 +116,12 @@ impl Report<'_> {
             }
             Kind::AnyOf { context } | Kind::OneOfNotValid { context } => {
                 self.union(&path, value, context, unions);
+            }
+            // In another form of a union it would be right: only what this one wants is told.
+            Kind::Type {
+                kind: TypeKind::Single(wanted),
+            } if self.view(&path).types().meets(Types::of(value)) => {
+                self.push(&path, format!("expected {wanted}, got {}", got(value)));
             }
             Kind::Type { .. } | Kind::Enum { .. } | Kind::Constant { .. } => {
                 let expected =

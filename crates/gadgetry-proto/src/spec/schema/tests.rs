@@ -211,6 +211,15 @@ fn problems_of_unions() {
             "untagged: fits none of the admitted forms of object, got object {}",
         ],
     );
+    // The tag chooses the form, though the value is right for another one.
+    check(
+        json!({ "properties": { "a": { "oneOf": [
+            { "properties": { "t": { "const": "x" }, "c": { "type": "integer" } }, "required": ["t", "c"] },
+            { "properties": { "t": { "const": "y" }, "c": { "type": "string" } }, "required": ["t", "c"] },
+        ] } } }),
+        &json!({ "a": { "t": "y", "c": 1 } }),
+        &["a.c: expected string, got number 1"],
+    );
 }
 
 #[test]

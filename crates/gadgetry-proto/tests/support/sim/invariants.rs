@@ -352,7 +352,11 @@ impl Watch {
         }
         assert!(messages.starts_with(&self.sent), "the past has changed");
         let mut new = messages[self.sent.len()..].iter().peekable();
-        for mut round in std::mem::take(&mut self.rounds) {
+        let mut rounds = std::mem::take(&mut self.rounds).into_iter().peekable();
+        while let Some(mut round) = rounds.next() {
+            // A reply that says nothing does not part what follows it from what follows the one before.
+            let silent = rounds.peek().filter(|next| !next.is_said());
+            let theirs = silent.and_then(|next| next.append.first());
             let reply = new.next_if(|message| {
                 // Interceptors may have made something of nothing.
                 let expected =
@@ -376,7 +380,10 @@ impl Watch {
             let left: usize = round.answers.values().map(Vec::len).sum();
             assert_eq!(left, 0, "the model was not told {:?}", round.answers);
             let mut append = round.append.iter().peekable();
-            while let Some(message) = new.next_if(|it| it.role != Role::Assistant) {
+            while let Some(message) = new.next_if(|it| {
+                let done = append.peek().is_none() && theirs == Some(*it);
+                it.role != Role::Assistant && !done
+            }) {
                 assert!(!message.content.iter().any(is_result), "orphan results");
                 if append.next_if_eq(&message).is_none() {
                     assert_eq!(message.role, Role::User, "behind the results");
@@ -434,6 +441,8 @@ impl Watch {
             failed == is_error
                 && (self.rewritten
                     || self.limit.is_some_and(long)
+                    // What is wrong with a block is told with the right form, to be copied.
+                    || said == text
                     || neutralise(said, &Markers::default()) == text.as_str())
         };
         let at = answers.iter().position(same);

@@ -70,7 +70,7 @@ async fn models(client: &reqwest::Client, base_url: &str) -> Option<Vec<String>>
         Value::Array(models) => models.as_slice(),
         // Ollama without any model.
         Value::Null => &[],
-        _ => return None,
+        Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Object(_) => return None,
     };
     let names = models.iter().filter_map(|model| model.get("id")?.as_str());
     Some(names.map(str::to_owned).collect())
