@@ -7,7 +7,7 @@ use gadgetry::models::{ModelRegistry, ModelSpec};
 use gadgetry::proto::run::Retry;
 use gadgetry::proto::spec::GadgetSpec;
 use gadgetry::provider::Resolver;
-use gadgetry::{Model, ScriptedModel};
+use gadgetry::{Model, ModelInfo, ScriptedModel};
 
 use crate::args::ModelArgs;
 use crate::error::Error;
@@ -81,6 +81,9 @@ pub(crate) fn model(
         let script = ScriptedModel::from_path(path).map_err(Error::input)?;
         return Ok(Arc::new(script));
     }
+    if name.contains("::") {
+        return other(name, wishes, catalog);
+    }
     let mut resolver = Resolver::from_env();
     resolver = set(resolver, wishes.base_url, Resolver::base_url);
     resolver = set(resolver, wishes.reasoning, Resolver::reasoning_effort);
@@ -92,25 +95,64 @@ pub(crate) fn model(
         Some(provider) => format!("{provider}:{}", place.model),
         None => place.model.clone(),
     };
-    let known = catalog.get(&full);
+    let info = info(&full, wishes, catalog)?;
+    let resolver = resolver.info(move |_| info.clone());
+    let model = resolver.resolve(name).map_err(Error::input)?;
+    Ok(Arc::new(Telling::new(model, &resolver, &place)))
+}
+
+/// What is known about the model, and what the user knows.
+fn info(
+    name: &str,
+    wishes: Wishes<'_>,
+    catalog: &ModelRegistry,
+) -> Result<Option<ModelInfo>, Error> {
+    let known = catalog.get(name);
     // Behind another address may be another model of this name.
     if let Some(spec) = known.filter(|_| wishes.base_url.is_none()) {
         refuse_what_it_cannot_take(spec, wishes)?;
     }
-    let known = known.map(ModelSpec::info);
-    let (images, audio) = (wishes.images, wishes.audio);
-    let resolver = resolver.info(move |_| {
-        if known.is_none() && !images && !audio {
-            return None;
-        }
-        // Where nobody knows, the user does.
-        let mut info = known.clone().unwrap_or_default();
-        info.reads_images |= images;
-        info.reads_audio |= audio;
-        Some(info)
-    });
-    let model = resolver.resolve(name).map_err(Error::input)?;
-    Ok(Arc::new(Telling::new(model, &resolver, &place)))
+    let mut info = known.map(ModelSpec::info);
+    if wishes.images || wishes.audio {
+        let info = info.get_or_insert_default();
+        info.reads_images |= wishes.images;
+        info.reads_audio |= wishes.audio;
+    }
+    Ok(info)
+}
+
+/// A model behind the crate `genai`, whose names have two colons.
+#[cfg(feature = "genai")]
+fn other(name: &str, wishes: Wishes<'_>, catalog: &ModelRegistry) -> Result<Arc<dyn Model>, Error> {
+    use gadgetry::provider::genai::{Genai, GenaiBuilder};
+
+    if !wishes.tools.is_empty() {
+        return Err(Error::input(format_args!(
+            "--tools native is not for {name}: only for names with one colon"
+        )));
+    }
+    let max_tokens = wishes.max_tokens.map(u32::try_from).transpose();
+    let max_tokens = max_tokens.map_err(|_| Error::input("--max-tokens is too large"))?;
+    let mut model = Genai::builder(name);
+    model = set(model, wishes.base_url, GenaiBuilder::base_url);
+    model = set(model, wishes.reasoning, GenaiBuilder::reasoning_effort);
+    model = set(model, max_tokens, GenaiBuilder::max_tokens);
+    model = set(model, wishes.temperature, GenaiBuilder::temperature);
+    let info = info(&name.replacen("::", ":", 1), wishes, catalog)?;
+    model = set(model, info, GenaiBuilder::info);
+    Ok(Arc::new(model.build().map_err(Error::input)?))
+}
+
+#[cfg(not(feature = "genai"))]
+fn other(
+    name: &str,
+    _wishes: Wishes<'_>,
+    _catalog: &ModelRegistry,
+) -> Result<Arc<dyn Model>, Error> {
+    Err(Error::input(format_args!(
+        "{name} needs a gadgetry that was built with `--features genai`; {} need none",
+        Resolver::providers().collect::<Vec<_>>().join(", ")
+    )))
 }
 
 fn set<B, T>(builder: B, value: Option<T>, with: impl FnOnce(B, T) -> B) -> B {

@@ -267,6 +267,31 @@ fn mistakes_are_exit_code_2_and_nothing_is_sent() {
     assert!(server.asked().is_empty());
 }
 
+/// Names with two colons are for the crate `genai`.
+#[test]
+fn all_other_providers() {
+    let server = Server::start([Reply::says("Yes.")]);
+    let workshop = Workshop::new("");
+    let url = format!("{}/", server.url());
+    let args = [
+        "complete",
+        "Hi!",
+        "--model",
+        "deepseek::small",
+        "--base-url",
+        &url,
+    ];
+    let ended = Ended::of(workshop.command(&args).env("DEEPSEEK_API_KEY", KEY));
+    if cfg!(feature = "genai") {
+        ended.check("Yes.\n", "", 0);
+        assert_eq!(server.asked()[0].line, "POST /v1/chat/completions");
+    } else {
+        let error = "error: deepseek::small needs a gadgetry that was built with `--features genai`; openai, anthropic, \
+            openrouter, groq, gemini, ollama, lmstudio, llamacpp, vllm need none\n";
+        ended.check("", error, 2);
+    }
+}
+
 /// A key goes nowhere unless its provider is named.
 #[test]
 fn an_address_alone_gets_no_key() {
