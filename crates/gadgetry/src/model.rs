@@ -5,6 +5,7 @@ use std::sync::Arc;
 use futures_core::stream::BoxStream;
 use gadgetry_proto::delta::Delta;
 use gadgetry_proto::message::Request;
+use gadgetry_proto::spec::GadgetSpec;
 use gadgetry_proto::tags::CustomBlock;
 use gadgetry_proto::transform::TransformFactory;
 use gadgetry_proto::usage::Price;
@@ -32,6 +33,14 @@ pub trait Model: Send + Sync {
         Vec::new()
     }
 
+    /// The same model, which calls these gadgets through its provider's own interface; `None` if it cannot.
+    ///
+    /// It gives calls as [`Delta::ToolCallStart`] and what follows, and reads their results as its provider wants them.
+    fn with_tools(&self, gadgets: &[GadgetSpec]) -> Option<Arc<dyn Model>> {
+        let _ = gadgets;
+        None
+    }
+
     /// Rewrites of its deltas behind the custom blocks, in front of those of the agent.
     fn transforms(&self) -> Vec<TransformFactory> {
         Vec::new()
@@ -53,6 +62,10 @@ impl<M: Model + ?Sized> Model for Arc<M> {
 
     fn custom_blocks(&self) -> Vec<CustomBlock> {
         (**self).custom_blocks()
+    }
+
+    fn with_tools(&self, gadgets: &[GadgetSpec]) -> Option<Arc<dyn Model>> {
+        (**self).with_tools(gadgets)
     }
 
     fn transforms(&self) -> Vec<TransformFactory> {

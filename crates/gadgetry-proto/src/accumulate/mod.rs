@@ -192,6 +192,19 @@ impl Accumulator {
         }
     }
 
+    /// The complete tool call of this id that came last.
+    pub fn tool_use(&self, id: &str) -> Option<&Content> {
+        let content = self
+            .places
+            .iter()
+            .rev()
+            .filter_map(|place| place.content.as_ref());
+        let mut found = content.filter(
+            |content| matches!(content, Content::ToolUse { tool_use_id, .. } if tool_use_id == id),
+        );
+        found.next()
+    }
+
     /// Why the model stopped, if it has said so.
     pub fn stop_reason(&self) -> Option<&StopReason> {
         self.stop_reason.as_ref()

@@ -38,6 +38,7 @@ mod interceptor;
 mod io;
 mod iteration;
 mod model_call;
+mod native;
 mod prepare;
 mod question;
 mod reading;
@@ -78,7 +79,7 @@ pub use interceptor::Interceptor;
 pub use io::{Close, Command, Input, Misuse, Output, Report, Start, Summary};
 pub use question::{AboutCall, Asks, Decision, Question, QuestionId, QuestionKind};
 pub use retry::Retry;
-pub use spec::{OnUnmet, RunSpec, SpecError, TextOnly};
+pub use spec::{OnUnmet, RunSpec, SpecError, TextOnly, Tools};
 pub use state::Snapshot;
 pub use trailing::{HintTiming, MakeTrailing, Standing, Trailing, iteration_hint, parallel_hint};
 
@@ -372,10 +373,13 @@ fn opening(spec: &RunSpec, mut conversation: Vec<Message>) -> History {
         conversation.insert(0, Message::text(Role::System, system));
     }
     let mut history = History::new(conversation);
-    let gadgets = spec
-        .prompt
-        .render_registry(&spec.registry, &spec.markers, spec.anchoring);
-    history.append_to_system(&gadgets.unwrap_or_default());
+    if spec.tools == Tools::Text {
+        let (registry, markers) = (&spec.registry, &spec.markers);
+        let gadgets = spec
+            .prompt
+            .render_registry(registry, markers, spec.anchoring);
+        history.append_to_system(&gadgets.unwrap_or_default());
+    }
     let blocks = spec.custom_blocks.iter().map(|block| CustomBlockDoc {
         tag: block.xml_tag(),
         description: block.description.as_deref(),

@@ -153,13 +153,13 @@ impl Run {
                 }
                 self.tell(EventKind::Diagnostic(diagnostic));
             }
-            // Tool calls of the provider's own interface, counts and frames: the accumulator keeps them.
-            Delta::Text { .. }
-            | Delta::Reasoning { .. }
-            | Delta::ToolCallStart { .. }
+            Delta::ToolCallStart { .. }
             | Delta::ToolCallDelta { .. }
             | Delta::ToolCallEnd { .. }
-            | Delta::ToolCall { .. }
+            | Delta::ToolCall { .. } => self.take_tool_call(delta),
+            // Counts and frames: the accumulator keeps them.
+            Delta::Text { .. }
+            | Delta::Reasoning { .. }
             | Delta::MessageStart { .. }
             | Delta::MessageEnd { .. }
             | Delta::Usage { .. }
@@ -188,6 +188,7 @@ impl Run {
         self.state.tokens.observe(reply.usage.input_tokens);
         let usage = self.used(reply.usage);
         let mut message = reply.message;
+        self.end_tool_calls(&message.content);
         let mut raw = mem::take(&mut self.state.raw);
         let written = !raw.is_empty();
         for interceptor in &self.spec.interceptors {

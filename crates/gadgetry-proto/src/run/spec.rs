@@ -36,6 +36,8 @@ pub struct RunSpec {
     pub system: Option<String>,
     /// The words around the gadget catalog.
     pub prompt: PromptTemplate,
+    /// How the model calls gadgets.
+    pub tools: Tools,
     /// The markers of gadget blocks.
     pub markers: Markers,
     /// Where markers count.
@@ -85,6 +87,7 @@ impl Default for RunSpec {
             registry: Arc::new(Registry::default()),
             system: None,
             prompt: PromptTemplate::default(),
+            tools: Tools::default(),
             markers: Markers::default(),
             anchoring: Anchoring::default(),
             custom_blocks: Vec::new(),
@@ -134,6 +137,18 @@ pub enum SpecError {
         "the output limit brings a gadget of its own: {0}; rename yours, or switch the limit off"
     )]
     Viewer(RegistryError),
+}
+
+/// How a model calls gadgets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Tools {
+    /// By writing blocks; the system message tells how.
+    #[default]
+    Text,
+    /// Through the provider's own interface, which has to know the gadgets. Blocks are calls nevertheless, but the
+    /// system message does not speak of them.
+    Native,
 }
 
 /// What a reply without calls means.

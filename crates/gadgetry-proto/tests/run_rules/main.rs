@@ -11,6 +11,7 @@ mod hints;
 mod interceptors;
 mod limits;
 mod misuse;
+mod native;
 mod outputs;
 mod questions;
 mod references;

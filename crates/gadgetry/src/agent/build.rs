@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use gadgetry_proto::convo::char_limit;
-use gadgetry_proto::run::{Retry, Run, RunSpec, TextOnly};
+use gadgetry_proto::convo::{char_limit, viewer};
+use gadgetry_proto::run::{Retry, Run, RunSpec, TextOnly, Tools};
 use gadgetry_proto::tags::CustomBlock;
 
 use crate::agent::builder::{AgentBuilder, Limits, Setting};
@@ -19,8 +19,11 @@ const USUAL_WINDOW: u64 = 128_000;
 
 impl Agent {
     pub(super) fn new(builder: AgentBuilder) -> Result<Self, AgentError> {
-        let services = services(&builder)?;
+        let mut services = services(&builder)?;
         let spec = spec(&builder, &services)?;
+        if spec.tools == Tools::Native {
+            services.model = with_tools(&services.model, &spec)?;
+        }
         let mut opening = builder.history;
         for call in &builder.synthetic {
             opening.extend(call.messages(&spec)?);
@@ -134,6 +137,19 @@ fn spec(builder: &AgentBuilder, services: &Services) -> Result<RunSpec, AgentErr
     spec.asks = services.asks();
     spec.retry.clone_from(&services.retry);
     Ok(spec)
+}
+
+/// The model that knows the gadgets of the run as its tools.
+fn with_tools(model: &Arc<dyn Model>, spec: &RunSpec) -> Result<Arc<dyn Model>, AgentError> {
+    let gadgets = spec.registry.iter().map(|gadget| gadget.spec().clone());
+    let mut gadgets: Vec<_> = gadgets.collect();
+    if spec.output_limit.is_some() && !gadgets.is_empty() {
+        gadgets.push(viewer::spec());
+    }
+    let given = model.with_tools(&gadgets);
+    given.ok_or_else(|| AgentError::NoNativeTools {
+        model: model.name().to_owned(),
+    })
 }
 
 /// Those of the model, which stand closer to it, and then the agent's `own`.

@@ -23,6 +23,14 @@ pub enum AgentError {
     /// Nobody can answer.
     #[error("the agent has no model; add one with `.model(…)`")]
     NoModel,
+    /// The model has no interface for tools.
+    #[error(
+        "the model {model:?} cannot be given tools; let it write blocks: `.tools(Tools::Text)`"
+    )]
+    NoNativeTools {
+        /// The model.
+        model: String,
+    },
     /// Two models have one name.
     #[error("two models are named {0:?}; gadgets could not tell them apart")]
     DuplicateModel(String),

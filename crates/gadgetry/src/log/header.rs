@@ -7,7 +7,7 @@ use gadgetry_proto::convo::compaction::Compaction;
 use gadgetry_proto::limits::Limits;
 use gadgetry_proto::message::Message;
 use gadgetry_proto::prompt::PromptTemplate;
-use gadgetry_proto::run::{Asks, OnUnmet, Retry, Run, RunSpec, TextOnly, Trailing};
+use gadgetry_proto::run::{Asks, OnUnmet, Retry, Run, RunSpec, TextOnly, Tools, Trailing};
 use gadgetry_proto::sched;
 use gadgetry_proto::spec::{GadgetSpec, Registry};
 use gadgetry_proto::tags::{CustomBlock, Transform};
@@ -41,6 +41,9 @@ pub struct Header {
     pub markers: Markers,
     /// See [`RunSpec::anchoring`].
     pub anchoring: Anchoring,
+    /// See [`RunSpec::tools`].
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub tools: Tools,
     /// See [`RunSpec::limits`].
     pub limits: Limits,
     /// See [`RunSpec::schedule`].
@@ -131,6 +134,7 @@ impl Header {
             custom_blocks: spec.custom_blocks,
             markers: spec.markers,
             anchoring: spec.anchoring,
+            tools: spec.tools,
             limits: spec.limits,
             schedule: spec.schedule,
             max_iterations: spec.max_iterations,
@@ -160,6 +164,7 @@ impl Header {
             custom_blocks: tags.chain(self.custom_blocks.iter().cloned()).collect(),
             markers: self.markers.clone(),
             anchoring: self.anchoring,
+            tools: self.tools,
             limits: self.limits.clone(),
             schedule: self.schedule.clone(),
             max_iterations: self.max_iterations,

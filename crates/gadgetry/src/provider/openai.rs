@@ -105,6 +105,14 @@ impl Model for OpenAi {
     fn info(&self) -> ModelInfo {
         self.info.clone()
     }
+
+    fn with_tools(&self, gadgets: &[GadgetSpec]) -> Option<Arc<dyn Model>> {
+        let mut model = self.clone();
+        let wire = Arc::make_mut(&mut model.wire);
+        wire.tools = gadgets.to_vec();
+        wire.tool_names = Arc::new(ToolNames::of(&wire.tools));
+        Some(Arc::new(model))
+    }
 }
 
 /// Everything about an [`OpenAi`] that can be set. What is not set is not sent.

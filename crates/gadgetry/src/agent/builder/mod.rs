@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use gadgetry_proto::convo::compaction::Compaction;
 use gadgetry_proto::message::{Content, Message};
-use gadgetry_proto::run::{OnUnmet, Retry, RunSpec, TextOnly};
+use gadgetry_proto::run::{OnUnmet, Retry, RunSpec, TextOnly, Tools};
 
 use crate::agent::audience::SharedObserver;
 use crate::agent::synthetic::SyntheticCall;
@@ -241,6 +241,13 @@ impl AgentBuilder {
     /// budget of its parent is kept besides.
     pub fn budget(mut self, dollars: f64) -> Self {
         self.spec.budget = Some(dollars);
+        self
+    }
+
+    /// How the model calls gadgets: by writing blocks, as by default, or through its provider's own interface, for a
+    /// model that has one. Gadgets, scheduler and events are the same.
+    pub fn tools(mut self, tools: Tools) -> Self {
+        self.spec.tools = tools;
         self
     }
 
