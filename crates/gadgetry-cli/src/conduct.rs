@@ -30,11 +30,34 @@ pub(crate) fn commands() -> Commands {
 /// process of a gadget stays.
 pub(crate) fn conduct<W: Observer + 'static>(
     run: Run,
-    model: impl Model + 'static,
+    model: Arc<dyn Model>,
     toolbox: Toolbox,
     (sender, receiver): Commands,
     mut watch: W,
 ) -> Result<(Summary, W), Error> {
+    let work = move || async move {
+        let services = Services::new(model, toolbox);
+        let ended = drive(run, &services, receiver, &mut watch).await;
+        (ended.summary, watch)
+    };
+    let mut cancelled = false;
+    let is_enough = || {
+        // Full means that it has been told; closed, that it is over.
+        let _ = sender.try_send(Command::Cancel);
+        mem::replace(&mut cancelled, true)
+    };
+    until_interrupted(work, is_enough)?.ok_or_else(stopped_at_once)
+}
+
+/// Waits for `work`. At an interrupt, `is_enough` says whether the work is dropped; then there is nothing to give.
+pub(crate) fn until_interrupted<T, F>(
+    work: impl FnOnce() -> F + Send + 'static,
+    mut is_enough: impl FnMut() -> bool,
+) -> Result<Option<T>, Error>
+where
+    T: Send + 'static,
+    F: Future<Output = T>,
+{
     let runtime = Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
@@ -43,34 +66,29 @@ pub(crate) fn conduct<W: Observer + 'static>(
     let done = runtime.block_on(async {
         // Before any gadget starts: they are in process groups of their own, which a signal reaches only through us.
         let mut interrupts = Interrupts::listen().map_err(|error| Error::machine(&error))?;
-        let services = Services::new(Arc::new(model), toolbox);
         let stop = Arc::new(Notify::new());
         let stopped = Arc::clone(&stop);
         // On a thread of its own, because writing to a slow reader blocks it; gadgets and interrupts are served meanwhile.
         let handle = Handle::current();
-        let mut driving = tokio::task::spawn_blocking(move || {
+        let mut working = tokio::task::spawn_blocking(move || {
             handle.block_on(async {
-                let ended = tokio::select! {
+                tokio::select! {
                     biased;
-                    () = stopped.notified() => return None,
-                    ended = drive(run, &services, receiver, &mut watch) => ended,
-                };
-                Some((ended.summary, watch))
+                    () = stopped.notified() => None,
+                    done = work() => Some(done),
+                }
             })
         });
-        let mut cancelled = false;
         loop {
             tokio::select! {
-                done = &mut driving => break done.map_err(|error| bug(&error))?.ok_or_else(stopped_at_once),
+                done = &mut working => break done.map_err(|error| bug(&error)),
                 () = interrupts.next() => {
-                    if mem::replace(&mut cancelled, true) {
+                    if is_enough() {
                         stop.notify_one();
                         // It may be stuck for good.
-                        let _ = timeout(PATIENCE, driving).await;
-                        break Err(stopped_at_once());
+                        let _ = timeout(PATIENCE, working).await;
+                        break Ok(None);
                     }
-                    // Full means that it has been told; closed, that it is over.
-                    let _ = sender.try_send(Command::Cancel);
                 }
             }
         }

@@ -1,18 +1,25 @@
 //! The binary `gadgetry`: what is typed becomes calls of the library, what comes of them is printed.
 
 mod args;
+mod catalog;
 mod commands;
 mod conduct;
+mod connect;
 mod error;
 mod events;
+mod fetch;
 mod input;
 mod interrupts;
+mod media;
 mod narrator;
 mod options;
 mod printer;
+mod prompt;
 mod reader;
+mod refusal;
 mod run_events;
 mod schemas;
+mod tally;
 mod timeline;
 
 use std::process::ExitCode;

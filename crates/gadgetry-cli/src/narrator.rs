@@ -100,6 +100,9 @@ fn line(kind: &EventKind, with_blocks: bool) -> Option<String> {
         EventKind::ModelCallEnd {
             error: Some(error), ..
         } => format!("  the model failed: {}", short(error)),
+        EventKind::ModelRetry {
+            delay_ms, error, ..
+        } => format!("  asked again in {delay_ms} ms: {}", short(error)),
         EventKind::GadgetCall(call) => {
             let parameters = match &call.parameters {
                 Parameters::Parsed(parameters) => short(&parameters.to_string()),

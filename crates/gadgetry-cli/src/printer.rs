@@ -1,12 +1,17 @@
 //! The one road to stdout and stderr.
 
+mod spinner;
+
 use std::borrow::Cow;
 use std::io::{self, IsTerminal as _, Write};
+use std::mem;
 use std::process::ExitCode;
 
 use serde::Serialize;
 
 use crate::error::Error;
+
+use spinner::Spinner;
 
 /// Bytes that are gathered before they are written, if nobody asks for them earlier.
 const FULL: usize = 64 << 10;
@@ -15,6 +20,13 @@ const FULL: usize = 64 << 10;
 #[derive(Debug, Default)]
 pub(crate) struct Printer {
     gathered: Vec<u8>,
+    /// Whether progress is not told.
+    quiet: bool,
+    spinner: Option<Spinner>,
+    /// Whether there was one: somebody watches.
+    watched: bool,
+    /// The beginning of a line of progress, while the spinner has the line on the terminal.
+    begun: String,
 }
 
 impl Printer {
@@ -37,28 +49,89 @@ impl Printer {
         if self.gathered.is_empty() {
             return Ok(());
         }
-        let mut stdout = io::stdout().lock();
-        let written = stdout
-            .write_all(&self.gathered)
-            .and_then(|()| stdout.flush());
+        let write = || {
+            let mut stdout = io::stdout().lock();
+            stdout.write_all(&self.gathered)?;
+            stdout.flush()
+        };
+        let written = match &self.spinner {
+            Some(spinner) if io::stdout().is_terminal() => spinner.aside(write),
+            _ => write(),
+        };
         self.gathered.clear();
         Ok(written?)
     }
 
+    /// From now on nothing is said about what goes on.
+    pub(crate) fn be_quiet(&mut self) {
+        self.quiet = true;
+        self.spinner = None;
+    }
+
+    /// Shows that something goes on, if stderr is a terminal.
+    pub(crate) fn spin(&mut self) {
+        if !self.quiet {
+            self.spinner = Spinner::start();
+            self.watched = self.spinner.is_some();
+        }
+    }
+
+    /// Shows these words beside the spinner, if it is there.
+    pub(crate) fn spin_with(&self, words: impl FnOnce() -> String) {
+        if let Some(spinner) = &self.spinner {
+            spinner.tell(words());
+        }
+    }
+
+    /// Shows it no longer.
+    pub(crate) fn stop_spinning(&mut self) {
+        if self.spinner.take().is_some() {
+            let begun = mem::take(&mut self.begun);
+            self.progress(&begun);
+        }
+    }
+
+    /// Says in the end what it took, if somebody watched.
+    pub(crate) fn sum_up(&mut self, words: impl FnOnce() -> String) {
+        self.stop_spinning();
+        if mem::take(&mut self.watched) {
+            self.progress(&format!("{}\n", words()));
+        }
+    }
+
     /// Writes a value as one line of JSON, at once.
     pub(crate) fn json_line(&mut self, value: &impl Serialize) -> Result<(), Error> {
-        serde_json::to_writer(&mut self.gathered, value).map_err(io::Error::from)?;
-        self.gathered.push(b'\n');
+        self.json(value)?;
         self.flush()
     }
 
-    /// Writes words about what goes on to stderr. If that is gone, there is nobody to tell.
-    #[expect(
-        clippy::unused_self,
-        reason = "there is one road to stderr, and this is it"
-    )]
+    /// Gathers a value as one line of JSON.
+    pub(crate) fn json(&mut self, value: &impl Serialize) -> Result<(), Error> {
+        serde_json::to_writer(&mut self.gathered, value).map_err(io::Error::from)?;
+        self.gathered.push(b'\n');
+        Ok(())
+    }
+
+    /// Writes words about what goes on to stderr, unless nobody wants them. If it is gone, there is nobody to tell.
     pub(crate) fn progress(&mut self, words: &str) {
-        let _ = io::stderr().write_all(harmless(words).as_bytes());
+        if self.quiet {
+            return;
+        }
+        let Some(spinner) = &self.spinner else {
+            let _ = io::stderr().write_all(harmless(words).as_bytes());
+            return;
+        };
+        self.begun.push_str(words);
+        if let Some(end) = self.begun.rfind('\n') {
+            let lines: String = self.begun.drain(..=end).collect();
+            let write = || io::stderr().write_all(harmless(&lines).as_bytes());
+            let _ = spinner.aside(write);
+        }
+    }
+
+    /// Whether somebody sees both streams on one terminal.
+    pub(crate) fn shares_terminal(&self) -> bool {
+        self.spinner.is_some() && io::stdout().is_terminal()
     }
 
     /// Adds text that a model or a gadget wrote to the output. A terminal is not at its command.
@@ -79,6 +152,7 @@ impl Printer {
             }
             done => done,
         };
+        self.spinner = None;
         let closed = matches!(done, Err(Error::Closed));
         let written = if closed { Ok(()) } else { self.flush() };
         match done.and(written) {

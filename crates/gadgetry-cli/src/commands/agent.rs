@@ -6,29 +6,53 @@ use std::path::Path;
 
 use gadgetry::driver::Observer;
 use gadgetry::log::{Header, LogWriter};
+use gadgetry::proto::convo::compaction::Compaction;
 use gadgetry::proto::event::{Event, FinishReason};
 use gadgetry::proto::message::{Message, Role};
 use gadgetry::proto::run::{Command, Input, Summary};
+use gadgetry::proto::spec::GadgetSpec;
 use gadgetry::proto::time::Time;
-use gadgetry::{ScriptedModel, Toolbox, command};
+use gadgetry::proto::usage::Price;
+use gadgetry::provider::native;
+use gadgetry::{Model, Toolbox, command};
 use tokio::sync::mpsc;
 
-use crate::args::AgentArgs;
+use crate::args::{AgentArgs, ToolForm};
 use crate::conduct::{commands, conduct};
+use crate::connect::{self, Wishes};
 use crate::error::Error;
-use crate::input;
 use crate::interrupts::when_reader_goes;
 use crate::narrator::Narrator;
 use crate::printer::Printer;
-use crate::run_events;
+use crate::prompt::typed_or_piped;
+use crate::tally::Tally;
+use crate::{catalog, run_events};
 
 /// Everything that can be wrong with the input is found before anything is started or written.
 pub(crate) fn run(args: &AgentArgs, printer: &mut Printer) -> Result<(), Error> {
-    let model = model(&args.model)?;
+    if args.model.quiet {
+        printer.be_quiet();
+    }
+    let catalog = catalog::load(&args.model.data)?;
     let toolbox = toolbox(&args.gadgets)?;
-    let mut header = header(args, &toolbox);
+    let is_native = args.tools == ToolForm::Native;
+    let tools: Vec<GadgetSpec> = toolbox
+        .registry()
+        .iter()
+        .filter(|_| is_native)
+        .map(|gadget| gadget.spec().clone())
+        .collect();
+    let wishes = Wishes {
+        tools: &tools,
+        ..Wishes::of(&args.model)
+    };
+    let model = connect::model(&args.model.model, wishes, &catalog)?;
+    let mut header = header(args, &toolbox, model.as_ref())?;
+    if is_native {
+        header.prompt = native::prompt();
+    }
     header.run().map_err(Error::input)?;
-    let prompt = prompt(&args.prompt, printer)?;
+    let prompt = typed_or_piped(&args.prompt, printer)?;
     header.conversation = vec![Message::text(Role::User, prompt)];
     let run = header.run().map_err(Error::input)?;
     refuse_to_overwrite_input(args)?;
@@ -42,8 +66,12 @@ pub(crate) fn run(args: &AgentArgs, printer: &mut Printer) -> Result<(), Error> 
         let sender = sender.clone();
         when_reader_goes(move || drop(sender.try_send(Command::Cancel)));
     }
+    if args.events.is_none() {
+        printer.spin();
+    }
     let watch = Watch {
         printer: mem::take(printer),
+        tally: Tally::default(),
         events: args.events.is_some(),
         narrator: Narrator::of_gadgets(),
         log,
@@ -52,6 +80,7 @@ pub(crate) fn run(args: &AgentArgs, printer: &mut Printer) -> Result<(), Error> 
     };
     let (summary, watch) = conduct(run, model, toolbox, (sender, receiver), watch)?;
     *printer = watch.printer;
+    printer.sum_up(|| watch.tally.words());
     if let Some(error) = watch.failed {
         return Err(error);
     }
@@ -72,8 +101,23 @@ pub(crate) fn run(args: &AgentArgs, printer: &mut Printer) -> Result<(), Error> 
 }
 
 /// What the run is made from, but for the prompt.
-fn header(args: &AgentArgs, toolbox: &Toolbox) -> Header {
+fn header(args: &AgentArgs, toolbox: &Toolbox, model: &dyn Model) -> Result<Header, Error> {
     let mut header = Header::new(toolbox.registry(), Vec::new());
+    let info = model.info();
+    let charges = info.price.as_ref().is_some_and(Price::charges);
+    if args.budget.is_some() && !charges && !info.is_local {
+        return Err(Error::input(format_args!(
+            "--budget needs a model with a known price, and none is known of {}; `gadgetry models` lists them",
+            args.model.model
+        )));
+    }
+    header.system.clone_from(&args.model.system);
+    header.retry = connect::retry(&args.model);
+    header.budget = args.budget;
+    header.price = info.price;
+    // Where the window is not known, nobody knows when a conversation becomes too long.
+    header.compaction = info.context_window.map(|_| Compaction::default());
+    header.context_window = info.context_window;
     header.tags.clone_from(&args.tags);
     if let Some(limit) = args.max_iterations {
         header.max_iterations = clamp(limit.get());
@@ -85,7 +129,7 @@ fn header(args: &AgentArgs, toolbox: &Toolbox) -> Header {
     header.schedule.max_per_reply = args
         .max_gadgets_per_response
         .map(|limit| clamp(limit.get()));
-    header
+    Ok(header)
 }
 
 /// Programs at the same time for which the system has files to open, each with pipes of its own.
@@ -104,33 +148,6 @@ fn clamp(limit: usize) -> u32 {
     u32::try_from(limit).unwrap_or(u32::MAX)
 }
 
-/// What the user says: typed, or read from stdin without its last line break.
-fn prompt(typed: &str, printer: &mut Printer) -> Result<String, Error> {
-    if typed != "-" {
-        return Ok(typed.to_owned());
-    }
-    let mut prompt = String::new();
-    input::Input::open("-".as_ref())?.texts(printer, |text, _| {
-        prompt.push_str(text);
-        Ok(())
-    })?;
-    if prompt.ends_with('\n') {
-        prompt.pop();
-    }
-    Ok(prompt)
-}
-
-fn model(name: &str) -> Result<ScriptedModel, Error> {
-    match name.strip_prefix("script:") {
-        Some(path) if !path.is_empty() => {
-            ScriptedModel::from_path(Path::new(path)).map_err(Error::input)
-        }
-        _ => Err(Error::input(format!(
-            "unknown model '{name}'; write script:FILE for the replies in a file"
-        ))),
-    }
-}
-
 fn toolbox(path: &Path) -> Result<Toolbox, Error> {
     let mut toolbox = Toolbox::default();
     for gadget in command::load(path).map_err(Error::input)? {
@@ -147,7 +164,7 @@ fn refuse_to_overwrite_input(args: &AgentArgs) -> Result<(), Error> {
     let Some(save) = args.save.as_deref().and_then(place) else {
         return Ok(());
     };
-    let script = args.model.strip_prefix("script:").map(Path::new);
+    let script = connect::script(&args.model.model);
     for input in script.into_iter().chain([args.gadgets.as_path()]) {
         if place(input).as_ref() == Some(&save) {
             let input = input.display();
@@ -172,6 +189,7 @@ struct Watch {
     printer: Printer,
     events: bool,
     narrator: Narrator,
+    tally: Tally,
     log: Option<LogWriter<File>>,
     commands: mpsc::Sender<Command>,
     /// Stdout is gone, or worse: the run is stopped.
@@ -184,6 +202,8 @@ impl Observer for Watch {
             if let Some(words) = self.narrator.tell(event) {
                 self.printer.progress(&words);
             }
+            self.tally.event(event);
+            self.printer.spin_with(|| self.tally.words());
         } else if self.failed.is_none()
             && let Err(error) = run_events::print(event, &mut self.printer)
         {

@@ -87,7 +87,7 @@ pub(crate) fn run(printer: &mut Printer) -> Result<(), Error> {
         commands: sender.clone(),
         failed: None,
     };
-    let (summary, show) = conduct(run, model, toolbox, (sender, receiver), show)?;
+    let (summary, show) = conduct(run, Arc::new(model), toolbox, (sender, receiver), show)?;
     *printer = show.printer;
     if let Some(error) = show.failed {
         return Err(error);

@@ -2,7 +2,10 @@
 
 mod agent;
 mod batch;
+mod complete;
 mod demo;
+mod doctor;
+mod models;
 mod parse;
 mod replay;
 mod write;
@@ -19,6 +22,9 @@ pub(crate) fn run(args: Gadgetry, printer: &mut Printer) -> Result<(), Error> {
         Some(Verb::Parse(args)) => parse::run(&args, printer),
         Some(Verb::Write(args)) => write::run(&args, printer),
         Some(Verb::Agent(args)) => agent::run(&args, printer),
+        Some(Verb::Complete(args)) => complete::run(&args, printer),
+        Some(Verb::Models(args)) => models::run(&args, printer),
+        Some(Verb::Doctor(args)) => doctor::run(&args, printer),
         Some(Verb::Replay(args)) => replay::run(&args, printer),
         Some(Verb::Demo(_)) => demo::run(printer),
     }

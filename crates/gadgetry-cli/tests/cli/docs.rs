@@ -2,13 +2,13 @@
 
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::{env, fs};
 
 use serde_json::Value;
 
 use crate::GADGETRY;
-use crate::workshop::{Workshop, masked, reply};
+use crate::workshop::{Workshop, masked, reply, without_keys};
 
 /// Runs each command of each `console` block, in order, in one folder with the examples, and compares what it prints,
 /// but for times.
@@ -118,8 +118,12 @@ fn shell(command: &str, folder: &Path) -> String {
         .to_path_buf();
     let path = env::var_os("PATH").unwrap_or_default();
     let path = env::join_paths([binaries].into_iter().chain(env::split_paths(&path)));
-    let output = Command::new("sh")
+    let mut shell = Command::new("sh");
+    without_keys(&mut shell);
+    let output = shell
         .args(["-c", &format!("{{ {command}\n}} 2>&1")])
+        .env("XDG_DATA_HOME", folder)
+        .stdin(Stdio::null())
         .env("PATH", path.expect("a path"))
         .current_dir(folder)
         .output()

@@ -3,13 +3,20 @@
 mod agent;
 mod agent_events;
 mod agent_mistakes;
+mod agent_models;
 mod agent_stops;
 mod batch;
+mod complete;
 mod demo;
 mod docs;
+mod doctor;
+mod models;
 mod options;
 mod parse;
 mod pipes;
+mod server;
+#[cfg(target_os = "linux")]
+mod terminal;
 mod workshop;
 mod write;
 

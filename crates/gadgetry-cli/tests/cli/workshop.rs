@@ -1,5 +1,6 @@
 //! A folder with gadgets and a script, in which the binary runs.
 
+use std::env;
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read};
 use std::path::PathBuf;
@@ -15,6 +16,9 @@ use crate::GADGETRY;
 
 /// Longer than anything here takes; a test that waits so long has failed.
 const FOREVER: Duration = Duration::from_mins(1);
+
+/// How variables end that say something about models.
+const ENDINGS: [&str; 5] = ["_KEY", "_TOKEN", "_BASE_URL", "_API_BASE", "OLLAMA_HOST"];
 
 /// What the gadgets of all tests are. `Hang` and `Late` hold the pipe `alive` open in two processes that do not heed
 /// SIGTERM.
@@ -84,10 +88,17 @@ impl Workshop {
         self.path(name).exists()
     }
 
-    /// The binary in this folder, with all its streams piped and nothing on stdin.
+    /// The binary in this folder, with all its streams piped, nothing on stdin, and no keys.
     pub(crate) fn command(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(GADGETRY);
+        self.run(GADGETRY, args)
+    }
+
+    /// The same for any program.
+    pub(crate) fn run(&self, program: &str, args: &[&str]) -> Command {
+        let mut command = Command::new(program);
+        without_keys(&mut command);
         command
+            .env("XDG_DATA_HOME", self.folder.path())
             .args(args)
             .current_dir(self.folder.path())
             .stdin(Stdio::null())
@@ -131,6 +142,16 @@ impl Workshop {
             let _ = sender.send("gone\n".to_owned());
         });
         Alive(receiver)
+    }
+}
+
+/// Takes away what the environment says about models.
+pub(crate) fn without_keys(command: &mut Command) {
+    for (variable, _) in env::vars_os() {
+        let name = variable.to_string_lossy();
+        if ENDINGS.iter().any(|ending| name.ends_with(ending)) {
+            command.env_remove(&variable);
+        }
     }
 }
 

@@ -17,9 +17,12 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
+use gadgetry_proto::spec::GadgetSpec;
+
 use crate::model::{Model, ModelInfo};
 use crate::provider::anthropic::Anthropic;
 use crate::provider::http::HttpConfig;
+use crate::provider::native::NativeTools;
 use crate::provider::openai::{MaxTokensField, OpenAi};
 use crate::provider::secret::ApiKey;
 
@@ -56,6 +59,7 @@ pub struct Resolver {
     max_tokens: Option<u64>,
     temperature: Option<f64>,
     reasoning_effort: Option<String>,
+    tools: Vec<GadgetSpec>,
 }
 
 /// A provider, and how it can be reached.
@@ -109,6 +113,7 @@ impl Resolver {
             max_tokens: None,
             temperature: None,
             reasoning_effort: None,
+            tools: Vec::new(),
         }
     }
 
@@ -162,6 +167,14 @@ impl Resolver {
         self
     }
 
+    /// Offers gadgets as the provider's own tools: calls and results go through its interface, and the model is one of
+    /// [`NativeTools`].
+    #[must_use]
+    pub fn tools(mut self, gadgets: impl IntoIterator<Item = GadgetSpec>) -> Self {
+        self.tools = gadgets.into_iter().collect();
+        self
+    }
+
     /// The model of a name. Nobody is asked whether it exists.
     pub fn resolve(&self, name: &str) -> Result<Arc<dyn Model>, ResolveError> {
         let (provider, place) = self.find(name)?;
@@ -179,7 +192,11 @@ impl Resolver {
             Api::OpenAi => Arc::new(self.openai(provider, place, key, full, info)?),
             Api::Anthropic => Arc::new(self.anthropic(place, key, full, info)?),
         };
-        Ok(model)
+        if self.tools.is_empty() {
+            Ok(model)
+        } else {
+            Ok(Arc::new(NativeTools::new(model)))
+        }
     }
 
     /// Where a name leads, whether or not there is a key.
@@ -207,6 +224,12 @@ impl Resolver {
     /// The names that may stand in front of a colon.
     pub fn providers() -> impl Iterator<Item = &'static str> {
         PROVIDERS.iter().map(|provider| provider.name)
+    }
+
+    /// The providers that want a key, and the variables that may hold it; the first that is set counts.
+    pub fn key_variables() -> impl Iterator<Item = (&'static str, &'static [&'static str])> {
+        let remote = PROVIDERS.iter().filter(|provider| !provider.is_local());
+        remote.map(|provider| (provider.name, provider.keys))
     }
 
     /// Short names, and what they stand for.
@@ -328,6 +351,9 @@ impl Resolver {
         if let Some(effort) = &self.reasoning_effort {
             model = model.reasoning_effort(effort);
         }
+        if !self.tools.is_empty() {
+            model = model.tools(self.tools.iter().cloned());
+        }
         Ok(model.build()?)
     }
 
@@ -358,6 +384,9 @@ impl Resolver {
         }
         if let Some(effort) = &self.reasoning_effort {
             model = model.reasoning_effort(effort);
+        }
+        if !self.tools.is_empty() {
+            model = model.tools(self.tools.iter().cloned());
         }
         Ok(model.build()?)
     }

@@ -1,12 +1,24 @@
 //! The command line as typed. What it means is decided by the commands.
 
+mod agent;
+mod complete;
+mod doctor;
+mod model;
+mod models;
+
 use std::ffi::OsString;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
-use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
+use clap::{Args, CommandFactory, Parser, Subcommand};
 
 use crate::error::Error;
+
+pub(crate) use agent::{AgentArgs, ToolForm};
+pub(crate) use complete::CompleteArgs;
+pub(crate) use doctor::DoctorArgs;
+pub(crate) use model::{DataArgs, ModelArgs};
+pub(crate) use models::{ModelsArgs, ModelsVerb, UpdateArgs};
 
 /// Reads the command line. A request for help is an `Error` that prints the help and is none.
 pub(crate) fn typed() -> Result<Gadgetry, Error> {
@@ -47,11 +59,22 @@ pub(crate) enum Verb {
     /// and parameters are optional. `gadgetry parse` with the same markers reads the same call from the block. At a line
     /// that cannot be written it stops: the blocks before it are written, nothing of it is.
     Write(WriteArgs),
+    /// Asks a model once. The answer goes to stdout as it comes.
+    ///
+    /// What is piped into stdin is put in front of the prompt. Exit code 1: the model failed, or its answer was cut off.
+    Complete(CompleteArgs),
     /// Runs a model and its gadgets until the model is done.
     ///
     /// The answer goes to stdout, progress to stderr. Ctrl-C cancels the run and ends its gadgets; a second one does not
     /// wait for them. Exit code 1: the model failed, its last reply was cut off, or the run was stopped.
     Agent(AgentArgs),
+    /// Lists the models that are known: context windows, features, prices.
+    Models(ModelsArgs),
+    /// Looks what is there to work with, and tries whether a model calls gadgets as it should.
+    ///
+    /// It tells which keys are set, never what they are, and which local servers run. With MODEL, it sends one request with
+    /// one gadget, and a second one with its result. Exit code 1: there is nothing, or the model did not do as it should.
+    Doctor(DoctorArgs),
     /// Plays a saved run again, without model or gadgets.
     ///
     /// It writes the same events, one JSON object a line.
@@ -162,53 +185,6 @@ pub(crate) struct BlockArgs {
     /// Markers count only at the start of a line; a backslash before one there makes it text
     #[arg(long)]
     pub(crate) line_start: bool,
-}
-
-/// Options of `gadgetry agent`.
-#[derive(Debug, Args)]
-pub(crate) struct AgentArgs {
-    /// What the user says; `-` for stdin. Behind `--` it may begin with a hyphen
-    #[arg(value_name = "PROMPT")]
-    pub(crate) prompt: String,
-
-    /// The model; `script:FILE` plays the replies in a JSON Lines file
-    #[arg(long, value_name = "MODEL")]
-    pub(crate) model: String,
-
-    /// The gadgets that the model may call, a TOML file
-    #[arg(long, value_name = "FILE")]
-    pub(crate) gadgets: PathBuf,
-
-    /// Write the run's events to stdout instead of the answer, and no progress
-    #[arg(long, value_name = "FORMAT")]
-    pub(crate) events: Option<EventFormat>,
-
-    /// Stop after N replies of the model [default: 10]
-    #[arg(long, value_name = "N", value_parser = at_least_one)]
-    pub(crate) max_iterations: Option<NonZeroUsize>,
-
-    /// Run at most N gadgets at the same time [default: as many as the limit on open files allows, at most 1000]
-    #[arg(long, value_name = "N", value_parser = at_least_one)]
-    pub(crate) max_concurrent: Option<NonZeroUsize>,
-
-    /// Execute at most N gadgets of one reply; the others are answered as skipped
-    #[arg(long, value_name = "N", value_parser = at_least_one)]
-    pub(crate) max_gadgets_per_response: Option<NonZeroUsize>,
-
-    /// Take the tag <NAME>…</NAME> out of what the model says as a custom block; may be repeated
-    #[arg(long = "tag", value_name = "NAME", allow_hyphen_values = true)]
-    pub(crate) tags: Vec<String>,
-
-    /// Keep the log of the run in FILE, for `gadgetry replay`
-    #[arg(long, value_name = "FILE")]
-    pub(crate) save: Option<PathBuf>,
-}
-
-/// How events are written.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum EventFormat {
-    /// One JSON object a line.
-    Jsonl,
 }
 
 /// Options of `gadgetry replay`.

@@ -1,0 +1,78 @@
+//! Options of `gadgetry agent`.
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use super::{ModelArgs, at_least_one};
+
+/// Options of `gadgetry agent`.
+#[derive(Debug, Args)]
+pub(crate) struct AgentArgs {
+    /// What the user says; `-` for stdin. Behind `--` it may begin with a hyphen
+    #[arg(value_name = "PROMPT")]
+    pub(crate) prompt: String,
+
+    /// The gadgets that the model may call, a TOML file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) gadgets: PathBuf,
+
+    /// How gadgets are called: as blocks of text, or through the provider's own interface for tools
+    #[arg(long, value_name = "FORM", default_value = "text")]
+    pub(crate) tools: ToolForm,
+
+    /// Write the run's events to stdout instead of the answer, and no progress
+    #[arg(long, value_name = "FORMAT")]
+    pub(crate) events: Option<EventFormat>,
+
+    /// Stop after N replies of the model [default: 10]
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    pub(crate) max_iterations: Option<NonZeroUsize>,
+
+    /// Ask the model no more once this many US dollars are spent; what is under way is finished
+    #[arg(long, value_name = "USD", value_parser = dollars)]
+    pub(crate) budget: Option<f64>,
+
+    /// Run at most N gadgets at the same time [default: as many as the limit on open files allows, at most 1000]
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    pub(crate) max_concurrent: Option<NonZeroUsize>,
+
+    /// Execute at most N gadgets of one reply; the others are answered as skipped
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    pub(crate) max_gadgets_per_response: Option<NonZeroUsize>,
+
+    /// Take the tag <NAME>…</NAME> out of what the model says as a custom block; may be repeated
+    #[arg(long = "tag", value_name = "NAME", allow_hyphen_values = true)]
+    pub(crate) tags: Vec<String>,
+
+    /// Keep the log of the run in FILE, for `gadgetry replay`
+    #[arg(long, value_name = "FILE")]
+    pub(crate) save: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) model: ModelArgs,
+}
+
+/// How gadgets are called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ToolForm {
+    /// As blocks of text, which any model can write.
+    Text,
+    /// Through the provider's own interface for tools.
+    Native,
+}
+
+/// How events are written.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum EventFormat {
+    /// One JSON object a line.
+    Jsonl,
+}
+
+fn dollars(text: &str) -> Result<f64, &'static str> {
+    let number: Option<f64> = text.strip_prefix('$').unwrap_or(text).parse().ok();
+    number
+        .filter(|number| number.is_finite() && *number > 0.0)
+        .ok_or("write an amount of US dollars above 0, like 0.50")
+}

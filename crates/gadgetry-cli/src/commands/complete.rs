@@ -1,0 +1,251 @@
+//! `gadgetry complete`: one question to a model, and its answer as it comes.
+
+use std::mem;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::StreamExt as _;
+use gadgetry::Model;
+use gadgetry::proto::delta::{Delta, StopReason};
+use gadgetry::proto::error::ModelErrorKind;
+use gadgetry::proto::message::{Content, Message, Request, Role};
+use gadgetry::proto::run::Retry;
+use gadgetry::proto::usage::Usage;
+use tokio::sync::Notify;
+
+use crate::args::CompleteArgs;
+use crate::conduct::until_interrupted;
+use crate::connect::{self, Wishes};
+use crate::error::Error;
+use crate::interrupts::when_reader_goes;
+use crate::printer::Printer;
+use crate::prompt::piped_and_typed;
+use crate::tally::Tally;
+use crate::{catalog, media};
+
+/// Everything that can be wrong with the input is found before anything is sent.
+pub(crate) fn run(args: &CompleteArgs, printer: &mut Printer) -> Result<(), Error> {
+    if args.model.quiet {
+        printer.be_quiet();
+    }
+    let wishes = Wishes {
+        images: !args.images.is_empty(),
+        audio: !args.audio.is_empty(),
+        ..Wishes::of(&args.model)
+    };
+    let catalog = catalog::load(&args.model.data)?;
+    let model = connect::model(&args.model.model, wishes, &catalog)?;
+    let request = request(args, printer)?;
+    let gone = Arc::new(Notify::new());
+    let going = Arc::clone(&gone);
+    when_reader_goes(move || going.notify_one());
+    let mut asking = Asking {
+        model,
+        request,
+        retry: connect::retry(&args.model),
+        printer: mem::take(printer),
+        tally: Tally::default(),
+        has_said: None,
+    };
+    let work = move || async move {
+        let done = tokio::select! {
+            done = asking.ask() => done,
+            () = gone.notified() => Err(Error::Closed),
+        };
+        let Asking {
+            mut printer, tally, ..
+        } = asking;
+        printer.sum_up(|| tally.words());
+        (done, printer)
+    };
+    let Some((done, written)) = until_interrupted(work, || true)? else {
+        return Err(Error::Failed("cancelled".to_owned()));
+    };
+    *printer = written;
+    done
+}
+
+/// What the model is asked.
+fn request(args: &CompleteArgs, printer: &mut Printer) -> Result<Request, Error> {
+    let mut content = Vec::new();
+    for image in &args.images {
+        content.push(Content::Media(media::image(image)?));
+    }
+    for path in &args.audio {
+        content.push(Content::Media(media::audio(path)?));
+    }
+    let text = piped_and_typed(&args.prompt, printer)?;
+    if text.trim().is_empty() {
+        return Err(Error::input(
+            "there is nothing to ask: write a prompt, or pipe a text into stdin",
+        ));
+    }
+    content.push(Content::Text { text });
+    let user = Message {
+        role: Role::User,
+        content,
+        raw: None,
+    };
+    let system = args.model.system.as_ref();
+    let system = system.map(|text| Message::text(Role::System, text));
+    Ok(Request {
+        messages: Arc::new(system.into_iter().chain([user]).collect()),
+        iteration: 1,
+        ..Request::default()
+    })
+}
+
+struct Asking {
+    model: Arc<dyn Model>,
+    request: Request,
+    retry: Option<Retry>,
+    printer: Printer,
+    tally: Tally,
+    /// The last character of the answer so far.
+    has_said: Option<char>,
+}
+
+/// A model call that came to nothing, or to less than it should.
+struct Failure {
+    words: String,
+    kind: ModelErrorKind,
+    retry_after_ms: Option<u64>,
+}
+
+impl Failure {
+    fn new(kind: ModelErrorKind, words: impl Into<String>) -> Self {
+        Self {
+            words: words.into(),
+            kind,
+            retry_after_ms: None,
+        }
+    }
+}
+
+impl Asking {
+    /// Asks until there is an answer, or nothing can be done about a failure.
+    async fn ask(&mut self) -> Result<(), Error> {
+        self.printer.spin();
+        for attempt in 1.. {
+            let Err(failure) = self.attempt().await? else {
+                break;
+            };
+            let delay = self.retry.as_ref().and_then(|retry| {
+                let may_pass = failure.kind.is_retryable() && self.has_said.is_none();
+                let delay = may_pass.then(|| retry.delay_ms(1, attempt, failure.retry_after_ms));
+                delay.flatten().map(Duration::from_millis)
+            });
+            let Some(delay) = delay else {
+                self.end_line()?;
+                return Err(Error::Failed(failure.words));
+            };
+            self.printer.progress(&format!(
+                "  {}; asked again in {:.1} s\n",
+                failure.words,
+                delay.as_secs_f64()
+            ));
+            tokio::time::sleep(delay).await;
+        }
+        self.end_line()
+    }
+
+    /// Asks once. The outer error is one of stdout.
+    #[expect(
+        clippy::wildcard_enum_match_arm,
+        reason = "the rest is no text, and ends nothing"
+    )]
+    async fn attempt(&mut self) -> Result<Result<(), Failure>, Error> {
+        let mut deltas = self.model.stream(self.request.clone());
+        let mut usage = Usage::default();
+        let mut end = Err(Failure::new(
+            ModelErrorKind::Truncated,
+            "the model failed: the connection broke before the answer had ended",
+        ));
+        while let Some(delta) = deltas.next().await {
+            match delta {
+                Delta::Text { delta, .. } => self.say(&delta)?,
+                Delta::Reasoning { delta, .. } => {
+                    self.tally.text(&delta);
+                    self.spin_with("thinks");
+                }
+                Delta::Usage { usage: counts } => usage = usage.max(counts),
+                Delta::MessageEnd {
+                    stop_reason,
+                    usage: counts,
+                } => {
+                    usage = usage.max(counts.unwrap_or_default());
+                    end = self.verdict(&stop_reason);
+                    break;
+                }
+                Delta::Error {
+                    error,
+                    kind,
+                    retry_after_ms,
+                    ..
+                } => {
+                    end = Err(Failure {
+                        retry_after_ms,
+                        ..Failure::new(kind, format!("the model failed: {error}"))
+                    });
+                    break;
+                }
+                _ => {}
+            }
+        }
+        let price = self.model.info().price;
+        self.tally
+            .call(usage, price.map_or(0.0, |price| price.cost(&usage)));
+        Ok(end)
+    }
+
+    fn verdict(&self, reason: &StopReason) -> Result<(), Failure> {
+        match reason {
+            StopReason::MaxTokens => Err(Failure::new(
+                ModelErrorKind::Other,
+                "the answer was cut off at the token limit; allow more with --max-tokens",
+            )),
+            StopReason::ContentFilter => Err(Failure::new(
+                ModelErrorKind::ContentFilter,
+                "the provider withheld the rest of the answer",
+            )),
+            StopReason::Error => Err(Failure::new(ModelErrorKind::Other, "the model failed")),
+            StopReason::Stop
+            | StopReason::StopSequence
+            | StopReason::ToolUse
+            | StopReason::Other(_) => match self.has_said {
+                Some(_) => Ok(()),
+                None => Err(Failure::new(
+                    ModelErrorKind::Truncated,
+                    "the model gave no answer",
+                )),
+            },
+        }
+    }
+
+    /// More of the answer, at once.
+    fn say(&mut self, text: &str) -> Result<(), Error> {
+        let Some(last) = text.chars().next_back() else {
+            return Ok(());
+        };
+        self.has_said = Some(last);
+        self.tally.text(text);
+        if self.printer.shares_terminal() {
+            self.printer.stop_spinning();
+        }
+        self.spin_with("writes");
+        self.printer.text(text);
+        self.printer.flush()
+    }
+
+    fn end_line(&mut self) -> Result<(), Error> {
+        if self.has_said.is_some_and(|last| last != '\n') {
+            self.printer.text("\n");
+        }
+        self.printer.flush()
+    }
+
+    fn spin_with(&self, what: &str) {
+        self.printer
+            .spin_with(|| format!("the model {what}: {}", self.tally.words()));
+    }
+}

@@ -1,0 +1,162 @@
+//! `gadgetry doctor`: what there is to work with, and whether a model calls gadgets as it should.
+
+mod probe;
+
+use std::fmt::Write as _;
+
+use gadgetry::provider::Resolver;
+use gadgetry::provider::resolve::LocalServer;
+use serde::Serialize;
+
+use crate::args::DoctorArgs;
+use crate::catalog;
+use crate::conduct::until_interrupted;
+use crate::connect::{self, Wishes};
+use crate::error::Error;
+use crate::printer::Printer;
+
+use probe::Probe;
+
+/// Names of models that are shown of one server.
+const SHOWN: usize = 5;
+
+/// All that was found.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Report {
+    keys: Vec<Key>,
+    servers: Vec<Server>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    probe: Option<Probe>,
+}
+
+/// A provider's key. What it is, is nobody's business.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Key {
+    provider: &'static str,
+    /// The environment variables that may hold it.
+    variables: &'static [&'static str],
+    /// The one that does.
+    found_in: Option<&'static str>,
+}
+
+/// A server on this machine that answers.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Server {
+    provider: &'static str,
+    base_url: String,
+    models: Vec<String>,
+}
+
+pub(crate) fn run(args: &DoctorArgs, printer: &mut Printer) -> Result<(), Error> {
+    if args.quiet {
+        printer.be_quiet();
+    }
+    // What is wrong with the name of the model is told before anything is done.
+    let wishes = Wishes {
+        base_url: args.base_url.as_deref(),
+        ..Wishes::default()
+    };
+    let catalog = catalog::load(&args.data)?;
+    let connected = |name: &String| connect::model(name, wishes, &catalog);
+    let model = args.model.as_ref().map(connected).transpose()?;
+    printer.spin();
+    printer.spin_with(|| "looks for local servers".to_owned());
+    let resolver = Resolver::from_env();
+    let mut report = Report {
+        keys: keys(&resolver),
+        servers: servers(resolver)?,
+        probe: None,
+    };
+    if let Some((model, name)) = model.zip(args.model.as_ref()) {
+        printer.spin_with(|| format!("asks {name}"));
+        report.probe = Some(probe::probe(name, model)?);
+    }
+    printer.stop_spinning();
+    if args.json {
+        printer.json_line(&report)?;
+    } else {
+        printer.text(&report.words());
+    }
+    report.verdict()
+}
+
+impl Report {
+    fn words(&self) -> String {
+        let mut out = String::from("Keys\n");
+        for key in &self.keys {
+            let state = match key.found_in {
+                Some(variable) => format!("set in {variable}"),
+                None => format!("not set: {}", key.variables.join(" or ")),
+            };
+            // Writing to a string cannot fail.
+            let _ = writeln!(out, "  {:<11} {state}", key.provider);
+        }
+        out.push_str("\nLocal servers\n");
+        if self.servers.is_empty() {
+            out.push_str("  none found\n");
+        }
+        for server in &self.servers {
+            let mut models = server.models.clone();
+            let more = models.len().saturating_sub(SHOWN);
+            models.truncate(SHOWN);
+            if more > 0 {
+                models.push(format!("{more} more"));
+            }
+            let models = if models.is_empty() {
+                "no models".to_owned()
+            } else {
+                models.join(", ")
+            };
+            let _ = writeln!(
+                out,
+                "  {:<11} {}  {models}",
+                server.provider, server.base_url
+            );
+        }
+        if let Some(probe) = &self.probe {
+            let _ = write!(out, "\n{}", probe.words());
+        }
+        out
+    }
+
+    fn verdict(&self) -> Result<(), Error> {
+        let has_any =
+            !self.servers.is_empty() || self.keys.iter().any(|key| key.found_in.is_some());
+        match &self.probe {
+            Some(probe) => probe.verdict(),
+            None if has_any => Ok(()),
+            None => Err(Error::Failed(
+                "no key is set, and no local server was found: set one of the variables above, or start a server"
+                    .to_owned(),
+            )),
+        }
+    }
+}
+
+fn keys(resolver: &Resolver) -> Vec<Key> {
+    let configured = resolver.configured();
+    let key = |(provider, variables)| Key {
+        provider,
+        variables,
+        found_in: configured
+            .iter()
+            .find(|it| it.provider == provider)
+            .and_then(|it| it.key),
+    };
+    Resolver::key_variables().map(key).collect()
+}
+
+fn servers(resolver: Resolver) -> Result<Vec<Server>, Error> {
+    let work = move || async move { resolver.local_servers().await };
+    let found = until_interrupted(work, || true)?;
+    let found = found.ok_or_else(|| Error::Failed("cancelled".to_owned()))?;
+    let server = |server: LocalServer| Server {
+        provider: server.provider,
+        base_url: server.base_url,
+        models: server.models,
+    };
+    Ok(found.into_iter().map(server).collect())
+}

@@ -1,0 +1,179 @@
+//! One gadget, one prompt: does the model call it in a block, rightly, and read the result?
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use gadgetry::driver::Observer;
+use gadgetry::proto::call::{Outcome, Parameters};
+use gadgetry::proto::event::{Answer, Event, EventKind};
+use gadgetry::proto::run::{Retry, Run, RunSpec};
+use gadgetry::proto::spec::GadgetSpec;
+use gadgetry::{Model, Toolbox, from_fn};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::conduct::{commands, conduct};
+use crate::error::Error;
+use crate::tally::Tally;
+
+const SYSTEM: &str = "You are being tested. Do exactly what you are told, and nothing else.";
+const PROMPT: &str = "Call the gadget OpenLocker once, with the locker number 42 and the owner \"Ada\". \
+    When you have its result, write the word that was in the locker.";
+/// A word that nobody guesses.
+const WORD: &str = "marmalade-7f3";
+
+/// What became of it.
+#[derive(Clone, Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "they are the lines of a report"
+)]
+pub(super) struct Probe {
+    model: String,
+    /// Whether the model calls gadgets as it should.
+    follows_format: bool,
+    answered: bool,
+    called: bool,
+    parameters_right: bool,
+    used_result: bool,
+    /// What was noticed about its replies.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    notes: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+    duration_ms: u64,
+    input_tokens: u64,
+    output_tokens: u64,
+    cost: f64,
+    #[serde(skip)]
+    tally: Tally,
+}
+
+/// Tries the model.
+pub(super) fn probe(name: &str, model: Arc<dyn Model>) -> Result<Probe, Error> {
+    let toolbox = toolbox()?;
+    let spec = RunSpec {
+        registry: Arc::new(toolbox.registry().clone()),
+        system: Some(SYSTEM.to_owned()),
+        max_iterations: 2,
+        price: model.info().price,
+        retry: Some(Retry {
+            retries: 1,
+            on_empty: false,
+            ..Retry::default()
+        }),
+        ..RunSpec::default()
+    };
+    let run = Run::ask(spec, PROMPT).map_err(Error::input)?;
+    let probe = Probe {
+        model: name.to_owned(),
+        ..Probe::default()
+    };
+    let (summary, mut probe) = conduct(run, model, toolbox, commands(), probe)?;
+    probe.used_result = probe.called && summary.answer.contains(WORD);
+    probe.error = summary.error;
+    probe.cost = summary.total_cost;
+    probe.follows_format =
+        probe.called && probe.parameters_right && probe.used_result && probe.notes.is_empty();
+    Ok(probe)
+}
+
+fn toolbox() -> Result<Toolbox, Error> {
+    let spec = GadgetSpec {
+        name: "OpenLocker".to_owned(),
+        description: "Opens a locker and tells the word in it".to_owned(),
+        parameters: json!({
+            "type": "object",
+            "properties": {
+                "number": { "type": "integer", "description": "The number of the locker" },
+                "owner": { "type": "string", "description": "Whose locker it is" },
+            },
+            "required": ["number", "owner"],
+        }),
+        ..GadgetSpec::default()
+    };
+    let mut toolbox = Toolbox::default();
+    let open = |_parameters: Value, _context| async { Outcome::ok(WORD) };
+    toolbox.add(from_fn(spec, open)).map_err(Error::input)?;
+    Ok(toolbox)
+}
+
+impl Observer for Probe {
+    #[expect(
+        clippy::wildcard_enum_match_arm,
+        reason = "the others say nothing about the format"
+    )]
+    fn event(&mut self, event: &Event) {
+        self.duration_ms = event.time.0;
+        self.tally.event(event);
+        match &event.kind {
+            EventKind::ModelCallEnd { usage, error, .. } => {
+                self.answered |= error.is_none();
+                let usage = usage.with_reasoning_in_output();
+                self.input_tokens = self.input_tokens.saturating_add(usage.input_tokens);
+                self.output_tokens = self.output_tokens.saturating_add(usage.output_tokens);
+            }
+            EventKind::GadgetCall(call) => {
+                self.called = true;
+                if let Parameters::Malformed(problem) = &call.parameters {
+                    self.notes.push(problem.clone());
+                }
+                if let Parameters::Parsed(parameters) = &call.parameters {
+                    self.parameters_right |= *parameters == json!({ "number": 42, "owner": "Ada" });
+                }
+            }
+            EventKind::GadgetResult {
+                answer: Answer::Error(problem),
+                ..
+            } => self.notes.push(problem.clone()),
+            EventKind::Diagnostic(diagnostic) => self.notes.push(diagnostic.message.clone()),
+            _ => {}
+        }
+    }
+}
+
+impl Probe {
+    pub(super) fn words(&self) -> String {
+        let mut out = format!("{}\n", self.model);
+        let steps = [
+            (self.answered, "answered"),
+            (self.called, "called the gadget in a block"),
+            (self.parameters_right, "gave the right parameters"),
+            (self.used_result, "used the result"),
+        ];
+        for (is_done, what) in steps {
+            let mark = if is_done { "yes" } else { "NO " };
+            // Writing to a string cannot fail.
+            let _ = writeln!(out, "  {mark} {what}");
+        }
+        for note in &self.notes {
+            let _ = writeln!(out, "  note: {}", note.replace('\n', " "));
+        }
+        let seconds = self.duration_ms / 100;
+        let _ = writeln!(
+            out,
+            "  {}.{} s, {}",
+            seconds / 10,
+            seconds % 10,
+            self.tally.words()
+        );
+        out
+    }
+
+    pub(super) fn verdict(&self) -> Result<(), Error> {
+        let name = &self.model;
+        let message = match &self.error {
+            _ if self.follows_format => return Ok(()),
+            Some(error) => format!("the model failed: {error}"),
+            None if !self.answered => "the model gave no answer".to_owned(),
+            None if !self.called => format!("{name} wrote no gadget block"),
+            None if !self.parameters_right => {
+                format!("{name} called the gadget with wrong parameters")
+            }
+            None if !self.used_result => format!("{name} did not use the gadget's result"),
+            None => format!("{name} called the gadget, but not quite in the right form"),
+        };
+        Err(Error::Failed(message))
+    }
+}

@@ -1,0 +1,179 @@
+//! From the name of a model to the model.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use gadgetry::models::{ModelRegistry, ModelSpec};
+use gadgetry::proto::run::Retry;
+use gadgetry::proto::spec::GadgetSpec;
+use gadgetry::provider::Resolver;
+use gadgetry::{Model, ModelInfo, ScriptedModel};
+
+use crate::args::ModelArgs;
+use crate::error::Error;
+use crate::refusal::Telling;
+
+/// What stands in front of a script's name.
+const SCRIPT: &str = "script:";
+
+/// What is asked of a model beside its name.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Wishes<'a> {
+    pub(crate) base_url: Option<&'a str>,
+    pub(crate) reasoning: Option<&'a str>,
+    pub(crate) max_tokens: Option<u64>,
+    pub(crate) temperature: Option<f64>,
+    /// Whether it is shown pictures, and whether it hears.
+    pub(crate) images: bool,
+    pub(crate) audio: bool,
+    /// Gadgets that it calls through the provider's own interface.
+    pub(crate) tools: &'a [GadgetSpec],
+}
+
+impl<'a> Wishes<'a> {
+    /// Those of the command line.
+    pub(crate) fn of(args: &'a ModelArgs) -> Self {
+        Self {
+            base_url: args.base_url.as_deref(),
+            reasoning: args.reasoning.as_deref(),
+            max_tokens: args.max_tokens,
+            temperature: args.temperature,
+            images: false,
+            audio: false,
+            tools: &[],
+        }
+    }
+}
+
+/// The file that a script is in.
+pub(crate) fn script(name: &str) -> Option<&Path> {
+    name.strip_prefix(SCRIPT).map(Path::new)
+}
+
+/// What is done about failed model calls. A script fails because it says so.
+pub(crate) fn retry(args: &ModelArgs) -> Option<Retry> {
+    let retries = match args.max_retries {
+        Some(retries) => retries,
+        None if script(&args.model).is_some() => 0,
+        None => Retry::default().retries,
+    };
+    (retries > 0).then(|| Retry {
+        retries,
+        ..Retry::default()
+    })
+}
+
+/// The model of this name. All that is wrong with it is the user's mistake: nothing is sent yet.
+pub(crate) fn model(
+    name: &str,
+    wishes: Wishes<'_>,
+    catalog: &ModelRegistry,
+) -> Result<Arc<dyn Model>, Error> {
+    if let Some(path) = script(name) {
+        if path.as_os_str().is_empty() {
+            return Err(Error::input("no script is named; write script:FILE"));
+        }
+        if !wishes.tools.is_empty() {
+            return Err(Error::input(
+                "a script is text: --tools native needs a real model",
+            ));
+        }
+        let script = ScriptedModel::from_path(path).map_err(Error::input)?;
+        return Ok(Arc::new(script));
+    }
+    if name.contains("::") {
+        return other(name, wishes, catalog);
+    }
+    let mut resolver = Resolver::from_env();
+    resolver = set(resolver, wishes.base_url, Resolver::base_url);
+    resolver = set(resolver, wishes.reasoning, Resolver::reasoning_effort);
+    resolver = set(resolver, wishes.max_tokens, Resolver::max_tokens);
+    resolver = set(resolver, wishes.temperature, Resolver::temperature);
+    resolver = resolver.tools(wishes.tools.iter().cloned());
+    let place = resolver.locate(name).map_err(Error::input)?;
+    let full = match place.provider {
+        Some(provider) => format!("{provider}:{}", place.model),
+        None => place.model.clone(),
+    };
+    let info = info(&full, wishes, catalog)?;
+    let resolver = resolver.info(move |_| info.clone());
+    let model = resolver.resolve(name).map_err(Error::input)?;
+    Ok(Arc::new(Telling::new(model, &resolver, &place)))
+}
+
+/// What is known about the model, and what the user knows.
+fn info(
+    name: &str,
+    wishes: Wishes<'_>,
+    catalog: &ModelRegistry,
+) -> Result<Option<ModelInfo>, Error> {
+    let known = catalog.get(name);
+    // Behind another address may be another model of this name.
+    if let Some(spec) = known.filter(|_| wishes.base_url.is_none()) {
+        refuse_what_it_cannot_take(spec, wishes)?;
+    }
+    let mut info = known.map(ModelSpec::info);
+    if wishes.images || wishes.audio {
+        let info = info.get_or_insert_default();
+        info.reads_images |= wishes.images;
+        info.reads_audio |= wishes.audio;
+    }
+    Ok(info)
+}
+
+/// A model behind the crate `genai`, whose names have two colons.
+#[cfg(feature = "genai")]
+fn other(name: &str, wishes: Wishes<'_>, catalog: &ModelRegistry) -> Result<Arc<dyn Model>, Error> {
+    use gadgetry::provider::genai::{Genai, GenaiBuilder};
+
+    if !wishes.tools.is_empty() {
+        return Err(Error::input(format_args!(
+            "--tools native is not for {name}: only for names with one colon"
+        )));
+    }
+    let max_tokens = wishes.max_tokens.map(u32::try_from).transpose();
+    let max_tokens = max_tokens.map_err(|_| Error::input("--max-tokens is too large"))?;
+    let mut model = Genai::builder(name);
+    model = set(model, wishes.base_url, GenaiBuilder::base_url);
+    model = set(model, wishes.reasoning, GenaiBuilder::reasoning_effort);
+    model = set(model, max_tokens, GenaiBuilder::max_tokens);
+    model = set(model, wishes.temperature, GenaiBuilder::temperature);
+    let info = info(&name.replacen("::", ":", 1), wishes, catalog)?;
+    model = set(model, info, GenaiBuilder::info);
+    Ok(Arc::new(model.build().map_err(Error::input)?))
+}
+
+#[cfg(not(feature = "genai"))]
+fn other(
+    name: &str,
+    _wishes: Wishes<'_>,
+    _catalog: &ModelRegistry,
+) -> Result<Arc<dyn Model>, Error> {
+    Err(Error::input(format_args!(
+        "{name} needs a gadgetry that was built with `--features genai`; {} need none",
+        Resolver::providers().collect::<Vec<_>>().join(", ")
+    )))
+}
+
+fn set<B, T>(builder: B, value: Option<T>, with: impl FnOnce(B, T) -> B) -> B {
+    match value {
+        Some(value) => with(builder, value),
+        None => builder,
+    }
+}
+
+fn refuse_what_it_cannot_take(spec: &ModelSpec, wishes: Wishes<'_>) -> Result<(), Error> {
+    let info = spec.info();
+    let (what, feature) = match (
+        wishes.images && !info.reads_images,
+        wishes.audio && !info.reads_audio,
+    ) {
+        (true, _) => ("pictures", "vision"),
+        (_, true) => ("sounds", "audio"),
+        (false, false) => return Ok(()),
+    };
+    Err(Error::input(format_args!(
+        "{} takes no {what}, as far as the table of models knows; `gadgetry models --feature {feature}` lists those that do",
+        spec.id
+    )))
+}

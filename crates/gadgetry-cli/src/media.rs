@@ -1,0 +1,85 @@
+//! Pictures and sounds from the command line.
+
+use std::fs;
+use std::path::Path;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use gadgetry::{Media, MediaData, MediaKind};
+
+use crate::error::Error;
+use crate::fetch::is_address;
+use crate::input::unreadable;
+
+/// Media types by how files of them begin; `?` is any byte.
+const IMAGES: [(&[u8], &str); 4] = [
+    (b"\x89PNG\r\n\x1a\n", "image/png"),
+    (b"\xff\xd8\xff", "image/jpeg"),
+    (b"GIF8", "image/gif"),
+    (b"RIFF????WEBP", "image/webp"),
+];
+const SOUNDS: [(&[u8], &str); 5] = [
+    (b"RIFF????WAVE", "audio/wav"),
+    (b"ID3", "audio/mpeg"),
+    (b"\xff\xfb", "audio/mpeg"),
+    (b"\xff\xf3", "audio/mpeg"),
+    (b"\xff\xf2", "audio/mpeg"),
+];
+
+/// A picture: the bytes of a file, or an address for the provider to read.
+pub(crate) fn image(typed: &str) -> Result<Media, Error> {
+    if !is_address(typed) {
+        let wanted = "a PNG, JPEG, GIF or WebP picture";
+        return file(typed.as_ref(), MediaKind::Image, &IMAGES, wanted);
+    }
+    Ok(Media {
+        kind: MediaKind::Image,
+        mime_type: type_of_address(&typed.to_ascii_lowercase()).to_owned(),
+        data: MediaData::Url(typed.to_owned()),
+        name: None,
+    })
+}
+
+/// A sound: the bytes of a file.
+pub(crate) fn audio(path: &Path) -> Result<Media, Error> {
+    file(path, MediaKind::Audio, &SOUNDS, "a WAV or MP3 file")
+}
+
+fn file(
+    path: &Path,
+    kind: MediaKind,
+    types: &[(&[u8], &str)],
+    wanted: &str,
+) -> Result<Media, Error> {
+    let place = path.display();
+    let bytes = fs::read(path).map_err(|error| unreadable(&place, &error))?;
+    let begins = |pattern: &[u8]| {
+        let pairs = pattern.iter().zip(&bytes);
+        bytes.len() >= pattern.len()
+            && pairs
+                .into_iter()
+                .all(|(wanted, byte)| *wanted == b'?' || wanted == byte)
+    };
+    let found = types.iter().find(|(pattern, _)| begins(pattern));
+    let Some((_, mime_type)) = found else {
+        return Err(Error::at(place, format_args!("not {wanted}")));
+    };
+    let name = path.file_name().unwrap_or_default();
+    Ok(Media {
+        kind,
+        mime_type: (*mime_type).to_owned(),
+        data: MediaData::Base64(STANDARD.encode(&bytes)),
+        name: Some(name.to_string_lossy().into_owned()),
+    })
+}
+
+/// What a picture behind an address most likely is; who reads it looks at its bytes.
+fn type_of_address(address: &str) -> &'static str {
+    let path = address.split(['?', '#']).next().unwrap_or_default();
+    match path.rsplit_once('.') {
+        Some((_, "png")) => "image/png",
+        Some((_, "gif")) => "image/gif",
+        Some((_, "webp")) => "image/webp",
+        _ => "image/jpeg",
+    }
+}

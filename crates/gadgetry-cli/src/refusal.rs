@@ -1,0 +1,80 @@
+//! A model whose refusals say which key was refused.
+
+use std::sync::Arc;
+
+use futures_util::StreamExt as _;
+use futures_util::stream::BoxStream;
+use gadgetry::proto::delta::Delta;
+use gadgetry::proto::error::ModelErrorKind;
+use gadgetry::proto::message::Request;
+use gadgetry::proto::tags::CustomBlock;
+use gadgetry::proto::transform::TransformFactory;
+use gadgetry::provider::Resolver;
+use gadgetry::provider::resolve::Place;
+use gadgetry::{Model, ModelInfo};
+
+/// `model`, with the name of the environment variable in its errors about keys.
+pub(crate) struct Telling {
+    model: Arc<dyn Model>,
+    words: Arc<str>,
+}
+
+impl Telling {
+    pub(crate) fn new(model: Arc<dyn Model>, resolver: &Resolver, place: &Place) -> Self {
+        let words = words(resolver, place).into();
+        Self { model, words }
+    }
+}
+
+/// What there is to say about the key.
+fn words(resolver: &Resolver, place: &Place) -> String {
+    let configured = resolver.configured();
+    let mut places = configured.iter();
+    let found = places.find(|it| Some(it.provider) == place.provider);
+    if let Some(variable) = found.and_then(|it| it.key) {
+        return format!("the key is that in {variable}");
+    }
+    let mut wanting = Resolver::key_variables();
+    match wanting.find(|(provider, _)| Some(*provider) == place.provider) {
+        Some((_, variables)) => format!("no key was sent: set {}", variables.join(" or ")),
+        None => format!(
+            "no key was sent: name the model openai:{} to send that in OPENAI_API_KEY",
+            place.model
+        ),
+    }
+}
+
+impl Model for Telling {
+    fn stream(&self, request: Request) -> BoxStream<'static, Delta> {
+        let words = Arc::clone(&self.words);
+        let told = move |mut delta| {
+            if let Delta::Error {
+                error,
+                kind: ModelErrorKind::Authentication,
+                ..
+            } = &mut delta
+            {
+                error.push_str("; ");
+                error.push_str(&words);
+            }
+            delta
+        };
+        self.model.stream(request).map(told).boxed()
+    }
+
+    fn name(&self) -> &str {
+        self.model.name()
+    }
+
+    fn info(&self) -> ModelInfo {
+        self.model.info()
+    }
+
+    fn custom_blocks(&self) -> Vec<CustomBlock> {
+        self.model.custom_blocks()
+    }
+
+    fn transforms(&self) -> Vec<TransformFactory> {
+        self.model.transforms()
+    }
+}

@@ -1,0 +1,142 @@
+//! What a run has taken so far, in words.
+
+use std::fmt::Write as _;
+
+use gadgetry::proto::event::{Event, EventKind};
+use gadgetry::proto::usage::Usage;
+
+/// Bytes of text that make a token, about.
+const BYTES_A_TOKEN: u64 = 4;
+
+/// Tokens and dollars of the model calls of a run.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Tally {
+    /// Of the calls that are over.
+    usage: Usage,
+    dollars: f64,
+    /// Of the reply that comes.
+    bytes: u64,
+}
+
+impl Tally {
+    /// Looks at an event.
+    #[expect(
+        clippy::wildcard_enum_match_arm,
+        reason = "the others take nothing that is not told in the end"
+    )]
+    pub(crate) fn event(&mut self, event: &Event) {
+        match &event.kind {
+            EventKind::Text { text } => self.text(text),
+            EventKind::GadgetArgsPartial { delta, .. } => self.text(delta),
+            EventKind::ModelCallEnd { usage, cost, .. } => self.call(*usage, *cost),
+            EventKind::GadgetResult { cost, .. } => self.dollars += cost,
+            _ => {}
+        }
+    }
+
+    /// More of a reply.
+    pub(crate) fn text(&mut self, text: &str) {
+        self.bytes = self.bytes.saturating_add(text.len() as u64);
+    }
+
+    /// A model call is over. If it did not tell its tokens, they are what has come, about.
+    pub(crate) fn call(&mut self, usage: Usage, dollars: f64) {
+        let usage = if usage.output_tokens == 0 && self.bytes > 0 {
+            let about = Usage::estimate(usage.input_tokens, self.bytes.div_ceil(BYTES_A_TOKEN));
+            usage.max(about)
+        } else {
+            usage
+        };
+        self.usage = self.usage.plus(usage);
+        self.dollars += dollars;
+        self.bytes = 0;
+    }
+
+    /// Tokens and dollars, as far as there are any.
+    pub(crate) fn words(&self) -> String {
+        let coming = self.bytes.div_ceil(BYTES_A_TOKEN);
+        let about = if coming > 0 || self.usage.estimated {
+            "about "
+        } else {
+            ""
+        };
+        let written = self.usage.output_tokens.saturating_add(coming);
+        let mut words = String::new();
+        if self.usage.input_tokens > 0 {
+            // Writing to a string cannot fail.
+            let _ = write!(words, "{} in, ", tokens(self.usage.input_tokens));
+        }
+        let _ = write!(words, "{about}{} out", tokens(written));
+        if self.dollars > 0.0 {
+            let _ = write!(words, ", {}", dollars(self.dollars));
+        }
+        words
+    }
+}
+
+fn tokens(count: u64) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{} token{plural}", grouped(count))
+}
+
+/// Dollars with as many digits as such an amount needs.
+pub(crate) fn dollars(amount: f64) -> String {
+    if amount < 0.0995 {
+        format!("${amount:.4}")
+    } else {
+        format!("${amount:.2}")
+    }
+}
+
+/// A number with commas: `12,345`.
+pub(crate) fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut grouped = String::with_capacity(digits.len() + digits.len() / 3);
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    grouped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_readable() {
+        let check = |number: u64, text: &str| assert_eq!(grouped(number), text);
+        check(0, "0");
+        check(999, "999");
+        check(1_000, "1,000");
+        check(1_234_567, "1,234,567");
+        assert_eq!(dollars(0.000_123), "$0.0001");
+        assert_eq!(dollars(12.3), "$12.30");
+    }
+
+    #[test]
+    fn a_reply_counts_while_it_comes_and_exactly_when_it_is_over() {
+        let mut tally = Tally::default();
+        tally.text("twelve bytes");
+        assert_eq!(tally.words(), "about 3 tokens out");
+        let usage = Usage {
+            input_tokens: 1_500,
+            output_tokens: 4,
+            ..Usage::default()
+        };
+        tally.call(usage, 0.002);
+        assert_eq!(tally.words(), "1,500 tokens in, 4 tokens out, $0.0020");
+        tally.text("more");
+        assert_eq!(
+            tally.words(),
+            "1,500 tokens in, about 5 tokens out, $0.0020"
+        );
+        tally.call(Usage::default(), 0.0);
+        assert_eq!(
+            tally.words(),
+            "1,500 tokens in, about 5 tokens out, $0.0020"
+        );
+    }
+}

@@ -1,0 +1,246 @@
+//! `gadgetry agent` with a model behind a server on loopback.
+
+use serde_json::Value;
+
+use crate::server::{Reply, Server};
+use crate::workshop::{Ended, Workshop, block, events};
+
+fn run(workshop: &Workshop, server: &Server, args: &[&str]) -> Ended {
+    let usual = ["agent", "Go!", "--gadgets", "gadgets.toml", "--base-url"];
+    let args = [&usual, [server.url()].as_slice(), args].concat();
+    Ended::of(
+        workshop
+            .command(&args)
+            .env("OPENAI_API_KEY", "sk-secret-key-1"),
+    )
+}
+
+const MODEL: [&str; 2] = ["--model", "openai:gpt-4o"];
+
+fn with(args: &[&'static str]) -> Vec<&'static str> {
+    [&MODEL, args].concat()
+}
+
+fn busy() -> Reply {
+    Reply::Status("503 Service Unavailable\r\nretry-after: 0", "{}")
+}
+
+fn text(messages: &Value, at: usize) -> &str {
+    text_of(&messages[at])
+}
+
+#[test]
+fn gadgets_are_called_and_their_results_go_back() {
+    let call = format!("I'll ask.\n{}", block("Echo:a", "hello"));
+    let server = Server::start([Reply::says(&call), Reply::says("It said hello.")]);
+    let workshop = Workshop::new("");
+    let ended = run(&workshop, &server, &with(&["--system", "Be kind."]));
+    assert_eq!(ended.stdout, "It said hello.\n");
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert!(ended.stderr.contains("  > Echo a {\"say\":\"hello\"}\n"));
+    let asked = server.asked();
+    assert_eq!(asked.len(), 2);
+    let first = &asked[0].body["messages"];
+    assert!(text(first, 0).starts_with("Be kind."));
+    assert!(text(first, 0).contains("!!!GADGET_START:"));
+    assert_eq!(text(first, 1), "Go!");
+    let second = &asked[1].body["messages"];
+    assert_eq!(text(second, 2), call);
+    assert!(text(second, 3).contains(r#"{"say":"hello"}"#));
+}
+
+#[test]
+fn another_interface_is_the_same_run() {
+    let call = "!!!GADGET_START:Echo:a\n!!!ARG:say\nhello\n!!!GADGET_END\n";
+    let server = Server::start([Reply::Messages(call), Reply::Messages("It said hello.")]);
+    let workshop = Workshop::new("");
+    let args = [
+        "agent",
+        "Go!",
+        "--gadgets",
+        "gadgets.toml",
+        "--model",
+        "haiku",
+        "--system",
+        "Be kind.",
+        "--quiet",
+    ];
+    let mut command = workshop.command(&args);
+    command
+        .env("ANTHROPIC_API_KEY", "sk-ant-secret-key-1")
+        .env("ANTHROPIC_BASE_URL", server.url());
+    Ended::of(&mut command).check("It said hello.\n", "", 0);
+    let asked = server.asked();
+    assert_eq!(asked[1].line, "POST /v1/messages");
+    assert!(asked[1].headers.contains("x-api-key: sk-ant-secret-key-1"));
+    let system = asked[0].body["system"].to_string();
+    assert!(system.contains("Be kind.") && system.contains("!!!GADGET_START:"));
+    let results = asked[1].body["messages"][2].to_string();
+    assert!(results.contains("hello"), "{results}");
+}
+
+#[test]
+fn events_and_the_log_tell_costs_and_no_key() {
+    let server = Server::start([
+        busy(),
+        Reply::says(&block("Echo:a", "x")),
+        Reply::says("Done."),
+    ]);
+    let workshop = Workshop::new("");
+    let args = with(&["--events", "jsonl", "--save", "run.log"]);
+    let ended = run(&workshop, &server, &args);
+    ended.check(&ended.stdout, "", 0);
+    let told = events(&ended.stdout);
+    let kinds: Vec<&str> = told
+        .iter()
+        .filter_map(|event| event["type"].as_str())
+        .collect();
+    assert_eq!(
+        kinds[..3],
+        ["model_call_start", "model_call_end", "model_retry"]
+    );
+    let last = told.last().expect("events");
+    assert_eq!(last["reason"], "completed");
+    // 1,200 tokens in at $2.50, 34 out at $10, twice.
+    assert_eq!(last["totalCost"], 0.00668);
+    let again = Ended::of(&mut workshop.command(&["replay", "run.log"]));
+    again.check(&ended.stdout, "", 0);
+    for kept in [&workshop.read("run.log"), &ended.stdout] {
+        assert!(!kept.contains("sk-secret"), "{kept}");
+    }
+}
+
+/// The events of a run but for its texts, pieces and counts.
+fn told(server: &Server, args: &[&'static str]) -> Vec<Value> {
+    let workshop = Workshop::new("");
+    let args = [&["--events", "jsonl", "--save", "run.log"], args].concat();
+    let ended = run(&workshop, server, &with(&args));
+    ended.check(&ended.stdout, "", 0);
+    let again = Ended::of(&mut workshop.command(&["replay", "run.log"]));
+    again.check(&ended.stdout, "", 0);
+    let mut told = events(&ended.stdout);
+    told.retain(|event| event["type"] != "gadget_args_partial");
+    for event in &mut told {
+        let fields = event.as_object_mut().expect("an object");
+        let own = [
+            "seq",
+            "timeMs",
+            "durationMs",
+            "usage",
+            "cost",
+            "totalCost",
+            "parametersRaw",
+            "stopReason",
+        ];
+        fields.retain(|field, _| !own.contains(&field.as_str()));
+    }
+    told
+}
+
+#[test]
+fn tools_of_the_provider_are_the_same_run() {
+    let last = Reply::says("Done.");
+    let block = "!!!GADGET_START:Echo:call_1\n!!!ARG:say\nhello\n!!!GADGET_END\n";
+    let text = Server::start([Reply::Says(vec![block.to_owned()]), last.clone()]);
+    let call = Reply::Calls("call_1", "Echo", r#"{"say":"hello"}"#);
+    let native = Server::start([call, last]);
+    let expected = told(&text, &[]);
+    let events = told(&native, &["--tools", "native"]);
+    assert_eq!(events, expected);
+    let asked = native.asked();
+    assert_eq!(asked[0].body["tools"][0]["function"]["name"], "Echo");
+    assert!(!asked[0].body.to_string().contains("GADGET_START"));
+    let messages = &asked[1].body["messages"];
+    assert_eq!(messages[1]["tool_calls"][0]["id"], "call_1");
+    assert_eq!(messages[2]["role"], "tool");
+    assert_eq!(messages[2]["tool_call_id"], "call_1");
+    assert!(text_of(&messages[2]).contains(r#"{"say":"hello"}"#));
+    assert_eq!(text.asked()[0].body.get("tools"), None);
+    let script = ["--model", "script:script.jsonl", "--tools", "native"];
+    let error = "error: a script is text: --tools native needs a real model\n";
+    run(&Workshop::new(""), &native, &script).check("", error, 2);
+}
+
+fn text_of(message: &Value) -> &str {
+    message["content"].as_str().expect("text")
+}
+
+#[test]
+fn failures_that_may_pass_are_tried_again_as_often_as_wanted() {
+    let check = |args: &[&'static str], asked: usize, code: i32| {
+        let server = Server::start([busy(), busy(), Reply::says("Done.")]);
+        let ended = run(&Workshop::new(""), &server, &with(args));
+        assert_eq!(
+            (server.asked().len(), ended.code),
+            (asked, Some(code)),
+            "{ended:?}"
+        );
+    };
+    check(&[], 3, 0);
+    check(&["--max-retries", "2"], 3, 0);
+    check(&["--max-retries", "1"], 2, 1);
+    check(&["--max-retries", "0"], 1, 1);
+}
+
+#[test]
+fn quiet_is_quiet() {
+    let server = Server::start([Reply::says(&block("Echo:a", "x")), Reply::says("Done.")]);
+    run(&Workshop::new(""), &server, &with(&["--quiet"])).check("Done.\n", "", 0);
+}
+
+#[test]
+fn a_budget_ends_the_run() {
+    let server = Server::start([Reply::says(&block("Echo:a", "x"))]);
+    let ended = run(
+        &Workshop::new(""),
+        &server,
+        &with(&["--budget", "0.005", "-q"]),
+    );
+    // The first call costs 0.00334, the second one reaches the budget.
+    assert_eq!(server.asked().len(), 2);
+    let error = "error: the budget is spent: 0.00668 US dollars\n";
+    ended.check("", error, 1);
+}
+
+#[test]
+fn a_budget_needs_a_price() {
+    let server = Server::start([Reply::says("Done.")]);
+    let workshop = Workshop::new("");
+    let unpriced = ["--model", "openai:nobody-knows", "--budget", "1"];
+    run(&workshop, &server, &unpriced).check(
+        "",
+        "error: --budget needs a model with a known price, and none is known of openai:nobody-knows; \
+         `gadgetry models` lists them\n",
+        2,
+    );
+    let bad = "error: invalid value '0' for '--budget <USD>': write an amount of US dollars above 0, like 0.50\n";
+    run(&workshop, &server, &with(&["--budget", "0"])).check("", bad, 2);
+    assert!(server.asked().is_empty());
+    // What runs on this machine costs nothing.
+    let local = ["--model", "ollama:small", "--budget", "1", "-q"];
+    run(&workshop, &server, &local).check("Done.\n", "", 0);
+}
+
+#[test]
+fn a_server_that_is_not_there() {
+    let workshop = Workshop::new("");
+    let args = [
+        "agent",
+        "Go!",
+        "--gadgets",
+        "gadgets.toml",
+        "--model",
+        "ollama:small",
+        "--base-url",
+        "http://127.0.0.1:9/v1",
+        "--max-retries",
+        "0",
+        "-q",
+    ];
+    let ended = Ended::of(&mut workshop.command(&args));
+    assert_eq!((ended.stdout.as_str(), ended.code), ("", Some(1)));
+    assert!(
+        ended.stderr.starts_with("error: the model failed: "),
+        "{ended:?}"
+    );
+}

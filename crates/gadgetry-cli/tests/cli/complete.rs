@@ -1,0 +1,361 @@
+//! `gadgetry complete` against a server on loopback: what is asked, what comes out, and how it fails.
+
+use std::io::{Read as _, Write as _};
+use std::process::{Child, Command, Stdio};
+use std::slice::from_ref;
+
+use serde_json::{Value, json};
+
+use crate::server::{Reply, Server};
+use crate::workshop::{Ended, Workshop, reply};
+
+const KEY: &str = "sk-1234567890abcdefghij";
+
+/// A model on this server, and these arguments besides.
+fn ask(workshop: &Workshop, server: &Server, args: &[&str]) -> Ended {
+    Ended::of(
+        workshop
+            .command(&of(server, args))
+            .env("OPENAI_API_KEY", KEY),
+    )
+}
+
+fn of<'a>(server: &'a Server, args: &[&'a str]) -> Vec<&'a str> {
+    let usual = ["complete", "--model", "openai:small", "--base-url"];
+    [&usual, [server.url()].as_slice(), args].concat()
+}
+
+fn said(role: &str, content: impl Into<Value>) -> Value {
+    json!({ "role": role, "content": content.into() })
+}
+
+#[test]
+fn the_answer_goes_to_stdout() {
+    let rows = [
+        ("One two three.", "One two three.\n"),
+        ("Two\nlines\n", "Two\nlines\n"),
+        // Nothing is executed here.
+        (
+            "!!!GADGET_START:Touch\n!!!GADGET_END",
+            "!!!GADGET_START:Touch\n!!!GADGET_END\n",
+        ),
+    ];
+    for (text, stdout) in rows {
+        let server = Server::start([Reply::says(text)]);
+        let ended = ask(&Workshop::new(""), &server, &["Hi!"]);
+        ended.check(stdout, "", 0);
+        let asked = server.asked();
+        assert_eq!(asked.len(), 1);
+        assert_eq!(asked[0].line, "POST /v1/chat/completions");
+        assert!(asked[0].headers.contains(&format!("bearer {KEY}")));
+        assert_eq!(asked[0].body["model"], "small");
+        assert_eq!(asked[0].body["messages"], json!([said("user", "Hi!")]));
+    }
+}
+
+#[test]
+fn options_reach_the_model() {
+    let server = Server::start([Reply::says("Yes.")]);
+    let args = [
+        "Hi!",
+        "--system",
+        "Be brief.",
+        "--reasoning",
+        "high",
+        "--max-tokens",
+        "99",
+        "--temperature",
+        "0.5",
+    ];
+    ask(&Workshop::new(""), &server, &args).check("Yes.\n", "", 0);
+    let body = &server.asked()[0].body;
+    assert_eq!(
+        body["messages"],
+        json!([said("system", "Be brief."), said("user", "Hi!")])
+    );
+    assert_eq!(body["reasoning_effort"], "high");
+    assert_eq!(body["max_tokens"], 99);
+    assert_eq!(body["temperature"], 0.5);
+}
+
+#[test]
+fn stdin_is_the_context() {
+    let check = |args: &[&str], stdin: &str, expected: &str| {
+        let server = Server::start([Reply::says("Yes.")]);
+        let workshop = Workshop::new("");
+        let mut child = workshop
+            .command(&of(&server, args))
+            .stdin(Stdio::piped())
+            .spawn()
+            .expect("it starts");
+        let mut pipe = child.stdin.take().expect("a pipe");
+        pipe.write_all(stdin.as_bytes()).expect("it reads");
+        drop(pipe);
+        Ended::wait(child).check("Yes.\n", "", 0);
+        assert_eq!(
+            server.asked()[0].body["messages"],
+            json!([said("user", expected)])
+        );
+    };
+    check(&["What is it?"], "a poem\n", "a poem\n\nWhat is it?");
+    check(&["What is it?"], "", "What is it?");
+    check(&["-"], "a poem\n", "a poem");
+    check(&[], "a poem", "a poem");
+}
+
+#[test]
+fn pictures_and_sounds() {
+    let server = Server::start([Reply::says("A cat.")]);
+    let workshop = Workshop::new("");
+    std::fs::write(workshop.path("cat.png"), b"\x89PNG\r\n\x1a\nmeow").expect("a file");
+    std::fs::write(workshop.path("cat.wav"), b"RIFF\0\0\0\0WAVEmeow").expect("a file");
+    let args = [
+        "What is it?",
+        "--image",
+        "cat.png",
+        "--image",
+        "https://example.com/cat.jpg",
+        "--audio",
+        "cat.wav",
+    ];
+    ask(&workshop, &server, &args).check("A cat.\n", "", 0);
+    let content = &server.asked()[0].body["messages"][0]["content"];
+    let types: Vec<&str> = content
+        .as_array()
+        .expect("parts")
+        .iter()
+        .filter_map(|part| part["type"].as_str())
+        .collect();
+    assert_eq!(types, ["image_url", "image_url", "input_audio", "text"]);
+    assert_eq!(
+        content[0]["image_url"]["url"],
+        "data:image/png;base64,iVBORw0KGgptZW93"
+    );
+    assert_eq!(
+        content[1]["image_url"]["url"],
+        "https://example.com/cat.jpg"
+    );
+    assert_eq!(content[2]["input_audio"]["format"], "wav");
+}
+
+/// How many requests are sent, and what comes out.
+#[track_caller]
+fn check_failure(
+    replies: &[Reply],
+    args: &[&str],
+    asked: usize,
+    stdout: &str,
+    stderr: &str,
+    code: i32,
+) {
+    let server = Server::start(replies.iter().cloned());
+    let ended = ask(&Workshop::new(""), &server, &[&["Hi!"], args].concat());
+    assert_eq!(server.asked().len(), asked, "{replies:?}");
+    assert_eq!(ended.stdout, stdout, "{replies:?}");
+    assert!(ended.stderr.contains(stderr), "{}", ended.stderr);
+    assert_eq!(ended.code, Some(code), "{replies:?}");
+    assert!(!ended.stderr.contains(&KEY[..12]), "{}", ended.stderr);
+}
+
+#[test]
+fn what_goes_wrong_on_the_way_is_exit_code_1() {
+    let refused = Reply::Status(
+        "401 Unauthorized",
+        r#"{"error":{"message":"Incorrect API key provided: sk-1234567890abcdefghij"}}"#,
+    );
+    let words = "Incorrect API key provided: ***; check the key, and what it may use (HTTP 401); the key is that in OPENAI_API_KEY\n";
+    check_failure(&[refused], &[], 1, "", words, 1);
+    let unknown = Reply::Status("404 Not Found", r#"{"error":{"message":"no model small"}}"#);
+    check_failure(&[unknown], &[], 1, "", "no model small", 1);
+    let cut = Reply::Ends("Half an", "length");
+    let words = "error: the answer was cut off at the token limit; allow more with --max-tokens\n";
+    check_failure(&[cut], &[], 1, "Half an\n", words, 1);
+    let withheld = Reply::Ends("Well,", "content_filter");
+    let words = "error: the provider withheld the rest of the answer\n";
+    check_failure(&[withheld], &[], 1, "Well,\n", words, 1);
+    // What was handed on is not asked for again.
+    check_failure(
+        &[Reply::BreaksOff("Half")],
+        &[],
+        1,
+        "Half\n",
+        "error: the model failed: ",
+        1,
+    );
+}
+
+#[test]
+fn what_may_pass_is_asked_again() {
+    let busy = Reply::Status("429 Too Many Requests\r\nretry-after: 0", "{}");
+    let replies = [busy.clone(), busy.clone(), Reply::says("At last.")];
+    check_failure(&replies, &[], 3, "At last.\n", "asked again in 0.0 s\n", 0);
+    check_failure(
+        &replies,
+        &["--max-retries", "2", "--quiet"],
+        3,
+        "At last.\n",
+        "",
+        0,
+    );
+    check_failure(
+        from_ref(&busy),
+        &["--max-retries", "1"],
+        2,
+        "",
+        "error: the model failed: ",
+        1,
+    );
+    check_failure(
+        &[busy],
+        &["--max-retries", "0"],
+        1,
+        "",
+        "error: the model failed: ",
+        1,
+    );
+}
+
+#[test]
+fn progress_is_not_told_where_nobody_watches() {
+    let server = Server::start([Reply::says("Yes.")]);
+    ask(&Workshop::new(""), &server, &["Hi!"]).check("Yes.\n", "", 0);
+}
+
+#[test]
+fn mistakes_are_exit_code_2_and_nothing_is_sent() {
+    let server = Server::start([Reply::says("Yes.")]);
+    let workshop = Workshop::new(&reply("Hi."));
+    workshop.write("note.txt", "text");
+    let check = |args: &[&str], stderr: &str| {
+        let ended = Ended::of(&mut workshop.command(&[&["complete"], args].concat()));
+        ended.check("", &format!("error: {stderr}\n"), 2);
+    };
+    let openai = ["Hi!", "--model", "openai:small"];
+    let configured = "Configured: nothing. On this machine: ollama, lmstudio, llamacpp, vllm";
+    let no_key = format!("no key for openai: set OPENAI_API_KEY. {configured}");
+    check(&openai, &no_key);
+    let no_key = format!(
+        "no key for anthropic: set ANTHROPIC_API_KEY or ANTHROPIC_AUTH_TOKEN. {configured}"
+    );
+    check(&["Hi!", "--model", "haiku"], &no_key);
+    let unknown = format!(
+        "no provider is known for the model \"small\"; write it as provider:model, or give a base URL. {configured}"
+    );
+    check(&["Hi!", "--model", "small"], &unknown);
+    let with =
+        |args: &[&'static str]| [&openai, ["--base-url", server.url()].as_slice(), args].concat();
+    let missing = "cannot read cat.png: No such file or directory (os error 2)";
+    check(&with(&["--image", "cat.png"]), missing);
+    check(
+        &with(&["--image", "note.txt"]),
+        "note.txt: not a PNG, JPEG, GIF or WebP picture",
+    );
+    check(
+        &with(&["--audio", "note.txt"]),
+        "note.txt: not a WAV or MP3 file",
+    );
+    check(
+        &with(&["--temperature", "9"]),
+        "invalid value '9' for '--temperature <NUMBER>': write a number from 0 to 2",
+    );
+    let nothing = "there is nothing to ask: write a prompt, or pipe a text into stdin";
+    check(&["--model", "script:script.jsonl"], nothing);
+    check(
+        &[&openai[..], &["--base-url", "nowhere"]].concat(),
+        "the base URL is none: relative URL without a base; it looks like https://host/v1",
+    );
+    assert!(server.asked().is_empty());
+}
+
+/// Names with two colons are for the crate `genai`.
+#[test]
+fn all_other_providers() {
+    let server = Server::start([Reply::says("Yes.")]);
+    let workshop = Workshop::new("");
+    let url = format!("{}/", server.url());
+    let args = [
+        "complete",
+        "Hi!",
+        "--model",
+        "deepseek::small",
+        "--base-url",
+        &url,
+    ];
+    let ended = Ended::of(workshop.command(&args).env("DEEPSEEK_API_KEY", KEY));
+    if cfg!(feature = "genai") {
+        ended.check("Yes.\n", "", 0);
+        assert_eq!(server.asked()[0].line, "POST /v1/chat/completions");
+    } else {
+        let error = "error: deepseek::small needs a gadgetry that was built with `--features genai`; openai, anthropic, \
+            openrouter, groq, gemini, ollama, lmstudio, llamacpp, vllm need none\n";
+        ended.check("", error, 2);
+    }
+}
+
+/// A key goes nowhere unless its provider is named.
+#[test]
+fn an_address_alone_gets_no_key() {
+    let refused = Reply::Status(
+        "401 Unauthorized",
+        r#"{"error":{"message":"Who are you?"}}"#,
+    );
+    let server = Server::start([refused]);
+    let workshop = Workshop::new("");
+    let args = [
+        "complete",
+        "Hi!",
+        "--model",
+        "small",
+        "--base-url",
+        server.url(),
+    ];
+    let ended = Ended::of(workshop.command(&args).env("OPENAI_API_KEY", KEY));
+    let error = "error: the model failed: Who are you? check the key, and what it may use (HTTP 401); \
+        no key was sent: name the model openai:small to send that in OPENAI_API_KEY\n";
+    ended.check("", error, 1);
+    assert!(!server.asked()[0].headers.contains("authorization"));
+}
+
+/// A script that stops in the middle of its reply.
+const SLOW: &str = r#"{"chunks":["Wait",{"delayMs":3600000},"never"]}"#;
+
+#[test]
+fn a_signal_ends_it() {
+    let workshop = Workshop::new(SLOW);
+    let (mut child, line) = start(&workshop);
+    assert_eq!(line, *b"Wait");
+    let pid = child.id().to_string();
+    let sent = Command::new("kill").args(["-s", "INT", &pid]).status();
+    assert!(sent.expect("kill").success());
+    let mut stderr = String::new();
+    let mut pipe = child.stderr.take().expect("a pipe");
+    pipe.read_to_string(&mut stderr).expect("UTF-8");
+    let code = child.wait().expect("it ends").code();
+    assert_eq!((stderr.as_str(), code), ("error: cancelled\n", Some(1)));
+}
+
+#[test]
+fn a_reader_who_goes_ends_it() {
+    let workshop = Workshop::new(SLOW);
+    let (mut child, _) = start(&workshop);
+    drop(child.stdout.take());
+    let ended = Ended::wait(child);
+    ended.check("", "", 0);
+}
+
+/// What it says first.
+fn start(workshop: &Workshop) -> (Child, [u8; 4]) {
+    let args = ["complete", "Hello", "--model", "script:script.jsonl"];
+    let mut child = workshop.command(&args).spawn().expect("it starts");
+    let mut line = [0; 4];
+    let stdout = child.stdout.as_mut().expect("a pipe");
+    stdout.read_exact(&mut line).expect("text");
+    (child, line)
+}
+
+#[test]
+fn a_script_answers_too() {
+    let workshop = Workshop::new(&reply("Hi."));
+    let args = ["complete", "Hello", "--model", "script:script.jsonl"];
+    Ended::of(&mut workshop.command(&args)).check("Hi.\n", "", 0);
+}

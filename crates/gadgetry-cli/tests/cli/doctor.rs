@@ -1,0 +1,129 @@
+//! `gadgetry doctor`: what it finds, and what it says of models.
+
+use serde_json::{Value, json};
+
+use crate::server::{Reply, Server};
+use crate::workshop::{Ended, Workshop};
+
+const WORD: &str = "The word was marmalade-7f3.";
+const CALL: &str =
+    "!!!GADGET_START:OpenLocker\n!!!ARG:number\n42\n!!!ARG:owner\nAda\n!!!GADGET_END\n";
+
+/// Without any server on this machine but those in `env`.
+fn doctor(args: &[&str], env: &[(&str, &str)]) -> Ended {
+    let workshop = Workshop::new("");
+    let mut command = workshop.command(&[&["doctor"], args].concat());
+    for variable in ["OLLAMA", "LMSTUDIO", "LLAMACPP", "VLLM"] {
+        command.env(format!("{variable}_BASE_URL"), "http://127.0.0.1:9/v1");
+    }
+    Ended::of(command.envs(env.iter().copied()))
+}
+
+#[test]
+fn what_there_is() {
+    let nothing = doctor(&[], &[]);
+    assert!(
+        nothing
+            .stdout
+            .contains("  openai      not set: OPENAI_API_KEY\n")
+    );
+    assert!(nothing.stdout.ends_with("Local servers\n  none found\n"));
+    let error = "error: no key is set, and no local server was found: set one of the variables above, or start a server\n";
+    nothing.check(&nothing.stdout, error, 1);
+
+    let key = "sk-nobody-may-see-this";
+    let set = doctor(&[], &[("OPENAI_API_KEY", key)]);
+    set.check(&set.stdout, "", 0);
+    assert!(set.stdout.contains("  openai      set in OPENAI_API_KEY\n"));
+    assert!(!set.stdout.contains("nobody"));
+
+    let list = Reply::Status("200 OK", r#"{"data":[{"id":"one"},{"id":"two"}]}"#);
+    let server = Server::start([list]);
+    let found = doctor(&[], &[("VLLM_BASE_URL", server.url())]);
+    found.check(&found.stdout, "", 0);
+    let line = format!("  vllm        {}  one, two\n", server.url());
+    assert!(found.stdout.ends_with(&line), "{found:?}");
+    assert_eq!(server.asked()[0].line, "GET /v1/models");
+}
+
+#[test]
+fn as_json() {
+    let server = Server::start([Reply::says(CALL), Reply::says(WORD)]);
+    let args = ["vllm:small", "--base-url", server.url(), "--json"];
+    let ended = doctor(&args, &[("GROQ_API_KEY", "gsk-nobody-may-see-this")]);
+    ended.check(&ended.stdout, "", 0);
+    let report: Value = serde_json::from_str(&ended.stdout).expect("JSON");
+    assert_eq!(ended.stdout.lines().count(), 1);
+    let groq =
+        json!({ "provider": "groq", "variables": ["GROQ_API_KEY"], "foundIn": "GROQ_API_KEY" });
+    assert!(report["keys"].as_array().expect("keys").contains(&groq));
+    assert_eq!(report["servers"], json!([]));
+    let mut probe = report["probe"].clone();
+    assert!(probe["durationMs"].take().is_u64());
+    let expected = json!({
+        "model": "vllm:small", "followsFormat": true, "answered": true, "called": true, "parametersRight": true,
+        "usedResult": true, "durationMs": null, "inputTokens": 2400, "outputTokens": 68, "cost": 0.0,
+    });
+    assert_eq!(probe, expected);
+}
+
+/// What is said of a model with these replies: the steps that it did, notes, and the error.
+#[track_caller]
+fn check(replies: &[Reply], steps: usize, note: &str, stderr: &str) {
+    let server = Server::start(replies.iter().cloned());
+    let ended = doctor(&["vllm:small", "--base-url", server.url()], &[]);
+    let done = ended
+        .stdout
+        .lines()
+        .filter(|line| line.starts_with("  yes "));
+    assert_eq!(done.count(), steps, "{ended:?}");
+    assert!(ended.stdout.contains(note), "{ended:?}");
+    let code = i32::from(!stderr.is_empty());
+    let stderr = if stderr.is_empty() {
+        String::new()
+    } else {
+        format!("error: {stderr}\n")
+    };
+    ended.check(&ended.stdout, &stderr, code);
+}
+
+#[test]
+fn whether_a_model_follows_the_format() {
+    let word = Reply::says(WORD);
+    let says = Reply::says;
+    check(
+        &[says(CALL), word.clone()],
+        4,
+        "2,400 tokens in, 68 tokens out\n",
+        "",
+    );
+    check(&[says("42 Ada")], 1, "", "vllm:small wrote no gadget block");
+    let wrong = CALL.replace("42", "24");
+    let error = "vllm:small called the gadget with wrong parameters";
+    check(&[says(&wrong), word.clone()], 3, "", error);
+    let error = "vllm:small did not use the gadget's result";
+    check(&[says(CALL), says("A sock.")], 3, "", error);
+    let near = format!("!!GADGET_START:OpenLocker\n{CALL}");
+    let error = "vllm:small called the gadget, but not quite in the right form";
+    check(
+        &[says(&near), word],
+        4,
+        "note: !!GADGET_START is no marker",
+        error,
+    );
+}
+
+#[test]
+fn a_model_that_fails() {
+    let refused = Reply::Status("401 Unauthorized", r#"{"error":{"message":"no such key"}}"#);
+    let server = Server::start([refused]);
+    let args = ["openai:small", "--base-url", server.url()];
+    let ended = doctor(&args, &[("OPENAI_API_KEY", "sk-nobody-may-see-this")]);
+    assert_eq!(ended.code, Some(1));
+    assert!(ended.stderr.contains("no such key"), "{ended:?}");
+    assert!(!ended.stderr.contains("nobody"), "{ended:?}");
+    let missing = doctor(&["openai:small"], &[]);
+    let error = "error: no key for openai: set OPENAI_API_KEY. Configured: nothing. \
+        On this machine: ollama, lmstudio, llamacpp, vllm\n";
+    missing.check("", error, 2);
+}

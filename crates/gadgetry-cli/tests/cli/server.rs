@@ -1,0 +1,169 @@
+//! A server on loopback that speaks Chat Completions: each request gets the next of its replies.
+
+use std::io::{BufRead, BufReader, Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+use serde_json::{Value, json};
+
+/// What a request is answered with.
+#[derive(Clone, Debug)]
+pub(crate) enum Reply {
+    /// A stream of these texts, with usage, that ends as it should.
+    Says(Vec<String>),
+    /// The same with another reason for the end.
+    Ends(&'static str, &'static str),
+    /// A stream with one call of a tool: id, name and JSON.
+    Calls(&'static str, &'static str, &'static str),
+    /// A stream of Anthropic's Messages with this text.
+    Messages(&'static str),
+    /// A stream that breaks off behind this text.
+    BreaksOff(&'static str),
+    /// A status with headers and this body.
+    Status(&'static str, &'static str),
+}
+
+impl Reply {
+    pub(crate) fn says(text: &str) -> Self {
+        Self::Says(text.split_inclusive(' ').map(str::to_owned).collect())
+    }
+
+    fn bytes(&self) -> String {
+        match self {
+            Self::Says(texts) => stream(texts.iter().map(String::as_str), Some("stop")),
+            Self::Ends(text, reason) => stream([*text].into_iter(), Some(reason)),
+            Self::Calls(id, name, json) => calls(id, name, json),
+            Self::Messages(text) => messages(text),
+            Self::BreaksOff(text) => stream([*text].into_iter(), None),
+            Self::Status(head, body) => format!(
+                "HTTP/1.1 {head}\r\ncontent-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",
+                body.len()
+            ),
+        }
+    }
+}
+
+const STREAM: &str =
+    "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
+
+fn messages(text: &str) -> String {
+    let usage = json!({ "input_tokens": 1200, "output_tokens": 1 });
+    let message = json!({ "id": "m", "role": "assistant", "content": [], "usage": usage });
+    let block = json!({ "type": "text", "text": "" });
+    let delta = json!({ "type": "text_delta", "text": text });
+    let end = json!({ "stop_reason": "end_turn" });
+    let events = [
+        json!({ "type": "message_start", "message": message }),
+        json!({ "type": "content_block_start", "index": 0, "content_block": block }),
+        json!({ "type": "content_block_delta", "index": 0, "delta": delta }),
+        json!({ "type": "content_block_stop", "index": 0 }),
+        json!({ "type": "message_delta", "delta": end, "usage": { "output_tokens": 34 } }),
+        json!({ "type": "message_stop" }),
+    ];
+    let frame = |event: Value| {
+        let name = event["type"].as_str().unwrap_or_default();
+        format!("event: {name}\ndata: {event}\n\n")
+    };
+    STREAM.to_owned() + &events.map(frame).concat()
+}
+
+fn calls(id: &str, name: &str, json: &str) -> String {
+    let call =
+        |fields: Value| json!({ "choices": [{ "index": 0, "delta": { "tool_calls": [fields] } }] });
+    let function = json!({ "name": name, "arguments": "" });
+    let (begin, end) = json.split_at(json.len() / 2);
+    let frames = [
+        call(json!({ "index": 0, "id": id, "type": "function", "function": function })),
+        call(json!({ "index": 0, "function": { "arguments": begin } })),
+        call(json!({ "index": 0, "function": { "arguments": end } })),
+        json!({ "choices": [{ "index": 0, "delta": {}, "finish_reason": "tool_calls" }] }),
+    ];
+    let frame = |frame: Value| format!("data: {frame}\n\n");
+    format!("{STREAM}{}data: [DONE]\n\n", frames.map(frame).concat())
+}
+
+fn stream<'a>(texts: impl Iterator<Item = &'a str>, reason: Option<&str>) -> String {
+    let mut out = STREAM.to_owned();
+    let mut frame = |value: &Value| out.extend(["data: ", &value.to_string(), "\n\n"]);
+    for text in texts {
+        frame(&json!({ "choices": [{ "index": 0, "delta": { "content": text } }] }));
+    }
+    let Some(reason) = reason else {
+        return out;
+    };
+    frame(&json!({ "choices": [{ "index": 0, "delta": {}, "finish_reason": reason }] }));
+    let usage = json!({ "prompt_tokens": 1200, "completion_tokens": 34, "total_tokens": 1234 });
+    frame(&json!({ "choices": [], "usage": usage }));
+    out.push_str("data: [DONE]\n\n");
+    out
+}
+
+/// What a client has asked.
+#[derive(Clone, Debug)]
+pub(crate) struct Asked {
+    /// Method and path.
+    pub(crate) line: String,
+    /// In lower case, one a line.
+    pub(crate) headers: String,
+    pub(crate) body: Value,
+}
+
+pub(crate) struct Server {
+    url: String,
+    asked: Arc<Mutex<Vec<Asked>>>,
+}
+
+impl Server {
+    /// With these replies, one a request; the last one again for all that follow.
+    pub(crate) fn start(replies: impl IntoIterator<Item = Reply>) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let url = format!("http://{}/v1", listener.local_addr().expect("an address"));
+        let asked = Arc::default();
+        let server = Self {
+            url,
+            asked: Arc::clone(&asked),
+        };
+        let replies: Vec<Reply> = replies.into_iter().collect();
+        thread::spawn(move || {
+            for (number, connection) in listener.incoming().enumerate() {
+                let reply = &replies[number.min(replies.len() - 1)];
+                // A client that goes away is its own problem.
+                let _ = serve(&connection.expect("a connection"), reply, &asked);
+            }
+        });
+        server
+    }
+
+    /// Where it is, up to `/v1`.
+    pub(crate) fn url(&self) -> &str {
+        &self.url
+    }
+
+    pub(crate) fn asked(&self) -> Vec<Asked> {
+        self.asked.lock().expect("no panic").clone()
+    }
+}
+
+fn serve(connection: &TcpStream, reply: &Reply, asked: &Mutex<Vec<Asked>>) -> std::io::Result<()> {
+    let mut reader = BufReader::new(connection);
+    let mut line = String::new();
+    reader.read_line(&mut line)?;
+    let mut headers = String::new();
+    while !headers.ends_with("\n\r\n") && headers != "\r\n" {
+        reader.read_line(&mut headers)?;
+    }
+    let headers = headers.to_lowercase();
+    let length = headers
+        .lines()
+        .find_map(|line| line.strip_prefix("content-length: "));
+    let length: usize = length.and_then(|text| text.parse().ok()).unwrap_or(0);
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body)?;
+    asked.lock().expect("no panic").push(Asked {
+        line: line.trim_end_matches(" HTTP/1.1\r\n").to_owned(),
+        headers,
+        body: serde_json::from_slice(&body).unwrap_or_default(),
+    });
+    { connection }.write_all(reply.bytes().as_bytes())
+}
