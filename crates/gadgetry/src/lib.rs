@@ -50,6 +50,7 @@
 //! | [`control`] | [`Controller`]: decides what a run leaves open |
 //! | [`human`] | [`Human`]: the person that a run may ask |
 //! | [`presets`] | observers: logging, timing, tokens, progress, errors, files |
+//! | `provider` | real models over HTTP, with the feature `providers` (default) |
 //! | [`driver`] | runs a [`proto::run::Run`] on tokio |
 //! | [`log`] | the log of a run, and its replay |
 //!
@@ -77,6 +78,7 @@ mod meter;
 pub mod model;
 pub mod model_client;
 pub mod presets;
+pub mod provider;
 pub mod scripted;
 pub mod services;
 pub mod skill;

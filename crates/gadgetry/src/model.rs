@@ -5,6 +5,8 @@ use std::sync::Arc;
 use futures_core::stream::BoxStream;
 use gadgetry_proto::delta::Delta;
 use gadgetry_proto::message::Request;
+use gadgetry_proto::tags::CustomBlock;
+use gadgetry_proto::transform::TransformFactory;
 use gadgetry_proto::usage::Price;
 
 /// Something that answers a request with a reply, piece by piece.
@@ -24,6 +26,16 @@ pub trait Model: Send + Sync {
     fn info(&self) -> ModelInfo {
         ModelInfo::default()
     }
+
+    /// Tags that are taken out of its replies, in front of those of the agent. The model is told about them.
+    fn custom_blocks(&self) -> Vec<CustomBlock> {
+        Vec::new()
+    }
+
+    /// Rewrites of its deltas behind the custom blocks, in front of those of the agent.
+    fn transforms(&self) -> Vec<TransformFactory> {
+        Vec::new()
+    }
 }
 
 impl<M: Model + ?Sized> Model for Arc<M> {
@@ -37,6 +49,14 @@ impl<M: Model + ?Sized> Model for Arc<M> {
 
     fn info(&self) -> ModelInfo {
         (**self).info()
+    }
+
+    fn custom_blocks(&self) -> Vec<CustomBlock> {
+        (**self).custom_blocks()
+    }
+
+    fn transforms(&self) -> Vec<TransformFactory> {
+        (**self).transforms()
     }
 }
 

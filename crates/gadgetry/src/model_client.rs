@@ -11,6 +11,7 @@ use gadgetry_proto::message::{Message, Request, Role};
 use crate::context::ExecutionContext;
 use crate::meter::{Metered, estimated_tokens};
 use crate::model::{Model, ModelInfo};
+use crate::provider::adapter::intercepted;
 use crate::services::Models;
 
 /// A model that a gadget may ask, from [`ExecutionContext::model`].
@@ -168,7 +169,7 @@ impl ModelClient {
                 limiter.admit(tokens).await;
             }
             let price = model.info().price;
-            Metered::new(model.stream(request), move |usage| {
+            Metered::new(intercepted(&*model, request), move |usage| {
                 // A price that is no price makes no cost.
                 let dollars = price.map_or(0.0, |price| price.cost(&usage));
                 let _ = context.report_cost(dollars);

@@ -163,11 +163,18 @@ impl Rules {
                 tag,
                 attributes,
             } => self.start(block, tag, attributes, out),
-            Event::TagDelta { block, tag, delta } => {
-                if let Some(rule) = self.passing(tag) {
+            Event::TagDelta { block, tag, delta } => match self.rule(tag) {
+                Some(rule) if matches!(rule.transform, Transform::Pass) => {
                     out.push(content(block, rule, delta));
                 }
-            }
+                Some(rule) if matches!(rule.transform, Transform::Reasoning) => {
+                    out.push(Delta::Reasoning {
+                        delta: delta.to_owned(),
+                        metadata: None,
+                    });
+                }
+                _ => {}
+            },
             Event::TagEnd { block, tag, reason } => {
                 if let Some(rule) = self.passing(tag) {
                     out.push(Delta::CustomBlockEnd {
@@ -245,7 +252,8 @@ fn complete(
 ) {
     match &rule.transform {
         Transform::Pass => out.push(Delta::CustomBlock(block)),
-        Transform::Suppress => {}
+        // The content of the latter has streamed.
+        Transform::Suppress | Transform::Reasoning => {}
         Transform::Map(map) => {
             if let Some(deltas) = map(&block) {
                 return out.extend(deltas);

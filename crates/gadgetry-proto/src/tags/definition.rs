@@ -47,6 +47,8 @@ pub enum Transform {
     Suppress,
     /// Decided when it is complete. Until then none of its events are emitted; if it passes, they follow together.
     Map(BlockTransform),
+    /// Its content is reasoning, piece by piece as it streams; the tag leaves no event.
+    Reasoning,
 }
 
 impl CustomBlock {
@@ -59,6 +61,20 @@ impl CustomBlock {
             instructions: None,
             transform: Transform::Pass,
             on_start: None,
+        }
+    }
+
+    /// What a model writes between `<think>` and `</think>` as its reasoning: it streams as [`Delta::Reasoning`].
+    ///
+    /// ```
+    /// use gadgetry_proto::tags::CustomBlock;
+    /// let block = CustomBlock { tag: Some("thinking".into()), ..CustomBlock::think() };
+    /// assert_eq!((block.key.as_str(), block.tag()), ("think", "thinking"));
+    /// ```
+    pub fn think() -> Self {
+        Self {
+            transform: Transform::Reasoning,
+            ..Self::new("think")
         }
     }
 
@@ -84,6 +100,7 @@ impl fmt::Debug for Transform {
             Self::Pass => "Pass",
             Self::Suppress => "Suppress",
             Self::Map(_) => "Map",
+            Self::Reasoning => "Reasoning",
         })
     }
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use gadgetry_proto::delta::Delta;
 use gadgetry_proto::message::Role;
+use gadgetry_proto::reply::{Format, ReplyStage};
 use gadgetry_proto::run::Output;
 use gadgetry_proto::tags::{CustomBlock, Transform};
 use gadgetry_proto::transform::DeltaTransform;
@@ -46,6 +47,31 @@ fn custom_blocks_pass_vanish_or_change() {
             "0 end completed after 1: ACD[e]F",
         ],
     );
+}
+
+#[test]
+fn thoughts_in_tags_are_reasoning_as_they_come() {
+    let thinks = || Script::default().with(|spec| spec.custom_blocks = vec![CustomBlock::think()]);
+    let lines = [
+        "0 ask 1",
+        "0 text A",
+        "0 reasoning b < c",
+        "0 text D",
+        "0 reasoning e",
+        "0 end completed after 1: AD",
+    ];
+    let reply = "A<think>b < c</think><think/>D<think>e";
+    check(&thinks().reply(reply), &lines);
+    // The content does not wait for its end.
+    let mut stage =
+        ReplyStage::new(Format::default(), vec![CustomBlock::think()], None).expect("one tag");
+    let mut out = Vec::new();
+    stage.process(Delta::text("<think>so"), &mut out);
+    let reasoning = Delta::Reasoning {
+        delta: "so".to_owned(),
+        metadata: None,
+    };
+    assert_eq!(out, [reasoning]);
 }
 
 /// Says everything aloud, and stars at the end.

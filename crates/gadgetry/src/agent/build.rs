@@ -4,11 +4,13 @@ use std::sync::Arc;
 
 use gadgetry_proto::convo::char_limit;
 use gadgetry_proto::run::{Retry, Run, RunSpec, TextOnly};
+use gadgetry_proto::tags::CustomBlock;
 
 use crate::agent::builder::{AgentBuilder, Limits, Setting};
 use crate::agent::{Agent, AgentError, Inner};
 use crate::control::Controllers;
 use crate::limiter::RateLimiter;
+use crate::model::Model;
 use crate::services::{Models, Services};
 use crate::toolbox::Toolbox;
 
@@ -124,11 +126,31 @@ fn spec(builder: &AgentBuilder, services: &Services) -> Result<RunSpec, AgentErr
             ))
         }
     };
+    spec.custom_blocks = custom_blocks(&spec.custom_blocks, &*services.model)?;
+    let transforms = services.model.transforms();
+    spec.transforms = transforms.into_iter().chain(spec.transforms).collect();
     spec.registry = Arc::new(services.toolbox.registry().clone());
     spec.price = info.price;
     spec.asks = services.asks();
     spec.retry.clone_from(&services.retry);
     Ok(spec)
+}
+
+/// Those of the model, which stand closer to it, and then the agent's `own`.
+fn custom_blocks(own: &[CustomBlock], model: &dyn Model) -> Result<Vec<CustomBlock>, AgentError> {
+    let mut blocks = model.custom_blocks();
+    for block in own {
+        let same = |other: &&CustomBlock| other.tag() == block.tag() || other.key == block.key;
+        if let Some(other) = blocks.iter().find(same) {
+            return Err(AgentError::CustomBlockOfModel {
+                block: format!("{} (<{}>)", block.key, block.tag()),
+                model: model.name().to_owned(),
+                other: format!("{} (<{}>)", other.key, other.tag()),
+            });
+        }
+    }
+    blocks.extend_from_slice(own);
+    Ok(blocks)
 }
 
 fn toolbox(builder: &AgentBuilder) -> Result<Toolbox, AgentError> {

@@ -32,6 +32,19 @@ pub enum AgentError {
     /// Tags that cannot be told apart, or a gadget with the name of the output viewer.
     #[error(transparent)]
     Spec(#[from] SpecError),
+    /// A custom block has the key or the tag of one that the model brings.
+    #[error(
+        "the custom block {block} of the agent is in the way of {other}, which the model {model:?} brings; leave one of \
+         them out, or give yours another key and tag"
+    )]
+    CustomBlockOfModel {
+        /// Key and tag of the agent's block.
+        block: String,
+        /// The model.
+        model: String,
+        /// Key and tag of the model's block.
+        other: String,
+    },
     /// No reply is allowed.
     #[error("`.max_iterations(0)` lets the model say nothing; allow at least 1 reply")]
     NoIterations,

@@ -1,0 +1,96 @@
+//! How a user's client says that it failed.
+
+use std::error::Error;
+use std::fmt;
+use std::time::Duration;
+
+use gadgetry_proto::delta::Delta;
+use gadgetry_proto::error::ModelErrorKind;
+
+/// A failure of the client behind an [`Adapter`](super::Adapter).
+///
+/// Every error type becomes one through `?` or [`From`], with its causes in the text, and with a kind that is not tried
+/// again. A client that knows better makes one with [`AdapterError::new`].
+///
+/// ```
+/// use std::time::Duration;
+/// use gadgetry::proto::error::ModelErrorKind;
+/// use gadgetry::provider::adapter::AdapterError;
+///
+/// let error = AdapterError::from(std::io::Error::other("no route"));
+/// assert_eq!(error.to_string(), "no route");
+/// let error = AdapterError::new(ModelErrorKind::RateLimit, "slow down").retry_after(Duration::from_secs(7));
+/// assert_eq!(error.kind(), ModelErrorKind::RateLimit);
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AdapterError {
+    kind: ModelErrorKind,
+    words: String,
+    code: Option<String>,
+    retry_after: Option<Duration>,
+}
+
+impl AdapterError {
+    /// A failure of a kind, in words for people.
+    pub fn new(kind: ModelErrorKind, words: impl Into<String>) -> Self {
+        Self {
+            kind,
+            words: words.into(),
+            code: None,
+            retry_after: None,
+        }
+    }
+
+    /// With the provider's code.
+    #[must_use]
+    pub fn code(mut self, code: impl Into<String>) -> Self {
+        self.code = Some(code.into());
+        self
+    }
+
+    /// With the time that the provider asks to wait.
+    #[must_use]
+    pub fn retry_after(mut self, wait: Duration) -> Self {
+        self.retry_after = Some(wait);
+        self
+    }
+
+    /// What it means for a run.
+    pub fn kind(&self) -> ModelErrorKind {
+        self.kind
+    }
+
+    pub(super) fn into_delta(self) -> Delta {
+        let wait = self.retry_after.map(|wait| wait.as_millis());
+        Delta::Error {
+            error: self.words,
+            code: self.code,
+            kind: self.kind,
+            retry_after_ms: wait.map(|wait| u64::try_from(wait).unwrap_or(u64::MAX)),
+        }
+    }
+}
+
+impl fmt::Display for AdapterError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.words)
+    }
+}
+
+// It is no `Error` itself, so that every `Error` can become one.
+impl<E: Error> From<E> for AdapterError {
+    fn from(error: E) -> Self {
+        let mut words = error.to_string();
+        let mut cause = error.source();
+        while let Some(error) = cause {
+            let text = error.to_string();
+            // Many errors repeat their cause.
+            if !words.contains(&text) {
+                words.push_str(": ");
+                words.push_str(&text);
+            }
+            cause = error.source();
+        }
+        Self::new(ModelErrorKind::Other, words)
+    }
+}

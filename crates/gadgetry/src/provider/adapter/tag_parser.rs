@@ -1,0 +1,174 @@
+//! Tags taken out of the text by a transform of its own.
+
+use std::fmt;
+use std::sync::Arc;
+
+use gadgetry_proto::delta::Delta;
+use gadgetry_proto::id::BlockId;
+use gadgetry_proto::message::Attributes;
+use gadgetry_proto::reply::{Format, ReplyStage, ScannerState};
+use gadgetry_proto::tags::{CustomBlock, OnStart, TagNameError};
+use gadgetry_proto::transform::DeltaTransform;
+use serde::Deserialize as _;
+use serde_json::Value;
+
+/// The ids of its blocks begin here, so that they are no ids of the blocks that the run itself reads.
+const FIRST_ID: u32 = 1 << 31;
+
+/// Called with the content and the attributes of a complete tag.
+type OnContent = Arc<dyn Fn(&str, &Attributes) + Send + Sync>;
+
+/// Takes tags out of the text, and tells about them: the specification's `StreamTagParser`, for transforms that want
+/// more control than [custom blocks](CustomBlock) give.
+///
+/// As a [transform](super::AdapterBuilder::transform) it stands behind the custom blocks, so it sees the tags that they
+/// left. Each reply gets a fresh one. It must not be what a run decides by: a replay calls the handlers again.
+///
+/// ```
+/// use std::sync::{Arc, Mutex};
+/// use gadgetry::proto::delta::Delta;
+/// use gadgetry::proto::transform::DeltaTransform;
+/// use gadgetry::provider::adapter::{StreamTagParser, TagHandler};
+///
+/// let thoughts = Arc::new(Mutex::new(Vec::new()));
+/// let seen = Arc::clone(&thoughts);
+/// let handler = TagHandler::default().on_content(move |content, attrs| {
+///     if let Ok(mut seen) = seen.lock() {
+///         seen.push(format!("{content} ({})", attrs["depth"]));
+///     }
+/// });
+/// let mut parser = StreamTagParser::new([("think", handler)])?;
+/// let mut out = Vec::new();
+/// parser.process(Delta::text("A<think depth='2'>h"), &mut out);
+/// parser.process(Delta::text("m</think>B"), &mut out);
+/// parser.flush(&mut out);
+///
+/// out.retain(|delta| matches!(delta, Delta::Text { .. }));
+/// assert_eq!(out, [Delta::text("A"), Delta::text("B")]);
+/// assert_eq!(*thoughts.lock().unwrap(), [r#"hm ("2")"#]);
+/// # Ok::<(), gadgetry::proto::tags::TagNameError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct StreamTagParser {
+    stage: ReplyStage,
+    handlers: Vec<(String, TagHandler)>,
+    scanned: Vec<Delta>,
+}
+
+/// What is called for a tag. By default, nothing.
+#[derive(Clone, Default)]
+pub struct TagHandler {
+    on_start: Option<OnStart>,
+    on_content: Option<OnContent>,
+    on_self_closing: Option<OnStart>,
+}
+
+impl TagHandler {
+    /// When the tag has opened, before its content arrives.
+    #[must_use]
+    pub fn on_start(mut self, call: impl Fn(&Attributes) + Send + Sync + 'static) -> Self {
+        self.on_start = Some(Arc::new(call));
+        self
+    }
+
+    /// When the tag is complete, with its whole content; also at the end of a reply that has left it open.
+    #[must_use]
+    pub fn on_content(mut self, call: impl Fn(&str, &Attributes) + Send + Sync + 'static) -> Self {
+        self.on_content = Some(Arc::new(call));
+        self
+    }
+
+    /// When the tag has closed itself, in place of [`TagHandler::on_content`].
+    #[must_use]
+    pub fn on_self_closing(mut self, call: impl Fn(&Attributes) + Send + Sync + 'static) -> Self {
+        self.on_self_closing = Some(Arc::new(call));
+        self
+    }
+}
+
+impl fmt::Debug for TagHandler {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TagHandler").finish_non_exhaustive()
+    }
+}
+
+impl StreamTagParser {
+    /// A parser of these tags. They must be names, once each.
+    pub fn new<N: Into<String>>(
+        tags: impl IntoIterator<Item = (N, TagHandler)>,
+    ) -> Result<Self, TagNameError> {
+        let tags = tags
+            .into_iter()
+            .map(|(name, handler)| (name.into(), handler));
+        let handlers: Vec<(String, TagHandler)> = tags.collect();
+        let blocks = handlers.iter().map(|(name, handler)| CustomBlock {
+            on_start: handler.on_start.clone(),
+            ..CustomBlock::new(name)
+        });
+        // Markers are text here.
+        let format = Format {
+            markers: None,
+            ..Format::default()
+        };
+        Ok(Self {
+            stage: ReplyStage::new(format, blocks.collect(), None)?,
+            handlers,
+            scanned: Vec::new(),
+        })
+    }
+
+    fn hand_out(&mut self, out: &mut Vec<Delta>) {
+        for mut delta in self.scanned.drain(..) {
+            match &mut delta {
+                Delta::CustomBlockStart { block_id, .. }
+                | Delta::CustomBlockDelta { block_id, .. }
+                | Delta::CustomBlockEnd { block_id, .. } => *block_id = own(*block_id),
+                Delta::CustomBlock(block) => {
+                    block.block_id = own(block.block_id);
+                    let handler = self.handlers.iter().find(|(name, _)| *name == block.tag);
+                    if let Some((_, handler)) = handler {
+                        match (&handler.on_content, &handler.on_self_closing) {
+                            (_, Some(call)) if block.self_closing => call(&block.attrs),
+                            (Some(call), _) if !block.self_closing => {
+                                call(&block.content, &block.attrs);
+                            }
+                            _ => {}
+                        }
+                    }
+                }
+                _ => {}
+            }
+            out.push(delta);
+        }
+    }
+}
+
+fn own(BlockId(id): BlockId) -> BlockId {
+    BlockId(id | FIRST_ID)
+}
+
+impl DeltaTransform for StreamTagParser {
+    fn process(&mut self, delta: Delta, out: &mut Vec<Delta>) {
+        let is_text = matches!(delta, Delta::Text { .. });
+        self.stage.process(delta, &mut self.scanned);
+        // A delta that is no text comes last, as it was.
+        let passed = if is_text { None } else { self.scanned.pop() };
+        self.hand_out(out);
+        out.extend(passed);
+    }
+
+    fn flush(&mut self, out: &mut Vec<Delta>) {
+        self.stage.finish(&mut self.scanned);
+        self.hand_out(out);
+    }
+
+    fn save(&self) -> Value {
+        serde_json::to_value(self.stage.state()).unwrap_or_default()
+    }
+
+    fn load(&mut self, state: &Value) {
+        if let Ok(state) = ScannerState::deserialize(state) {
+            self.stage.restore(state);
+        }
+    }
+}

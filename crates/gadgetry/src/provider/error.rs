@@ -1,0 +1,271 @@
+//! What a provider's refusal means.
+
+use std::fmt;
+
+use gadgetry_proto::delta::Delta;
+use gadgetry_proto::error::ModelErrorKind;
+use serde_json::Value;
+
+use crate::provider::secret::ApiKey;
+
+/// How much of a provider's words is kept, in characters.
+const MESSAGE_CHARS: usize = 1000;
+
+/// A model call that failed. It never holds a key.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub struct ProviderError {
+    /// What it means for us.
+    pub kind: ModelErrorKind,
+    /// The HTTP status, if there was one.
+    pub status: Option<u16>,
+    /// The provider's words, or ours where it has none.
+    pub message: String,
+    /// The provider's code, or its type of the error.
+    pub code: Option<String>,
+    /// How long it asks us to wait, in milliseconds.
+    pub retry_after_ms: Option<u64>,
+    /// The provider's id of the request, for its support.
+    pub request_id: Option<String>,
+}
+
+impl fmt::Display for ProviderError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)?;
+        match (self.status, &self.request_id) {
+            (Some(status), Some(id)) => write!(f, " (HTTP {status}, request {id})"),
+            (Some(status), None) => write!(f, " (HTTP {status})"),
+            (None, Some(id)) => write!(f, " (request {id})"),
+            (None, None) => Ok(()),
+        }
+    }
+}
+
+impl ProviderError {
+    /// An error that no provider has said anything about.
+    pub fn new(kind: ModelErrorKind, message: impl Into<String>) -> Self {
+        Self {
+            kind,
+            status: None,
+            message: message.into(),
+            code: None,
+            retry_after_ms: None,
+            request_id: None,
+        }
+    }
+
+    /// What an answer with an error status means. `body` is read as JSON of any provider, else shown as it is.
+    pub fn from_response(status: u16, body: &str) -> Self {
+        let parsed = serde_json::from_str(body).ok();
+        let mut error = match parsed.as_ref().and_then(Self::from_body) {
+            Some(error) => error,
+            None => Self::new(ModelErrorKind::Other, words(body)),
+        };
+        error.status = Some(status);
+        error.kind = kind(Some(status), error.code.as_deref(), &error.message);
+        if error.message.is_empty() {
+            error.message = format!("the provider answered with status {status} and no words");
+        }
+        error.advise();
+        error
+    }
+
+    /// What an answer means that was to be a reply, but is neither an event stream nor JSON.
+    pub fn foreign(body: &str) -> Self {
+        if is_web_page(body) {
+            let message = "the answer is a web page, not an API's; check the base URL";
+            return Self::new(ModelErrorKind::BadRequest, message);
+        }
+        let message = format!(
+            "the answer is neither an event stream nor JSON: {}",
+            words(body)
+        );
+        Self::new(ModelErrorKind::Transport, message)
+    }
+
+    /// The error that a JSON document reports, whether it is a whole answer or a frame of a stream; `None` if it
+    /// reports none.
+    ///
+    /// Read are `{"error": {"message", "code", "type"}}`, `{"error": "…"}`, `{"type": "error", "error": {…}}`,
+    /// `{"object": "error", "message": …}`, `{"detail": …}`, `{"message": …}`, and an array of one of these.
+    pub fn from_body(body: &Value) -> Option<Self> {
+        let body = body.as_array().map_or(Some(body), |items| items.first())?;
+        let object = body.as_object()?;
+        let inner = match object.get("error") {
+            None | Some(Value::Null | Value::Bool(_)) => body,
+            Some(inner) => inner,
+        };
+        let message = if let Value::String(text) = inner {
+            text.clone()
+        } else {
+            ["message", "detail", "msg", "error"]
+                .iter()
+                .filter_map(|field| inner.get(field))
+                .map(text_of)
+                .find(|text| !text.is_empty())
+                .or_else(|| object.get("message").map(text_of))
+                .or_else(|| object.contains_key("error").then(|| text_of(inner)))?
+        };
+        // What the provider behind the provider said.
+        let cause = inner.pointer("/metadata/raw").map(text_of);
+        let message = match cause.filter(|cause| !cause.is_empty() && !message.contains(cause)) {
+            Some(cause) => format!("{message}: {cause}"),
+            None => message,
+        };
+        let field = |name| inner.get(name).or_else(|| object.get(name));
+        let code = ["code", "type", "status"]
+            .into_iter()
+            .filter_map(field)
+            .map(text_of)
+            .find(|code| !code.is_empty() && code != "error");
+        // Some say the status in the body of an answer with status 200.
+        let status = [field("code"), field("status")]
+            .into_iter()
+            .flatten()
+            .find_map(Value::as_u64)
+            .and_then(|status| u16::try_from(status).ok())
+            .filter(|status| (400..600).contains(status));
+        let message = words(&message);
+        let types = ["code", "type", "status"].into_iter().filter_map(field);
+        let types: Vec<_> = types.map(text_of).collect();
+        let mut error = Self::new(kind(status, Some(&types.join(" ")), &message), message);
+        error.status = status;
+        error.code = code;
+        error.request_id = object
+            .get("request_id")
+            .and_then(Value::as_str)
+            .map(str::to_owned);
+        Some(error)
+    }
+
+    /// The error without the key.
+    #[must_use]
+    pub fn redacted(mut self, key: &ApiKey) -> Self {
+        let clean = |text: &mut String| *text = key.redact(text).into_owned();
+        clean(&mut self.message);
+        self.code.iter_mut().for_each(clean);
+        self.request_id.iter_mut().for_each(clean);
+        self
+    }
+
+    /// Adds what to do about it, where that is known and the provider does not say it.
+    fn advise(&mut self) {
+        let advice = match (self.status, self.kind) {
+            (Some(401 | 403), _) => "check the key, and what it may use",
+            (Some(404), _) => "check the name of the model, and the base URL",
+            _ => return,
+        };
+        let stop = if self.message.ends_with(['.', '!', '?']) {
+            ""
+        } else {
+            ";"
+        };
+        self.message = format!("{}{stop} {advice}", self.message);
+    }
+}
+
+impl From<ProviderError> for Delta {
+    fn from(error: ProviderError) -> Self {
+        Self::Error {
+            error: error.to_string(),
+            code: error.code,
+            kind: error.kind,
+            retry_after_ms: error.retry_after_ms,
+        }
+    }
+}
+
+/// What a refusal means, by all that is known of it: the status, the provider's codes and its words.
+pub fn kind(status: Option<u16>, code: Option<&str>, message: &str) -> ModelErrorKind {
+    use ModelErrorKind as Kind;
+    let code = code.unwrap_or_default().to_ascii_lowercase();
+    let is = |words: &[&str]| words.iter().any(|word| code.contains(word));
+    if matches!(status, None | Some(400 | 413 | 422 | 500)) && overflows(&code, message) {
+        return Kind::ContextOverflow;
+    }
+    // Waiting does not fill an account.
+    if is(&["insufficient_quota", "billing", "insufficient_balance"]) {
+        return Kind::Other;
+    }
+    if is(&["content_filter", "content_policy", "contentfilter"]) {
+        return Kind::ContentFilter;
+    }
+    match status {
+        Some(401 | 403) => Kind::Authentication,
+        Some(429) => Kind::RateLimit,
+        Some(408 | 409 | 425 | 500..=599) => Kind::Overloaded,
+        Some(402) => Kind::Other,
+        Some(300..=499) => Kind::BadRequest,
+        _ if is(&["rate_limit", "resource_exhausted", "too_many_requests"]) => Kind::RateLimit,
+        _ if is(&["authentication", "permission", "invalid_api_key"]) => Kind::Authentication,
+        _ if is(&["overloaded", "server_error", "unavailable"]) => Kind::Overloaded,
+        _ if is(&["internal", "api_error", "timeout"]) => Kind::Overloaded,
+        _ if is(&["invalid_request", "bad_request", "not_found", "badrequest"]) => Kind::BadRequest,
+        _ => Kind::Other,
+    }
+}
+
+/// Whether the conversation is too long for the model. A status alone never says so.
+fn overflows(code: &str, message: &str) -> bool {
+    const CODES: [&str; 4] = [
+        "context_length_exceeded",
+        "exceed_context_size",
+        "context_window_exceeded",
+        "model_context_window_exceeded",
+    ];
+    /// All words of a row, in any order.
+    const WORDS: [&[&str]; 12] = [
+        &["context_length_exceeded"],
+        &["maximum context length"],
+        &["maximum prompt length"],
+        &["prompt is too long"],
+        &["prompt too long"],
+        &["input is too long"],
+        &["context length", "exceed"],
+        &["context window", "exceed"],
+        &["context size", "exceed"],
+        &["exceed context limit"],
+        &["input token count", "exceeds the maximum"],
+        &["reduce the length of the messages"],
+    ];
+    let message = message.to_ascii_lowercase();
+    // The wish for a long answer is a mistake in the request; the conversation may be short.
+    if message.contains("max_") && message.contains("tokens' is too large")
+        || message.contains("max_tokens is too large")
+        || message.contains("max_completion_tokens is too large")
+        || message.starts_with("'max_") && message.contains("is too large")
+    {
+        return false;
+    }
+    CODES.iter().any(|word| code.contains(word))
+        || WORDS
+            .iter()
+            .any(|words| words.iter().all(|word| message.contains(word)))
+}
+
+fn text_of(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::String(text) => text.clone(),
+        Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => value.to_string(),
+    }
+}
+
+/// A body as one readable line or two: a web page is named, not shown.
+fn words(body: &str) -> String {
+    let body = body.trim();
+    if is_web_page(body) {
+        return "the answer is a web page, not an API's".to_owned();
+    }
+    match body.char_indices().nth(MESSAGE_CHARS) {
+        Some((end, _)) => format!("{}…", &body[..end]),
+        None => body.to_owned(),
+    }
+}
+
+fn is_web_page(body: &str) -> bool {
+    let starts = |word: &str| {
+        let start = body.trim_start().get(..word.len());
+        start.is_some_and(|start| start.eq_ignore_ascii_case(word))
+    };
+    starts("<!doctype html") || starts("<html")
+}

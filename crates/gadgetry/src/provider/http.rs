@@ -1,0 +1,312 @@
+//! One request, its timeouts, its errors typed, and the deltas of its answer.
+
+mod exchange;
+
+use std::fmt;
+use std::time::Duration;
+
+use futures_core::stream::BoxStream;
+use gadgetry_proto::delta::Delta;
+use gadgetry_proto::error::ModelErrorKind;
+use reqwest::Url;
+use reqwest::header::{
+    AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, USER_AGENT,
+};
+use serde_json::Value;
+
+use crate::provider::error::ProviderError;
+use crate::provider::secret::ApiKey;
+use crate::provider::tls;
+use crate::provider::wire::Decode;
+
+/// How requests are sent. The defaults suit a model that thinks for minutes before its first word.
+///
+/// ```
+/// use std::time::Duration;
+/// use gadgetry::provider::HttpConfig;
+/// let config = HttpConfig::new()
+///     .idle_timeout(Duration::from_secs(30))
+///     .header("x-title", "my program");
+/// ```
+#[derive(Clone)]
+pub struct HttpConfig {
+    connect_timeout: Duration,
+    header_timeout: Duration,
+    idle_timeout: Duration,
+    headers: Vec<(String, String)>,
+    secret_headers: Vec<(String, ApiKey)>,
+    proxy_from_environment: bool,
+    raw_frames: bool,
+    size_limit: usize,
+}
+
+impl HttpConfig {
+    /// The defaults.
+    pub fn new() -> Self {
+        Self {
+            connect_timeout: Duration::from_secs(15),
+            header_timeout: Duration::from_mins(5),
+            idle_timeout: Duration::from_mins(5),
+            headers: Vec::new(),
+            secret_headers: Vec::new(),
+            proxy_from_environment: false,
+            raw_frames: false,
+            size_limit: crate::provider::sse::Decoder::LIMIT,
+        }
+    }
+
+    /// How long a connection may take, TLS included. 15 s unless set.
+    #[must_use]
+    pub fn connect_timeout(mut self, timeout: Duration) -> Self {
+        self.connect_timeout = timeout;
+        self
+    }
+
+    /// How long the headers of the answer may take once asked, connecting included. 5 minutes unless set.
+    #[must_use]
+    pub fn header_timeout(mut self, timeout: Duration) -> Self {
+        self.header_timeout = timeout;
+        self
+    }
+
+    /// How long the answer may be silent. Comments that keep the stream alive break the silence. 5 minutes unless set.
+    #[must_use]
+    pub fn idle_timeout(mut self, timeout: Duration) -> Self {
+        self.idle_timeout = timeout;
+        self
+    }
+
+    /// One more header for each request; it takes the place of a header that the backend sets.
+    #[must_use]
+    pub fn header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.headers.push((name.into(), value.into()));
+        self
+    }
+
+    /// The same for a value that nobody may see.
+    #[must_use]
+    pub fn secret_header(mut self, name: impl Into<String>, value: impl Into<ApiKey>) -> Self {
+        self.secret_headers.push((name.into(), value.into()));
+        self
+    }
+
+    /// Whether `HTTPS_PROXY` and its like count. They do not unless set: a request with a key goes where it was sent.
+    #[must_use]
+    pub fn proxy_from_environment(mut self, yes: bool) -> Self {
+        self.proxy_from_environment = yes;
+        self
+    }
+
+    /// Whether each frame is also handed on as [`Delta::Raw`], in front of what it means. Off unless set.
+    #[must_use]
+    pub fn raw_frames(mut self, yes: bool) -> Self {
+        self.raw_frames = yes;
+        self
+    }
+
+    /// Bytes that a frame, or an answer that is no stream, may have. 16 MiB unless set.
+    #[must_use]
+    pub fn size_limit(mut self, bytes: usize) -> Self {
+        self.size_limit = bytes;
+        self
+    }
+}
+
+impl Default for HttpConfig {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Debug for HttpConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let plain = self.headers.iter().map(|(name, _)| name);
+        let secret = self.secret_headers.iter().map(|(name, _)| name);
+        f.debug_struct("HttpConfig")
+            .field("connect_timeout", &self.connect_timeout)
+            .field("header_timeout", &self.header_timeout)
+            .field("idle_timeout", &self.idle_timeout)
+            .field("headers", &plain.chain(secret).collect::<Vec<_>>())
+            .field("proxy_from_environment", &self.proxy_from_environment)
+            .field("raw_frames", &self.raw_frames)
+            .field("size_limit", &self.size_limit)
+            .finish()
+    }
+}
+
+/// A POST with a JSON body, and the keys that it carries.
+#[derive(Clone)]
+pub struct HttpRequest {
+    url: Url,
+    headers: HeaderMap,
+    body: Vec<u8>,
+    keys: Vec<ApiKey>,
+}
+
+impl HttpRequest {
+    /// A request to `path` below `base`, such as `chat/completions` below `http://127.0.0.1:8080/v1`.
+    ///
+    /// A query of the base stays; a base that already ends with the path is taken as it is. The base is the mistake of
+    /// whoever wrote it: it must be an absolute URL of HTTP.
+    pub fn post(base: &str, path: &str, body: &Value) -> Result<Self, ProviderError> {
+        Ok(Self {
+            url: join(base, path)?,
+            headers: HeaderMap::from_iter([
+                (CONTENT_TYPE, HeaderValue::from_static("application/json")),
+                (
+                    USER_AGENT,
+                    HeaderValue::from_static(concat!("gadgetry/", env!("CARGO_PKG_VERSION"))),
+                ),
+            ]),
+            body: body.to_string().into_bytes(),
+            keys: Vec::new(),
+        })
+    }
+
+    /// Sets a header.
+    pub fn header(mut self, name: &str, value: &str) -> Result<Self, ProviderError> {
+        let (name, value) = header(name, value)?;
+        self.headers.insert(name, value);
+        Ok(self)
+    }
+
+    /// Sets a header that carries a key.
+    pub fn secret(mut self, name: &str, key: &ApiKey) -> Result<Self, ProviderError> {
+        let (name, mut value) = header(name, key.expose())?;
+        value.set_sensitive(true);
+        self.headers.insert(name, value);
+        self.keys.push(key.clone());
+        Ok(self)
+    }
+
+    /// Sets `authorization: Bearer …`.
+    pub fn bearer(mut self, key: &ApiKey) -> Result<Self, ProviderError> {
+        let (_, mut value) = header("authorization", &format!("Bearer {}", key.expose()))?;
+        value.set_sensitive(true);
+        self.headers.insert(AUTHORIZATION, value);
+        self.keys.push(key.clone());
+        Ok(self)
+    }
+
+    /// Where it goes, for tests and for people.
+    pub fn url(&self) -> &str {
+        self.url.as_str()
+    }
+
+    /// What it says, as JSON.
+    pub fn body(&self) -> &[u8] {
+        &self.body
+    }
+
+    /// A header that is no secret.
+    pub fn header_value(&self, name: &str) -> Option<&str> {
+        let value = self.headers.get(name).filter(|it| !it.is_sensitive())?;
+        value.to_str().ok()
+    }
+}
+
+impl fmt::Debug for HttpRequest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HttpRequest")
+            .field("to", &origin(&self.url))
+            .field("headers", &self.headers)
+            .field("bytes", &self.body.len())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Sends requests. A clone shares the connections.
+///
+/// It speaks HTTP/1.1, so that each reply has a connection of its own, follows no redirects, so that a key never
+/// reaches another host, and uses rustls with the machine's certificates, whatever the process has installed.
+#[derive(Clone, Debug)]
+pub struct Http {
+    client: reqwest::Client,
+    config: HttpConfig,
+    /// Why no certificate can be trusted.
+    untrusting: Option<String>,
+}
+
+impl Http {
+    /// A client. An error is a header in the configuration that is none.
+    pub fn new(config: HttpConfig) -> Result<Self, ProviderError> {
+        for (name, value) in &config.headers {
+            header(name, value)?;
+        }
+        for (name, value) in &config.secret_headers {
+            header(name, value.expose())?;
+        }
+        let (tls, untrusting) = tls::config();
+        let mut client = reqwest::Client::builder()
+            .tls_backend_preconfigured(tls)
+            .redirect(reqwest::redirect::Policy::none())
+            .connect_timeout(config.connect_timeout)
+            .tcp_nodelay(true);
+        if !config.proxy_from_environment {
+            client = client.no_proxy();
+        }
+        let client = client.build().map_err(|error| {
+            ProviderError::new(ModelErrorKind::Transport, exchange::sources(&error))
+        })?;
+        Ok(Self {
+            client,
+            config,
+            untrusting,
+        })
+    }
+
+    /// Sends `request` and gives what `decoder` reads of the answer.
+    ///
+    /// Nothing is sent before the stream is polled. It ends after a [`Delta::MessageEnd`] or a [`Delta::Error`], one of
+    /// which always comes. An answer that breaks off, stalls or ends without its end is
+    /// [`ModelErrorKind::Truncated`]; before the answer begins such a thing is [`ModelErrorKind::Transport`].
+    ///
+    /// Cancel safety: dropping the stream closes the connection.
+    pub fn stream(
+        &self,
+        request: HttpRequest,
+        decoder: Box<dyn Decode>,
+    ) -> BoxStream<'static, Delta> {
+        exchange::deltas(self.clone(), request, decoder)
+    }
+}
+
+fn header(name: &str, value: &str) -> Result<(HeaderName, HeaderValue), ProviderError> {
+    let bad = |what: &str| {
+        let message = format!("{what} of the header {name:?} has a character that none may have");
+        ProviderError::new(ModelErrorKind::BadRequest, message)
+    };
+    let parsed = HeaderName::from_bytes(name.as_bytes()).map_err(|_| bad("the name"))?;
+    let value = HeaderValue::from_str(value).map_err(|_| bad("the value"))?;
+    Ok((parsed, value))
+}
+
+/// `path` below `base`.
+fn join(base: &str, path: &str) -> Result<Url, ProviderError> {
+    let bad = |why: &str| {
+        // The text may hold a password, so it is not shown.
+        let message = format!("the base URL {why}; it looks like https://host/v1");
+        ProviderError::new(ModelErrorKind::BadRequest, message)
+    };
+    let mut url = Url::parse(base.trim()).map_err(|error| bad(&format!("is none: {error}")))?;
+    if !matches!(url.scheme(), "http" | "https") {
+        return Err(bad("is not one of HTTP"));
+    }
+    url.set_fragment(None);
+    let own = url.path().trim_end_matches('/');
+    let is_whole = own
+        .strip_suffix(path)
+        .is_some_and(|rest| rest.ends_with('/'));
+    let joined = if is_whole {
+        own.to_owned()
+    } else {
+        format!("{own}/{path}")
+    };
+    url.set_path(&joined);
+    Ok(url)
+}
+
+/// Scheme, host and port: what may be shown of a URL.
+fn origin(url: &Url) -> String {
+    url.origin().ascii_serialization()
+}

@@ -1,0 +1,128 @@
+//! JSON as providers send it: with halves of characters.
+//!
+//! A server that cuts a reply between UTF-16 units sends `"\ud83d"` in one frame and `"\ude00"` in the next. Neither is
+//! a string that Rust can hold, so [`parse`] keeps a lone half as a character of plane 16, and [`Halves`] joins them.
+
+use std::borrow::Cow;
+
+use serde_json::Value;
+
+/// A lone half `u` is kept as the private character `OFFSET + u`.
+const OFFSET: u32 = 0x10_0000;
+
+/// Reads JSON in which strings may hold lone halves of surrogate pairs.
+///
+/// Every string of it must go through [`Halves`] or [`whole`] before anybody sees it.
+pub fn parse(text: &str) -> serde_json::Result<Value> {
+    serde_json::from_str(&without_lone_halves(text))
+}
+
+/// `text` with U+FFFD for halves that never found each other.
+pub fn whole(text: &str) -> Cow<'_, str> {
+    if !text.contains(is_half) {
+        return Cow::Borrowed(text);
+    }
+    let mut halves = Halves::default();
+    let mut joined = halves.join(text).into_owned();
+    joined.push_str(halves.finish());
+    Cow::Owned(joined)
+}
+
+/// [`whole`] for each string in `value`.
+pub fn whole_value(value: &mut Value) {
+    match value {
+        Value::String(text) => {
+            if let Cow::Owned(whole) = whole(text) {
+                *text = whole;
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(whole_value),
+        Value::Object(fields) => fields.values_mut().for_each(whole_value),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+/// Joins the halves of characters over the pieces of one text.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Halves {
+    /// The high half that ended the piece before.
+    high: Option<u32>,
+}
+
+impl Halves {
+    /// The next piece of the text, as far as it is certain.
+    pub fn join<'t>(&mut self, piece: &'t str) -> Cow<'t, str> {
+        if piece.is_empty() || (self.high.is_none() && !piece.contains(is_half)) {
+            return Cow::Borrowed(piece);
+        }
+        let mut out = String::with_capacity(piece.len() + 3);
+        for c in piece.chars() {
+            let half = u32::from(c).wrapping_sub(OFFSET);
+            match (self.high.take(), half) {
+                (Some(high), 0xDC00..=0xDFFF) => {
+                    let code = 0x1_0000 + ((high - 0xD800) << 10) + (half - 0xDC00);
+                    out.push(char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER));
+                }
+                (before, half) => {
+                    if before.is_some() {
+                        out.push(char::REPLACEMENT_CHARACTER);
+                    }
+                    match half {
+                        0xD800..=0xDBFF => self.high = Some(half),
+                        0xDC00..=0xDFFF => out.push(char::REPLACEMENT_CHARACTER),
+                        _ => out.push(c),
+                    }
+                }
+            }
+        }
+        Cow::Owned(out)
+    }
+
+    /// What is left when the text ends: U+FFFD if its last half is alone, otherwise nothing.
+    pub fn finish(&mut self) -> &'static str {
+        self.high.take().map_or("", |_| "\u{FFFD}")
+    }
+}
+
+fn is_half(c: char) -> bool {
+    matches!(u32::from(c), 0x10_D800..=0x10_DFFF)
+}
+
+/// Puts the private character for each escape of a lone half.
+fn without_lone_halves(text: &str) -> Cow<'_, str> {
+    let mut out = String::new();
+    let mut kept = 0;
+    let mut at = 0;
+    while let Some(found) = memchr::memchr(b'\\', &text.as_bytes()[at..]) {
+        let start = at + found;
+        let Some(unit) = unit(text, start) else {
+            // The escaped byte may be a backslash, which begins nothing.
+            at = (start + 2).min(text.len());
+            continue;
+        };
+        at = start + 6;
+        match unit {
+            0xD800..=0xDBFF if matches!(self::unit(text, at), Some(0xDC00..=0xDFFF)) => at += 6,
+            0xD800..=0xDFFF => {
+                out.push_str(&text[kept..start]);
+                out.extend(char::from_u32(OFFSET + unit));
+                kept = at;
+            }
+            _ => {}
+        }
+    }
+    if kept == 0 {
+        return Cow::Borrowed(text);
+    }
+    out.push_str(&text[kept..]);
+    Cow::Owned(out)
+}
+
+/// The UTF-16 unit of the escape `\uXXXX` at `at`.
+fn unit(text: &str, at: usize) -> Option<u32> {
+    let digits = text.get(at..at + 6)?.strip_prefix("\\u")?;
+    if !digits.bytes().all(|digit| digit.is_ascii_hexdigit()) {
+        return None;
+    }
+    u32::from_str_radix(digits, 16).ok()
+}

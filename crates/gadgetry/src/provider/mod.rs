@@ -1,0 +1,42 @@
+//! Real models over HTTP: bytes in, deltas out. The only place that knows URLs, keys and status codes.
+//!
+//! | module | what it does |
+//! |---|---|
+//! | [`adapter`] | any client of yours as a model; needs no feature |
+//! | [`http`] | one request, its timeouts, and the deltas of its reply |
+//! | [`wire`] | what a backend is: [`Wire`] writes requests, [`Decode`] reads frames |
+//! | [`sse`] | the event stream, sans-IO |
+//! | [`json`] | JSON with halves of characters |
+//! | [`error`] | what a provider's refusal means |
+//! | [`secret`] | keys that print as `***` |
+//!
+//! Whatever goes wrong is a [`Delta::Error`](crate::proto::delta::Delta::Error) with a kind, and the stream ends. No
+//! backend retries: the run decides that.
+
+pub mod adapter;
+#[cfg(feature = "providers")]
+pub mod error;
+#[cfg(feature = "providers")]
+pub mod http;
+#[cfg(feature = "providers")]
+pub mod json;
+#[cfg(feature = "providers")]
+pub mod retry_after;
+#[cfg(feature = "providers")]
+pub mod secret;
+#[cfg(feature = "providers")]
+pub mod sse;
+#[cfg(feature = "providers")]
+mod tls;
+#[cfg(feature = "providers")]
+pub mod wire;
+
+pub use adapter::Adapter;
+#[cfg(feature = "providers")]
+pub use error::ProviderError;
+#[cfg(feature = "providers")]
+pub use http::{Http, HttpConfig, HttpRequest};
+#[cfg(feature = "providers")]
+pub use secret::ApiKey;
+#[cfg(feature = "providers")]
+pub use wire::{Decode, Wire};

@@ -1,0 +1,162 @@
+//! How long a provider asks us to wait.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// What the headers of an answer say about when to come back; `None` if they say nothing that can be read.
+///
+/// `header` gives a header by its lower-case name. Read are, the first that is there: `retry-after-ms` in
+/// milliseconds; `retry-after` in seconds or as an HTTP date (RFC 9110, 10.2.3); then the latest reset of a limit
+/// that is used up, or of any limit if none says what is left: `x-ratelimit-reset-*` of OpenAI as durations,
+/// `x-ratelimit-reset` as seconds or milliseconds since 1970, `anthropic-ratelimit-*-reset` as RFC 3339.
+pub fn retry_after<'h>(
+    header: impl Fn(&str) -> Option<&'h str>,
+    now: SystemTime,
+) -> Option<Duration> {
+    let millis = header("retry-after-ms").and_then(|text| seconds(text, 1e-3));
+    let named = || header("retry-after").and_then(|text| seconds(text, 1.0).or(date(text, now)));
+    millis.or_else(named).or_else(|| reset(&header, now))
+}
+
+const LIMITS: [(&str, &str); 8] = [
+    (
+        "x-ratelimit-remaining-requests",
+        "x-ratelimit-reset-requests",
+    ),
+    ("x-ratelimit-remaining-tokens", "x-ratelimit-reset-tokens"),
+    ("x-ratelimit-remaining", "x-ratelimit-reset"),
+    ("ratelimit-remaining", "ratelimit-reset"),
+    (
+        "anthropic-ratelimit-requests-remaining",
+        "anthropic-ratelimit-requests-reset",
+    ),
+    (
+        "anthropic-ratelimit-tokens-remaining",
+        "anthropic-ratelimit-tokens-reset",
+    ),
+    (
+        "anthropic-ratelimit-input-tokens-remaining",
+        "anthropic-ratelimit-input-tokens-reset",
+    ),
+    (
+        "anthropic-ratelimit-output-tokens-remaining",
+        "anthropic-ratelimit-output-tokens-reset",
+    ),
+];
+
+fn reset<'h>(header: &impl Fn(&str) -> Option<&'h str>, now: SystemTime) -> Option<Duration> {
+    let known = LIMITS
+        .iter()
+        .filter_map(|(left, reset)| Some((header(left), header(reset)?)));
+    let known: Vec<_> = known.collect();
+    let is_told = known.iter().any(|(left, _)| left.is_some());
+    known
+        .iter()
+        .filter(|(left, _)| !is_told || left.is_some_and(|left| left.trim() == "0"))
+        .filter_map(|(_, text)| moment(text.trim(), now))
+        .max()
+}
+
+/// A time in any of the forms that a reset is written in.
+fn moment(text: &str, now: SystemTime) -> Option<Duration> {
+    /// Nobody asks to wait for ten years: a larger number is a time since 1970.
+    const DECADE: f64 = 3e8;
+    if let Ok(number) = text.parse::<f64>() {
+        return match number {
+            ..DECADE => seconds(text, 1.0),
+            ..1e11 => until(seconds(text, 1.0)?, now),
+            _ => until(seconds(text, 1e-3)?, now),
+        };
+    }
+    units(text).or_else(|| date(text, now))
+}
+
+fn seconds(text: &str, unit: f64) -> Option<Duration> {
+    let number = text.trim().parse::<f64>().ok()?;
+    Duration::try_from_secs_f64(number * unit).ok()
+}
+
+/// `1s`, `6m0s`, `2m59.56s`, `20ms`, `1h0m0s`, `1d`.
+fn units(text: &str) -> Option<Duration> {
+    let mut total = Duration::ZERO;
+    let mut rest = text;
+    while !rest.is_empty() {
+        let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.')?;
+        let (number, after) = rest.split_at(end);
+        let end = after
+            .find(|c: char| c.is_ascii_digit())
+            .unwrap_or(after.len());
+        let (unit, after) = after.split_at(end);
+        let unit = match unit {
+            "ms" => 1e-3,
+            "s" => 1.0,
+            "m" => 60.0,
+            "h" => 3600.0,
+            "d" => 86400.0,
+            _ => return None,
+        };
+        total = total.checked_add(seconds(number, unit)?)?;
+        rest = after;
+    }
+    Some(total).filter(|_| !text.is_empty())
+}
+
+/// The time until an HTTP date such as `Sun, 06 Nov 1994 08:49:37 GMT`, or RFC 3339 in UTC; 0 if it is over.
+fn date(text: &str, now: SystemTime) -> Option<Duration> {
+    const MONTHS: [&str; 12] = [
+        "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
+    ];
+    let (year, month, day, time) = if let Some((_, date)) = text.split_once(", ") {
+        let fields: Vec<&str> = date.split(' ').collect();
+        let [day, month, year, time, "GMT"] = fields.as_slice() else {
+            return None;
+        };
+        let month = MONTHS.iter().position(|name| name == month)? + 1;
+        (
+            number(year)?,
+            i64::try_from(month).ok()?,
+            number(day)?,
+            *time,
+        )
+    } else {
+        let (date, time) = text.trim().strip_suffix('Z')?.split_once('T')?;
+        let fields: Vec<&str> = date.split('-').collect();
+        let [year, month, day] = fields.as_slice() else {
+            return None;
+        };
+        (number(year)?, number(month)?, number(day)?, time)
+    };
+    let fields: Vec<&str> = time.split(':').collect();
+    let [hour, minute, second] = fields.as_slice() else {
+        return None;
+    };
+    let second = second.split('.').next()?;
+    let since = days(year, month, day)? * 86400
+        + number(hour)? * 3600
+        + number(minute)? * 60
+        + number(second)?;
+    until(Duration::from_secs(u64::try_from(since).ok()?), now)
+}
+
+fn until(since_1970: Duration, now: SystemTime) -> Option<Duration> {
+    let now = now.duration_since(UNIX_EPOCH).ok()?;
+    Some(since_1970.saturating_sub(now))
+}
+
+fn number(text: &str) -> Option<i64> {
+    let digits = (1..=4).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
+    text.parse().ok().filter(|_| digits)
+}
+
+/// Days since 1970-01-01 in the Gregorian calendar.
+///
+/// Source: Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms", `days_from_civil`.
+fn days(year: i64, month: i64, day: i64) -> Option<i64> {
+    if !(1..=12).contains(&month) || !(1..=31).contains(&day) {
+        return None;
+    }
+    let year = if month <= 2 { year - 1 } else { year };
+    let era = year.div_euclid(400);
+    let of_era = year.rem_euclid(400);
+    let of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
+    Some(era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468)
+}

@@ -1,0 +1,133 @@
+//! Keys, and how they stay out of everything that is shown or saved.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::sync::Arc;
+
+use serde::{Serialize, Serializer};
+
+/// What stands for a key.
+const MASK: &str = "***";
+
+/// A part of a key of so many bytes is taken for the key.
+const TELLING: usize = 8;
+
+/// Below so many bytes a key is no secret, but a word that some local server wants to see.
+const SECRET: usize = 4;
+
+/// The key of a provider. However it is printed, it is `***`.
+///
+/// ```
+/// use gadgetry::provider::ApiKey;
+/// let key = ApiKey::new("sk-1234567890abcdef");
+/// assert_eq!(format!("{key} {key:?}"), "*** ApiKey(***)");
+/// assert_eq!(key.redact("wrong key: sk-1234567890abcdef"), "wrong key: ***");
+/// ```
+#[derive(Clone, PartialEq, Eq)]
+pub struct ApiKey(Arc<str>);
+
+impl ApiKey {
+    /// A key. White space around it is taken off: it comes from files and shells.
+    pub fn new(key: impl AsRef<str>) -> Self {
+        Self(key.as_ref().trim().into())
+    }
+
+    /// The key itself, for the header that carries it and for nothing else.
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+
+    /// Whether there is nothing in it.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// `text` with `***` for the key and for every part of it that is 8 bytes or longer.
+    ///
+    /// Providers repeat keys, whole or cut, when they refuse them. A key of fewer than 4 bytes is not looked for.
+    pub fn redact<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        let key = self.0.as_bytes();
+        if key.len() < SECRET {
+            return Cow::Borrowed(text);
+        }
+        let window = key.len().min(TELLING);
+        let mut out = String::new();
+        let mut kept = 0;
+        let mut at = 0;
+        while at + window <= text.len() {
+            let length = longest_part(key, &text.as_bytes()[at..], window);
+            if length == 0 {
+                at += 1;
+                continue;
+            }
+            // The part may begin or end inside a character only if the key is not ASCII.
+            let start = floor(text, at);
+            let end = ceil(text, at + length);
+            out.push_str(&text[kept..start.max(kept)]);
+            out.push_str(MASK);
+            kept = end;
+            at = end;
+        }
+        if kept == 0 {
+            return Cow::Borrowed(text);
+        }
+        out.push_str(&text[kept..]);
+        Cow::Owned(out)
+    }
+}
+
+/// How many bytes of `text` begin with a part of `key` that has at least `window` bytes; 0 if there are none.
+fn longest_part(key: &[u8], text: &[u8], window: usize) -> usize {
+    (0..=key.len() - window)
+        .map(|start| {
+            let pairs = key[start..].iter().zip(text);
+            pairs.take_while(|(a, b)| a == b).count()
+        })
+        .filter(|length| *length >= window)
+        .max()
+        .unwrap_or(0)
+}
+
+fn floor(text: &str, mut at: usize) -> usize {
+    while !text.is_char_boundary(at) {
+        at -= 1;
+    }
+    at
+}
+
+fn ceil(text: &str, mut at: usize) -> usize {
+    while !text.is_char_boundary(at) {
+        at += 1;
+    }
+    at
+}
+
+impl From<&str> for ApiKey {
+    fn from(key: &str) -> Self {
+        Self::new(key)
+    }
+}
+
+impl From<String> for ApiKey {
+    fn from(key: String) -> Self {
+        Self::new(key)
+    }
+}
+
+impl fmt::Debug for ApiKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ApiKey({MASK})")
+    }
+}
+
+impl fmt::Display for ApiKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(MASK)
+    }
+}
+
+impl Serialize for ApiKey {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(MASK)
+    }
+}

@@ -1,0 +1,44 @@
+//! What a backend is, apart from the network.
+
+use gadgetry_proto::delta::Delta;
+use gadgetry_proto::message::Request;
+use serde_json::Value;
+
+use crate::provider::error::ProviderError;
+use crate::provider::http::HttpRequest;
+use crate::provider::sse;
+
+/// An API as pure functions: what is sent for a request, and how the answer is read.
+///
+/// [`Http::stream`](crate::provider::http::Http::stream) puts one on the network.
+pub trait Wire: Send + Sync {
+    /// What is sent. An error is the mistake of whoever set the backend up.
+    fn request(&self, request: &Request) -> Result<HttpRequest, ProviderError>;
+
+    /// What reads the answer, at its start.
+    fn decoder(&self) -> Box<dyn Decode>;
+}
+
+/// Reads one answer: frames in, deltas out.
+///
+/// A reply that is whole ends with [`Delta::MessageEnd`], one that failed with [`Delta::Error`]; what follows is not
+/// read. Whoever drives a decoder reports a truncated reply if it has given neither at the end.
+pub trait Decode: Send {
+    /// Takes one event of the stream. `false` if it said nothing that is known: the caller hands it on as
+    /// [`Delta::Raw`].
+    fn frame(&mut self, frame: &sse::Event, out: &mut Vec<Delta>) -> bool;
+
+    /// Takes a whole reply instead of a stream. It gives the same deltas, the last of them the end or an error.
+    fn reply(&mut self, body: Value, out: &mut Vec<Delta>);
+
+    /// The stream is over. Adds what was held back, and [`Delta::MessageEnd`] if the reply is known to be complete.
+    fn end(&mut self, out: &mut Vec<Delta>);
+}
+
+/// Whether `deltas` end a reply.
+pub fn is_over(deltas: &[Delta]) -> bool {
+    matches!(
+        deltas.last(),
+        Some(Delta::MessageEnd { .. } | Delta::Error { .. })
+    )
+}
