@@ -7,6 +7,7 @@
 
 mod bench;
 mod fuzz;
+mod servers;
 mod shell;
 mod test;
 mod tidy;
