@@ -3,10 +3,13 @@
 //! | module | what it does |
 //! |---|---|
 //! | [`adapter`] | any client of yours as a model; needs no feature |
+//! | [`anthropic`] | the Messages API: Anthropic, and every server that speaks like it |
+//! | [`openai`] | Chat Completions: OpenAI, and every server that speaks like it |
 //! | [`http`] | one request, its timeouts, and the deltas of its reply |
 //! | [`wire`] | what a backend is: [`Wire`] writes requests, [`Decode`] reads frames |
 //! | [`sse`] | the event stream, sans-IO |
 //! | [`json`] | JSON with halves of characters |
+//! | [`tools`] | gadgets as the tools of a provider |
 //! | [`error`] | what a provider's refusal means |
 //! | [`secret`] | keys that print as `***` |
 //!
@@ -15,11 +18,15 @@
 
 pub mod adapter;
 #[cfg(feature = "providers")]
+pub mod anthropic;
+#[cfg(feature = "providers")]
 pub mod error;
 #[cfg(feature = "providers")]
 pub mod http;
 #[cfg(feature = "providers")]
 pub mod json;
+#[cfg(feature = "providers")]
+pub mod openai;
 #[cfg(feature = "providers")]
 pub mod retry_after;
 #[cfg(feature = "providers")]
@@ -29,13 +36,19 @@ pub mod sse;
 #[cfg(feature = "providers")]
 mod tls;
 #[cfg(feature = "providers")]
+pub mod tools;
+#[cfg(feature = "providers")]
 pub mod wire;
 
 pub use adapter::Adapter;
 #[cfg(feature = "providers")]
+pub use anthropic::{Anthropic, AnthropicBuilder};
+#[cfg(feature = "providers")]
 pub use error::ProviderError;
 #[cfg(feature = "providers")]
 pub use http::{Http, HttpConfig, HttpRequest};
+#[cfg(feature = "providers")]
+pub use openai::{OpenAi, OpenAiBuilder};
 #[cfg(feature = "providers")]
 pub use secret::ApiKey;
 #[cfg(feature = "providers")]

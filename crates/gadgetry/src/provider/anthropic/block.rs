@@ -1,0 +1,214 @@
+//! One content block of an answer.
+
+use gadgetry_proto::delta::{ContentMetadata, Delta};
+use serde_json::Value;
+
+use super::decode::{extension, text, whole};
+use crate::provider::json::{self, Halves};
+use crate::provider::tools::ToolNames;
+
+/// A block as far as it has arrived.
+#[derive(Debug)]
+pub(super) struct Block {
+    pub(super) index: Option<u64>,
+    kind: Kind,
+    halves: Halves,
+    over: bool,
+    /// What was not handed out yet.
+    pub(super) ready: Vec<Delta>,
+}
+
+#[derive(Debug)]
+enum Kind {
+    Text,
+    Thinking,
+    Tool {
+        id: String,
+        /// What stands in for the pieces if none come.
+        input: Value,
+        has_pieces: bool,
+    },
+    /// Tools of the server, and whatever comes next.
+    Unknown,
+}
+
+impl Block {
+    pub(super) fn new(index: Option<u64>, block: &Value, names: &ToolNames) -> Self {
+        let mut new = Self {
+            index,
+            kind: Kind::Unknown,
+            halves: Halves::default(),
+            over: false,
+            ready: Vec::new(),
+        };
+        match block["type"].as_str() {
+            Some("text") => {
+                new.kind = Kind::Text;
+                new.cite(block["citations"].as_array().cloned().unwrap_or_default());
+                new.say(text(block, "text").unwrap_or_default());
+            }
+            Some("thinking") => {
+                new.kind = Kind::Thinking;
+                new.think(text(block, "thinking").unwrap_or_default());
+                new.sign(text(block, "signature").unwrap_or_default());
+            }
+            Some("redacted_thinking") => {
+                new.kind = Kind::Thinking;
+                let metadata = extension("redacted_thinking", block["data"].clone());
+                new.ready.push(Delta::ReasoningMetadata { metadata });
+            }
+            Some("tool_use") => {
+                let name = whole(text(block, "name").unwrap_or_default());
+                let mut input = block["input"].clone();
+                json::whole_value(&mut input);
+                let id = whole(text(block, "id").unwrap_or_default());
+                // Results need an id, so a call without one gets one.
+                let id = if id.is_empty() {
+                    format!("toolu_{}", index.unwrap_or_default())
+                } else {
+                    id
+                };
+                new.ready.push(Delta::ToolCallStart {
+                    id: id.clone(),
+                    name: names.meant(&name).to_owned(),
+                });
+                new.kind = Kind::Tool {
+                    id,
+                    input,
+                    has_pieces: false,
+                };
+            }
+            _ => {}
+        }
+        new
+    }
+
+    pub(super) fn is_known(&self) -> bool {
+        !matches!(self.kind, Kind::Unknown)
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        self.over
+    }
+
+    /// More of it. `false` if that says nothing that we know.
+    pub(super) fn push(&mut self, delta: &Value) -> bool {
+        match delta["type"].as_str() {
+            Some("text_delta") => self.say(text(delta, "text").unwrap_or_default()),
+            Some("thinking_delta") => self.think(text(delta, "thinking").unwrap_or_default()),
+            Some("signature_delta") => self.sign(text(delta, "signature").unwrap_or_default()),
+            Some("citations_delta") => self.cite(vec![delta["citation"].clone()]),
+            Some("input_json_delta") => return self.input(&delta["partial_json"]),
+            _ => return false,
+        }
+        true
+    }
+
+    /// It is complete.
+    pub(super) fn stop(&mut self) {
+        if self.over {
+            return;
+        }
+        let rest = self.halves.finish();
+        match std::mem::replace(&mut self.kind, Kind::Unknown) {
+            Kind::Text | Kind::Unknown if !rest.is_empty() => self.ready.push(Delta::text(rest)),
+            Kind::Thinking if !rest.is_empty() => self.ready.push(reasoning(rest.to_owned())),
+            Kind::Text | Kind::Thinking | Kind::Unknown => {}
+            Kind::Tool {
+                id,
+                input,
+                has_pieces,
+            } => {
+                if !rest.is_empty() {
+                    let (id, delta) = (id.clone(), rest.to_owned());
+                    self.ready.push(Delta::ToolCallDelta { id, delta });
+                }
+                // Without pieces the input is what came first, and `{}` if nothing did.
+                let input = match input {
+                    Value::Null => Value::Object(serde_json::Map::new()),
+                    input => input,
+                };
+                let input = (!has_pieces).then_some(input);
+                self.ready.push(Delta::ToolCallEnd { id, input });
+            }
+        }
+        self.over = true;
+    }
+
+    /// The answer was cut off inside it, if it is open: it is not complete, and never will be.
+    pub(super) fn cut(&mut self) {
+        self.over = true;
+    }
+
+    fn say(&mut self, piece: &str) {
+        let delta = self.halves.join(piece);
+        if !delta.is_empty() {
+            let delta = delta.into_owned();
+            self.ready.push(Delta::Text {
+                delta,
+                metadata: None,
+            });
+        }
+    }
+
+    fn think(&mut self, piece: &str) {
+        let delta = self.halves.join(piece);
+        if !delta.is_empty() {
+            let delta = reasoning(delta.into_owned());
+            self.ready.push(delta);
+        }
+    }
+
+    fn sign(&mut self, signature: &str) {
+        if !signature.is_empty() {
+            let metadata = extension("signature", signature.into());
+            self.ready.push(Delta::ReasoningMetadata { metadata });
+        }
+    }
+
+    fn cite(&mut self, mut citations: Vec<Value>) {
+        citations.iter_mut().for_each(json::whole_value);
+        if !citations.is_empty() {
+            let metadata = ContentMetadata {
+                citations,
+                ..ContentMetadata::default()
+            };
+            self.ready.push(Delta::ContentMetadata { metadata });
+        }
+    }
+
+    /// A piece of the JSON text of a tool's input; some servers give it as an object, whole.
+    fn input(&mut self, piece: &Value) -> bool {
+        let Kind::Tool {
+            id,
+            input,
+            has_pieces,
+        } = &mut self.kind
+        else {
+            return false;
+        };
+        match piece {
+            Value::String(piece) => {
+                let delta = self.halves.join(piece).into_owned();
+                if !delta.is_empty() {
+                    *has_pieces = true;
+                    let id = id.clone();
+                    self.ready.push(Delta::ToolCallDelta { id, delta });
+                }
+            }
+            Value::Object(_) => {
+                *input = piece.clone();
+                json::whole_value(input);
+            }
+            _ => return piece.is_null(),
+        }
+        true
+    }
+}
+
+fn reasoning(delta: String) -> Delta {
+    Delta::Reasoning {
+        delta,
+        metadata: None,
+    }
+}

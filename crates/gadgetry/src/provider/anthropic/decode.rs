@@ -1,0 +1,270 @@
+//! The answer of the Messages API, as deltas.
+
+use std::sync::Arc;
+
+use gadgetry_proto::delta::{ContentMetadata, Delta, StopReason};
+use gadgetry_proto::error::ModelErrorKind;
+use serde_json::{Map, Value};
+
+use super::block::Block;
+use super::usage::Counts;
+use crate::provider::error::ProviderError;
+use crate::provider::tools::ToolNames;
+use crate::provider::wire::Decode;
+use crate::provider::{json, sse};
+
+/// Reads one answer, streamed or whole.
+///
+/// What it makes of a stream:
+///
+/// - Blocks come out whole and in the order in which they began, also from a server that mixes their pieces: the pieces
+///   of a later block wait until the earlier ones have ended.
+/// - The type of a frame is in its data; the line `event:` counts where the data has none.
+/// - `stop_reason` makes a reply complete, also without `message_stop`.
+#[derive(Debug, Default)]
+pub struct Decoder {
+    names: Arc<ToolNames>,
+    /// Those that are not handed out whole, in the order in which they began.
+    blocks: Vec<Block>,
+    counts: Counts,
+    started: bool,
+    called_tool: bool,
+    stop_reason: Option<StopReason>,
+    over: bool,
+}
+
+impl Decoder {
+    /// At the start of an answer.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// For a model that was offered tools by these names.
+    pub fn with_names(names: Arc<ToolNames>) -> Self {
+        Self {
+            names,
+            ..Self::default()
+        }
+    }
+
+    fn message(&mut self, message: &Value, out: &mut Vec<Delta>) {
+        if !self.started {
+            self.started = true;
+            let model = text(message, "model").map(whole);
+            out.push(Delta::MessageStart { model });
+        }
+        self.count(message, out);
+        for block in message["content"].as_array().into_iter().flatten() {
+            self.start(None, block);
+            if let Some(last) = self.blocks.last_mut() {
+                last.stop();
+            }
+        }
+        self.hand_out(out);
+        self.stop(message);
+    }
+
+    fn count(&mut self, body: &Value, out: &mut Vec<Delta>) {
+        if self.counts.add(&body["usage"]) {
+            let usage = self.counts.usage();
+            out.push(Delta::Usage { usage });
+        }
+    }
+
+    fn stop(&mut self, body: &Value) {
+        if let Some(word) = text(body, "stop_reason").filter(|word| !word.is_empty()) {
+            self.stop_reason = Some(stop_reason(word));
+        }
+    }
+
+    fn start(&mut self, index: Option<u64>, block: &Value) {
+        // Without numbers, or with one that is used again, a block has ended the one before.
+        if let Some(open) = self.open(index) {
+            open.stop();
+        }
+        self.called_tool |= block["type"] == "tool_use";
+        self.blocks.push(Block::new(index, block, &self.names));
+    }
+
+    /// The open block of this number, or the last one if a frame has no number.
+    fn open(&mut self, index: Option<u64>) -> Option<&mut Block> {
+        let is_meant =
+            |block: &&mut Block| !block.is_over() && (index.is_none() || block.index == index);
+        self.blocks.iter_mut().rev().find(is_meant)
+    }
+
+    /// More of a block. `false` if it says nothing that we know.
+    fn delta(&mut self, index: Option<u64>, delta: &Value) -> bool {
+        if self.open(index).is_none() {
+            let kind = match delta["type"].as_str() {
+                Some("text_delta") => "text",
+                Some("thinking_delta" | "signature_delta") => "thinking",
+                _ => return false,
+            };
+            let mut block = Map::new();
+            block.insert("type".to_owned(), kind.into());
+            self.start(index, &Value::Object(block));
+        }
+        self.open(index).is_some_and(|block| block.push(delta))
+    }
+
+    /// Hands out what no earlier block holds back.
+    fn hand_out(&mut self, out: &mut Vec<Delta>) {
+        let mut whole = 0;
+        for block in &mut self.blocks {
+            out.append(&mut block.ready);
+            if !block.is_over() {
+                break;
+            }
+            whole += 1;
+        }
+        self.blocks.drain(..whole);
+    }
+
+    fn finish(&mut self, out: &mut Vec<Delta>) {
+        self.over = true;
+        self.blocks.iter_mut().for_each(Block::stop);
+        self.hand_out(out);
+        let default = if self.called_tool {
+            StopReason::ToolUse
+        } else {
+            StopReason::Stop
+        };
+        out.push(Delta::MessageEnd {
+            stop_reason: self.stop_reason.take().unwrap_or(default),
+            usage: self.counts.is_known().then(|| self.counts.usage()),
+        });
+    }
+
+    fn fail(&mut self, error: ProviderError, out: &mut Vec<Delta>) {
+        self.over = true;
+        self.blocks.iter_mut().for_each(Block::cut);
+        self.hand_out(out);
+        out.push(error.into());
+    }
+}
+
+impl Decode for Decoder {
+    fn frame(&mut self, frame: &sse::Event, out: &mut Vec<Delta>) -> bool {
+        let data = frame.data.trim();
+        if self.over || data.is_empty() || data == "[DONE]" {
+            return true;
+        }
+        let Ok(mut body) = json::parse(data) else {
+            // What it said is lost, and a reply with a hole must not be acted upon.
+            let error = ProviderError::new(
+                ModelErrorKind::Truncated,
+                "the stream has a frame that is no JSON",
+            );
+            self.fail(error, out);
+            return false;
+        };
+        if !body.is_object() {
+            return false;
+        }
+        let kind = body["type"].as_str().or(frame.event.as_deref());
+        let index = body["index"].as_u64();
+        match kind {
+            Some("message_start") => {
+                self.message(&body["message"], out);
+            }
+            Some("content_block_start") => {
+                self.start(index, &body["content_block"]);
+                let known = self.blocks.last().is_some_and(Block::is_known);
+                self.hand_out(out);
+                return known;
+            }
+            Some("content_block_delta") => {
+                let known = self.delta(index, &body["delta"]);
+                self.hand_out(out);
+                return known;
+            }
+            Some("content_block_stop") => {
+                if let Some(block) = self.open(index) {
+                    block.stop();
+                }
+                self.hand_out(out);
+            }
+            Some("message_delta") => {
+                self.stop(&body["delta"]);
+                self.counts.add(&body["usage"]);
+            }
+            Some("message_stop") => self.finish(out),
+            Some("ping") => {}
+            Some("error") => self.fail(error(&mut body), out),
+            _ if body["error"].is_object() => self.fail(error(&mut body), out),
+            _ => return false,
+        }
+        true
+    }
+
+    fn reply(&mut self, mut body: Value, out: &mut Vec<Delta>) {
+        if body["type"] == "error" {
+            return self.fail(error(&mut body), out);
+        }
+        if let Some(text) = text(&body, "content") {
+            let block = serde_json::json!({"type": "text", "text": text});
+            body["content"] = Value::Array(vec![block]);
+        }
+        if body["content"].is_array() {
+            self.message(&body, out);
+            self.finish(out);
+        }
+    }
+
+    fn end(&mut self, out: &mut Vec<Delta>) {
+        if self.over {
+            return;
+        }
+        if self.stop_reason.is_some() {
+            return self.finish(out);
+        }
+        // What came before the cut was said.
+        self.blocks.iter_mut().for_each(Block::cut);
+        self.hand_out(out);
+    }
+}
+
+fn error(body: &mut Value) -> ProviderError {
+    json::whole_value(body);
+    let mut error = ProviderError::from_body(body).unwrap_or_else(|| {
+        ProviderError::new(
+            ModelErrorKind::Other,
+            "the provider reports an error, and no words",
+        )
+    });
+    if error.kind == ModelErrorKind::Other && error.code.as_deref() == Some("request_too_large") {
+        error.kind = ModelErrorKind::BadRequest;
+    }
+    error
+}
+
+/// Source: <https://docs.claude.com/en/api/handling-stop-reasons>.
+fn stop_reason(word: &str) -> StopReason {
+    match word {
+        "end_turn" => StopReason::Stop,
+        // Both cut a reply off.
+        "max_tokens" | "model_context_window_exceeded" => StopReason::MaxTokens,
+        "stop_sequence" => StopReason::StopSequence,
+        "tool_use" => StopReason::ToolUse,
+        "refusal" => StopReason::ContentFilter,
+        other => StopReason::Other(whole(other)),
+    }
+}
+
+pub(super) fn text<'v>(value: &'v Value, field: &str) -> Option<&'v str> {
+    value.get(field)?.as_str()
+}
+
+pub(super) fn whole(text: &str) -> String {
+    json::whole(text).into_owned()
+}
+
+/// Something said about text or reasoning under a name of Anthropic's own.
+pub(super) fn extension(name: &str, mut value: Value) -> ContentMetadata {
+    json::whole_value(&mut value);
+    ContentMetadata {
+        extensions: Map::from_iter([(name.to_owned(), value)]),
+        ..ContentMetadata::default()
+    }
+}

@@ -1,0 +1,332 @@
+//! A conversation as the messages of the API.
+
+use std::collections::{HashMap, HashSet};
+
+use gadgetry_proto::call::Parameters;
+use gadgetry_proto::convo::TextForm;
+use gadgetry_proto::message::{Content, Media, MediaData, MediaKind, Message, Request, Role};
+use serde_json::{Map, Value, json};
+
+use super::Messages;
+
+/// What the user says where the API wants the user to say something.
+const BEGINS: &str = "(The conversation begins here.)";
+const GOES_ON: &str = "Continue.";
+
+/// System texts and turns, ready to be sent.
+pub(super) struct Conversation<'w> {
+    wire: &'w Messages,
+    system: Vec<Value>,
+    turns: Vec<Turn>,
+    /// Turn and part up to which a later request says the same.
+    kept: Option<(usize, usize)>,
+    /// How often an id was used for a call.
+    ids: HashMap<String, u32>,
+}
+
+struct Turn {
+    role: Role,
+    parts: Vec<Value>,
+    /// Invocation id → id as sent, of the calls in it that the next message answers.
+    calls: HashMap<String, String>,
+}
+
+impl<'w> Conversation<'w> {
+    pub(super) fn of(wire: &'w Messages, request: &Request) -> Self {
+        let mut conversation = Self {
+            wire,
+            system: Vec::new(),
+            turns: Vec::new(),
+            kept: None,
+            ids: HashMap::new(),
+        };
+        let messages: Vec<&Message> = request.all_messages().collect();
+        for (at, message) in messages.iter().enumerate() {
+            conversation.message(message, messages.get(at + 1).copied());
+            if at + 1 == request.messages.len() {
+                conversation.kept = conversation.last_of_user();
+            }
+        }
+        conversation
+    }
+
+    /// Whether the last turn gives results of tools.
+    pub(super) fn answers_tools(&self) -> bool {
+        let last = self.turns.last().map_or(&[][..], |turn| &turn.parts);
+        last.iter().any(|part| part["type"] == "tool_result")
+    }
+
+    /// The system texts and the turns, with marks where the cache may cut.
+    pub(super) fn finish(mut self, cache_control: Option<Value>) -> (Option<Value>, Value) {
+        if let Some(mark) = cache_control {
+            let kept = self
+                .kept
+                .and_then(|(turn, part)| self.turns.get_mut(turn)?.parts.get_mut(part));
+            for part in self.system.last_mut().into_iter().chain(kept) {
+                part["cache_control"] = mark.clone();
+            }
+        }
+        let turns = &mut self.turns;
+        if turns
+            .first()
+            .is_some_and(|turn| turn.role == Role::Assistant)
+        {
+            turns.insert(0, Turn::said(BEGINS));
+        }
+        if turns
+            .last()
+            .is_some_and(|turn| turn.role == Role::Assistant)
+        {
+            turns.push(Turn::said(GOES_ON));
+        }
+        let turns = self.turns.into_iter().map(|turn| {
+            let role = if turn.role == Role::Assistant {
+                "assistant"
+            } else {
+                "user"
+            };
+            json!({"role": role, "content": turn.parts})
+        });
+        let system = (!self.system.is_empty()).then_some(Value::Array(self.system));
+        (system, turns.collect())
+    }
+
+    fn message(&mut self, message: &Message, next: Option<&Message>) {
+        match message.role {
+            Role::System if self.turns.is_empty() => {
+                let parts = text_part(&self.text(message));
+                self.system.extend(parts);
+            }
+            Role::System => {
+                let parts = text_part(&self.text(message)).into_iter().collect();
+                self.say(Role::User, parts, HashMap::new());
+            }
+            Role::Assistant => self.assistant(message, next),
+            Role::User => self.user(message),
+        }
+    }
+
+    /// A reply as it was written, but for calls that go through the provider's interface and that `next` answers.
+    fn assistant(&mut self, message: &Message, next: Option<&Message>) {
+        let answered: HashSet<&str> = match next {
+            Some(next) if !self.wire.tools.is_empty() => results(next).collect(),
+            _ => HashSet::new(),
+        };
+        let mut calls = HashMap::new();
+        let mut tools = Vec::new();
+        let mut said = Vec::new();
+        for part in &message.content {
+            let Some((id, name, input)) = native(part).filter(|(id, ..)| answered.contains(id))
+            else {
+                said.push(part.clone());
+                continue;
+            };
+            let sent = self.id(id);
+            tools.push(json!({
+                "type": "tool_use",
+                "id": sent,
+                "name": self.wire.tool_names.sent(name),
+                "input": input,
+            }));
+            calls.insert(id.to_owned(), sent);
+        }
+        let text = if tools.is_empty() {
+            self.text(message)
+        } else {
+            self.text(&part_of(message, said))
+        };
+        // The API refuses white space at the end of a reply.
+        let mut parts: Vec<Value> = text_part(text.trim_end()).into_iter().collect();
+        parts.append(&mut tools);
+        self.say(Role::Assistant, parts, calls);
+    }
+
+    /// What the user says; results of tools stand first.
+    fn user(&mut self, message: &Message) {
+        let mut called = match self.turns.last_mut() {
+            Some(turn) => std::mem::take(&mut turn.calls),
+            None => HashMap::new(),
+        };
+        let mut parts = Vec::new();
+        let mut rest = Vec::new();
+        for part in &message.content {
+            match part {
+                Content::GadgetResult {
+                    invocation_id,
+                    text,
+                    is_error,
+                    media,
+                    ..
+                } if called.contains_key(invocation_id.as_str()) => {
+                    let id = called.remove(invocation_id.as_str());
+                    let mut content: Vec<Value> = text_part(text).into_iter().collect();
+                    content.extend(media.iter().filter_map(|medium| self.seen(medium)));
+                    let mut result =
+                        json!({"type": "tool_result", "tool_use_id": id, "content": content});
+                    if *is_error {
+                        result["is_error"] = true.into();
+                    }
+                    parts.push(result);
+                }
+                part => rest.push(part.clone()),
+            }
+        }
+        parts.extend(self.parts(&rest, message));
+        self.say(Role::User, parts, HashMap::new());
+    }
+
+    fn say(&mut self, role: Role, parts: Vec<Value>, calls: HashMap<String, String>) {
+        if parts.is_empty() {
+            return;
+        }
+        match self.turns.last_mut() {
+            Some(turn) if turn.role == role => {
+                turn.parts.extend(parts);
+                turn.calls.extend(calls);
+            }
+            _ => self.turns.push(Turn { role, parts, calls }),
+        }
+    }
+
+    /// Content as text, but for what the model sees.
+    fn parts(&self, content: &[Content], of: &Message) -> Vec<Value> {
+        let mut parts = Vec::new();
+        let mut run = Vec::new();
+        for part in content {
+            let media = match part {
+                Content::Media(medium) => std::slice::from_ref(medium),
+                Content::GadgetResult { media, .. } => media,
+                _ => &[],
+            };
+            let seen: Vec<Value> = media
+                .iter()
+                .filter_map(|medium| self.seen(medium))
+                .collect();
+            // A medium that is seen needs no words; the result that it belongs to does.
+            if seen.is_empty() || !matches!(part, Content::Media(_)) {
+                run.push(part.clone());
+            }
+            if !seen.is_empty() {
+                self.flush(&mut run, of, &mut parts);
+                parts.extend(seen);
+            }
+        }
+        self.flush(&mut run, of, &mut parts);
+        parts
+    }
+
+    fn flush(&self, run: &mut Vec<Content>, of: &Message, parts: &mut Vec<Value>) {
+        if !run.is_empty() {
+            let text = self.text(&part_of(of, std::mem::take(run)));
+            parts.extend(text_part(&text));
+        }
+    }
+
+    fn text(&self, message: &Message) -> String {
+        let form = TextForm {
+            markers: &self.wire.markers,
+            anchoring: self.wire.anchoring,
+            xml_names: &self.wire.xml_names,
+        };
+        form.of(message).into_owned()
+    }
+
+    /// A medium in the provider's form, if the model can take it.
+    fn seen(&self, medium: &Media) -> Option<Value> {
+        let mime = medium.mime_type.as_str();
+        let kind = match (medium.kind, mime) {
+            (MediaKind::Image, "image/jpeg" | "image/png" | "image/gif" | "image/webp") => "image",
+            (MediaKind::File, "application/pdf") => "document",
+            (MediaKind::Image | MediaKind::Audio | MediaKind::File, _) => return None,
+        };
+        let source = match &medium.data {
+            MediaData::Base64(data) => json!({"type": "base64", "media_type": mime, "data": data}),
+            MediaData::Url(url) => json!({"type": "url", "url": url}),
+        };
+        self.wire
+            .reads_images
+            .then(|| json!({"type": kind, "source": source}))
+    }
+
+    /// An id that the API takes, once in the conversation: gadgets may use one again in a later reply.
+    fn id(&mut self, id: &str) -> String {
+        let plain = |c: char| {
+            if c.is_ascii_alphanumeric() || c == '-' {
+                c
+            } else {
+                '_'
+            }
+        };
+        let id: String = id.chars().map(plain).collect();
+        let mut sent = id.clone();
+        while self.ids.contains_key(&sent) {
+            let used = self.ids.entry(id.clone()).or_insert(1);
+            *used += 1;
+            sent = format!("{id}_{used}");
+        }
+        self.ids.insert(sent.clone(), 1);
+        sent
+    }
+
+    fn last_of_user(&self) -> Option<(usize, usize)> {
+        let turn = self
+            .turns
+            .iter()
+            .rposition(|turn| turn.role == Role::User)?;
+        Some((turn, self.turns[turn].parts.len().checked_sub(1)?))
+    }
+}
+
+impl Turn {
+    fn said(text: &str) -> Self {
+        Self {
+            role: Role::User,
+            parts: text_part(text).into_iter().collect(),
+            calls: HashMap::new(),
+        }
+    }
+}
+
+/// The API refuses texts that are blank.
+fn text_part(text: &str) -> Option<Value> {
+    let blank = text.trim().is_empty();
+    (!blank).then(|| json!({"type": "text", "text": text}))
+}
+
+/// A message with a part of the content of another.
+fn part_of(message: &Message, content: Vec<Content>) -> Message {
+    Message {
+        role: message.role,
+        content,
+        raw: None,
+    }
+}
+
+/// Id, name and input of a call that the provider's interface can carry.
+fn native(part: &Content) -> Option<(&str, &str, Value)> {
+    let (id, name, input) = match part {
+        Content::ToolUse {
+            tool_use_id,
+            name,
+            input,
+        } => (tool_use_id.as_str(), name, input),
+        Content::GadgetCall(call) => match &call.parameters {
+            Parameters::Parsed(input) => (call.invocation_id.as_str(), &call.gadget_name, input),
+            Parameters::Malformed(_) => return None,
+        },
+        _ => return None,
+    };
+    let input = match input {
+        Value::Object(_) => input.clone(),
+        // What the model wrote instead of JSON.
+        other => Value::Object(Map::from_iter([("value".to_owned(), other.clone())])),
+    };
+    Some((id, name, input))
+}
+
+fn results(message: &Message) -> impl Iterator<Item = &str> {
+    message.content.iter().filter_map(|part| match part {
+        Content::GadgetResult { invocation_id, .. } => Some(invocation_id.as_str()),
+        _ => None,
+    })
+}

@@ -1,0 +1,60 @@
+//! Token counts of the Messages API.
+
+use gadgetry_proto::usage::Usage;
+use serde_json::Value;
+
+/// What was reported so far. Each count is cumulative, and some frames leave some out or say 0.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Counts {
+    /// Without what a cache has read or written.
+    fresh: u64,
+    read: u64,
+    written: u64,
+    output: u64,
+    reasoning: u64,
+}
+
+impl Counts {
+    /// Takes in what a frame says; whether it says something new.
+    pub(super) fn add(&mut self, usage: &Value) -> bool {
+        let before = *self;
+        let count = |pointer: &str| usage.pointer(pointer).and_then(number).unwrap_or(0);
+        self.fresh = self.fresh.max(count("/input_tokens"));
+        self.read = self.read.max(count("/cache_read_input_tokens"));
+        let minutes = count("/cache_creation/ephemeral_5m_input_tokens");
+        let hour = count("/cache_creation/ephemeral_1h_input_tokens");
+        let written = count("/cache_creation_input_tokens");
+        self.written = self.written.max(written.max(minutes.saturating_add(hour)));
+        self.output = self.output.max(count("/output_tokens"));
+        let thought = count("/output_tokens_details/thinking_tokens");
+        let thought = thought.max(count("/output_tokens_details/reasoning_tokens"));
+        self.reasoning = self.reasoning.max(thought);
+        *self != before
+    }
+
+    pub(super) fn is_known(self) -> bool {
+        self != Self::default()
+    }
+
+    pub(super) fn usage(self) -> Usage {
+        let input = self.fresh.saturating_add(self.read);
+        let input = input.saturating_add(self.written);
+        Usage {
+            // Anthropic leaves cached tokens out of the input; here they are a part of it.
+            input_tokens: input,
+            output_tokens: self.output,
+            total_tokens: input.saturating_add(self.output),
+            reasoning_tokens: self.reasoning,
+            cached_input_tokens: self.read,
+            cache_creation_tokens: self.written,
+            ..Usage::default()
+        }
+    }
+}
+
+/// A count, also as text. What is negative or broken is none.
+fn number(value: &Value) -> Option<u64> {
+    value
+        .as_u64()
+        .or_else(|| value.as_str()?.trim().parse().ok())
+}

@@ -1,0 +1,257 @@
+//! The answer of Chat Completions as deltas.
+
+use std::sync::Arc;
+
+use gadgetry_proto::delta::{ContentMetadata, Delta, StopReason};
+use gadgetry_proto::error::ModelErrorKind;
+use gadgetry_proto::usage::Usage;
+use serde_json::Value;
+
+use super::calls::Calls;
+use super::chunk::{Prose, choice, prose, stop_reason};
+use super::usage;
+use crate::provider::error::ProviderError;
+use crate::provider::json::{self, Halves};
+use crate::provider::sse;
+use crate::provider::tools::ToolNames;
+use crate::provider::wire::Decode;
+
+/// How much of a frame that cannot be read is shown, in characters.
+const SHOWN: usize = 200;
+
+/// Reads chunks, and whole replies, of Chat Completions.
+///
+/// ```
+/// use gadgetry::proto::delta::Delta;
+/// use gadgetry::provider::{Decode, openai, sse};
+/// let mut decoder = openai::Decoder::new();
+/// let mut deltas = Vec::new();
+/// let data = r#"{"choices":[{"delta":{"content":"Hello"}}]}"#.to_owned();
+/// decoder.frame(&sse::Event { data, ..sse::Event::default() }, &mut deltas);
+/// assert_eq!(deltas[1], Delta::text("Hello"));
+/// ```
+///
+/// The reply is complete with `[DONE]`, or with a finish reason at the end of the stream. Counts come with
+/// [`Delta::MessageEnd`]; of a reply that is cut off they come as [`Delta::Usage`].
+#[derive(Debug, Default)]
+pub struct Decoder {
+    has_begun: bool,
+    text: Halves,
+    reasoning: Halves,
+    calls: Calls,
+    usage: Option<Usage>,
+    stop_reason: Option<StopReason>,
+    refuses: bool,
+    is_over: bool,
+}
+
+impl Decoder {
+    /// At the start of an answer.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// With the gadgets that the names of tools stand for.
+    pub fn with_names(names: Arc<ToolNames>) -> Self {
+        Self {
+            calls: Calls::with_names(names),
+            ..Self::default()
+        }
+    }
+
+    fn chunk(&mut self, body: &Value, out: &mut Vec<Delta>) {
+        if !self.has_begun {
+            self.has_begun = true;
+            let model = body.get("model").and_then(Value::as_str);
+            let model = model.filter(|model| !model.is_empty()).map(str::to_owned);
+            out.push(Delta::MessageStart { model });
+        }
+        if let Some(usage) = usage::of(body) {
+            self.usage = Some(self.usage.unwrap_or_default().max(usage));
+        }
+        let Some(choice) = choice(body) else {
+            return;
+        };
+        let said = ["delta", "message"]
+            .iter()
+            .filter_map(|field| choice.get(*field))
+            .find(|said| said.is_object());
+        if let Some(said) = said {
+            self.said(said, out);
+        } else if let Some(text) = choice.get("text").and_then(Value::as_str) {
+            self.prose(Prose::Text, text, out);
+        }
+        if let Some(reason) = stop_reason(choice) {
+            self.stop_reason = Some(reason);
+        }
+    }
+
+    fn said(&mut self, said: &Value, out: &mut Vec<Delta>) {
+        prose(said, |what, text| self.prose(what, text, out));
+        if let Some(Value::Array(annotations)) = said.get("annotations")
+            && !annotations.is_empty()
+        {
+            let mut annotations = annotations.clone();
+            annotations.iter_mut().for_each(json::whole_value);
+            let metadata = ContentMetadata {
+                annotations,
+                ..ContentMetadata::default()
+            };
+            out.push(Delta::ContentMetadata { metadata });
+        }
+        match said.get("tool_calls") {
+            Some(Value::Array(pieces)) => {
+                for piece in pieces {
+                    self.calls.piece(piece, out);
+                }
+            }
+            Some(piece @ Value::Object(_)) => self.calls.piece(piece, out),
+            _ => {}
+        }
+        if let Some(call @ Value::Object(_)) = said.get("function_call") {
+            self.calls.piece(call, out);
+        }
+    }
+
+    fn prose(&mut self, what: Prose, text: &str, out: &mut Vec<Delta>) {
+        let halves = match what {
+            Prose::Reasoning => &mut self.reasoning,
+            Prose::Text | Prose::Refusal => &mut self.text,
+        };
+        let delta = halves.join(text);
+        if delta.is_empty() {
+            return;
+        }
+        self.refuses |= what == Prose::Refusal;
+        push_prose(what, &delta, out);
+    }
+
+    fn done(&mut self, out: &mut Vec<Delta>) {
+        if self.is_over {
+            return;
+        }
+        self.is_over = true;
+        for (what, halves) in [
+            (Prose::Reasoning, &mut self.reasoning),
+            (Prose::Text, &mut self.text),
+        ] {
+            push_prose(what, halves.finish(), out);
+        }
+        let stop_reason = self.stop_reason.take().unwrap_or(StopReason::Stop);
+        // Of a call that was cut nobody may think that it is whole.
+        let is_whole = !matches!(
+            stop_reason,
+            StopReason::MaxTokens | StopReason::ContentFilter | StopReason::Error
+        );
+        if is_whole {
+            self.calls.finish(out);
+        }
+        let stop_reason = if stop_reason != StopReason::Stop {
+            stop_reason
+        } else if !self.calls.is_empty() {
+            StopReason::ToolUse
+        } else if self.refuses {
+            StopReason::Other("refusal".to_owned())
+        } else {
+            StopReason::Stop
+        };
+        out.push(Delta::MessageEnd {
+            stop_reason,
+            usage: self.usage,
+        });
+    }
+
+    fn fail(&mut self, error: ProviderError, out: &mut Vec<Delta>) {
+        self.is_over = true;
+        self.counts(out);
+        out.push(error.into());
+    }
+
+    fn counts(&mut self, out: &mut Vec<Delta>) {
+        out.extend(self.usage.take().map(|usage| Delta::Usage { usage }));
+    }
+}
+
+impl Decode for Decoder {
+    fn frame(&mut self, frame: &sse::Event, out: &mut Vec<Delta>) -> bool {
+        let data = frame.data.trim();
+        if data == "[DONE]" {
+            self.done(out);
+            return true;
+        }
+        if data.is_empty() {
+            return true;
+        }
+        let Ok(body) = json::parse(data) else {
+            let shown: String = data.chars().take(SHOWN).collect();
+            let message = format!("the provider sent a frame that is no JSON: {shown}");
+            self.fail(ProviderError::new(ModelErrorKind::Transport, message), out);
+            return true;
+        };
+        if let Some(error) = error_in(&body, frame.event.as_deref()) {
+            self.fail(error, out);
+            return true;
+        }
+        let is_known = ["choices", "usage", "x_groq"]
+            .iter()
+            .any(|field| body.get(*field).is_some());
+        if is_known {
+            self.chunk(&body, out);
+        }
+        is_known
+    }
+
+    fn reply(&mut self, body: Value, out: &mut Vec<Delta>) {
+        if let Some(error) = error_in(&body, None) {
+            self.fail(error, out);
+            return;
+        }
+        if choice(&body).is_some() {
+            self.chunk(&body, out);
+            self.done(out);
+        }
+    }
+
+    fn end(&mut self, out: &mut Vec<Delta>) {
+        if self.stop_reason.is_some() {
+            self.done(out);
+        } else if !self.is_over {
+            self.counts(out);
+        }
+    }
+}
+
+/// The error that a frame reports: by its name, in a field `error` of it or of its choice, or as a document that is
+/// nothing else.
+fn error_in(body: &Value, event: Option<&str>) -> Option<ProviderError> {
+    let is_set = |value: Option<&Value>| value.is_some_and(|it| it.is_object() || it.is_string());
+    let inner = choice(body).filter(|choice| is_set(choice.get("error")));
+    if let Some(choice) = inner {
+        return ProviderError::from_body(choice);
+    }
+    let is_error = event == Some("error")
+        || is_set(body.get("error"))
+        || body.get("object").and_then(Value::as_str) == Some("error")
+        || body.get("type").and_then(Value::as_str) == Some("error")
+        || (body.get("choices").is_none() && is_set(body.get("detail")));
+    is_error.then(|| {
+        ProviderError::from_body(body).unwrap_or_else(|| {
+            ProviderError::new(
+                ModelErrorKind::Other,
+                format!("the provider failed: {body}"),
+            )
+        })
+    })
+}
+
+fn push_prose(what: Prose, delta: &str, out: &mut Vec<Delta>) {
+    if delta.is_empty() {
+        return;
+    }
+    let delta = delta.to_owned();
+    let metadata = None;
+    out.push(match what {
+        Prose::Reasoning => Delta::Reasoning { delta, metadata },
+        Prose::Text | Prose::Refusal => Delta::Text { delta, metadata },
+    });
+}

@@ -1,0 +1,73 @@
+//! A request as the body of Chat Completions.
+
+use gadgetry_proto::message::Request;
+use serde_json::{Map, Value, json};
+
+use super::{ChatCompletions, MaxTokensField, ToolChoice, messages};
+
+/// What is asked, in an order that never changes, so that a provider's cache sees the same beginning.
+pub(super) fn body(wire: &ChatCompletions, request: &Request) -> Value {
+    let mut body = Map::new();
+    let mut set = |field: &str, value: Option<Value>| {
+        if let Some(value) = value {
+            body.insert(field.to_owned(), value);
+        }
+    };
+    set("model", Some(json!(wire.model)));
+    if !wire.tools.is_empty() {
+        let tools = wire.tools.iter().map(|gadget| {
+            json!({
+                "type": "function",
+                "function": {
+                    "name": wire.tool_names.sent(&gadget.name),
+                    "description": gadget.description,
+                    "parameters": gadget.parameters,
+                },
+            })
+        });
+        set("tools", Some(tools.collect()));
+        set(
+            "tool_choice",
+            wire.tool_choice.as_ref().map(|it| choice(wire, it)),
+        );
+    }
+    set("messages", Some(messages::of(wire, request)));
+    set("stream", Some(json!(wire.streams)));
+    let counts = wire.streams && wire.include_usage;
+    set(
+        "stream_options",
+        counts.then(|| json!({"include_usage": true})),
+    );
+    let field = match wire.max_tokens_field {
+        MaxTokensField::MaxCompletionTokens => "max_completion_tokens",
+        MaxTokensField::MaxTokens => "max_tokens",
+    };
+    set(field, wire.max_tokens.map(Value::from));
+    set("temperature", wire.temperature.map(Value::from));
+    set(
+        "reasoning_effort",
+        wire.reasoning_effort.as_deref().map(Value::from),
+    );
+    let stop = (!wire.stop.is_empty()).then(|| json!(wire.stop));
+    set("stop", stop);
+    set("seed", wire.seed.map(Value::from));
+    for (field, value) in &wire.extra {
+        if value.is_null() {
+            body.shift_remove(field);
+        } else {
+            body.insert(field.clone(), value.clone());
+        }
+    }
+    Value::Object(body)
+}
+
+fn choice(wire: &ChatCompletions, choice: &ToolChoice) -> Value {
+    match choice {
+        ToolChoice::Auto => json!("auto"),
+        ToolChoice::None => json!("none"),
+        ToolChoice::Required => json!("required"),
+        ToolChoice::Gadget(name) => {
+            json!({"type": "function", "function": {"name": wire.tool_names.sent(name)}})
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! Token counts, as the many servers write them.
+
+use gadgetry_proto::usage::Usage;
+use serde_json::Value;
+
+/// The counts of a chunk or reply, if it has any. `{}` and `null` are none.
+///
+/// They stand in `usage`, with Groq in `x_groq.usage`, with Moonshot in the choice.
+pub(super) fn of(body: &Value) -> Option<Usage> {
+    const PLACES: [&str; 3] = ["/usage", "/x_groq/usage", "/choices/0/usage"];
+    PLACES
+        .iter()
+        .filter_map(|place| body.pointer(place))
+        .find_map(counts)
+}
+
+fn counts(usage: &Value) -> Option<Usage> {
+    let input = first(usage, &["/prompt_tokens", "/input_tokens"]);
+    let output = first(usage, &["/completion_tokens", "/output_tokens"]);
+    let total = first(usage, &["/total_tokens"]);
+    let reasoning = first(
+        usage,
+        &[
+            "/completion_tokens_details/reasoning_tokens",
+            "/output_tokens_details/reasoning_tokens",
+            "/reasoning_tokens",
+        ],
+    );
+    let cached = first(
+        usage,
+        &[
+            "/prompt_tokens_details/cached_tokens",
+            "/input_tokens_details/cached_tokens",
+            "/prompt_cache_hit_tokens",
+            "/cached_tokens",
+        ],
+    );
+    let written = first(
+        usage,
+        &[
+            "/prompt_tokens_details/cache_write_tokens",
+            "/prompt_tokens_details/cache_creation_tokens",
+            "/cache_creation_input_tokens",
+        ],
+    );
+    // Some count reasoning beside the output, as their total shows.
+    let is_beside = reasoning > output
+        || (reasoning > 0 && total == input.saturating_add(output).saturating_add(reasoning));
+    let output = if is_beside {
+        output.saturating_add(reasoning)
+    } else {
+        output
+    };
+    let usage = Usage {
+        input_tokens: input,
+        output_tokens: output,
+        total_tokens: if total == 0 {
+            input.saturating_add(output)
+        } else {
+            total
+        },
+        reasoning_tokens: reasoning,
+        cached_input_tokens: cached,
+        cache_creation_tokens: written,
+    };
+    (usage != Usage::default()).then_some(usage)
+}
+
+/// The first place that has a count.
+fn first(usage: &Value, places: &[&str]) -> u64 {
+    let mut counts = places.iter().filter_map(|place| usage.pointer(place));
+    counts.find_map(count).unwrap_or(0)
+}
+
+/// A count, also as a float or as text. What is negative is none.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a cast from a float saturates"
+)]
+fn count(value: &Value) -> Option<u64> {
+    let float = || value.as_f64().filter(|count| *count >= 0.0);
+    value
+        .as_u64()
+        .or_else(|| float().map(|count| count as u64))
+        .or_else(|| value.as_str()?.parse().ok())
+}

@@ -1,0 +1,69 @@
+//! Names of gadgets as the tools of a provider.
+
+use std::collections::BTreeMap;
+
+use gadgetry_proto::spec::GadgetSpec;
+
+/// Characters that a tool's name may have at the providers that say so.
+const LENGTH: usize = 64;
+
+/// Gadgets may have any name, tools only letters, digits, `_` and `-`: the names as sent, and back.
+///
+/// ```
+/// use gadgetry::proto::spec::GadgetSpec;
+/// use gadgetry::provider::tools::ToolNames;
+/// let spec = GadgetSpec { name: "math.add".into(), ..GadgetSpec::default() };
+/// let names = ToolNames::of(&[spec]);
+/// assert_eq!(names.sent("math.add"), "math_add");
+/// assert_eq!(names.meant("math_add"), "math.add");
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct ToolNames {
+    sent: BTreeMap<String, String>,
+    meant: BTreeMap<String, String>,
+}
+
+impl ToolNames {
+    /// The names of `gadgets`. Two that would be sent alike are told apart by a number.
+    pub fn of(gadgets: &[GadgetSpec]) -> Self {
+        let mut names = Self::default();
+        for gadget in gadgets {
+            let plain = plain(&gadget.name);
+            let mut sent = plain.clone();
+            for number in 2.. {
+                if !names.meant.contains_key(&sent) {
+                    break;
+                }
+                let suffix = format!("_{number}");
+                let kept = plain.len().min(LENGTH - suffix.len());
+                sent = format!("{}{suffix}", &plain[..kept]);
+            }
+            names.meant.insert(sent.clone(), gadget.name.clone());
+            names.sent.insert(gadget.name.clone(), sent);
+        }
+        names
+    }
+
+    /// What a gadget is sent as. One that nobody offers any more is sent as a tool might be called.
+    pub fn sent(&self, name: &str) -> String {
+        self.sent.get(name).cloned().unwrap_or_else(|| plain(name))
+    }
+
+    /// The gadget that is meant by a tool's name; an unknown name as it is.
+    pub fn meant<'n>(&'n self, name: &'n str) -> &'n str {
+        self.meant.get(name).map_or(name, String::as_str)
+    }
+}
+
+fn plain(name: &str) -> String {
+    let plain = |c: char| match c {
+        'a'..='z' | 'A'..='Z' | '0'..='9' | '_' | '-' => c,
+        _ => '_',
+    };
+    let name: String = name.chars().map(plain).take(LENGTH).collect();
+    if name.is_empty() {
+        "_".to_owned()
+    } else {
+        name
+    }
+}
