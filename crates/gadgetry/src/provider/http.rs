@@ -246,7 +246,7 @@ impl Http {
             client = client.no_proxy();
         }
         let client = client.build().map_err(|error| {
-            ProviderError::new(ModelErrorKind::Transport, exchange::sources(&error))
+            ProviderError::new(ModelErrorKind::Transport, exchange::cause(&error))
         })?;
         Ok(Self {
             client,
@@ -304,6 +304,17 @@ fn join(base: &str, path: &str) -> Result<Url, ProviderError> {
     };
     url.set_path(&joined);
     Ok(url)
+}
+
+/// A base URL as somebody wrote it, with what it may hold of passwords and keys. Printed is only its origin.
+#[derive(Clone)]
+pub(crate) struct BaseUrl(pub(crate) String);
+
+impl fmt::Debug for BaseUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let url = Url::parse(self.0.trim()).map(|url| origin(&url));
+        f.write_str(url.as_deref().unwrap_or("(no URL)"))
+    }
 }
 
 /// Scheme, host and port: what may be shown of a URL.

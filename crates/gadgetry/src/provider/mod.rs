@@ -5,8 +5,10 @@
 //! | [`adapter`] | any client of yours as a model; needs no feature |
 //! | [`anthropic`] | the Messages API: Anthropic, and every server that speaks like it |
 //! | [`openai`] | Chat Completions: OpenAI, and every server that speaks like it |
+//! | [`resolve`] | models by their names, with keys and addresses from the environment |
 //! | [`http`] | one request, its timeouts, and the deltas of its reply |
 //! | [`wire`] | what a backend is: [`Wire`] writes requests, [`Decode`] reads frames |
+//! | [`answer`] | the bytes of an answer as deltas, sans-IO |
 //! | [`sse`] | the event stream, sans-IO |
 //! | [`json`] | JSON with halves of characters |
 //! | [`tools`] | gadgets as the tools of a provider |
@@ -18,15 +20,21 @@
 
 pub mod adapter;
 #[cfg(feature = "providers")]
+pub mod answer;
+#[cfg(feature = "providers")]
 pub mod anthropic;
 #[cfg(feature = "providers")]
 pub mod error;
+#[cfg(feature = "genai")]
+pub mod genai;
 #[cfg(feature = "providers")]
 pub mod http;
 #[cfg(feature = "providers")]
 pub mod json;
 #[cfg(feature = "providers")]
 pub mod openai;
+#[cfg(feature = "providers")]
+pub mod resolve;
 #[cfg(feature = "providers")]
 pub mod retry_after;
 #[cfg(feature = "providers")]
@@ -42,6 +50,8 @@ pub mod wire;
 
 pub use adapter::Adapter;
 #[cfg(feature = "providers")]
+pub use answer::Answer;
+#[cfg(feature = "providers")]
 pub use anthropic::{Anthropic, AnthropicBuilder};
 #[cfg(feature = "providers")]
 pub use error::ProviderError;
@@ -49,6 +59,8 @@ pub use error::ProviderError;
 pub use http::{Http, HttpConfig, HttpRequest};
 #[cfg(feature = "providers")]
 pub use openai::{OpenAi, OpenAiBuilder};
+#[cfg(feature = "providers")]
+pub use resolve::Resolver;
 #[cfg(feature = "providers")]
 pub use secret::ApiKey;
 #[cfg(feature = "providers")]

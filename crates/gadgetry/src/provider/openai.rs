@@ -21,7 +21,7 @@ use serde_json::{Map, Value};
 
 use crate::model::{Model, ModelInfo};
 use crate::provider::error::ProviderError;
-use crate::provider::http::{Http, HttpConfig, HttpRequest};
+use crate::provider::http::{BaseUrl, Http, HttpConfig, HttpRequest};
 use crate::provider::secret::ApiKey;
 use crate::provider::tools::ToolNames;
 use crate::provider::wire::{Decode, Wire};
@@ -59,7 +59,7 @@ impl OpenAi {
             http: HttpConfig::new(),
             wire: ChatCompletions {
                 model,
-                base_url: BASE_URL.to_owned(),
+                base_url: BaseUrl(BASE_URL.to_owned()),
                 api_key: None,
                 max_tokens: None,
                 max_tokens_field: MaxTokensField::default(),
@@ -126,7 +126,7 @@ impl OpenAiBuilder {
     /// Where the server is, up to `/v1`. A query stays; [`BASE_URL`] unless set.
     #[must_use]
     pub fn base_url(mut self, url: impl Into<String>) -> Self {
-        self.wire.base_url = url.into();
+        self.wire.base_url = BaseUrl(url.into());
         self
     }
 
@@ -301,7 +301,7 @@ pub enum ToolChoice {
 )]
 struct ChatCompletions {
     model: String,
-    base_url: String,
+    base_url: BaseUrl,
     api_key: Option<ApiKey>,
     max_tokens: Option<u64>,
     max_tokens_field: MaxTokensField,
@@ -327,7 +327,7 @@ struct ChatCompletions {
 impl Wire for ChatCompletions {
     fn request(&self, request: &Request) -> Result<HttpRequest, ProviderError> {
         let body = request::body(self, request);
-        let request = HttpRequest::post(&self.base_url, "chat/completions", &body)?;
+        let request = HttpRequest::post(&self.base_url.0, "chat/completions", &body)?;
         match &self.api_key {
             Some(key) if !key.is_empty() => request.bearer(key),
             _ => Ok(request),

@@ -22,7 +22,8 @@ pub trait Wire: Send + Sync {
 /// Reads one answer: frames in, deltas out.
 ///
 /// A reply that is whole ends with [`Delta::MessageEnd`], one that failed with [`Delta::Error`]; what follows is not
-/// read. Whoever drives a decoder reports a truncated reply if it has given neither at the end.
+/// read. [`Answer`](crate::provider::answer::Answer) drives a decoder, and reports a truncated reply if it has given
+/// neither at the end.
 pub trait Decode: Send {
     /// Takes one event of the stream. `false` if it said nothing that is known: the caller hands it on as
     /// [`Delta::Raw`].

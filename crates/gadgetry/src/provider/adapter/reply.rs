@@ -45,13 +45,11 @@ impl<C> Reply<C> {
     /// The next delta of those that are ready. Nothing follows an error.
     fn next_ready(&mut self) -> Option<Delta> {
         let delta = self.ready.pop_front()?;
-        match &delta {
-            Delta::MessageEnd { .. } => self.ended = true,
-            Delta::Error { .. } => {
-                self.chunks = None;
-                self.ready.clear();
-            }
-            _ => {}
+        if matches!(delta, Delta::MessageEnd { .. }) {
+            self.ended = true;
+        } else if matches!(delta, Delta::Error { .. }) {
+            self.chunks = None;
+            self.ready.clear();
         }
         Some(delta)
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use gadgetry_proto::delta::Delta;
 use gadgetry_proto::id::BlockId;
-use gadgetry_proto::message::Attributes;
+use gadgetry_proto::message::{Attributes, CustomContentBlock};
 use gadgetry_proto::reply::{Format, ReplyStage, ScannerState};
 use gadgetry_proto::tags::{CustomBlock, OnStart, TagNameError};
 use gadgetry_proto::transform::DeltaTransform;
@@ -58,31 +58,43 @@ pub struct StreamTagParser {
 /// What is called for a tag. By default, nothing.
 #[derive(Clone, Default)]
 pub struct TagHandler {
-    on_start: Option<OnStart>,
-    on_content: Option<OnContent>,
-    on_self_closing: Option<OnStart>,
+    start: Option<OnStart>,
+    content: Option<OnContent>,
+    self_closing: Option<OnStart>,
 }
 
 impl TagHandler {
     /// When the tag has opened, before its content arrives.
     #[must_use]
     pub fn on_start(mut self, call: impl Fn(&Attributes) + Send + Sync + 'static) -> Self {
-        self.on_start = Some(Arc::new(call));
+        self.start = Some(Arc::new(call));
         self
     }
 
     /// When the tag is complete, with its whole content; also at the end of a reply that has left it open.
     #[must_use]
     pub fn on_content(mut self, call: impl Fn(&str, &Attributes) + Send + Sync + 'static) -> Self {
-        self.on_content = Some(Arc::new(call));
+        self.content = Some(Arc::new(call));
         self
     }
 
     /// When the tag has closed itself, in place of [`TagHandler::on_content`].
     #[must_use]
     pub fn on_self_closing(mut self, call: impl Fn(&Attributes) + Send + Sync + 'static) -> Self {
-        self.on_self_closing = Some(Arc::new(call));
+        self.self_closing = Some(Arc::new(call));
         self
+    }
+}
+
+impl TagHandler {
+    fn complete(&self, block: &CustomContentBlock) {
+        if block.self_closing {
+            if let Some(call) = &self.self_closing {
+                call(&block.attrs);
+            }
+        } else if let Some(call) = &self.content {
+            call(&block.content, &block.attrs);
+        }
     }
 }
 
@@ -102,7 +114,7 @@ impl StreamTagParser {
             .map(|(name, handler)| (name.into(), handler));
         let handlers: Vec<(String, TagHandler)> = tags.collect();
         let blocks = handlers.iter().map(|(name, handler)| CustomBlock {
-            on_start: handler.on_start.clone(),
+            on_start: handler.start.clone(),
             ..CustomBlock::new(name)
         });
         // Markers are text here.
@@ -119,24 +131,17 @@ impl StreamTagParser {
 
     fn hand_out(&mut self, out: &mut Vec<Delta>) {
         for mut delta in self.scanned.drain(..) {
-            match &mut delta {
-                Delta::CustomBlockStart { block_id, .. }
-                | Delta::CustomBlockDelta { block_id, .. }
-                | Delta::CustomBlockEnd { block_id, .. } => *block_id = own(*block_id),
-                Delta::CustomBlock(block) => {
-                    block.block_id = own(block.block_id);
-                    let handler = self.handlers.iter().find(|(name, _)| *name == block.tag);
-                    if let Some((_, handler)) = handler {
-                        match (&handler.on_content, &handler.on_self_closing) {
-                            (_, Some(call)) if block.self_closing => call(&block.attrs),
-                            (Some(call), _) if !block.self_closing => {
-                                call(&block.content, &block.attrs);
-                            }
-                            _ => {}
-                        }
-                    }
+            if let Delta::CustomBlockStart { block_id, .. }
+            | Delta::CustomBlockDelta { block_id, .. }
+            | Delta::CustomBlockEnd { block_id, .. } = &mut delta
+            {
+                *block_id = own(*block_id);
+            } else if let Delta::CustomBlock(block) = &mut delta {
+                block.block_id = own(block.block_id);
+                let handler = self.handlers.iter().find(|(name, _)| *name == block.tag);
+                if let Some((_, handler)) = handler {
+                    handler.complete(block);
                 }
-                _ => {}
             }
             out.push(delta);
         }

@@ -124,9 +124,10 @@ impl Block {
                     self.ready.push(Delta::ToolCallDelta { id, delta });
                 }
                 // Without pieces the input is what came first, and `{}` if nothing did.
-                let input = match input {
-                    Value::Null => Value::Object(serde_json::Map::new()),
-                    input => input,
+                let input = if input.is_null() {
+                    Value::Object(serde_json::Map::new())
+                } else {
+                    input
                 };
                 let input = (!has_pieces).then_some(input);
                 self.ready.push(Delta::ToolCallEnd { id, input });
@@ -187,22 +188,20 @@ impl Block {
         else {
             return false;
         };
-        match piece {
-            Value::String(piece) => {
-                let delta = self.halves.join(piece).into_owned();
-                if !delta.is_empty() {
-                    *has_pieces = true;
-                    let id = id.clone();
-                    self.ready.push(Delta::ToolCallDelta { id, delta });
-                }
+        if let Value::String(piece) = piece {
+            let delta = self.halves.join(piece).into_owned();
+            if !delta.is_empty() {
+                *has_pieces = true;
+                let id = id.clone();
+                self.ready.push(Delta::ToolCallDelta { id, delta });
             }
-            Value::Object(_) => {
-                *input = piece.clone();
-                json::whole_value(input);
-            }
-            _ => return piece.is_null(),
+            return true;
         }
-        true
+        if piece.is_object() {
+            *input = piece.clone();
+            json::whole_value(input);
+        }
+        piece.is_object() || piece.is_null()
     }
 }
 

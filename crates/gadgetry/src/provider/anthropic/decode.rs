@@ -13,6 +13,9 @@ use crate::provider::tools::ToolNames;
 use crate::provider::wire::Decode;
 use crate::provider::{json, sse};
 
+/// How much of a frame that cannot be read is shown, in characters.
+const SHOWN: usize = 200;
+
 /// Reads one answer, streamed or whole.
 ///
 /// What it makes of a stream:
@@ -53,7 +56,7 @@ impl Decoder {
             let model = text(message, "model").map(whole);
             out.push(Delta::MessageStart { model });
         }
-        self.count(message, out);
+        self.counts.add(&message["usage"]);
         for block in message["content"].as_array().into_iter().flatten() {
             self.start(None, block);
             if let Some(last) = self.blocks.last_mut() {
@@ -62,13 +65,6 @@ impl Decoder {
         }
         self.hand_out(out);
         self.stop(message);
-    }
-
-    fn count(&mut self, body: &Value, out: &mut Vec<Delta>) {
-        if self.counts.add(&body["usage"]) {
-            let usage = self.counts.usage();
-            out.push(Delta::Usage { usage });
-        }
     }
 
     fn stop(&mut self, body: &Value) {
@@ -123,7 +119,13 @@ impl Decoder {
 
     fn finish(&mut self, out: &mut Vec<Delta>) {
         self.over = true;
-        self.blocks.iter_mut().for_each(Block::stop);
+        // Of a call that was cut nobody may think that it is whole.
+        let is_cut = matches!(
+            self.stop_reason,
+            Some(StopReason::MaxTokens | StopReason::ContentFilter)
+        );
+        let close = if is_cut { Block::cut } else { Block::stop };
+        self.blocks.iter_mut().for_each(close);
         self.hand_out(out);
         let default = if self.called_tool {
             StopReason::ToolUse
@@ -136,10 +138,19 @@ impl Decoder {
         });
     }
 
-    fn fail(&mut self, error: ProviderError, out: &mut Vec<Delta>) {
-        self.over = true;
+    /// What came before a cut was said, and counts.
+    fn cut(&mut self, out: &mut Vec<Delta>) {
         self.blocks.iter_mut().for_each(Block::cut);
         self.hand_out(out);
+        if self.counts.is_known() {
+            let usage = self.counts.usage();
+            out.push(Delta::Usage { usage });
+        }
+    }
+
+    fn fail(&mut self, error: ProviderError, out: &mut Vec<Delta>) {
+        self.over = true;
+        self.cut(out);
         out.push(error.into());
     }
 }
@@ -152,12 +163,10 @@ impl Decode for Decoder {
         }
         let Ok(mut body) = json::parse(data) else {
             // What it said is lost, and a reply with a hole must not be acted upon.
-            let error = ProviderError::new(
-                ModelErrorKind::Truncated,
-                "the stream has a frame that is no JSON",
-            );
-            self.fail(error, out);
-            return false;
+            let shown: String = data.chars().take(SHOWN).collect();
+            let message = format!("the provider sent a frame that is no JSON: {shown}");
+            self.fail(ProviderError::new(ModelErrorKind::Transport, message), out);
+            return true;
         };
         if !body.is_object() {
             return false;
@@ -219,9 +228,7 @@ impl Decode for Decoder {
         if self.stop_reason.is_some() {
             return self.finish(out);
         }
-        // What came before the cut was said.
-        self.blocks.iter_mut().for_each(Block::cut);
-        self.hand_out(out);
+        self.cut(out);
     }
 }
 

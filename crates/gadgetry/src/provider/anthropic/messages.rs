@@ -150,25 +150,25 @@ impl<'w> Conversation<'w> {
         let mut parts = Vec::new();
         let mut rest = Vec::new();
         for part in &message.content {
-            match part {
-                Content::GadgetResult {
-                    invocation_id,
-                    text,
-                    is_error,
-                    media,
-                    ..
-                } if called.contains_key(invocation_id.as_str()) => {
-                    let id = called.remove(invocation_id.as_str());
-                    let mut content: Vec<Value> = text_part(text).into_iter().collect();
-                    content.extend(media.iter().filter_map(|medium| self.seen(medium)));
-                    let mut result =
-                        json!({"type": "tool_result", "tool_use_id": id, "content": content});
-                    if *is_error {
-                        result["is_error"] = true.into();
-                    }
-                    parts.push(result);
+            if let Content::GadgetResult {
+                invocation_id,
+                text,
+                is_error,
+                media,
+                ..
+            } = part
+                && let Some(id) = called.remove(invocation_id.as_str())
+            {
+                let mut content: Vec<Value> = text_part(text).into_iter().collect();
+                content.extend(media.iter().filter_map(|medium| self.seen(medium)));
+                let mut result =
+                    json!({"type": "tool_result", "tool_use_id": id, "content": content});
+                if *is_error {
+                    result["is_error"] = true.into();
                 }
-                part => rest.push(part.clone()),
+                parts.push(result);
+            } else {
+                rest.push(part.clone());
             }
         }
         parts.extend(self.parts(&rest, message));
@@ -193,10 +193,12 @@ impl<'w> Conversation<'w> {
         let mut parts = Vec::new();
         let mut run = Vec::new();
         for part in content {
-            let media = match part {
-                Content::Media(medium) => std::slice::from_ref(medium),
-                Content::GadgetResult { media, .. } => media,
-                _ => &[],
+            let media = if let Content::Media(medium) = part {
+                std::slice::from_ref(medium)
+            } else if let Content::GadgetResult { media, .. } = part {
+                media.as_slice()
+            } else {
+                &[]
             };
             let seen: Vec<Value> = media
                 .iter()
@@ -304,29 +306,34 @@ fn part_of(message: &Message, content: Vec<Content>) -> Message {
 
 /// Id, name and input of a call that the provider's interface can carry.
 fn native(part: &Content) -> Option<(&str, &str, Value)> {
-    let (id, name, input) = match part {
-        Content::ToolUse {
-            tool_use_id,
-            name,
-            input,
-        } => (tool_use_id.as_str(), name, input),
-        Content::GadgetCall(call) => match &call.parameters {
-            Parameters::Parsed(input) => (call.invocation_id.as_str(), &call.gadget_name, input),
-            Parameters::Malformed(_) => return None,
-        },
-        _ => return None,
+    let (id, name, input) = if let Content::ToolUse {
+        tool_use_id,
+        name,
+        input,
+    } = part
+    {
+        (tool_use_id.as_str(), name, input)
+    } else if let Content::GadgetCall(call) = part
+        && let Parameters::Parsed(input) = &call.parameters
+    {
+        (call.invocation_id.as_str(), &call.gadget_name, input)
+    } else {
+        return None;
     };
-    let input = match input {
-        Value::Object(_) => input.clone(),
+    let input = if input.is_object() {
+        input.clone()
+    } else {
         // What the model wrote instead of JSON.
-        other => Value::Object(Map::from_iter([("value".to_owned(), other.clone())])),
+        Value::Object(Map::from_iter([("value".to_owned(), input.clone())]))
     };
     Some((id, name, input))
 }
 
 fn results(message: &Message) -> impl Iterator<Item = &str> {
-    message.content.iter().filter_map(|part| match part {
-        Content::GadgetResult { invocation_id, .. } => Some(invocation_id.as_str()),
-        _ => None,
+    message.content.iter().filter_map(|part| {
+        if let Content::GadgetResult { invocation_id, .. } = part {
+            return Some(invocation_id.as_str());
+        }
+        None
     })
 }

@@ -36,6 +36,10 @@ impl Counts {
         self != Self::default()
     }
 
+    #[allow(
+        clippy::needless_update,
+        reason = "there may be more counts than these"
+    )]
     pub(super) fn usage(self) -> Usage {
         let input = self.fresh.saturating_add(self.read);
         let input = input.saturating_add(self.written);

@@ -1,0 +1,201 @@
+//! The bytes of an answer as deltas: nothing awaited, whatever the cuts.
+
+use gadgetry_proto::delta::Delta;
+use gadgetry_proto::error::ModelErrorKind;
+use serde_json::Value;
+
+use crate::provider::error::ProviderError;
+use crate::provider::wire::{Decode, is_over};
+use crate::provider::{json, sse};
+
+/// Reads the body of one successful answer: an event stream, or one JSON document, whatever its headers call it.
+///
+/// ```
+/// use gadgetry::proto::delta::{Delta, StopReason};
+/// use gadgetry::provider::{Answer, openai};
+/// let mut answer = Answer::new(Box::new(openai::Decoder::new()));
+/// let mut deltas = Vec::new();
+/// answer.feed(b"data: {\"choices\":[{\"delta\":{\"content\":\"Hel", &mut deltas);
+/// answer.feed(b"lo\"}}]}\n\ndata: [DONE]\n\n", &mut deltas);
+/// assert_eq!(deltas[1], Delta::text("Hello"));
+/// assert!(answer.is_over());
+/// ```
+pub struct Answer {
+    decoder: Box<dyn Decode>,
+    form: Form,
+    size_limit: usize,
+    raw_frames: bool,
+    is_over: bool,
+}
+
+enum Form {
+    /// Nothing tells yet. Kept is what may be a byte order mark.
+    Unknown(Vec<u8>),
+    Document(Vec<u8>),
+    Events(sse::Decoder),
+}
+
+impl Answer {
+    /// At its start.
+    pub fn new(decoder: Box<dyn Decode>) -> Self {
+        Self {
+            decoder,
+            form: Form::Unknown(Vec::new()),
+            size_limit: sse::Decoder::LIMIT,
+            raw_frames: false,
+            is_over: false,
+        }
+    }
+
+    /// Hands each frame on as [`Delta::Raw`], in front of what it means. Otherwise only those that mean nothing known.
+    #[must_use]
+    pub fn raw_frames(mut self, yes: bool) -> Self {
+        self.raw_frames = yes;
+        self
+    }
+
+    /// Bytes that a frame, or a document, may have; [`sse::Decoder::LIMIT`] unless set.
+    #[must_use]
+    pub fn size_limit(mut self, bytes: usize) -> Self {
+        self.size_limit = bytes;
+        self
+    }
+
+    /// Whether the reply has ended, well or not. What follows is ignored.
+    pub fn is_over(&self) -> bool {
+        self.is_over
+    }
+
+    /// Takes more bytes and adds what they say.
+    pub fn feed(&mut self, bytes: &[u8], out: &mut Vec<Delta>) {
+        if self.is_over {
+            return;
+        }
+        match &mut self.form {
+            Form::Unknown(start) => {
+                start.extend_from_slice(bytes);
+                let start = std::mem::take(start);
+                self.look(start, out);
+            }
+            Form::Document(body) => {
+                body.extend_from_slice(bytes);
+                if body.len() > self.size_limit {
+                    let message = format!("the answer has more than {} bytes", self.size_limit);
+                    self.fail(ProviderError::new(ModelErrorKind::Other, message), out);
+                }
+            }
+            Form::Events(events) => {
+                let mut frames = Vec::new();
+                let fed = events.feed(bytes, &mut frames);
+                for frame in &frames {
+                    self.frame(frame, out);
+                    if self.is_over {
+                        return;
+                    }
+                }
+                if let Err(error) = fed {
+                    let error = ProviderError::new(ModelErrorKind::Other, error.to_string());
+                    self.fail(error, out);
+                }
+            }
+        }
+    }
+
+    /// The body is over, or broke off: then `broken` says how. The reply ends with this at the latest, as truncated
+    /// unless it is complete.
+    pub fn end(&mut self, broken: Option<&str>, out: &mut Vec<Delta>) {
+        if self.is_over {
+            return;
+        }
+        let cut = broken.unwrap_or("the stream ended before the reply did");
+        match std::mem::replace(&mut self.form, Form::Unknown(Vec::new())) {
+            Form::Document(body) if broken.is_none() => self.document(&body, out),
+            Form::Events(events) => {
+                // A last event that nothing ended is worth something if it is whole.
+                if let (Ok(Some(event)), None) = (events.finish(), broken)
+                    && (event.data == "[DONE]" || json::parse(&event.data).is_ok())
+                {
+                    self.frame(&event, out);
+                }
+                // All that matters may have come before the break.
+                if self.is_over {
+                    return;
+                }
+                let at = out.len();
+                self.decoder.end(out);
+                self.is_over = is_over(&out[at..]);
+                if !self.is_over {
+                    self.truncated(cut, out);
+                }
+            }
+            Form::Document(_) | Form::Unknown(_) => self.truncated(cut, out),
+        }
+    }
+
+    /// The first byte that is no blank tells a document from a stream: no line of a stream begins with a brace. What
+    /// the server calls it does not count, because some call everything `text/plain`.
+    fn look(&mut self, start: Vec<u8>, out: &mut Vec<Delta>) {
+        let marked = start.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(&start);
+        self.form = match marked.iter().find(|byte| !byte.is_ascii_whitespace()) {
+            Some(b'{' | b'[' | b'<') => Form::Document(Vec::new()),
+            // Blanks that keep the connection alive mean nothing to either form.
+            None => return,
+            // The mark is three bytes, which may come one by one.
+            Some(0xEF) if start.len() < 3 => {
+                self.form = Form::Unknown(start);
+                return;
+            }
+            Some(_) => Form::Events(sse::Decoder::with_limit(self.size_limit)),
+        };
+        self.feed(&start, out);
+    }
+
+    fn document(&mut self, body: &[u8], out: &mut Vec<Delta>) {
+        let text = String::from_utf8_lossy(body);
+        let Ok(mut body) = json::parse(text.trim_start_matches('\u{FEFF}')) else {
+            self.fail(ProviderError::foreign(&text), out);
+            return;
+        };
+        json::whole_value(&mut body);
+        if self.raw_frames {
+            let data = body.clone();
+            out.push(Delta::Raw { data });
+        }
+        let is_error = body.is_array() || body.get("error").is_some_and(|error| !error.is_null());
+        if is_error && let Some(error) = ProviderError::from_body(&body) {
+            self.fail(error, out);
+            return;
+        }
+        let at = out.len();
+        self.decoder.reply(body, out);
+        if !is_over(&out[at..]) {
+            out.push(ProviderError::foreign(&text).into());
+        }
+        self.is_over = true;
+    }
+
+    fn frame(&mut self, frame: &sse::Event, out: &mut Vec<Delta>) {
+        let at = out.len();
+        let is_known = self.decoder.frame(frame, out);
+        if !is_known || self.raw_frames {
+            out.insert(at, raw(frame));
+        }
+        self.is_over = is_over(&out[at..]);
+    }
+
+    fn truncated(&mut self, cut: &str, out: &mut Vec<Delta>) {
+        self.fail(ProviderError::new(ModelErrorKind::Truncated, cut), out);
+    }
+
+    fn fail(&mut self, error: ProviderError, out: &mut Vec<Delta>) {
+        self.is_over = true;
+        out.push(error.into());
+    }
+}
+
+/// A frame as it came.
+fn raw(frame: &sse::Event) -> Delta {
+    let mut data = json::parse(&frame.data).unwrap_or_else(|_| Value::String(frame.data.clone()));
+    json::whole_value(&mut data);
+    Delta::Raw { data }
+}

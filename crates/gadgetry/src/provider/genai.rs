@@ -1,0 +1,425 @@
+//! All other providers, through the crate `genai`: Gemini, Bedrock, Vertex, Cohere, xAI, `DeepSeek` and some thirty more.
+//!
+//! It is a guest, and watched: a stream that ends without its end is [`ModelErrorKind::Truncated`]; a refusal in the
+//! stream is opened until its status and its `retry-after` are found; a server that falls silent is given up; counts are
+//! always asked for. Calls and results of gadgets are text.
+
+use std::fmt;
+use std::time::{Duration, SystemTime};
+
+use futures_core::stream::BoxStream;
+use futures_util::{StreamExt as _, stream};
+use gadgetry_proto::convo::prompt_text;
+use gadgetry_proto::delta::{ContentMetadata, Delta, StopReason};
+use gadgetry_proto::error::ModelErrorKind;
+use gadgetry_proto::message::{Content, Media, MediaData, MediaKind, Message, Request, Role};
+use gadgetry_proto::usage::Usage;
+use genai::chat::{
+    ChatMessage, ChatOptions, ChatRequest, ChatStream, ChatStreamEvent, ContentPart,
+    MessageContent, ReasoningEffort, StopReason as GenaiStop, StreamEnd, Usage as GenaiUsage,
+};
+use genai::resolver::{AuthData, Endpoint};
+use genai::{Client, ServiceTarget};
+
+use crate::model::{Model, ModelInfo};
+use crate::provider::error::ProviderError;
+use crate::provider::retry_after::retry_after;
+use crate::provider::secret::ApiKey;
+use crate::provider::tls;
+
+/// A model behind the crate `genai`.
+///
+/// The name is genai's: `gemini-2.5-flash`, or with the provider in front, `xai::grok-4`. Keys come from the
+/// environment, from the variables that genai knows, unless one is given.
+///
+/// ```
+/// use gadgetry::provider::genai::Genai;
+/// let model = Genai::builder("gemini::gemini-2.5-flash").max_tokens(1000).build()?;
+/// # Ok::<(), gadgetry::provider::ProviderError>(())
+/// ```
+#[derive(Clone)]
+pub struct Genai {
+    client: Client,
+    model: String,
+    name: String,
+    options: ChatOptions,
+    info: ModelInfo,
+    key: Option<ApiKey>,
+}
+
+impl Genai {
+    /// A model by its name.
+    pub fn builder(model: impl Into<String>) -> GenaiBuilder {
+        // What is silent for so long is dead.
+        let silence = Duration::from_mins(5);
+        GenaiBuilder {
+            model: model.into(),
+            name: None,
+            options: ChatOptions::default()
+                .with_capture_usage(true)
+                .with_stream_header_timeout(silence)
+                .with_stream_read_timeout(silence),
+            info: ModelInfo::default(),
+            key: None,
+            base_url: None,
+            effort: None,
+        }
+    }
+}
+
+/// Everything about a [`Genai`] that can be set. What is not set is not sent.
+#[derive(Clone)]
+#[must_use = "`build` makes a model of it"]
+pub struct GenaiBuilder {
+    model: String,
+    name: Option<String>,
+    options: ChatOptions,
+    info: ModelInfo,
+    key: Option<ApiKey>,
+    base_url: Option<String>,
+    effort: Option<String>,
+}
+
+impl GenaiBuilder {
+    /// The key, in place of that of the environment.
+    pub fn api_key(mut self, key: impl Into<ApiKey>) -> Self {
+        self.key = Some(key.into());
+        self
+    }
+
+    /// Another address of the provider.
+    pub fn base_url(mut self, url: impl Into<String>) -> Self {
+        self.base_url = Some(url.into());
+        self
+    }
+
+    /// The name for people; the model's unless set.
+    pub fn name(mut self, name: impl Into<String>) -> Self {
+        self.name = Some(name.into());
+        self
+    }
+
+    /// What is known about the model. Pictures and sounds are sent if it says that the model can take them.
+    pub fn info(mut self, info: ModelInfo) -> Self {
+        self.info = info;
+        self
+    }
+
+    /// Tokens that a reply may have.
+    pub fn max_tokens(mut self, tokens: u32) -> Self {
+        self.options = self.options.with_max_tokens(tokens);
+        self
+    }
+
+    /// How freely words are chosen.
+    pub fn temperature(mut self, temperature: f64) -> Self {
+        self.options = self.options.with_temperature(temperature);
+        self
+    }
+
+    /// How hard to think, in genai's word: `none`, `minimal`, `low`, `medium`, `high`, `xhigh` or `max`.
+    pub fn reasoning_effort(mut self, effort: impl Into<String>) -> Self {
+        self.effort = Some(effort.into());
+        self
+    }
+
+    /// How long the headers of an answer, and each piece of it, may take. 5 minutes unless set.
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        let options = self.options.with_stream_header_timeout(timeout);
+        self.options = options.with_stream_read_timeout(timeout);
+        self
+    }
+
+    /// The model. An error is a mistake in what was set.
+    pub fn build(self) -> Result<Genai, ProviderError> {
+        let mut options = self.options;
+        if let Some(word) = &self.effort {
+            let effort = ReasoningEffort::from_keyword(word).ok_or_else(|| {
+                let message = format!("{word:?} is no reasoning effort");
+                ProviderError::new(ModelErrorKind::BadRequest, message)
+            })?;
+            options = options.with_reasoning_effort(effort);
+        }
+        let (tls, _) = tls::config();
+        let http = reqwest::Client::builder()
+            .tls_backend_preconfigured(tls)
+            .redirect(reqwest::redirect::Policy::none())
+            .no_proxy()
+            .build()
+            .map_err(|error| ProviderError::new(ModelErrorKind::Transport, error.to_string()))?;
+        let mut client = Client::builder().with_reqwest(http);
+        if let Some(key) = self.key.clone() {
+            client = client
+                .with_auth_resolver_fn(move |_| Ok(Some(AuthData::from_single(key.expose()))));
+        }
+        if let Some(url) = self.base_url {
+            client = client.with_service_target_resolver_fn(move |target: ServiceTarget| {
+                let endpoint = Endpoint::from_owned(url.as_str());
+                Ok(ServiceTarget { endpoint, ..target })
+            });
+        }
+        let client = client.build().map_err(|error| failure(&error))?;
+        Ok(Genai {
+            client,
+            name: self.name.unwrap_or_else(|| self.model.clone()),
+            model: self.model,
+            options,
+            info: self.info,
+            key: self.key,
+        })
+    }
+}
+
+impl Model for Genai {
+    fn stream(&self, request: Request) -> BoxStream<'static, Delta> {
+        let this = self.clone();
+        let reading = async move {
+            let request = this.request(&request);
+            let answer = this
+                .client
+                .exec_chat_stream(&this.model, request, Some(&this.options));
+            match answer.await {
+                Ok(answer) => Reply::Open(Box::new(answer.stream), this.key),
+                Err(error) => Reply::Failed(redacted(failure(&error), this.key.as_ref())),
+            }
+        };
+        stream::once(reading)
+            .flat_map(|reply| stream::unfold(reply, Reply::next))
+            .boxed()
+    }
+
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn info(&self) -> ModelInfo {
+        self.info
+    }
+}
+
+impl Genai {
+    fn request(&self, request: &Request) -> ChatRequest {
+        let messages = request.all_messages().filter_map(|message| {
+            let content = MessageContent::from_parts(self.parts(message));
+            (!content.is_empty()).then(|| match message.role {
+                Role::System => ChatMessage::system(content),
+                Role::User => ChatMessage::user(content),
+                Role::Assistant => ChatMessage::assistant(content),
+            })
+        });
+        ChatRequest::new(messages.collect())
+    }
+
+    /// Text, and then what is seen or heard.
+    fn parts(&self, message: &Message) -> Vec<ContentPart> {
+        let mut parts = Vec::new();
+        let text = prompt_text(message);
+        if !text.trim().is_empty() {
+            parts.push(ContentPart::from_text(text));
+        }
+        for part in &message.content {
+            let media = if let Content::Media(medium) = part {
+                std::slice::from_ref(medium)
+            } else if let Content::GadgetResult { media, .. } = part {
+                media.as_slice()
+            } else {
+                &[]
+            };
+            parts.extend(media.iter().filter_map(|medium| self.medium(medium)));
+        }
+        parts
+    }
+
+    fn medium(&self, medium: &Media) -> Option<ContentPart> {
+        let is_taken = match medium.kind {
+            MediaKind::Image => self.info.reads_images,
+            MediaKind::Audio => self.info.reads_audio,
+            MediaKind::File => false,
+        };
+        let (mime, name) = (medium.mime_type.as_str(), medium.name.clone());
+        is_taken.then(|| match &medium.data {
+            MediaData::Base64(data) => ContentPart::from_binary_base64(mime, data.as_str(), name),
+            MediaData::Url(url) => ContentPart::from_binary_url(mime, url.as_str(), name),
+        })
+    }
+}
+
+impl fmt::Debug for Genai {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Genai")
+            .field("model", &self.model)
+            .finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for GenaiBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("GenaiBuilder")
+            .field("model", &self.model)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Where the reading of a reply stands.
+enum Reply {
+    Open(Box<ChatStream>, Option<ApiKey>),
+    Failed(ProviderError),
+    Over,
+}
+
+impl Reply {
+    async fn next(self) -> Option<(Delta, Self)> {
+        let (mut events, key) = match self {
+            Self::Over => return None,
+            Self::Failed(error) => return Some((error.into(), Self::Over)),
+            Self::Open(events, key) => (events, key),
+        };
+        loop {
+            let delta = match events.next().await {
+                None => {
+                    let words = "the stream ended before the reply did";
+                    let error = ProviderError::new(ModelErrorKind::Truncated, words);
+                    return Some((error.into(), Self::Over));
+                }
+                Some(Err(error)) => {
+                    let error = redacted(failure(&error), key.as_ref());
+                    return Some((error.into(), Self::Over));
+                }
+                Some(Ok(ChatStreamEvent::End(end))) => return Some((ended(&end), Self::Over)),
+                Some(Ok(ChatStreamEvent::Start)) => Delta::MessageStart { model: None },
+                Some(Ok(ChatStreamEvent::Chunk(chunk))) => Delta::text(chunk.content),
+                Some(Ok(ChatStreamEvent::ReasoningChunk(chunk))) => Delta::Reasoning {
+                    delta: chunk.content,
+                    metadata: None,
+                },
+                Some(Ok(ChatStreamEvent::ThoughtSignatureChunk(chunk))) => {
+                    let signature = ("signature".to_owned(), chunk.content.into());
+                    let metadata = ContentMetadata {
+                        extensions: [signature].into_iter().collect(),
+                        ..ContentMetadata::default()
+                    };
+                    Delta::ReasoningMetadata { metadata }
+                }
+                // No tools were offered.
+                Some(Ok(ChatStreamEvent::ToolCallChunk(chunk))) => Delta::Raw {
+                    data: serde_json::to_value(chunk).unwrap_or_default(),
+                },
+                Some(Ok(ChatStreamEvent::Heartbeat)) => continue,
+            };
+            return Some((delta, Self::Open(events, key)));
+        }
+    }
+}
+
+fn ended(end: &StreamEnd) -> Delta {
+    let stop_reason = match &end.captured_stop_reason {
+        None | Some(GenaiStop::Completed(_)) => StopReason::Stop,
+        Some(GenaiStop::MaxTokens(_)) => StopReason::MaxTokens,
+        Some(GenaiStop::ToolCall(_)) => StopReason::ToolUse,
+        Some(GenaiStop::ContentFilter(_)) => StopReason::ContentFilter,
+        Some(GenaiStop::StopSequence(_)) => StopReason::StopSequence,
+        Some(GenaiStop::Other(word)) => StopReason::Other(word.clone()),
+    };
+    Delta::MessageEnd {
+        stop_reason,
+        usage: end.captured_usage.as_ref().map(usage),
+    }
+}
+
+#[allow(
+    clippy::needless_update,
+    reason = "there may be more counts than these"
+)]
+fn usage(usage: &GenaiUsage) -> Usage {
+    let count = |count: Option<i32>| u64::try_from(count.unwrap_or(0)).unwrap_or(0);
+    let input = usage.prompt_tokens_details.as_ref();
+    let output = usage.completion_tokens_details.as_ref();
+    let (input_tokens, output_tokens) =
+        (count(usage.prompt_tokens), count(usage.completion_tokens));
+    let total = count(usage.total_tokens);
+    Usage {
+        input_tokens,
+        output_tokens,
+        total_tokens: if total == 0 {
+            input_tokens + output_tokens
+        } else {
+            total
+        },
+        reasoning_tokens: count(output.and_then(|it| it.reasoning_tokens)),
+        cached_input_tokens: count(input.and_then(|it| it.cached_tokens)),
+        cache_creation_tokens: count(input.and_then(|it| it.cache_creation_tokens)),
+        ..Usage::default()
+    }
+}
+
+/// What a failure of genai means: a refusal may be wrapped several times.
+fn failure(error: &genai::Error) -> ProviderError {
+    if let genai::Error::WebStream { error: inner, .. } = error {
+        if let Some(inner) = inner.downcast_ref::<genai::Error>() {
+            return failure(inner);
+        }
+        let words = inner.to_string();
+        return ProviderError::new(ModelErrorKind::Transport, words);
+    }
+    if let Some(status) = error.status() {
+        let mut refusal = ProviderError::from_response(status.as_u16(), body(error));
+        let header = |name: &str| error.headers()?.get(name)?.to_str().ok();
+        let wait = retry_after(header, SystemTime::now());
+        refusal.retry_after_ms =
+            wait.map(|wait| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX));
+        return refusal;
+    }
+    if let genai::Error::ChatResponse { body, .. } = error
+        && let Some(reported) = ProviderError::from_body(body)
+    {
+        return reported;
+    }
+    let is = |kind| ProviderError::new(kind, error.to_string());
+    if matches!(
+        error,
+        genai::Error::RequiresApiKey { .. }
+            | genai::Error::NoAuthResolver { .. }
+            | genai::Error::NoAuthData { .. }
+    ) {
+        return is(ModelErrorKind::Authentication);
+    }
+    if matches!(
+        error,
+        genai::Error::WebModelCall { .. }
+            | genai::Error::WebAdapterCall { .. }
+            | genai::Error::StreamParse { .. }
+    ) {
+        return is(ModelErrorKind::Transport);
+    }
+    is(ModelErrorKind::BadRequest)
+}
+
+fn body(error: &genai::Error) -> &str {
+    if let genai::Error::HttpError { body, .. } = error {
+        return body;
+    }
+    if let genai::Error::WebModelCall { webc_error, .. }
+    | genai::Error::WebAdapterCall { webc_error, .. } = error
+        && let genai::webc::Error::ResponseFailedStatus { body, .. } = webc_error
+    {
+        return body;
+    }
+    ""
+}
+
+/// Without the key, whether it was given or genai has found it.
+fn redacted(error: ProviderError, key: Option<&ApiKey>) -> ProviderError {
+    let found = std::env::vars_os().filter_map(|(name, value)| {
+        let name = name.into_string().ok()?;
+        let is_secret = ["_KEY", "_TOKEN", "_SECRET"]
+            .iter()
+            .any(|end| name.ends_with(end));
+        let value = value.into_string().ok().filter(|_| is_secret)?;
+        Some(ApiKey::new(value))
+    });
+    let given = key.cloned();
+    given
+        .into_iter()
+        .chain(found)
+        .fold(error, |error, key| error.redacted(&key))
+}

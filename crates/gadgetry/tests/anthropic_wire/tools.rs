@@ -1,0 +1,120 @@
+//! Tools of the provider's own interface, as they come.
+
+use crate::{read, shown, stream};
+
+/// Pieces between the start and the end of a reply that calls tools.
+fn check(why: &str, frames: &[&str], stop_reason: &str, expected: &[&str]) {
+    let end = format!(r#"{{"type":"message_delta","delta":{{"stop_reason":"{stop_reason}"}}}}"#);
+    let frames: Vec<&str> = frames
+        .iter()
+        .chain(&[end.as_str(), r#"{"type":"message_stop"}"#])
+        .copied()
+        .collect();
+    let bytes = stream(&frames);
+    let end = format!("end {stop_reason}");
+    let expected: Vec<&str> = expected.iter().chain(&[end.as_str()]).copied().collect();
+    assert_eq!(shown(&read(&[bytes.as_bytes()])), expected, "{why}");
+}
+
+fn open(index: u32, id: &str, input: &str) -> String {
+    format!(
+        r#"{{"type":"content_block_start","index":{index},"content_block":{{"type":"tool_use","id":"{id}","name":"f","input":{input}}}}}"#
+    )
+}
+
+fn piece(index: u32, json: &str) -> String {
+    format!(
+        r#"{{"type":"content_block_delta","index":{index},"delta":{{"type":"input_json_delta","partial_json":{json}}}}}"#
+    )
+}
+
+fn close(index: u32) -> String {
+    format!(r#"{{"type":"content_block_stop","index":{index}}}"#)
+}
+
+#[test]
+fn calls() {
+    let (a, b) = (open(0, "a", "{}"), open(1, "b", "{}"));
+    let first = piece(0, r#""{\"x\"""#);
+    let second = piece(0, r#"": 1}""#);
+    let other = piece(1, r#""{}""#);
+    let (end_a, end_b) = (close(0), close(1));
+    check(
+        "in pieces",
+        &[&a, &piece(0, r#""""#), &first, &second, &end_a],
+        "tool_use",
+        &["call a f", r#"json a {"x": 1}"#, "done a"],
+    );
+    check(
+        "without arguments",
+        &[&a, &end_a],
+        "tool_use",
+        &["call a f", "done a {}"],
+    );
+    check(
+        "whole in the start",
+        &[&open(0, "a", r#"{"x":1}"#), &end_a],
+        "tool_use",
+        &["call a f", r#"done a {"x":1}"#],
+    );
+    check(
+        "as an object",
+        &[&a, &piece(0, r#"{"x":1}"#), &end_a],
+        "tool_use",
+        &["call a f", r#"done a {"x":1}"#],
+    );
+    check(
+        "no input",
+        &[&open(0, "a", "null"), &end_a],
+        "tool_use",
+        &["call a f", "done a {}"],
+    );
+    check(
+        "no id",
+        &[&open(3, "", "{}"), &close(3)],
+        "tool_use",
+        &["call toolu_3 f", "done toolu_3 {}"],
+    );
+    check(
+        "no stop",
+        &[&a, &first, &second],
+        "tool_use",
+        &["call a f", r#"json a {"x": 1}"#, "done a"],
+    );
+    check(
+        "mixed",
+        &[&a, &first, &b, &other, &second, &end_b, &end_a],
+        "tool_use",
+        &[
+            "call a f",
+            r#"json a {"x": 1}"#,
+            "done a",
+            "call b f",
+            "json b {}",
+            "done b",
+        ],
+    );
+    check(
+        "a piece without a call",
+        &[&first],
+        "tool_use",
+        &[
+            r#"raw {"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial_json":"{\"x\""}}"#,
+        ],
+    );
+    check(
+        "cut by the token limit",
+        &[&a, &first],
+        "max_tokens",
+        &["call a f", r#"json a {"x""#],
+    );
+}
+
+#[test]
+fn a_stop_reason_that_is_missing_is_the_call() {
+    let bytes = stream(&[&open(0, "a", "{}"), &close(0), r#"{"type":"message_stop"}"#]);
+    assert_eq!(
+        shown(&read(&[bytes.as_bytes()])),
+        ["call a f", "done a {}", "end tool_use"]
+    );
+}

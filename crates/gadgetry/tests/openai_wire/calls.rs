@@ -1,0 +1,144 @@
+//! Calls that the mutations of a good stream do not cover.
+
+use crate::show::{check, sse};
+
+/// A stream of these pieces of `tool_calls`, a chunk each, with this finish reason.
+#[track_caller]
+fn pieces(pieces: &[&str], finish: &str, expected: &str) {
+    let chunks = pieces
+        .iter()
+        .map(|piece| format!(r#"{{"choices":[{{"delta":{{"tool_calls":[{piece}]}}}}]}}"#));
+    let end = format!(r#"{{"choices":[{{"delta":{{}},"finish_reason":"{finish}"}}]}}"#);
+    let frames: Vec<_> = chunks.chain([end, "[DONE]".to_owned()]).collect();
+    let frames: Vec<_> = frames.iter().map(String::as_str).collect();
+    check(
+        &format!("{pieces:?}"),
+        sse(&frames),
+        &format!("start | {expected}"),
+    );
+}
+
+#[test]
+fn without_arguments() {
+    let start = r#"{"index":0,"id":"a","function":{"name":"f","arguments":""}}"#;
+    pieces(&[start], "tool_calls", "call a f | end a | stop tool_use");
+    pieces(
+        &[r#"{"index":0,"id":"a","function":{"name":"f"}}"#],
+        "tool_calls",
+        "call a f | end a | stop tool_use",
+    );
+    let empty = r#"{"index":0,"function":{"arguments":"{}"}}"#;
+    pieces(
+        &[start, empty],
+        "stop",
+        "call a f | args a {} | end a | stop tool_use",
+    );
+}
+
+#[test]
+fn a_call_starts_while_the_reply_goes_on() {
+    let a = r#"{"index":0,"id":"a","function":{"name":"f","arguments":"{\"s\":\"}{\\\"\",\"o\":{\"l\":[1]}} \n"}}"#;
+    let again = r#"{"index":0,"function":{"arguments":"{\"s\":2}"}}"#;
+    let expected = r#"call a f | args a {"s":"}{\"","o":{"l":[1]}} | end a | stop tool_use"#;
+    pieces(&[a, again], "tool_calls", expected);
+}
+
+#[test]
+fn what_is_no_object_goes_on_to_the_end() {
+    let start = r#"{"index":0,"id":"a","function":{"name":"f","arguments":"[1]"}}"#;
+    let more = r#"{"index":0,"function":{"arguments":", {}"}}"#;
+    pieces(
+        &[start, more],
+        "tool_calls",
+        "call a f | args a [1], {} | end a | stop tool_use",
+    );
+}
+
+#[test]
+fn a_call_that_was_cut_does_not_end() {
+    let start = r#"{"index":0,"id":"a","function":{"name":"f","arguments":"{\"x\":"}}"#;
+    pieces(
+        &[start],
+        "length",
+        "call a f | args a {\"x\": | stop max_tokens",
+    );
+    pieces(
+        &[start],
+        "content_filter",
+        "call a f | args a {\"x\": | stop content_filter",
+    );
+}
+
+#[test]
+fn the_name_may_come_late() {
+    let args = r#"{"index":0,"id":"a","function":{"arguments":"{\"x\":"}}"#;
+    let name = r#"{"index":0,"function":{"name":"f","arguments":"1}"}}"#;
+    pieces(
+        &[args, name],
+        "tool_calls",
+        "call a f | args a {\"x\":1} | end a | stop tool_use",
+    );
+    pieces(&[args], "tool_calls", "stop tool_use");
+}
+
+#[test]
+fn halves_of_characters_in_arguments() {
+    let start = r#"{"index":0,"id":"a","function":{"name":"f","arguments":"{\"x\":\"\ud83d"}}"#;
+    let end = r#"{"index":0,"function":{"arguments":"\ude00\"}"}}"#;
+    pieces(
+        &[start, end],
+        "tool_calls",
+        "call a f | args a {\"x\":\"\u{1F600}\"} | end a | stop tool_use",
+    );
+    // The same cut inside the JSON of the arguments is just text.
+    let start = r#"{"index":0,"id":"a","function":{"name":"f","arguments":"{\"x\":\"\\ud83d"}}"#;
+    let end = r#"{"index":0,"function":{"arguments":"\\ude00\"}"}}"#;
+    pieces(
+        &[start, end],
+        "tool_calls",
+        "call a f | args a {\"x\":\"\\ud83d\\ude00\"} | end a | stop tool_use",
+    );
+}
+
+#[test]
+fn two_calls_of_one_gadget() {
+    let call = |id: &str, x: u8| {
+        format!(r#"{{{id}"function":{{"name":"f","arguments":"{{\"x\":{x}}}"}}}}"#)
+    };
+    let expected = |a: &str, b: &str| {
+        format!(
+            "call {a} f | args {a} {{\"x\":1}} | end {a} | call {b} f | args {b} {{\"x\":2}} | end {b} | stop tool_use"
+        )
+    };
+    let table = [
+        ("", "", "call_1", "call_2"),
+        (r#""id":"a","#, r#""id":"b","#, "a", "b"),
+        (r#""index":0,"id":"a","#, r#""index":0,"id":"b","#, "a", "b"),
+        (r#""index":0,"#, r#""index":1,"#, "call_1", "call_2"),
+        (r#""index":0,"#, r#""index":0,"#, "call_1", "call_2"),
+    ];
+    for (first, second, a, b) in table {
+        pieces(
+            &[&call(first, 1), &call(second, 2)],
+            "tool_calls",
+            &expected(a, b),
+        );
+    }
+}
+
+#[test]
+fn the_old_form() {
+    let chunk = |call: &str| format!(r#"{{"choices":[{{"delta":{{"function_call":{call}}}}}]}}"#);
+    let frames = [
+        chunk(r#"{"name":"f","arguments":""}"#),
+        chunk(r#"{"arguments":"{\"x\""}"#),
+        chunk(r#"{"arguments":":1}"}"#),
+    ];
+    let frames: Vec<_> = frames
+        .iter()
+        .map(String::as_str)
+        .chain(["[DONE]"])
+        .collect();
+    let expected = "start | call call_1 f | args call_1 {\"x\":1} | end call_1 | stop tool_use";
+    check("function_call", sse(&frames), expected);
+}
