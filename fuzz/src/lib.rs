@@ -2,3 +2,11 @@
 
 #[path = "../../crates/gadgetry-proto/tests/support/properties.rs"]
 pub mod properties;
+
+#[path = "../../crates/gadgetry/tests/support/wire.rs"]
+mod wire;
+
+/// What is true of any bytes that a provider may send.
+pub fn sse(data: &[u8]) {
+    wire::check(data);
+}

@@ -1,6 +1,10 @@
 //! The event stream: the standard's rules as a table, on many cuts, and another reader of it as a second opinion.
 
 #![cfg(feature = "providers")]
+#![allow(
+    clippy::unwrap_used,
+    reason = "helpers of tests may panic like tests themselves"
+)]
 
 use eventsource_stream::Eventsource as _;
 use futures_util::{FutureExt as _, StreamExt as _, stream};

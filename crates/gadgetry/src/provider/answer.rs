@@ -75,7 +75,7 @@ impl Answer {
             Form::Unknown(start) => {
                 start.extend_from_slice(bytes);
                 let start = std::mem::take(start);
-                self.look(start, out);
+                self.look(&start, out);
             }
             Form::Document(body) => {
                 body.extend_from_slice(bytes);
@@ -134,25 +134,27 @@ impl Answer {
 
     /// The first byte that is no blank tells a document from a stream: no line of a stream begins with a brace. What
     /// the server calls it does not count, because some call everything `text/plain`.
-    fn look(&mut self, start: Vec<u8>, out: &mut Vec<Delta>) {
-        let marked = start.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(&start);
-        self.form = match marked.iter().find(|byte| !byte.is_ascii_whitespace()) {
+    fn look(&mut self, start: &[u8], out: &mut Vec<Delta>) {
+        const MARK: &[u8] = b"\xEF\xBB\xBF";
+        // Blanks that keep the connection alive mean nothing to either form, nor do byte order marks.
+        let mut rest = start.trim_ascii_start();
+        while let Some(behind) = rest.strip_prefix(MARK) {
+            rest = behind.trim_ascii_start();
+        }
+        self.form = match rest.first() {
             Some(b'{' | b'[' | b'<') => Form::Document(Vec::new()),
-            // Blanks that keep the connection alive mean nothing to either form.
-            None => return,
-            // The mark is three bytes, which may come one by one.
-            Some(0xEF) if start.len() < 3 => {
-                self.form = Form::Unknown(start);
+            _ if MARK.starts_with(rest) => {
+                self.form = Form::Unknown(rest.to_vec());
                 return;
             }
-            Some(_) => Form::Events(sse::Decoder::with_limit(self.size_limit)),
+            _ => Form::Events(sse::Decoder::with_limit(self.size_limit)),
         };
-        self.feed(&start, out);
+        self.feed(rest, out);
     }
 
     fn document(&mut self, body: &[u8], out: &mut Vec<Delta>) {
         let text = String::from_utf8_lossy(body);
-        let Ok(mut body) = json::parse(text.trim_start_matches('\u{FEFF}')) else {
+        let Ok(mut body) = json::parse(&text) else {
             self.fail(ProviderError::foreign(&text), out);
             return;
         };

@@ -181,11 +181,14 @@ fn answers_that_are_no_stream() {
     );
 }
 
+/// Names and values.
+type Headers = &'static [(&'static str, &'static str)];
+
 #[test]
 fn waits() {
     // 1994-11-06T08:49:30Z.
     let now = UNIX_EPOCH + Duration::from_secs(784_111_770);
-    let table: &[(&[(&str, &str)], Option<f64>)] = &[
+    let table: &[(Headers, Option<f64>)] = &[
         (&[], None),
         (&[("retry-after", "7")], Some(7.0)),
         (&[("retry-after", " 0.5 ")], Some(0.5)),

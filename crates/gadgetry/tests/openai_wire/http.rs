@@ -7,6 +7,7 @@ use gadgetry::Model as _;
 use gadgetry::proto::delta::Delta;
 use gadgetry::proto::message::{Message, Request, Role};
 use gadgetry::provider::{HttpConfig, OpenAi};
+use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpListener;
 
 use crate::server::{Act, Server, answer, chunk, head};
@@ -316,4 +317,31 @@ async fn mistakes_in_what_is_set_are_told_at_once() {
     for (builder, expected) in table {
         assert_eq!(builder.build().unwrap_err().to_string(), expected);
     }
+}
+
+#[tokio::test]
+async fn encryption_is_our_own_and_nobody_elses() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let server = async {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        stream
+            .write_all(b"HTTP/1.1 400 No TLS\r\n\r\n")
+            .await
+            .unwrap();
+        stream
+    };
+    let url = format!("https://{address}/v1");
+    let (_stream, deltas) = tokio::join!(server, ask(&url, HttpConfig::new()));
+    let shown = show(&deltas);
+    assert!(
+        shown.starts_with(&format!(
+            "error Transport: no connection to https://{address}: received corrupt message"
+        )),
+        "{shown}"
+    );
+    assert!(
+        rustls::crypto::CryptoProvider::get_default().is_none(),
+        "something was installed for the whole process"
+    );
 }

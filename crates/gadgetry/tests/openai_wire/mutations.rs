@@ -283,8 +283,8 @@ fn calls_with_odd_indices() {
         "index from 1",
         |_, frame| {
             each_call(frame, |call| {
-                call["index"] = json!(call["index"].as_u64().unwrap() + 1)
-            })
+                call["index"] = json!(call["index"].as_u64().unwrap() + 1);
+            });
         },
         WHOLE,
     );
@@ -292,8 +292,8 @@ fn calls_with_odd_indices() {
         "sparse",
         |_, frame| {
             each_call(frame, |call| {
-                call["index"] = json!(call["index"].as_u64().unwrap() * 5)
-            })
+                call["index"] = json!(call["index"].as_u64().unwrap() * 5);
+            });
         },
         WHOLE,
     );
@@ -301,8 +301,8 @@ fn calls_with_odd_indices() {
         "index as text",
         |_, frame| {
             each_call(frame, |call| {
-                call["index"] = json!(call["index"].to_string())
-            })
+                call["index"] = json!(call["index"].to_string());
+            });
         },
         WHOLE,
     );
@@ -353,7 +353,7 @@ fn calls_with_odd_ids() {
             each_call(frame, |call| {
                 again(call);
                 remove(call, "index");
-            })
+            });
         },
         WHOLE,
     );
@@ -373,7 +373,7 @@ fn calls_with_odd_ids() {
                 if call.get("id").is_some() {
                     call["id"] = json!("a");
                 }
-            })
+            });
         },
         &WHOLE.replace(" b", " a_2"),
     );
@@ -383,7 +383,7 @@ fn calls_with_odd_ids() {
             each_call(frame, |call| {
                 remove(call, "id");
                 remove(call, "index");
-            })
+            });
         },
         &numbered,
     );
@@ -440,7 +440,7 @@ fn calls_with_odd_arguments() {
                 if call.get("type").is_some() {
                     remove(call, "type");
                 }
-            })
+            });
         },
         WHOLE,
     );

@@ -1,5 +1,6 @@
 //! A server on loopback that reads one request a connection turn and answers as a test says.
 
+use std::fmt::Write as _;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -108,7 +109,7 @@ async fn read_request(stream: &mut TcpStream) -> Option<String> {
 pub(crate) fn answer(status: &str, headers: &[(&str, &str)], body: &str) -> Act {
     let mut text = format!("HTTP/1.1 {status}\r\ncontent-length: {}\r\n", body.len());
     for (name, value) in headers {
-        text.push_str(&format!("{name}: {value}\r\n"));
+        _ = write!(text, "{name}: {value}\r\n");
     }
     Act::Write(format!("{text}\r\n{body}").into_bytes())
 }
