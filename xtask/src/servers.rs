@@ -145,11 +145,9 @@ fn helps(words: &[String]) -> bool {
 
 /// Package managers say in their last words what was wrong.
 fn last_line(text: &str) -> String {
-    let said = text.lines().map(str::trim).filter(|line| !line.is_empty());
-    let is_note =
-        |line: &&str| line.contains("A complete log of this run") || line.contains("npm-cache");
-    said.filter(|line| !is_note(line))
-        .next_back()
+    let is_note = |line: &str| line.contains("A complete log of this run");
+    let mut said = text.lines().map(str::trim);
+    said.rfind(|line| !line.is_empty() && !is_note(line))
         .unwrap_or("no reason given")
         .to_owned()
 }

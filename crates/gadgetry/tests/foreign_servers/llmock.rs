@@ -12,6 +12,9 @@ use crate::server::Server;
 /// Shorter than the silence of the server.
 const PATIENCE: Duration = Duration::from_secs(1);
 
+/// Long enough that a fault falls into the middle.
+const SAID: &str = "It is as you say, my friend, and has always been.";
+
 /// Before a question is asked anew.
 const PAUSE: Duration = Duration::from_millis(250);
 
@@ -105,7 +108,6 @@ async fn be_judged(api: Api) {
             1,
         ),
     ];
-    const SAID: &str = "It is as you say, my friend, and has always been.";
     let mut calls = 0;
     for (name, behavior, retries, runs) in &rows {
         let said = json!({ "type": "reply", "text": SAID, "times": 1 + retries + runs - 1 });

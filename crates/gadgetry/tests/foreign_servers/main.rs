@@ -3,6 +3,10 @@
 //! `cargo xtask test servers` installs them. A server that is not there is not tested, and a line on standard error says so.
 
 #![cfg(feature = "providers")]
+#![expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "a test looks at a few of many kinds"
+)]
 
 mod agents;
 mod aimock;

@@ -245,7 +245,7 @@ pub(crate) fn chunks() -> Vec<Row> {
         hi("text in place of delta", &[r#"{"choices":[{"index":0,"text":"hi"}]}"#, STOP, DONE]),
         hi("a second choice is not ours", &[r#"{"choices":[{"index":0,"delta":{"content":"hi"}},{"index":1,"delta":{"content":"no"}}]}"#, STOP, DONE]),
         hi("a second choice in chunks of its own", &[HI, r#"{"choices":[{"index":1,"delta":{"content":"no"}}]}"#, STOP, DONE]),
-        hi("frames that nobody knows", &[r#"{"type":"keepalive"}"#, r#"{"foo":[1,2]}"#, HI, r#"17"#, STOP, DONE]),
+        hi("frames that nobody knows", &[r#"{"type":"keepalive"}"#, r#"{"foo":[1,2]}"#, HI, "17", STOP, DONE]),
         hi("reasoning_content", &[delta!(r#"{"role":"assistant","content":null,"reasoning_content":"hm"}"#), HI, STOP, DONE]).reasoning("hm"),
         hi("reasoning", &[delta!(r#"{"reasoning":"hm"}"#), HI, STOP, DONE]).reasoning("hm"),
         hi("reasoning twice over", &[delta!(r#"{"reasoning":"hm","reasoning_content":"hm","reasoning_details":[{"type":"reasoning.text","text":"hm"}]}"#), HI, STOP, DONE]).reasoning("hm"),

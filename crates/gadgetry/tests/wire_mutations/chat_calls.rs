@@ -33,11 +33,11 @@ fn arguments(name: &'static str, json: &str, input: &str) -> Row {
 }
 
 pub(crate) fn rows() -> Vec<Row> {
+    const LENGTH: &str = r#"{"choices":[{"index":0,"delta":{},"finish_reason":"length"}]}"#;
     let cut = |name, frames: &[&str]| {
         let frames = [&[ROLE, HI], frames].concat();
         hi(name, &frames)
     };
-    const LENGTH: &str = r#"{"choices":[{"index":0,"delta":{},"finish_reason":"length"}]}"#;
     vec![
         calls("each call in one chunk", &[
             pieces!(r#"[{"index":0,"id":"call_a","type":"function","function":{"name":"f","arguments":"{\"x\":1}"}}]"#),

@@ -104,8 +104,8 @@ fn lines(name: &'static str, change: impl Fn(String) -> String) -> Row {
 /// How frames are put into lines.
 pub(crate) fn framing() -> Vec<Row> {
     let without = |text: String, word: &str| {
-        let lines = text.lines().filter(|line| !line.starts_with(word));
-        lines.map(|line| format!("{line}\n")).collect()
+        let lines = text.split_inclusive('\n');
+        lines.filter(|line| !line.starts_with(word)).collect()
     };
     vec![
         whole("as it should be", &GOLDEN),

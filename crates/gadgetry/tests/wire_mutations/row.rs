@@ -116,12 +116,12 @@ impl Row {
     }
 
     pub(crate) fn text(mut self, text: &str) -> Self {
-        self.kept.text = text.to_owned();
+        text.clone_into(&mut self.kept.text);
         self
     }
 
     pub(crate) fn reasoning(mut self, text: &str) -> Self {
-        self.kept.reasoning = text.to_owned();
+        text.clone_into(&mut self.kept.reasoning);
         self
     }
 
@@ -129,12 +129,6 @@ impl Row {
     pub(crate) fn call(mut self, name: &str, input: &str) -> Self {
         let input = serde_json::from_str(input).expect("the table has JSON");
         self.kept.calls.push((name.to_owned(), input));
-        self
-    }
-
-    /// No call, whatever was set before.
-    pub(crate) fn no_call(mut self) -> Self {
-        self.kept.calls.clear();
         self
     }
 
