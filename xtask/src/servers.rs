@@ -75,7 +75,7 @@ fn ready(folder: &Path, server: &Server) -> Result<Option<String>, String> {
             Ok(None)
         }
         Err(why) => {
-            let why = last_line(&why);
+            let why = reason(&why);
             write(&why_not, &why)?;
             Ok(Some(why))
         }
@@ -143,13 +143,13 @@ fn helps(words: &[String]) -> bool {
     )
 }
 
-/// Package managers say in their last words what was wrong.
-fn last_line(text: &str) -> String {
-    let is_note = |line: &str| line.contains("A complete log of this run");
-    let mut said = text.lines().map(str::trim);
-    said.rfind(|line| !line.is_empty() && !is_note(line))
-        .unwrap_or("no reason given")
-        .to_owned()
+/// What a package manager says first is the reason, what it says last is advice.
+fn reason(text: &str) -> String {
+    let mut lines = text.lines().map(str::trim);
+    let is_reason = |line: &&str| line.starts_with("npm error") || line.starts_with("ERROR");
+    let first = lines.clone().find(is_reason);
+    let last = || lines.rfind(|line| !line.is_empty());
+    first.or_else(last).unwrap_or("no reason given").to_owned()
 }
 
 fn word(path: &Path) -> String {

@@ -32,7 +32,8 @@ impl Server {
             Ok(command) => command,
             Err(why) => {
                 // Not through the test's own output, which nobody sees when it passes.
-                _ = writeln!(std::io::stderr(), "SKIPPED: a test against {name}: {why}");
+                let notice = format!("SKIPPED: a test against {name}: {why}\n");
+                _ = std::io::stderr().write_all(notice.as_bytes());
                 return None;
             }
         };
