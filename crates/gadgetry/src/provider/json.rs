@@ -1,7 +1,8 @@
 //! JSON as providers send it: with halves of characters.
 //!
 //! A server that cuts a reply between UTF-16 units sends `"\ud83d"` in one frame and `"\ude00"` in the next. Neither is
-//! a string that Rust can hold, so [`parse`] keeps a lone half as a character of plane 16, and [`Halves`] joins them.
+//! a string that Rust can hold, so [`parse`] keeps a lone half as a private character of plane 16, and [`Halves`] joins
+//! them. The price: text that itself has characters from U+10D800 to U+10DFFF, which mean nothing, loses them.
 
 use std::borrow::Cow;
 

@@ -4,6 +4,7 @@ mod calls;
 mod chunk;
 mod decode;
 mod messages;
+mod quick;
 mod request;
 mod usage;
 

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::calls::Calls;
 use super::chunk::{Prose, choice, prose, stop_reason};
-use super::usage;
+use super::{quick, usage};
 use crate::provider::error::ProviderError;
 use crate::provider::json::{self, Halves};
 use crate::provider::sse;
@@ -180,6 +180,13 @@ impl Decode for Decoder {
             return true;
         }
         if data.is_empty() {
+            return true;
+        }
+        if self.has_begun
+            && frame.event.is_none()
+            && let Some(text) = quick::text(data)
+        {
+            self.prose(Prose::Text, &text, out);
             return true;
         }
         let Ok(body) = json::parse(data) else {

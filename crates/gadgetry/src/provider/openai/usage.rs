@@ -7,14 +7,14 @@ use serde_json::Value;
 ///
 /// They stand in `usage`, with Groq in `x_groq.usage`, with Moonshot in the choice.
 pub(super) fn of(body: &Value) -> Option<Usage> {
-    const PLACES: [&str; 3] = ["/usage", "/x_groq/usage", "/choices/0/usage"];
-    PLACES
-        .iter()
-        .filter_map(|place| body.pointer(place))
-        .find_map(counts)
+    let groq = || body.get("x_groq")?.get("usage");
+    let moonshot = || body.get("choices")?.get(0)?.get("usage");
+    let places = [body.get("usage"), groq(), moonshot()];
+    places.into_iter().flatten().find_map(counts)
 }
 
 fn counts(usage: &Value) -> Option<Usage> {
+    usage.as_object()?;
     let input = first(usage, &["/prompt_tokens", "/input_tokens"]);
     let output = first(usage, &["/completion_tokens", "/output_tokens"]);
     let total = first(usage, &["/total_tokens"]);

@@ -1,0 +1,60 @@
+//! The most common chunk, a few characters of text and nothing else, read without a tree.
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+
+/// The text of a chunk that says nothing but text. `None` sends it the long way, which would say the same.
+pub(super) fn text(data: &str) -> Option<Cow<'_, str>> {
+    let chunk: Chunk<'_> = serde_json::from_str(data).ok()?;
+    let [choice] = chunk.choices;
+    choice.delta.content
+}
+
+/// A field of the type `()` may be absent or null; whatever it says otherwise is not for here.
+#[derive(Deserialize)]
+struct Chunk<'d> {
+    #[serde(borrow)]
+    choices: [Choice<'d>; 1],
+    #[serde(default, rename = "usage")]
+    _usage: (),
+    #[serde(default, rename = "error")]
+    _error: (),
+    #[serde(default, rename = "x_groq")]
+    _x_groq: (),
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Choice<'d> {
+    #[serde(borrow)]
+    delta: Said<'d>,
+    #[serde(default, rename = "index")]
+    _index: IgnoredAny,
+    #[serde(default, rename = "logprobs")]
+    _logprobs: IgnoredAny,
+    #[serde(default, rename = "finish_reason")]
+    _finish_reason: (),
+    #[serde(default, rename = "native_finish_reason")]
+    _native_finish_reason: (),
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Said<'d> {
+    #[serde(borrow)]
+    content: Option<Cow<'d, str>>,
+    #[serde(default, rename = "role")]
+    _role: IgnoredAny,
+    #[serde(default, rename = "tool_calls")]
+    _tool_calls: (),
+    #[serde(default, rename = "function_call")]
+    _function_call: (),
+    #[serde(default, rename = "refusal")]
+    _refusal: (),
+    #[serde(default, rename = "reasoning_content")]
+    _reasoning_content: (),
+    #[serde(default, rename = "reasoning")]
+    _reasoning: (),
+}
