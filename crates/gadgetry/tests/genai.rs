@@ -2,6 +2,10 @@
 
 #![cfg(feature = "genai")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails here")]
+#![expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "a test names what it looks at"
+)]
 
 use std::sync::Arc;
 use std::time::Duration;

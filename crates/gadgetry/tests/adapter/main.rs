@@ -1,6 +1,10 @@
 //! Any client as a model: the steps of an adapter, its custom blocks and transforms, and what a run sees of them.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails here")]
+#![expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "a test names what it looks at"
+)]
 
 mod blocks;
 mod replies;

@@ -21,7 +21,7 @@ fn handler(told: &Told) -> TagHandler {
             closing
                 .lock()
                 .unwrap()
-                .push(format!("closing {}", attrs.len()))
+                .push(format!("closing {}", attrs.len()));
         })
 }
 

@@ -9,6 +9,8 @@ use gadgetry::serde_json::{self, Value, json};
 use gadgetry::{Agent, proto::delta::Delta};
 use std::sync::Arc;
 
+use gadgetry::provider::adapter::AdapterBuilder;
+
 use crate::{streaming, whole};
 
 const VECTORS: &str = include_str!("../../../../corpus/tag-vectors.json");
@@ -27,7 +29,7 @@ async fn every_pipeline_vector_through_an_adapter() {
             let blocks = blocks(&vector["custom_blocks"]);
             let adapter = blocks
                 .into_iter()
-                .fold(adapter, |adapter, block| adapter.custom_block(block));
+                .fold(adapter, AdapterBuilder::custom_block);
             let got = run(Agent::builder().model(adapter.build()).without_retry()).await;
             if vector["id"] == FAILS {
                 assert_eq!(
@@ -81,7 +83,7 @@ async fn run(builder: gadgetry::AgentBuilder) -> Value {
         .on_event(|event| match &event.kind {
             EventKind::Text { text } => told.add("text", &json!(text)),
             EventKind::CustomBlockStart { tag, attrs, .. } => {
-                told.push(json!(["start", tag, attrs]))
+                told.push(json!(["start", tag, attrs]));
             }
             EventKind::CustomBlockDelta { delta, .. } => told.add("in", &json!(delta)),
             EventKind::CustomBlockEnd { tag, .. } => told.push(json!(["end", tag])),
@@ -96,7 +98,7 @@ async fn run(builder: gadgetry::AgentBuilder) -> Value {
             _ => {}
         })
         .await;
-    let finished = finished.unwrap_or_else(|error| error.into_finished());
+    let finished = finished.unwrap_or_else(gadgetry::RunError::into_finished);
     let message = finished.history.last().unwrap();
     json!({
         "content": message.content.iter().map(comparable).collect::<Value>(),

@@ -1,5 +1,7 @@
 //! A golden stream, cut into pieces and cut off at every byte.
 
+use gadgetry::proto::delta::Delta;
+
 use crate::{read, shown, stream};
 
 fn golden() -> String {
@@ -40,6 +42,23 @@ fn pieces_change_nothing() {
         for text in [golden.clone(), golden.replace('\n', "\r\n")] {
             let chunks: Vec<&[u8]> = text.as_bytes().chunks(size).collect();
             assert_eq!(shown(&read(&chunks)), SHOWN, "pieces of {size} bytes");
+        }
+    }
+}
+
+#[test]
+fn any_bytes_end_once() {
+    let golden = golden();
+    for at in 0..golden.len() {
+        for byte in *b"{\"\n:7\xFF" {
+            let mut bytes = golden.clone().into_bytes();
+            bytes[at] = byte;
+            let deltas = read(&[&bytes]);
+            let is_end =
+                |delta: &Delta| matches!(delta, Delta::MessageEnd { .. } | Delta::Error { .. });
+            let ends = deltas.iter().filter(|delta| is_end(delta)).count();
+            assert_eq!(ends, 1, "{byte} at {at}: {deltas:?}");
+            assert!(deltas.last().is_some_and(is_end), "{byte} at {at}");
         }
     }
 }

@@ -2,9 +2,14 @@
 
 #![cfg(feature = "providers")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails here")]
+#![expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "a test names what it looks at"
+)]
 
 mod cuts;
 mod mutations;
+mod over_http;
 mod requests;
 mod tools;
 mod wholes;
@@ -53,7 +58,7 @@ fn shown(deltas: &[Delta]) -> Vec<String> {
     for delta in deltas {
         match delta {
             Delta::MessageStart { model } => {
-                add("", &format!("start {}", model.as_deref().unwrap_or("-")))
+                add("", &format!("start {}", model.as_deref().unwrap_or("-")));
             }
             Delta::Text { delta, .. } => add("text ", delta),
             Delta::Reasoning { delta, .. } => add("think ", delta),

@@ -97,7 +97,7 @@ fn where_it_goes_and_who_asks() {
 }
 
 /// The messages of a request, as role and texts.
-fn check_turns(why: &str, messages: Vec<Message>, expected: Value) {
+fn check_turns(why: &str, messages: Vec<Message>, expected: &Value) {
     let sent = body(model(), &request(messages));
     let turns = sent["messages"].as_array().unwrap().iter().map(|turn| {
         let texts = turn["content"]
@@ -107,7 +107,7 @@ fn check_turns(why: &str, messages: Vec<Message>, expected: Value) {
             .map(|part| part["text"].clone());
         json!([turn["role"], texts.collect::<Value>()])
     });
-    assert_eq!(turns.collect::<Value>(), expected, "{why}");
+    assert_eq!(&turns.collect::<Value>(), expected, "{why}");
 }
 
 #[test]
@@ -121,7 +121,7 @@ fn speakers_take_turns() {
             assistant("d"),
             user("e"),
         ],
-        json!([
+        &json!([
             ["user", ["a", "b"]],
             ["assistant", ["c", "d"]],
             ["user", ["e"]]
@@ -130,7 +130,7 @@ fn speakers_take_turns() {
     check_turns(
         "the user begins",
         vec![assistant("a"), user("b")],
-        json!([
+        &json!([
             ["user", ["(The conversation begins here.)"]],
             ["assistant", ["a"]],
             ["user", ["b"]]
@@ -139,7 +139,7 @@ fn speakers_take_turns() {
     check_turns(
         "the user ends",
         vec![user("a"), assistant("b \n")],
-        json!([
+        &json!([
             ["user", ["a"]],
             ["assistant", ["b"]],
             ["user", ["Continue."]]
@@ -148,12 +148,12 @@ fn speakers_take_turns() {
     check_turns(
         "what is blank is left out",
         vec![user("a"), assistant(" \n"), user("b"), user("")],
-        json!([["user", ["a", "b"]]]),
+        &json!([["user", ["a", "b"]]]),
     );
     check_turns(
         "a system message behind the first turn keeps its place",
         vec![system("s"), user("a"), system("t")],
-        json!([["user", ["a", "t"]]]),
+        &json!([["user", ["a", "t"]]]),
     );
     let raw = Message {
         raw: Some("as <x>written</x>".to_owned()),
@@ -162,7 +162,7 @@ fn speakers_take_turns() {
     check_turns(
         "a reply is sent as it was written",
         vec![user("a"), raw, user("b")],
-        json!([
+        &json!([
             ["user", ["a"]],
             ["assistant", ["as <x>written</x>"]],
             ["user", ["b"]]
