@@ -8,6 +8,7 @@
 mod bench;
 mod fuzz;
 mod models;
+mod servers;
 mod shell;
 mod test;
 mod tidy;

@@ -1,8 +1,10 @@
 //! `cargo xtask test`: every check, the cheap ones first, the tests last.
 
+use std::borrow::Cow;
 use std::time::Instant;
 
 use crate::Failure;
+use crate::servers;
 use crate::shell::{answers, cargo, command, root, run as sh};
 use crate::tidy;
 
@@ -10,7 +12,7 @@ use crate::tidy;
 enum Outcome {
     Done,
     /// The step needs something that is optional and absent.
-    Skipped(&'static str),
+    Skipped(Cow<'static, str>),
 }
 
 /// The fuzz targets stand outside the workspace.
@@ -22,7 +24,7 @@ struct Step {
 }
 
 /// `tests` stays last, so that the runner's own closing lines are the last thing on standard output.
-const STEPS: [Step; 8] = [
+const STEPS: [Step; 9] = [
     Step {
         name: "format",
         run: format,
@@ -50,6 +52,10 @@ const STEPS: [Step; 8] = [
     Step {
         name: "fuzz",
         run: fuzz,
+    },
+    Step {
+        name: "servers",
+        run: foreign_servers,
     },
     Step {
         name: "tests",
@@ -122,7 +128,8 @@ fn deny() -> Result<Outcome, String> {
     if !is_there() {
         return Ok(Outcome::Skipped(
             "cargo-deny is not installed, so licences and bans were not checked \
-             (cargo install cargo-deny --locked)",
+             (cargo install cargo-deny --locked)"
+                .into(),
         ));
     }
     // Not `advisories`: it downloads a database, and this command must work without a network.
@@ -166,6 +173,19 @@ fn fuzz() -> Result<Outcome, String> {
         "--no-default-features",
     ]))?;
     Ok(Outcome::Done)
+}
+
+/// Without them their tests are skipped, and say so.
+fn foreign_servers() -> Result<Outcome, String> {
+    let missing = servers::install()?;
+    if missing.is_empty() {
+        return Ok(Outcome::Done);
+    }
+    let why = format!(
+        "the tests against these are skipped: {}",
+        missing.join("; ")
+    );
+    Ok(Outcome::Skipped(why.into()))
 }
 
 fn tests() -> Result<Outcome, String> {

@@ -1,0 +1,217 @@
+//! `llmock`: it breaks replies on purpose, and then judges what its client did about them.
+
+use std::time::Duration;
+
+use gadgetry::proto::error::ModelErrorKind as Kind;
+use gadgetry::proto::event::FinishReason;
+use serde_json::{Value, json};
+
+use crate::agents::{APIS, Api, Told, agent, ask, deltas, error, model};
+use crate::server::Server;
+
+/// Shorter than the silence of the server.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Long enough that a fault falls into the middle.
+const SAID: &str = "It is as you say, my friend, and has always been.";
+
+/// Before a question is asked anew.
+const PAUSE: Duration = Duration::from_millis(250);
+
+fn base(server: &Server, api: Api) -> String {
+    match api {
+        Api::Chat => server.url("/v1"),
+        Api::Messages => server.url("/anthropic"),
+    }
+}
+
+/// What the next requests meet.
+async fn next(server: &Server, behaviors: Value) {
+    let scenario = json!({ "behaviors": behaviors });
+    let queued = server.control("POST", "/_llmock/scenario", &scenario).await;
+    assert_eq!(
+        queued["pending"],
+        scenario["behaviors"].as_array().map_or(0, Vec::len),
+        "{queued}"
+    );
+}
+
+/// Asks as a program does that wants an answer: a run that the model or the connection broke is asked anew.
+async fn insist(server: &Server, api: Api, question: &str) -> (Told, usize) {
+    let mut runs = 1;
+    loop {
+        let told = ask(agent(model(api, base(server, api), PATIENCE)), question).await;
+        let is_broken = |told: &Told| {
+            let error = told.finished.as_ref().err();
+            error.is_some_and(|error| error.reason() == FinishReason::ModelError)
+        };
+        if runs == 2 || !is_broken(&told) {
+            return (told, runs);
+        }
+        runs += 1;
+        // The server must see that we have gone, or it takes this for another question.
+        tokio::time::sleep(PAUSE).await;
+    }
+}
+
+#[tokio::test]
+async fn its_verdict_on_chat_completions_is_clean() {
+    be_judged(Api::Chat).await;
+}
+
+#[tokio::test]
+async fn its_verdict_on_messages_is_clean() {
+    be_judged(Api::Messages).await;
+}
+
+/// Whatever it does to us, we do nothing that it would blame.
+async fn be_judged(api: Api) {
+    // It knows that we have stopped reading only while it still writes.
+    let arguments = ["serve", "-p", "0", "--stream-chunk-delay-ms", "20"];
+    let Some(server) = Server::start("llmock", &arguments).await else {
+        return;
+    };
+    let fault = |kind: &str, after: u32| json!({ "type": "stream_fault", "kind": kind, "after_chunks": after, "stall_seconds": 20 });
+    // What it does, how many retries that takes, and how many runs.
+    let rows = [
+        (
+            "429",
+            json!({ "type": "fail", "status": 429, "retry_after": 1 }),
+            1,
+            1,
+        ),
+        (
+            "503 with Retry-After",
+            json!({ "type": "fail", "status": 503, "retry_after": 0.5 }),
+            1,
+            1,
+        ),
+        (
+            "500, three times",
+            json!({ "type": "fail", "status": 500, "times": 3 }),
+            3,
+            1,
+        ),
+        ("529", json!({ "type": "fail", "status": 529 }), 1, 1),
+        ("cut at once", fault("truncate", 1), 1, 1),
+        ("cut later", fault("truncate", 4), 0, 2),
+        ("dropped at once", fault("disconnect", 1), 1, 1),
+        ("dropped later", fault("disconnect", 4), 0, 2),
+        ("malformed at once", fault("malformed", 1), 1, 1),
+        ("malformed later", fault("malformed", 4), 0, 2),
+        ("silent at once", fault("stall", 1), 1, 1),
+        ("silent later", fault("stall", 4), 0, 2),
+        (
+            "slow",
+            json!({ "type": "slow_first_token", "seconds": 0.5 }),
+            0,
+            1,
+        ),
+    ];
+    let mut calls = 0;
+    for (name, behavior, retries, runs) in &rows {
+        let said = json!({ "type": "reply", "text": SAID, "times": 1 + retries + runs - 1 });
+        next(&server, json!([behavior, said])).await;
+        let (told, asked) = insist(&server, api, &format!("Is it {api:?}, {name}?")).await;
+        assert_eq!(told.answer(), SAID, "{api:?}, {name}");
+        assert_eq!(asked, *runs, "{api:?}, {name}");
+        let of_last = if asked == 1 { *retries } else { 0 };
+        assert_eq!(
+            told.retries.len(),
+            of_last,
+            "{api:?}, {name}: {:?}",
+            told.retries
+        );
+        server
+            .control("DELETE", "/_llmock/scenario", &Value::Null)
+            .await;
+        calls += 1;
+    }
+    for status in [400, 401, 403, 404, 422] {
+        next(&server, json!([{ "type": "fail", "status": status }])).await;
+        let told = ask(
+            agent(model(api, base(&server, api), PATIENCE)),
+            &format!("{api:?}, {status}?"),
+        )
+        .await;
+        assert!(
+            told.finished.is_err() && told.retries.is_empty(),
+            "{api:?}, {status}"
+        );
+        calls += 1;
+    }
+    let verdict = server
+        .control("GET", "/_llmock/verdict", &Value::Null)
+        .await;
+    assert_eq!(verdict["calls"], calls, "{verdict:#}");
+    // A slow one is no fault.
+    assert_eq!(verdict["faults_injected"], 12 + 2 + 5, "{verdict:#}");
+    let (is_clean, words) = server
+        .run(&["report", "--strict", "--url", &server.url("")])
+        .await;
+    assert!(is_clean, "{words}");
+    assert!(words.contains("PASS"), "{words}");
+}
+
+#[tokio::test]
+async fn a_loop_of_several_turns() {
+    let Some(server) = Server::start("llmock", &["serve", "-p", "0", "--tool-mode", "off"]).await
+    else {
+        return;
+    };
+    for api in APIS {
+        let replies = [
+            "I look.\n!!!GADGET_START:Fetch:users\n!!!ARG:url\n/api/users\n!!!GADGET_END\n",
+            "!!!GADGET_START:Count:number\n!!!ARG:list\n17, 23, 42\n!!!GADGET_END\n",
+            "There are three.",
+        ];
+        next(
+            &server,
+            replies
+                .map(|text| json!({ "type": "reply", "text": text }))
+                .into(),
+        )
+        .await;
+        let told = ask(
+            agent(model(api, base(&server, api), PATIENCE)),
+            "How many users are there?",
+        )
+        .await;
+        assert_eq!(told.answer(), "There are three.", "{api:?}");
+        assert_eq!(told.gadgets, ["Fetch", "Count"], "{api:?}");
+        let usage = told.usage;
+        assert!(
+            usage.input_tokens > 0 && usage.output_tokens > 0,
+            "{api:?}: {usage:?}"
+        );
+        assert_eq!(
+            usage.total_tokens,
+            usage.input_tokens + usage.output_tokens,
+            "{api:?}"
+        );
+    }
+    let requests = server
+        .control("GET", "/_llmock/requests", &Value::Null)
+        .await;
+    let requests = requests
+        .as_array()
+        .or_else(|| requests["requests"].as_array());
+    assert_eq!(requests.expect("a list of requests").len(), 6);
+}
+
+#[tokio::test]
+async fn a_window_that_is_too_small() {
+    let arguments = ["serve", "-p", "0", "--context-window", "50"];
+    let Some(server) = Server::start("llmock", &arguments).await else {
+        return;
+    };
+    for api in APIS {
+        let model = model(api, base(&server, api), PATIENCE);
+        let deltas = deltas(&model, &"a long story ".repeat(100)).await;
+        assert_eq!(
+            error(&deltas),
+            Some(Kind::ContextOverflow),
+            "{api:?}: {deltas:?}"
+        );
+    }
+}

@@ -1,0 +1,236 @@
+//! Every way in which servers were seen to write, cut, break and refuse a reply, over HTTP on loopback, for both
+//! backends: what a good client keeps is kept, at every size of the pieces in which the bytes come.
+
+#![cfg(feature = "providers")]
+#![expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "a test looks at a few of many kinds"
+)]
+
+mod chat;
+mod chat_calls;
+mod failing;
+mod kept;
+mod messages;
+mod row;
+mod server;
+
+use std::io::Write as _;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use futures_util::{StreamExt as _, stream};
+use gadgetry::Model;
+use gadgetry::proto::message::{Message, Request, Role};
+use gadgetry::provider::{Anthropic, HttpConfig, OpenAi};
+
+use crate::row::{Answer, Api, End, Finish, Kept, Row};
+
+/// Bytes in a piece of the answer.
+const SIZES: [usize; 3] = [1, 7, usize::MAX];
+
+/// Long enough for the busiest machine, where a reply comes.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Rows at a time, so that those in which nothing comes wait together.
+const AT_ONCE: usize = 64;
+
+/// For rows in which nothing will come.
+const IMPATIENCE: Duration = Duration::from_millis(300);
+
+/// Rows that a backend does not pass yet, as API and name. They are printed, and fail once they pass.
+const KNOWN: [(Api, &str); 5] = [
+    (Api::Chat, "a second choice in chunks of its own"),
+    (Api::Chat, "index as text"),
+    (Api::Messages, "one id for both calls"),
+    (Api::Messages, "end_turn with calls is tool_use"),
+    (
+        Api::Messages,
+        "the limit in the middle of a call, whose block is ended",
+    ),
+];
+
+#[tokio::test]
+async fn chat_completions() {
+    let mut rows = chat::framing();
+    rows.extend(chat::chunks());
+    rows.extend(chat::characters());
+    rows.extend(chat_calls::rows());
+    rows.extend(failing::chat_streams());
+    rows.extend(failing::answers(Api::Chat));
+    check(Api::Chat, rows).await;
+}
+
+#[tokio::test]
+async fn messages() {
+    let mut rows = messages::framing();
+    rows.extend(messages::frames());
+    rows.extend(messages::characters());
+    rows.extend(failing::messages_streams());
+    rows.extend(failing::answers(Api::Messages));
+    check(Api::Messages, rows).await;
+}
+
+#[tokio::test]
+async fn whole_replies_to_a_request_for_a_stream() {
+    for api in [Api::Chat, Api::Messages] {
+        let rows = failing::documents().into_iter();
+        check(api, rows.filter(|row| row.api == api).collect()).await;
+    }
+}
+
+/// Whatever a stream is cut behind: no call that the whole stream does not have, no other text, and no success
+/// without a reason to stop.
+#[tokio::test]
+async fn cut_behind_every_byte() {
+    let golden = [
+        chat::whole("golden", &chat::GOLDEN),
+        messages::whole("golden", &messages::GOLDEN),
+    ];
+    for row in golden {
+        let body = &row.answer.body;
+        let cuts: Vec<Answer> = (0..body.len())
+            .map(|at| Answer {
+                body: body[..at].to_vec(),
+                ..row.answer.clone()
+            })
+            .collect();
+        let finish = match row.api {
+            Api::Chat => r#""finish_reason":"tool_calls""#,
+            Api::Messages => r#""stop_reason":"tool_use""#,
+        };
+        let text = std::str::from_utf8(body).expect("it is text");
+        let told = text.find(finish).expect("it is there") + finish.len();
+        let address = server::start(cuts).await;
+        for at in 0..body.len() {
+            let kept = ask(row.api, address, at, usize::MAX, PATIENCE)
+                .await
+                .expect("rules are kept");
+            let all = &row.kept;
+            assert!(all.text.starts_with(&kept.text), "{at}: {kept:?}");
+            assert!(all.calls.starts_with(&kept.calls), "{at}: {kept:?}");
+            assert!(
+                kept.calls.len() + kept.cut.len() <= all.calls.len(),
+                "{at}: {kept:?}"
+            );
+            match &kept.finish {
+                Finish::Error(kind) => assert!(kind.is_retryable(), "{at}: {kept:?}"),
+                finish => {
+                    assert!(at >= told && *finish == all.finish, "{at}: {kept:?}");
+                    assert_eq!(kept.calls, all.calls, "{at}");
+                }
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn nobody_there() {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0")
+        .await
+        .expect("a port");
+    let address = listener.local_addr().expect("it is bound");
+    drop(listener);
+    for api in [Api::Chat, Api::Messages] {
+        let kept = ask(api, address, 0, 1, PATIENCE)
+            .await
+            .expect("rules are kept");
+        let transport = Finish::Error(gadgetry::proto::error::ModelErrorKind::Transport);
+        assert_eq!(kept.finish, transport);
+    }
+}
+
+/// Holds every row against the backend, in pieces of every size, and names all that differ.
+async fn check(api: Api, rows: Vec<Row>) {
+    let address = server::start(rows.iter().map(|row| row.answer.clone()).collect()).await;
+    let mut wrong = Vec::new();
+    let read = stream::iter(rows.iter().enumerate()).map(async |(at, row)| {
+        let patience = match row.answer.end {
+            End::Silent | End::Mute => IMPATIENCE,
+            End::Closed | End::Broken | End::Slammed => PATIENCE,
+        };
+        let got = SIZES.map(|size| ask(api, address, at, size, patience));
+        (row, join_all(got).await)
+    });
+    let mut read = read.buffered(AT_ONCE);
+    while let Some((row, got)) = read.next().await {
+        assert_eq!(row.api, api, "{}", row.name);
+        assert_eq!(
+            rows.iter().filter(|other| other.name == row.name).count(),
+            1,
+            "{}",
+            row.name
+        );
+        let differs = got
+            .iter()
+            .zip(SIZES)
+            .filter(|(got, _)| got.as_ref() != Ok(&row.kept));
+        let differs: Vec<_> = differs
+            .map(|(got, size)| match size {
+                usize::MAX => format!("  got, whole: {got:?}"),
+                size => format!("  got, in pieces of {size}: {got:?}"),
+            })
+            .collect();
+        let is_known = KNOWN.contains(&(api, row.name));
+        let report = format!(
+            "{api:?}, {:?}\n  expected: {:?}\n{}\n",
+            row.name,
+            row.kept,
+            differs.join("\n")
+        );
+        match (differs.is_empty(), is_known) {
+            (true, false) => {}
+            (true, true) => wrong.push(format!(
+                "{api:?}, {:?} passes: take it out of KNOWN\n",
+                row.name
+            )),
+            (false, false) => wrong.push(report),
+            // Not through the test's own output, which nobody sees when it passes.
+            (false, true) => {
+                let notice = format!("KNOWN: {report}\n");
+                _ = std::io::stderr().write_all(notice.as_bytes());
+            }
+        }
+    }
+    assert!(
+        wrong.is_empty(),
+        "{} of {} rows:\n{}",
+        wrong.len(),
+        rows.len(),
+        wrong.join("\n")
+    );
+}
+
+async fn ask(
+    api: Api,
+    address: SocketAddr,
+    row: usize,
+    size: usize,
+    patience: Duration,
+) -> Result<Kept, String> {
+    let base = format!("http://{address}/{row}/{size}/v1");
+    let http = HttpConfig::new()
+        .idle_timeout(patience)
+        .header_timeout(patience);
+    let request = Request {
+        messages: Arc::new(vec![Message::text(Role::User, "hello")]),
+        ..Request::default()
+    };
+    let deltas = match api {
+        Api::Chat => {
+            let model = OpenAi::builder("m").base_url(base).http(http).build();
+            model.expect("it is well formed").stream(request)
+        }
+        Api::Messages => {
+            let model = Anthropic::builder("m")
+                .base_url(base)
+                .api_key("k-0123456789")
+                .http(http)
+                .build();
+            model.expect("it is well formed").stream(request)
+        }
+    };
+    kept::read(deltas).await
+}

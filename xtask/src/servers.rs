@@ -1,0 +1,163 @@
+//! Model servers that others wrote, for the tests: installed by name from their registries below the target folder.
+//!
+//! `target/servers/NAME.command` says how to start one, an argument a line; the test `foreign_servers` reads it. Where
+//! a server cannot be installed, `NAME.missing` says why, and its tests print that they are skipped.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::shell::{answers, capture, command, root};
+
+/// A server, and how it comes here.
+struct Server {
+    name: &'static str,
+    version: &'static str,
+    /// Installs into an empty folder, and returns the command that starts it.
+    install: fn(&Path, &str) -> Result<Vec<String>, String>,
+}
+
+const SERVERS: [Server; 2] = [
+    Server {
+        name: "aimock",
+        version: "1.43.0",
+        install: aimock,
+    },
+    Server {
+        name: "llmock",
+        version: "0.2.2",
+        install: llmock,
+    },
+];
+
+/// Installs what is not there yet. What could not be installed, and why, a line each.
+pub(crate) fn install() -> Result<Vec<String>, String> {
+    let folder = target().join("servers");
+    fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    let mut missing = Vec::new();
+    for server in &SERVERS {
+        let done = ready(&folder, server)?;
+        missing.extend(done.map(|why| format!("{} {}: {why}", server.name, server.version)));
+    }
+    Ok(missing)
+}
+
+/// Why a server is not to be had, if it is not.
+fn ready(folder: &Path, server: &Server) -> Result<Option<String>, String> {
+    let Server { name, version, .. } = server;
+    let place = folder.join(format!("{name}-{version}"));
+    let start = folder.join(format!("{name}.command"));
+    let why_not = folder.join(format!("{name}.missing"));
+    let write = |file: &Path, text: &str| {
+        fs::write(file, text).map_err(|error| format!("{}: {error}", file.display()))
+    };
+    if let Ok(text) = fs::read_to_string(&start) {
+        let words: Vec<String> = text.lines().map(str::to_owned).collect();
+        if words.iter().any(|word| Path::new(word).starts_with(&place)) && helps(&words) {
+            eprintln!("{name} {version} is there");
+            return Ok(None);
+        }
+    }
+    // Whatever a version before or an attempt that was cut off has left.
+    for old in [&start, &why_not] {
+        _ = fs::remove_file(old);
+    }
+    _ = fs::remove_dir_all(&place);
+    fs::create_dir_all(&place).map_err(|error| format!("{}: {error}", place.display()))?;
+    eprintln!("{name} {version} is installed into {}", place.display());
+    let installed = (server.install)(&place, version).and_then(|words| {
+        let failed = || format!("it is installed, but `{}` fails", words.join(" "));
+        helps(&words).then(|| words.clone()).ok_or_else(failed)
+    });
+    match installed {
+        Ok(words) => {
+            write(&start, &words.join("\n"))?;
+            Ok(None)
+        }
+        Err(why) => {
+            let why = reason(&why);
+            write(&why_not, &why)?;
+            Ok(Some(why))
+        }
+    }
+}
+
+/// From the npm registry. Its scripts do not run: it needs none.
+fn aimock(place: &Path, version: &str) -> Result<Vec<String>, String> {
+    there("node", "--version")?;
+    there("npm", "--version")?;
+    let mut install = command("npm", &["install", "--prefix"]);
+    install
+        .arg(place)
+        .arg(format!("@copilotkit/aimock@{version}"));
+    install.args(["--ignore-scripts", "--no-audit", "--no-fund", "--no-save"]);
+    install.args(["--fetch-retries=1", "--fetch-timeout=60000"]);
+    capture(&mut install)?;
+    let program = place.join("node_modules/.bin/llmock");
+    Ok(vec!["node".to_owned(), word(&program)])
+}
+
+/// From `PyPI`, into an environment of its own; into a plain folder where Python comes without `venv`.
+fn llmock(place: &Path, version: &str) -> Result<Vec<String>, String> {
+    there("python3", "--version")?;
+    let package = format!("llmock=={version}");
+    let pip = |python: &str| {
+        let mut pip = command(python, &["-m", "pip", "install"]);
+        pip.args(["--quiet", "--no-input", "--disable-pip-version-check"]);
+        pip.args(["--retries", "1", "--timeout", "60"]);
+        pip
+    };
+    let environment = place.join("venv");
+    let made = capture(command("python3", &["-m", "venv"]).arg(&environment));
+    if made.is_ok() {
+        let bin = environment.join("bin");
+        capture(pip(&word(&bin.join("python"))).arg(package))?;
+        return Ok(vec![word(&bin.join("llmock"))]);
+    }
+    let packages = place.join("packages");
+    capture(pip("python3").arg("--target").arg(&packages).arg(package))?;
+    let path = format!("PYTHONPATH={}", packages.display());
+    let program = packages.join("bin/llmock");
+    Ok(["env", &path, "python3", &word(&program)]
+        .map(str::to_owned)
+        .to_vec())
+}
+
+/// Whether a program is on this machine.
+fn there(program: &str, question: &str) -> Result<(), String> {
+    let is_there = answers(&mut command(program, &[question]));
+    is_there
+        .then_some(())
+        .ok_or_else(|| format!("{program} is not on this machine"))
+}
+
+fn helps(words: &[String]) -> bool {
+    let Some((program, arguments)) = words.split_first() else {
+        return false;
+    };
+    answers(
+        Command::new(program)
+            .args(arguments)
+            .arg("--help")
+            .current_dir(root()),
+    )
+}
+
+/// What a package manager says first is the reason, what it says last is advice.
+fn reason(text: &str) -> String {
+    let mut lines = text.lines().map(str::trim);
+    let is_reason = |line: &&str| line.starts_with("npm error") || line.starts_with("ERROR");
+    let first = lines.clone().find(is_reason);
+    let last = || lines.rfind(|line| !line.is_empty());
+    first.or_else(last).unwrap_or("no reason given").to_owned()
+}
+
+fn word(path: &Path) -> String {
+    path.display().to_string()
+}
+
+/// Where cargo builds.
+fn target() -> PathBuf {
+    let set = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
+    root().join(set.unwrap_or_else(|| PathBuf::from("target")))
+}
