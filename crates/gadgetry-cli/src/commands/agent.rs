@@ -9,11 +9,10 @@ use gadgetry::log::{Header, LogWriter};
 use gadgetry::proto::convo::compaction::Compaction;
 use gadgetry::proto::event::{Event, FinishReason};
 use gadgetry::proto::message::{Message, Role};
-use gadgetry::proto::run::{Command, Input, Summary};
+use gadgetry::proto::run::{Command, Input, Summary, Tools};
 use gadgetry::proto::spec::GadgetSpec;
 use gadgetry::proto::time::Time;
 use gadgetry::proto::usage::Price;
-use gadgetry::provider::native;
 use gadgetry::{Model, Toolbox, command};
 use tokio::sync::mpsc;
 
@@ -49,7 +48,7 @@ pub(crate) fn run(args: &AgentArgs, printer: &mut Printer) -> Result<(), Error> 
     let model = connect::model(&args.model.model, wishes, &catalog)?;
     let mut header = header(args, &toolbox, model.as_ref())?;
     if is_native {
-        header.prompt = native::prompt();
+        header.tools = Tools::Native;
     }
     header.run().map_err(Error::input)?;
     let prompt = typed_or_piped(&args.prompt, printer)?;

@@ -22,7 +22,6 @@ use gadgetry_proto::spec::GadgetSpec;
 use crate::model::{Model, ModelInfo};
 use crate::provider::anthropic::Anthropic;
 use crate::provider::http::HttpConfig;
-use crate::provider::native::NativeTools;
 use crate::provider::openai::{MaxTokensField, OpenAi};
 use crate::provider::secret::ApiKey;
 
@@ -167,8 +166,8 @@ impl Resolver {
         self
     }
 
-    /// Offers gadgets as the provider's own tools: calls and results go through its interface, and the model is one of
-    /// [`NativeTools`].
+    /// Offers gadgets as the provider's own tools: calls and results go through its interface. For a run with
+    /// [`Tools::Native`](gadgetry_proto::run::Tools::Native); an agent does this by itself.
     #[must_use]
     pub fn tools(mut self, gadgets: impl IntoIterator<Item = GadgetSpec>) -> Self {
         self.tools = gadgets.into_iter().collect();
@@ -188,15 +187,10 @@ impl Resolver {
             info.get_or_insert_default().is_local = true;
         }
         let api = provider.map_or(Api::OpenAi, |provider| provider.api);
-        let model: Arc<dyn Model> = match api {
+        Ok(match api {
             Api::OpenAi => Arc::new(self.openai(provider, place, key, full, info)?),
             Api::Anthropic => Arc::new(self.anthropic(place, key, full, info)?),
-        };
-        if self.tools.is_empty() {
-            Ok(model)
-        } else {
-            Ok(Arc::new(NativeTools::new(model)))
-        }
+        })
     }
 
     /// Where a name leads, whether or not there is a key.
