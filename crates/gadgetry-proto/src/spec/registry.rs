@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 
 use crate::spec::gadget::GadgetSpec;
 use crate::spec::gadget::RegisteredGadget;
+use crate::spec::schema::Problem;
 use crate::spec::schema::Schema;
 use crate::spec::schema::SchemaError;
+use crate::spec::schema::WrongDefault;
 
 /// Names longer than this are not compared for likeness.
 const COMPARED: usize = 64;
@@ -39,7 +41,7 @@ impl Registry {
     }
 
     /// Adds one gadget behind the others. Fails if its name is empty, taken (in whatever case) or holds `:`, a blank or a
-    /// control character, or if its parameters are no JSON Schema.
+    /// control character, if its parameters are no JSON Schema, or if a default in it does not fit it.
     pub fn add(&mut self, spec: GadgetSpec) -> Result<(), RegistryError> {
         let name = spec.name.clone();
         if name.is_empty() {
@@ -56,6 +58,13 @@ impl Registry {
             Ok(schema) => schema,
             Err(error) => return Err(RegistryError::Schema { name, error }),
         };
+        if let Some(WrongDefault { parameter, problem }) = schema.wrong_default() {
+            return Err(RegistryError::Default {
+                name,
+                parameter,
+                problem,
+            });
+        }
         let place = self.gadgets.len();
         self.places.insert(key, place);
         self.places.insert(spec.name.clone(), place);
@@ -196,6 +205,16 @@ pub enum RegistryError {
         /// What is wrong with its schema.
         #[source]
         error: SchemaError,
+    },
+    /// The default of a parameter would be refused in a call.
+    #[error("gadget '{name}': the default of parameter '{parameter}' does not fit: {problem}")]
+    Default {
+        /// The gadget.
+        name: String,
+        /// The parameter, as a dotted path.
+        parameter: String,
+        /// What is wrong with the default.
+        problem: Problem,
     },
 }
 

@@ -22,6 +22,7 @@ use serde_json::Map;
 use serde_json::Value;
 use serde_json::json;
 
+pub(crate) use defaults::WrongDefault;
 pub use problem::Problem;
 pub(crate) use types::Types;
 pub(crate) use view::Container;
@@ -52,6 +53,8 @@ struct Compiled {
     validator: Validator,
     /// Whether anything in it is a reference.
     refers: bool,
+    /// Whether there are defaults, and each of them can be judged by itself.
+    checkable_defaults: bool,
     /// One validator of keys for each pattern of `patternProperties`.
     patterns: BTreeMap<String, Validator>,
 }
@@ -82,13 +85,19 @@ impl Schema {
         if let Some(error) = broken {
             return Err(error);
         }
-        let mut refers = false;
-        normal::visit(&mut normal, &mut |node| refers |= node.contains_key("$ref"));
+        let (mut refers, mut defaults, mut conditions) = (false, false, false);
+        normal::visit(&mut normal, &mut |node| {
+            refers |= node.contains_key("$ref");
+            defaults |= node.contains_key("default");
+            conditions |= node.contains_key("if");
+        });
         let schema = Self(Arc::new(Compiled {
             source: schema,
             normal,
             validator,
             refers,
+            // A condition may mean another call than one of defaults alone.
+            checkable_defaults: defaults && !conditions,
             patterns,
         }));
         let types = schema.root().types();
@@ -123,6 +132,13 @@ impl Schema {
     /// Puts the `default` of each absent property in its place, wherever its parent exists.
     pub fn apply_defaults(&self, parameters: &mut Value) {
         defaults::apply(&self.root(), parameters);
+    }
+
+    /// A default of a property, at the root or in objects below it, that would be refused if it were written in a
+    /// call. Schemas with conditions are not looked into, nor what is inside lists.
+    pub(crate) fn wrong_default(&self) -> Option<WrongDefault> {
+        let checkable = self.0.checkable_defaults;
+        checkable.then(|| defaults::wrong(self)).flatten()
     }
 
     fn normal(&self) -> &Value {

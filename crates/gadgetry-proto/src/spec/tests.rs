@@ -7,6 +7,8 @@ use serde_json::Value;
 use serde_json::json;
 
 use crate::limits::Limits;
+use crate::spec::GadgetSpec;
+use crate::spec::Registry;
 use crate::spec::Schema;
 use crate::spec::coerce;
 use crate::spec::coerce_json;
@@ -117,6 +119,91 @@ fn answers_to_the_model() {
         parse_failure("Cook", error),
         "Error: Failed to parse parameters for 'Cook':\n  Malformed argument line: !!!ARG:a b. Write only the name \
          after !!!ARG: and the value on the next line:\n  !!!ARG:a\n  b"
+    );
+}
+
+#[test]
+fn defaults_must_fit() {
+    let check = |schema: Value, error: Option<&str>| {
+        let spec = GadgetSpec {
+            name: "Cook".to_owned(),
+            parameters: schema,
+            ..GadgetSpec::default()
+        };
+        let found = Registry::new([spec]).err().map(|error| error.to_string());
+        assert_eq!(found.as_deref(), error);
+    };
+    let whole = json!({ "type": "integer", "minimum": 1 });
+    let with = |default: Value| {
+        let mut schema = whole.clone();
+        schema["default"] = default;
+        schema
+    };
+    // What else is missing is no concern of the defaults.
+    check(
+        json!({ "properties": { "n": with(json!(2)), "m": whole }, "required": ["m"] }),
+        None,
+    );
+    check(
+        json!({ "properties": { "m": whole, "n": with(json!(0)) }, "required": ["m"] }),
+        Some(
+            "gadget 'Cook': the default of parameter 'n' does not fit: n: must be at least 1, got 0",
+        ),
+    );
+    check(
+        json!({ "properties": { "n": with(json!(null)) } }),
+        Some(
+            "gadget 'Cook': the default of parameter 'n' does not fit: \
+             n: expected integer, got null",
+        ),
+    );
+    // Below, by reference, and as a whole.
+    let oven = |default: Value| {
+        json!({
+            "properties": { "oven": { "$ref": "#/$defs/Oven" } },
+            "$defs": { "Oven": { "type": "object", "properties": { "racks": with(default) } } },
+        })
+    };
+    check(oven(json!(1)), None);
+    check(
+        oven(json!("x")),
+        Some(
+            "gadget 'Cook': the default of parameter 'oven.racks' does not fit: \
+             oven.racks: expected integer, got string \"x\"",
+        ),
+    );
+    let whole_oven = |racks: Value| {
+        json!({ "properties": { "oven": {
+            "type": "object",
+            "default": {},
+            "properties": { "racks": racks },
+            "required": ["racks"],
+        } } })
+    };
+    check(whole_oven(with(json!(1))), None);
+    check(
+        whole_oven(whole.clone()),
+        Some(
+            "gadget 'Cook': the default of parameter 'oven' does not fit: \
+             oven.racks: expected integer, but it is missing",
+        ),
+    );
+    // What a condition asks for depends on the call.
+    check(
+        json!({
+            "properties": { "kind": { "type": "string" }, "n": with(json!(1)) },
+            "required": ["kind"],
+            "if": { "properties": { "kind": { "const": "big" } } },
+            "then": { "properties": { "n": { "minimum": 10 } } },
+        }),
+        None,
+    );
+    // A schema that refers to itself ends.
+    check(
+        json!({ "$ref": "#/$defs/T", "$defs": { "T": { "type": "object", "properties": {
+            "l": { "$ref": "#/$defs/T" }, "r": { "$ref": "#/$defs/T" }, "n": with(json!(1)),
+        } } } }),
+        None,
     );
 }
 

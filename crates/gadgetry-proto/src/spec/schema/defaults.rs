@@ -1,9 +1,75 @@
-//! Fills in the defaults of absent properties.
+//! Fills in the defaults of absent properties, and finds those that do not fit.
 
+use std::collections::VecDeque;
+
+use serde_json::Map;
 use serde_json::Value;
 
+use crate::spec::schema::Problem;
+use crate::spec::schema::Schema;
+use crate::spec::schema::Types;
 use crate::spec::schema::expand::find;
 use crate::spec::schema::view::View;
+
+/// Objects in objects whose defaults are looked at.
+const DEEP: usize = 4;
+/// Objects whose defaults are looked at.
+const OBJECTS: usize = 100;
+
+/// A default that its own schema does not admit.
+pub(crate) struct WrongDefault {
+    /// The dotted path of the property.
+    pub(crate) parameter: String,
+    pub(crate) problem: Problem,
+}
+
+/// The first default that does not fit, the outer ones first.
+pub(super) fn wrong(schema: &Schema) -> Option<WrongDefault> {
+    let mut places: VecDeque<(Vec<&str>, View<'_>)> = VecDeque::from([(Vec::new(), schema.root())]);
+    for _ in 0..OBJECTS {
+        let (path, view) = places.pop_front()?;
+        if let Some(wrong) = wrong_at(schema, &path) {
+            return Some(wrong);
+        }
+        if path.len() < DEEP {
+            for key in view.declared() {
+                let below = view.property(key);
+                if below.types().meets(Types::OBJECT) && below.declared().next().is_some() {
+                    let path = path.iter().copied().chain([key.as_str()]).collect();
+                    places.push_back((path, below));
+                }
+            }
+        }
+    }
+    None
+}
+
+/// A wrong default in the object at `path`.
+fn wrong_at(schema: &Schema, path: &[&str]) -> Option<WrongDefault> {
+    let wrap = |value, key: &&str| Value::Object(Map::from_iter([((*key).to_owned(), value)]));
+    let mut parameters = path.iter().rev().fold(Value::Object(Map::new()), wrap);
+    apply(&schema.root(), &mut parameters);
+    let object = path
+        .iter()
+        .try_fold(&parameters, |value, key| value.get(key))?;
+    // Whatever is in the object now is a default.
+    let mut defaults = object.as_object()?.keys().map(|key| {
+        let path: Vec<&str> = path.iter().copied().chain([key.as_str()]).collect();
+        path.join(".")
+    });
+    let problems = schema.validate(&parameters);
+    defaults.find_map(|parameter| {
+        let mut problems = problems.iter();
+        let problem = problems.find(|problem| {
+            let rest = problem.pointer.strip_prefix(&parameter);
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        })?;
+        Some(WrongDefault {
+            problem: problem.clone(),
+            parameter,
+        })
+    })
+}
 
 pub(super) fn apply(view: &View<'_>, value: &mut Value) {
     match value {
