@@ -11,7 +11,6 @@
 //! | [`answer`] | the bytes of an answer as deltas, sans-IO |
 //! | [`sse`] | the event stream, sans-IO |
 //! | [`json`] | JSON with halves of characters |
-//! | [`native`] | tool calls through a provider's own interface as gadget calls |
 //! | [`tools`] | gadgets as the tools of a provider |
 //! | [`error`] | what a provider's refusal means |
 //! | [`secret`] | keys that print as `***` |
@@ -32,7 +31,6 @@ pub mod genai;
 pub mod http;
 #[cfg(feature = "providers")]
 pub mod json;
-pub mod native;
 #[cfg(feature = "providers")]
 pub mod openai;
 #[cfg(feature = "providers")]
@@ -59,7 +57,6 @@ pub use anthropic::{Anthropic, AnthropicBuilder};
 pub use error::ProviderError;
 #[cfg(feature = "providers")]
 pub use http::{Http, HttpConfig, HttpRequest};
-pub use native::NativeTools;
 #[cfg(feature = "providers")]
 pub use openai::{OpenAi, OpenAiBuilder};
 #[cfg(feature = "providers")]
