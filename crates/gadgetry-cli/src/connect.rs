@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use gadgetry::models::{ModelRegistry, ModelSpec};
 use gadgetry::proto::run::Retry;
-use gadgetry::proto::spec::GadgetSpec;
 use gadgetry::provider::Resolver;
 use gadgetry::{Model, ModelInfo, ScriptedModel};
 
@@ -26,8 +25,6 @@ pub(crate) struct Wishes<'a> {
     /// Whether it is shown pictures, and whether it hears.
     pub(crate) images: bool,
     pub(crate) audio: bool,
-    /// Gadgets that it calls through the provider's own interface.
-    pub(crate) tools: &'a [GadgetSpec],
 }
 
 impl<'a> Wishes<'a> {
@@ -40,7 +37,6 @@ impl<'a> Wishes<'a> {
             temperature: args.temperature,
             images: false,
             audio: false,
-            tools: &[],
         }
     }
 }
@@ -73,11 +69,6 @@ pub(crate) fn model(
         if path.as_os_str().is_empty() {
             return Err(Error::input("no script is named; write script:FILE"));
         }
-        if !wishes.tools.is_empty() {
-            return Err(Error::input(
-                "a script is text: --tools native needs a real model",
-            ));
-        }
         let script = ScriptedModel::from_path(path).map_err(Error::input)?;
         return Ok(Arc::new(script));
     }
@@ -89,7 +80,6 @@ pub(crate) fn model(
     resolver = set(resolver, wishes.reasoning, Resolver::reasoning_effort);
     resolver = set(resolver, wishes.max_tokens, Resolver::max_tokens);
     resolver = set(resolver, wishes.temperature, Resolver::temperature);
-    resolver = resolver.tools(wishes.tools.iter().cloned());
     let place = resolver.locate(name).map_err(Error::input)?;
     let full = match place.provider {
         Some(provider) => format!("{provider}:{}", place.model),
@@ -126,11 +116,6 @@ fn info(
 fn other(name: &str, wishes: Wishes<'_>, catalog: &ModelRegistry) -> Result<Arc<dyn Model>, Error> {
     use gadgetry::provider::genai::{Genai, GenaiBuilder};
 
-    if !wishes.tools.is_empty() {
-        return Err(Error::input(format_args!(
-            "--tools native is not for {name}: only for names with one colon"
-        )));
-    }
     let max_tokens = wishes.max_tokens.map(u32::try_from).transpose();
     let max_tokens = max_tokens.map_err(|_| Error::input("--max-tokens is too large"))?;
     let mut model = Genai::builder(name);

@@ -7,6 +7,7 @@ use futures_util::stream::BoxStream;
 use gadgetry::proto::delta::Delta;
 use gadgetry::proto::error::ModelErrorKind;
 use gadgetry::proto::message::Request;
+use gadgetry::proto::spec::GadgetSpec;
 use gadgetry::proto::tags::CustomBlock;
 use gadgetry::proto::transform::TransformFactory;
 use gadgetry::provider::Resolver;
@@ -72,6 +73,12 @@ impl Model for Telling {
 
     fn custom_blocks(&self) -> Vec<CustomBlock> {
         self.model.custom_blocks()
+    }
+
+    fn with_tools(&self, gadgets: &[GadgetSpec]) -> Option<Arc<dyn Model>> {
+        let model = self.model.with_tools(gadgets)?;
+        let words = Arc::clone(&self.words);
+        Some(Arc::new(Self { model, words }))
     }
 
     fn transforms(&self) -> Vec<TransformFactory> {

@@ -10,7 +10,6 @@ use gadgetry::proto::convo::compaction::Compaction;
 use gadgetry::proto::event::{Event, FinishReason};
 use gadgetry::proto::message::{Message, Role};
 use gadgetry::proto::run::{Command, Input, Summary, Tools};
-use gadgetry::proto::spec::GadgetSpec;
 use gadgetry::proto::time::Time;
 use gadgetry::proto::usage::Price;
 use gadgetry::{Model, Toolbox, command};
@@ -34,21 +33,16 @@ pub(crate) fn run(args: &AgentArgs, printer: &mut Printer) -> Result<(), Error> 
     }
     let catalog = catalog::load(&args.model.data)?;
     let toolbox = toolbox(&args.gadgets)?;
-    let is_native = args.tools == ToolForm::Native;
-    let tools: Vec<GadgetSpec> = toolbox
-        .registry()
-        .iter()
-        .filter(|_| is_native)
-        .map(|gadget| gadget.spec().clone())
-        .collect();
-    let wishes = Wishes {
-        tools: &tools,
-        ..Wishes::of(&args.model)
-    };
-    let model = connect::model(&args.model.model, wishes, &catalog)?;
+    let mut model = connect::model(&args.model.model, Wishes::of(&args.model), &catalog)?;
     let mut header = header(args, &toolbox, model.as_ref())?;
-    if is_native {
+    if args.tools == ToolForm::Native {
         header.tools = Tools::Native;
+        model = model.with_tools(&header.gadgets).ok_or_else(|| {
+            let name = &args.model.model;
+            Error::input(format_args!(
+                "{name} has no interface for tools; leave out --tools native"
+            ))
+        })?;
     }
     header.run().map_err(Error::input)?;
     let prompt = typed_or_piped(&args.prompt, printer)?;

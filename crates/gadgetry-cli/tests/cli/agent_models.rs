@@ -157,7 +157,7 @@ fn tools_of_the_provider_are_the_same_run() {
     assert!(text_of(&messages[2]).contains(r#"{"say":"hello"}"#));
     assert_eq!(text.asked()[0].body.get("tools"), None);
     let script = ["--model", "script:script.jsonl", "--tools", "native"];
-    let error = "error: a script is text: --tools native needs a real model\n";
+    let error = "error: script:script.jsonl has no interface for tools; leave out --tools native\n";
     run(&Workshop::new(""), &native, &script).check("", error, 2);
 }
 

@@ -17,8 +17,6 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use gadgetry_proto::spec::GadgetSpec;
-
 use crate::model::{Model, ModelInfo};
 use crate::provider::anthropic::Anthropic;
 use crate::provider::http::HttpConfig;
@@ -58,7 +56,6 @@ pub struct Resolver {
     max_tokens: Option<u64>,
     temperature: Option<f64>,
     reasoning_effort: Option<String>,
-    tools: Vec<GadgetSpec>,
 }
 
 /// A provider, and how it can be reached.
@@ -112,7 +109,6 @@ impl Resolver {
             max_tokens: None,
             temperature: None,
             reasoning_effort: None,
-            tools: Vec::new(),
         }
     }
 
@@ -166,14 +162,6 @@ impl Resolver {
         self
     }
 
-    /// Offers gadgets as the provider's own tools: calls and results go through its interface. For a run with
-    /// [`Tools::Native`](gadgetry_proto::run::Tools::Native); an agent does this by itself.
-    #[must_use]
-    pub fn tools(mut self, gadgets: impl IntoIterator<Item = GadgetSpec>) -> Self {
-        self.tools = gadgets.into_iter().collect();
-        self
-    }
-
     /// The model of a name. Nobody is asked whether it exists.
     pub fn resolve(&self, name: &str) -> Result<Arc<dyn Model>, ResolveError> {
         let (provider, place) = self.find(name)?;
@@ -190,7 +178,8 @@ impl Resolver {
         Ok(match api {
             Api::OpenAi => Arc::new(self.openai(provider, place, key, full, info)?),
             Api::Anthropic => Arc::new(self.anthropic(place, key, full, info)?),
-        })
+        };
+        Ok(model)
     }
 
     /// Where a name leads, whether or not there is a key.
@@ -345,9 +334,6 @@ impl Resolver {
         if let Some(effort) = &self.reasoning_effort {
             model = model.reasoning_effort(effort);
         }
-        if !self.tools.is_empty() {
-            model = model.tools(self.tools.iter().cloned());
-        }
         Ok(model.build()?)
     }
 
@@ -378,9 +364,6 @@ impl Resolver {
         }
         if let Some(effort) = &self.reasoning_effort {
             model = model.reasoning_effort(effort);
-        }
-        if !self.tools.is_empty() {
-            model = model.tools(self.tools.iter().cloned());
         }
         Ok(model.build()?)
     }
