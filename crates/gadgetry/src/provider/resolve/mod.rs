@@ -175,7 +175,7 @@ impl Resolver {
             info.get_or_insert_default().is_local = true;
         }
         let api = provider.map_or(Api::OpenAi, |provider| provider.api);
-        Ok(match api {
+        let model: Arc<dyn Model> = match api {
             Api::OpenAi => Arc::new(self.openai(provider, place, key, full, info)?),
             Api::Anthropic => Arc::new(self.anthropic(place, key, full, info)?),
         };
