@@ -12,6 +12,7 @@ use std::hint::black_box;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use futures_core::stream::BoxStream;
@@ -162,7 +163,8 @@ async fn texts(model: &dyn Model) -> usize {
 fn pipeline() {
     println!("\n### µs a token: a chunk to an event in the user's closure\n");
     println!("In brackets what the same agent takes for ready deltas.\n");
-    println!("| API | reply | bytes in memory | a socket of loopback |\n|---|---|---|---|");
+    println!("| API | reply | bytes in memory | limit | | a socket of loopback |");
+    println!("|---|---|---|---|---|---|");
     let runtime = runtime();
     for api in [Api::Chat, Api::Messages] {
         for said in [Said::Prose, Said::Value] {
@@ -181,8 +183,10 @@ fn pipeline() {
                 Said::Prose => "prose",
                 Said::Value => "a call with one long argument",
             };
+            let missed = (ready > LIMIT).then(|| "bytes in memory".to_owned());
+            let verdict = verdict(missed.as_slice());
             println!(
-                "| {} | {what} | {ready:.2} ({deltas:.2}) | {socket:.2} |",
+                "| {} | {what} | {ready:.2} ({deltas:.2}) | {LIMIT} | {verdict} | {socket:.2} |",
                 name(api)
             );
         }
@@ -375,17 +379,17 @@ fn serve(frames: &[Vec<u8>]) -> SocketAddr {
 fn serve_in_turn(replies: [Vec<u8>; 2], said: Said) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("it is bound");
-    let replies = replies.map(|reply| chunked(&reply));
+    let replies = Arc::new(replies.map(|reply| chunked(&reply)));
+    let turn = Arc::new(AtomicUsize::new(0));
     std::thread::spawn(move || {
-        let mut turn = 0;
+        // A thread each: connections that are kept for later wait without an end.
         for stream in listener.incoming().flatten() {
-            _ = answer(&stream, || {
-                let reply = &replies[turn];
-                turn = match said {
-                    Said::Prose => 0,
-                    Said::Value => 1 - turn,
-                };
-                reply
+            let (replies, turn) = (Arc::clone(&replies), Arc::clone(&turn));
+            std::thread::spawn(move || {
+                answer(&stream, || match said {
+                    Said::Prose => &replies[0],
+                    Said::Value => &replies[turn.fetch_add(1, Ordering::Relaxed) % 2],
+                })
             });
         }
     });
