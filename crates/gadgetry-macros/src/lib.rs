@@ -8,6 +8,7 @@
 //! | `ast` | takes the function apart, and what the macro owns off its parameters |
 //! | `attr` | reads the arguments of `#[gadget(…)]`, on the function and on parameters |
 //! | `valid` | holds the one against the other; what comes out can be written |
+//! | `hidden` | knows which names its type must not have |
 //! | `expand` | writes the gadget |
 //! | `fallback` | writes what stands in for it if there were mistakes, so that only those are reported |
 //!
@@ -22,6 +23,7 @@ mod ast;
 mod attr;
 mod expand;
 mod fallback;
+mod hidden;
 mod mistakes;
 mod valid;
 mod words;
@@ -32,7 +34,8 @@ mod tests;
 /// Makes a gadget of a function.
 ///
 /// The function stays as it is and can be called as before. Beside it, as visible as it, stands a unit struct that
-/// implements `Gadget`: `fn get_weather` makes `GetWeather`. That name must be free where the function stands.
+/// implements `Gadget`: `fn get_weather` makes `GetWeather`. That name must be free where the function stands, and none
+/// of the prelude's: `fn string` would hide `String`.
 ///
 /// # The function
 ///

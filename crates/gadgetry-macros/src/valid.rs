@@ -9,6 +9,7 @@ use syn::{
 
 use crate::ast::{Function, Parameter};
 use crate::attr::{self, DefaultValue, Options};
+use crate::hidden;
 use crate::mistakes::Mistakes;
 use crate::words;
 
@@ -121,6 +122,15 @@ fn type_name(signature: &Signature, mistakes: &mut Mistakes) -> Option<Ident> {
     if function == &name {
         let message =
             format!("the gadget's type is called `{name}`; name the function in snake_case");
+        mistakes.add(function, message);
+        return None;
+    }
+    if hidden::hides(signature, &name) {
+        let message = format!(
+            "the gadget's type is called `{name}` after this function, which hides another `{name}`; rename the \
+             function, say `do_{plain}` (`name = \"…\"` changes only what the model reads)",
+            plain = function.unraw(),
+        );
         mistakes.add(function, message);
         return None;
     }

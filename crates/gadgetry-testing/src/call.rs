@@ -60,7 +60,7 @@ impl MockCall {
         self
     }
 
-    /// All arguments at once, in place of those given before.
+    /// Several arguments at once, beside those given before. The same name again takes the place of the first.
     ///
     /// # Panics
     ///
@@ -68,11 +68,12 @@ impl MockCall {
     #[track_caller]
     #[must_use]
     pub fn args(mut self, arguments: Value) -> Self {
-        assert!(
-            arguments.is_object(),
-            "the arguments of a call are an object, not {arguments}"
-        );
-        self.arguments = arguments;
+        let Value::Object(more) = arguments else {
+            panic!("the arguments of a call are an object, not {arguments}");
+        };
+        if let Value::Object(arguments) = &mut self.arguments {
+            arguments.extend(more);
+        }
         self
     }
 }

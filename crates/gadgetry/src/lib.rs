@@ -81,6 +81,8 @@ pub mod model_client;
 pub mod models;
 pub mod presets;
 pub mod provider;
+#[cfg(doctest)]
+mod readme;
 pub mod scripted;
 pub mod services;
 pub mod skill;

@@ -14,6 +14,11 @@ use gadgetry_proto::usage::Price;
 ///
 /// A reply that is whole ends with [`Delta::MessageEnd`]. A stream that ends without it was cut off. Whatever goes
 /// wrong, from a refused connection to an overloaded server, is a [`Delta::Error`]; the stream ends after it.
+///
+/// Messages may hold pictures, sounds and files. [`prompt_text`](gadgetry_proto::convo::prompt_text), a message as text,
+/// has a caption for each, so a model that cannot see or hear knows that they are there. Whether to send the media as
+/// well is for the backend, which the backends here decide by [`ModelInfo::reads_images`] and
+/// [`ModelInfo::reads_audio`].
 pub trait Model: Send + Sync {
     /// Starts one reply. The call returns at once; waiting happens in the stream.
     ///
@@ -82,8 +87,8 @@ pub struct ModelInfo {
     pub price: Option<Price>,
     /// Whether it runs on this machine, so that a price of 0 is one. Elsewhere it is a price that nobody knows.
     pub is_local: bool,
-    /// Whether it looks at pictures.
+    /// Whether it looks at pictures. If not, backends send it no more than the caption of each.
     pub reads_images: bool,
-    /// Whether it listens.
+    /// Whether it listens. If not, backends send it no more than the caption of each sound.
     pub reads_audio: bool,
 }

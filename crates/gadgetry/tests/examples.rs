@@ -1,5 +1,8 @@
 //! Every example runs to its end, `docs/spec-counterparts.md` tells the truth about them, and the guide leads nowhere else
-//! than it says. The code of the guide is compiled by `src/guide.rs`.
+//! than it says. The code of the guide is compiled by `src/guide.rs`, that of the readme by `src/readme.rs`.
+
+#[path = "support/programs.rs"]
+mod programs;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -28,32 +31,10 @@ fn examples() -> BTreeSet<String> {
     stems.collect()
 }
 
-/// The program of an example, which `cargo test` has built before it runs this.
-fn program(example: &str) -> PathBuf {
-    let test = std::env::current_exe().expect("this program has a path");
-    let profile = test
-        .parent()
-        .and_then(Path::parent)
-        .expect("target/PROFILE/deps");
-    let name = format!("{example}{}", std::env::consts::EXE_SUFFIX);
-    let program = profile.join("examples").join(name);
-    let source = crate_folder()
-        .join("examples")
-        .join(example)
-        .with_extension("rs");
-    let changed = |path: &Path| fs::metadata(path).and_then(|it| it.modified()).ok();
-    assert!(
-        changed(&program) >= changed(&source),
-        "{} is not built, or older than its source: `cargo build -p gadgetry --examples` builds it",
-        program.display(),
-    );
-    program
-}
-
 #[test]
 fn every_example_runs() {
-    for example in examples() {
-        let output = Command::new(program(&example)).output().expect("it starts");
+    for (example, program) in programs::programs(examples().iter()) {
+        let output = Command::new(program).output().expect("it starts");
         let (stdout, stderr) = (
             String::from_utf8_lossy(&output.stdout),
             String::from_utf8_lossy(&output.stderr),
@@ -126,6 +107,32 @@ fn guide() -> BTreeMap<String, String> {
         (name, fs::read_to_string(path).expect("a page"))
     };
     paths.map(page).collect()
+}
+
+/// The code between the first ```` ```rust ```` or ```` ``` ```` and its end.
+fn first_code<'t>(lines: impl Iterator<Item = &'t str>, fence: &str) -> Vec<&'t str> {
+    let behind = lines.skip_while(|line| *line != fence).skip(1);
+    behind.take_while(|line| *line != "```").collect()
+}
+
+#[test]
+fn the_program_of_the_readme_is_compiled() {
+    let readme = fs::read_to_string(docs().join("../README.md")).expect("there is one");
+    let source = fs::read_to_string(crate_folder().join("src/readme.rs")).expect("it is there");
+    let docs = source.lines().map(|line| {
+        let line = line.strip_prefix("//!").unwrap_or_default();
+        line.strip_prefix(' ').unwrap_or(line)
+    });
+    let mut compiled = first_code(docs, "```");
+    // What rustdoc does not show.
+    compiled.retain(|line| !line.starts_with("# "));
+    assert!(!compiled.is_empty());
+    assert_eq!(first_code(readme.lines(), "```rust"), compiled);
+    assert_eq!(
+        readme.matches("```rust").count(),
+        1,
+        "src/readme.rs has one program"
+    );
 }
 
 #[test]

@@ -160,6 +160,13 @@ fn delays_pass_on_the_paused_clock() {
 }
 
 #[test]
+fn arguments_add_up() {
+    let more = json!({ "b": 3, "c": 4 });
+    let mixed = call("X").arg("a", 1).arg("b", 2).args(more).arg("c", 5);
+    assert_eq!(mixed, call("X").args(json!({ "a": 1, "b": 3, "c": 5 })));
+}
+
+#[test]
 fn a_dropped_stream_is_over() {
     let model = MockModel::in_order([reply().delay(Duration::from_secs(9))]);
     drop(model.stream(says("go")));

@@ -46,7 +46,8 @@ impl GadgetError {
         Self::of(Kind::Failed(error))
     }
 
-    /// Ends the run once the gadgets that run beside this one are done. `summary` is the result, and the run's answer.
+    /// Ends the run once the other calls of the same reply are done: those that run, and those that wait for a dependency
+    /// and run still. `summary` is the result, and the run's answer.
     pub fn task_complete(summary: impl Into<String>) -> Self {
         Self::of(Kind::TaskComplete(summary.into()))
     }

@@ -206,7 +206,8 @@ fn examples_of_a_file_are_checked() {
     let gadget = command::load(&path).unwrap().remove(0);
     assert_eq!(
         add_error(gadget),
-        "example 1 of gadget 'Echo' does not fit its parameters: text: expected string, but it is missing"
+        "example 1 of gadget 'Echo' does not fit its parameters: text: expected string, but it is missing; \
+         txt: there is no such parameter; did you mean 'text'?"
     );
 }
 
