@@ -465,5 +465,6 @@ fn name(api: Api) -> &'static str {
 }
 
 fn a_token(run: impl FnMut() -> f64) -> f64 {
-    best(AT_LEAST, run) * 1e6 / TOKENS as f64
+    let tokens = u32::try_from(TOKENS).expect("they are few");
+    best(AT_LEAST, run) * 1e6 / f64::from(tokens)
 }

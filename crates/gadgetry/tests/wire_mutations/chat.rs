@@ -243,6 +243,7 @@ pub(crate) fn chunks() -> Vec<Row> {
         hi("text and finish in one chunk", &[r#"{"choices":[{"index":0,"delta":{"content":"hi"},"finish_reason":"stop"}]}"#, DONE]),
         hi("message in place of delta", &[r#"{"choices":[{"index":0,"message":{"role":"assistant","content":"hi"},"finish_reason":"stop"}]}"#, DONE]),
         hi("text in place of delta", &[r#"{"choices":[{"index":0,"text":"hi"}]}"#, STOP, DONE]),
+        golden("choices from 1", r#"[{"index":0,"delta""#, r#"[{"index":1,"delta""#),
         hi("a second choice is not ours", &[r#"{"choices":[{"index":0,"delta":{"content":"hi"}},{"index":1,"delta":{"content":"no"}}]}"#, STOP, DONE]),
         hi("a second choice in chunks of its own", &[HI, r#"{"choices":[{"index":1,"delta":{"content":"no"}}]}"#, STOP, DONE]),
         hi("frames that nobody knows", &[r#"{"type":"keepalive"}"#, r#"{"foo":[1,2]}"#, HI, "17", STOP, DONE]),

@@ -226,6 +226,13 @@ pub(crate) fn frames() -> Vec<Row> {
         ]),
         golden("end_turn with calls is tool_use", r#""stop_reason":"tool_use""#, r#""stop_reason":"end_turn""#),
         golden("no stop_reason, but message_stop", r#""stop_reason":"tool_use""#, r#""stop_reason":null"#),
+        whole("a call whose JSON is broken, and another", &[START, HI_START, HI, HI_END, USE_F, USE_F_1, USE_F_END, USE_G, USE_G_1, USE_G_END, USED, END])
+            .no_call()
+            .call("f", r#""{\"x\"""#)
+            .call("g", r#"{"y":"z"}"#),
+        whole("the last call's JSON is broken", &[START, HI_START, HI, HI_END, USE_F, USE_F_1, USE_F_END, USED, END])
+            .no_call()
+            .call("f", r#""{\"x\"""#),
         hi("no arguments", &[START, HI_START, HI, HI_END, USE_F, USE_F_END, USED, END]).call("f", "{}").stops(StopReason::ToolUse),
         hi("thoughts", &[START, THINK, THINK_1, THINK_2, HI_END, HI_AT_1, HI_AT_1_1, USE_F_END, STOP, END]).reasoning("hm"),
         hi("thoughts that nobody may read", &[START, r#"{"type":"content_block_start","index":0,"content_block":{"type":"redacted_thinking","data":"x"}}"#, HI_END, HI_AT_1, HI_AT_1_1, USE_F_END, STOP, END]),

@@ -132,6 +132,12 @@ impl Row {
         self
     }
 
+    /// No call, whatever was set before.
+    pub(crate) fn no_call(mut self) -> Self {
+        self.kept.calls.clear();
+        self
+    }
+
     /// One more call that began, and is not complete.
     pub(crate) fn cut(mut self, name: &str) -> Self {
         self.kept.cut.push(name.to_owned());

@@ -1,6 +1,7 @@
 //! One content block of an answer.
 
 use gadgetry_proto::delta::{ContentMetadata, Delta};
+use serde::de::IgnoredAny;
 use serde_json::Value;
 
 use super::decode::{extension, text, whole};
@@ -14,6 +15,8 @@ pub(super) struct Block {
     kind: Kind,
     halves: Halves,
     over: bool,
+    /// The server has ended it, but its JSON is not whole: the limit may have cut it, which is known only at the end.
+    ended: bool,
     /// What was not handed out yet.
     pub(super) ready: Vec<Delta>,
 }
@@ -26,19 +29,27 @@ enum Kind {
         id: String,
         /// What stands in for the pieces if none come.
         input: Value,
-        has_pieces: bool,
+        /// The pieces, joined.
+        json: String,
     },
     /// Tools of the server, and whatever comes next.
     Unknown,
 }
 
 impl Block {
-    pub(super) fn new(index: Option<u64>, block: &Value, names: &ToolNames) -> Self {
+    /// `ids` are those of the calls before; a call with one of them, or with none, gets another.
+    pub(super) fn new(
+        index: Option<u64>,
+        block: &Value,
+        names: &ToolNames,
+        ids: &mut Vec<String>,
+    ) -> Self {
         let mut new = Self {
             index,
             kind: Kind::Unknown,
             halves: Halves::default(),
             over: false,
+            ended: false,
             ready: Vec::new(),
         };
         match block["type"].as_str() {
@@ -62,12 +73,18 @@ impl Block {
                 let mut input = block["input"].clone();
                 json::whole_value(&mut input);
                 let id = whole(text(block, "id").unwrap_or_default());
-                // Results need an id, so a call without one gets one.
+                // Results need an id of their own.
                 let id = if id.is_empty() {
                     format!("toolu_{}", index.unwrap_or_default())
                 } else {
                     id
                 };
+                let id = if ids.contains(&id) {
+                    format!("{id}_{}", ids.len() + 1)
+                } else {
+                    id
+                };
+                ids.push(id.clone());
                 new.ready.push(Delta::ToolCallStart {
                     id: id.clone(),
                     name: names.meant(&name).to_owned(),
@@ -75,7 +92,7 @@ impl Block {
                 new.kind = Kind::Tool {
                     id,
                     input,
-                    has_pieces: false,
+                    json: String::new(),
                 };
             }
             _ => {}
@@ -89,6 +106,24 @@ impl Block {
 
     pub(super) fn is_over(&self) -> bool {
         self.over
+    }
+
+    /// Whether more of it may come.
+    pub(super) fn is_open(&self) -> bool {
+        !self.over && !self.ended
+    }
+
+    /// The server has ended it, but it is not known whether it is whole.
+    pub(super) fn is_doubtful(&self) -> bool {
+        !self.over && self.ended
+    }
+
+    /// The server has ended it.
+    pub(super) fn end(&mut self) {
+        match &self.kind {
+            Kind::Tool { json, .. } if !is_whole(json) => self.ended = true,
+            Kind::Tool { .. } | Kind::Text | Kind::Thinking | Kind::Unknown => self.stop(),
+        }
     }
 
     /// More of it. `false` if that says nothing that we know.
@@ -114,11 +149,7 @@ impl Block {
             Kind::Text | Kind::Unknown if !rest.is_empty() => self.ready.push(Delta::text(rest)),
             Kind::Thinking if !rest.is_empty() => self.ready.push(reasoning(rest.to_owned())),
             Kind::Text | Kind::Thinking | Kind::Unknown => {}
-            Kind::Tool {
-                id,
-                input,
-                has_pieces,
-            } => {
+            Kind::Tool { id, input, json } => {
                 if !rest.is_empty() {
                     let (id, delta) = (id.clone(), rest.to_owned());
                     self.ready.push(Delta::ToolCallDelta { id, delta });
@@ -129,7 +160,7 @@ impl Block {
                 } else {
                     input
                 };
-                let input = (!has_pieces).then_some(input);
+                let input = json.is_empty().then_some(input);
                 self.ready.push(Delta::ToolCallEnd { id, input });
             }
         }
@@ -180,18 +211,13 @@ impl Block {
 
     /// A piece of the JSON text of a tool's input; some servers give it as an object, whole.
     fn input(&mut self, piece: &Value) -> bool {
-        let Kind::Tool {
-            id,
-            input,
-            has_pieces,
-        } = &mut self.kind
-        else {
+        let Kind::Tool { id, input, json } = &mut self.kind else {
             return false;
         };
         if let Value::String(piece) = piece {
             let delta = self.halves.join(piece).into_owned();
             if !delta.is_empty() {
-                *has_pieces = true;
+                json.push_str(&delta);
                 let id = id.clone();
                 self.ready.push(Delta::ToolCallDelta { id, delta });
             }
@@ -210,4 +236,9 @@ fn reasoning(delta: String) -> Delta {
         delta,
         metadata: None,
     }
+}
+
+/// Whether nothing is missing from the JSON text of an input; no text is `{}`.
+fn is_whole(json: &str) -> bool {
+    json.trim().is_empty() || serde_json::from_str::<IgnoredAny>(json).is_ok()
 }

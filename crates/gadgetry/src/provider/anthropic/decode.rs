@@ -29,6 +29,8 @@ pub struct Decoder {
     names: Arc<ToolNames>,
     /// Those that are not handed out whole, in the order in which they began.
     blocks: Vec<Block>,
+    /// Of all calls.
+    ids: Vec<String>,
     counts: Counts,
     started: bool,
     called_tool: bool,
@@ -79,13 +81,17 @@ impl Decoder {
             open.stop();
         }
         self.called_tool |= block["type"] == "tool_use";
-        self.blocks.push(Block::new(index, block, &self.names));
+        // Another block comes, so the limit has not cut the ones before.
+        let doubtful = self.blocks.iter_mut().filter(|block| block.is_doubtful());
+        doubtful.for_each(Block::stop);
+        let block = Block::new(index, block, &self.names, &mut self.ids);
+        self.blocks.push(block);
     }
 
     /// The open block of this number, or the last one if a frame has no number.
     fn open(&mut self, index: Option<u64>) -> Option<&mut Block> {
         let is_meant =
-            |block: &&mut Block| !block.is_over() && (index.is_none() || block.index == index);
+            |block: &&mut Block| block.is_open() && (index.is_none() || block.index == index);
         self.blocks.iter_mut().rev().find(is_meant)
     }
 
@@ -127,13 +133,12 @@ impl Decoder {
         let close = if is_cut { Block::cut } else { Block::stop };
         self.blocks.iter_mut().for_each(close);
         self.hand_out(out);
-        let default = if self.called_tool {
-            StopReason::ToolUse
-        } else {
-            StopReason::Stop
+        let stop_reason = match self.stop_reason.take() {
+            None | Some(StopReason::Stop) if self.called_tool => StopReason::ToolUse,
+            stop_reason => stop_reason.unwrap_or(StopReason::Stop),
         };
         out.push(Delta::MessageEnd {
-            stop_reason: self.stop_reason.take().unwrap_or(default),
+            stop_reason,
             usage: self.counts.is_known().then(|| self.counts.usage()),
         });
     }
@@ -190,7 +195,7 @@ impl Decode for Decoder {
             }
             Some("content_block_stop") => {
                 if let Some(block) = self.open(index) {
-                    block.stop();
+                    block.end();
                 }
                 self.hand_out(out);
             }

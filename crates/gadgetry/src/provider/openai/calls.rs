@@ -55,7 +55,9 @@ impl Calls {
         };
         let id = text(piece, "id");
         let name = text(function, "name");
-        let index = piece.get("index").and_then(Value::as_u64);
+        // Also as text.
+        let number = |index: &Value| index.as_u64().or_else(|| index.as_str()?.parse().ok());
+        let index = piece.get("index").and_then(number);
         let at = match self.find(id.as_deref(), index, name.as_deref()) {
             Some(at) => at,
             None => self.begin(id, index),

@@ -36,6 +36,8 @@ const SHOWN: usize = 200;
 #[derive(Debug, Default)]
 pub struct Decoder {
     has_begun: bool,
+    /// The number of the choice that is read: the first that came.
+    choice: Option<u64>,
     text: Halves,
     reasoning: Halves,
     calls: Calls,
@@ -72,6 +74,12 @@ impl Decoder {
         let Some(choice) = choice(body) else {
             return;
         };
+        // Some servers count from 1, and some send more choices than were asked for.
+        if let Some(index) = choice.get("index").and_then(Value::as_u64)
+            && *self.choice.get_or_insert(index) != index
+        {
+            return;
+        }
         let said = ["delta", "message"]
             .iter()
             .filter_map(|field| choice.get(*field))
@@ -183,6 +191,7 @@ impl Decode for Decoder {
             return true;
         }
         if self.has_begun
+            && self.choice.is_none_or(|index| index == 0)
             && frame.event.is_none()
             && let Some(text) = quick::text(data)
         {

@@ -5,11 +5,15 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-/// The text of a chunk that says nothing but text. `None` sends it the long way, which would say the same.
+/// The text of a chunk that says nothing but text in the first choice. `None` sends it the long way, which would say the
+/// same.
 pub(super) fn text(data: &str) -> Option<Cow<'_, str>> {
     let chunk: Chunk<'_> = serde_json::from_str(data).ok()?;
     let [choice] = chunk.choices;
-    choice.delta.content
+    choice
+        .delta
+        .content
+        .filter(|_| choice.index.is_none_or(|index| index == 0))
 }
 
 /// A field of the type `()` may be absent or null; whatever it says otherwise is not for here.
@@ -30,8 +34,7 @@ struct Chunk<'d> {
 struct Choice<'d> {
     #[serde(borrow)]
     delta: Said<'d>,
-    #[serde(default, rename = "index")]
-    _index: IgnoredAny,
+    index: Option<u64>,
     #[serde(default, rename = "logprobs")]
     _logprobs: IgnoredAny,
     #[serde(default, rename = "finish_reason")]
