@@ -33,7 +33,7 @@ fn examples() -> BTreeSet<String> {
 
 #[test]
 fn every_example_runs() {
-    for (example, program) in programs::programs(examples().iter()) {
+    for (example, program) in programs::programs(&examples()) {
         let output = Command::new(program).output().expect("it starts");
         let (stdout, stderr) = (
             String::from_utf8_lossy(&output.stdout),

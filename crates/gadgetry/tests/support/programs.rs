@@ -1,6 +1,6 @@
 //! The programs that the examples are built to.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -10,11 +10,9 @@ use std::{env, fs};
 use serde_json::Value;
 
 /// The program of each example. `cargo test` has built them, unless it was told to build this test alone: then this does.
-pub(crate) fn programs<'e>(
-    examples: impl Iterator<Item = &'e String> + Clone,
-) -> BTreeMap<String, PathBuf> {
+pub(crate) fn programs(examples: &BTreeSet<String>) -> BTreeMap<String, PathBuf> {
     let place = Place::of_this_test();
-    let there = examples.clone().map(|example| {
+    let there = examples.iter().map(|example| {
         let program = format!("{example}{}", env::consts::EXE_SUFFIX);
         (
             example.clone(),
