@@ -21,7 +21,7 @@ struct More(Mutex<Vec<String>>);
 impl More {
     fn saw(&self, when: &str, call: &AboutCall) {
         let line = format!("{when} {} {}", call.invocation_id, call.parameters);
-        self.0.lock().unwrap().push(line);
+        self.0.lock().expect("nobody panics").push(line);
     }
 }
 
@@ -74,7 +74,7 @@ fn check(script: Script, expected: &[&str]) {
         };
         found.push(line);
     }
-    found.append(&mut more.0.lock().unwrap());
+    found.append(&mut more.0.lock().expect("nobody panics"));
     assert_eq!(found, expected);
 }
 
