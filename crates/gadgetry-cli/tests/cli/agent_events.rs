@@ -27,7 +27,11 @@ const EVENTS: [(&str, &str, Rest); 16] = [
         "gadgetName invocationId dependencies parametersRaw terminatedBy",
         Rest::OneOf("parameters parseError"),
     ),
-    ("gadget_start", "invocationId gadgetName parameters", Rest::Maybe("")),
+    (
+        "gadget_start",
+        "invocationId gadgetName parameters",
+        Rest::Maybe(""),
+    ),
     (
         "gadget_result",
         "invocationId gadgetName durationMs",
