@@ -3,53 +3,13 @@
 use syn::Signature;
 use syn::visit::{self, Visit};
 
-/// Types, traits and variants that every module sees without an import.
-const PRELUDE: [&str; 42] = [
-    "AsMut",
-    "AsRef",
-    "AsyncFn",
-    "AsyncFnMut",
-    "AsyncFnOnce",
-    "Box",
-    "Clone",
-    "Copy",
-    "Default",
-    "DoubleEndedIterator",
-    "Drop",
-    "Eq",
-    "Err",
-    "ExactSizeIterator",
-    "Extend",
-    "Fn",
-    "FnMut",
-    "FnOnce",
-    "From",
-    "FromIterator",
-    "Future",
-    "Into",
-    "IntoFuture",
-    "IntoIterator",
-    "Iterator",
-    "None",
-    "Ok",
-    "Option",
-    "Ord",
-    "PartialEq",
-    "PartialOrd",
-    "Result",
-    "Send",
-    "Sized",
-    "Some",
-    "String",
-    "Sync",
-    "ToOwned",
-    "ToString",
-    "TryFrom",
-    "TryInto",
-    "Vec",
+/// Types and variants that most modules use without an import. A trait is missed by few, and `Send` or `Copy` are good
+/// names for gadgets.
+const PRELUDE: [&str; 9] = [
+    "Box", "Err", "None", "Ok", "Option", "Result", "Some", "String", "Vec",
 ];
 
-/// Whether a type of this name, beside the function, would change what something means: a name that every module sees,
+/// Whether a type of this name, beside the function, would change what something means: a name that most modules use,
 /// or one that the signature uses.
 pub(crate) fn hides(signature: &Signature, name: &str) -> bool {
     let mut mentions = Mentions { name, found: false };

@@ -13,8 +13,8 @@ fn string(text: std::string::String) -> &'static str {
 #[gadget(description = "Hides a variant", name = "Nothing")]
 fn none() {}
 
-#[gadget(description = "Hides a trait")]
-async fn send(to: Option<u8>) {
+#[gadget(description = "Hides a trait, which is fine")]
+async fn send(to: u8) {
     drop(to);
 }
 
