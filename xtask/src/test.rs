@@ -24,7 +24,7 @@ struct Step {
 }
 
 /// `tests` stays last, so that the runner's own closing lines are the last thing on standard output.
-const STEPS: [Step; 9] = [
+const STEPS: [Step; 10] = [
     Step {
         name: "format",
         run: format,
@@ -56,6 +56,10 @@ const STEPS: [Step; 9] = [
     Step {
         name: "servers",
         run: foreign_servers,
+    },
+    Step {
+        name: "features",
+        run: features,
     },
     Step {
         name: "tests",
@@ -186,6 +190,17 @@ fn foreign_servers() -> Result<Outcome, String> {
         missing.join("; ")
     );
     Ok(Outcome::Skipped(why.into()))
+}
+
+/// What the tests of the workspace leave out: it is behind features that are off by default.
+fn features() -> Result<Outcome, String> {
+    let mut test = cargo(&["test", "--package", "gadgetry"]);
+    test.args(["--features", "genai,tokens"]);
+    for name in ["genai", "models", "foreign_servers"] {
+        test.args(["--test", name]);
+    }
+    sh(&mut test)?;
+    Ok(Outcome::Done)
 }
 
 fn tests() -> Result<Outcome, String> {

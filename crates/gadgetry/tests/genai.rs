@@ -1,4 +1,4 @@
-//! The four guards around the crate `genai`.
+//! Guards around the crate `genai`.
 
 #![cfg(feature = "genai")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails here")]

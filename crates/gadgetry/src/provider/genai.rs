@@ -1,10 +1,12 @@
 //! All other providers, through the crate `genai`: Gemini, Bedrock, Vertex, Cohere, xAI, `DeepSeek` and some thirty more.
 //!
-//! It is a guest, and watched: a stream that ends without its end is [`ModelErrorKind::Truncated`]; a refusal in the
-//! stream is opened until its status and its `retry-after` are found; a server that falls silent is given up; counts are
-//! always asked for. Calls and results of gadgets are text.
+//! It is a guest, and watched: a stream that ends without its end is [`ModelErrorKind::Truncated`], also where genai makes
+//! an end up; a part that it cannot read is an error, also where it would skip it; a refusal in the stream is opened until
+//! its status and its `retry-after` are found; a server that falls silent is given up; counts are always asked for. Calls and results of gadgets are text.
 
 use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
 
 use futures_core::stream::BoxStream;
@@ -14,12 +16,14 @@ use gadgetry_proto::delta::{ContentMetadata, Delta, StopReason};
 use gadgetry_proto::error::ModelErrorKind;
 use gadgetry_proto::message::{Content, Media, MediaData, MediaKind, Message, Request, Role};
 use gadgetry_proto::usage::Usage;
+use genai::adapter::AdapterKind;
 use genai::chat::{
     ChatMessage, ChatOptions, ChatRequest, ChatStream, ChatStreamEvent, ContentPart,
     MessageContent, ReasoningEffort, StopReason as GenaiStop, StreamEnd, Usage as GenaiUsage,
 };
 use genai::resolver::{AuthData, Endpoint};
 use genai::{Client, ServiceTarget};
+use serde_json::Value;
 
 use crate::model::{Model, ModelInfo};
 use crate::provider::error::ProviderError;
@@ -175,11 +179,23 @@ impl Model for Genai {
         let this = self.clone();
         let reading = async move {
             let request = this.request(&request);
+            let is_lossy = Arc::new(AtomicBool::new(false));
+            let seen = Arc::clone(&is_lossy);
+            let options = this.options.with_raw_frame_fn(move |context, frame| {
+                if is_skipped(context.model_iden.adapter_kind, frame.data) {
+                    seen.store(true, Ordering::Relaxed);
+                }
+            });
             let answer = this
                 .client
-                .exec_chat_stream(&this.model, request, Some(&this.options));
+                .exec_chat_stream(&this.model, request, Some(&options));
             match answer.await {
-                Ok(answer) => Reply::Open(Box::new(answer.stream), this.key),
+                Ok(answer) => Reply::Open(Box::new(Reading {
+                    events: answer.stream,
+                    adapter: answer.model_iden.adapter_kind,
+                    is_lossy,
+                    key: this.key,
+                })),
                 Err(error) => Reply::Failed(redacted(failure(&error), this.key.as_ref())),
             }
         };
@@ -262,28 +278,41 @@ impl fmt::Debug for GenaiBuilder {
 
 /// Where the reading of a reply stands.
 enum Reply {
-    Open(Box<ChatStream>, Option<ApiKey>),
+    Open(Box<Reading>),
     Failed(ProviderError),
     Over,
 }
 
+struct Reading {
+    events: ChatStream,
+    adapter: AdapterKind,
+    /// Whether genai has skipped a part of the reply.
+    is_lossy: Arc<AtomicBool>,
+    key: Option<ApiKey>,
+}
+
 impl Reply {
     async fn next(self) -> Option<(Delta, Self)> {
-        let (mut events, key) = match self {
+        let mut reading = match self {
             Self::Over => return None,
             Self::Failed(error) => return Some((error.into(), Self::Over)),
-            Self::Open(events, key) => (events, key),
+            Self::Open(reading) => reading,
         };
         loop {
-            let delta = match events.next().await {
-                None => {
-                    let words = "the stream ended before the reply did";
-                    let error = ProviderError::new(ModelErrorKind::Truncated, words);
+            let event = reading.events.next().await;
+            if reading.is_lossy.load(Ordering::Relaxed) {
+                let words = "a part of the reply is not JSON";
+                let error = ProviderError::new(ModelErrorKind::Transport, words);
+                return Some((error.into(), Self::Over));
+            }
+            let delta = match event {
+                None => return Some((cut().into(), Self::Over)),
+                Some(Err(error)) => {
+                    let error = redacted(failure(&error), reading.key.as_ref());
                     return Some((error.into(), Self::Over));
                 }
-                Some(Err(error)) => {
-                    let error = redacted(failure(&error), key.as_ref());
-                    return Some((error.into(), Self::Over));
+                Some(Ok(ChatStreamEvent::End(end))) if is_invented(&end, reading.adapter) => {
+                    return Some((cut().into(), Self::Over));
                 }
                 Some(Ok(ChatStreamEvent::End(end))) => return Some((ended(&end), Self::Over)),
                 Some(Ok(ChatStreamEvent::Start)) => Delta::MessageStart { model: None },
@@ -306,9 +335,34 @@ impl Reply {
                 },
                 Some(Ok(ChatStreamEvent::Heartbeat)) => continue,
             };
-            return Some((delta, Self::Open(events, key)));
+            return Some((delta, Self::Open(reading)));
         }
     }
+}
+
+/// Whether genai goes on behind this frame as if it had not been: these adapters log what they cannot parse.
+fn is_skipped(adapter: AdapterKind, frame: &str) -> bool {
+    matches!(adapter, AdapterKind::OpenAIResp | AdapterKind::GeminiIx)
+        && frame.trim() != "[DONE]"
+        && serde_json::from_str::<Value>(frame).is_err()
+}
+
+fn cut() -> ProviderError {
+    let words = "the stream ended before the reply did";
+    ProviderError::new(ModelErrorKind::Truncated, words)
+}
+
+/// Whether the end was never sent: where a connection is closed early, these adapters make one up. One that was sent
+/// has a reason.
+fn is_invented(end: &StreamEnd, adapter: AdapterKind) -> bool {
+    end.captured_stop_reason.is_none()
+        && matches!(
+            adapter,
+            AdapterKind::Gemini
+                | AdapterKind::GeminiIx
+                | AdapterKind::OpenAIResp
+                | AdapterKind::Vertex
+        )
 }
 
 fn ended(end: &StreamEnd) -> Delta {
@@ -357,6 +411,12 @@ fn failure(error: &genai::Error) -> ProviderError {
     if let genai::Error::WebStream { error: inner, .. } = error {
         if let Some(inner) = inner.downcast_ref::<genai::Error>() {
             return failure(inner);
+        }
+        // The connection broke within the reply.
+        if let Some(broken) = inner.downcast_ref::<reqwest::Error>()
+            && (broken.is_body() || broken.is_decode())
+        {
+            return cut();
         }
         let words = inner.to_string();
         return ProviderError::new(ModelErrorKind::Transport, words);

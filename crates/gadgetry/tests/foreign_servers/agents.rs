@@ -26,7 +26,7 @@ pub(crate) enum Api {
 }
 
 /// A key that looks like one.
-const KEY: &str = "sk-test-0123456789abcdef";
+pub(crate) const KEY: &str = "sk-test-0123456789abcdef";
 
 /// A model of a server whose API begins at `base`.
 pub(crate) fn model(api: Api, base: String, idle: Duration) -> Arc<dyn Model> {

@@ -13,12 +13,12 @@ use crate::agents::{APIS, Api, agent, ask, deltas, error, model, text};
 use crate::server::Server;
 
 /// Sizes of pieces, in UTF-16 units: with 1 the server cuts emoji into halves.
-const SIZES: [u32; 3] = [1, 7, 1000];
+pub(crate) const SIZES: [u32; 3] = [1, 7, 1000];
 
-const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The server with these fixtures. The folder must outlive it.
-async fn start(fixtures: Vec<Value>) -> Option<(Server, TempDir)> {
+pub(crate) async fn start(fixtures: Vec<Value>) -> Option<(Server, TempDir)> {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("fixtures.json");
     let fixtures = json!({ "fixtures": fixtures });
@@ -33,11 +33,11 @@ fn base(server: &Server) -> String {
 }
 
 /// Token counts of a fixture.
-fn counts(input: u64, output: u64) -> Value {
+pub(crate) fn counts(input: u64, output: u64) -> Value {
     json!({ "prompt_tokens": input, "completion_tokens": output, "total_tokens": input + output })
 }
 
-fn usage(input_tokens: u64, output_tokens: u64) -> Usage {
+pub(crate) fn usage(input_tokens: u64, output_tokens: u64) -> Usage {
     Usage {
         input_tokens,
         output_tokens,
@@ -47,7 +47,7 @@ fn usage(input_tokens: u64, output_tokens: u64) -> Usage {
 }
 
 /// How many requests the server has had.
-async fn requests(server: &Server) -> usize {
+pub(crate) async fn requests(server: &Server) -> usize {
     let journal = server
         .control("GET", "/__aimock/journal", &Value::Null)
         .await;
