@@ -73,6 +73,9 @@ pub struct Ended {
 /// The run has to [ask](Services::asks) what controller and human are there for. A question that nobody is there for is
 /// answered with [`Decision::Proceed`].
 ///
+/// A run that was [loaded](Run::load) waits for what was under way when it was saved. Nobody else knows what became of
+/// that: tell the run before (`Input::ModelClosed`, `Input::Done`, `Input::Decision`), or save it only between replies.
+///
 /// Needs a tokio runtime with time enabled, and with I/O if a gadget or model wants it.
 ///
 /// Cancel safety: dropping the future drops the reply and every gadget; what had happened was told to `observer`.
