@@ -23,11 +23,18 @@ impl Run {
     pub(super) fn compact(&mut self, now: bool) -> Compaction {
         match self.plan(now) {
             None => Compaction::Nothing,
-            Some(Plan::Slide(slide)) => {
+            Some(plan) => self.carry_out(plan),
+        }
+    }
+
+    /// Does what was planned, or asks the model for a summary first.
+    pub(super) fn carry_out(&mut self, plan: Plan) -> Compaction {
+        match plan {
+            Plan::Slide(slide) => {
                 self.slide(slide);
                 Compaction::Done
             }
-            Some(Plan::Summarise(summarise)) => {
+            Plan::Summarise(summarise) => {
                 let iteration = self.state.iteration;
                 let request = Request {
                     messages: summarise.messages(),
@@ -48,12 +55,8 @@ impl Run {
         }
     }
 
-    /// Whether anything could be taken out now.
-    pub(super) fn can_compact(&self) -> bool {
-        self.plan(true).is_some()
-    }
-
-    fn plan(&self, now: bool) -> Option<Plan> {
+    /// What could be taken out: whatever the length if it must be `now`.
+    pub(super) fn plan(&self, now: bool) -> Option<Plan> {
         let compaction = self.spec.compaction.as_ref()?;
         let renamed = self.spec.custom_blocks.iter();
         let xml_names: BTreeMap<String, String> = renamed

@@ -240,12 +240,12 @@ impl Run {
 
     /// The conversation is too long for the model. Returns whether it is made less and sent again, once a reply.
     fn compact_after(&mut self, failure: &ModelError) -> bool {
-        if !self.can_compact() {
+        let Some(plan) = self.plan(true) else {
             return false;
-        }
+        };
         self.abandon_reply(failure);
         self.state.overflowed = true;
-        if self.compact(true) == Compaction::Done {
+        if self.carry_out(plan) == Compaction::Done {
             self.ask_model();
         }
         true

@@ -1,5 +1,6 @@
 //! Calls through the provider's own interface become calls of gadgets.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::call::{Call, Parameters, TerminatedBy};
@@ -21,32 +22,30 @@ impl Run {
             return;
         }
         match delta {
-            Delta::ToolCallStart { id, name } => self.tell(EventKind::GadgetCallStart {
-                gadget_name: name,
-                invocation_id: id.into(),
-                dependencies: Vec::new(),
-            }),
-            Delta::ToolCallEnd { id, .. } => self.call_natively(&id, TerminatedBy::EndMarker),
+            Delta::ToolCallStart { id, name } => self.tell_native_start(&id, name),
+            Delta::ToolCallEnd { id, .. } => self.call_natively(&id),
             Delta::ToolCall { id, name, .. } => {
-                self.tell(EventKind::GadgetCallStart {
-                    gadget_name: name,
-                    invocation_id: id.as_str().into(),
-                    dependencies: Vec::new(),
-                });
-                self.call_natively(&id, TerminatedBy::EndMarker);
+                self.tell_native_start(&id, name);
+                self.call_natively(&id);
             }
             _ => {}
         }
     }
 
-    /// A tool call is complete, or its reply is.
-    fn call_natively(&mut self, id: &str, terminated_by: TerminatedBy) {
-        let Some(Content::ToolUse { name, input, .. }) = self.state.accumulator.tool_use(id) else {
-            return;
-        };
-        let call = native_call(id, name, input, terminated_by);
-        self.tell(EventKind::GadgetCall(Arc::clone(&call)));
-        self.admit(call);
+    fn tell_native_start(&mut self, id: &str, gadget_name: String) {
+        self.tell(EventKind::GadgetCallStart {
+            gadget_name,
+            invocation_id: id.into(),
+            dependencies: Vec::new(),
+        });
+    }
+
+    /// A tool call is complete.
+    fn call_natively(&mut self, id: &str) {
+        if let Some(Content::ToolUse { name, input, .. }) = self.state.accumulator.tool_use(id) {
+            let call = native_call(id, name, input, TerminatedBy::EndMarker);
+            self.announce(call);
+        }
     }
 
     /// Calls that the end of the reply has ended. After a cut they are answered, and not executed.
@@ -54,23 +53,28 @@ impl Run {
         if self.spec.tools != Tools::Native {
             return;
         }
+        let records = self.state.calls.iter();
+        let known: BTreeSet<_> = records
+            .map(|record| record.call.invocation_id.clone())
+            .collect();
         for part in content {
-            let Content::ToolUse {
+            if let Content::ToolUse {
                 tool_use_id,
                 name,
                 input,
             } = part
-            else {
-                continue;
-            };
-            let mut calls = self.state.calls.iter();
-            if calls.any(|record| record.call.invocation_id.as_str() == tool_use_id) {
-                continue;
+                && !known.contains(tool_use_id.as_str())
+            {
+                let call = native_call(tool_use_id, name, input, TerminatedBy::EndOfStream);
+                self.announce(call);
             }
-            let call = native_call(tool_use_id, name, input, TerminatedBy::EndOfStream);
-            self.tell(EventKind::GadgetCall(Arc::clone(&call)));
-            self.admit(call);
         }
+    }
+
+    /// A call is complete: whoever watches is told, and it takes its way.
+    pub(super) fn announce(&mut self, call: Arc<Call>) {
+        self.tell(EventKind::GadgetCall(Arc::clone(&call)));
+        self.admit(call);
     }
 }
 

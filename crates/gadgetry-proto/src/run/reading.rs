@@ -1,7 +1,6 @@
 //! Reading a reply: deltas through the stages, and what each becomes.
 
 use std::mem;
-use std::sync::Arc;
 
 use crate::delta::{Delta, StopReason};
 use crate::error::DiagnosticCode;
@@ -139,8 +138,7 @@ impl Run {
                 is_field_complete,
             }),
             Delta::GadgetCall(call) => {
-                self.tell(EventKind::GadgetCall(Arc::clone(&call)));
-                self.admit(call);
+                self.announce(call);
             }
             Delta::Diagnostic(diagnostic) => {
                 let notes = &mut self.state.notes;
