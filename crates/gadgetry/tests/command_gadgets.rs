@@ -14,8 +14,8 @@ use gadgetry::{CommandGadget, DynGadget as _, ExecutionContext};
 use rustix::process::{Pid, test_kill_process};
 use serde_json::{Value, json};
 
-/// Far beyond what anything here takes, and far below the 300 s that some processes would sleep.
-const SOON: Duration = Duration::from_secs(20);
+/// Far beyond what anything here takes, and far below the 3,000 s that some processes would sleep.
+const SOON: Duration = Duration::from_mins(5);
 
 fn spec() -> GadgetSpec {
     GadgetSpec {
@@ -98,7 +98,7 @@ async fn parameters_need_not_be_read() {
         assert_eq!(outcome, Outcome::ok(expected), "{script}");
     }
     // Neither does somebody who only keeps them open hold up the call.
-    let outcome = run(&shell("sleep 300 >&- 2>&- & echo done"), parameters).await;
+    let outcome = run(&shell("sleep 3000 >&- 2>&- & echo done"), parameters).await;
     assert_eq!(outcome, Outcome::ok("done"));
 }
 
@@ -172,7 +172,7 @@ async fn a_cancellation_ends_the_whole_group() {
         let folder = tempfile::tempdir().expect("a folder");
         let (child, leader) = (folder.path().join("child"), folder.path().join("leader"));
         let gadget = shell(&format!(
-            "{trap} sleep 300 & {} {} wait; sleep 300",
+            "{trap} sleep 3000 & {} {} wait; sleep 3000",
             save_pid(&child, "$!"),
             save_pid(&leader, "$$"),
         ));
@@ -199,7 +199,8 @@ async fn a_program_may_tidy_up_when_it_is_cancelled() {
         "trap 'echo > \"{}\"; exit' TERM; {} while :; do sleep 0.01; done",
         tidy.display(),
         save_pid(&ready, "$$"),
-    ));
+    ))
+    .grace(SOON);
     let cancellation = CancellationToken::new();
     let call = tokio::spawn(gadget.execute(json!({}), context(cancellation.clone())));
     appears(&ready).await;
@@ -214,7 +215,7 @@ async fn dropping_the_future_ends_the_whole_group() {
         let folder = tempfile::tempdir().expect("a folder");
         let (child, leader) = (folder.path().join("child"), folder.path().join("leader"));
         let gadget = shell(&format!(
-            "{trap} sleep 300 & {} {} wait; sleep 300",
+            "{trap} sleep 3000 & {} {} wait; sleep 3000",
             save_pid(&child, "$!"),
             save_pid(&leader, "$$"),
         ));
@@ -237,7 +238,7 @@ fn the_end_of_the_runtime_ends_the_whole_group() {
     let first = runtime();
     first.block_on(async {
         let gadget = shell(&format!(
-            "trap '' TERM; sleep 300 & {} {} wait; sleep 300",
+            "trap '' TERM; sleep 3000 & {} {} wait; sleep 3000",
             save_pid(&child, "$!"),
             save_pid(&leader, "$$"),
         ));
@@ -258,7 +259,7 @@ async fn no_process_outlives_its_call() {
     for redirect in ["", ">/dev/null 2>&1 </dev/null"] {
         let start = Instant::now();
         let script = format!(
-            "sleep 300 {redirect} & {} echo done",
+            "sleep 3000 {redirect} & {} echo done",
             save_pid(&child, "$!")
         );
         check(&script, Outcome::ok("done")).await;
@@ -269,11 +270,8 @@ async fn no_process_outlives_its_call() {
 
 #[tokio::test]
 async fn what_children_write_soon_after_the_end_counts() {
-    check(
-        "(sleep 0.02; echo late) & echo early",
-        Outcome::ok("early\nlate"),
-    )
-    .await;
+    let gadget = shell("(sleep 0.02; echo late) & echo early").grace(SOON);
+    assert_eq!(run(&gadget, json!({})).await, Outcome::ok("early\nlate"));
 }
 
 /// A piece of script that puts a process id into a file that appears whole.

@@ -165,7 +165,7 @@ fn a_timeout_ends_the_whole_process_group() {
     let (events, _) = workshop.events(&[]);
     alive.up();
     alive.gone();
-    let error = "a! Gadget 'Late' execution exceeded timeout of 500ms";
+    let error = "a! Gadget 'Late' execution exceeded timeout of 3000ms";
     assert_eq!(answers(&events), [error]);
 }
 

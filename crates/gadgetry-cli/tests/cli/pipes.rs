@@ -51,7 +51,7 @@ impl Live {
     fn hear(&self) -> Value {
         let line = self
             .lines
-            .recv_timeout(Duration::from_mins(1))
+            .recv_timeout(Duration::from_mins(5))
             .expect("an answer in time");
         serde_json::from_str(&line).expect("JSON")
     }

@@ -3,6 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
 
 use serde_json::Value;
 use tokio::io::AsyncWriteExt as _;
@@ -11,7 +12,7 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::capture::{Tail, read_within};
-use super::processes::{GRACE, Processes, Program, end_of};
+use super::processes::{Processes, Program, end_of};
 
 const STDOUT_MIB: usize = 64;
 const STDOUT_CAP: usize = STDOUT_MIB << 20;
@@ -47,6 +48,7 @@ pub(super) async fn run(
     program: &Path,
     arguments: &[String],
     parameters: &Value,
+    grace: Duration,
     cancellation: &CancellationToken,
 ) -> Result<String, Failure> {
     if cancellation.is_cancelled() {
@@ -57,7 +59,7 @@ pub(super) async fn run(
     command.stdin(Stdio::piped());
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     let (mut processes, stdin) =
-        Processes::spawn(&mut command).map_err(|source| Failure::Start {
+        Processes::spawn(&mut command, grace).map_err(|source| Failure::Start {
             program: program.to_owned(),
             source,
         })?;
@@ -82,6 +84,7 @@ async fn talk(
         group,
         stdout,
         stderr,
+        grace,
     } = processes.program()?;
     let (mut result, mut message) = (Vec::new(), Tail::default());
     let mut streams = Box::pin(async {
@@ -99,7 +102,7 @@ async fn talk(
         }
         status = end_of(leader, group) => {
             // Its own children may hold the pipes open. What they write within the grace still counts.
-            if let Ok(streamed) = timeout(GRACE, &mut streams).await {
+            if let Ok(streamed) = timeout(*grace, &mut streams).await {
                 streamed?;
             }
             status?

@@ -30,9 +30,10 @@
 //! has failed, and stderr is the message. Bytes that are not UTF-8 are replaced. The program runs in the folder and with
 //! the environment of whoever runs gadgetry.
 //!
-//! A call ends when the program does: what its own children still write then counts for 200 ms. **No process of a call
-//! outlives it.** The program runs in a process group of its own, and the whole group is ended when the call ends, is
-//! cancelled or is dropped: first with SIGTERM, after 200 ms with SIGKILL. A program that must start something that
+//! A call ends when the program does: what its own children write within a grace period of 200 ms
+//! ([`CommandGadget::grace`]) still counts. **No process of a call outlives it.** The program runs in a process group of
+//! its own, and the whole group is ended when the call ends, is cancelled or is dropped: first with SIGTERM, after the
+//! grace period with SIGKILL. A program that must start something that
 //! stays gives it its own group or session (`setsid`). On systems without process groups only the program itself is
 //! killed.
 
@@ -46,6 +47,7 @@ mod processes;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_core::future::BoxFuture;
 use gadgetry_proto::call::Outcome;
@@ -71,6 +73,7 @@ pub struct CommandGadget {
     spec: GadgetSpec,
     program: PathBuf,
     arguments: Vec<String>,
+    grace: Duration,
 }
 
 impl CommandGadget {
@@ -84,7 +87,16 @@ impl CommandGadget {
             spec,
             program: program.into(),
             arguments: arguments.into_iter().map(Into::into).collect(),
+            grace: Duration::from_millis(200),
         }
+    }
+
+    /// Sets the grace period: the time between SIGTERM and SIGKILL, and the time in which output of the program's
+    /// children still counts after the program itself has ended. 200 ms by default.
+    #[must_use]
+    pub fn grace(mut self, grace: Duration) -> Self {
+        self.grace = grace;
+        self
     }
 
     /// The program that runs.
@@ -106,12 +118,13 @@ impl DynGadget for CommandGadget {
     /// Runs the program. Needs a tokio runtime with I/O and time enabled.
     ///
     /// Cancel safety: dropping the future ends the whole process group, as a cancellation does. If the runtime is gone
-    /// or goes before the 200 ms are over, the group is killed at once.
+    /// or ends before the grace period does, the group is killed at once.
     fn execute(&self, parameters: Value, context: ExecutionContext) -> BoxFuture<'static, Outcome> {
         let (program, arguments) = (self.program.clone(), self.arguments.clone());
+        let grace = self.grace;
         Box::pin(async move {
             let cancellation = context.cancellation();
-            match exec::run(&program, &arguments, &parameters, cancellation).await {
+            match exec::run(&program, &arguments, &parameters, grace, cancellation).await {
                 Ok(result) => Outcome::ok(result),
                 Err(failure) => Outcome::error(failure.to_string()),
             }

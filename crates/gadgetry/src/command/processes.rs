@@ -12,15 +12,13 @@ use tokio::time::sleep;
 
 use super::group::{Group, Signal};
 
-/// How long processes that are asked to end may take for it.
-pub(super) const GRACE: Duration = Duration::from_millis(200);
-
 /// A started program with everything it starts. Dropping it ends them all in the background.
 pub(super) struct Processes(Option<Program>);
 
 impl Processes {
-    /// Starts `command`, whose three streams are piped, in a process group of its own.
-    pub(super) fn spawn(command: &mut Command) -> io::Result<(Self, ChildStdin)> {
+    /// Starts `command`, whose three streams are piped, in a process group of its own. `grace` is the time between
+    /// SIGTERM and SIGKILL.
+    pub(super) fn spawn(command: &mut Command, grace: Duration) -> io::Result<(Self, ChildStdin)> {
         #[cfg(unix)]
         command.process_group(0);
         // Whoever does not get past the next lines has at least killed the program.
@@ -32,6 +30,7 @@ impl Processes {
             stderr: leader.stderr.take().ok_or_else(not_piped)?,
             group: Group::of(&leader),
             leader,
+            grace,
         };
         Ok((Self(Some(program)), stdin))
     }
@@ -69,6 +68,7 @@ pub(super) struct Program {
     pub(super) group: Group,
     pub(super) stdout: ChildStdout,
     pub(super) stderr: ChildStderr,
+    pub(super) grace: Duration,
 }
 
 impl Program {
@@ -77,7 +77,7 @@ impl Program {
         let gone = tokio::select! {
             () = all_gone(&mut self.leader, &mut self.group) => true,
             never = discard(&mut self.stdout, &mut self.stderr) => match never {},
-            () = sleep(GRACE) => false,
+            () = sleep(self.grace) => false,
         };
         if !gone {
             self.kill();

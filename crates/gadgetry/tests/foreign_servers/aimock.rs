@@ -15,7 +15,7 @@ use crate::server::Server;
 /// Sizes of pieces, in UTF-16 units: with 1 the server cuts emoji into halves.
 pub(crate) const SIZES: [u32; 3] = [1, 7, 1000];
 
-pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const PATIENCE: Duration = Duration::from_mins(5);
 
 /// The server with these fixtures. The folder must outlive it.
 pub(crate) async fn start(fixtures: Vec<Value>) -> Option<(Server, TempDir)> {

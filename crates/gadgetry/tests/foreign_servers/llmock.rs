@@ -9,8 +9,11 @@ use serde_json::{Value, json};
 use crate::agents::{APIS, Api, Told, agent, ask, deltas, error, model};
 use crate::server::Server;
 
-/// Shorter than the silence of the server.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// A timeout that no reply reaches, however busy the machine is.
+const PATIENCE: Duration = Duration::from_mins(5);
+
+/// The timeout that a silent server is meant to reach; far longer than the pauses between its chunks.
+const SILENCE: Duration = Duration::from_secs(5);
 
 /// Long enough that a fault falls into the middle.
 const SAID: &str = "It is as you say, my friend, and has always been.";
@@ -37,10 +40,10 @@ async fn next(server: &Server, behaviors: Value) {
 }
 
 /// Asks as a program does that wants an answer: a run that the model or the connection broke is asked anew.
-async fn insist(server: &Server, api: Api, question: &str) -> (Told, usize) {
+async fn insist(server: &Server, api: Api, question: &str, idle: Duration) -> (Told, usize) {
     let mut runs = 1;
     loop {
-        let told = ask(agent(model(api, base(server, api), PATIENCE)), question).await;
+        let told = ask(agent(model(api, base(server, api), idle)), question).await;
         let is_broken = |told: &Told| {
             let error = told.finished.as_ref().err();
             error.is_some_and(|error| error.reason() == FinishReason::ModelError)
@@ -71,7 +74,7 @@ async fn be_judged(api: Api) {
     let Some(server) = Server::start("llmock", &arguments).await else {
         return;
     };
-    let fault = |kind: &str, after: u32| json!({ "type": "stream_fault", "kind": kind, "after_chunks": after, "stall_seconds": 20 });
+    let fault = |kind: &str, after: u32| json!({ "type": "stream_fault", "kind": kind, "after_chunks": after, "stall_seconds": 600 });
     // What it does, how many retries that takes, and how many runs.
     let rows = [
         (
@@ -112,7 +115,13 @@ async fn be_judged(api: Api) {
     for (name, behavior, retries, runs) in &rows {
         let said = json!({ "type": "reply", "text": SAID, "times": 1 + retries + runs - 1 });
         next(&server, json!([behavior, said])).await;
-        let (told, asked) = insist(&server, api, &format!("Is it {api:?}, {name}?")).await;
+        let idle = if name.starts_with("silent") {
+            SILENCE
+        } else {
+            PATIENCE
+        };
+        let question = format!("Is it {api:?}, {name}?");
+        let (told, asked) = insist(&server, api, &question, idle).await;
         assert_eq!(told.answer(), SAID, "{api:?}, {name}");
         assert_eq!(asked, *runs, "{api:?}, {name}");
         let of_last = if asked == 1 { *retries } else { 0 };

@@ -14,7 +14,7 @@ use tokio::process::{Child, Command};
 use tokio::sync::mpsc;
 
 /// How long a server may take until it listens: Python reads many files.
-const START: Duration = Duration::from_mins(1);
+const START: Duration = Duration::from_mins(5);
 
 /// A server that is stopped when it is dropped.
 pub(crate) struct Server {

@@ -266,7 +266,7 @@ async fn a_server_that_falls_silent() {
     let shown = show(&ask(&server.base_url(), HttpConfig::new().idle_timeout(SHORT)).await);
     assert_eq!(
         shown,
-        "start | text hi | error Truncated: the reply stalled: nothing came for 150ms"
+        "start | text hi | error Truncated: the reply stalled: no data for 150ms"
     );
 }
 

@@ -22,6 +22,9 @@ use crate::provider::wire::Decode;
 /// How much of the body of an error is read, in bytes.
 const ERROR_BODY: usize = 64 << 10;
 
+/// How long a silent connection is polled once more before the reply counts as stalled.
+const LAST_LOOK: Duration = Duration::from_millis(10);
+
 /// How long the rest of the body of an error may take.
 const ERROR_BODY_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -144,8 +147,14 @@ async fn send(http: &Http, mut request: HttpRequest) -> Result<Response, Provide
 
 /// More of the body, or nothing at its end, or why it broke off.
 async fn read(response: &mut Response, limit: Duration) -> Result<Option<Bytes>, String> {
-    match tokio::time::timeout(limit, response.chunk()).await {
-        Err(_) => Err(format!("the reply stalled: nothing came for {limit:?}")),
+    let mut more = tokio::time::timeout(limit, response.chunk()).await;
+    if more.is_err() {
+        // On a machine that is overloaded or was suspended the timer can fire before the connection's task has run:
+        // bytes that already wait in the socket are no silence.
+        more = tokio::time::timeout(LAST_LOOK, response.chunk()).await;
+    }
+    match more {
+        Err(_) => Err(format!("the reply stalled: no data for {limit:?}")),
         Ok(Err(error)) => {
             let why = cause(&error.without_url());
             Err(format!("the reply was cut off: {why}"))
