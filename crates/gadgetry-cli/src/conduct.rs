@@ -1,14 +1,14 @@
-//! A run with a model and gadgets, from its first request to its end, or until somebody stops it.
+//! A run of an agent, from its first request to its end, or until it is stopped from outside.
 
 use std::mem;
 use std::sync::Arc;
 use std::time::Duration;
 
-use gadgetry::driver::{Observer, drive};
-use gadgetry::proto::run::{Command, Run, Summary};
-use gadgetry::{Model, Services, Toolbox};
+use gadgetry::driver::Observer;
+use gadgetry::proto::run::Summary;
+use gadgetry::{AgentRun, RunError};
 use tokio::runtime::{Builder, Handle};
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::Notify;
 use tokio::task::JoinError;
 use tokio::time::timeout;
 
@@ -18,32 +18,21 @@ use crate::interrupts::Interrupts;
 /// How long threads that are stuck may hold up the end of the program: one may write to a pipe that nobody reads.
 const PATIENCE: Duration = Duration::from_millis(250);
 
-/// The ends of the channel through which a run is told to stop.
-pub(crate) type Commands = (mpsc::Sender<Command>, mpsc::Receiver<Command>);
-
-/// Such a channel.
-pub(crate) fn commands() -> Commands {
-    mpsc::channel(8)
-}
-
 /// Runs it, and gives the observer back. The first interrupt cancels the run, the second one drops it: either way no
 /// process of a gadget stays.
 pub(crate) fn conduct<W: Observer + 'static>(
-    run: Run,
-    model: Arc<dyn Model>,
-    toolbox: Toolbox,
-    (sender, receiver): Commands,
+    run: AgentRun,
     mut watch: W,
 ) -> Result<(Summary, W), Error> {
+    let handle = run.handle();
     let work = move || async move {
-        let services = Services::new(model, toolbox);
-        let ended = drive(run, &services, receiver, &mut watch).await;
-        (ended.summary, watch)
+        let ended = run.observe(&mut watch).await;
+        let finished = ended.unwrap_or_else(RunError::into_finished);
+        (finished.summary, watch)
     };
     let mut cancelled = false;
     let is_enough = || {
-        // Full means that it has been told; closed, that it is over.
-        let _ = sender.try_send(Command::Cancel);
+        handle.cancel();
         mem::replace(&mut cancelled, true)
     };
     until_interrupted(work, is_enough)?.ok_or_else(stopped_at_once)

@@ -1,5 +1,6 @@
 //! From the name of a model to the model.
 
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -55,8 +56,15 @@ pub(crate) fn retry(args: &ModelArgs) -> Option<Retry> {
     };
     (retries > 0).then(|| Retry {
         retries,
+        // Processes that failed together must not come back together.
+        seed: random(),
         ..Retry::default()
     })
+}
+
+/// A number that no other process has. The keys of hash maps are random.
+fn random() -> u64 {
+    RandomState::new().build_hasher().finish()
 }
 
 /// The model of this name. All that is wrong with it is the user's mistake: nothing is sent yet.
@@ -161,4 +169,24 @@ fn refuse_what_it_cannot_take(spec: &ModelSpec, wishes: Wishes<'_>) -> Result<()
         "{} takes no {what}, as far as the table of models knows; `gadgetry models --feature {feature}` lists those that do",
         spec.id
     )))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser as _;
+
+    use crate::args::{Gadgetry, Verb};
+
+    #[test]
+    fn processes_do_not_retry_in_step() {
+        let seed = || {
+            let args = Gadgetry::parse_from(["gadgetry", "complete", "--model", "openai:x"]);
+            let Some(Verb::Complete(args)) = args.verb else {
+                unreachable!("it was typed")
+            };
+            super::retry(&args.model).expect("three retries").seed
+        };
+        assert_ne!(seed(), seed());
+        assert_ne!(seed(), 0);
+    }
 }

@@ -42,6 +42,12 @@ pub(crate) struct AgentArgs {
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     pub(crate) max_gadgets_per_response: Option<NonZeroUsize>,
 
+    /// Show the model at most this part of its context window of one result, in percent; `off` shows it whole
+    ///
+    /// A longer result is kept, and the model reads it piece by piece with the gadget `GadgetOutputViewer`.
+    #[arg(long, value_name = "PERCENT", default_value = "15", value_parser = output_limit)]
+    pub(crate) output_limit: OutputLimit,
+
     /// Take the tag <NAME>…</NAME> out of what the model says as a custom block; may be repeated
     #[arg(long = "tag", value_name = "NAME", allow_hyphen_values = true)]
     pub(crate) tags: Vec<String>,
@@ -61,6 +67,26 @@ pub(crate) enum ToolForm {
     Text,
     /// Through the provider's own interface for tools.
     Native,
+}
+
+/// How much of a result the model reads at once.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum OutputLimit {
+    /// This part of its context window.
+    Percent(f64),
+    /// All of it.
+    Off,
+}
+
+fn output_limit(text: &str) -> Result<OutputLimit, &'static str> {
+    if text == "off" {
+        return Ok(OutputLimit::Off);
+    }
+    let number: Option<f64> = text.strip_suffix('%').unwrap_or(text).parse().ok();
+    number
+        .filter(|percent| *percent > 0.0 && *percent <= 100.0)
+        .map(OutputLimit::Percent)
+        .ok_or("write a percentage above 0 and up to 100, or off")
 }
 
 /// How events are written.

@@ -3,20 +3,18 @@
 use std::fs::File;
 use std::mem;
 use std::path::Path;
+use std::sync::Arc;
 
 use gadgetry::driver::Observer;
 use gadgetry::log::{Header, LogWriter};
-use gadgetry::proto::convo::compaction::Compaction;
 use gadgetry::proto::event::{Event, FinishReason};
-use gadgetry::proto::message::{Message, Role};
-use gadgetry::proto::run::{Command, Input, Summary, Tools};
+use gadgetry::proto::run::{Input, SpecError, Summary, Tools};
+use gadgetry::proto::tags::CustomBlock;
 use gadgetry::proto::time::Time;
-use gadgetry::proto::usage::Price;
-use gadgetry::{Model, Toolbox, command};
-use tokio::sync::mpsc;
+use gadgetry::{Agent, AgentError, AgentHandle, Model, command};
 
-use crate::args::{AgentArgs, ToolForm};
-use crate::conduct::{commands, conduct};
+use crate::args::{AgentArgs, OutputLimit, ToolForm};
+use crate::conduct::conduct;
 use crate::connect::{self, Wishes};
 use crate::error::Error;
 use crate::interrupts::when_reader_goes;
@@ -32,34 +30,21 @@ pub(crate) fn run(args: &AgentArgs, printer: &mut Printer) -> Result<(), Error> 
         printer.be_quiet();
     }
     let catalog = catalog::load(&args.model.data)?;
-    let toolbox = toolbox(&args.gadgets)?;
-    let mut model = connect::model(&args.model.model, Wishes::of(&args.model), &catalog)?;
-    let mut header = header(args, &toolbox, model.as_ref())?;
-    if args.tools == ToolForm::Native {
-        header.tools = Tools::Native;
-        model = model.with_tools(&header.gadgets).ok_or_else(|| {
-            let name = &args.model.model;
-            Error::input(format_args!(
-                "{name} has no interface for tools; leave out --tools native"
-            ))
-        })?;
-    }
-    header.run().map_err(Error::input)?;
+    let gadgets = command::load(&args.gadgets).map_err(Error::input)?;
+    let model = connect::model(&args.model.model, Wishes::of(&args.model), &catalog)?;
+    let agent = agent(args, gadgets, model)?;
     let prompt = typed_or_piped(&args.prompt, printer)?;
-    header.conversation = vec![Message::text(Role::User, prompt)];
-    let run = header.run().map_err(Error::input)?;
+    let run = agent.ask(prompt);
     refuse_to_overwrite_input(args)?;
-    let log = args
-        .save
-        .as_deref()
-        .map(|path| begin_log(path, &header))
-        .transpose()?;
-    let (sender, receiver) = commands();
+    let log = match &args.save {
+        Some(path) => Some(begin_log(path, &run.header().map_err(Error::input)?)?),
+        None => None,
+    };
+    let handle = run.handle();
     if args.events.is_some() {
-        let sender = sender.clone();
-        when_reader_goes(move || drop(sender.try_send(Command::Cancel)));
-    }
-    if args.events.is_none() {
+        let handle = handle.clone();
+        when_reader_goes(move || handle.cancel());
+    } else {
         printer.spin();
     }
     let watch = Watch {
@@ -68,10 +53,10 @@ pub(crate) fn run(args: &AgentArgs, printer: &mut Printer) -> Result<(), Error> 
         events: args.events.is_some(),
         narrator: Narrator::of_gadgets(),
         log,
-        commands: sender.clone(),
+        handle,
         failed: None,
     };
-    let (summary, watch) = conduct(run, model, toolbox, (sender, receiver), watch)?;
+    let (summary, watch) = conduct(run, watch)?;
     *printer = watch.printer;
     printer.sum_up(|| watch.tally.words());
     if let Some(error) = watch.failed {
@@ -93,36 +78,71 @@ pub(crate) fn run(args: &AgentArgs, printer: &mut Printer) -> Result<(), Error> 
     verdict(&summary)
 }
 
-/// What the run is made from, but for the prompt.
-fn header(args: &AgentArgs, toolbox: &Toolbox, model: &dyn Model) -> Result<Header, Error> {
-    let mut header = Header::new(toolbox.registry(), Vec::new());
-    let info = model.info();
-    let charges = info.price.as_ref().is_some_and(Price::charges);
-    if args.budget.is_some() && !charges && !info.is_local {
-        return Err(Error::input(format_args!(
-            "--budget needs a model with a known price, and none is known of {}; `gadgetry models` lists them",
-            args.model.model
-        )));
+/// The agent that the options describe.
+fn agent(
+    args: &AgentArgs,
+    gadgets: Vec<command::CommandGadget>,
+    model: Arc<dyn Model>,
+) -> Result<Agent, Error> {
+    let tools = match args.tools {
+        ToolForm::Text => Tools::Text,
+        ToolForm::Native => Tools::Native,
+    };
+    let max_concurrent = args
+        .max_concurrent
+        .map_or_else(room_for_processes, |limit| clamp(limit.get()));
+    let mut agent = Agent::builder()
+        .model(model)
+        .gadgets(gadgets)
+        .tools(tools)
+        .max_concurrent(max_concurrent);
+    agent = match args.output_limit {
+        OutputLimit::Percent(percent) => agent.output_limit_percent(percent),
+        OutputLimit::Off => agent.without_output_limit(),
+    };
+    agent = match connect::retry(&args.model) {
+        Some(retry) => agent.retry(retry),
+        None => agent.without_retry(),
+    };
+    if let Some(system) = &args.model.system {
+        agent = agent.system(system);
     }
-    header.system.clone_from(&args.model.system);
-    header.retry = connect::retry(&args.model);
-    header.budget = args.budget;
-    header.price = info.price;
-    // Where the window is not known, nobody knows when a conversation becomes too long.
-    header.compaction = info.context_window.map(|_| Compaction::default());
-    header.context_window = info.context_window;
-    header.tags.clone_from(&args.tags);
+    if let Some(dollars) = args.budget {
+        agent = agent.budget(dollars);
+    }
     if let Some(limit) = args.max_iterations {
-        header.max_iterations = clamp(limit.get());
+        agent = agent.max_iterations(clamp(limit.get()));
     }
-    header.schedule.max_concurrent = Some(
-        args.max_concurrent
-            .map_or_else(room_for_processes, |limit| clamp(limit.get())),
-    );
-    header.schedule.max_per_reply = args
-        .max_gadgets_per_response
-        .map(|limit| clamp(limit.get()));
-    Ok(header)
+    if let Some(limit) = args.max_gadgets_per_response {
+        agent = agent.max_gadgets_per_reply(clamp(limit.get()));
+    }
+    for tag in &args.tags {
+        agent = agent.custom_block(CustomBlock::new(tag));
+    }
+    agent.build().map_err(|error| mistake(args, error))
+}
+
+/// A mistake in the options, in the words of the command line.
+#[expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "the others do not speak of methods"
+)]
+fn mistake(args: &AgentArgs, error: AgentError) -> Error {
+    let model = &args.model.model;
+    match error {
+        AgentError::NoNativeTools { .. } => Error::input(format_args!(
+            "{model} has no interface for tools; leave out --tools native"
+        )),
+        AgentError::NoPrice { .. } => Error::input(format_args!(
+            "--budget needs a model with a known price, and none is known of {model}; `gadgetry models` lists them"
+        )),
+        AgentError::Gadget(error) => Error::at(args.gadgets.display(), error),
+        AgentError::Spec(SpecError::Viewer(error)) => Error::at(
+            args.gadgets.display(),
+            format_args!("{error}; rename the gadget, or add --output-limit off"),
+        ),
+        error => Error::input(error),
+    }
 }
 
 /// Programs at the same time for which the system has files to open, each with pipes of its own.
@@ -139,16 +159,6 @@ fn room_for_processes() -> u32 {
 
 fn clamp(limit: usize) -> u32 {
     u32::try_from(limit).unwrap_or(u32::MAX)
-}
-
-fn toolbox(path: &Path) -> Result<Toolbox, Error> {
-    let mut toolbox = Toolbox::default();
-    for gadget in command::load(path).map_err(Error::input)? {
-        toolbox
-            .add(gadget)
-            .map_err(|error| Error::at(path.display(), error))?;
-    }
-    Ok(toolbox)
 }
 
 /// A log must not take the place of what the run is made from.
@@ -184,7 +194,7 @@ struct Watch {
     narrator: Narrator,
     tally: Tally,
     log: Option<LogWriter<File>>,
-    commands: mpsc::Sender<Command>,
+    handle: AgentHandle,
     /// Stdout is gone, or worse: the run is stopped.
     failed: Option<Error>,
 }
@@ -201,7 +211,7 @@ impl Observer for Watch {
             && let Err(error) = run_events::print(event, &mut self.printer)
         {
             self.failed = Some(error);
-            let _ = self.commands.try_send(Command::Cancel);
+            self.handle.cancel();
         }
     }
 

@@ -3,21 +3,18 @@
 use std::fmt::Write as _;
 use std::mem;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::Duration;
 
 use gadgetry::driver::Observer;
 use gadgetry::proto::call::Outcome;
 use gadgetry::proto::event::Event;
-use gadgetry::proto::run::{Command, Run, RunSpec};
 use gadgetry::proto::spec::GadgetSpec;
 use gadgetry::proto::tags::CustomBlock;
-use gadgetry::{ExecutionContext, IntoGadget, ScriptedModel, Toolbox, from_fn};
+use gadgetry::{Agent, AgentHandle, ExecutionContext, IntoGadget, ScriptedModel, from_fn};
 use serde_json::{Value, json};
-use tokio::sync::mpsc;
 
 use crate::commands::agent::verdict;
-use crate::conduct::{commands, conduct};
+use crate::conduct::conduct;
 use crate::error::Error;
 use crate::narrator::Narrator;
 use crate::printer::Printer;
@@ -66,28 +63,27 @@ pub(crate) fn run(printer: &mut Printer) -> Result<(), Error> {
         std::fs::write(folder.path().join(name), content)
             .map_err(|error| Error::machine(&error))?;
     }
-    let toolbox = toolbox(folder.path())?;
     let model: ScriptedModel = script().parse().map_err(Error::input)?;
-    let plan = CustomBlock::new("plan").description("What you are going to do.");
-    let spec = RunSpec {
-        registry: Arc::new(toolbox.registry().clone()),
-        custom_blocks: vec![plan],
-        ..RunSpec::default()
-    };
-    let run = Run::ask(spec, PROMPT).map_err(Error::input)?;
+    let run = Agent::builder()
+        .model(model)
+        .gadget(read_file(folder.path()))
+        .gadget(invoice(folder.path()))
+        .gadget(discount())
+        .custom_block(CustomBlock::new("plan").description("What you are going to do."))
+        .ask(PROMPT)
+        .map_err(Error::input)?;
     let introduction = format!(
         "A scripted model, real gadgets on real files in a temporary folder; no key, no network.\n\nUser: {PROMPT}\n\n"
     );
     printer.out().extend_from_slice(introduction.as_bytes());
-    let (sender, receiver) = commands();
     let show = Show {
         printer: mem::take(printer),
         narrator: Narrator::of_everything(),
         timeline: Timeline::default(),
-        commands: sender.clone(),
+        handle: run.handle(),
         failed: None,
     };
-    let (summary, show) = conduct(run, Arc::new(model), toolbox, (sender, receiver), show)?;
+    let (summary, show) = conduct(run, show)?;
     *printer = show.printer;
     if let Some(error) = show.failed {
         return Err(error);
@@ -107,7 +103,7 @@ struct Show {
     printer: Printer,
     narrator: Narrator,
     timeline: Timeline,
-    commands: mpsc::Sender<Command>,
+    handle: AgentHandle,
     /// Stdout is gone, or worse: the demo is stopped.
     failed: Option<Error>,
 }
@@ -121,7 +117,7 @@ impl Observer for Show {
             self.printer.out().extend_from_slice(words.as_bytes());
             self.failed = self.printer.flush().err();
             if self.failed.is_some() {
-                let _ = self.commands.try_send(Command::Cancel);
+                self.handle.cancel();
             }
         }
     }
@@ -138,14 +134,6 @@ fn script() -> String {
     let expect = json!({ "contains": ["\"total\":25.4", "Result (discounted): "] });
     let second = json!({ "text": SECOND_REPLY, "expect": expect });
     format!("{first}\n{second}\n")
-}
-
-fn toolbox(folder: &Path) -> Result<Toolbox, Error> {
-    let mut toolbox = Toolbox::default();
-    toolbox.add(read_file(folder)).map_err(Error::input)?;
-    toolbox.add(invoice(folder)).map_err(Error::input)?;
-    toolbox.add(discount()).map_err(Error::input)?;
-    Ok(toolbox)
 }
 
 fn spec(name: &str, description: &str, parameters: &[(&str, &str)]) -> GadgetSpec {

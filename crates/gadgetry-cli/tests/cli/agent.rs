@@ -132,7 +132,7 @@ fn every_call_is_answered() {
         &block("Nope:a", ""),
         &[],
         &[
-            "a! Error: Gadget 'Nope' not found.\n\nAvailable gadgets: echo, fail, touch, left, right, hang, late",
+            "a! Error: Gadget 'Nope' not found.\n\nAvailable gadgets: echo, fail, touch, left, right, hang, late, gadgetoutputviewer",
         ],
     );
     check_calls(
@@ -291,6 +291,36 @@ fn nobody_needs_to_listen_to_progress() {
     let mut child = command.spawn().expect("it starts");
     drop(child.stderr.take());
     Ended::wait(child).check("Done.\n", "", 0);
+}
+
+/// A gadget that prints `characters`, and whether the model reads all of them.
+#[track_caller]
+fn check_output_limit(characters: usize, args: &[&str], whole: bool) {
+    let expect = if whole { "xEND" } else { "GadgetOutputViewer" };
+    let last = json!({ "text": "Done.", "expect": { "contains": [expect] } });
+    let workshop = Workshop::new(&format!("{}{last}\n", reply(&block("Long:a", ""))));
+    let program = format!("printf '%0{}d' 0 | tr 0 x; printf xEND", characters - 4);
+    workshop.write(
+        "gadgets.toml",
+        &format!(
+            "[[gadget]]\nname = \"Long\"\ndescription = \"Prints much\"\ncommand = [\"sh\", \"-c\", \"{program}\"]\n"
+        ),
+    );
+    let args = [&["--quiet", "--save", "run.log"], args].concat();
+    let ended = Ended::of(&mut workshop.agent(&args));
+    ended.check("Done.\n", "", 0);
+    let again = Ended::of(&mut workshop.command(&["replay", "run.log"]));
+    assert_eq!((again.stderr.as_str(), again.code), ("", Some(0)));
+}
+
+#[test]
+fn long_results_are_kept_for_the_viewer() {
+    // 15 % of 128,000 tokens of four characters.
+    check_output_limit(76_800, &[], true);
+    check_output_limit(76_801, &[], false);
+    check_output_limit(76_801, &["--output-limit", "off"], true);
+    check_output_limit(5_121, &["--output-limit", "1%"], false);
+    check_output_limit(5_120, &["--output-limit", "1"], true);
 }
 
 #[test]

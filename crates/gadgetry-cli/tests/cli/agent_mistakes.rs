@@ -60,6 +60,14 @@ fn mistakes_in_the_arguments() {
         &with(&["--max-gadgets-per-response", "no"]),
         "invalid value 'no' for '--max-gadgets-per-response <N>': write a whole number of at least 1",
     );
+    for percent in ["0", "101", "much"] {
+        check(
+            &with(&["--output-limit", percent]),
+            &format!(
+                "invalid value '{percent}' for '--output-limit <PERCENT>': write a percentage above 0 and up to 100, or off"
+            ),
+        );
+    }
     check(&with(&["more"]), "unexpected argument 'more' found");
     check(
         &with(&["--tag", "a", "--tag", "a"]),

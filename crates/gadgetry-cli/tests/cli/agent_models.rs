@@ -182,6 +182,24 @@ fn failures_that_may_pass_are_tried_again_as_often_as_wanted() {
     check(&["--max-retries", "0"], 1, 1);
 }
 
+/// Whatever is known of the model's context window.
+#[test]
+fn a_conversation_that_is_too_long_is_summarised() {
+    const TOO_LONG: Reply = Reply::Status(
+        "400 Bad Request",
+        r#"{"error":{"message":"maximum context length exceeded","code":"context_length_exceeded"}}"#,
+    );
+    for model in ["openai:gpt-4o", "openai:unheard-of"] {
+        let call = |n| Reply::says(&block(&format!("Echo:e{n}"), &"long ".repeat(500)));
+        let rest = [TOO_LONG, Reply::says("Summed up."), Reply::says("Done.")];
+        let server = Server::start((0..9).map(call).chain(rest));
+        let args = ["--model", model, "--max-iterations", "20", "--quiet"];
+        run(&Workshop::new(""), &server, &args).check("Done.\n", "", 0);
+        let last = &server.asked()[11].body["messages"];
+        assert!(last.to_string().contains("Summed up."), "{last}");
+    }
+}
+
 #[test]
 fn quiet_is_quiet() {
     let server = Server::start([Reply::says(&block("Echo:a", "x")), Reply::says("Done.")]);

@@ -6,13 +6,13 @@ use std::sync::Arc;
 use gadgetry::driver::Observer;
 use gadgetry::proto::call::{Outcome, Parameters};
 use gadgetry::proto::event::{Answer, Event, EventKind};
-use gadgetry::proto::run::{Retry, Run, RunSpec};
+use gadgetry::proto::run::Retry;
 use gadgetry::proto::spec::GadgetSpec;
-use gadgetry::{Model, Toolbox, from_fn};
+use gadgetry::{Agent, IntoGadget, Model, from_fn};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::conduct::{commands, conduct};
+use crate::conduct::conduct;
 use crate::error::Error;
 use crate::tally::Tally;
 
@@ -52,25 +52,24 @@ pub(super) struct Probe {
 
 /// Tries the model.
 pub(super) fn probe(name: &str, model: Arc<dyn Model>) -> Result<Probe, Error> {
-    let toolbox = toolbox()?;
-    let spec = RunSpec {
-        registry: Arc::new(toolbox.registry().clone()),
-        system: Some(SYSTEM.to_owned()),
-        max_iterations: 2,
-        price: model.info().price,
-        retry: Some(Retry {
+    let run = Agent::builder()
+        .model(model)
+        .gadget(locker())
+        .system(SYSTEM)
+        .max_iterations(2)
+        .without_output_limit()
+        .retry(Retry {
             retries: 1,
             on_empty: false,
             ..Retry::default()
-        }),
-        ..RunSpec::default()
-    };
-    let run = Run::ask(spec, PROMPT).map_err(Error::input)?;
+        })
+        .ask(PROMPT)
+        .map_err(Error::input)?;
     let probe = Probe {
         model: name.to_owned(),
         ..Probe::default()
     };
-    let (summary, mut probe) = conduct(run, model, toolbox, commands(), probe)?;
+    let (summary, mut probe) = conduct(run, probe)?;
     probe.used_result = probe.called && summary.answer.contains(WORD);
     probe.error = summary.error;
     probe.cost = summary.total_cost;
@@ -79,7 +78,7 @@ pub(super) fn probe(name: &str, model: Arc<dyn Model>) -> Result<Probe, Error> {
     Ok(probe)
 }
 
-fn toolbox() -> Result<Toolbox, Error> {
+fn locker() -> impl IntoGadget {
     let spec = GadgetSpec {
         name: "OpenLocker".to_owned(),
         description: "Opens a locker and tells the word in it".to_owned(),
@@ -93,10 +92,8 @@ fn toolbox() -> Result<Toolbox, Error> {
         }),
         ..GadgetSpec::default()
     };
-    let mut toolbox = Toolbox::default();
     let open = |_parameters: Value, _context| async { Outcome::ok(WORD) };
-    toolbox.add(from_fn(spec, open)).map_err(Error::input)?;
-    Ok(toolbox)
+    from_fn(spec, open)
 }
 
 impl Observer for Probe {
