@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::call::Call;
 use crate::error::{Diagnostic, ModelErrorKind};
 use crate::id::{BlockId, InvocationId};
-use crate::message::{Attributes, CustomContentBlock};
+use crate::message::{Attributes, CustomContentBlock, ProviderData};
 use crate::usage::Usage;
 
 /// One piece of a reply: what a provider sends, and what the stages of the pipeline make of it.
@@ -117,6 +117,8 @@ pub enum Delta {
         /// What is said.
         metadata: ContentMetadata,
     },
+    /// What the provider wants back with this reply in later requests.
+    ProviderData(ProviderData),
     /// A custom block opens.
     CustomBlockStart {
         /// The block.

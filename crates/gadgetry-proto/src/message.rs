@@ -68,6 +68,8 @@ pub enum Content {
     },
     /// A custom block.
     Custom(CustomContentBlock),
+    /// What the provider wants back in later requests. It has no text form.
+    ProviderData(ProviderData),
     /// A gadget call, as a block of text.
     GadgetCall(Arc<Call>),
     /// A tool call through the provider's own interface.
@@ -134,6 +136,32 @@ pub struct CustomContentBlock {
     /// Whether the tag closed itself.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub self_closing: bool,
+}
+
+/// What a provider wants back, unchanged, with the reply that it came with: signed or encrypted reasoning, signatures of
+/// calls.
+///
+/// It is opaque. A backend sends it back only to the same API and the same model; everywhere else it is left out.
+///
+/// ```
+/// use gadgetry_proto::message::{Content, ProviderData};
+/// let signed = Content::ProviderData(ProviderData {
+///     api: "anthropic_messages".into(),
+///     model: "claude-haiku-4-5".into(),
+///     data: serde_json::json!({"type": "redacted_thinking", "data": "…"}),
+/// });
+/// assert_eq!(serde_json::to_value(&signed)?["type"], "provider_data");
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ProviderData {
+    /// The API that it belongs to, such as `chat_completions` or `anthropic_messages`.
+    pub api: String,
+    /// The model as it was requested.
+    pub model: String,
+    /// The data, in a form that only the backend of that API knows.
+    pub data: Value,
 }
 
 /// What a model is asked.

@@ -43,6 +43,7 @@ pub(crate) fn is_blank(message: &Message) -> bool {
     raw.trim().is_empty()
         && message.content.iter().all(|content| match content {
             Content::Text { text } | Content::Reasoning { text } => text.trim().is_empty(),
+            Content::ProviderData(_) => true,
             _ => false,
         })
 }

@@ -17,6 +17,7 @@
 //! - Metadata belongs to the open text (or reasoning), or else to the next one; if none comes, it is dropped.
 //! - The input of a tool call is what the provider gave whole, or else the joined JSON text; no text means `{}`. What
 //!   is no JSON stays text, with an error event that says so: it is the model's fault, and the tool's to refuse.
+//! - Data that a provider wants back is a block of its own, complete at once.
 //! - An error ends nothing.
 //! - A block that was announced but never completed (a transform put something else in its place) leaves no content,
 //!   but keeps its index.
@@ -62,6 +63,7 @@ use crate::id::BlockId;
 use crate::id::InvocationId;
 use crate::message::Content;
 use crate::message::Message;
+use crate::message::ProviderData;
 use crate::message::Role;
 use crate::usage::Usage;
 
@@ -167,6 +169,7 @@ impl Accumulator {
                 self.fail(error, out);
             }
             Delta::Raw { data } => self.tell(|| StreamEvent::Raw { data: data.clone() }, out),
+            Delta::ProviderData(data) => self.keep(data, out),
             Delta::Diagnostic(diagnostic) => {
                 self.tell(|| StreamEvent::Diagnostic(diagnostic.clone()), out);
             }
@@ -266,6 +269,15 @@ impl Accumulator {
             place.content = Some(content);
             place.metadata = metadata;
         }
+    }
+
+    fn keep(&mut self, data: &ProviderData, out: &mut Sink<'_>) {
+        let block_index = self.begin(out);
+        out.push(|| StreamEvent::ProviderData {
+            block_index,
+            data: data.clone(),
+        });
+        self.fill(block_index, Content::ProviderData(data.clone()), None);
     }
 
     fn start_message(&mut self, out: &mut Sink<'_>) {

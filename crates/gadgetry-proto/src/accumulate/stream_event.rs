@@ -15,6 +15,7 @@ use crate::id::InvocationId;
 use crate::message::Attributes;
 use crate::message::Content;
 use crate::message::CustomContentBlock;
+use crate::message::ProviderData;
 use crate::message::Role;
 use crate::usage::Usage;
 
@@ -220,6 +221,13 @@ pub enum StreamEvent {
         /// As it stands in the message.
         #[serde(flatten)]
         call: Arc<Call>,
+    },
+    /// What the provider wants back with this reply in later requests.
+    ProviderData {
+        /// The block.
+        block_index: usize,
+        /// As it stands in the message.
+        data: ProviderData,
     },
     /// The reply has ended.
     MessageEnd {

@@ -76,7 +76,7 @@ impl TextForm<'_> {
             Kind::Inline
         };
         Some(match part {
-            Content::Reasoning { .. } => return None,
+            Content::Reasoning { .. } | Content::ProviderData(_) => return None,
             Content::Text { text } => (kind, Cow::Borrowed(text.as_str())),
             Content::Custom(block) => (kind, Cow::Owned(self.tag(block))),
             Content::GadgetCall(call) => (Kind::Lines, Cow::Owned(self.block(call))),

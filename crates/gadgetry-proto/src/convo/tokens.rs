@@ -141,6 +141,7 @@ fn part_size(part: &Content) -> u64 {
         Content::Text { text } => length(text),
         // It is not sent again.
         Content::Reasoning { .. } => 0,
+        Content::ProviderData(data) => json_length(&data.data),
         Content::Custom(block) => {
             let attrs: u64 = block
                 .attrs

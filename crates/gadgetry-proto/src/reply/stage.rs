@@ -93,6 +93,7 @@ impl ReplyStage {
             | Delta::Raw { .. }
             | Delta::ContentMetadata { .. }
             | Delta::ReasoningMetadata { .. }
+            | Delta::ProviderData(_)
             | Delta::Diagnostic(_) => out.push(delta),
             Delta::Reasoning { .. }
             | Delta::ToolCallStart { .. }

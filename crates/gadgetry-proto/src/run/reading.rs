@@ -164,7 +164,8 @@ impl Run {
             | Delta::Error { .. }
             | Delta::Raw { .. }
             | Delta::ContentMetadata { .. }
-            | Delta::ReasoningMetadata { .. } => {}
+            | Delta::ReasoningMetadata { .. }
+            | Delta::ProviderData(_) => {}
         }
     }
 
@@ -265,6 +266,7 @@ fn is_handed_on(delta: &Delta) -> bool {
         | Delta::Raw { .. }
         | Delta::ContentMetadata { .. }
         | Delta::ReasoningMetadata { .. }
+        | Delta::ProviderData(_)
         | Delta::Diagnostic(_) => false,
         Delta::ToolCallStart { .. }
         | Delta::ToolCallDelta { .. }
@@ -281,7 +283,11 @@ fn is_handed_on(delta: &Delta) -> bool {
 }
 
 fn is_blank(content: &Content) -> bool {
-    matches!(content, Content::Text { text } if text.trim().is_empty())
+    if let Content::Text { text } = content {
+        return text.trim().is_empty();
+    }
+    // It says nothing by itself.
+    matches!(content, Content::ProviderData(_))
 }
 
 fn visible_text(message: &Message) -> String {

@@ -3,6 +3,7 @@
 mod calls;
 mod chunk;
 mod decode;
+mod kept;
 mod messages;
 mod quick;
 mod request;
@@ -344,6 +345,11 @@ impl Wire for ChatCompletions {
     }
 
     fn decoder(&self) -> Box<dyn Decode> {
-        Box::new(Decoder::with_names(Arc::clone(&self.tool_names)))
+        let decoder = Decoder::with_names(Arc::clone(&self.tool_names));
+        Box::new(if self.tools.is_empty() {
+            decoder
+        } else {
+            decoder.keeping(&self.model)
+        })
     }
 }

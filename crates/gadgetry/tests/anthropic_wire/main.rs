@@ -8,6 +8,7 @@
 )]
 
 mod cuts;
+mod kept;
 mod mutations;
 mod over_http;
 mod requests;

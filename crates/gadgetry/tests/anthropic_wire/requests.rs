@@ -524,7 +524,7 @@ fn calls_and_results_of_tools() {
         json!([{"type": "tool_result", "tool_use_id": "a_1_2", "content": []}])
     );
 
-    // Thoughts that would have to be sent back are not asked for.
+    // On a budget, calls without the thoughts before them end the thinking.
     let thinks = |messages| {
         body(builder().reasoning_effort("low"), &request(messages))
             .get("thinking")

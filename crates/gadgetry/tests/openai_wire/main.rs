@@ -11,6 +11,7 @@
 mod calls;
 mod errors;
 mod http;
+mod kept;
 mod keys;
 mod mutations;
 mod replies;

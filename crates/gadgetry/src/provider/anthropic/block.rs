@@ -1,9 +1,13 @@
 //! One content block of an answer.
 
-use gadgetry_proto::delta::{ContentMetadata, Delta};
-use serde::de::IgnoredAny;
-use serde_json::Value;
+use std::sync::Arc;
 
+use gadgetry_proto::delta::{ContentMetadata, Delta};
+use gadgetry_proto::message::ProviderData;
+use serde::de::IgnoredAny;
+use serde_json::{Map, Value};
+
+use super::API;
 use super::decode::{extension, text, whole};
 use crate::provider::json::{self, Halves};
 use crate::provider::tools::ToolNames;
@@ -24,7 +28,10 @@ pub(super) struct Block {
 #[derive(Debug)]
 enum Kind {
     Text,
-    Thinking,
+    Thinking {
+        /// The block as the API wants it back, if it does.
+        kept: Option<Kept>,
+    },
     Tool {
         id: String,
         /// What stands in for the pieces if none come.
@@ -36,14 +43,28 @@ enum Kind {
     Unknown,
 }
 
+/// A block that goes back with the reply: its fields, and the model that signed it.
+#[derive(Debug)]
+struct Kept {
+    model: Arc<str>,
+    fields: Map<String, Value>,
+}
+
 impl Block {
-    /// `ids` are those of the calls before; a call with one of them, or with none, gets another.
+    /// `ids` are those of the calls before; a call with one of them, or with none, gets another. Thoughts are kept
+    /// for the model `keeps`.
     pub(super) fn new(
         index: Option<u64>,
         block: &Value,
         names: &ToolNames,
         ids: &mut Vec<String>,
+        keeps: Option<&Arc<str>>,
     ) -> Self {
+        let kept = || {
+            let fields = block.as_object().cloned().unwrap_or_default();
+            let model = Arc::clone(keeps?);
+            Some(Kept { model, fields })
+        };
         let mut new = Self {
             index,
             kind: Kind::Unknown,
@@ -59,12 +80,12 @@ impl Block {
                 new.say(text(block, "text").unwrap_or_default());
             }
             Some("thinking") => {
-                new.kind = Kind::Thinking;
-                new.think(text(block, "thinking").unwrap_or_default());
+                new.kind = Kind::Thinking { kept: kept() };
+                new.reason(text(block, "thinking").unwrap_or_default());
                 new.sign(text(block, "signature").unwrap_or_default());
             }
             Some("redacted_thinking") => {
-                new.kind = Kind::Thinking;
+                new.kind = Kind::Thinking { kept: kept() };
                 let metadata = extension("redacted_thinking", block["data"].clone());
                 new.ready.push(Delta::ReasoningMetadata { metadata });
             }
@@ -122,7 +143,7 @@ impl Block {
     pub(super) fn end(&mut self) {
         match &self.kind {
             Kind::Tool { json, .. } if !is_whole(json) => self.ended = true,
-            Kind::Tool { .. } | Kind::Text | Kind::Thinking | Kind::Unknown => self.stop(),
+            Kind::Tool { .. } | Kind::Text | Kind::Thinking { .. } | Kind::Unknown => self.stop(),
         }
     }
 
@@ -147,8 +168,13 @@ impl Block {
         let rest = self.halves.finish();
         match std::mem::replace(&mut self.kind, Kind::Unknown) {
             Kind::Text | Kind::Unknown if !rest.is_empty() => self.ready.push(Delta::text(rest)),
-            Kind::Thinking if !rest.is_empty() => self.ready.push(reasoning(rest.to_owned())),
-            Kind::Text | Kind::Thinking | Kind::Unknown => {}
+            Kind::Thinking { kept } => {
+                if !rest.is_empty() {
+                    self.ready.push(reasoning(rest.to_owned()));
+                }
+                self.ready.extend(kept.map(Kept::delta));
+            }
+            Kind::Text | Kind::Unknown => {}
             Kind::Tool { id, input, json } => {
                 if !rest.is_empty() {
                     let (id, delta) = (id.clone(), rest.to_owned());
@@ -184,6 +210,13 @@ impl Block {
     }
 
     fn think(&mut self, piece: &str) {
+        if let Kind::Thinking { kept: Some(kept) } = &mut self.kind {
+            kept.think(piece);
+        }
+        self.reason(piece);
+    }
+
+    fn reason(&mut self, piece: &str) {
         let delta = self.halves.join(piece);
         if !delta.is_empty() {
             let delta = reasoning(delta.into_owned());
@@ -193,6 +226,10 @@ impl Block {
 
     fn sign(&mut self, signature: &str) {
         if !signature.is_empty() {
+            if let Kind::Thinking { kept: Some(kept) } = &mut self.kind {
+                let signature = signature.to_owned();
+                kept.fields.insert("signature".to_owned(), signature.into());
+            }
             let metadata = extension("signature", signature.into());
             self.ready.push(Delta::ReasoningMetadata { metadata });
         }
@@ -228,6 +265,25 @@ impl Block {
             json::whole_value(input);
         }
         piece.is_object() || piece.is_null()
+    }
+}
+
+impl Kept {
+    fn think(&mut self, piece: &str) {
+        let text = self.fields.entry("thinking").or_insert_with(|| "".into());
+        if let Value::String(text) = text {
+            text.push_str(piece);
+        }
+    }
+
+    fn delta(self) -> Delta {
+        let mut data = Value::Object(self.fields);
+        json::whole_value(&mut data);
+        Delta::ProviderData(ProviderData {
+            api: API.to_owned(),
+            model: self.model.as_ref().to_owned(),
+            data,
+        })
     }
 }
 

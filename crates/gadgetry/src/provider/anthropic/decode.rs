@@ -27,6 +27,8 @@ const SHOWN: usize = 200;
 #[derive(Debug, Default)]
 pub struct Decoder {
     names: Arc<ToolNames>,
+    /// The model whose thoughts are kept for later requests.
+    keeps: Option<Arc<str>>,
     /// Those that are not handed out whole, in the order in which they began.
     blocks: Vec<Block>,
     /// Of all calls.
@@ -50,6 +52,14 @@ impl Decoder {
             names,
             ..Self::default()
         }
+    }
+
+    /// Keeps the model's thoughts, with their signatures, as [`Delta::ProviderData`], so that later requests to `model`
+    /// can give them back.
+    #[must_use]
+    pub fn keeping(mut self, model: &str) -> Self {
+        self.keeps = Some(model.into());
+        self
     }
 
     fn message(&mut self, message: &Value, out: &mut Vec<Delta>) {
@@ -84,7 +94,13 @@ impl Decoder {
         // Another block comes, so the limit has not cut the ones before.
         let doubtful = self.blocks.iter_mut().filter(|block| block.is_doubtful());
         doubtful.for_each(Block::stop);
-        let block = Block::new(index, block, &self.names, &mut self.ids);
+        let block = Block::new(
+            index,
+            block,
+            &self.names,
+            &mut self.ids,
+            self.keeps.as_ref(),
+        );
         self.blocks.push(block);
     }
 

@@ -7,7 +7,7 @@ use gadgetry_proto::convo::TextForm;
 use gadgetry_proto::message::{Content, Media, MediaData, MediaKind, Message, Request, Role};
 use serde_json::{Map, Value, json};
 
-use super::Messages;
+use super::{API, Messages, Thinking};
 
 /// What the user says where the API wants the user to say something.
 const BEGINS: &str = "(The conversation begins here.)";
@@ -50,10 +50,17 @@ impl<'w> Conversation<'w> {
         conversation
     }
 
-    /// Whether the last turn gives results of tools.
-    pub(super) fn answers_tools(&self) -> bool {
-        let last = self.turns.last().map_or(&[][..], |turn| &turn.parts);
-        last.iter().any(|part| part["type"] == "tool_result")
+    /// Whether the model may think. On a budget the API wants thoughts before the calls whose results come last.
+    pub(super) fn admits(&self, thinking: &Thinking) -> bool {
+        let Thinking::Budget(_) = thinking else {
+            return true;
+        };
+        let [.., reply, last] = self.turns.as_slice() else {
+            return true;
+        };
+        let answers = last.parts.iter().any(|part| part["type"] == "tool_result");
+        let first = reply.parts.first().map(|part| &part["type"]);
+        !answers || first.is_some_and(|it| it == "thinking" || it == "redacted_thinking")
     }
 
     /// The system texts and the turns, with marks where the cache may cut.
@@ -115,30 +122,63 @@ impl<'w> Conversation<'w> {
         let mut calls = HashMap::new();
         let mut tools = Vec::new();
         let mut said = Vec::new();
+        // As the API wants them back: thoughts in their places among texts and calls.
+        let mut parts = Vec::new();
+        let keeps = message.content.iter().any(|part| self.kept(part).is_some());
         for part in &message.content {
+            if let Some(kept) = self.kept(part) {
+                self.flush_reply(&mut said, message, &mut parts);
+                parts.push(kept.clone());
+                continue;
+            }
             let Some((id, name, input)) = native(part).filter(|(id, ..)| answered.contains(id))
             else {
                 said.push(part.clone());
                 continue;
             };
             let sent = self.id(id);
-            tools.push(json!({
+            let tool = json!({
                 "type": "tool_use",
                 "id": sent,
                 "name": self.wire.tool_names.sent(name),
                 "input": input,
-            }));
+            });
             calls.insert(id.to_owned(), sent);
+            if keeps {
+                self.flush_reply(&mut said, message, &mut parts);
+                parts.push(tool);
+            } else {
+                tools.push(tool);
+            }
         }
-        let text = if tools.is_empty() {
-            self.text(message)
+        if calls.is_empty() {
+            // Without a text there is no reply that thoughts could belong to.
+            let text = text_part(self.text(message).trim_end());
+            parts.retain(|part| part["type"] != "text" && text.is_some());
+            parts.extend(text);
         } else {
-            self.text(&part_of(message, said))
-        };
-        // The API refuses white space at the end of a reply.
-        let mut parts: Vec<Value> = text_part(text.trim_end()).into_iter().collect();
-        parts.append(&mut tools);
+            self.flush_reply(&mut said, message, &mut parts);
+            parts.append(&mut tools);
+        }
         self.say(Role::Assistant, parts, calls);
+    }
+
+    /// What the provider wants back, if it is of this API and this model.
+    fn kept<'m>(&self, part: &'m Content) -> Option<&'m Value> {
+        let Content::ProviderData(kept) = part else {
+            return None;
+        };
+        let is_ours =
+            !self.wire.tools.is_empty() && kept.api == API && kept.model == self.wire.model;
+        is_ours.then_some(&kept.data)
+    }
+
+    /// The text of a part of a reply. The API refuses white space at the end of one.
+    fn flush_reply(&self, said: &mut Vec<Content>, of: &Message, parts: &mut Vec<Value>) {
+        if !said.is_empty() {
+            let text = self.text(&part_of(of, std::mem::take(said)));
+            parts.extend(text_part(text.trim_end()));
+        }
     }
 
     /// What the user says; results of tools stand first.

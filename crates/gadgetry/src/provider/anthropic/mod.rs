@@ -32,6 +32,9 @@ pub use thinking::Thinking;
 /// Where Anthropic itself is.
 pub const BASE_URL: &str = "https://api.anthropic.com";
 
+/// The API, as [`ProviderData`](gadgetry_proto::message::ProviderData) names it.
+const API: &str = "anthropic_messages";
+
 /// The version of the API that requests name.
 const VERSION: &str = "2023-06-01";
 
@@ -241,8 +244,8 @@ impl AnthropicBuilder {
 
     /// Offers gadgets as the provider's own tools, and sends calls and results through that interface.
     ///
-    /// A request with results of tools does not think: the API wants the signed thoughts before the calls back, and a
-    /// conversation does not keep them.
+    /// The model's thoughts before a call go back with it, as the API wants it. Where a conversation does not have them
+    /// (another model made the call), a request with its results does not think on a budget.
     pub fn tools(mut self, gadgets: impl IntoIterator<Item = GadgetSpec>) -> Self {
         self.wire.tools = gadgets.into_iter().collect();
         self.wire.tool_names = Arc::new(ToolNames::of(&self.wire.tools));
@@ -388,7 +391,12 @@ impl Wire for Messages {
     }
 
     fn decoder(&self) -> Box<dyn Decode> {
-        Box::new(Decoder::with_names(Arc::clone(&self.tool_names)))
+        let decoder = Decoder::with_names(Arc::clone(&self.tool_names));
+        Box::new(if self.tools.is_empty() {
+            decoder
+        } else {
+            decoder.keeping(&self.model)
+        })
     }
 }
 

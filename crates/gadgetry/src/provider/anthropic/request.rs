@@ -9,11 +9,8 @@ use super::{Messages, PromptCache};
 /// What is asked, in an order that never changes, so that the provider's cache sees the same beginning.
 pub(super) fn body(wire: &Messages, request: &Request) -> Value {
     let conversation = Conversation::of(wire, request);
-    // Signed thoughts would have to go before the calls whose results these are.
-    let thinking = wire
-        .thinking
-        .as_ref()
-        .filter(|_| !conversation.answers_tools());
+    let thinking = wire.thinking.as_ref();
+    let thinking = thinking.filter(|thinking| conversation.admits(thinking));
     let mut body = Map::new();
     let mut set = |field: &str, value: Option<Value>| {
         if let Some(value) = value {

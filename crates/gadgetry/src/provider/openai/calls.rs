@@ -46,8 +46,8 @@ impl Calls {
         self.calls.is_empty()
     }
 
-    /// Takes one element of `tool_calls`, or a `function_call` put like one.
-    pub(super) fn piece(&mut self, piece: &Value, out: &mut Vec<Delta>) {
+    /// Takes one element of `tool_calls`, or a `function_call` put like one. Gives the id of its call.
+    pub(super) fn piece(&mut self, piece: &Value, out: &mut Vec<Delta>) -> &str {
         let function = piece.get("function").unwrap_or(piece);
         let text = |value: &Value, field: &str| {
             let text = value.get(field).and_then(Value::as_str);
@@ -80,6 +80,7 @@ impl Calls {
             Some(Value::String(json)) => call.write(json, out),
             Some(value) => call.write(&value.to_string(), out),
         }
+        &call.id
     }
 
     /// The reply is complete, and with it all calls.

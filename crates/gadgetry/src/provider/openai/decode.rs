@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use super::calls::Calls;
 use super::chunk::{Prose, choice, prose, stop_reason};
+use super::kept::Kept;
 use super::{quick, usage};
 use crate::provider::error::ProviderError;
 use crate::provider::json::{self, Halves};
@@ -41,6 +42,8 @@ pub struct Decoder {
     text: Halves,
     reasoning: Halves,
     calls: Calls,
+    /// What the server wants back in later requests.
+    kept: Option<Kept>,
     usage: Option<Usage>,
     stop_reason: Option<StopReason>,
     refuses: bool,
@@ -59,6 +62,14 @@ impl Decoder {
             calls: Calls::with_names(names),
             ..Self::default()
         }
+    }
+
+    /// Keeps reasoning and signatures that servers want back as [`Delta::ProviderData`], so that later requests to
+    /// `model` can give them back.
+    #[must_use]
+    pub fn keeping(mut self, model: &str) -> Self {
+        self.kept = Some(Kept::of(model));
+        self
     }
 
     fn chunk(&mut self, body: &Value, out: &mut Vec<Delta>) {
@@ -95,6 +106,9 @@ impl Decoder {
     }
 
     fn said(&mut self, said: &Value, out: &mut Vec<Delta>) {
+        if let Some(kept) = &mut self.kept {
+            kept.message(said);
+        }
         prose(said, |what, text| self.prose(what, text, out));
         if let Some(Value::Array(annotations)) = said.get("annotations")
             && !annotations.is_empty()
@@ -110,14 +124,21 @@ impl Decoder {
         match said.get("tool_calls") {
             Some(Value::Array(pieces)) => {
                 for piece in pieces {
-                    self.calls.piece(piece, out);
+                    self.call(piece, out);
                 }
             }
-            Some(piece @ Value::Object(_)) => self.calls.piece(piece, out),
+            Some(piece @ Value::Object(_)) => self.call(piece, out),
             _ => {}
         }
         if let Some(call @ Value::Object(_)) = said.get("function_call") {
-            self.calls.piece(call, out);
+            self.call(call, out);
+        }
+    }
+
+    fn call(&mut self, piece: &Value, out: &mut Vec<Delta>) {
+        let id = self.calls.piece(piece, out);
+        if let Some(kept) = &mut self.kept {
+            kept.call(id, piece);
         }
     }
 
@@ -163,6 +184,7 @@ impl Decoder {
         } else {
             StopReason::Stop
         };
+        out.extend(self.kept.as_mut().and_then(Kept::take));
         out.push(Delta::MessageEnd {
             stop_reason,
             usage: self.usage,
@@ -175,7 +197,9 @@ impl Decoder {
         out.push(error.into());
     }
 
+    /// What was said before a cut counts, and may be answered.
     fn counts(&mut self, out: &mut Vec<Delta>) {
+        out.extend(self.kept.as_mut().and_then(Kept::take));
         out.extend(self.usage.take().map(|usage| Delta::Usage { usage }));
     }
 }

@@ -5,9 +5,9 @@ use std::collections::HashSet;
 use gadgetry_proto::call::Parameters;
 use gadgetry_proto::convo::TextForm;
 use gadgetry_proto::message::{Content, Media, MediaData, MediaKind, Message, Request, Role};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
-use super::ChatCompletions;
+use super::{ChatCompletions, kept};
 
 /// The messages, what is for the system first and as one.
 ///
@@ -48,6 +48,8 @@ enum Turn {
         role: &'static str,
         parts: Vec<Part>,
         calls: Vec<Value>,
+        /// What the server wants back beside them.
+        kept: Map<String, Value>,
     },
     Result {
         id: String,
@@ -63,10 +65,16 @@ enum Part {
 
 impl Writer<'_> {
     fn say(&mut self, role: &'static str, parts: Vec<Part>) {
-        self.say_and_call(role, parts, Vec::new());
+        self.say_and_call(role, parts, Vec::new(), Map::new());
     }
 
-    fn say_and_call(&mut self, role: &'static str, mut parts: Vec<Part>, calls: Vec<Value>) {
+    fn say_and_call(
+        &mut self,
+        role: &'static str,
+        mut parts: Vec<Part>,
+        calls: Vec<Value>,
+        kept: Map<String, Value>,
+    ) {
         parts.retain(|part| !matches!(part, Part::Text(text) if text.is_empty()));
         if parts.is_empty() && calls.is_empty() {
             return;
@@ -75,30 +83,46 @@ impl Writer<'_> {
             role: before,
             parts: said,
             calls: called,
+            kept: fields,
         }) = self.turns.last_mut()
             && *before == role
             && called.is_empty()
             && self.wire.merges
+            && (fields.is_empty() || kept.is_empty())
         {
             said.extend(parts);
             *called = calls;
+            fields.extend(kept);
             return;
         }
-        self.turns.push(Turn::Said { role, parts, calls });
+        self.turns.push(Turn::Said {
+            role,
+            parts,
+            calls,
+            kept,
+        });
     }
 
     /// A reply whose calls go through the provider's interface, if the next message answers them.
     fn assistant(&mut self, message: &Message, next: Option<&Message>) {
         let mut answered: HashSet<&str> = next.map(results).into_iter().flatten().collect();
+        let kept = kept::of(message, &self.wire.model);
         let mut calls = Vec::new();
         let mut said = Vec::new();
         for part in &message.content {
             match native(part).filter(|(id, ..)| answered.remove(id)) {
-                Some((id, name, input)) => calls.push(json!({
-                    "id": id,
-                    "type": "function",
-                    "function": {"name": self.wire.tool_names.sent(name), "arguments": input},
-                })),
+                Some((id, name, input)) => {
+                    let mut call = json!({
+                        "id": id,
+                        "type": "function",
+                        "function": {"name": self.wire.tool_names.sent(name), "arguments": input},
+                    });
+                    let own = kept.and_then(|(_, of_calls)| of_calls.get(id)?.as_object());
+                    for (field, value) in own.into_iter().flatten() {
+                        call[field] = value.clone();
+                    }
+                    calls.push(call);
+                }
                 None => said.push(part.clone()),
             }
         }
@@ -107,7 +131,8 @@ impl Writer<'_> {
         } else {
             self.text(&part_of(message, said))
         };
-        self.say_and_call("assistant", vec![Part::Text(text)], calls);
+        let fields = kept.map(|(fields, _)| fields.clone()).unwrap_or_default();
+        self.say_and_call("assistant", vec![Part::Text(text)], calls, fields);
     }
 
     /// What the user says, and what gadgets gave: as messages of their own where the reply before has called them so.
@@ -222,16 +247,25 @@ impl Writer<'_> {
                 Turn::Result { id, text } => {
                     json!({"role": "tool", "tool_call_id": id, "content": text})
                 }
-                Turn::Said { role, parts, calls } if calls.is_empty() => {
-                    json!({"role": role, "content": content(parts)})
-                }
-                Turn::Said { role, parts, calls } => {
+                Turn::Said {
+                    role,
+                    parts,
+                    calls,
+                    kept,
+                } => {
                     let said = if parts.is_empty() {
                         Value::Null
                     } else {
                         content(parts)
                     };
-                    json!({"role": role, "content": said, "tool_calls": calls})
+                    let mut message = json!({"role": role, "content": said});
+                    if !calls.is_empty() {
+                        message["tool_calls"] = calls.into();
+                    }
+                    for (field, value) in kept {
+                        message[field] = value;
+                    }
+                    message
                 }
             });
         }

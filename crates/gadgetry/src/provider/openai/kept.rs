@@ -1,0 +1,159 @@
+//! What servers want back with a reply: reasoning in fields of their own, and signatures of calls.
+
+use gadgetry_proto::delta::Delta;
+use gadgetry_proto::message::{Content, Message, ProviderData};
+use serde_json::{Map, Value, json};
+
+use crate::provider::json;
+
+/// The API, as [`ProviderData`] names it.
+const API: &str = "chat_completions";
+
+/// The text that a model thinks: `DeepSeek`, Kimi, and servers that host them.
+const TEXT: &str = "reasoning_content";
+
+/// Lists of pieces of reasoning, encrypted ones included: `OpenRouter`, `LiteLLM`.
+const LISTS: [&str; 2] = ["reasoning_details", "thinking_blocks"];
+
+/// Fields of a call that hold its signature: Gemini, `LiteLLM`.
+const OF_CALLS: [&str; 2] = ["extra_content", "provider_specific_fields"];
+
+/// Bytes that are kept of a reply; of one with more, nothing is.
+const LIMIT: usize = 16 << 20;
+
+/// What is kept of one reply.
+#[derive(Debug, Default)]
+pub(super) struct Kept {
+    model: String,
+    fields: Map<String, Value>,
+    /// By our id of the call.
+    calls: Map<String, Value>,
+    size: usize,
+}
+
+impl Kept {
+    pub(super) fn of(model: &str) -> Self {
+        Self {
+            model: model.to_owned(),
+            ..Self::default()
+        }
+    }
+
+    /// Takes what a piece of the reply has for the message as a whole.
+    pub(super) fn message(&mut self, said: &Value) {
+        if let Some(Value::String(piece)) = said.get(TEXT)
+            && self.admits(piece.len())
+        {
+            match self.fields.get_mut(TEXT) {
+                Some(Value::String(text)) => text.push_str(piece),
+                _ => _ = self.fields.insert(TEXT.to_owned(), piece.as_str().into()),
+            }
+        }
+        for field in LISTS {
+            for piece in said
+                .get(field)
+                .and_then(Value::as_array)
+                .into_iter()
+                .flatten()
+            {
+                if !self.admits(size(piece)) {
+                    continue;
+                }
+                let list = self.fields.entry(field).or_insert_with(|| json!([]));
+                if let Value::Array(list) = list {
+                    add(list, piece);
+                }
+            }
+        }
+    }
+
+    /// Takes what a piece has for the call `id`.
+    pub(super) fn call(&mut self, id: &str, piece: &Value) {
+        for field in OF_CALLS {
+            let Some(value @ Value::Object(_)) = piece.get(field) else {
+                continue;
+            };
+            if self.admits(size(value)) {
+                self.calls.entry(id).or_insert_with(|| json!({}))[field] = value.clone();
+            }
+        }
+    }
+
+    fn admits(&mut self, bytes: usize) -> bool {
+        self.size = self.size.saturating_add(bytes);
+        self.size <= LIMIT
+    }
+
+    /// The reply is over: what goes into its message.
+    pub(super) fn take(&mut self) -> Option<Delta> {
+        let fields = std::mem::take(&mut self.fields);
+        let calls = std::mem::take(&mut self.calls);
+        if self.size > LIMIT || (fields.is_empty() && calls.is_empty()) {
+            return None;
+        }
+        let mut data = json!({"message": fields, "calls": calls});
+        json::whole_value(&mut data);
+        Some(Delta::ProviderData(ProviderData {
+            api: API.to_owned(),
+            model: std::mem::take(&mut self.model),
+            data,
+        }))
+    }
+}
+
+/// Adds a piece to a list. Text that streams comes in pieces of one element, and its signature with the last of them.
+fn add(list: &mut Vec<Value>, piece: &Value) {
+    let same = |before: &Value| {
+        let kind = piece["type"].as_str().unwrap_or_default();
+        let streams = ["reasoning.text", "reasoning.summary", "thinking"].contains(&kind);
+        // A signature ends an element.
+        streams
+            && before["type"] == piece["type"]
+            && before["index"] == piece["index"]
+            && before["signature"].is_null()
+    };
+    let (Some(before), Some(piece)) = (list.last_mut().filter(|it| same(it)), piece.as_object())
+    else {
+        list.push(piece.clone());
+        return;
+    };
+    for (field, value) in piece {
+        match (&mut before[field], value) {
+            (Value::String(text), Value::String(more))
+                if ["text", "summary", "thinking"].contains(&field.as_str()) =>
+            {
+                text.push_str(more);
+            }
+            (_, Value::Null) => {}
+            (before, value) => *before = value.clone(),
+        }
+    }
+}
+
+/// Bytes of the texts in a value, and something for each of its parts.
+fn size(value: &Value) -> usize {
+    match value {
+        Value::String(text) => text.len(),
+        Value::Array(items) => items.iter().map(|item| 16 + size(item)).sum(),
+        Value::Object(fields) => fields
+            .iter()
+            .map(|(name, value)| 16 + name.len() + size(value))
+            .sum(),
+        Value::Null | Value::Bool(_) | Value::Number(_) => 8,
+    }
+}
+
+/// What `model` wants back with a reply: fields of the message, and of its calls by their ids.
+pub(super) fn of<'m>(
+    message: &'m Message,
+    model: &str,
+) -> Option<(&'m Map<String, Value>, &'m Value)> {
+    message.content.iter().find_map(|part| {
+        let Content::ProviderData(kept) = part else {
+            return None;
+        };
+        let is_ours = kept.api == API && kept.model == model;
+        let fields = kept.data.get("message")?.as_object()?;
+        is_ours.then_some((fields, &kept.data["calls"]))
+    })
+}
