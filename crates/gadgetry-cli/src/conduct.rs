@@ -1,5 +1,6 @@
 //! A run of an agent, from its first request to its end, or until it is stopped from outside.
 
+use std::future::pending;
 use std::mem;
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +11,7 @@ use gadgetry::{AgentRun, RunError};
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::Notify;
 use tokio::task::JoinError;
-use tokio::time::timeout;
+use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::error::Error;
 use crate::interrupts::Interrupts;
@@ -18,30 +19,69 @@ use crate::interrupts::Interrupts;
 /// How long threads that are stuck may hold up the end of the program: one may write to a pipe that nobody reads.
 const PATIENCE: Duration = Duration::from_millis(250);
 
-/// Runs it, and gives the observer back. The first interrupt cancels the run, the second one drops it: either way no
-/// process of a gadget stays.
+/// How long a run that has exceeded its time may take to end its gadgets.
+const GRACE: Duration = Duration::from_secs(10);
+
+/// A run that has ended.
+pub(crate) struct Conducted<W> {
+    pub(crate) summary: Summary,
+    pub(crate) observer: W,
+    /// Whether it was cancelled because its time was up.
+    pub(crate) timed_out: bool,
+}
+
+/// Runs it, and gives the observer back. The first interrupt cancels the run, and so does the end of the time `limit`;
+/// the second one drops it: either way no process of a gadget stays.
 pub(crate) fn conduct<W: Observer + 'static>(
     run: AgentRun,
-    mut watch: W,
-) -> Result<(Summary, W), Error> {
+    limit: Option<Duration>,
+    mut observer: W,
+) -> Result<Conducted<W>, Error> {
     let handle = run.handle();
     let work = move || async move {
-        let ended = run.observe(&mut watch).await;
+        let ended = run.observe(&mut observer).await;
         let finished = ended.unwrap_or_else(RunError::into_finished);
-        (finished.summary, watch)
+        (finished.summary, observer)
     };
-    let mut cancelled = false;
-    let is_enough = || {
+    let (mut cancelled, mut timed_out) = (false, false);
+    let is_enough = |stop| {
         handle.cancel();
+        timed_out |= stop == Stop::Timeout && !cancelled;
         mem::replace(&mut cancelled, true)
     };
-    until_interrupted(work, is_enough)?.ok_or_else(stopped_at_once)
+    let done = until_stopped(work, limit, is_enough)?;
+    let (summary, observer) = done.ok_or_else(|| stopped_at_once(timed_out))?;
+    Ok(Conducted {
+        summary,
+        observer,
+        timed_out,
+    })
+}
+
+/// Why work is stopped from outside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stop {
+    Interrupt,
+    Timeout,
 }
 
 /// Waits for `work`. At an interrupt, `is_enough` says whether the work is dropped; then there is nothing to give.
 pub(crate) fn until_interrupted<T, F>(
     work: impl FnOnce() -> F + Send + 'static,
     mut is_enough: impl FnMut() -> bool,
+) -> Result<Option<T>, Error>
+where
+    T: Send + 'static,
+    F: Future<Output = T>,
+{
+    until_stopped(work, None, |_| is_enough())
+}
+
+/// The same, with a time limit. Like an interrupt, it asks `is_enough`, and once more after a while.
+fn until_stopped<T, F>(
+    work: impl FnOnce() -> F + Send + 'static,
+    limit: Option<Duration>,
+    mut is_enough: impl FnMut(Stop) -> bool,
 ) -> Result<Option<T>, Error>
 where
     T: Send + 'static,
@@ -68,17 +108,21 @@ where
                 }
             })
         });
+        let mut deadline = limit.and_then(|limit| Instant::now().checked_add(limit));
         loop {
-            tokio::select! {
+            let why = tokio::select! {
                 done = &mut working => break done.map_err(|error| bug(&error)),
-                () = interrupts.next() => {
-                    if is_enough() {
-                        stop.notify_one();
-                        // It may be stuck for good.
-                        let _ = timeout(PATIENCE, working).await;
-                        break Ok(None);
-                    }
+                () = interrupts.next() => Stop::Interrupt,
+                () = sleep_till(deadline) => {
+                    deadline = Some(Instant::now() + GRACE);
+                    Stop::Timeout
                 }
+            };
+            if is_enough(why) {
+                stop.notify_one();
+                // It may be stuck for good.
+                let _ = timeout(PATIENCE, working).await;
+                break Ok(None);
             }
         }
     });
@@ -86,8 +130,20 @@ where
     done
 }
 
-fn stopped_at_once() -> Error {
-    Error::Failed("stopped without waiting for the gadgets".to_owned())
+async fn sleep_till(deadline: Option<Instant>) {
+    match deadline {
+        Some(deadline) => sleep_until(deadline).await,
+        None => pending().await,
+    }
+}
+
+fn stopped_at_once(timed_out: bool) -> Error {
+    let why = if timed_out {
+        "the run exceeded its --timeout; "
+    } else {
+        ""
+    };
+    Error::Failed(format!("{why}stopped without waiting for the gadgets"))
 }
 
 fn bug(error: &JoinError) -> Error {

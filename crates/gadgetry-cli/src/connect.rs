@@ -63,7 +63,7 @@ pub(crate) fn retry(args: &ModelArgs) -> Option<Retry> {
 }
 
 /// A number that no other process has. The keys of hash maps are random.
-fn random() -> u64 {
+pub(crate) fn random() -> u64 {
     RandomState::new().build_hasher().finish()
 }
 

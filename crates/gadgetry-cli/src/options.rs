@@ -8,7 +8,8 @@ use gadgetry::proto::reply::Format;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::args::{BlockArgs, ParseArgs};
+use crate::args::{BlockArgs, FormatArgs, MarkerKind, ParseArgs};
+use crate::connect;
 use crate::error::Error;
 use crate::schemas;
 
@@ -41,6 +42,27 @@ impl Blocks {
             tags,
             limits: self.limits,
         }
+    }
+}
+
+impl Blocks {
+    /// Those of a run with this model.
+    pub(crate) fn of_run(args: &FormatArgs, model: &str) -> Result<Self, Error> {
+        let usual = match args.markers {
+            // A script is written before it is known what is random.
+            MarkerKind::Auto if connect::script(model).is_some() || args.has_own() => {
+                Markers::default()
+            }
+            MarkerKind::Auto | MarkerKind::Random => Markers::nonce(connect::random()),
+            MarkerKind::Plain => Markers::default(),
+        };
+        Self::new(
+            args.start.as_deref().unwrap_or(usual.start()),
+            args.end.as_deref().unwrap_or(usual.end()),
+            args.arg.as_deref().unwrap_or(usual.arg()),
+            args.line_start,
+        )
+        .map_err(Error::input)
     }
 }
 

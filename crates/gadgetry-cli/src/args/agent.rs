@@ -2,8 +2,10 @@
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, ValueEnum};
+use gadgetry::command::parse_duration;
 
 use super::{ModelArgs, at_least_one};
 
@@ -29,6 +31,10 @@ pub(crate) struct AgentArgs {
     /// Stop after N replies of the model [default: 10]
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     pub(crate) max_iterations: Option<NonZeroUsize>,
+
+    /// Stop after this time, like 90s, 10m or 1h: the run is cancelled and its gadgets are ended
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    pub(crate) timeout: Option<Duration>,
 
     /// Ask the model no more once this many US dollars are spent; what is under way is finished
     #[arg(long, value_name = "USD", value_parser = dollars)]
@@ -57,7 +63,54 @@ pub(crate) struct AgentArgs {
     pub(crate) save: Option<PathBuf>,
 
     #[command(flatten)]
+    pub(crate) format: FormatArgs,
+
+    #[command(flatten)]
     pub(crate) model: ModelArgs,
+}
+
+/// How the model writes gadget blocks.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Format of gadget blocks")]
+pub(crate) struct FormatArgs {
+    /// The markers of gadget blocks: `random` ones are new in each run, so no text that the model repeats is executed;
+    /// `plain` ones are shorter; `auto` is random, or plain for a script
+    #[arg(long, value_name = "KIND", default_value = "auto", conflicts_with_all = ["start", "end", "arg"])]
+    pub(crate) markers: MarkerKind,
+
+    /// Begins a gadget block [plain: `!!!GADGET_START:`]
+    #[arg(long, value_name = "MARKER", allow_hyphen_values = true)]
+    pub(crate) start: Option<String>,
+
+    /// Ends a gadget block [plain: `!!!GADGET_END`]
+    #[arg(long, value_name = "MARKER", allow_hyphen_values = true)]
+    pub(crate) end: Option<String>,
+
+    /// Begins an argument [plain: `!!!ARG:`]
+    #[arg(long, value_name = "MARKER", allow_hyphen_values = true)]
+    pub(crate) arg: Option<String>,
+
+    /// Markers count only at the start of a line; a backslash before one there makes it text
+    #[arg(long)]
+    pub(crate) line_start: bool,
+}
+
+impl FormatArgs {
+    /// Whether the user has given a marker.
+    pub(crate) fn has_own(&self) -> bool {
+        self.start.is_some() || self.end.is_some() || self.arg.is_some()
+    }
+}
+
+/// Which markers a run has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum MarkerKind {
+    /// Random, or plain for a script.
+    Auto,
+    /// Different in each run.
+    Random,
+    /// Those of the specification.
+    Plain,
 }
 
 /// How gadgets are called.
@@ -94,6 +147,10 @@ fn output_limit(text: &str) -> Result<OutputLimit, &'static str> {
 pub(crate) enum EventFormat {
     /// One JSON object a line.
     Jsonl,
+}
+
+fn duration(text: &str) -> Result<Duration, &'static str> {
+    parse_duration(text).ok_or("write a number and a unit, like 500ms, 90s, 1.5m or 1h")
 }
 
 fn dollars(text: &str) -> Result<f64, &'static str> {

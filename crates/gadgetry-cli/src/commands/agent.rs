@@ -19,6 +19,7 @@ use crate::connect::{self, Wishes};
 use crate::error::Error;
 use crate::interrupts::when_reader_goes;
 use crate::narrator::Narrator;
+use crate::options::Blocks;
 use crate::printer::Printer;
 use crate::prompt::typed_or_piped;
 use crate::tally::Tally;
@@ -56,7 +57,8 @@ pub(crate) fn run(args: &AgentArgs, printer: &mut Printer) -> Result<(), Error> 
         handle,
         failed: None,
     };
-    let (summary, watch) = conduct(run, watch)?;
+    let conducted = conduct(run, args.timeout, watch)?;
+    let (summary, watch) = (conducted.summary, conducted.observer);
     *printer = watch.printer;
     printer.sum_up(|| watch.tally.words());
     if let Some(error) = watch.failed {
@@ -75,6 +77,9 @@ pub(crate) fn run(args: &AgentArgs, printer: &mut Printer) -> Result<(), Error> 
             ))
         })?;
     }
+    if conducted.timed_out && summary.reason == FinishReason::Cancelled {
+        return Err(Error::Failed("the run exceeded its --timeout".to_owned()));
+    }
     verdict(&summary)
 }
 
@@ -88,6 +93,7 @@ fn agent(
         ToolForm::Text => Tools::Text,
         ToolForm::Native => Tools::Native,
     };
+    let blocks = Blocks::of_run(&args.format, &args.model.model)?;
     let max_concurrent = args
         .max_concurrent
         .map_or_else(room_for_processes, |limit| clamp(limit.get()));
@@ -95,6 +101,8 @@ fn agent(
         .model(model)
         .gadgets(gadgets)
         .tools(tools)
+        .markers(blocks.markers)
+        .anchoring(blocks.anchoring)
         .max_concurrent(max_concurrent);
     agent = match args.output_limit {
         OutputLimit::Percent(percent) => agent.output_limit_percent(percent),

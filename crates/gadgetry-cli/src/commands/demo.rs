@@ -83,7 +83,8 @@ pub(crate) fn run(printer: &mut Printer) -> Result<(), Error> {
         handle: run.handle(),
         failed: None,
     };
-    let (summary, show) = conduct(run, show)?;
+    let conducted = conduct(run, None, show)?;
+    let (summary, show) = (conducted.summary, conducted.observer);
     *printer = show.printer;
     if let Some(error) = show.failed {
         return Err(error);

@@ -60,6 +60,18 @@ fn mistakes_in_the_arguments() {
         &with(&["--max-gadgets-per-response", "no"]),
         "invalid value 'no' for '--max-gadgets-per-response <N>': write a whole number of at least 1",
     );
+    check(
+        &with(&["--timeout", "10"]),
+        "invalid value '10' for '--timeout <DURATION>': write a number and a unit, like 500ms, 90s, 1.5m or 1h",
+    );
+    check(
+        &with(&["--markers", "random", "--end", "@@"]),
+        "the argument '--markers <KIND>' cannot be used with '--end <MARKER>'",
+    );
+    check(
+        &with(&["--end", "!!!ARG:"]),
+        "the end marker and the argument marker are both \"!!!ARG:\"; they must differ",
+    );
     for percent in ["0", "101", "much"] {
         check(
             &with(&["--output-limit", percent]),

@@ -5,7 +5,12 @@ use serde_json::Value;
 use crate::server::{Reply, Server};
 use crate::workshop::{Ended, Workshop, block, events};
 
+/// With markers that the replies can be written with.
 fn run(workshop: &Workshop, server: &Server, args: &[&str]) -> Ended {
+    run_with_markers(workshop, server, &[&["--markers", "plain"], args].concat())
+}
+
+fn run_with_markers(workshop: &Workshop, server: &Server, args: &[&str]) -> Ended {
     let usual = ["agent", "Go!", "--gadgets", "gadgets.toml", "--base-url"];
     let args = [&usual, [server.url()].as_slice(), args].concat();
     Ended::of(
@@ -49,6 +54,56 @@ fn gadgets_are_called_and_their_results_go_back() {
     assert!(text(second, 3).contains(r#"{"say":"hello"}"#));
 }
 
+/// The nonce in the markers that a system message speaks of, or nothing.
+fn nonce(system: &str) -> String {
+    let behind = system.split("!!!GADGET_START").nth(1).expect("a marker");
+    behind.chars().take_while(|c| *c != ':').collect()
+}
+
+/// Whether a call of `Touch` in the first reply runs. Gives the system message, and the last message of the second request.
+#[track_caller]
+fn check_markers(args: &[&str], call: fn(&str) -> String, runs: bool) -> (String, String) {
+    let workshop = Workshop::new("");
+    let server = Server::start([Reply::Answers(call), Reply::says("Done.")]);
+    let args = [&MODEL, args, &["--save", "run.log", "--events", "jsonl"]].concat();
+    let ended = run_with_markers(&workshop, &server, &args);
+    ended.check(&ended.stdout, "", 0);
+    assert_eq!(workshop.has("trace"), runs, "{args:?}");
+    let again = Ended::of(&mut workshop.command(&["replay", "run.log"]));
+    again.check(&ended.stdout, "", 0);
+    let asked = server.asked();
+    let [first, second] = asked.as_slice() else {
+        panic!("two requests: {asked:?}")
+    };
+    let last = second.body["messages"].as_array().expect("messages").last();
+    let result = text_of(last.expect("a message")).to_owned();
+    (text(&first.body["messages"], 0).to_owned(), result)
+}
+
+#[test]
+fn markers_cannot_be_known_before_the_run() {
+    let plain = |_: &str| block("Touch:a", "");
+    let named = |system: &str| {
+        let nonce = nonce(system);
+        format!("!!!GADGET_START{nonce}:Touch:a\n!!!GADGET_END{nonce}\n")
+    };
+    let own = |_: &str| "<<<Touch:a\n!!!GADGET_END\n".to_owned();
+    let (first, note) = check_markers(&[], plain, false);
+    assert!(
+        note.contains("!!!GADGET_START is no marker and was not executed"),
+        "{note}"
+    );
+    let (second, result) = check_markers(&["--markers", "random"], named, true);
+    assert_eq!(result, "Result (a): ");
+    assert_eq!((nonce(&first).len(), nonce(&second).len()), (9, 9));
+    assert_ne!(nonce(&first), nonce(&second));
+    check_markers(&["--markers", "plain"], plain, true);
+    check_markers(&["--start", "<<<"], own, true);
+    let quoted = |_: &str| format!("> {}", block("Touch:a", ""));
+    check_markers(&["--markers", "plain"], quoted, true);
+    check_markers(&["--markers", "plain", "--line-start"], quoted, false);
+}
+
 #[test]
 fn another_interface_is_the_same_run() {
     let call = "!!!GADGET_START:Echo:a\n!!!ARG:say\nhello\n!!!GADGET_END\n";
@@ -63,6 +118,8 @@ fn another_interface_is_the_same_run() {
         "haiku",
         "--system",
         "Be kind.",
+        "--markers",
+        "plain",
         "--quiet",
     ];
     let mut command = workshop.command(&args);

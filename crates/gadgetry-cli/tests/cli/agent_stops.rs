@@ -83,6 +83,21 @@ fn check_cancelled(events: &[Value], calls: usize) {
 }
 
 #[test]
+fn a_run_has_so_much_time() {
+    let slow = "{\"chunks\":[\"Go.\",{\"delayMs\":3600000}]}\n";
+    let workshop = Workshop::new(slow);
+    let args = ["--timeout", "200ms", "--save", "run.log"];
+    let (events, ended) = workshop.events(&args);
+    ended.check(&ended.stdout, "error: the run exceeded its --timeout\n", 1);
+    check_cancelled(&events, 0);
+    let again = Ended::of(&mut workshop.command(&["replay", "run.log"]));
+    again.check(&ended.stdout, "", 0);
+    let quick = Workshop::new(&reply("Done."));
+    let ended = Ended::of(&mut quick.agent(&["--timeout", "1h", "--quiet"]));
+    ended.check("Done.\n", "", 0);
+}
+
+#[test]
 fn a_person_is_told_in_one_line() {
     let workshop = Workshop::new(&streaming());
     let (child, alive) = start(&workshop, &[]);

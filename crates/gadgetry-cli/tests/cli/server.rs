@@ -12,6 +12,8 @@ use serde_json::{Value, json};
 pub(crate) enum Reply {
     /// A stream of these texts, with usage, that ends as it should.
     Says(Vec<String>),
+    /// The same with a text that is made from the system message of the request.
+    Answers(fn(&str) -> String),
     /// The same with another reason for the end.
     Ends(&'static str, &'static str),
     /// A stream with one call of a tool: id, name and JSON.
@@ -29,8 +31,13 @@ impl Reply {
         Self::Says(text.split_inclusive(' ').map(str::to_owned).collect())
     }
 
-    fn bytes(&self) -> String {
+    fn bytes(&self, request: &Value) -> String {
         match self {
+            Self::Answers(text) => {
+                let system = request["messages"][0]["content"].as_str();
+                let text = text(system.unwrap_or_default());
+                stream([text.as_str()].into_iter(), Some("stop"))
+            }
             Self::Says(texts) => stream(texts.iter().map(String::as_str), Some("stop")),
             Self::Ends(text, reason) => stream([*text].into_iter(), Some(reason)),
             Self::Calls(id, name, json) => calls(id, name, json),
@@ -160,10 +167,12 @@ fn serve(connection: &TcpStream, reply: &Reply, asked: &Mutex<Vec<Asked>>) -> st
     let length: usize = length.and_then(|text| text.parse().ok()).unwrap_or(0);
     let mut body = vec![0; length];
     reader.read_exact(&mut body)?;
+    let body = serde_json::from_slice(&body).unwrap_or_default();
+    let answer = reply.bytes(&body);
     asked.lock().expect("no panic").push(Asked {
         line: line.trim_end_matches(" HTTP/1.1\r\n").to_owned(),
         headers,
-        body: serde_json::from_slice(&body).unwrap_or_default(),
+        body,
     });
-    { connection }.write_all(reply.bytes().as_bytes())
+    { connection }.write_all(answer.as_bytes())
 }

@@ -152,12 +152,22 @@ pub(crate) fn classify(
             (DiagnosticCode::NearMiss, message)
         });
     }
-    let renamed = *run == lead.len && next == Some(b':') && RENAMED.contains(&word.as_str());
+    // A value may quote the markers of other runs; prose that holds one was most likely meant as a call.
+    let renamed = RENAMED.contains(&word.as_str()) || in_prose && is_start_of_others(word);
+    let renamed = *run == lead.len && next == Some(b':') && renamed;
     renamed.then(|| {
         let (written, start) = (written(lead, suspect), search.markers.start());
         let message = format!("{written} is no marker and was not executed; write {start}");
         (DiagnosticCode::NearMiss, message)
     })
+}
+
+/// Whether this is the word of the default start marker, or of one with a nonce.
+fn is_start_of_others(word: &str) -> bool {
+    let nonce = word.strip_prefix("GADGET_START").unwrap_or("-");
+    let digits = nonce.strip_prefix('_').unwrap_or(nonce);
+    let is_hex = |byte: u8| byte.is_ascii_digit() || matches!(byte, b'a'..=b'f');
+    nonce.is_empty() || digits.len() == 8 && nonce.len() == 9 && digits.bytes().all(is_hex)
 }
 
 fn written(lead: Lead, suspect: &Suspect) -> String {

@@ -5,6 +5,13 @@ use gadgetry_proto::reply::Format;
 
 use super::{anywhere, check, limited, line_start, spelled, tags};
 
+fn nonce() -> Format {
+    Format {
+        markers: Some(Markers::nonce(7)),
+        ..anywhere()
+    }
+}
+
 #[test]
 #[rustfmt::skip]
 fn near_misses() {
@@ -61,8 +68,15 @@ fn near_misses() {
         ("not in pointers and not before the arguments", anywhere(), "!!!GADGET_START:A:a\n!!arg:\n!!!ARG:!!gadget_end\n1\n!!!GADGET_END",
             &[r#"start "A" id "a""#, r#"arg a !!gadget_end="1""#, r#"TextBeforeArguments "!!arg:""#,
               r#"call a (!!gadget_end="1"), EndMarker"#]),
-        ("nonce markers", Format { markers: Some(Markers::nonce(7)), ..anywhere() }, "!!!GADGET_END !!!GADGET_END_ !!!GADGET_START:",
-            &[r#"text "!!!GADGET_END !!!GADGET_END_ !!!GADGET_START:""#]),
+        ("nonce markers", nonce(), "!!!GADGET_END !!!GADGET_END_ !!!ARG: !!!GADGET_START !!GADGET_START:",
+            &[r#"text "!!!GADGET_END !!!GADGET_END_ !!!ARG: !!!GADGET_START !!GADGET_START:""#]),
+        ("the start marker of other runs in prose", nonce(), "!!!GADGET_START:A !!!GADGET_START_0badcafe:B !!!GADGET_START_0BADCAFE:C",
+            &[r#"text "!!!GADGET_START""#, r#"NearMiss "!!!GADGET_START""#, r#"text ":A !!!GADGET_START_0badcafe""#,
+              r#"NearMiss "!!!GADGET_START_0badcafe""#, r#"text ":B !!!GADGET_START_0BADCAFE:C""#]),
+        ("a nonce where there is none", anywhere(), "!!!GADGET_START_0badcafe:A",
+            &[r#"text "!!!GADGET_START_0badcafe""#, r#"NearMiss "!!!GADGET_START_0badcafe""#, r#"text ":A""#]),
+        ("the start marker of other runs in a value", spelled("!!!S:", "!!!E", "!!!A:"), "!!!S:A:a\n!!!A:x\n!!!GADGET_START:B\n!!!E",
+            &[r#"start "A" id "a""#, r#"arg a x="!!!GADGET_START:B""#, r#"call a (x="!!!GADGET_START:B"), EndMarker"#]),
     ]);
 }
 

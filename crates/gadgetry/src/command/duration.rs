@@ -2,8 +2,15 @@
 
 use std::time::Duration;
 
-/// Reads `500ms`, `10s`, `1.5m` or `1h`; nothing else, and no duration of nothing.
-pub(super) fn parse(text: &str) -> Option<Duration> {
+/// Reads a duration as gadget files have them: `500ms`, `10s`, `1.5m` or `1h`. `None` for anything else and for zero.
+///
+/// ```
+/// use std::time::Duration;
+/// use gadgetry::command::parse_duration;
+/// assert_eq!(parse_duration("1.5m"), Some(Duration::from_secs(90)));
+/// assert_eq!(parse_duration("soon"), None);
+/// ```
+pub fn parse(text: &str) -> Option<Duration> {
     let unit_start = text.find(|c: char| c.is_ascii_alphabetic())?;
     let (amount, unit) = text.split_at(unit_start);
     let seconds_per_unit = match unit {

@@ -57,6 +57,7 @@ use serde_json::Value;
 use crate::context::ExecutionContext;
 use crate::gadget::{DynGadget, IntoGadget};
 
+pub use duration::parse as parse_duration;
 pub use error::{GadgetFileError, GadgetFileProblem};
 
 /// Reads the gadgets of a TOML file, in the order in which they stand there.

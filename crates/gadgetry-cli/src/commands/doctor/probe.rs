@@ -69,7 +69,8 @@ pub(super) fn probe(name: &str, model: Arc<dyn Model>) -> Result<Probe, Error> {
         model: name.to_owned(),
         ..Probe::default()
     };
-    let (summary, mut probe) = conduct(run, probe)?;
+    let conducted = conduct(run, None, probe)?;
+    let (summary, mut probe) = (conducted.summary, conducted.observer);
     probe.used_result = probe.called && summary.answer.contains(WORD);
     probe.error = summary.error;
     probe.cost = summary.total_cost;

@@ -67,7 +67,9 @@ impl Reader<'_> {
                 && fold(word) == fold(marker_word)
                 && (tail.is_none() || tail == next)
         });
-        let envelope = run == exact_run && ENVELOPES.contains(&word) && next == Some(':');
+        let of_others = place == Place::Prose && is_start_of_others(word);
+        let renamed = ENVELOPES.contains(&word) || of_others;
+        let envelope = run == exact_run && renamed && next == Some(':');
         (resembles || envelope).then_some((DiagnosticCode::NearMiss, behind))
     }
 
@@ -82,6 +84,18 @@ impl Reader<'_> {
             && run_length(markers.end(), char) == length
             && run_length(markers.arg(), char) == length;
         common.then_some((char, length))
+    }
+}
+
+/// The default start marker, or one with eight lower-case hexadecimal digits.
+fn is_start_of_others(word: &str) -> bool {
+    let hex = |char: char| "0123456789abcdef".contains(char);
+    match word.split_at_checked(12) {
+        Some(("GADGET_START", nonce)) => {
+            nonce.is_empty()
+                || (nonce.len() == 9 && nonce.starts_with('_') && nonce[1..].chars().all(hex))
+        }
+        Some(_) | None => false,
     }
 }
 
