@@ -10,6 +10,8 @@ use gadgetry_proto::tags::CustomBlock;
 use gadgetry_proto::transform::TransformFactory;
 use gadgetry_proto::usage::Price;
 
+use crate::models::Mode;
+
 /// Something that answers a request with a reply, piece by piece.
 ///
 /// A reply that is whole ends with [`Delta::MessageEnd`]. A stream that ends without it was cut off. Whatever goes
@@ -91,4 +93,8 @@ pub struct ModelInfo {
     pub reads_images: bool,
     /// Whether it listens. If not, backends send it no more than the caption of each sound.
     pub reads_audio: bool,
+    /// The interface through which its provider serves it.
+    pub mode: Mode,
+    /// Whether its provider reports what each request cost, so that the price need not be known.
+    pub reports_cost: bool,
 }

@@ -5,6 +5,9 @@
 
 use gadgetry::ModelInfo;
 use gadgetry::provider::Resolver;
+use std::collections::BTreeSet;
+
+use gadgetry::models::{Mode, ModelFilter, ModelRegistry};
 use gadgetry::provider::resolve::{LocalServer, ResolveError};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
@@ -64,6 +67,63 @@ fn names() {
         ("lmstudio:x", "lmstudio x http://127.0.0.1:1234/v1"),
         ("llamacpp:x", "llamacpp x http://127.0.0.1:8080/v1"),
         ("vllm:x", "vllm x http://127.0.0.1:8000/v1"),
+        ("llama.cpp:x", "llamacpp x http://127.0.0.1:8080/v1"),
+        ("sglang:x", "sglang x http://127.0.0.1:30000/v1"),
+        ("tgi:x", "tgi x http://127.0.0.1:8080/v1"),
+        ("jan:x", "jan x http://127.0.0.1:1337/v1"),
+        ("llamafile:x", "llamafile x http://127.0.0.1:8080/v1"),
+        (
+            "litellm:openai/x",
+            "litellm openai/x http://127.0.0.1:4000/v1",
+        ),
+        (
+            "deepseek:deepseek-chat",
+            "deepseek deepseek-chat https://api.deepseek.com/v1",
+        ),
+        ("mistral:x", "mistral x https://api.mistral.ai/v1"),
+        ("grok:x", "xai x https://api.x.ai/v1"),
+        ("together:a/b", "together a/b https://api.together.xyz/v1"),
+        (
+            "fireworks:x",
+            "fireworks x https://api.fireworks.ai/inference/v1",
+        ),
+        ("cerebras:x", "cerebras x https://api.cerebras.ai/v1"),
+        ("kimi:x", "moonshot x https://api.moonshot.ai/v1"),
+        ("zai:x", "zai x https://api.z.ai/api/paas/v4"),
+        ("minimax:x", "minimax x https://api.minimax.io/v1"),
+        ("perplexity:x", "perplexity x https://api.perplexity.ai"),
+        ("nvidia:x", "nvidia x https://integrate.api.nvidia.com/v1"),
+        ("hf:x", "huggingface x https://router.huggingface.co/v1"),
+        ("github:x", "github x https://models.github.ai/inference"),
+        (
+            "cohere:x",
+            "cohere x https://api.cohere.ai/compatibility/v1",
+        ),
+        // OpenAI's own form for fine-tuned models.
+        (
+            "openai:ft:gpt-4o-2024-08-06:acme::abc",
+            "openai ft:gpt-4o-2024-08-06:acme::abc https://api.openai.com/v1",
+        ),
+        (
+            "ft:gpt-4o-2024-08-06:acme::abc",
+            "openai ft:gpt-4o-2024-08-06:acme::abc https://api.openai.com/v1",
+        ),
+        // What cannot be reached says what to use.
+        (
+            "azure:x",
+            "no address for azure: set AZURE_OPENAI_BASE_URL or AZURE_OPENAI_ENDPOINT or AZURE_API_BASE, or give a base URL",
+        ),
+        (
+            "bedrock:x",
+            "bedrock has an interface of its own: use bedrock_api::MODEL in a gadgetry that was built with \
+             `--features genai`, a LiteLLM proxy (litellm:MODEL), or Bedrock's interface like OpenAI's with --base-url and \
+             --api-key-env AWS_BEARER_TOKEN_BEDROCK",
+        ),
+        (
+            "vertex_ai/gemini-x",
+            "vertex_ai has an interface of its own: use vertex::MODEL in a gadgetry that was built with \
+             `--features genai`, a LiteLLM proxy (litellm:MODEL), or gemini:MODEL with a key of Google AI Studio",
+        ),
     ];
     for (name, expected) in cases {
         assert_eq!(place(&resolver, name), expected, "{name}");
@@ -71,8 +131,85 @@ fn names() {
 }
 
 #[test]
+fn names_of_providers_and_their_variables_are_unique() {
+    let names: Vec<_> = Resolver::providers().collect();
+    let variables: Vec<_> = Resolver::key_variables()
+        .flat_map(|(_, variables)| variables)
+        .collect();
+    let unique = |count, all: usize| assert_eq!(count, all);
+    unique(names.iter().collect::<BTreeSet<_>>().len(), names.len());
+    unique(
+        variables.iter().collect::<BTreeSet<_>>().len(),
+        variables.len(),
+    );
+}
+
+/// The models of the table in the program that `models` lists can all be used.
+#[test]
+fn every_name_of_the_table_resolves() {
+    let keys: Vec<(&str, &str)> = Resolver::key_variables()
+        .filter_map(|(_, variables)| Some((*variables.first()?, "key-0123456789")))
+        .collect();
+    let resolver = Resolver::new(keys);
+    let registry = ModelRegistry::builtin();
+    let filter = ModelFilter::default();
+    let (mut named, mut refused) = (0, 0);
+    for spec in registry.list(&filter) {
+        let Some(name) = Resolver::name_of(spec) else {
+            continue;
+        };
+        let resolved = resolver.resolve(&name);
+        if spec.mode == Mode::Chat {
+            named += 1;
+            assert_eq!(resolved.err(), None, "{name}");
+            // The name finds what the table says about it; some models are in it twice.
+            let found = registry.get(&name).and_then(Resolver::name_of);
+            assert_eq!(found.as_ref(), Some(&name), "{}", spec.id);
+            assert!(resolver.describe(&name).unwrap().is_some(), "{name}");
+        } else {
+            refused += 1;
+            let error = resolved.err().unwrap();
+            assert!(matches!(error, ResolveError::OtherApi { .. }), "{error}");
+        }
+    }
+    assert!(named > 700, "{named}");
+    assert!(refused > 20, "{refused}");
+}
+
+#[test]
+fn models_of_the_responses_api_are_refused_before_any_request() {
+    let resolver = Resolver::new([OPENAI]);
+    for name in [
+        "o3-pro",
+        "openai:gpt-5.3-codex",
+        "gpt-5.5-pro",
+        "gpt-5-codex",
+    ] {
+        let error = resolver.resolve(name).err().unwrap().to_string();
+        let name = name.trim_start_matches("openai:");
+        let start = format!(
+            "openai:{name} is served through the Responses API only, which gadgetry does not speak; use another model, \
+             such as gpt5, "
+        );
+        assert!(error.starts_with(&start), "{error}");
+        assert!(error.contains(&format!("openai_resp::{name}")), "{error}");
+        // A gateway may translate.
+        let gateway = resolver.clone().base_url("http://h/v1");
+        assert!(gateway.resolve(name).is_ok(), "{name}");
+    }
+}
+
+#[test]
 fn every_shortcut_leads_to_a_provider() {
     for (short, full) in Resolver::shortcuts() {
+        let keys = [
+            "OPENAI_API_KEY",
+            "ANTHROPIC_API_KEY",
+            "GEMINI_API_KEY",
+            "OPENROUTER_API_KEY",
+        ];
+        let resolved = Resolver::new(keys.map(|it| (it, "key-0123456789"))).resolve(short);
+        assert_eq!(resolved.err(), None, "{short}");
         let (provider, model) = full.split_once(':').unwrap();
         let place = Resolver::new([OPENAI]).locate(short).unwrap();
         assert_eq!(
@@ -86,15 +223,37 @@ fn every_shortcut_leads_to_a_provider() {
 #[test]
 fn names_that_lead_nowhere() {
     let resolver = Resolver::new([ANTHROPIC]);
-    let configured = "Configured: anthropic (ANTHROPIC_API_KEY). On this machine: ollama, lmstudio, llamacpp, vllm";
-    for name in ["llama3", "gpt-oss-20b", "o30", "mine:x", "llama3:8b"] {
+    let providers = Resolver::providers().collect::<Vec<_>>().join(", ");
+    let here = "ollama, lmstudio, llamacpp, vllm, sglang, tgi, jan, llamafile, litellm";
+    assert!(providers.ends_with(here), "{providers}");
+    let cases = [
+        ("llama3", ""),
+        ("gpt-oss-20b", ""),
+        ("o30", ""),
+        ("mine:x", ""),
+        ("llama3:8b", ""),
+        ("sonet", " (did you mean sonnet?)"),
+        (
+            "deepsek:deepseek-chat",
+            " (did you mean deepseek:deepseek-chat?)",
+        ),
+        (
+            "deepseek/deepseek-chat",
+            " (did you mean deepseek:deepseek-chat?)",
+        ),
+        (
+            "groq/openai/gpt-oss-120b",
+            " (did you mean groq:openai/gpt-oss-120b?)",
+        ),
+    ];
+    for (name, suggestion) in cases {
         let error = resolver.resolve(name).err().unwrap();
         assert!(matches!(error, ResolveError::Unknown { .. }), "{error}");
         assert_eq!(
             error.to_string(),
             format!(
-                "no provider is known for the model {name:?}; write it as provider:model, or give a base URL. \
-                 {configured}"
+                "no provider is known for the model {name:?}{suggestion}; write it as provider:model, or give a base URL. \
+                 Providers: {providers}. Configured: anthropic (ANTHROPIC_API_KEY). On this machine: {here}"
             )
         );
     }
@@ -168,6 +327,61 @@ fn addresses_of_the_environment() {
             "ollama:x",
             "ollama x https://h/o/v1",
         ),
+        // Ollama's own rules for this variable.
+        (
+            "OLLAMA_HOST",
+            ":9999",
+            "ollama:x",
+            "ollama x http://127.0.0.1:9999/v1",
+        ),
+        (
+            "OLLAMA_HOST",
+            "::1",
+            "ollama:x",
+            "ollama x http://[::1]:11434/v1",
+        ),
+        (
+            "OLLAMA_HOST",
+            "[::1]:9999",
+            "ollama:x",
+            "ollama x http://[::1]:9999/v1",
+        ),
+        (
+            "OLLAMA_HOST",
+            "[::]",
+            "ollama:x",
+            "ollama x http://[::1]:11434/v1",
+        ),
+        (
+            "OLLAMA_HOST",
+            "\"box\"",
+            "ollama:x",
+            "ollama x http://box:11434/v1",
+        ),
+        (
+            "OLLAMA_HOST",
+            "http://box",
+            "ollama:x",
+            "ollama x http://box/v1",
+        ),
+        (
+            "OLLAMA_HOST",
+            "0.0.0.0:99999",
+            "ollama:x",
+            "ollama x http://127.0.0.1:11434/v1",
+        ),
+        (
+            "AZURE_OPENAI_ENDPOINT",
+            "https://r.openai.azure.com/",
+            "azure:mine",
+            "azure mine https://r.openai.azure.com/openai/v1",
+        ),
+        (
+            "AZURE_OPENAI_BASE_URL",
+            "https://r.openai.azure.com/openai/v1/",
+            "azure:mine",
+            "azure mine https://r.openai.azure.com/openai/v1/",
+        ),
         (
             "VLLM_BASE_URL",
             "http://h/v1",
@@ -212,6 +426,9 @@ fn what_is_known_of_a_model() {
         resolver.resolve("gpt-4").unwrap().info(),
         ModelInfo::default()
     );
+    // The table in the program knows models unless another source is given.
+    let by_default = Resolver::new([OPENAI]).resolve("gpt-4o").unwrap();
+    assert_eq!(by_default.info().context_window, Some(128_000));
     // Anthropic's models see, whoever knows them.
     assert!(resolver.resolve("haiku").unwrap().info().reads_images);
     assert!(resolver.resolve("ollama:x").unwrap().info().is_local);
@@ -273,6 +490,9 @@ async fn servers_on_this_machine_are_found() {
     let (empty, _) = server("200 OK", r#"{"object":"list","data":null}"#).await;
     let (other, _) = server("200 OK", "<html>").await;
     let (refuses, _) = server("404 Not Found", "{}").await;
+    let (locked, _) = server("401 Unauthorized", "{}").await;
+    let (keyed, with_key) = server("200 OK", r#"{"data":[{"id":"c"}]}"#).await;
+    let dead = "http://127.0.0.1:1/v1";
     let host = ollama
         .trim_start_matches("http://")
         .trim_end_matches("/v1")
@@ -282,18 +502,35 @@ async fn servers_on_this_machine_are_found() {
         ("LMSTUDIO_BASE_URL", empty.clone()),
         ("LLAMACPP_BASE_URL", other),
         ("VLLM_BASE_URL", refuses),
+        ("SGLANG_BASE_URL", locked.clone()),
+        ("TGI_BASE_URL", keyed.clone()),
+        ("TGI_API_KEY", "tgi-0123456789".to_owned()),
+        ("JAN_BASE_URL", dead.to_owned()),
+        ("LLAMAFILE_BASE_URL", dead.to_owned()),
+        ("LITELLM_BASE_URL", dead.to_owned()),
     ]);
     let found = |provider, base_url, models: &[&str]| LocalServer {
         provider,
         base_url,
+        needs_key: None,
         models: models.iter().map(ToString::to_string).collect(),
     };
     let expected = [
         found("ollama", ollama, &["a", "b"]),
         found("lmstudio", empty, &[]),
+        LocalServer {
+            needs_key: Some("SGLANG_API_KEY"),
+            ..found("sglang", locked, &[])
+        },
+        found("tgi", keyed, &["c"]),
     ];
     assert_eq!(resolver.local_servers().await, expected);
     assert!(asked.await.unwrap().starts_with("get /v1/models "));
+    let sent = with_key.await.unwrap();
+    assert!(
+        sent.contains("authorization: bearer tgi-0123456789"),
+        "{sent}"
+    );
 }
 
 #[tokio::test]
@@ -324,4 +561,332 @@ async fn keys_go_to_their_providers_alone() {
             "{name}: {asked}"
         );
     }
+}
+
+/// Head and body of the request for a model with these settings, in lower case; the error if none is sent.
+async fn sent(set: impl FnOnce(Resolver) -> Resolver, name: &str, tools: bool) -> String {
+    use futures_util::StreamExt as _;
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = format!("http://{}", listener.local_addr().unwrap());
+    let task = tokio::spawn(async move {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        let mut request = String::new();
+        while !request.ends_with('}') {
+            let mut piece = vec![0; 65_536];
+            let length = stream.read(&mut piece).await.unwrap();
+            request.push_str(std::str::from_utf8(&piece[..length]).unwrap());
+        }
+        request.to_ascii_lowercase()
+    });
+    let resolver = Resolver::new([OPENAI, ("GATEWAY_KEY", "gate-0123456789")]).max_tokens(9);
+    let mut model = match set(resolver.base_url(address)).resolve(name) {
+        Ok(model) => model,
+        Err(error) => return error.to_string(),
+    };
+    if tools {
+        let gadget = gadgetry::proto::spec::GadgetSpec {
+            name: "Bell".to_owned(),
+            ..Default::default()
+        };
+        model = model.with_tools(&[gadget]).unwrap();
+    }
+    let reply = model.stream(gadgetry::proto::message::Request::default());
+    let deltas = tokio::spawn(reply.collect::<Vec<_>>());
+    tokio::select! {
+        request = task => request.unwrap(),
+        deltas = deltas => format!("{:?}", deltas.unwrap()),
+    }
+}
+
+#[tokio::test]
+async fn what_each_server_is_sent() {
+    type Set = fn(Resolver) -> Resolver;
+    let as_is: Set = |it| it;
+    let high: Set = |it| it.reasoning_effort("high");
+    let off: Set = |it| it.reasoning_effort("none");
+    // Settings, name, with tools; what the request has, and what it has not.
+    type Row = (
+        Set,
+        &'static str,
+        bool,
+        &'static [&'static str],
+        &'static str,
+    );
+    let cases: &[Row] = &[
+        // Gateways pass the names of OpenAI's models on, with OpenAI's rules.
+        (
+            as_is,
+            "gpt-4o",
+            false,
+            &["\"max_tokens\":9", "stream_options"],
+            "authorization",
+        ),
+        (
+            as_is,
+            "o3",
+            false,
+            &["\"max_completion_tokens\":9"],
+            "authorization",
+        ),
+        (
+            as_is,
+            "openai/gpt-5-mini",
+            false,
+            &["\"max_completion_tokens\":9"],
+            "reasoning",
+        ),
+        (
+            as_is,
+            "gpt-oss-20b",
+            false,
+            &["\"max_tokens\":9"],
+            "reasoning",
+        ),
+        (as_is, "o3000", false, &["\"max_tokens\":9"], "reasoning"),
+        (
+            as_is,
+            "openai:gpt-5.6",
+            false,
+            &["bearer sk-openai-0123456789"],
+            "reasoning",
+        ),
+        (
+            as_is,
+            "openai:gpt-5.6",
+            true,
+            &["\"reasoning_effort\":\"none\""],
+            "nothing",
+        ),
+        (
+            as_is,
+            "openai:gpt-5.4-mini",
+            true,
+            &["\"reasoning_effort\":\"none\""],
+            "nothing",
+        ),
+        (
+            off,
+            "gpt-6-luna",
+            true,
+            &["\"reasoning_effort\":\"none\""],
+            "nothing",
+        ),
+        (as_is, "gpt-5", true, &["\"tools\""], "reasoning"),
+        (
+            as_is,
+            "gpt-5.6-chat-latest",
+            true,
+            &["\"tools\""],
+            "reasoning",
+        ),
+        (as_is, "gpt-4o", true, &["\"tools\""], "reasoning"),
+        (
+            high,
+            "gpt-5.6",
+            true,
+            &[
+                "only without reasoning: leave the reasoning effort",
+                "BadRequest",
+            ],
+            "post",
+        ),
+        (
+            high,
+            "gpt-5.6",
+            false,
+            &["\"reasoning_effort\":\"high\""],
+            "nothing",
+        ),
+        // Each server its own fields.
+        (
+            high,
+            "openrouter:a/b",
+            false,
+            &["\"reasoning\":{\"effort\":\"high\"}"],
+            "reasoning_effort",
+        ),
+        (
+            high,
+            "deepseek:x",
+            false,
+            &[
+                "\"thinking\":{\"type\":\"enabled\"}",
+                "\"reasoning_effort\":\"high\"",
+            ],
+            "nothing",
+        ),
+        (
+            off,
+            "deepseek:x",
+            false,
+            &["\"thinking\":{\"type\":\"disabled\"}"],
+            "reasoning_effort",
+        ),
+        (
+            off,
+            "zai:x",
+            false,
+            &["\"thinking\":{\"type\":\"disabled\"}"],
+            "reasoning_effort",
+        ),
+        (
+            as_is,
+            "mistral:x",
+            false,
+            &["\"max_tokens\":9"],
+            "stream_options",
+        ),
+        (
+            as_is,
+            "cohere:x",
+            false,
+            &["\"max_tokens\":9"],
+            "stream_options",
+        ),
+        (
+            as_is,
+            "cerebras:x",
+            false,
+            &["\"max_completion_tokens\":9"],
+            "nothing",
+        ),
+        (
+            |it| it.api_key("azure-0123456789"),
+            "azure:mine",
+            false,
+            &[
+                "post /openai/v1/chat/completions ",
+                "api-key: azure-0123456789",
+                "\"max_completion_tokens\":9",
+            ],
+            "authorization",
+        ),
+        // The user's key and fields.
+        (
+            |it| it.api_key_from("GATEWAY_KEY"),
+            "x",
+            false,
+            &["authorization: bearer gate-0123456789"],
+            "sk-openai",
+        ),
+        (
+            |it| it.api_key_from("GATEWAY_KEY"),
+            "anthropic:x",
+            false,
+            &["x-api-key: gate-0123456789"],
+            "sk-openai",
+        ),
+        (
+            |it| it.api_key_from("NOWHERE"),
+            "x",
+            false,
+            &["no key: the environment variable NOWHERE is not set"],
+            "post",
+        ),
+        (
+            |it| {
+                it.option("top_p", 0.5)
+                    .option("stream_options", serde_json::Value::Null)
+            },
+            "x",
+            false,
+            &["\"top_p\":0.5"],
+            "stream_options",
+        ),
+        (
+            |it| it.option("top_k", 5),
+            "anthropic:x",
+            false,
+            &["\"top_k\":5"],
+            "nothing",
+        ),
+    ];
+    for (set, name, tools, has, has_not) in cases {
+        let request = sent(set, name, *tools).await;
+        for part in *has {
+            assert!(request.contains(part), "{name} has no {part}: {request}");
+        }
+        assert!(
+            !request.contains(has_not),
+            "{name} has {has_not}: {request}"
+        );
+    }
+}
+
+#[test]
+fn the_address_of_a_provider_is_known_however_it_is_written() {
+    for url in [
+        "https://api.openai.com/v1/",
+        "https://API.OpenAI.com/v1",
+        "https://api.openai.com:443/v1",
+        " https://api.openai.com/v1 ",
+    ] {
+        // So the key is required, and the rules are OpenAI's.
+        let error = Resolver::new([("OPENAI_BASE_URL", url)])
+            .resolve("gpt-4o")
+            .err();
+        assert!(matches!(error, Some(ResolveError::NoKey { .. })), "{url}");
+    }
+    let elsewhere = Resolver::new([("OPENAI_BASE_URL", "https://api.openai.com/v2")]);
+    assert!(elsewhere.resolve("gpt-4o").is_ok());
+}
+
+#[test]
+fn azure_has_deployments_of_an_older_version() {
+    let place = |version| {
+        let resolver = Resolver::new([
+            ("AZURE_OPENAI_ENDPOINT", "https://r.openai.azure.com"),
+            ("OPENAI_API_VERSION", version),
+        ]);
+        resolver.locate("azure:my model").unwrap().base_url
+    };
+    assert_eq!(
+        place("2024-10-21"),
+        "https://r.openai.azure.com/openai/deployments/my%20model?api-version=2024-10-21"
+    );
+    assert_eq!(place("preview"), "https://r.openai.azure.com/openai/v1");
+}
+
+#[test]
+fn a_name_alone_makes_no_price() {
+    let price = |resolver: Resolver, name: &str| {
+        let info = resolver.describe(name).unwrap();
+        info.and_then(|it| it.price).map(|price| price.input)
+    };
+    let plain = || Resolver::new([OPENAI]);
+    let cases = [
+        (plain(), "gpt-4o", Some(2.5)),
+        (plain(), "openai:ft:gpt-4o-2024-08-06:acme::abc", Some(3.75)),
+        // What runs here is free, whatever it is called.
+        (plain(), "vllm:gpt-4o", Some(0.0)),
+        (plain(), "ollama:llama3", Some(0.0)),
+        // What runs on another machine or behind a gateway costs what only the user knows.
+        (plain().base_url("http://box/v1"), "vllm:gpt-4o", None),
+        (plain(), "litellm:gpt-4o", None),
+        (plain().base_url("http://127.0.0.1:1/v1"), "gpt-4o", None),
+        // Nor is it the price of another provider.
+        (plain(), "openrouter:openai/gpt-4o", None),
+        (plain(), "github:openai/gpt-4o", None),
+        (plain().base_url("http://box/v1"), "gpt-4o", Some(2.5)),
+    ];
+    for (resolver, name, expected) in cases {
+        assert_eq!(price(resolver, name), expected, "{name}");
+    }
+    let openrouter = plain().describe("openrouter:openai/gpt-4o").unwrap();
+    assert!(openrouter.unwrap().reports_cost);
+}
+
+#[test]
+fn a_password_in_the_address_and_a_key_exclude_each_other() {
+    let resolver = Resolver::new([OPENAI]).base_url("http://bob:secret@h/v1");
+    let error = resolver.resolve("openai:x").err().unwrap().to_string();
+    assert!(
+        error.contains("both need the header authorization"),
+        "{error}"
+    );
+    assert!(!error.contains("secret"), "{error}");
+    // Without a key, and with one that has a header of its own.
+    assert!(resolver.resolve("x").is_ok());
+    let anthropic = resolver.api_key("sk-ant-0123456789");
+    assert!(anthropic.resolve("anthropic:x").is_ok());
 }

@@ -8,7 +8,7 @@ mod changes;
 mod date;
 mod filter;
 mod litellm;
-mod names;
+pub(crate) mod names;
 mod spec;
 mod table;
 #[cfg(feature = "tokens")]

@@ -24,7 +24,7 @@ const PROVIDERS: [(&str, &str); 14] = [
 ];
 
 /// The name of a provider as the registry writes it.
-pub(super) fn provider(name: &str) -> Cow<'static, str> {
+pub(crate) fn provider(name: &str) -> Cow<'static, str> {
     let name = name.trim().to_lowercase();
     let name = name.strip_prefix("text-completion-").unwrap_or(&name);
     if name.starts_with("vertex_ai-") {
@@ -52,7 +52,10 @@ pub(super) fn find<'a>(registry: &'a ModelRegistry, name: &str) -> Option<&'a Mo
             // A provider that the registry knows sells only what is listed; another's price would be a guess.
             let id = format!("{provider}/{rest}");
             let exact = registry.exact(&id);
-            return exact.or_else(|| unique(registry, rest, Some(&provider)));
+            let tuned = || fine_tuned(registry, rest).filter(|spec| spec.provider == provider);
+            return exact
+                .or_else(|| unique(registry, rest, Some(&provider)))
+                .or_else(tuned);
         }
         let found = unique(registry, name, None);
         if found.is_some() {

@@ -73,6 +73,8 @@ impl ModelSpec {
             is_local: self.is_local,
             reads_images: self.features.contains(Feature::Vision),
             reads_audio: self.features.contains(Feature::Audio),
+            mode: self.mode,
+            reports_cost: false,
         }
     }
 

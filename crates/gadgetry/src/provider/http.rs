@@ -179,8 +179,13 @@ impl HttpRequest {
         Ok(self)
     }
 
-    /// Sets `authorization: Bearer …`.
+    /// Sets `authorization: Bearer …`. It is an error if the URL holds a user name or password, which need that header too.
     pub fn bearer(mut self, key: &ApiKey) -> Result<Self, ProviderError> {
+        if !self.url.username().is_empty() || self.url.password().is_some() {
+            let message = "the base URL holds a user name or password, and there is a key: both need the header \
+                           authorization. Remove one of them, or send the key in another header";
+            return Err(ProviderError::new(ModelErrorKind::BadRequest, message));
+        }
         let (_, mut value) = header("authorization", &format!("Bearer {}", key.expose()))?;
         value.set_sensitive(true);
         self.headers.insert(AUTHORIZATION, value);

@@ -63,10 +63,13 @@ impl OpenAi {
                 model,
                 base_url: BaseUrl(BASE_URL.to_owned()),
                 api_key: None,
+                key_header: None,
                 max_tokens: None,
                 max_tokens_field: MaxTokensField::default(),
                 temperature: None,
                 reasoning_effort: None,
+                reasoning_field: ReasoningField::default(),
+                no_reasoning_with_tools: false,
                 stop: Vec::new(),
                 seed: None,
                 include_usage: true,
@@ -133,6 +136,13 @@ impl OpenAiBuilder {
         self
     }
 
+    /// The header that carries the key, such as `api-key`; `authorization: Bearer …` unless set.
+    #[must_use]
+    pub fn key_header(mut self, name: impl Into<String>) -> Self {
+        self.wire.key_header = Some(name.into());
+        self
+    }
+
     /// Where the server is, up to `/v1`. A query stays; [`BASE_URL`] unless set.
     #[must_use]
     pub fn base_url(mut self, url: impl Into<String>) -> Self {
@@ -187,6 +197,21 @@ impl OpenAiBuilder {
     #[must_use]
     pub fn reasoning_effort(mut self, effort: impl Into<String>) -> Self {
         self.wire.reasoning_effort = Some(effort.into());
+        self
+    }
+
+    /// The field that carries the effort; [`ReasoningField::Effort`] unless set.
+    #[must_use]
+    pub fn reasoning_field(mut self, field: ReasoningField) -> Self {
+        self.wire.reasoning_field = field;
+        self
+    }
+
+    /// Whether the model takes tools only if it does not think, as OpenAI's do since GPT-5.4 on Chat Completions. With tools it
+    /// is then sent the effort `none`, and another effort is an error. Off unless set.
+    #[must_use]
+    pub fn no_reasoning_with_tools(mut self, yes: bool) -> Self {
+        self.wire.no_reasoning_with_tools = yes;
         self
     }
 
@@ -290,6 +315,20 @@ pub enum MaxTokensField {
     MaxTokens,
 }
 
+/// The field that carries how hard the model thinks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ReasoningField {
+    /// `reasoning_effort`, OpenAI's.
+    #[default]
+    Effort,
+    /// `reasoning` with `effort` in it, OpenRouter's.
+    Nested,
+    /// `thinking` with `type`, which is `enabled` or, for the effort `none`, `disabled`: Z.ai's and Moonshot's.
+    Switch,
+    /// The switch, and `reasoning_effort` if it is on: DeepSeek's.
+    SwitchAndEffort,
+}
+
 /// Which tool the model must use.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ToolChoice {
@@ -313,10 +352,13 @@ struct ChatCompletions {
     model: String,
     base_url: BaseUrl,
     api_key: Option<ApiKey>,
+    key_header: Option<String>,
     max_tokens: Option<u64>,
     max_tokens_field: MaxTokensField,
     temperature: Option<f64>,
     reasoning_effort: Option<String>,
+    reasoning_field: ReasoningField,
+    no_reasoning_with_tools: bool,
     stop: Vec<String>,
     seed: Option<i64>,
     include_usage: bool,
@@ -334,13 +376,45 @@ struct ChatCompletions {
     extra: Map<String, Value>,
 }
 
+impl ChatCompletions {
+    /// How hard the model is to think, as far as that is sent.
+    fn effort(&self) -> Option<&str> {
+        let without = self.no_reasoning_with_tools && !self.tools.is_empty();
+        self.reasoning_effort
+            .as_deref()
+            .or_else(|| without.then_some("none"))
+    }
+
+    /// What the API would refuse.
+    fn check(&self) -> Result<(), ProviderError> {
+        match self.effort() {
+            Some(effort)
+                if self.no_reasoning_with_tools && !self.tools.is_empty() && effort != "none" =>
+            {
+                let message = format!(
+                    "{} takes tools through Chat Completions only without reasoning: leave the reasoning effort {effort:?} out, \
+                     or let the model call gadgets in its text",
+                    self.model
+                );
+                Err(ProviderError::new(ModelErrorKind::BadRequest, message))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
 impl Wire for ChatCompletions {
     fn request(&self, request: &Request) -> Result<HttpRequest, ProviderError> {
+        self.check()?;
         let body = request::body(self, request);
         let request = HttpRequest::post(&self.base_url.0, "chat/completions", &body)?;
-        match &self.api_key {
-            Some(key) if !key.is_empty() => request.bearer(key),
-            _ => Ok(request),
+        match (
+            self.api_key.as_ref().filter(|key| !key.is_empty()),
+            &self.key_header,
+        ) {
+            (Some(key), Some(header)) => request.secret(header, key),
+            (Some(key), None) => request.bearer(key),
+            (None, _) => Ok(request),
         }
     }
 

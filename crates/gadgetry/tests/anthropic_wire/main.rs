@@ -119,8 +119,12 @@ fn word(stop_reason: &StopReason) -> String {
 /// Input, of it read from and written to the cache; output, of it reasoning.
 fn counts(usage: Usage) -> String {
     assert_eq!(usage.total_tokens, usage.input_tokens + usage.output_tokens);
+    let hour = match usage.cache_creation_1h_tokens {
+        0 => String::new(),
+        tokens => format!("/{tokens}h"),
+    };
     format!(
-        "{}({}+{})>{}({})",
+        "{}({}+{}{hour})>{}({})",
         usage.input_tokens,
         usage.cached_input_tokens,
         usage.cache_creation_tokens,

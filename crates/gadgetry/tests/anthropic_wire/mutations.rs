@@ -347,7 +347,7 @@ fn usage() {
     check(
         r#"{"input_tokens":10,"cache_creation":{"ephemeral_5m_input_tokens":3,"ephemeral_1h_input_tokens":4}}"#,
         r#"{"output_tokens":7}"#,
-        "17(0+7)>7(0)",
+        "17(0+7/4h)>7(0)",
     );
     // Counts that come late, come again, or shrink.
     check(

@@ -222,7 +222,7 @@ fn thinking() {
     let of = |model: &str, effort: &str| {
         let sent = body(
             Anthropic::builder(model)
-                .temperature(0.5)
+                .temperature(1.0)
                 .reasoning_effort(effort),
             &ask,
         );
@@ -236,7 +236,7 @@ fn thinking() {
     let budget = |tokens: u32| json!({"type": "enabled", "budget_tokens": tokens});
     assert_eq!(
         of("claude-haiku-4-5", "none"),
-        json!([null, null, 0.5, 32_000])
+        json!([null, null, 1.0, 32_000])
     );
     assert_eq!(
         of("claude-haiku-4-5", "high"),
@@ -293,6 +293,8 @@ fn mistakes_are_found_when_it_is_built() {
         .reasoning_effort("low")
         .tool_choice(json!({"type": "any"}));
     check(forced, "cannot be made to use a tool");
+    let cold = model().reasoning_effort("low").temperature(0.5);
+    check(cold, "leave out the temperature, or the reasoning");
 }
 
 #[test]

@@ -246,6 +246,8 @@ fn a_model_is_told_what_it_is() {
         is_local: false,
         reads_images: true,
         reads_audio: false,
+        mode: Mode::Chat,
+        reports_cost: false,
     };
     assert_eq!(spec.info(), info);
     let local = ModelSpec {

@@ -68,6 +68,8 @@ fn what_holds_a_key_does_not_show_it() {
         .secret_header("x-key", OTHER);
     let builder = OpenAi::builder("m")
         .base_url(format!("http://user:{OTHER}@127.0.0.1:1/v1?key={OTHER}"))
+        // The password needs the usual one.
+        .key_header("api-key")
         .api_key(KEY)
         .http(http.clone());
     let model = builder.clone().build().unwrap();

@@ -190,7 +190,7 @@ impl AnthropicBuilder {
         self
     }
 
-    /// How freely words are chosen, from 0 to 1. Not sent while the model thinks: the API does not take both.
+    /// How freely words are chosen, from 0 to 1. An error with thinking, which allows only 1.
     pub fn temperature(mut self, temperature: f64) -> Self {
         self.wire.temperature = Some(temperature);
         self
@@ -353,6 +353,14 @@ impl Messages {
                 );
                 return Err(mistake(text));
             }
+        }
+        if let Some(temperature) = self.temperature
+            && self.thinking.is_some()
+            && temperature.total_cmp(&1.0).is_ne()
+        {
+            return Err(mistake(
+                "a model that thinks chooses words freely: leave out the temperature, or the reasoning",
+            ));
         }
         let forced = self
             .tool_choice

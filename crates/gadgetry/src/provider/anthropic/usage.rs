@@ -10,6 +10,8 @@ pub(super) struct Counts {
     fresh: u64,
     read: u64,
     written: u64,
+    /// The part of it that is kept for an hour.
+    written_1h: u64,
     output: u64,
     reasoning: u64,
 }
@@ -25,6 +27,7 @@ impl Counts {
         let hour = count("/cache_creation/ephemeral_1h_input_tokens");
         let written = count("/cache_creation_input_tokens");
         self.written = self.written.max(written.max(minutes.saturating_add(hour)));
+        self.written_1h = self.written_1h.max(hour);
         self.output = self.output.max(count("/output_tokens"));
         let thought = count("/output_tokens_details/thinking_tokens");
         let thought = thought.max(count("/output_tokens_details/reasoning_tokens"));
@@ -51,6 +54,7 @@ impl Counts {
             reasoning_tokens: self.reasoning,
             cached_input_tokens: self.read,
             cache_creation_tokens: self.written,
+            cache_creation_1h_tokens: self.written_1h,
             ..Usage::default()
         }
     }

@@ -3,7 +3,7 @@
 use gadgetry_proto::message::Request;
 use serde_json::{Map, Value, json};
 
-use super::{ChatCompletions, MaxTokensField, ToolChoice, messages};
+use super::{ChatCompletions, MaxTokensField, ReasoningField, ToolChoice, messages};
 
 /// What is asked, in an order that never changes, so that a provider's cache sees the same beginning.
 pub(super) fn body(wire: &ChatCompletions, request: &Request) -> Value {
@@ -44,10 +44,19 @@ pub(super) fn body(wire: &ChatCompletions, request: &Request) -> Value {
     };
     set(field, wire.max_tokens.map(Value::from));
     set("temperature", wire.temperature.map(Value::from));
-    set(
-        "reasoning_effort",
-        wire.reasoning_effort.as_deref().map(Value::from),
-    );
+    if let Some(effort) = wire.effort() {
+        let switch = || json!({"type": if effort == "none" { "disabled" } else { "enabled" }});
+        match wire.reasoning_field {
+            ReasoningField::Effort => set("reasoning_effort", Some(json!(effort))),
+            ReasoningField::Nested => set("reasoning", Some(json!({"effort": effort}))),
+            ReasoningField::Switch => set("thinking", Some(switch())),
+            ReasoningField::SwitchAndEffort => {
+                set("thinking", Some(switch()));
+                let is_on = effort != "none";
+                set("reasoning_effort", is_on.then(|| json!(effort)));
+            }
+        }
+    }
     let stop = (!wire.stop.is_empty()).then(|| json!(wire.stop));
     set("stop", stop);
     set("seed", wire.seed.map(Value::from));

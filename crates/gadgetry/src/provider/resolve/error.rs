@@ -6,20 +6,55 @@ use crate::provider::error::ProviderError;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ResolveError {
-    /// There is no name, or none behind the colon.
+    /// There is no name, or none after the colon.
     #[error("no model is named; write it as provider:model, such as ollama:llama3")]
     NoName,
-    /// Nobody knows who serves it.
+    /// The name gives no provider that is known.
     #[error(
-        "no provider is known for the model {name:?}; write it as provider:model, or give a base URL. {configured}"
+        "no provider is known for the model {name:?}{}; write it as provider:model, or give a base URL. Providers: {}. \
+         {configured}",
+        suggestion.as_ref().map(|it| format!(" (did you mean {it}?)")).unwrap_or_default(),
+        providers.join(", ")
     )]
     Unknown {
-        /// As asked for.
+        /// As given.
         name: String,
+        /// A name that was probably meant.
+        suggestion: Option<String>,
+        /// The providers that are known.
+        providers: Vec<&'static str>,
         /// What is configured.
         configured: String,
     },
-    /// The provider wants a key.
+    /// The provider is known, but its interface is not implemented.
+    #[error("{provider} has an interface of its own: {instead}")]
+    Elsewhere {
+        /// The provider, as given.
+        provider: String,
+        /// What to use instead.
+        instead: &'static str,
+    },
+    /// The model is served through another interface only.
+    #[error(
+        "{name} is served through {api} only, which gadgetry does not speak; use another model, such as gpt5{instead}"
+    )]
+    OtherApi {
+        /// The model.
+        name: String,
+        /// The interface.
+        api: &'static str,
+        /// Where the same model can be used, as the end of a sentence.
+        instead: String,
+    },
+    /// Each user of the provider has an address of their own, and it is not set.
+    #[error("no address for {provider}: set {}, or give a base URL", variables.join(" or "))]
+    NoAddress {
+        /// The provider.
+        provider: &'static str,
+        /// Where the address is looked for.
+        variables: Vec<&'static str>,
+    },
+    /// The provider requires a key.
     #[error("no key for {provider}: set {}. {configured}", variables.join(" or "))]
     NoKey {
         /// The provider.
@@ -29,7 +64,13 @@ pub enum ResolveError {
         /// What is configured.
         configured: String,
     },
-    /// What was set cannot be used, such as a base URL that is none.
+    /// The variable that was named for the key is not set, or empty.
+    #[error("no key: the environment variable {variable} is not set")]
+    NoVariable {
+        /// The variable.
+        variable: String,
+    },
+    /// A setting is invalid, such as the base URL.
     #[error(transparent)]
     Settings(#[from] ProviderError),
 }

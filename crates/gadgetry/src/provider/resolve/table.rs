@@ -1,5 +1,7 @@
 //! Providers and shortcuts: data, as of November 2026.
 
+use crate::provider::openai::{MaxTokensField, ReasoningField};
+
 /// The wire format of a provider.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Api {
@@ -7,93 +9,473 @@ pub(super) enum Api {
     Anthropic,
 }
 
+/// Where a provider's models run, and so who pays for them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Home {
+    /// On the provider's machines. A key is required.
+    Remote,
+    /// On the user's machine, for nothing. A key is optional.
+    Local,
+    /// A gateway on the user's machine to models that cost what they cost. A key is optional.
+    Gateway,
+}
+
+/// How a variable of the environment writes an address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Form {
+    /// A base URL.
+    BaseUrl,
+    /// What Ollama takes: `host`, `:port`, `http://host/path`.
+    OllamaHost,
+    /// The endpoint of an Azure resource, without a path.
+    AzureEndpoint,
+}
+
 /// Where a provider is, and what it wants.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Provider {
     pub(super) name: &'static str,
+    /// Other names that are accepted before the colon.
+    pub(super) aliases: &'static [&'static str],
     pub(super) api: Api,
+    pub(super) home: Home,
+    /// Empty where each user has an address of their own.
     pub(super) base_url: &'static str,
-    /// The variables that may hold the key, the first that is set counts; none for what runs on this machine.
+    /// The variables that may hold the key; the first that is set counts.
     pub(super) keys: &'static [&'static str],
-    /// The variables that may hold another base URL.
-    pub(super) base_urls: &'static [&'static str],
+    /// The variables that may hold another address.
+    pub(super) addresses: &'static [(&'static str, Form)],
+    /// Its name in the table of models; empty if the table has none of its models.
+    pub(super) catalog: &'static str,
+    /// Whether the table has models of it without its name in front.
+    pub(super) bare_ids: bool,
+    pub(super) quirks: Quirks,
 }
 
+/// Where a server differs from the others that speak Chat Completions.
+#[derive(Clone, Copy, Debug)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "they are independent facts about a server"
+)]
+pub(super) struct Quirks {
+    /// The field for the token limit of a reply, unless the name of the model decides.
+    pub(super) max_tokens: MaxTokensField,
+    /// Whether `stream_options` is accepted.
+    pub(super) stream_options: bool,
+    pub(super) reasoning: ReasoningField,
+    /// The header for the key; `authorization: Bearer` if absent.
+    pub(super) key_header: Option<&'static str>,
+    /// Whether it reports what a request cost.
+    pub(super) reports_cost: bool,
+    /// Whether a model with the name of one of OpenAI's is that one, with OpenAI's rules for it.
+    pub(super) openai_models: bool,
+}
+
+const COMMON: Quirks = Quirks {
+    max_tokens: MaxTokensField::MaxTokens,
+    stream_options: true,
+    reasoning: ReasoningField::Effort,
+    key_header: None,
+    reports_cost: false,
+    openai_models: false,
+};
+
+/// What holds for an address that no provider is named for: most often a gateway.
+pub(super) const UNNAMED: Quirks = Quirks {
+    openai_models: true,
+    ..COMMON
+};
+
 impl Provider {
-    pub(super) fn is_local(&self) -> bool {
-        self.keys.is_empty()
+    /// Whether its server runs on the user's machine, where a key is optional.
+    pub(super) fn is_here(&self) -> bool {
+        self.home != Home::Remote
+    }
+
+    /// Whether `name` is what this provider is called.
+    pub(super) fn is_called(&self, name: &str) -> bool {
+        let mut names = self.aliases.iter().chain([&self.name]);
+        names.any(|it| it.eq_ignore_ascii_case(name))
     }
 }
 
-/// In the order in which they are listed, those on this machine last.
+const fn remote(
+    name: &'static str,
+    base_url: &'static str,
+    keys: &'static [&'static str],
+    addresses: &'static [(&'static str, Form)],
+) -> Provider {
+    Provider {
+        name,
+        aliases: &[],
+        api: Api::OpenAi,
+        home: Home::Remote,
+        base_url,
+        keys,
+        addresses,
+        catalog: name,
+        bare_ids: false,
+        quirks: COMMON,
+    }
+}
+
+const fn local(
+    name: &'static str,
+    base_url: &'static str,
+    keys: &'static [&'static str],
+    addresses: &'static [(&'static str, Form)],
+) -> Provider {
+    Provider {
+        home: Home::Local,
+        catalog: "",
+        ..remote(name, base_url, keys, addresses)
+    }
+}
+
+/// In the order in which they are listed, those on the user's machine last.
 pub(super) const PROVIDERS: &[Provider] = &[
     Provider {
-        name: "openai",
-        api: Api::OpenAi,
-        base_url: crate::provider::openai::BASE_URL,
-        keys: &["OPENAI_API_KEY"],
-        base_urls: &["OPENAI_BASE_URL", "OPENAI_API_BASE"],
+        bare_ids: true,
+        quirks: Quirks {
+            max_tokens: MaxTokensField::MaxCompletionTokens,
+            openai_models: true,
+            ..COMMON
+        },
+        ..remote(
+            "openai",
+            crate::provider::openai::BASE_URL,
+            &["OPENAI_API_KEY"],
+            &[
+                ("OPENAI_BASE_URL", Form::BaseUrl),
+                ("OPENAI_API_BASE", Form::BaseUrl),
+            ],
+        )
     },
     Provider {
-        name: "anthropic",
+        aliases: &["claude"],
         api: Api::Anthropic,
-        base_url: crate::provider::anthropic::BASE_URL,
-        keys: &["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"],
-        base_urls: &["ANTHROPIC_BASE_URL"],
+        bare_ids: true,
+        ..remote(
+            "anthropic",
+            crate::provider::anthropic::BASE_URL,
+            &["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"],
+            &[("ANTHROPIC_BASE_URL", Form::BaseUrl)],
+        )
     },
     Provider {
-        name: "openrouter",
-        api: Api::OpenAi,
-        base_url: "https://openrouter.ai/api/v1",
-        keys: &["OPENROUTER_API_KEY"],
-        base_urls: &["OPENROUTER_BASE_URL"],
+        catalog: "",
+        quirks: Quirks {
+            reasoning: ReasoningField::Nested,
+            reports_cost: true,
+            ..COMMON
+        },
+        ..remote(
+            "openrouter",
+            "https://openrouter.ai/api/v1",
+            &["OPENROUTER_API_KEY"],
+            &[("OPENROUTER_BASE_URL", Form::BaseUrl)],
+        )
     },
-    Provider {
-        name: "groq",
-        api: Api::OpenAi,
-        base_url: "https://api.groq.com/openai/v1",
-        keys: &["GROQ_API_KEY"],
-        base_urls: &["GROQ_BASE_URL"],
-    },
+    remote(
+        "groq",
+        "https://api.groq.com/openai/v1",
+        &["GROQ_API_KEY"],
+        &[("GROQ_BASE_URL", Form::BaseUrl)],
+    ),
     // Google's own interface is spoken through the feature `genai`; this is the one like OpenAI's.
     Provider {
-        name: "gemini",
-        api: Api::OpenAi,
-        base_url: "https://generativelanguage.googleapis.com/v1beta/openai",
-        keys: &["GEMINI_API_KEY", "GOOGLE_API_KEY"],
-        base_urls: &["GEMINI_BASE_URL"],
+        aliases: &["google"],
+        bare_ids: true,
+        ..remote(
+            "gemini",
+            "https://generativelanguage.googleapis.com/v1beta/openai",
+            &["GEMINI_API_KEY", "GOOGLE_API_KEY"],
+            &[("GEMINI_BASE_URL", Form::BaseUrl)],
+        )
     },
     Provider {
-        name: "ollama",
-        api: Api::OpenAi,
-        base_url: "http://127.0.0.1:11434/v1",
-        keys: &[],
-        base_urls: &["OLLAMA_BASE_URL", "OLLAMA_HOST"],
+        bare_ids: true,
+        quirks: Quirks {
+            reasoning: ReasoningField::SwitchAndEffort,
+            ..COMMON
+        },
+        ..remote(
+            "deepseek",
+            "https://api.deepseek.com/v1",
+            &["DEEPSEEK_API_KEY"],
+            &[("DEEPSEEK_BASE_URL", Form::BaseUrl)],
+        )
     },
     Provider {
-        name: "lmstudio",
-        api: Api::OpenAi,
-        base_url: "http://127.0.0.1:1234/v1",
-        keys: &[],
-        base_urls: &["LMSTUDIO_BASE_URL"],
+        quirks: Quirks {
+            // It answers 422, and sends the token counts anyway.
+            stream_options: false,
+            ..COMMON
+        },
+        ..remote(
+            "mistral",
+            "https://api.mistral.ai/v1",
+            &["MISTRAL_API_KEY"],
+            &[("MISTRAL_BASE_URL", Form::BaseUrl)],
+        )
     },
     Provider {
-        name: "llamacpp",
-        api: Api::OpenAi,
-        base_url: "http://127.0.0.1:8080/v1",
-        keys: &[],
-        base_urls: &["LLAMACPP_BASE_URL"],
+        aliases: &["grok"],
+        ..remote(
+            "xai",
+            "https://api.x.ai/v1",
+            &["XAI_API_KEY"],
+            &[("XAI_BASE_URL", Form::BaseUrl)],
+        )
     },
     Provider {
-        name: "vllm",
-        api: Api::OpenAi,
-        base_url: "http://127.0.0.1:8000/v1",
-        keys: &[],
-        base_urls: &["VLLM_BASE_URL"],
+        aliases: &["together_ai"],
+        catalog: "together_ai",
+        ..remote(
+            "together",
+            "https://api.together.xyz/v1",
+            &["TOGETHER_API_KEY", "TOGETHERAI_API_KEY"],
+            &[("TOGETHER_BASE_URL", Form::BaseUrl)],
+        )
+    },
+    Provider {
+        aliases: &["fireworks_ai"],
+        catalog: "fireworks_ai",
+        ..remote(
+            "fireworks",
+            "https://api.fireworks.ai/inference/v1",
+            &["FIREWORKS_API_KEY", "FIREWORKS_AI_API_KEY"],
+            &[("FIREWORKS_BASE_URL", Form::BaseUrl)],
+        )
+    },
+    Provider {
+        quirks: Quirks {
+            max_tokens: MaxTokensField::MaxCompletionTokens,
+            ..COMMON
+        },
+        ..remote(
+            "cerebras",
+            "https://api.cerebras.ai/v1",
+            &["CEREBRAS_API_KEY"],
+            &[("CEREBRAS_BASE_URL", Form::BaseUrl)],
+        )
+    },
+    Provider {
+        aliases: &["kimi"],
+        quirks: Quirks {
+            reasoning: ReasoningField::Switch,
+            ..COMMON
+        },
+        ..remote(
+            "moonshot",
+            "https://api.moonshot.ai/v1",
+            &["MOONSHOT_API_KEY"],
+            &[("MOONSHOT_BASE_URL", Form::BaseUrl)],
+        )
+    },
+    Provider {
+        aliases: &["z.ai", "glm"],
+        quirks: Quirks {
+            reasoning: ReasoningField::Switch,
+            ..COMMON
+        },
+        ..remote(
+            "zai",
+            "https://api.z.ai/api/paas/v4",
+            &["ZAI_API_KEY"],
+            &[("ZAI_BASE_URL", Form::BaseUrl)],
+        )
+    },
+    remote(
+        "minimax",
+        "https://api.minimax.io/v1",
+        &["MINIMAX_API_KEY"],
+        &[("MINIMAX_BASE_URL", Form::BaseUrl)],
+    ),
+    remote(
+        "perplexity",
+        "https://api.perplexity.ai",
+        &["PERPLEXITY_API_KEY", "PPLX_API_KEY"],
+        &[("PERPLEXITY_BASE_URL", Form::BaseUrl)],
+    ),
+    Provider {
+        aliases: &["nvidia_nim", "nim"],
+        catalog: "",
+        ..remote(
+            "nvidia",
+            "https://integrate.api.nvidia.com/v1",
+            &["NVIDIA_API_KEY", "NVIDIA_NIM_API_KEY"],
+            &[("NVIDIA_BASE_URL", Form::BaseUrl)],
+        )
+    },
+    Provider {
+        aliases: &["hf"],
+        catalog: "",
+        ..remote(
+            "huggingface",
+            "https://router.huggingface.co/v1",
+            &["HF_TOKEN", "HUGGINGFACE_API_KEY"],
+            &[("HUGGINGFACE_BASE_URL", Form::BaseUrl)],
+        )
+    },
+    Provider {
+        aliases: &["github_models"],
+        catalog: "",
+        ..remote(
+            "github",
+            "https://models.github.ai/inference",
+            &["GITHUB_MODELS_TOKEN", "GITHUB_TOKEN"],
+            &[("GITHUB_MODELS_BASE_URL", Form::BaseUrl)],
+        )
+    },
+    Provider {
+        bare_ids: true,
+        quirks: Quirks {
+            stream_options: false,
+            ..COMMON
+        },
+        ..remote(
+            "cohere",
+            "https://api.cohere.ai/compatibility/v1",
+            &["COHERE_API_KEY", "CO_API_KEY"],
+            &[("COHERE_BASE_URL", Form::BaseUrl)],
+        )
+    },
+    Provider {
+        aliases: &["azure_openai"],
+        quirks: Quirks {
+            max_tokens: MaxTokensField::MaxCompletionTokens,
+            key_header: Some("api-key"),
+            openai_models: true,
+            ..COMMON
+        },
+        ..remote(
+            "azure",
+            "",
+            &["AZURE_OPENAI_API_KEY", "AZURE_API_KEY"],
+            &[
+                ("AZURE_OPENAI_BASE_URL", Form::BaseUrl),
+                ("AZURE_OPENAI_ENDPOINT", Form::AzureEndpoint),
+                ("AZURE_API_BASE", Form::AzureEndpoint),
+            ],
+        )
+    },
+    Provider {
+        catalog: "ollama",
+        ..local(
+            "ollama",
+            "http://127.0.0.1:11434/v1",
+            &["OLLAMA_API_KEY"],
+            &[
+                ("OLLAMA_BASE_URL", Form::BaseUrl),
+                ("OLLAMA_HOST", Form::OllamaHost),
+            ],
+        )
+    },
+    Provider {
+        aliases: &["lm-studio", "lm_studio"],
+        ..local(
+            "lmstudio",
+            "http://127.0.0.1:1234/v1",
+            &["LMSTUDIO_API_KEY", "LM_STUDIO_API_KEY"],
+            &[("LMSTUDIO_BASE_URL", Form::BaseUrl)],
+        )
+    },
+    Provider {
+        aliases: &["llama.cpp", "llama-cpp", "llama_cpp"],
+        ..local(
+            "llamacpp",
+            "http://127.0.0.1:8080/v1",
+            &["LLAMACPP_API_KEY", "LLAMA_API_KEY"],
+            &[("LLAMACPP_BASE_URL", Form::BaseUrl)],
+        )
+    },
+    Provider {
+        aliases: &["hosted_vllm"],
+        ..local(
+            "vllm",
+            "http://127.0.0.1:8000/v1",
+            &["VLLM_API_KEY"],
+            &[("VLLM_BASE_URL", Form::BaseUrl)],
+        )
+    },
+    local(
+        "sglang",
+        "http://127.0.0.1:30000/v1",
+        &["SGLANG_API_KEY"],
+        &[("SGLANG_BASE_URL", Form::BaseUrl)],
+    ),
+    Provider {
+        aliases: &["text-generation-inference"],
+        ..local(
+            "tgi",
+            "http://127.0.0.1:8080/v1",
+            &["TGI_API_KEY"],
+            &[("TGI_BASE_URL", Form::BaseUrl)],
+        )
+    },
+    local(
+        "jan",
+        "http://127.0.0.1:1337/v1",
+        &["JAN_API_KEY"],
+        &[("JAN_BASE_URL", Form::BaseUrl)],
+    ),
+    local(
+        "llamafile",
+        "http://127.0.0.1:8080/v1",
+        &["LLAMAFILE_API_KEY"],
+        &[("LLAMAFILE_BASE_URL", Form::BaseUrl)],
+    ),
+    Provider {
+        aliases: &["litellm_proxy"],
+        home: Home::Gateway,
+        quirks: UNNAMED,
+        ..local(
+            "litellm",
+            "http://127.0.0.1:4000/v1",
+            &["LITELLM_API_KEY", "LITELLM_PROXY_API_KEY"],
+            &[
+                ("LITELLM_BASE_URL", Form::BaseUrl),
+                ("LITELLM_PROXY_API_BASE", Form::BaseUrl),
+            ],
+        )
     },
 ];
 
-/// Short names, and what they stand for.
+/// The variables that hold the version of Azure's interface. A date means deployments with addresses of their own.
+pub(super) const AZURE_VERSIONS: &[&str] = &[
+    "AZURE_OPENAI_API_VERSION",
+    "OPENAI_API_VERSION",
+    "AZURE_API_VERSION",
+];
+
+/// Providers that are reached in another way, and which.
+pub(super) const ELSEWHERE: &[(&[&str], &str)] = &[
+    (
+        &["bedrock", "bedrock_converse", "aws"],
+        "use bedrock_api::MODEL in a gadgetry that was built with `--features genai`, a LiteLLM proxy (litellm:MODEL), or \
+         Bedrock's interface like OpenAI's with --base-url and --api-key-env AWS_BEARER_TOKEN_BEDROCK",
+    ),
+    (
+        &["vertex", "vertex_ai", "vertexai"],
+        "use vertex::MODEL in a gadgetry that was built with `--features genai`, a LiteLLM proxy (litellm:MODEL), or \
+         gemini:MODEL with a key of Google AI Studio",
+    ),
+    (
+        &[
+            "sagemaker",
+            "watsonx",
+            "oci",
+            "snowflake",
+            "databricks",
+            "replicate",
+        ],
+        "use a LiteLLM proxy (litellm:MODEL), or --base-url if it has an interface like OpenAI's",
+    ),
+];
+
+/// Short names, and what they stand for. All of them are served through Chat Completions or Messages.
 pub(super) const SHORTCUTS: &[(&str, &str)] = &[
     ("haiku", "anthropic:claude-haiku-5-5"),
     ("sonnet", "anthropic:claude-sonnet-5-5"),
@@ -106,7 +488,6 @@ pub(super) const SHORTCUTS: &[(&str, &str)] = &[
     ("gpt5", "openai:gpt-5.6"),
     ("gpt5-mini", "openai:gpt-5.4-mini"),
     ("gpt5-nano", "openai:gpt-5.4-nano"),
-    ("gpt5-codex", "openai:gpt-5.3-codex"),
     ("or:haiku", "openrouter:anthropic/claude-haiku-4.5"),
     ("or:sonnet", "openrouter:anthropic/claude-sonnet-4.6"),
     ("or:opus", "openrouter:anthropic/claude-opus-4.6"),
@@ -115,13 +496,39 @@ pub(super) const SHORTCUTS: &[(&str, &str)] = &[
     ("or:deepseek", "openrouter:deepseek/deepseek-chat"),
 ];
 
-/// Beginnings of names that tell the provider.
+/// Beginnings of names that give away the provider.
 pub(super) const FAMILIES: &[(&str, &str)] = &[
     ("gpt-", "openai"),
     ("chatgpt-", "openai"),
+    ("codex-", "openai"),
+    ("ft:", "openai"),
     ("o1", "openai"),
     ("o3", "openai"),
     ("o4", "openai"),
     ("claude-", "anthropic"),
     ("gemini-", "gemini"),
 ];
+
+/// Rules of OpenAI for its own models, by the beginnings of their names and the version from which on they hold.
+pub(super) struct Rule {
+    /// Beginnings of names that it holds for.
+    pub(super) names: &'static [&'static str],
+    /// The first version of `gpt-MAJOR.MINOR` that it holds for.
+    pub(super) gpt_from: (u32, u32),
+    /// Parts of names that it does not hold for.
+    pub(super) but: &'static [&'static str],
+}
+
+/// These refuse `max_tokens`.
+pub(super) const NEW_TOKEN_LIMIT: Rule = Rule {
+    names: &["o1", "o3", "o4"],
+    gpt_from: (5, 0),
+    but: &[],
+};
+
+/// These think unless told otherwise, and take tools through Chat Completions only if they do not.
+pub(super) const NO_THINKING_WITH_TOOLS: Rule = Rule {
+    names: &[],
+    gpt_from: (5, 4),
+    but: &["-chat"],
+};

@@ -1,0 +1,136 @@
+//! From a name to a place: which provider, which model, which address.
+
+use super::address;
+use super::error::ResolveError;
+use super::names;
+use super::table::{AZURE_VERSIONS, Form, Provider};
+use super::{Place, Resolver};
+
+impl Resolver {
+    /// The provider of a name, if it has one, and where it leads.
+    pub(super) fn find(
+        &self,
+        name: &str,
+    ) -> Result<(Option<&'static Provider>, Place), ResolveError> {
+        let name = names::expanded(name.trim());
+        if name.is_empty() {
+            return Err(ResolveError::NoName);
+        }
+        let split = name.split_once(':');
+        let named = split.and_then(|(prefix, model)| Some((names::named(prefix)?, model.trim())));
+        let (provider, model) = match (named, &self.base_url) {
+            (Some((_, "")), _) => return Err(ResolveError::NoName),
+            (Some((provider, model)), _) => (Some(provider), model),
+            (None, Some(_)) => (None, name),
+            (None, None) => (Some(self.guess(name)?), name),
+        };
+        let base_url = match (&self.base_url, provider) {
+            (Some(url), Some(provider)) => self.formed(provider, url, model),
+            (Some(url), None) => url.clone(),
+            (None, Some(provider)) => self.address(provider, model),
+            (None, None) => return Err(self.unknown(name)),
+        };
+        if let Some(provider) = provider.filter(|_| base_url.is_empty()) {
+            let variables = provider.addresses.iter().map(|(name, _)| *name);
+            return Err(ResolveError::NoAddress {
+                provider: provider.name,
+                variables: variables.collect(),
+            });
+        }
+        let place = Place {
+            provider: provider.map(|provider| provider.name),
+            model: model.to_owned(),
+            base_url,
+        };
+        Ok((provider, place))
+    }
+
+    /// The provider of a name that does not say it.
+    fn guess(&self, name: &str) -> Result<&'static Provider, ResolveError> {
+        if let Some(provider) = names::of_family(name) {
+            return Ok(provider);
+        }
+        let prefix = name.split_once([':', '/']).map(|(prefix, _)| prefix);
+        if let Some((provider, instead)) =
+            prefix.and_then(|prefix| Some((prefix, names::elsewhere(prefix)?)))
+        {
+            let provider = provider.trim().to_owned();
+            return Err(ResolveError::Elsewhere { provider, instead });
+        }
+        names::named("openai")
+            .filter(|openai| self.variable_of_address(openai).is_some())
+            .ok_or_else(|| self.unknown(name))
+    }
+
+    /// Where a provider is for a model; empty if the user has to say it.
+    pub(super) fn address(&self, provider: &Provider, model: &str) -> String {
+        match self.variable_of_address(provider) {
+            Some((_, Form::OllamaHost, host)) => address::ollama(host),
+            Some((_, Form::AzureEndpoint, endpoint)) => self.formed(provider, endpoint, model),
+            Some((_, Form::BaseUrl, url)) => url.trim().to_owned(),
+            None => provider.base_url.to_owned(),
+        }
+    }
+
+    /// An address of a provider as the user wrote it, with what such addresses need.
+    fn formed(&self, provider: &Provider, url: &str, model: &str) -> String {
+        let mut forms = provider.addresses.iter();
+        if forms.any(|(_, form)| *form == Form::AzureEndpoint) {
+            let version = self.first(AZURE_VERSIONS).map(|(_, version)| version);
+            return address::azure(url, model, version);
+        }
+        url.to_owned()
+    }
+
+    /// The variable that says where a provider is, how, and what it says.
+    pub(super) fn variable_of_address(
+        &self,
+        provider: &Provider,
+    ) -> Option<(&'static str, Form, &str)> {
+        let mut set = provider.addresses.iter().filter_map(|(name, form)| {
+            let value = self.variables.get(*name)?;
+            Some((*name, *form, value.as_str()))
+        });
+        set.next()
+    }
+
+    /// The first of these variables that is set, and its value.
+    pub(super) fn first<'r>(&'r self, names: &[&'static str]) -> Option<(&'static str, &'r str)> {
+        let mut set = names
+            .iter()
+            .filter_map(|name| Some((*name, self.variables.get(*name)?.as_str())));
+        set.next()
+    }
+
+    fn unknown(&self, name: &str) -> ResolveError {
+        ResolveError::Unknown {
+            name: name.to_owned(),
+            suggestion: names::suggestion(name),
+            providers: Self::providers().collect(),
+            configured: self.listed(),
+        }
+    }
+
+    /// What is configured, as a sentence.
+    pub(super) fn listed(&self) -> String {
+        let all = self.configured();
+        let (local, remote): (Vec<_>, Vec<_>) = all.iter().partition(|it| it.is_local);
+        let remote: Vec<String> = remote
+            .iter()
+            .map(|it| match it.key {
+                Some(key) => format!("{} ({key})", it.provider),
+                None => format!("{} (without a key)", it.provider),
+            })
+            .collect();
+        let remote = if remote.is_empty() {
+            "nothing".to_owned()
+        } else {
+            remote.join(", ")
+        };
+        let local: Vec<&str> = local.iter().map(|it| it.provider).collect();
+        format!(
+            "Configured: {remote}. On this machine: {}",
+            local.join(", ")
+        )
+    }
+}
