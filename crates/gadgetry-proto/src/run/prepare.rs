@@ -93,8 +93,7 @@ impl Run {
 
 /// Fills in defaults and checks, in words for the model.
 pub(super) fn complete(mut parameters: Value, gadget: &RegisteredGadget) -> Result<Value, String> {
-    gadget.schema().apply_defaults(&mut parameters);
-    let problems = gadget.schema().validate(&parameters);
+    let problems = gadget.schema().complete(&mut parameters);
     if problems.is_empty() {
         Ok(parameters)
     } else {

@@ -18,6 +18,7 @@ pub use gadget::RegisteredGadget;
 pub use gadget::invalid_parameters;
 pub use gadget::parse_failure;
 pub(crate) use parameters::container;
+pub(crate) use parameters::count;
 pub(crate) use parameters::depth;
 pub use parameters::json_parameters;
 pub use parameters::parameters;

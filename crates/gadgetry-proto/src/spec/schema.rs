@@ -1,12 +1,15 @@
 //! A JSON Schema, compiled, and what it says about each place of the parameters.
 
+mod cost;
 mod defaults;
 mod expand;
 mod fits;
 mod normal;
 mod problem;
+mod targets;
 mod types;
 mod view;
+mod walk;
 
 #[cfg(test)]
 mod tests;
@@ -22,11 +25,17 @@ use serde_json::Map;
 use serde_json::Value;
 use serde_json::json;
 
+use crate::spec::count;
+use crate::spec::depth;
+use crate::spec::schema::targets::Targets;
 pub(crate) use defaults::WrongDefault;
 pub use problem::Problem;
 pub(crate) use types::Types;
 pub(crate) use view::Container;
 pub use view::View;
+
+/// Levels of a schema; JSON that is read has no more than 128.
+const DEPTH: usize = 256;
 
 /// The JSON Schema of a gadget's parameters. Cloning shares it.
 ///
@@ -53,6 +62,9 @@ struct Compiled {
     validator: Validator,
     /// Whether anything in it is a reference.
     refers: bool,
+    targets: Targets,
+    /// Its nodes.
+    size: usize,
     /// Whether there are defaults, and each of them can be judged by itself.
     checkable_defaults: bool,
     /// One validator of keys for each pattern of `patternProperties`.
@@ -69,7 +81,14 @@ impl Schema {
         if !matches!(schema, Value::Object(_) | Value::Bool(true)) {
             return Err(SchemaError::NotASchema);
         }
+        if depth(&schema) > DEPTH {
+            return Err(SchemaError::TooMuch);
+        }
         let mut normal = normal::normal(schema.clone());
+        let targets = Targets::new(&normal);
+        if !cost::is_finite(&normal, &targets) {
+            return Err(SchemaError::TooMuch);
+        }
         let validator = compile(&normal)?;
         let mut patterns = BTreeMap::new();
         let mut broken = None;
@@ -87,15 +106,19 @@ impl Schema {
         }
         let (mut refers, mut defaults, mut conditions) = (false, false, false);
         normal::visit(&mut normal, &mut |node| {
-            refers |= node.contains_key("$ref");
+            refers |= ["$ref", "$dynamicRef", "$recursiveRef"]
+                .iter()
+                .any(|keyword| node.contains_key(*keyword));
             defaults |= node.contains_key("default");
             conditions |= node.contains_key("if");
         });
         let schema = Self(Arc::new(Compiled {
             source: schema,
+            size: count(&normal),
             normal,
             validator,
             refers,
+            targets,
             // A condition may mean another call than one of defaults alone.
             checkable_defaults: defaults && !conditions,
             patterns,
@@ -117,7 +140,7 @@ impl Schema {
 
     /// What the schema says about the parameters as a whole.
     pub fn root(&self) -> View<'_> {
-        View::new(self, &self.0.normal)
+        View::new(self)
     }
 
     /// What is wrong with parameters, in the order of the schema; empty if nothing is. Of more than a hundred
@@ -129,9 +152,23 @@ impl Schema {
         problem::problems(self, parameters)
     }
 
-    /// Puts the `default` of each absent property in its place, wherever its parent exists.
+    /// Puts the `default` of each absent property in its place, wherever its parent exists. A default that holds itself
+    /// is put in once. Where defaults hold so many others that they cannot all be put in, some are left out;
+    /// [`Schema::complete`] reports that.
     pub fn apply_defaults(&self, parameters: &mut Value) {
         defaults::apply(&self.root(), parameters);
+    }
+
+    /// Puts the defaults in, and then lists what is wrong, as [`Schema::validate`] does.
+    ///
+    /// Both are done within a budget of steps that grows with the size of the parameters, whatever the schema, so that
+    /// one call takes at most some tens of milliseconds per megabyte. What does not fit into it is a problem of its own.
+    pub fn complete(&self, parameters: &mut Value) -> Vec<Problem> {
+        if defaults::apply(&self.root(), parameters) {
+            self.validate(parameters)
+        } else {
+            vec![Problem::of_all(cost::DEFAULTS)]
+        }
     }
 
     /// A default of a property, at the root or in objects below it, that would be refused if it were written in a
@@ -151,6 +188,14 @@ impl Schema {
 
     fn refers(&self) -> bool {
         self.0.refers
+    }
+
+    fn targets(&self) -> &Targets {
+        &self.0.targets
+    }
+
+    fn size(&self) -> usize {
+        self.0.size
     }
 
     fn errors<'a>(&'a self, value: &'a Value) -> impl Iterator<Item = ValidationError<'a>> {
@@ -195,6 +240,9 @@ pub enum SchemaError {
         /// What it admits.
         types: String,
     },
+    /// Checking a value by it may take too long: its references multiply, or it is nested too deeply.
+    #[error("the schema is too involved: its references multiply, or are nested too deeply")]
+    TooMuch,
     /// It breaks the rules of JSON Schema.
     #[error("the schema is broken at #{pointer}: {message}")]
     Broken {

@@ -126,8 +126,7 @@ fn broken(error: &SchemaError) -> InvalidParams {
 
 /// The parameters with defaults, or what is wrong with them. They must be an object, whatever the schema admits.
 pub(crate) fn complete(schema: &Schema, mut params: Value) -> Result<Value, Vec<Problem>> {
-    schema.apply_defaults(&mut params);
-    let mut problems = schema.validate(&params);
+    let mut problems = schema.complete(&mut params);
     if problems.is_empty() && !params.is_object() {
         let any_object = Schema::new(json!({ "type": "object" }));
         problems =

@@ -1,13 +1,16 @@
 //! Fills in the defaults of absent properties, and finds those that do not fit.
 
+use std::collections::BTreeMap;
 use std::collections::VecDeque;
 
 use serde_json::Map;
 use serde_json::Value;
 
+use crate::spec::count;
 use crate::spec::schema::Problem;
 use crate::spec::schema::Schema;
 use crate::spec::schema::Types;
+use crate::spec::schema::cost;
 use crate::spec::schema::expand::find;
 use crate::spec::schema::view::View;
 
@@ -15,6 +18,11 @@ use crate::spec::schema::view::View;
 const DEEP: usize = 4;
 /// Objects whose defaults are looked at.
 const OBJECTS: usize = 100;
+
+/// Defaults that hold each other.
+const NESTED: usize = 32;
+/// What a node of a value that is filled in, or of a default, may cost.
+const STEPS_PER_NODE: usize = 16;
 
 /// A default that its own schema does not admit.
 pub(crate) struct WrongDefault {
@@ -48,7 +56,12 @@ pub(super) fn wrong(schema: &Schema) -> Option<WrongDefault> {
 fn wrong_at(schema: &Schema, path: &[&str]) -> Option<WrongDefault> {
     let wrap = |value, key: &&str| Value::Object(Map::from_iter([((*key).to_owned(), value)]));
     let mut parameters = path.iter().rev().fold(Value::Object(Map::new()), wrap);
-    apply(&schema.root(), &mut parameters);
+    if !apply(&schema.root(), &mut parameters) {
+        return Some(WrongDefault {
+            parameter: path.join("."),
+            problem: Problem::of_all(cost::DEFAULTS),
+        });
+    }
     let object = path
         .iter()
         .try_fold(&parameters, |value, key| value.get(key))?;
@@ -71,42 +84,78 @@ fn wrong_at(schema: &Schema, path: &[&str]) -> Option<WrongDefault> {
     })
 }
 
-pub(super) fn apply(view: &View<'_>, value: &mut Value) {
-    match value {
-        Value::Object(map) => {
-            // Of several alternatives, only the one that the parameters chose has a say.
-            let alternatives = view.alternatives();
-            let chosen = if let [only] = alternatives {
-                Some(only)
-            } else {
-                let whole = Value::Object(std::mem::take(map));
-                let mut each = alternatives.iter();
-                let chosen = each.find(|one| view.fits_alternative(one, &whole));
-                if let Value::Object(taken) = whole {
-                    *map = taken;
-                }
-                chosen
+/// Fills in the defaults. Returns whether all of them are in: filling in ends where the budget does.
+pub(super) fn apply(view: &View<'_>, value: &mut Value) -> bool {
+    view.walk.allow(count(value).saturating_mul(STEPS_PER_NODE));
+    Filling { within: Vec::new() }.fill(view, value)
+}
+
+struct Filling {
+    /// The properties whose defaults hold the place that is being filled. A default that holds itself, as in
+    /// `{"properties": {"n": {"$ref": "#", "default": {}}}}`, is put in once.
+    within: Vec<*const Value>,
+}
+
+impl Filling {
+    fn fill(&mut self, view: &View<'_>, value: &mut Value) -> bool {
+        if !view.walk.spend(1) {
+            return false;
+        }
+        match value {
+            Value::Object(map) => self.fill_object(view, map),
+            Value::Array(items) => {
+                let mut items = items.iter_mut().enumerate();
+                items.all(|(index, item)| !may_lack(item) || self.fill(&view.item(index), item))
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => true,
+        }
+    }
+
+    fn fill_object(&mut self, view: &View<'_>, map: &mut Map<String, Value>) -> bool {
+        // Of several alternatives, only the one that the parameters chose has a say.
+        let whole = Value::Object(std::mem::take(map));
+        let chosen = view.chosen(&whole);
+        if let Value::Object(taken) = whole {
+            *map = taken;
+        }
+        let nodes = chosen.into_iter().flat_map(|at| &view.alternatives()[at]);
+        let properties = nodes.filter_map(|node| find(node, "properties")?.as_object());
+        let mut added = BTreeMap::new();
+        for (key, property) in properties.flatten() {
+            let address = std::ptr::from_ref(property);
+            if map.contains_key(key) || self.within.contains(&address) {
+                continue;
+            }
+            let Some(default) = default(view, key, property) else {
+                continue;
             };
-            let nodes = chosen.into_iter().flatten();
-            let properties = nodes.filter_map(|node| find(node, "properties")?.as_object());
-            for (key, property) in properties.flatten() {
-                if !map.contains_key(key)
-                    && let Some(default) = default(view, key, property)
-                {
-                    map.insert(key.clone(), default);
-                }
+            if !view
+                .walk
+                .spend(count(default).saturating_mul(STEPS_PER_NODE))
+            {
+                return false;
             }
-            for (key, value) in map.iter_mut().filter(|(_, value)| may_lack(value)) {
-                apply(&view.property(key), value);
+            map.insert(key.clone(), default.clone());
+            if may_lack(default) {
+                added.insert(key.as_str(), address);
             }
         }
-        Value::Array(items) => {
-            let items = items.iter_mut().enumerate();
-            for (index, item) in items.filter(|(_, item)| may_lack(item)) {
-                apply(&view.item(index), item);
+        for (key, value) in map.iter_mut().filter(|(_, value)| may_lack(value)) {
+            let below = view.property(key);
+            let added = added.get(key.as_str());
+            if added.is_some() && self.within.len() == NESTED {
+                return false;
+            }
+            self.within.extend(added);
+            let done = self.fill(&below, value);
+            if added.is_some() {
+                self.within.pop();
+            }
+            if !done {
+                return false;
             }
         }
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+        true
     }
 }
 
@@ -115,14 +164,14 @@ fn may_lack(value: &Value) -> bool {
     value.is_object() || value.is_array()
 }
 
-/// The default of a property: its own, or one behind a reference.
-fn default(view: &View<'_>, key: &str, property: &Value) -> Option<Value> {
+/// The default of a property: its own, or one that a reference leads to.
+fn default<'a>(view: &View<'a>, key: &str, property: &'a Value) -> Option<&'a Value> {
     if let Some(default) = property.get("default") {
-        return Some(default.clone());
+        return Some(default);
     }
     let property = view.property(key);
     let [only] = property.alternatives() else {
         return None;
     };
-    only.iter().find_map(|node| find(node, "default")).cloned()
+    only.iter().find_map(|node| find(node, "default"))
 }

@@ -31,14 +31,24 @@ pub(super) fn find<'a>(node: Node<'a>, keyword: &str) -> Option<&'a Value> {
 /// Nodes that hold together.
 pub(super) type Alternative<'a> = Vec<Node<'a>>;
 
-/// The alternatives of subschemas that hold together.
-pub(super) fn alternatives<'a>(root: &'a Value, nodes: &[&'a Value]) -> Vec<Alternative<'a>> {
-    Expansion { root, steps: STEPS }.all(nodes)
+/// The alternatives of subschemas that hold together, and how much work that was.
+pub(super) fn alternatives<'a>(
+    root: &'a Value,
+    nodes: &[&'a Value],
+) -> (Vec<Alternative<'a>>, usize) {
+    let mut expansion = Expansion {
+        root,
+        steps: STEPS,
+        work: 0,
+    };
+    let alternatives = expansion.all(nodes);
+    (alternatives, expansion.work)
 }
 
 struct Expansion<'a> {
     root: &'a Value,
     steps: usize,
+    work: usize,
 }
 
 impl<'a> Expansion<'a> {
@@ -46,9 +56,12 @@ impl<'a> Expansion<'a> {
         let Some((first, rest)) = nodes.split_first() else {
             return vec![Vec::new()];
         };
-        rest.iter().fold(self.one(first), |alternatives, node| {
-            product(alternatives, &self.one(node))
-        })
+        let mut alternatives = self.one(first);
+        for node in rest {
+            let more = self.one(node);
+            alternatives = self.product(alternatives, &more);
+        }
+        alternatives
     }
 
     fn one(&mut self, node: &'a Value) -> Vec<Alternative<'a>> {
@@ -64,6 +77,7 @@ impl<'a> Expansion<'a> {
             }
         };
         let mut alternatives = vec![vec![node]];
+        self.work += 1;
         if self.steps == 0 {
             return alternatives;
         }
@@ -72,17 +86,19 @@ impl<'a> Expansion<'a> {
             .and_then(Value::as_str)
             .and_then(|to| self.target(to))
         {
-            alternatives = product(alternatives, &self.one(target));
+            let more = self.one(target);
+            alternatives = self.product(alternatives, &more);
         }
         if let Some(Value::Array(all)) = find(node, "allOf") {
             for node in all {
-                alternatives = product(alternatives, &self.one(node));
+                let more = self.one(node);
+                alternatives = self.product(alternatives, &more);
             }
         }
         for keyword in ["anyOf", "oneOf"] {
             if let Some(Value::Array(any)) = find(node, keyword) {
                 let any: Vec<_> = any.iter().flat_map(|node| self.one(node)).collect();
-                alternatives = product(alternatives, &any);
+                alternatives = self.product(alternatives, &any);
             }
         }
         alternatives
@@ -102,19 +118,26 @@ impl<'a> Expansion<'a> {
         }
         (path.is_empty() || path.starts_with('/')).then_some(here)
     }
-}
 
-/// Both sides hold. If that makes too many alternatives, the right side is left out.
-fn product<'a>(left: Vec<Alternative<'a>>, right: &[Alternative<'a>]) -> Vec<Alternative<'a>> {
-    if left.len().saturating_mul(right.len()) > ALTERNATIVES {
-        return left;
+    /// Both sides hold. If that makes too many alternatives, the right side is left out.
+    fn product(
+        &mut self,
+        left: Vec<Alternative<'a>>,
+        right: &[Alternative<'a>],
+    ) -> Vec<Alternative<'a>> {
+        if left.len().saturating_mul(right.len()) > ALTERNATIVES {
+            return left;
+        }
+        if let [only] = right
+            && only.is_empty()
+        {
+            return left;
+        }
+        let both: Vec<Alternative<'a>> = left
+            .iter()
+            .flat_map(|l| right.iter().map(|r| l.iter().chain(r).copied().collect()))
+            .collect();
+        self.work += both.iter().map(Vec::len).sum::<usize>();
+        both
     }
-    if let [only] = right
-        && only.is_empty()
-    {
-        return left;
-    }
-    left.iter()
-        .flat_map(|l| right.iter().map(|r| l.iter().chain(r).copied().collect()))
-        .collect()
 }

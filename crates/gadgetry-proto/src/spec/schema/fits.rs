@@ -3,57 +3,90 @@
 //! This decides between readings of one text, so it may admit too much (`pattern`, `format`, `not` are not looked at);
 //! whether parameters are valid is the validator's word.
 
+use std::rc::Rc;
+
 use serde_json::Value;
 
 use crate::spec::schema::expand::Node;
 use crate::spec::schema::expand::find;
 use crate::spec::schema::types::Types;
 use crate::spec::schema::view::View;
-use crate::spec::schema::view::types;
+use crate::spec::schema::walk::Place;
+use crate::spec::schema::walk::Walk;
 
-/// Nodes looked at for one answer; with more, the value is taken to fit.
+/// Steps for one answer. With more, or when those of the walk are used up, the value is taken to fit.
 const STEPS: usize = 100_000;
 
-impl<'a> View<'a> {
+impl View<'_> {
     /// Whether some alternative admits the value.
     pub(crate) fn fits(&self, value: &Value) -> bool {
-        self.fits_any(value, &mut { STEPS })
+        Fitting::new(&self.walk).any(&self.place, value)
     }
 
-    /// Whether one alternative admits the value.
-    pub(super) fn fits_alternative(&self, alternative: &[Node<'a>], value: &Value) -> bool {
-        self.fits_one(alternative, value, &mut { STEPS })
+    /// Which alternative admits the value, by its place in [`View::alternatives`]; the first one if there is no other.
+    pub(super) fn chosen(&self, value: &Value) -> Option<usize> {
+        let each = self.place.each();
+        if each.len() == 1 {
+            return Some(0);
+        }
+        let mut fitting = Fitting::new(&self.walk);
+        let chosen = each.iter().position(|one| fitting.one(one, value));
+        chosen.filter(|_| !fitting.is_spent)
+    }
+}
+
+struct Fitting<'w, 'a> {
+    walk: &'w Walk<'a>,
+    left: usize,
+    is_spent: bool,
+}
+
+impl<'w, 'a> Fitting<'w, 'a> {
+    fn new(walk: &'w Walk<'a>) -> Self {
+        Self {
+            walk,
+            left: STEPS,
+            is_spent: false,
+        }
     }
 
-    fn fits_any(&self, value: &Value, steps: &mut usize) -> bool {
-        let each = self.alternatives();
-        each.is_empty()
-            || each
-                .iter()
-                .any(|alternative| self.fits_one(alternative, value, steps))
+    fn any(&mut self, place: &Rc<Place<'a>>, value: &Value) -> bool {
+        let each = place.each();
+        each.is_empty() || each.iter().any(|one| self.one(one, value))
     }
 
-    fn fits_one(&self, alternative: &[Node<'a>], value: &Value, steps: &mut usize) -> bool {
-        if *steps == 0 {
+    fn one(&mut self, one: &Rc<Place<'a>>, value: &Value) -> bool {
+        self.left = self.left.saturating_sub(1);
+        self.is_spent |= self.left == 0 || !self.walk.spend(1);
+        if self.is_spent {
             return true;
         }
-        *steps -= 1;
-        if !types(alternative).meets(Types::of(value))
-            || !alternative
-                .iter()
-                .all(|node| listed(node, value) && sized(node, value))
+        let mut nodes = one.alternatives.iter().flatten();
+        if !one.types().meets(Types::of(value))
+            || !nodes.all(|node| listed(node, value) && sized(node, value))
         {
             return false;
         }
         match value {
             Value::Array(items) => items.iter().enumerate().all(|(index, item)| {
-                let view = self.item_of(alternative, index);
-                view.is_some_and(|view| view.fits_any(item, steps))
+                let place = self.walk.item_of(one, index);
+                place.is_some_and(|place| self.any(&place, item))
             }),
-            Value::Object(map) => map.iter().all(|(key, value)| {
-                let view = self.property_of(alternative, key);
-                view.is_some_and(|view| view.fits_any(value, steps))
-            }),
+            Value::Object(map) => {
+                let mut fits = |key: &str, value: &Value| {
+                    let place = self.walk.property_of(one, key);
+                    place.is_some_and(|place| self.any(&place, value))
+                };
+                // What names the form of a union is a scalar. It is looked at first, so that the forms that it rules
+                // out are not followed to the end, each within each.
+                let (containers, scalars): (Vec<_>, Vec<_>) = map
+                    .iter()
+                    .partition(|(_, value)| value.is_array() || value.is_object());
+                scalars
+                    .into_iter()
+                    .chain(containers)
+                    .all(|(key, value)| fits(key, value))
+            }
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => true,
         }
     }

@@ -12,8 +12,9 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::spec::closest;
-use crate::spec::depth;
 use crate::spec::schema::Schema;
+use crate::spec::schema::cost;
+use crate::spec::schema::cost::Cost;
 use crate::spec::schema::problem::words::constraint;
 use crate::spec::schema::problem::words::expected;
 use crate::spec::schema::problem::words::got;
@@ -37,6 +38,16 @@ pub struct Problem {
     pub message: String,
 }
 
+impl Problem {
+    /// A problem of the parameters as a whole.
+    pub(super) fn of_all(message: &str) -> Self {
+        Self {
+            pointer: "root".to_owned(),
+            message: message.to_owned(),
+        }
+    }
+}
+
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.pointer, self.message)
@@ -58,23 +69,22 @@ const ELSEWHERE: [&str; 11] = [
     "unevaluatedProperties",
 ];
 
-/// Levels of a value up to which what is wrong with it is looked for under a schema that refers to itself.
-const DEEP: usize = 8;
-
 pub(super) fn problems(schema: &Schema, parameters: &Value) -> Vec<Problem> {
+    let cost = cost::of(schema, parameters);
+    if cost == Cost::TooHigh {
+        return vec![Problem::of_all(cost::TOO_MUCH)];
+    }
     if schema.admits(parameters) {
         return Vec::new();
     }
-    // To say what is wrong with a union means to look into each of its forms; where forms hold themselves, the work
-    // doubles with each level.
-    if schema.refers() && depth(parameters) > DEEP {
-        return vec![Problem {
-            pointer: "root".to_owned(),
-            message: "does not fit, and is nested too deeply to say where".to_owned(),
-        }];
+    if cost == Cost::High {
+        return vec![Problem::of_all(
+            "does not fit, and is nested too deeply to say where",
+        )];
     }
     let mut report = Report {
         schema,
+        root: schema.root(),
         parameters,
         found: Vec::new(),
     };
@@ -101,11 +111,12 @@ enum Step {
 
 struct Report<'a> {
     schema: &'a Schema,
+    root: View<'a>,
     parameters: &'a Value,
     found: Vec<(Vec<usize>, Problem)>,
 }
 
-impl Report<'_> {
+impl<'a> Report<'a> {
     #[expect(
         clippy::wildcard_enum_match_arm,
         reason = "the enum is not ours and not closed"
@@ -254,9 +265,9 @@ impl Report<'_> {
             .push((self.order(path), Problem { pointer, message }));
     }
 
-    fn view(&self, path: &[Step]) -> View<'_> {
+    fn view(&self, path: &[Step]) -> View<'a> {
         path.iter()
-            .fold(self.schema.root(), |view, step| match step {
+            .fold(self.root.clone(), |view, step| match step {
                 Step::Key(key) => view.property(key),
                 Step::Index(index) => view.item(*index),
             })
@@ -265,7 +276,7 @@ impl Report<'_> {
     /// Where a path stands: declared properties in the order of the schema, then others in the order given.
     fn order(&self, path: &[Step]) -> Vec<usize> {
         let mut order = Vec::with_capacity(path.len());
-        let mut view = self.schema.root();
+        let mut view = self.root.clone();
         let mut value = Some(self.parameters);
         for step in path {
             match step {

@@ -325,3 +325,141 @@ fn circles_and_crowds_end() {
         json!("5")
     );
 }
+
+/// Schemas that others wrote to use up a stack, a memory or a day.
+#[test]
+fn hostile_schemas_end() {
+    let chain = |links: usize, link: &dyn Fn(&str) -> Value| {
+        let mut schema = json!({ "type": "object", "$ref": "#/$defs/d0", "$defs": {} });
+        for index in 0..links {
+            schema["$defs"][format!("d{index}")] = link(&format!("#/$defs/d{}", index + 1));
+        }
+        schema["$defs"][format!("d{links}")] = json!({});
+        schema
+    };
+    let twice = |to: &str| json!({ "allOf": [{ "$ref": to }, { "$ref": to }] });
+    let nested = |levels: usize| (0..levels).fold(json!({}), |inner, _| json!({ "not": inner }));
+    let all: Vec<Value> = (0..14)
+        .map(|n| json!({ "$ref": format!("#/$defs/d{n}") }))
+        .collect();
+    let everyone: Map<String, Value> = (0..14)
+        .map(|n| (format!("d{n}"), json!({ "allOf": all })))
+        .collect();
+    let own = json!({ "properties": { "n": { "$ref": "#", "default": {} } } });
+    let wide: Map<String, Value> = (0..9)
+        .map(|n| (format!("p{n}"), json!({ "$ref": "#", "default": {} })))
+        .collect();
+    let refused = |schema: Value| {
+        assert_eq!(Schema::new(schema).unwrap_err(), SchemaError::TooMuch);
+    };
+    refused(chain(30, &twice));
+    refused(chain(20_000, &|to| json!({ "$ref": to })));
+    refused(nested(300));
+    refused(
+        json!({ "properties": { "x": chain(0, &twice), "y": { "$ref": "#/$defs/d0" } },
+        "$defs": chain(30, &twice)["$defs"] }),
+    );
+    let named = |to: &str| {
+        let next = to.trim_start_matches("#/$defs/d").parse::<usize>().unwrap();
+        json!({ "$anchor": format!("a{}", next - 1),
+            "allOf": [{ "$ref": format!("#a{next}") }, { "$dynamicRef": format!("#a{next}") }] })
+    };
+    refused(chain(30, &named));
+    refused(json!({ "$ref": "#/$defs/d0", "$defs": everyone }));
+    for (schema, parameters) in [
+        (own.clone(), json!({})),
+        (own, json!({ "n": { "n": {} } })),
+        (json!({ "properties": wide }), json!({})),
+        (
+            json!({ "properties": wide, "if": { "required": ["x"] } }),
+            json!({ "p1": {} }),
+        ),
+        (
+            chain(15, &|to| json!({ "allOf": [{ "$ref": to }] })),
+            json!({}),
+        ),
+    ] {
+        if let Ok(schema) = Schema::new(schema) {
+            schema.wrong_default();
+            schema.complete(&mut parameters.clone());
+        }
+    }
+}
+
+/// An ordinary recursive schema: `Expr` holds an `Expr` in several forms.
+fn expressions() -> Schema {
+    let form = |kind: &str| {
+        json!({ "type": "object", "properties": { "arg": { "$ref": "#/$defs/Expr" }, "kind": { "const": kind } },
+            "required": ["kind", "arg"] })
+    };
+    Schema::new(json!({
+        "type": "object",
+        "properties": { "list": { "type": "array", "items": { "$ref": "#/$defs/Expr" } } },
+        "$defs": { "Expr": { "oneOf": [form("a"), form("b"), { "type": "integer" }] } },
+    }))
+    .unwrap()
+}
+
+fn chains(count: usize, levels: usize, end: &Value) -> Value {
+    let one = (0..levels).fold(
+        end.clone(),
+        |arg, n| json!({ "arg": arg, "kind": if n % 2 == 0 { "a" } else { "b" } }),
+    );
+    json!({ "list": vec![one; count] })
+}
+
+#[test]
+fn recursive_schemas_take_steps_in_proportion_to_the_value() {
+    let schema = expressions();
+    let steps = |count: usize| {
+        let mut value = chains(count, 50, &json!(1));
+        let root = schema.root();
+        let before = root.walk.left();
+        assert!(root.fits(&value));
+        let read = crate::spec::coerce(&value["list"].to_string(), Some(&root.property("list")));
+        assert_eq!(read, value["list"]);
+        assert_eq!(schema.complete(&mut value), []);
+        before - root.walk.left()
+    };
+    let (few, many) = (steps(20), steps(80));
+    assert!(few < 50_000 && many < 5 * few, "{few} {many}");
+    assert_eq!(
+        cost::of(&schema, &chains(20, 50, &json!(1))),
+        cost::Cost::High
+    );
+    let wrong = schema.validate(&chains(20, 50, &json!("x")));
+    let words: Vec<String> = wrong.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        words,
+        ["root: does not fit, and is nested too deeply to say where"]
+    );
+    let wrong = schema.validate(&chains(1, 3, &json!("x")));
+    assert!(
+        wrong.iter().all(|it| it.pointer.starts_with("list.0")),
+        "{wrong:?}"
+    );
+}
+
+#[test]
+fn a_value_that_takes_too_much_is_refused_in_words() {
+    // Each level is checked by each of forty parts, and there is no recursion in which anything is remembered.
+    let parts: Vec<Value> = (0..40)
+        .map(|n| json!({ "minProperties": n / 40 }))
+        .collect();
+    let inner = json!({ "allOf": vec![json!({ "allOf": parts }); 40] });
+    let schema = json!({ "properties": { "a": { "items": { "allOf": vec![inner; 40] } } } });
+    let schema = Schema::new(schema).unwrap();
+    check_problems(&schema, &json!({ "a": [{}] }), &[]);
+    let many: Vec<Value> = vec![json!({}); 1000];
+    check_problems(
+        &schema,
+        &json!({ "a": many }),
+        &["root: too much for its schema to be checked; write it with fewer levels, or less of it"],
+    );
+}
+
+fn check_problems(schema: &Schema, parameters: &Value, problems: &[&str]) {
+    let found = schema.validate(parameters);
+    let found: Vec<String> = found.iter().map(ToString::to_string).collect();
+    assert_eq!(found, problems);
+}

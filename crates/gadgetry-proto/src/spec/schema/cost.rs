@@ -1,0 +1,305 @@
+//! What it takes to check a value, counted before it is done.
+//!
+//! The validator cannot be interrupted, and schemas come from others: thirty subschemas, each of which refers twice to
+//! the next, are two lines of a generator and 2^30 checks. So the checks are counted first, in a way that is never
+//! longer than the budget. The count is an upper bound, as if no check ended another one early.
+//!
+//! Within a recursion the validator remembers what it knows of each pair of a subschema and an object or array; the
+//! count does the same. The search for what is wrong remembers nothing, so it is counted by itself.
+
+use std::collections::BTreeMap;
+use std::collections::BTreeSet;
+
+use serde_json::Map;
+use serde_json::Value;
+
+use crate::spec::count;
+use crate::spec::schema::Schema;
+use crate::spec::schema::targets::Targets;
+
+/// Checks that any value may take, about 20 ns each.
+const STEPS: u64 = 1 << 20;
+/// Checks that a subschema may take by itself, without what is inside a value.
+const ALONE: u64 = 1 << 16;
+/// Checks that each node of a value may take beyond that.
+const STEPS_PER_NODE: u64 = 100;
+/// Checks inside checks. Each takes some of the stack.
+const NESTED: usize = 400;
+/// Checks after which a search for what is wrong is not begun, unless it takes no more than the verdict.
+const SEARCH: u64 = 20_000;
+/// Checks of a value that is not for us to know: by a schema outside this one.
+const OUTSIDE: u64 = 64;
+
+/// Why defaults are not filled in to the end.
+pub(super) const DEFAULTS: &str =
+    "the defaults of the schema hold more defaults than can be filled in";
+/// Why a value is not checked.
+pub(super) const TOO_MUCH: &str =
+    "too much for its schema to be checked; write it with fewer levels, or less of it";
+
+/// What checking a value takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Cost {
+    /// It can be checked, and what is wrong can be said.
+    Low,
+    /// It can be checked.
+    High,
+    /// It cannot be checked.
+    TooHigh,
+}
+
+/// What checking `value` by `schema` takes.
+pub(super) fn of(schema: &Schema, value: &Value) -> Cost {
+    let nodes = count(value) as u64;
+    if !schema.refers() && (schema.size() as u64).saturating_mul(nodes) <= SEARCH {
+        return Cost::Low;
+    }
+    let budget = STEPS.saturating_add(nodes.saturating_mul(STEPS_PER_NODE));
+    let (root, targets) = (schema.normal(), schema.targets());
+    let verdict = Count::new(root, targets, budget, true).checks(root, value);
+    let Some(verdict) = verdict else {
+        return Cost::TooHigh;
+    };
+    let budget = SEARCH.max(verdict.saturating_mul(2));
+    match Count::new(root, targets, budget, false).checks(root, value) {
+        Some(_) => Cost::Low,
+        None => Cost::High,
+    }
+}
+
+/// Whether no subschema takes too many checks by itself, whatever the value.
+pub(super) fn is_finite(root: &Value, targets: &Targets) -> bool {
+    let budget = ALONE.saturating_add(count(root) as u64 * 16);
+    let mut count = Count::new(root, targets, budget, false);
+    each(root, &mut |node| count.checks(node, &Value::Null).is_some())
+}
+
+/// Whether `is` holds for every part of a schema that may be a subschema.
+fn each<'s>(node: &'s Value, is: &mut impl FnMut(&'s Value) -> bool) -> bool {
+    match node {
+        Value::Object(map) => {
+            let data = ["const", "default", "enum", "examples"];
+            is(node)
+                && map
+                    .iter()
+                    .filter(|(key, _)| !data.contains(&key.as_str()))
+                    .all(|(_, node)| each(node, is))
+        }
+        Value::Array(items) => items.iter().all(|node| each(node, is)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => true,
+    }
+}
+
+struct Count<'s> {
+    root: &'s Value,
+    targets: &'s Targets,
+    budget: u64,
+    /// Whether what is known of a recursion is remembered.
+    remembers: bool,
+    total: u64,
+    nested: usize,
+    /// By target of a reference and by value.
+    known: BTreeMap<(usize, usize), Known>,
+    /// Targets that are being counted, and how often.
+    open: BTreeMap<usize, usize>,
+    /// Targets that refer to themselves by some way.
+    recursive: BTreeSet<usize>,
+    /// References that are being followed.
+    depth: usize,
+    /// The outermost of them that was met again for the same value.
+    met: usize,
+    /// All checks that were counted one by one.
+    work: u64,
+}
+
+#[derive(Clone, Copy)]
+enum Known {
+    /// It is being counted, at this depth.
+    Open(usize),
+    Cost(u64),
+}
+
+/// The count is above the budget.
+struct Above;
+
+impl<'s> Count<'s> {
+    fn new(root: &'s Value, targets: &'s Targets, budget: u64, remembers: bool) -> Self {
+        Self {
+            root,
+            targets,
+            budget,
+            remembers,
+            total: 0,
+            nested: 0,
+            known: BTreeMap::new(),
+            open: BTreeMap::new(),
+            recursive: BTreeSet::new(),
+            depth: 0,
+            met: usize::MAX,
+            work: 0,
+        }
+    }
+
+    /// The checks, or `None` if they are more than the budget.
+    fn checks(&mut self, node: &'s Value, value: &Value) -> Option<u64> {
+        self.total = 0;
+        self.target(node, value).ok()?;
+        Some(self.total)
+    }
+
+    fn add(&mut self, checks: u64) -> Result<(), Above> {
+        self.total = self.total.saturating_add(checks);
+        if self.total > self.budget {
+            Err(Above)
+        } else {
+            Ok(())
+        }
+    }
+
+    /// What a reference leads to.
+    fn target(&mut self, node: &'s Value, value: &Value) -> Result<(), Above> {
+        let target = std::ptr::from_ref(node).addr();
+        let key = (target, std::ptr::from_ref(value).addr());
+        match self.known.get(&key) {
+            Some(Known::Open(depth)) => {
+                self.met = self.met.min(*depth);
+                self.recursive.insert(target);
+                return self.add(1);
+            }
+            Some(Known::Cost(cost)) => {
+                let container = value.is_array() || value.is_object();
+                let remembered = self.remembers && container && self.recursive.contains(&target);
+                return self.add(if remembered { 1 } else { *cost });
+            }
+            None => {}
+        }
+        let open = self.open.entry(target).or_default();
+        *open += 1;
+        if *open > 1 {
+            self.recursive.insert(target);
+        }
+        self.known.insert(key, Known::Open(self.depth));
+        self.depth += 1;
+        let before = self.total;
+        self.node(node, value)?;
+        self.depth -= 1;
+        if self.met < self.depth {
+            // It was cut short by a circle that begins further out. From elsewhere it takes something else.
+            self.known.remove(&key);
+        } else {
+            self.met = usize::MAX;
+            let cost = Known::Cost(self.total - before);
+            self.known.insert(key, cost);
+        }
+        if let Some(open) = self.open.get_mut(&target) {
+            *open -= 1;
+        }
+        Ok(())
+    }
+
+    fn node(&mut self, node: &'s Value, value: &Value) -> Result<(), Above> {
+        self.add(1)?;
+        self.work += 1;
+        if self.work > self.budget.saturating_mul(4) {
+            return Err(Above);
+        }
+        let Value::Object(keywords) = node else {
+            return Ok(());
+        };
+        if self.nested == NESTED {
+            return Err(Above);
+        }
+        self.nested += 1;
+        let before = self.total;
+        for (keyword, says) in keywords {
+            self.keyword(keyword, says, value)?;
+        }
+        self.nested -= 1;
+        // To know what is left, the others are asked once more.
+        let unevaluated = ["unevaluatedProperties", "unevaluatedItems"];
+        if unevaluated.iter().any(|it| keywords.contains_key(*it)) {
+            self.add(self.total - before)?;
+        }
+        Ok(())
+    }
+
+    fn keyword(&mut self, keyword: &str, says: &'s Value, value: &Value) -> Result<(), Above> {
+        match (keyword, says) {
+            ("$ref" | "$dynamicRef" | "$recursiveRef", Value::String(reference)) => {
+                let targets = self.targets.of(self.root, reference);
+                if targets.is_empty() {
+                    self.add((count(value) as u64).saturating_mul(OUTSIDE))?;
+                }
+                for target in targets {
+                    self.target(target, value)?;
+                }
+                Ok(())
+            }
+            ("allOf" | "anyOf" | "oneOf", Value::Array(nodes)) => {
+                nodes.iter().try_for_each(|node| self.node(node, value))
+            }
+            ("not" | "if" | "then" | "else", node) => self.node(node, value),
+            ("dependentSchemas" | "dependencies", Value::Object(named)) => {
+                named.values().try_for_each(|node| self.node(node, value))
+            }
+            ("enum", Value::Array(options)) => self.add(options.len() as u64),
+            _ => match value {
+                Value::Object(map) => self.of_object(keyword, says, map),
+                Value::Array(items) => self.of_array(keyword, says, items),
+                Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => self.add(1),
+            },
+        }
+    }
+
+    fn of_object(
+        &mut self,
+        keyword: &str,
+        says: &'s Value,
+        map: &Map<String, Value>,
+    ) -> Result<(), Above> {
+        match (keyword, says) {
+            ("properties", Value::Object(named)) => {
+                self.add(named.len().min(map.len()) as u64)?;
+                if map.len() < named.len() {
+                    for (key, value) in map {
+                        if let Some(node) = named.get(key) {
+                            self.node(node, value)?;
+                        }
+                    }
+                    return Ok(());
+                }
+                for (key, node) in named {
+                    if let Some(value) = map.get(key) {
+                        self.node(node, value)?;
+                    }
+                }
+                Ok(())
+            }
+            ("patternProperties", Value::Object(patterns)) => {
+                for node in patterns.values() {
+                    map.values().try_for_each(|value| self.node(node, value))?;
+                }
+                Ok(())
+            }
+            ("additionalProperties" | "unevaluatedProperties", node) => {
+                map.values().try_for_each(|value| self.node(node, value))
+            }
+            ("propertyNames", node) => map.keys().try_for_each(|_| self.node(node, &Value::Null)),
+            _ => self.add(1),
+        }
+    }
+
+    fn of_array(&mut self, keyword: &str, says: &'s Value, items: &[Value]) -> Result<(), Above> {
+        match (keyword, says) {
+            ("items" | "prefixItems", Value::Array(nodes)) => {
+                let mut pairs = nodes.iter().zip(items);
+                pairs.try_for_each(|(node, item)| self.node(node, item))
+            }
+            ("items" | "additionalItems" | "unevaluatedItems" | "contains", node) => {
+                items.iter().try_for_each(|item| self.node(node, item))
+            }
+            ("uniqueItems", _) => self.add(items.len() as u64),
+            _ => self.add(1),
+        }
+    }
+}
