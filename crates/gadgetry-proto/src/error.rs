@@ -101,6 +101,25 @@ pub enum ParseError {
         /// The argument marker in use.
         marker: String,
     },
+    /// A pointer begins with a slash.
+    #[error("Malformed argument line: {line}. A name has no leading slash; write {right}")]
+    LeadingSlash {
+        /// The whole line as written, marker included, cut to a readable length.
+        line: String,
+        /// The line without the slash.
+        right: String,
+    },
+    /// The body has text but no argument marker, is probably meant as one JSON object, and cannot be read as one.
+    #[error("The JSON body cannot be read: {0}")]
+    JsonBody(JsonError),
+    /// A value that has to be JSON cannot be read as such.
+    #[error("The JSON value of {pointer} cannot be read: {error}")]
+    JsonValue {
+        /// The pointer as written.
+        pointer: String,
+        /// What is wrong with the value.
+        error: JsonError,
+    },
     /// The reply ended inside a marker line.
     #[error("The reply ended inside the argument line {line}")]
     CutArgumentLine {
@@ -110,6 +129,18 @@ pub enum ParseError {
     /// A cap of [`crate::limits::Limits`] was passed.
     #[error(transparent)]
     Limit(#[from] LimitExceeded),
+}
+
+/// Where a text is not JSON, and why.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[error("line {line}, column {column}: {problem}")]
+pub struct JsonError {
+    /// The line, counted from 1.
+    pub line: usize,
+    /// The character in the line, counted from 1.
+    pub column: usize,
+    /// What is wrong there, in a few words.
+    pub problem: String,
 }
 
 /// What stands in the way of a pointer.
@@ -160,6 +191,8 @@ pub enum DiagnosticCode {
     TextBeforeArguments,
     /// A body without argument markers was one JSON object and was taken as the parameters.
     JsonBody,
+    /// A value was read although it was not written as the rules ask: it had one reading only.
+    LenientValue,
     /// The reply ended inside an end marker; the fragment was dropped from the value.
     PartialMarker,
     /// A backslash in front of a marker at a line start was removed from the text. (In values it is the writer's.)

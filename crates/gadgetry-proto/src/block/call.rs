@@ -1,6 +1,7 @@
 //! A finished block, as the scanner hands it out.
 
 use std::borrow::Cow;
+use std::fmt::Write as _;
 
 use serde_json::Value;
 
@@ -8,11 +9,15 @@ use crate::block::Header;
 use crate::block::body::Body;
 use crate::block::search::MarkerSearch;
 use crate::call::{Call, Parameters, TerminatedBy};
-use crate::error::{ParseError, Span};
+use crate::error::{Diagnostic, DiagnosticCode, ParseError, Span};
 use crate::id::InvocationId;
 use crate::limits::Limits;
 use crate::spec;
 use crate::spec::Schema;
+use crate::spec::Slips;
+
+/// Values whose slips are listed.
+const LISTED: usize = 8;
 
 /// A block that was read to its end. It borrows from the parser; nothing is copied or coerced until asked for.
 #[derive(Clone, Copy, Debug)]
@@ -53,63 +58,95 @@ impl<'a> CallBlock<'a> {
 
     /// The parameters as a JSON object: coerced, by the schema if there is one, but not validated.
     ///
-    /// Fails if pointers contradict each other or exceed a limit.
+    /// Fails if pointers contradict each other, if JSON cannot be read, or at a limit.
     pub fn parameters(&self, schema: Option<&Schema>) -> Result<Value, ParseError> {
-        parameters(self.body, self.search, self.limits, schema)
+        self.parameters_noting(schema, &mut Vec::new())
     }
 
     /// The call as a value of its own.
     pub fn to_call(&self, schema: Option<&Schema>) -> Call {
-        Call {
+        self.call_noting(schema).0
+    }
+
+    /// The call, and a diagnostic if values were read although they have slips.
+    pub(crate) fn call_noting(&self, schema: Option<&Schema>) -> (Call, Option<Diagnostic>) {
+        let mut notes = Vec::new();
+        let parameters = match self.parameters_noting(schema, &mut notes) {
+            Ok(parameters) => Parameters::Parsed(parameters),
+            Err(error) => Parameters::Malformed(error.to_string()),
+        };
+        let call = Call {
             gadget_name: self.header.gadget_name().to_owned(),
             invocation_id: InvocationId::from(self.header.invocation_id()),
             dependencies: self.header.dependencies().map(InvocationId::from).collect(),
             parameters_raw: self.raw().to_owned(),
-            parameters: match self.parameters(schema) {
-                Ok(parameters) => Parameters::Parsed(parameters),
-                Err(error) => Parameters::Malformed(error.to_string()),
-            },
+            parameters,
             terminated_by: self.terminated_by,
             span: self.span,
+        };
+        let is_lenient = !notes.is_empty() && matches!(call.parameters, Parameters::Parsed(_));
+        let diagnostic = is_lenient.then(|| Diagnostic {
+            code: DiagnosticCode::LenientValue,
+            message: lenient(&notes),
+            span: self.span,
+        });
+        (call, diagnostic)
+    }
+
+    fn parameters_noting(
+        &self,
+        schema: Option<&Schema>,
+        notes: &mut Vec<(String, Slips)>,
+    ) -> Result<Value, ParseError> {
+        let (body, limits) = (self.body, self.limits);
+        if let Some(error) = body.error() {
+            return Err(error.clone());
         }
+        if body.arguments().len() == 0 {
+            return self.json_body(schema, notes);
+        }
+        let marker = self.search.markers.arg();
+        if body.has_escapes() {
+            let arguments: Vec<_> = body.arguments().collect();
+            let arguments = arguments
+                .iter()
+                .map(|(pointer, value)| (*pointer, value.as_ref()));
+            return spec::parameters_noting(arguments, schema, marker, limits, notes);
+        }
+        spec::parameters_noting(body.plain_arguments(), schema, marker, limits, notes)
+    }
+
+    fn json_body(
+        &self,
+        schema: Option<&Schema>,
+        notes: &mut Vec<(String, Slips)>,
+    ) -> Result<Value, ParseError> {
+        let text = self.body.raw();
+        if text.trim().is_empty() {
+            return Ok(Value::Object(serde_json::Map::new()));
+        }
+        let text = &text[self.body.inside_fence()];
+        let mut slips = Slips::NONE;
+        let json = spec::json_parameters_noting(text, schema, self.limits, &mut slips)?;
+        if slips != Slips::NONE {
+            notes.push(("the JSON body".to_owned(), slips));
+        }
+        json.ok_or_else(|| ParseError::NoArguments {
+            marker: self.search.markers.arg().to_owned(),
+        })
     }
 }
 
-fn parameters(
-    body: &Body,
-    search: &MarkerSearch,
-    limits: &Limits,
-    schema: Option<&Schema>,
-) -> Result<Value, ParseError> {
-    if let Some(error) = body.error() {
-        return Err(error.clone());
+/// What is said about values with slips.
+fn lenient(notes: &[(String, Slips)]) -> String {
+    let mut text = "Values were read leniently: ".to_owned();
+    for (index, (place, slips)) in notes.iter().take(LISTED).enumerate() {
+        let comma = if index == 0 { "" } else { "; " };
+        // Writing to a string does not fail.
+        let _ = write!(text, "{comma}{place} ({slips})");
     }
-    if body.arguments().len() == 0 {
-        return json_body(body, search, limits, schema);
+    if notes.len() > LISTED {
+        text.push_str("; …");
     }
-    let marker = search.markers.arg();
-    if body.has_escapes() {
-        let arguments: Vec<_> = body.arguments().collect();
-        let arguments = arguments
-            .iter()
-            .map(|(pointer, value)| (*pointer, value.as_ref()));
-        return spec::parameters(arguments, schema, marker, limits);
-    }
-    spec::parameters(body.plain_arguments(), schema, marker, limits)
-}
-
-fn json_body(
-    body: &Body,
-    search: &MarkerSearch,
-    limits: &Limits,
-    schema: Option<&Schema>,
-) -> Result<Value, ParseError> {
-    let text = body.raw();
-    if text.trim().is_empty() {
-        return Ok(Value::Object(serde_json::Map::new()));
-    }
-    let json = spec::json_parameters(&text[body.inside_fence()], schema, limits)?;
-    json.ok_or_else(|| ParseError::NoArguments {
-        marker: search.markers.arg().to_owned(),
-    })
+    text
 }

@@ -159,7 +159,8 @@ impl Rules {
             Event::Call(block) => {
                 let registry = self.registry.as_ref();
                 let gadget = registry.and_then(|all| all.get(block.header().gadget_name()));
-                let call = block.to_call(gadget.map(RegisteredGadget::schema));
+                let (call, lenient) = block.call_noting(gadget.map(RegisteredGadget::schema));
+                out.extend(lenient.map(Delta::Diagnostic));
                 out.push(Delta::GadgetCall(Arc::new(call)));
             }
             Event::TagStart {

@@ -11,15 +11,24 @@
 //! 5. other spellings of a number: `1e5`, `+4`, `.5`, `0x1F`.
 //!
 //! So `0042` under "string or number" stays text and `42` is a number, in whatever order the schema lists the types.
-//! A text of several lines is never a number or boolean. A text that fits nothing stays text, and validation says what
-//! was expected.
+//! Where strings are admitted, a text of several lines is never a number or boolean. Where none is, except those that an
+//! `enum` lists, white space and blank lines around the value mean nothing, and [slips](Slips) that leave one reading
+//! only are read. A text that fits nothing stays text, and validation says what was expected.
+
+use std::borrow::Cow;
 
 use serde_json::Number;
 use serde_json::Value;
 
+use crate::spec::json;
+use crate::spec::json::Json;
 use crate::spec::schema::Schema;
 use crate::spec::schema::Types;
 use crate::spec::schema::View;
+use crate::spec::slips::Slips;
+
+/// Strings of JSON in which further JSON is looked for, one inside another. Models write one where they encode twice.
+const JSON_IN_JSON: u8 = 1;
 
 /// Reads one value text at a place of the parameters.
 ///
@@ -33,17 +42,64 @@ use crate::spec::schema::View;
 /// # Ok::<(), gadgetry_proto::spec::SchemaError>(())
 /// ```
 pub fn coerce(text: &str, place: Option<&View<'_>>) -> Value {
-    let read = place.map_or_else(|| plain(text), |view| typed(text, view));
+    coerce_noting(text, place, &mut Slips::default())
+}
+
+/// [`coerce`] that notes the slips of the text.
+pub(super) fn coerce_noting(text: &str, place: Option<&View<'_>>, slips: &mut Slips) -> Value {
+    let read = match place {
+        None => plain(text),
+        Some(view) => Coercion::of_text(slips).typed(text, view),
+    };
     read.unwrap_or_else(|| Value::String(text.to_owned()))
 }
 
-/// Reads the strings of parameters that were written as JSON: one that stands where only numbers or booleans are
-/// admitted, and reads as one, becomes one. Everything else keeps its type.
-pub fn coerce_json(mut value: Value, schema: Option<&Schema>) -> Value {
-    if let Some(schema) = schema {
-        mend(&mut value, &schema.root());
+/// Reads the scalars of parameters that were written as JSON. A string where none is admitted is read as the text of an
+/// argument would be; an integer or boolean where only strings are admitted becomes its text; one scalar where only an
+/// array is admitted becomes its element. Everything else keeps its type.
+///
+/// ```
+/// use gadgetry_proto::spec::{Schema, coerce_json};
+/// use serde_json::json;
+///
+/// let schema = Schema::new(json!({ "properties": {
+///     "count": { "type": "integer" },
+///     "tags": { "type": "array", "items": { "type": "string" } },
+/// } }))?;
+/// let read = coerce_json(json!({ "count": "3", "tags": "new" }), Some(&schema));
+/// assert_eq!(read, json!({ "count": 3, "tags": ["new"] }));
+/// # Ok::<(), gadgetry_proto::spec::SchemaError>(())
+/// ```
+pub fn coerce_json(value: Value, schema: Option<&Schema>) -> Value {
+    let Some(schema) = schema else {
+        return value;
+    };
+    let mut slips = Slips::NONE;
+    let mut coercion = Coercion {
+        // How a fraction was written is not known any more: `1.10` may be a version.
+        numbers_as_written: false,
+        ..Coercion::of_text(&mut slips)
+    };
+    coercion.shape(Json::from(&value), Some(&schema.root()))
+}
+
+/// The value of a JSON text under a schema.
+pub(super) fn shape(json: Json<'_>, schema: Option<&Schema>, slips: &mut Slips) -> Value {
+    match schema {
+        None => json.into_value(),
+        Some(schema) => Coercion::of_text(slips).shape(json, Some(&schema.root())),
     }
-    value
+}
+
+/// Why a text at a place where only an array or object is admitted is not JSON; `None` if that is not what is wrong.
+pub(super) fn broken_json(text: &str, view: &View<'_>) -> Option<crate::error::JsonError> {
+    let word = text.trim();
+    let types = view.intended()?;
+    let meant = begins_container(word).is_some_and(|container| types.meets(container));
+    if !meant || view.admits_text() {
+        return None;
+    }
+    json::read(word, &mut Slips::default()).err()
 }
 
 /// The reading without a schema; `None` if it is the text itself.
@@ -61,51 +117,244 @@ fn plain(text: &str) -> Option<Value> {
     (word.len() == text.len() || !text.contains('\n')).then_some(value)
 }
 
-/// The reading under a schema; `None` if it is the text itself.
-fn typed(text: &str, view: &View<'_>) -> Option<Value> {
-    if view.lists(text) {
-        return None;
-    }
-    let word = text.trim();
-    let one_line = !text.contains('\n');
-    let Some(types) = view.intended() else {
-        return plain(text).or_else(|| if one_line { quoted(word) } else { None });
-    };
-    if one_line {
-        let exact = match word {
-            "null" => types.meets(Types::NULL).then_some(Value::Null),
-            "true" | "false" => types.meets(Types::BOOLEAN).then(|| boolean(word)).flatten(),
-            _ if types.meets(Types::NUMBER) => {
-                plain_number(word).filter(|number| types.meets(Types::FRACTION) || !number.is_f64())
-            }
-            _ => None,
-        };
-        if let Some(value) = exact.filter(|value| view.fits(value)) {
-            return Some(value);
+/// How one value is read.
+struct Coercion<'s> {
+    slips: &'s mut Slips,
+    /// Whether a number of JSON has the text that was written.
+    numbers_as_written: bool,
+    /// Strings of JSON around the value.
+    strings: u8,
+    /// Whether slips are read.
+    lenient: bool,
+}
+
+impl<'s> Coercion<'s> {
+    fn of_text(slips: &'s mut Slips) -> Self {
+        Self {
+            slips,
+            numbers_as_written: true,
+            strings: 0,
+            lenient: true,
         }
     }
-    let text_admitted = types.meets(Types::STRING);
-    let json = container(word, types, view).filter(|json| !text_admitted || view.fits(json));
-    if json.is_some() || text_admitted {
-        return json;
+
+    /// The reading of a text under a schema; `None` if it is the text itself.
+    fn typed(&mut self, text: &str, view: &View<'_>) -> Option<Value> {
+        if view.lists(text) {
+            return None;
+        }
+        let word = text.trim();
+        let Some(types) = view.intended() else {
+            let is_quoted = word.starts_with('"') && !text.contains('\n');
+            return plain(text).or_else(|| if is_quoted { strict_string(word) } else { None });
+        };
+        if view.admits_text() {
+            return self.beside_text(text, types, view);
+        }
+        if view.lists(word) {
+            return Some(Value::from(word));
+        }
+        let read = exact(word, types, view)
+            .or_else(|| self.container(word, types, view))
+            .or_else(|| other_spelling(word, types));
+        if read.is_some() || !self.lenient {
+            return read;
+        }
+        self.unquoted(word, types, view)
+            .or_else(|| self.one_element(word, view))
     }
-    // Nothing but the text is left, so a reading of the right type is better even if it does not fit: the message
-    // about it is clearer.
-    if !one_line {
-        None
-    } else if types.meets(Types::NUMBER) {
-        number(word, types).or_else(|| constant(word, types))
-    } else {
-        constant(word, types)
+
+    /// The reading where the text itself may be meant.
+    fn beside_text(&mut self, text: &str, types: Types, view: &View<'_>) -> Option<Value> {
+        let word = text.trim();
+        let one_line = !text.contains('\n');
+        if one_line && let Some(value) = exact(word, types, view) {
+            return Some(value);
+        }
+        let text_intended = types.meets(Types::STRING);
+        let lenient = std::mem::replace(&mut self.lenient, false);
+        let json = self
+            .container(word, types, view)
+            .filter(|json| !text_intended || view.fits(json));
+        self.lenient = lenient;
+        if json.is_some() || text_intended || !one_line {
+            return json;
+        }
+        // The author of the schema did not mean text, so a reading of the right type is better even if it does not fit:
+        // the message about it is clearer.
+        other_spelling(word, types)
+    }
+
+    /// An array or object of JSON.
+    fn container(&mut self, word: &str, types: Types, view: &View<'_>) -> Option<Value> {
+        let wanted = begins_container(word)?;
+        let strings = if self.lenient { JSON_IN_JSON } else { 0 };
+        if !types.meets(wanted) || self.strings > strings {
+            return None;
+        }
+        let json = if self.lenient {
+            json::read(word, self.slips).ok()?
+        } else {
+            json::read_strict(word)?
+        };
+        if self.strings > 0 {
+            self.slips.add(Slips::QUOTED);
+        }
+        Some(self.shape(json, Some(view)))
+    }
+
+    /// What stands in quotes that do not belong there, and the literals of Python.
+    fn unquoted(&mut self, word: &str, types: Types, view: &View<'_>) -> Option<Value> {
+        let python = match word {
+            "None" if types.meets(Types::NULL) => Some(Value::Null),
+            "True" | "False" if types.meets(Types::BOOLEAN) => Some(Value::Bool(word == "True")),
+            _ => None,
+        };
+        if python.is_some() {
+            self.slips.add(Slips::PYTHON);
+            return python;
+        }
+        let inner = string(word)?;
+        let inner = inner.as_ref();
+        let read = if view.lists(inner) {
+            Some(Value::from(inner))
+        } else {
+            exact(inner, types, view)
+        };
+        if read.is_some() {
+            self.slips.add(Slips::QUOTED);
+        }
+        read
+    }
+
+    /// One scalar as the element of an array, where nothing else is admitted.
+    fn one_element(&mut self, word: &str, view: &View<'_>) -> Option<Value> {
+        if view.types() & !Types::NULL != Types::ARRAY {
+            return None;
+        }
+        let quoted = string(word);
+        let inner = quoted.as_deref().unwrap_or(word);
+        if quoted.is_none() && is_ambiguous_list(word) {
+            return None;
+        }
+        let item = view.item(0);
+        let value = if quoted.is_some() && item.admits_text() {
+            Value::from(inner)
+        } else if item.types() & !Types::NULL == Types::ARRAY {
+            return None;
+        } else {
+            let read = self.typed(inner, &item);
+            read.unwrap_or_else(|| Value::from(inner))
+        };
+        self.element(value, view)
+    }
+
+    /// An array with one element, if it fits.
+    fn element(&mut self, value: Value, view: &View<'_>) -> Option<Value> {
+        let array = Value::Array(vec![value]);
+        if view.types() & !Types::NULL != Types::ARRAY || !view.fits(&array) {
+            return None;
+        }
+        self.slips.add(Slips::ONE_ELEMENT);
+        Some(array)
+    }
+
+    /// JSON as a value of the schema.
+    fn shape(&mut self, json: Json<'_>, view: Option<&View<'_>>) -> Value {
+        let Some(view) = view else {
+            return json.into_value();
+        };
+        match json {
+            Json::String(text) => {
+                let read = if view.admits_text() {
+                    None
+                } else {
+                    self.strings += 1;
+                    let read = self.typed(&text, view);
+                    self.strings -= 1;
+                    read
+                };
+                read.unwrap_or_else(|| Value::String(text.into_owned()))
+            }
+            Json::Array(items) => {
+                let items = items.into_iter().enumerate();
+                items
+                    .map(|(index, item)| self.shape(item, Some(&view.item(index))))
+                    .collect()
+            }
+            Json::Object(fields) => {
+                let fields = fields.into_iter().map(|(key, value)| {
+                    let value = self.shape(value, Some(&view.property(&key)));
+                    (key.into_owned(), value)
+                });
+                Value::Object(fields.collect())
+            }
+            Json::Number(written) => self.number(&written, view),
+            Json::Bool(value) => self.scalar(
+                if value { "true" } else { "false" },
+                Value::Bool(value),
+                view,
+            ),
+            Json::Null => Value::Null,
+        }
+    }
+
+    fn number(&mut self, written: &str, view: &View<'_>) -> Value {
+        let mut value = json::number(written);
+        if value.is_string() && view.types().meets(Types::FRACTION) {
+            value = float(written).unwrap_or(value);
+        }
+        if value.is_f64() && !self.numbers_as_written {
+            return value;
+        }
+        self.scalar(written, value, view)
+    }
+
+    /// A number or boolean: as it is, as text, or as the only element of an array.
+    fn scalar(&mut self, written: &str, value: Value, view: &View<'_>) -> Value {
+        let types = view.types();
+        if !self.lenient || types.meets(Types::of(&value)) {
+            return value;
+        }
+        let only_text = types & !Types::NULL == Types::STRING;
+        if only_text && view.fits(&Value::from(written)) {
+            self.slips.add(Slips::NOT_TEXT);
+            return Value::from(written);
+        }
+        let item = view.item(0);
+        if types & !Types::NULL != Types::ARRAY || item.types() & !Types::NULL == Types::ARRAY {
+            return value;
+        }
+        let element = self.scalar(written, value.clone(), &item);
+        self.element(element, view).unwrap_or(value)
     }
 }
 
-fn constant(word: &str, types: Types) -> Option<Value> {
-    match word {
+/// `null`, `true`, `false` or a plain number that fits.
+fn exact(word: &str, types: Types, view: &View<'_>) -> Option<Value> {
+    let value = match word {
+        "null" => types.meets(Types::NULL).then_some(Value::Null),
+        "true" | "false" => types.meets(Types::BOOLEAN).then(|| boolean(word)).flatten(),
+        _ if types.meets(Types::NUMBER) => {
+            plain_number(word).filter(|number| types.meets(Types::FRACTION) || !number.is_f64())
+        }
+        _ => None,
+    };
+    value.filter(|value| view.fits(value))
+}
+
+/// A number in another spelling, or a word that is a value of the wrong type.
+fn other_spelling(word: &str, types: Types) -> Option<Value> {
+    let value = if types.meets(Types::NUMBER) {
+        number(word, types)
+    } else {
+        None
+    };
+    value.or_else(|| match word {
         "null" if types.meets(Types::NULL) => Some(Value::Null),
         "true" | "false" if types.meets(Types::BOOLEAN) => boolean(word),
         _ => None,
-    }
+    })
 }
 
 fn boolean(word: &str) -> Option<Value> {
@@ -116,25 +365,41 @@ fn boolean(word: &str) -> Option<Value> {
     }
 }
 
-fn quoted(word: &str) -> Option<Value> {
-    if !word.starts_with('"') {
+fn strict_string(word: &str) -> Option<Value> {
+    let Json::String(text) = json::read_strict(word)? else {
         return None;
-    }
-    serde_json::from_str(word).ok().map(Value::String)
+    };
+    Some(Value::String(text.into_owned()))
 }
 
-fn container(word: &str, types: Types, view: &View<'_>) -> Option<Value> {
-    let wanted = match word.as_bytes().first()? {
-        b'[' => Types::ARRAY,
-        b'{' => Types::OBJECT,
-        _ => return None,
-    };
-    if !types.meets(wanted) {
+/// What stands between quotes, if the whole word does.
+fn string(word: &str) -> Option<Cow<'_, str>> {
+    if !word.starts_with(['"', '\'']) {
         return None;
     }
-    let mut value = serde_json::from_str(word).ok()?;
-    mend(&mut value, view);
-    Some(value)
+    let Json::String(text) = json::read(word, &mut Slips::default()).ok()? else {
+        return None;
+    };
+    Some(text)
+}
+
+/// Whether a text may be meant as several elements, as none, or as JSON that is not.
+fn is_ambiguous_list(word: &str) -> bool {
+    let bullet = word.starts_with(['-', '*', '+', '•'])
+        && word.chars().nth(1).is_some_and(char::is_whitespace);
+    word.is_empty()
+        || bullet
+        || word.starts_with(['[', '{', '(', '"', '\'', '`'])
+        || word.contains(['\n', ',', ';', '|'])
+        || matches!(word, "null" | "None" | "none" | "undefined")
+}
+
+fn begins_container(word: &str) -> Option<Types> {
+    match word.as_bytes().first()? {
+        b'[' => Some(Types::ARRAY),
+        b'{' => Some(Types::OBJECT),
+        _ => None,
+    }
 }
 
 /// A canonical integer or decimal: `-?(0|[1-9][0-9]*)(\.[0-9]+)?`. An integer that no machine integer holds is none.
@@ -231,46 +496,6 @@ fn whole(value: Value) -> Value {
         Some(float) if float.fract() == 0.0 && float.abs() <= EXACT => Value::from(float as i64),
         Some(_) | None => value,
     }
-}
-
-fn mend(value: &mut Value, view: &View<'_>) {
-    match value {
-        Value::String(text) => {
-            let types = view.types();
-            if !types.meets(Types::STRING)
-                && types.meets(Types::NUMBER | Types::BOOLEAN)
-                && let Some(read) = scalar(text, types)
-            {
-                *value = read;
-            }
-        }
-        Value::Array(items) => {
-            for (index, item) in items.iter_mut().enumerate() {
-                mend(item, &view.item(index));
-            }
-        }
-        Value::Object(map) => {
-            for (key, value) in map.iter_mut() {
-                mend(value, &view.property(key));
-            }
-        }
-        Value::Null | Value::Bool(_) | Value::Number(_) => {}
-    }
-}
-
-fn scalar(text: &str, types: Types) -> Option<Value> {
-    if text.contains('\n') {
-        return None;
-    }
-    let word = text.trim();
-    let boolean = boolean(word).filter(|_| types.meets(Types::BOOLEAN));
-    boolean.or_else(|| {
-        if types.meets(Types::NUMBER) {
-            number(word, types)
-        } else {
-            None
-        }
-    })
 }
 
 #[cfg(test)]

@@ -5,10 +5,12 @@
 
 pub mod coerce;
 mod gadget;
+mod json;
 mod parameters;
 pub mod pointer;
 mod registry;
 mod schema;
+mod slips;
 
 pub use coerce::coerce;
 pub use coerce::coerce_json;
@@ -17,11 +19,14 @@ pub use gadget::GadgetSpec;
 pub use gadget::RegisteredGadget;
 pub use gadget::invalid_parameters;
 pub use gadget::parse_failure;
+pub(crate) use json::is_json;
 pub(crate) use parameters::container;
 pub(crate) use parameters::count;
 pub(crate) use parameters::depth;
 pub use parameters::json_parameters;
+pub(crate) use parameters::json_parameters_noting;
 pub use parameters::parameters;
+pub(crate) use parameters::parameters_noting;
 pub use registry::Registry;
 pub use registry::RegistryError;
 pub use registry::closest;
@@ -30,6 +35,7 @@ pub use schema::Problem;
 pub use schema::Schema;
 pub use schema::SchemaError;
 pub use schema::View;
+pub(crate) use slips::Slips;
 
 #[cfg(test)]
 mod tests;

@@ -14,12 +14,13 @@ use crate::error::PointerConflict;
 use crate::limits::Limit;
 use crate::limits::LimitExceeded;
 use crate::limits::Limits;
-use crate::spec::coerce::coerce;
-use crate::spec::coerce::coerce_json;
+use crate::spec::coerce;
+use crate::spec::json;
 use crate::spec::pointer;
 use crate::spec::schema::Container;
 use crate::spec::schema::Schema;
 use crate::spec::schema::View;
+use crate::spec::slips::Slips;
 
 /// Builds the parameters from arguments: pairs of a pointer, as written, and a value text, already without the newline
 /// that ends it.
@@ -41,12 +42,24 @@ pub fn parameters<'a>(
     arg_marker: &str,
     limits: &Limits,
 ) -> Result<Value, ParseError> {
+    parameters_noting(arguments, schema, arg_marker, limits, &mut Vec::new())
+}
+
+/// [`parameters`] that notes which values were read although they have slips.
+pub(crate) fn parameters_noting<'a>(
+    arguments: impl IntoIterator<Item = (&'a str, &'a str)>,
+    schema: Option<&Schema>,
+    arg_marker: &str,
+    limits: &Limits,
+    notes: &mut Vec<(String, Slips)>,
+) -> Result<Value, ParseError> {
     let arguments = arguments.into_iter();
     let mut tree = Tree {
         root: Value::Object(Map::with_capacity(arguments.size_hint().0)),
         view: schema.map(Schema::root),
         decoded: BTreeSet::new(),
         limits,
+        notes,
     };
     for (written, text) in arguments {
         if tree.view.is_none() && is_plain(written) {
@@ -59,6 +72,9 @@ pub fn parameters<'a>(
         if pointer.is_empty() || pointer.contains(char::is_whitespace) {
             return Err(malformed::error(pointer, text, arg_marker));
         }
+        if pointer.starts_with('/') {
+            return Err(malformed::leading_slash(pointer, arg_marker));
+        }
         exceeds(pointer.len(), limits.pointer, Limit::Pointer)?;
         exceeds(text.len(), limits.value, Limit::Value)?;
         tree.set(pointer, text)?;
@@ -66,22 +82,31 @@ pub fn parameters<'a>(
     Ok(tree.root)
 }
 
-/// Reads a body that is one JSON object as parameters; `None` if it is something else. Fails if it is nested deeper
-/// than `limits` allow.
+/// Reads a body that is one JSON object as parameters; `None` if it does not begin like one. Fails if it cannot be read,
+/// or is nested deeper than `limits` allow.
 pub fn json_parameters(
     body: &str,
     schema: Option<&Schema>,
     limits: &Limits,
 ) -> Result<Option<Value>, ParseError> {
+    json_parameters_noting(body, schema, limits, &mut Slips::default())
+}
+
+/// [`json_parameters`] that notes the slips of the body.
+pub(crate) fn json_parameters_noting(
+    body: &str,
+    schema: Option<&Schema>,
+    limits: &Limits,
+    slips: &mut Slips,
+) -> Result<Option<Value>, ParseError> {
     let body = body.trim();
     if !body.starts_with('{') {
         return Ok(None);
     }
-    let Ok(value) = serde_json::from_str::<Value>(body) else {
-        return Ok(None);
-    };
+    let json = json::read(body, slips).map_err(ParseError::JsonBody)?;
+    let value = coerce::shape(json, schema, slips);
     exceeds(depth(&value), limits.depth, Limit::Depth)?;
-    Ok(Some(coerce_json(value, schema)))
+    Ok(Some(value))
 }
 
 /// Levels of arrays and objects.
@@ -132,6 +157,7 @@ struct Tree<'a> {
     /// Pointers of containers that were written as one JSON text: nothing goes below them.
     decoded: BTreeSet<String>,
     limits: &'a Limits,
+    notes: &'a mut Vec<(String, Slips)>,
 }
 
 impl Tree<'_> {
@@ -153,7 +179,7 @@ impl Tree<'_> {
             let upto = path.len() - below.map_or(0, |below| below.len() + 1);
             match (place, below) {
                 (Place::Free(slot), None) => {
-                    let value = coerce(text, view.as_ref());
+                    let value = value(written, text, view.as_ref(), self.notes)?;
                     if value.is_array() || value.is_object() {
                         exceeds(depth(&value), self.limits.depth, Limit::Depth)?;
                         self.decoded.insert(path.into_owned());
@@ -195,12 +221,33 @@ impl Tree<'_> {
         };
         match root.entry(key) {
             Entry::Vacant(slot) => {
-                slot.insert(coerce(text, None));
+                slot.insert(coerce::coerce(text, None));
                 Ok(())
             }
             Entry::Occupied(old) => Err(taken(key, is_container(old.get()))),
         }
     }
+}
+
+fn value(
+    pointer: &str,
+    text: &str,
+    place: Option<&View<'_>>,
+    notes: &mut Vec<(String, Slips)>,
+) -> Result<Value, ParseError> {
+    let mut slips = Slips::NONE;
+    let value = coerce::coerce_noting(text, place, &mut slips);
+    if let Some(view) = place
+        && value.is_string()
+        && let Some(error) = coerce::broken_json(text, view)
+    {
+        let pointer = pointer.to_owned();
+        return Err(ParseError::JsonValue { pointer, error });
+    }
+    if slips != Slips::NONE {
+        notes.push((pointer.to_owned(), slips));
+    }
+    Ok(value)
 }
 
 fn is_decoded(decoded: &BTreeSet<String>, path: &str) -> bool {

@@ -220,8 +220,8 @@ fn same_parameters(
     if let [(pointer, json)] = pairs.as_slice()
         && pointer.is_empty()
     {
-        let json = serde_json::from_str::<Value>(json).ok();
-        return json.is_some() && json == parameters.clone().ok();
+        return *parameters
+            == spec::json_parameters(json, None, &format.limits).map(Option::unwrap_or_default);
     }
     let marker = format.markers.as_ref().map_or("", |markers| markers.arg());
     let texts = pairs

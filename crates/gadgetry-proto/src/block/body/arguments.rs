@@ -3,11 +3,10 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use serde::de::IgnoredAny;
-
 use super::Body;
 use crate::block::fence;
 use crate::error::ParseError;
+use crate::spec;
 
 impl Body {
     /// The exact text of the finished body; empty if it passed its cap.
@@ -69,7 +68,7 @@ impl Body {
     pub(super) fn json(&self) -> Option<Range<usize>> {
         let range = self.inside_fence();
         let text = &self.text[range.clone()];
-        let is_object = text.starts_with('{') && serde_json::from_str::<IgnoredAny>(text).is_ok();
+        let is_object = text.starts_with('{') && spec::is_json(text);
         is_object.then_some(range)
     }
 }

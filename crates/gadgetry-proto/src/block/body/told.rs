@@ -65,7 +65,8 @@ fn rank(code: DiagnosticCode) -> u8 {
         DiagnosticCode::TextBeforeArguments => 1,
         DiagnosticCode::JsonBody => 2,
         DiagnosticCode::PartialMarker => 3,
-        DiagnosticCode::NearMiss
+        DiagnosticCode::LenientValue
+        | DiagnosticCode::NearMiss
         | DiagnosticCode::StrayMarker
         | DiagnosticCode::LimitExceeded
         | DiagnosticCode::CutHeader

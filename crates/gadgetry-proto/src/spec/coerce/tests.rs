@@ -52,11 +52,12 @@ fn without_schema() {
 
 #[test]
 fn text_and_enums_stay() {
-    for text in ["42", "true", "null", "[1]", "\"q\"", " x ", "a\n"] {
+    for text in ["42", "true", "null", "[1]", "\"q\"", " x "] {
         check(&json!({ "type": "string" }), text, &json!(text));
         check(&json!({ "enum": ["a", "b"] }), text, &json!(text));
         check(&json!({ "const": "a" }), text, &json!(text));
     }
+    check(&json!({ "type": "string" }), "a\n", &json!("a\n"));
     check(&json!({ "enum": ["1", 1] }), "1", &json!("1"));
     check(&json!({ "enum": [1, 2.5] }), "2.5", &json!(2.5));
     check(&json!({ "enum": ["auto", null] }), "null", &json!(null));
@@ -81,7 +82,7 @@ fn numbers() {
         check(&number, text, &expected);
     }
     for text in [
-        "", "6.", "1_000", "0x", "0x+1", "+-1", "007", "1e", "4\n", "five", "1e999", "null",
+        "", "6.", "1_000", "0x", "0x+1", "+-1", "007", "1e", "4\n5", "five", "1e999", "null",
     ] {
         check(&number, text, &json!(text));
     }
@@ -99,7 +100,7 @@ fn numbers() {
 fn booleans_and_null() {
     let boolean = json!({ "type": "boolean" });
     check(&boolean, "true", &json!(true));
-    for text in ["True", "1", "yes", "", "true\n"] {
+    for text in ["TRUE", "1", "yes", "", "true\nfalse"] {
         check(&boolean, text, &json!(text));
     }
     for nullable in [
@@ -162,6 +163,244 @@ fn containers() {
 }
 
 #[test]
+fn white_space_means_nothing_where_no_text_is_admitted() {
+    let integer = json!({ "type": "integer" });
+    let nullable = json!({ "anyOf": [{ "type": "integer" }, { "type": "null" }] });
+    for around in ["\n", "\n\n", "\r\n", " \t", "\n \n"] {
+        let around = |word: &str| [format!("{word}{around}"), format!("{around}{word}{around}")];
+        for text in around("3") {
+            for schema in [&integer, &nullable, &json!({ "type": "number" })] {
+                check(schema, &text, &json!(3));
+            }
+            check(&json!({ "const": 3 }), &text, &json!(3));
+            check(&json!({ "enum": [3, "auto"] }), &text, &json!(3));
+            if !text.contains('\n') {
+                continue;
+            }
+            // The text may be meant as it is.
+            check(
+                &json!({ "type": ["string", "integer"] }),
+                &text,
+                &json!(text),
+            );
+            check(
+                &json!({ "anyOf": [{ "enum": [3] }, { "type": "string" }] }),
+                &text,
+                &json!(text),
+            );
+        }
+        for text in around("1e3") {
+            check(&integer, &text, &json!(1000));
+        }
+        for text in around("true") {
+            check(&json!({ "type": "boolean" }), &text, &json!(true));
+            check(&json!({ "type": ["boolean", "null"] }), &text, &json!(true));
+        }
+        for text in around("null") {
+            check(&nullable, &text, &Value::Null);
+            check(&json!({ "enum": ["a", null] }), &text, &Value::Null);
+            if text.contains('\n') {
+                let union = json!({ "type": ["string", "null"] });
+                check(&union, &text, &json!(text));
+            }
+        }
+        for text in around("fast") {
+            check(&json!({ "enum": ["fast", "slow"] }), &text, &json!("fast"));
+            check(&json!({ "const": "fast" }), &text, &json!("fast"));
+            check(
+                &json!({ "anyOf": [{ "const": "fast" }, { "enum": ["slow"] }] }),
+                &text,
+                &json!("fast"),
+            );
+            let own = json!({ "enum": ["fast", text] });
+            check(&own, &text, &json!(text));
+            check(&json!({ "type": "string" }), &text, &json!(text));
+            let other = json!({ "anyOf": [{ "const": "fast" }, { "type": "string" }] });
+            check(&other, &text, &json!(text));
+        }
+        for text in around("[1, 2]") {
+            check(&json!({ "type": "array" }), &text, &json!([1, 2]));
+        }
+    }
+    // At other places: an item, an element of a tuple, a nested property.
+    let schema = Schema::new(json!({ "properties": {
+        "list": { "items": { "type": "integer" } },
+        "pair": { "prefixItems": [{ "enum": ["a"] }, { "type": "boolean" }] },
+        "in": { "properties": { "n": { "type": "number" } } },
+    } }));
+    let arguments = [
+        ("list/0", "1\n"),
+        ("pair/0", "a\n"),
+        ("pair/1", "true\n"),
+        ("in/n", "2\n\n"),
+    ];
+    let built = crate::spec::parameters(
+        arguments,
+        Some(&schema.unwrap()),
+        "!!!ARG:",
+        &crate::limits::Limits::default(),
+    );
+    let expected = json!({ "list": [1], "pair": ["a", true], "in": { "n": 2 } });
+    assert_eq!(built, Ok(expected));
+}
+
+/// Reads the text of an argument, and lists its slips.
+fn slips(schema: &Value, text: &str) -> (Value, String) {
+    let schema = Schema::new(json!({ "properties": { "x": schema } })).unwrap();
+    let mut slips = Slips::NONE;
+    let place = schema.root().property("x");
+    let value = coerce_noting(text, Some(&place), &mut slips);
+    (value, slips.to_string())
+}
+
+#[test]
+fn slips_are_read_where_they_have_one_reading() {
+    let list = json!({ "type": "array", "items": { "type": "string" } });
+    let numbers = json!({ "type": "array", "items": { "type": "integer" } });
+    let object = json!({ "type": "object", "properties": {
+        "name": { "type": "string" }, "tags": list, "on": { "type": "boolean" },
+    } });
+    let mode = json!({ "enum": ["high", "low", 3] });
+    let integer = json!({ "type": "integer" });
+    let boolean = json!({ "type": ["boolean", "null"] });
+    let lenient = [
+        (&list, "[\"a\",\n]", json!(["a"]), "a trailing comma"),
+        (
+            &list,
+            "['a', 'b'] # two",
+            json!(["a", "b"]),
+            "a comment, single quotes",
+        ),
+        (
+            &list,
+            "[\"a\nb\"]",
+            json!(["a\nb"]),
+            "raw line breaks or control characters",
+        ),
+        (&list, "red", json!(["red"]), "one value for an array"),
+        (
+            &list,
+            "red wine\n",
+            json!(["red wine"]),
+            "one value for an array",
+        ),
+        (&list, "\"a, b\"", json!(["a, b"]), "one value for an array"),
+        (&list, "42", json!(["42"]), "one value for an array"),
+        (&numbers, "42\n", json!([42]), "one value for an array"),
+        (
+            &list,
+            "[1, true]",
+            json!(["1", "true"]),
+            "a number or boolean for text",
+        ),
+        (
+            &object,
+            "{'name': 1.10, 'tags': \"x\", 'on': True}",
+            json!({ "name": "1.10", "tags": ["x"], "on": true }),
+            "single quotes, a Python literal, one value for an array, a number or boolean for text",
+        ),
+        (
+            &object,
+            "{\"tags\": \"[\\\"a\\\"]\"}",
+            json!({ "tags": ["a"] }),
+            "quotes around the value",
+        ),
+        (
+            &object,
+            "{\"tags\": 5}",
+            json!({ "tags": ["5"] }),
+            "one value for an array, a number or boolean for text",
+        ),
+        (&mode, "\"high\"", json!("high"), "quotes around the value"),
+        (&mode, " 'low'\n", json!("low"), "quotes around the value"),
+        (&mode, "\"3\"", json!(3), "quotes around the value"),
+        (&integer, "\"5\"", json!(5), "quotes around the value"),
+        (&boolean, "True", json!(true), "a Python literal"),
+        (&boolean, "None\n", Value::Null, "a Python literal"),
+    ];
+    for (schema, text, expected, names) in lenient {
+        assert_eq!(
+            slips(schema, text),
+            (expected, names.to_owned()),
+            "{text:?}"
+        );
+    }
+    // Several readings, or none.
+    let texts = json!({ "type": ["string", "array"] });
+    let lists = json!({ "type": "array", "items": { "type": "array" } });
+    let few = json!({ "type": "array", "minItems": 2 });
+    for (schema, text) in [
+        (&list, "red, green"),
+        (&list, "red\ngreen"),
+        (&list, "- red"),
+        (&list, ""),
+        (&list, "null"),
+        (&list, "[\"a\""),
+        (&numbers, "red"),
+        (&numbers, "1 2"),
+        (&lists, "5"),
+        (&few, "5"),
+        (&texts, "['a']"),
+        (&texts, "[1,]"),
+        (&mode, "HIGH"),
+        (&mode, "`high`"),
+        (&mode, "\"highest\""),
+        (&boolean, "\"yes\""),
+        (&integer, "True"),
+        (
+            &json!({ "anyOf": [{ "enum": ["a"] }, { "type": "string" }] }),
+            "\"a\"",
+        ),
+        (&json!({}), "[1,]"),
+    ] {
+        assert_eq!(
+            slips(schema, text),
+            (json!(text), String::new()),
+            "{text:?}"
+        );
+    }
+}
+
+#[test]
+fn a_schema_of_arrays_in_arrays_ends() {
+    let schema = Schema::new(json!({
+        "properties": { "y": { "$ref": "#/$defs/L" } },
+        "$defs": { "L": { "type": "array", "items": { "$ref": "#/$defs/L" } } },
+    }))
+    .unwrap();
+    let place = schema.root().property("y");
+    assert_eq!(coerce("5", Some(&place)), json!("5"));
+    assert_eq!(
+        coerce_json(json!({ "y": 5 }), Some(&schema)),
+        json!({ "y": 5 })
+    );
+}
+
+#[test]
+fn integers_keep_every_digit() {
+    const LONG: &str = "123456789012345678901234567890";
+    let body = format!("{{\"n\": {LONG}, \"l\": [{LONG}], \"s\": {LONG}, \"f\": {LONG}}}");
+    let schema = Schema::new(json!({ "properties": {
+        "n": { "type": "integer" },
+        "l": { "type": "array", "items": { "type": "integer" } },
+        "s": { "type": "string" },
+        "f": { "type": "number" },
+    } }))
+    .unwrap();
+    let limits = crate::limits::Limits::default();
+    let read = |schema| crate::spec::json_parameters(&body, schema, &limits).unwrap();
+    let float = json!(1.234_567_890_123_456_8e29);
+    assert_eq!(
+        read(Some(&schema)),
+        Some(json!({ "n": LONG, "l": [LONG], "s": LONG, "f": float }))
+    );
+    assert_eq!(
+        read(None),
+        Some(json!({ "n": LONG, "l": [LONG], "s": LONG, "f": LONG }))
+    );
+}
+
+#[test]
 fn untyped() {
     for schema in [json!({}), json!(true), json!({ "description": "x" })] {
         check(&schema, "42", &json!(42));
@@ -184,8 +423,9 @@ fn json_bodies_keep_their_types() {
             "l": { "type": "array", "items": { "type": "integer" } },
         },
     }));
-    let value = json!({ "n": "4", "b": "true", "s": 4, "u": "4", "l": ["1", "x", true], "z": "5" });
-    let expected = json!({ "n": 4, "b": true, "s": 4, "u": "4", "l": [1, "x", true], "z": "5" });
+    let value =
+        json!({ "n": "4", "b": "true", "s": 1.5, "u": "4", "l": ["1", "x", true], "z": "5" });
+    let expected = json!({ "n": 4, "b": true, "s": 1.5, "u": "4", "l": [1, "x", true], "z": "5" });
     assert_eq!(coerce_json(value.clone(), Some(&schema.unwrap())), expected);
     assert_eq!(coerce_json(value.clone(), None), value);
 }

@@ -24,6 +24,18 @@ pub(super) fn error(pointer: &str, text: &str, marker: &str) -> ParseError {
     }
 }
 
+/// The slip of a pointer that is written as RFC 6901 has it.
+pub(super) fn leading_slash(pointer: &str, marker: &str) -> ParseError {
+    let right = pointer.trim_start_matches('/');
+    ParseError::LeadingSlash {
+        line: cut(&format!("{marker}{pointer}")),
+        right: cut(&format!(
+            "{marker}{}",
+            if right.is_empty() { "name" } else { right }
+        )),
+    }
+}
+
 fn cut(text: &str) -> String {
     match text.char_indices().nth(QUOTED) {
         Some((end, _)) => format!("{}…", &text[..end]),

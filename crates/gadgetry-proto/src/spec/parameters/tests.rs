@@ -54,8 +54,8 @@ fn trees() {
         &json!({ "a.b": "x", "c[0]": "y" }),
     );
     check(
-        &[("/a", "x"), ("b/", "y")],
-        &json!({ "": { "a": "x" }, "b": { "": "y" } }),
+        &[("a//b", "x"), ("b/", "y")],
+        &json!({ "a": { "": { "b": "x" } }, "b": { "": "y" } }),
     );
     check(
         &[("__proto__/x", "y")],
@@ -245,11 +245,73 @@ fn json_body() {
         );
     };
     check(" {\"a\": \"1\"}\n", Some(json!({ "a": "1" })));
-    check("{\"a\": 1} x", None);
+    check("{'a': 1,}", Some(json!({ "a": 1 })));
     check("[1]", None);
     check("", None);
+    for (body, error) in [
+        (
+            "{\"a\": 1} x",
+            "The JSON body cannot be read: line 1, column 10: expected the end, got `x`",
+        ),
+        (
+            "{\n  \"a\": 1E400\n}",
+            "The JSON body cannot be read: line 2, column 8: the number is too large",
+        ),
+        (
+            "{\"a\": 1, \"a\": 2}",
+            "The JSON body cannot be read: line 1, column 10: the key is there twice",
+        ),
+    ] {
+        let read = json_parameters(body, None, &Limits::default());
+        assert_eq!(
+            read.map_err(|error| error.to_string()),
+            Err(error.to_owned())
+        );
+    }
     let deep = format!("{{\"a\":{}{}}}", "[".repeat(64), "]".repeat(64));
     assert!(json_parameters(&deep, None, &Limits::default()).is_err());
+}
+
+#[test]
+fn a_value_that_has_to_be_json_is_told_where_it_is_not() {
+    let schema = Schema::new(json!({ "properties": {
+        "a": { "type": "array" }, "o": { "type": "object" }, "s": { "type": ["string", "array"] },
+    } }))
+    .unwrap();
+    let read = |pointer, text| {
+        let built = parameters([(pointer, text)], Some(&schema), MARKER, &Limits::default());
+        built.map_err(|error| error.to_string())
+    };
+    assert_eq!(
+        read("a", "[1,\n 2 3]"),
+        Err(
+            "The JSON value of a cannot be read: line 2, column 4: expected `,` or `]`, got `3`"
+                .to_owned()
+        )
+    );
+    assert_eq!(
+        read("o", "{a: 1}"),
+        Err("The JSON value of o cannot be read: line 1, column 2: expected a key in quotes, got `a`".to_owned())
+    );
+    // Validation says what is wrong with these.
+    for (pointer, text) in [("a", "{}"), ("a", "x, y"), ("s", "[1 2]"), ("o", "x")] {
+        assert_eq!(read(pointer, text), Ok(json!({ pointer: text })));
+    }
+}
+
+#[test]
+fn a_leading_slash() {
+    for (pointer, right) in [
+        ("/x", "!!!ARG:x"),
+        ("/a/b", "!!!ARG:a/b"),
+        ("/", "!!!ARG:name"),
+    ] {
+        let error = parameters([(pointer, "1")], None, MARKER, &Limits::default()).unwrap_err();
+        let expected = format!(
+            "Malformed argument line: {MARKER}{pointer}. A name has no leading slash; write {right}"
+        );
+        assert_eq!(error.to_string(), expected);
+    }
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use std::ops::BitAnd;
 use std::ops::BitOr;
+use std::ops::Not;
 
 use serde_json::Map;
 use serde_json::Value;
@@ -126,6 +127,14 @@ impl BitOr for Types {
 
     fn bitor(self, other: Self) -> Self {
         Self(self.0 | other.0)
+    }
+}
+
+impl Not for Types {
+    type Output = Self;
+
+    fn not(self) -> Self {
+        Self(!self.0 & Self::ALL.0)
     }
 }
 

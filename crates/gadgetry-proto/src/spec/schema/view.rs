@@ -114,6 +114,15 @@ impl<'a> View<'a> {
         options.any(|option| option.as_str() == Some(text))
     }
 
+    /// Whether strings are admitted here, by the letter, other than those that `enum` or `const` lists.
+    pub(crate) fn admits_text(&self) -> bool {
+        self.open
+            || self.alternatives.iter().any(|alternative| {
+                types(alternative).meets(Types::STRING)
+                    && !alternative.iter().any(|node| listed(node).is_some())
+            })
+    }
+
     /// The names of declared properties, in the order of the schema.
     pub(super) fn declared(&self) -> impl Iterator<Item = &'a String> {
         let nodes = self.place.alternatives.iter().flatten();

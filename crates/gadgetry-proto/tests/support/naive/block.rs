@@ -3,6 +3,8 @@
 use gadgetry_proto::block::Anchoring;
 use gadgetry_proto::call::TerminatedBy;
 use gadgetry_proto::error::DiagnosticCode;
+use gadgetry_proto::limits::Limits;
+use gadgetry_proto::spec::json_parameters;
 
 use super::marker::ALL;
 use super::near_miss::{Place, run_length};
@@ -216,14 +218,16 @@ impl Reader<'_> {
         } else {
             let (from, to) = without_fences(body);
             let json = body[from..to].trim();
-            match serde_json::from_str(json) {
-                Ok(serde_json::Value::Object(_)) => {
+            // What is read besides strict JSON is the subject of tests of its own.
+            let read = json_parameters(json, None, &Limits::default());
+            match read {
+                Ok(Some(_)) => {
                     let begin = start + to - body[from..to].trim_start().len();
                     let code = DiagnosticCode::JsonBody;
                     diagnostics.push(diagnostic(code, begin, begin + json.len()));
                     Ok(vec![(String::new(), json.to_owned())])
                 }
-                Ok(_) | Err(_) => Err(()),
+                Ok(None) | Err(_) => Err(()),
             }
         };
         Body {
