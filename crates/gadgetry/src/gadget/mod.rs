@@ -10,7 +10,7 @@
 //! All of them are [`IntoGadget`] and become a [`DynGadget`], which a [`Toolbox`](crate::Toolbox) holds. Parameters are
 //! checked by the engine against the schema, whatever the way.
 
-mod base64;
+pub(crate) mod base64;
 mod error;
 mod function;
 mod outcome;

@@ -1,10 +1,13 @@
 //! The bytes of an answer as deltas: nothing awaited, whatever the cuts.
 
+use std::borrow::Cow;
+
 use gadgetry_proto::delta::Delta;
 use gadgetry_proto::error::ModelErrorKind;
 use serde_json::Value;
 
 use crate::provider::error::ProviderError;
+use crate::provider::redact::Secrets;
 use crate::provider::wire::{Decode, is_over};
 use crate::provider::{json, sse};
 
@@ -25,6 +28,7 @@ pub struct Answer {
     form: Form,
     size_limit: usize,
     raw_frames: bool,
+    secrets: Secrets,
     is_over: bool,
 }
 
@@ -43,6 +47,7 @@ impl Answer {
             form: Form::Unknown(Vec::new()),
             size_limit: sse::Decoder::LIMIT,
             raw_frames: false,
+            secrets: Secrets::default(),
             is_over: false,
         }
     }
@@ -58,6 +63,13 @@ impl Answer {
     #[must_use]
     pub fn size_limit(mut self, bytes: usize) -> Self {
         self.size_limit = bytes;
+        self
+    }
+
+    /// Takes secrets out of frames before they are read: what is cut to length later holds no part of one.
+    #[must_use]
+    pub(crate) fn secrets(mut self, secrets: Secrets) -> Self {
+        self.secrets = secrets;
         self
     }
 
@@ -154,6 +166,7 @@ impl Answer {
 
     fn document(&mut self, body: &[u8], out: &mut Vec<Delta>) {
         let text = String::from_utf8_lossy(body);
+        let text = self.secrets.reply(&text);
         let Ok(mut body) = json::parse(&text) else {
             self.fail(ProviderError::foreign(&text), out);
             return;
@@ -177,6 +190,14 @@ impl Answer {
     }
 
     fn frame(&mut self, frame: &sse::Event, out: &mut Vec<Delta>) {
+        let clean = match self.secrets.reply(&frame.data) {
+            Cow::Owned(data) => Some(sse::Event {
+                data,
+                ..frame.clone()
+            }),
+            Cow::Borrowed(_) => None,
+        };
+        let frame = clean.as_ref().unwrap_or(frame);
         let at = out.len();
         let is_known = self.decoder.frame(frame, out);
         if !is_known || self.raw_frames {

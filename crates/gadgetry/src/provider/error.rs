@@ -6,6 +6,7 @@ use gadgetry_proto::delta::Delta;
 use gadgetry_proto::error::ModelErrorKind;
 use serde_json::Value;
 
+use crate::provider::redact::Secrets;
 use crate::provider::secret::ApiKey;
 
 /// How much of a provider's words is kept, in characters.
@@ -55,10 +56,21 @@ impl ProviderError {
 
     /// What an answer with an error status means. `body` is read as JSON of any provider, else shown as it is.
     pub fn from_response(status: u16, body: &str) -> Self {
-        let parsed = serde_json::from_str(body).ok();
-        let mut error = match parsed.as_ref().and_then(Self::from_body) {
-            Some(error) => error,
-            None => Self::new(ModelErrorKind::Other, words(body)),
+        Self::refused(status, body, &Secrets::default())
+    }
+
+    /// [`Self::from_response`] without secrets: they are taken out before the words are cut to length.
+    pub(crate) fn refused(status: u16, body: &str, secrets: &Secrets) -> Self {
+        let mut parsed = serde_json::from_str(body).ok();
+        if let Some(body) = &mut parsed {
+            secrets.clean_value(body);
+        }
+        let mut error = if let Some(error) = parsed.as_ref().and_then(Self::from_body) {
+            error
+        } else {
+            let mut body = body.to_owned();
+            secrets.clean(&mut body);
+            Self::new(ModelErrorKind::Other, words(&body))
         };
         error.status = Some(status);
         error.kind = kind(Some(status), error.code.as_deref(), &error.message);

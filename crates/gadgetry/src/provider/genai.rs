@@ -23,10 +23,12 @@ use genai::chat::{
 };
 use genai::resolver::{AuthData, Endpoint};
 use genai::{Client, ServiceTarget};
+use reqwest::Url;
 use serde_json::Value;
 
 use crate::model::{Model, ModelInfo};
 use crate::provider::error::ProviderError;
+use crate::provider::redact::{Redactor, Secrets};
 use crate::provider::retry_after::retry_after;
 use crate::provider::secret::ApiKey;
 use crate::provider::tls;
@@ -49,6 +51,7 @@ pub struct Genai {
     options: ChatOptions,
     info: ModelInfo,
     key: Option<ApiKey>,
+    base_url: Option<Url>,
 }
 
 impl Genai {
@@ -156,13 +159,17 @@ impl GenaiBuilder {
             client = client
                 .with_auth_resolver_fn(move |_| Ok(Some(AuthData::from_single(key.expose()))));
         }
+        let base_url = self.base_url.as_deref();
+        let base_url = base_url.and_then(|url| Url::parse(url.trim()).ok());
         if let Some(url) = self.base_url {
             client = client.with_service_target_resolver_fn(move |target: ServiceTarget| {
                 let endpoint = Endpoint::from_owned(url.as_str());
                 Ok(ServiceTarget { endpoint, ..target })
             });
         }
-        let client = client.build().map_err(|error| failure(&error))?;
+        let client = client
+            .build()
+            .map_err(|error| failure(&error, &Secrets::default()))?;
         Ok(Genai {
             client,
             name: self.name.unwrap_or_else(|| self.model.clone()),
@@ -170,6 +177,7 @@ impl GenaiBuilder {
             options,
             info: self.info,
             key: self.key,
+            base_url,
         })
     }
 }
@@ -179,6 +187,7 @@ impl Model for Genai {
         let this = self.clone();
         let reading = async move {
             let request = this.request(&request);
+            let secrets = this.secrets_of_errors();
             let is_lossy = Arc::new(AtomicBool::new(false));
             let seen = Arc::clone(&is_lossy);
             let options = this.options.with_raw_frame_fn(move |context, frame| {
@@ -194,13 +203,19 @@ impl Model for Genai {
                     events: answer.stream,
                     adapter: answer.model_iden.adapter_kind,
                     is_lossy,
-                    key: this.key,
+                    secrets,
                 })),
-                Err(error) => Reply::Failed(redacted(failure(&error), this.key.as_ref())),
+                Err(error) => Reply::Failed(failure(&error, &secrets)),
             }
         };
+        let mut redactor = Redactor::new(Secrets::of(&self.key, &self.base_url));
         stream::once(reading)
             .flat_map(|reply| stream::unfold(reply, Reply::next))
+            .flat_map(move |delta| {
+                let mut seen = Vec::new();
+                redactor.push(delta, &mut seen);
+                stream::iter(seen)
+            })
             .boxed()
     }
 
@@ -214,6 +229,20 @@ impl Model for Genai {
 }
 
 impl Genai {
+    /// What errors must not show: genai may have found another key in the environment.
+    fn secrets_of_errors(&self) -> Secrets {
+        let found = std::env::vars_os().filter_map(|(name, value)| {
+            let name = name.into_string().ok()?;
+            let is_secret = ["_KEY", "_TOKEN", "_SECRET"]
+                .iter()
+                .any(|end| name.ends_with(end));
+            let value = value.into_string().ok().filter(|_| is_secret)?;
+            Some(ApiKey::new(value))
+        });
+        let found: Vec<ApiKey> = found.collect();
+        Secrets::of(self.key.iter().chain(&found), &self.base_url)
+    }
+
     fn request(&self, request: &Request) -> ChatRequest {
         let messages = request.all_messages().filter_map(|message| {
             let content = MessageContent::from_parts(self.parts(message));
@@ -288,7 +317,7 @@ struct Reading {
     adapter: AdapterKind,
     /// Whether genai has skipped a part of the reply.
     is_lossy: Arc<AtomicBool>,
-    key: Option<ApiKey>,
+    secrets: Secrets,
 }
 
 impl Reply {
@@ -308,7 +337,7 @@ impl Reply {
             let delta = match event {
                 None => return Some((cut().into(), Self::Over)),
                 Some(Err(error)) => {
-                    let error = redacted(failure(&error), reading.key.as_ref());
+                    let error = failure(&error, &reading.secrets);
                     return Some((error.into(), Self::Over));
                 }
                 Some(Ok(ChatStreamEvent::End(end))) if is_invented(&end, reading.adapter) => {
@@ -407,10 +436,21 @@ fn usage(usage: &GenaiUsage) -> Usage {
 }
 
 /// What a failure of genai means: a refusal may be wrapped several times.
-fn failure(error: &genai::Error) -> ProviderError {
+fn failure(error: &genai::Error, secrets: &Secrets) -> ProviderError {
+    let mut refusal = refusal(error, secrets);
+    secrets.clean(&mut refusal.message);
+    refusal.code.iter_mut().for_each(|it| secrets.clean(it));
+    refusal
+        .request_id
+        .iter_mut()
+        .for_each(|it| secrets.clean(it));
+    refusal
+}
+
+fn refusal(error: &genai::Error, secrets: &Secrets) -> ProviderError {
     if let genai::Error::WebStream { error: inner, .. } = error {
         if let Some(inner) = inner.downcast_ref::<genai::Error>() {
-            return failure(inner);
+            return refusal(inner, secrets);
         }
         // The connection broke within the reply.
         if let Some(broken) = inner.downcast_ref::<reqwest::Error>()
@@ -422,7 +462,7 @@ fn failure(error: &genai::Error) -> ProviderError {
         return ProviderError::new(ModelErrorKind::Transport, words);
     }
     if let Some(status) = error.status() {
-        let mut refusal = ProviderError::from_response(status.as_u16(), body(error));
+        let mut refusal = ProviderError::refused(status.as_u16(), body(error), secrets);
         let header = |name: &str| error.headers()?.get(name)?.to_str().ok();
         let wait = retry_after(header, SystemTime::now());
         refusal.retry_after_ms =
@@ -465,21 +505,4 @@ fn body(error: &genai::Error) -> &str {
         return body;
     }
     ""
-}
-
-/// Without the key, whether it was given or genai has found it.
-fn redacted(error: ProviderError, key: Option<&ApiKey>) -> ProviderError {
-    let found = std::env::vars_os().filter_map(|(name, value)| {
-        let name = name.into_string().ok()?;
-        let is_secret = ["_KEY", "_TOKEN", "_SECRET"]
-            .iter()
-            .any(|end| name.ends_with(end));
-        let value = value.into_string().ok().filter(|_| is_secret)?;
-        Some(ApiKey::new(value))
-    });
-    let given = key.cloned();
-    given
-        .into_iter()
-        .chain(found)
-        .fold(error, |error, key| error.redacted(&key))
 }

@@ -311,7 +311,7 @@ fn join(base: &str, path: &str) -> Result<Url, ProviderError> {
     Ok(url)
 }
 
-/// A base URL as somebody wrote it, with what it may hold of passwords and keys. Printed is only its origin.
+/// A base URL as it was written, with the passwords and keys that it may hold. Only its origin is printed.
 #[derive(Clone)]
 pub(crate) struct BaseUrl(pub(crate) String);
 

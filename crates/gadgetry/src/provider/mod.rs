@@ -34,6 +34,8 @@ pub mod json;
 #[cfg(feature = "providers")]
 pub mod openai;
 #[cfg(feature = "providers")]
+mod redact;
+#[cfg(feature = "providers")]
 pub mod resolve;
 #[cfg(feature = "providers")]
 pub mod retry_after;

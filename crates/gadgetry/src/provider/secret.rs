@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde::{Serialize, Serializer};
 
 /// What stands for a key.
-const MASK: &str = "***";
+pub(crate) const MASK: &str = "***";
 
 /// A part of a key of so many bytes is taken for the key.
 const TELLING: usize = 8;
@@ -51,15 +51,19 @@ impl ApiKey {
             return Cow::Borrowed(text);
         }
         let window = key.len().min(TELLING);
+        // What begins with none of these begins no part, so that a long text is looked at once.
+        let mut windows: Vec<&[u8]> = key.windows(window).collect();
+        windows.sort_unstable();
         let mut out = String::new();
         let mut kept = 0;
         let mut at = 0;
         while at + window <= text.len() {
-            let length = longest_part(key, &text.as_bytes()[at..], window);
-            if length == 0 {
+            let rest = &text.as_bytes()[at..];
+            if windows.binary_search(&&rest[..window]).is_err() {
                 at += 1;
                 continue;
             }
+            let length = longest_part(key, rest);
             // The part may begin or end inside a character only if the key is not ASCII.
             let start = floor(text, at);
             let end = ceil(text, at + length);
@@ -76,14 +80,13 @@ impl ApiKey {
     }
 }
 
-/// How many bytes of `text` begin with a part of `key` that has at least `window` bytes; 0 if there are none.
-fn longest_part(key: &[u8], text: &[u8], window: usize) -> usize {
-    (0..=key.len() - window)
+/// How many bytes at the start of `text` are a part of `key`.
+fn longest_part(key: &[u8], text: &[u8]) -> usize {
+    (0..key.len())
         .map(|start| {
             let pairs = key[start..].iter().zip(text);
             pairs.take_while(|(a, b)| a == b).count()
         })
-        .filter(|length| *length >= window)
         .max()
         .unwrap_or(0)
 }

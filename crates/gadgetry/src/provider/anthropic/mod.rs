@@ -21,7 +21,7 @@ use serde_json::{Map, Value};
 
 use crate::model::{Model, ModelInfo};
 use crate::provider::error::ProviderError;
-use crate::provider::http::{Http, HttpConfig, HttpRequest};
+use crate::provider::http::{BaseUrl, Http, HttpConfig, HttpRequest};
 use crate::provider::secret::ApiKey;
 use crate::provider::tools::ToolNames;
 use crate::provider::wire::{Decode, Wire};
@@ -74,7 +74,7 @@ impl Anthropic {
             http: HttpConfig::new(),
             wire: Messages {
                 model: model.into(),
-                base_url: BASE_URL.to_owned(),
+                base_url: BaseUrl(BASE_URL.to_owned()),
                 api_key: None,
                 auth_token: None,
                 betas: Vec::new(),
@@ -154,7 +154,7 @@ impl AnthropicBuilder {
 
     /// Where the server is, with or without `/v1`. [`BASE_URL`] unless set.
     pub fn base_url(mut self, url: impl Into<String>) -> Self {
-        self.wire.base_url = url.into();
+        self.wire.base_url = BaseUrl(url.into());
         self
     }
 
@@ -300,7 +300,7 @@ pub enum PromptCache {
 #[derive(Clone, Debug)]
 struct Messages {
     model: String,
-    base_url: String,
+    base_url: BaseUrl,
     api_key: Option<ApiKey>,
     auth_token: Option<ApiKey>,
     betas: Vec<String>,
@@ -378,7 +378,7 @@ impl Messages {
 impl Wire for Messages {
     fn request(&self, request: &Request) -> Result<HttpRequest, ProviderError> {
         let body = request::body(self, request);
-        let base = self.base_url.trim_end_matches('/');
+        let base = self.base_url.0.trim_end_matches('/');
         let path = if base.ends_with("/v1") {
             "messages"
         } else {

@@ -10,13 +10,12 @@ use gadgetry_proto::delta::Delta;
 use gadgetry_proto::error::ModelErrorKind;
 use reqwest::header::{HeaderMap, LOCATION};
 use reqwest::{Response, Url};
-use serde_json::Value;
 
 use super::{Http, HttpRequest, header, origin};
 use crate::provider::answer::Answer;
 use crate::provider::error::ProviderError;
+use crate::provider::redact::{Redactor, Secrets};
 use crate::provider::retry_after::retry_after;
-use crate::provider::secret::ApiKey;
 use crate::provider::wire::Decode;
 
 /// How much of the body of an error is read, in bytes.
@@ -33,13 +32,16 @@ pub(super) fn deltas(
     request: HttpRequest,
     decoder: Box<dyn Decode>,
 ) -> BoxStream<'static, Delta> {
-    let keys = request.keys.iter();
     let own = http.config.secret_headers.iter().map(|(_, key)| key);
+    let keys = request.keys.iter().chain(own);
+    let secrets = Secrets::of(keys, [&request.url]);
     let exchange = Exchange {
-        keys: keys.chain(own).cloned().collect(),
+        redactor: Redactor::new(secrets.clone()),
         answer: Answer::new(decoder)
             .raw_frames(http.config.raw_frames)
-            .size_limit(http.config.size_limit),
+            .size_limit(http.config.size_limit)
+            .secrets(secrets.clone()),
+        secrets,
         phase: Phase::Unsent(Box::new(request)),
         http,
     };
@@ -53,7 +55,8 @@ pub(super) fn deltas(
 
 struct Exchange {
     http: Http,
-    keys: Vec<ApiKey>,
+    secrets: Secrets,
+    redactor: Redactor,
     phase: Phase,
     answer: Answer,
 }
@@ -71,7 +74,7 @@ impl Exchange {
         while batch.is_empty() {
             self.phase = match std::mem::replace(&mut self.phase, Phase::Over) {
                 Phase::Over => return None,
-                Phase::Unsent(request) => match send(&self.http, *request).await {
+                Phase::Unsent(request) => match send(&self.http, *request, &self.secrets).await {
                     Ok(response) => Phase::Answered(response),
                     Err(error) => {
                         batch.push(error.into());
@@ -94,14 +97,19 @@ impl Exchange {
                 }
             };
         }
-        for delta in &mut batch {
-            redact(delta, &self.keys);
+        let mut seen = Vec::with_capacity(batch.len());
+        for delta in batch {
+            self.redactor.push(delta, &mut seen);
         }
-        Some(batch)
+        Some(seen)
     }
 }
 
-async fn send(http: &Http, mut request: HttpRequest) -> Result<Response, ProviderError> {
+async fn send(
+    http: &Http,
+    mut request: HttpRequest,
+    secrets: &Secrets,
+) -> Result<Response, ProviderError> {
     let transport = |message| ProviderError::new(ModelErrorKind::Transport, message);
     let host = origin(&request.url);
     if let Some(why) = &http.untrusting
@@ -142,7 +150,7 @@ async fn send(http: &Http, mut request: HttpRequest) -> Result<Response, Provide
     if response.status().is_success() {
         return Ok(response);
     }
-    Err(refusal(response, &url).await)
+    Err(refusal(response, &url, secrets).await)
 }
 
 /// More of the body, or nothing at its end, or why it broke off.
@@ -163,36 +171,8 @@ async fn read(response: &mut Response, limit: Duration) -> Result<Option<Bytes>,
     }
 }
 
-/// Takes keys out of what a provider may have repeated: its errors and its frames.
-fn redact(delta: &mut Delta, keys: &[ApiKey]) {
-    let clean = |text: &mut String| {
-        for key in keys {
-            if let std::borrow::Cow::Owned(clean) = key.redact(text) {
-                *text = clean;
-            }
-        }
-    };
-    if let Delta::Error { error, code, .. } = delta {
-        clean(error);
-        code.iter_mut().for_each(clean);
-    } else if let Delta::Raw { data } = delta {
-        each_string(data, &clean);
-    }
-}
-
-fn each_string(value: &mut Value, change: &impl Fn(&mut String)) {
-    match value {
-        Value::String(text) => change(text),
-        Value::Array(items) => items.iter_mut().for_each(|item| each_string(item, change)),
-        Value::Object(fields) => fields
-            .values_mut()
-            .for_each(|field| each_string(field, change)),
-        Value::Null | Value::Bool(_) | Value::Number(_) => {}
-    }
-}
-
 /// What an answer with another status than success says.
-async fn refusal(mut response: Response, url: &Url) -> ProviderError {
+async fn refusal(mut response: Response, url: &Url, secrets: &Secrets) -> ProviderError {
     let status = response.status().as_u16();
     if response.status().is_redirection() {
         let place = response.headers().get(LOCATION);
@@ -208,7 +188,7 @@ async fn refusal(mut response: Response, url: &Url) -> ProviderError {
         };
     }
     let body = error_body(&mut response).await;
-    let mut error = ProviderError::from_response(status, &String::from_utf8_lossy(&body));
+    let mut error = ProviderError::refused(status, &String::from_utf8_lossy(&body), secrets);
     let headers = response.headers();
     error.retry_after_ms = wait(headers, error.kind);
     error.request_id = ["x-request-id", "request-id", "x-amzn-requestid"]

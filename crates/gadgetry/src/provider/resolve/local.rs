@@ -1,5 +1,6 @@
 //! Servers on this machine.
 
+use std::fmt;
 use std::time::Duration;
 
 use futures_util::future::join_all;
@@ -13,8 +14,8 @@ use crate::provider::tls;
 /// How long a server on this machine may take to answer. One that does not run refuses at once.
 const TIMEOUT: Duration = Duration::from_secs(2);
 
-/// A model server that runs here.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A model server that runs here. Its URL is printed without password and query.
+#[derive(Clone, PartialEq, Eq)]
 pub struct LocalServer {
     /// The name before the colon.
     pub provider: &'static str,
@@ -30,6 +31,17 @@ impl LocalServer {
     /// The address without user name, password and query, as it may be shown.
     pub fn shown_url(&self) -> String {
         address::shown(&self.base_url)
+    }
+}
+
+impl fmt::Debug for LocalServer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LocalServer")
+            .field("provider", &self.provider)
+            .field("base_url", &self.shown_url())
+            .field("models", &self.models)
+            .field("needs_key", &self.needs_key)
+            .finish()
     }
 }
 

@@ -65,8 +65,8 @@ pub struct Resolver {
     options: Map<String, Value>,
 }
 
-/// A provider, and how it can be reached.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A provider, and how it can be reached. Its URL is printed without password and query.
+#[derive(Clone, PartialEq, Eq)]
 pub struct Configured {
     /// The name before the colon.
     pub provider: &'static str,
@@ -87,8 +87,8 @@ impl Configured {
     }
 }
 
-/// Where a name leads.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// Where a name leads. Its URL is printed without password and query.
+#[derive(Clone, PartialEq, Eq)]
 pub struct Place {
     /// The provider; `None` for an address that was given with the name of its model alone.
     pub provider: Option<&'static str>,
@@ -105,6 +105,28 @@ impl Place {
             Some(provider) => format!("{provider}:{}", self.model),
             None => self.model.clone(),
         }
+    }
+}
+
+impl fmt::Debug for Configured {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Configured")
+            .field("provider", &self.provider)
+            .field("base_url", &self.shown_url())
+            .field("base_url_from", &self.base_url_from)
+            .field("key", &self.key)
+            .field("is_local", &self.is_local)
+            .finish()
+    }
+}
+
+impl fmt::Debug for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Place")
+            .field("provider", &self.provider)
+            .field("model", &self.model)
+            .field("base_url", &address::shown(&self.base_url))
+            .finish()
     }
 }
 
