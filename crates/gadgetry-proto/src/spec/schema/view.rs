@@ -116,8 +116,8 @@ impl<'a> View<'a> {
 
     /// Whether strings are admitted here, by the letter, other than those that `enum` or `const` lists.
     pub(crate) fn admits_text(&self) -> bool {
-        self.open
-            || self.alternatives.iter().any(|alternative| {
+        self.is_open()
+            || self.alternatives().iter().any(|alternative| {
                 types(alternative).meets(Types::STRING)
                     && !alternative.iter().any(|node| listed(node).is_some())
             })
