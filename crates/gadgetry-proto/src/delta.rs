@@ -1,5 +1,6 @@
 //! The pieces of a reply as they stream.
 
+use std::fmt::{self, Write as _};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -219,6 +220,16 @@ pub enum EndReason {
 }
 
 /// Why a model stopped.
+///
+/// Only [`StopReason::Stop`], [`StopReason::StopSequence`] and [`StopReason::ToolUse`] say that the reply is whole; after
+/// any other reason it may have been cut off, and what only its end completed is not executed.
+///
+/// ```
+/// use gadgetry_proto::delta::StopReason;
+/// assert!(StopReason::ToolUse.is_clean());
+/// assert!(!StopReason::MaxTokens.is_clean());
+/// assert!(!StopReason::Other("abort".to_owned()).is_clean());
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StopReason {
@@ -234,9 +245,52 @@ pub enum StopReason {
     ContentFilter,
     /// An error.
     Error,
+    /// The reply has ended, but the provider gave no reason.
+    Unspecified,
     /// Anything else, in the provider's word.
     #[serde(untagged)]
     Other(String),
+}
+
+impl StopReason {
+    /// Whether the model finished its reply. This is a list of the reasons that say so: an unknown one does not.
+    pub fn is_clean(&self) -> bool {
+        match self {
+            Self::Stop | Self::StopSequence | Self::ToolUse => true,
+            Self::MaxTokens
+            | Self::ContentFilter
+            | Self::Error
+            | Self::Unspecified
+            | Self::Other(_) => false,
+        }
+    }
+
+    /// The reason of a reply that reports `later` after this one. A cut stays a cut, whatever follows.
+    #[must_use]
+    pub fn then(self, later: Self) -> Self {
+        if self.is_clean() { later } else { self }
+    }
+}
+
+/// The word as in JSON. One of the provider's is shown on one line, of readable length and without special characters.
+impl fmt::Display for StopReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const LONGEST: usize = 60;
+        let is_plain = |c: char| c.is_alphanumeric() || "_-. /:".contains(c);
+        f.write_str(match self {
+            Self::Stop => "stop",
+            Self::MaxTokens => "max_tokens",
+            Self::StopSequence => "stop_sequence",
+            Self::ToolUse => "tool_use",
+            Self::ContentFilter => "content_filter",
+            Self::Error => "error",
+            Self::Unspecified => "unspecified",
+            Self::Other(word) => {
+                let mut chars = word.chars().take(LONGEST);
+                return chars.try_for_each(|c| f.write_char(if is_plain(c) { c } else { '?' }));
+            }
+        })
+    }
 }
 
 /// What a provider says about text.

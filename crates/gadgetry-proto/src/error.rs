@@ -201,4 +201,6 @@ pub enum DiagnosticCode {
     CutHeader,
     /// A cap of [`crate::limits::Limits`] was passed.
     LimitExceeded,
+    /// The provider refused to complete the reply; the message has its words.
+    Refusal,
 }

@@ -288,6 +288,8 @@ pub enum FinishReason {
     MaxIterations,
     /// The last reply was cut at the token limit.
     Truncated,
+    /// The provider refused or withheld the last reply, or its rest.
+    Withheld,
     /// The model failed.
     ModelError,
     /// Somebody stopped it.

@@ -245,6 +245,10 @@ pub(crate) fn verdict(summary: &Summary) -> Result<(), Error> {
         FinishReason::Truncated => {
             "the last reply was cut off at the model's token limit".to_owned()
         }
+        FinishReason::Withheld => match &summary.error {
+            Some(refusal) => refusal.clone(),
+            None => "the provider withheld the last reply".to_owned(),
+        },
         FinishReason::ModelError => {
             let words = summary.error.as_deref().unwrap_or("no reason given");
             format!("the model failed: {words}")

@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures_util::StreamExt as _;
 use gadgetry::Model;
 use gadgetry::proto::delta::{Delta, StopReason};
-use gadgetry::proto::error::ModelErrorKind;
+use gadgetry::proto::error::{DiagnosticCode, ModelErrorKind};
 use gadgetry::proto::message::{Content, Message, Request, Role};
 use gadgetry::proto::run::Retry;
 use gadgetry::proto::usage::Usage;
@@ -157,6 +157,7 @@ impl Asking {
     async fn attempt(&mut self) -> Result<Result<(), Failure>, Error> {
         let mut deltas = self.model.stream(self.request.clone());
         let mut usage = Usage::default();
+        let mut refusal = None;
         let mut end = Err(Failure::new(
             ModelErrorKind::Truncated,
             "the model failed: the connection broke before the answer had ended",
@@ -169,12 +170,15 @@ impl Asking {
                     self.spin_with("thinks");
                 }
                 Delta::Usage { usage: counts } => usage = usage.max(counts),
+                Delta::Diagnostic(said) if said.code == DiagnosticCode::Refusal => {
+                    refusal = Some(said.message);
+                }
                 Delta::MessageEnd {
                     stop_reason,
                     usage: counts,
                 } => {
                     usage = usage.max(counts.unwrap_or_default());
-                    end = self.verdict(&stop_reason);
+                    end = self.verdict(&stop_reason, refusal.take());
                     break;
                 }
                 Delta::Error {
@@ -198,7 +202,7 @@ impl Asking {
         Ok(end)
     }
 
-    fn verdict(&self, reason: &StopReason) -> Result<(), Failure> {
+    fn verdict(&self, reason: &StopReason, refusal: Option<String>) -> Result<(), Failure> {
         match reason {
             StopReason::MaxTokens => Err(Failure::new(
                 ModelErrorKind::Other,
@@ -206,19 +210,27 @@ impl Asking {
             )),
             StopReason::ContentFilter => Err(Failure::new(
                 ModelErrorKind::ContentFilter,
-                "the provider withheld the rest of the answer",
+                refusal
+                    .unwrap_or_else(|| "the provider withheld the rest of the answer".to_owned()),
             )),
             StopReason::Error => Err(Failure::new(ModelErrorKind::Other, "the model failed")),
-            StopReason::Stop
-            | StopReason::StopSequence
-            | StopReason::ToolUse
-            | StopReason::Other(_) => match self.has_said {
-                Some(_) => Ok(()),
-                None => Err(Failure::new(
-                    ModelErrorKind::Truncated,
-                    "the model gave no answer",
-                )),
-            },
+            StopReason::Unspecified => Err(Failure::new(
+                ModelErrorKind::Other,
+                "the reply ended without a stop reason and may be incomplete",
+            )),
+            StopReason::Other(_) => Err(Failure::new(
+                ModelErrorKind::Other,
+                format!("the reply ended with the reason \"{reason}\" and may be incomplete"),
+            )),
+            StopReason::Stop | StopReason::StopSequence | StopReason::ToolUse => {
+                match self.has_said {
+                    Some(_) => Ok(()),
+                    None => Err(Failure::new(
+                        ModelErrorKind::Truncated,
+                        "the model gave no answer",
+                    )),
+                }
+            }
         }
     }
 

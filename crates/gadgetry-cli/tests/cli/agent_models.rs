@@ -257,6 +257,70 @@ fn a_conversation_that_is_too_long_is_summarised() {
     }
 }
 
+/// What a reply without a clean end has not completed is not executed, and such a reply is no answer.
+#[test]
+fn only_a_clean_end_completes_a_block_or_an_answer() {
+    let open = block("Echo:a", "hel");
+    let open = open.trim_end().trim_end_matches("!!!GADGET_END");
+    let open: &'static str = Box::leak(open.to_owned().into_boxed_str());
+    for (reason, how) in [
+        ("abort", "the reply ended with the reason \"abort\""),
+        (
+            "insufficient_system_resource",
+            "the reply ended with the reason \"insufficient_system_resource\"",
+        ),
+        ("", "the reply ended without a stop reason"),
+        ("length", "the reply was cut off by the token limit"),
+    ] {
+        let server = Server::start([Reply::Ends(open, reason), Reply::says("Done.")]);
+        let ended = run(&Workshop::new(""), &server, &MODEL);
+        assert_eq!(ended.stdout, "Done.\n", "{reason}: {ended:?}");
+        let asked = server.asked();
+        let messages = &asked[1].body["messages"];
+        let answer = text(messages, 3);
+        let words = format!("The call was not executed: {how} before the block was complete");
+        assert!(answer.contains(&words), "{reason}: {answer}");
+    }
+    for (reason, words) in [
+        (
+            "length",
+            "the last reply was cut off at the model's token limit",
+        ),
+        ("content_filter", "the provider withheld the last reply"),
+        (
+            "weird",
+            "the model failed: the reply ended with the reason \"weird\" and may be incomplete",
+        ),
+        (
+            "",
+            "the model failed: the reply ended without a stop reason and may be incomplete",
+        ),
+    ] {
+        let server = Server::start([Reply::Ends("Half an", reason)]);
+        let ended = run(&Workshop::new(""), &server, &MODEL);
+        assert_eq!(
+            (ended.stdout.as_str(), ended.code),
+            ("Half an\n", Some(1)),
+            "{ended:?}"
+        );
+        assert!(ended.stderr.contains(words), "{reason}: {ended:?}");
+    }
+    let refusal = r#"data: {"choices":[{"delta":{"refusal":"I cannot."},"finish_reason":"stop"}]}"#;
+    let refused = Reply::Stream(format!("{refusal}\n\ndata: [DONE]\n\n"));
+    let ended = run(&Workshop::new(""), &Server::start([refused]), &MODEL);
+    assert_eq!(
+        (ended.stdout.as_str(), ended.code),
+        ("", Some(1)),
+        "{ended:?}"
+    );
+    assert!(
+        ended
+            .stderr
+            .ends_with("error: the provider refused: I cannot.\n"),
+        "{ended:?}"
+    );
+}
+
 #[test]
 fn quiet_is_quiet() {
     let server = Server::start([Reply::says(&block("Echo:a", "x")), Reply::says("Done.")]);

@@ -173,6 +173,23 @@ fn what_goes_wrong_on_the_way_is_exit_code_1() {
     let withheld = Reply::Ends("Well,", "content_filter");
     let words = "error: the provider withheld the rest of the answer\n";
     check_failure(&[withheld], &[], 1, "Well,\n", words, 1);
+    let aborted = Reply::Ends("Half an", "abort");
+    let words = "error: the reply ended with the reason \"abort\" and may be incomplete\n";
+    check_failure(&[aborted], &[], 1, "Half an\n", words, 1);
+    let done = r#"data: {"choices":[{"delta":{"content":"Half an"}}]}"#;
+    let done = Reply::Stream(format!("{done}\n\ndata: [DONE]\n\n"));
+    let words = "error: the reply ended without a stop reason and may be incomplete\n";
+    check_failure(&[done], &[], 1, "Half an\n", words, 1);
+    let refusal = r#"data: {"choices":[{"delta":{"refusal":"I cannot."},"finish_reason":"stop"}]}"#;
+    let refused = Reply::Stream(format!("{refusal}\n\ndata: [DONE]\n\n"));
+    check_failure(
+        &[refused],
+        &[],
+        1,
+        "",
+        "error: the provider refused: I cannot.\n",
+        1,
+    );
     // What was handed on is not asked for again.
     check_failure(
         &[Reply::BreaksOff("Half")],

@@ -22,6 +22,8 @@ pub(crate) enum Reply {
     Messages(&'static str),
     /// A stream that breaks off behind this text.
     BreaksOff(&'static str),
+    /// A stream of these bytes.
+    Stream(String),
     /// A status with headers and this body.
     Status(&'static str, &'static str),
 }
@@ -42,6 +44,7 @@ impl Reply {
             Self::Ends(text, reason) => stream([*text].into_iter(), Some(reason)),
             Self::Calls(id, name, json) => calls(id, name, json),
             Self::Messages(text) => messages(text),
+            Self::Stream(body) => format!("{STREAM}{body}"),
             Self::BreaksOff(text) => stream([*text].into_iter(), None),
             Self::Status(head, body) => format!(
                 "HTTP/1.1 {head}\r\ncontent-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",

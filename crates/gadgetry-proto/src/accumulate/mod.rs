@@ -156,7 +156,14 @@ impl Accumulator {
                 self.start_message(out);
             }
             Delta::MessageEnd { stop_reason, usage } => {
-                self.stop_reason.get_or_insert_with(|| stop_reason.clone());
+                // The first reason counts, unless a later one says that the reply was cut off.
+                let counts = self
+                    .stop_reason
+                    .as_ref()
+                    .is_none_or(|first| first.is_clean() && !stop_reason.is_clean());
+                if counts {
+                    self.stop_reason = Some(stop_reason.clone());
+                }
                 self.usage = self.usage.max(usage.unwrap_or_default());
             }
             Delta::Usage { usage } => self.usage = self.usage.max(*usage),

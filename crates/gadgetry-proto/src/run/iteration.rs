@@ -60,12 +60,15 @@ impl Run {
         // A model that only missed the format is told so, but not for ever.
         let reminder = noted && !self.state.reminded;
         let goes_on = called || reminder || !self.state.injected.is_empty();
-        let verdict = match self.state.cut {
+        let verdict = match &self.state.cut {
             _ if self.state.completed.is_some() => Verdict::Finish(FinishReason::TaskCompleted),
             _ if let Some(reason) = self.state.stopped => Verdict::Finish(reason),
             _ if goes_on => Verdict::GoOn,
-            Some(Cut::Length | Cut::Filter) => Verdict::Finish(FinishReason::Truncated),
-            Some(Cut::Error | Cut::Disconnect) => Verdict::Finish(FinishReason::ModelError),
+            Some(Cut::Length) => Verdict::Finish(FinishReason::Truncated),
+            Some(Cut::Filter) => Verdict::Finish(FinishReason::Withheld),
+            Some(Cut::Error | Cut::Disconnect | Cut::Unspecified | Cut::Reason(_)) => {
+                Verdict::Finish(FinishReason::ModelError)
+            }
             Some(Cut::Cancelled) => Verdict::Finish(FinishReason::Cancelled),
             None => match self.spec.text_only {
                 TextOnly::Acknowledge => Verdict::GoOn,
@@ -127,9 +130,18 @@ impl Run {
             self.state.phase = Phase::Settling(reason);
             return;
         }
-        let failed = reason == FinishReason::ModelError;
-        let error = self.state.model_error.take().filter(|_| failed);
-        let error = error.map(|error| error.words);
+        let error = match reason {
+            FinishReason::ModelError => self.state.model_error.take().map(|error| error.words),
+            FinishReason::Withheld => self.state.refusal.take(),
+            FinishReason::Completed
+            | FinishReason::TaskCompleted
+            | FinishReason::MaxIterations
+            | FinishReason::Truncated
+            | FinishReason::Cancelled
+            | FinishReason::BudgetExceeded
+            | FinishReason::GadgetError
+            | FinishReason::Stopped => None,
+        };
         let summary = Summary {
             reason,
             iterations: self.state.iteration,

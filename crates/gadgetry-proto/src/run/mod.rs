@@ -137,6 +137,7 @@ impl Run {
             instead: None,
             sent: false,
             handed_on: false,
+            refusal: None,
             cut: None,
             scheduler: Scheduler::new(schedule),
             first_call: 0,

@@ -130,6 +130,7 @@ impl Run {
         state.model_error = None;
         state.sent = false;
         state.handed_on = false;
+        state.refusal = None;
         state.scheduler.begin_reply();
         let iteration = state.iteration;
         self.transforms = fresh_transforms(&self.spec);
@@ -166,7 +167,7 @@ impl Run {
         }
     }
 
-    /// How the reply was cut off; `None` if the model stopped by itself.
+    /// How the reply was cut off; `None` if its reason says that the model finished it.
     fn how_cut(&self) -> Option<Cut> {
         if self.state.model_error.is_some() {
             return Some(Cut::Error);
@@ -176,12 +177,9 @@ impl Run {
             Some(StopReason::MaxTokens) => Some(Cut::Length),
             Some(StopReason::ContentFilter) => Some(Cut::Filter),
             Some(StopReason::Error) => Some(Cut::Error),
-            Some(
-                StopReason::Stop
-                | StopReason::StopSequence
-                | StopReason::ToolUse
-                | StopReason::Other(_),
-            ) => None,
+            Some(StopReason::Unspecified) => Some(Cut::Unspecified),
+            Some(reason @ StopReason::Other(_)) => Some(Cut::Reason(reason.clone())),
+            Some(StopReason::Stop | StopReason::StopSequence | StopReason::ToolUse) => None,
         }
     }
 
@@ -253,17 +251,26 @@ impl Run {
 
     /// What went wrong with the reply, if it is the model's or the connection's fault.
     pub(super) fn failure(&self) -> Option<ModelError> {
-        let (kind, words) = match self.state.cut {
-            Some(Cut::Disconnect) => (
+        let cut = self.state.cut.as_ref()?;
+        let (kind, words) = match cut {
+            Cut::Disconnect => (
                 ModelErrorKind::Truncated,
-                "the connection ended before the model had finished its reply",
+                "the connection ended before the model had finished its reply".to_owned(),
             ),
-            Some(Cut::Error) => (ModelErrorKind::Other, "the model stopped with an error"),
-            Some(Cut::Length | Cut::Filter | Cut::Cancelled) | None => return None,
+            Cut::Error => (
+                ModelErrorKind::Other,
+                "the model stopped with an error".to_owned(),
+            ),
+            Cut::Reason(StopReason::Other(word)) if is_interruption(word) => {
+                (ModelErrorKind::Truncated, incomplete(cut))
+            }
+            // A server that never gives a reason gives none after a retry either.
+            Cut::Unspecified | Cut::Reason(_) => (ModelErrorKind::Other, incomplete(cut)),
+            Cut::Length | Cut::Filter | Cut::Cancelled => return None,
         };
         Some(self.state.model_error.clone().unwrap_or(ModelError {
             kind,
-            words: words.to_owned(),
+            words,
             retry_after_ms: None,
         }))
     }
@@ -286,4 +293,29 @@ impl Run {
         );
         self.state.scheduler.end_reply();
     }
+}
+
+fn incomplete(cut: &Cut) -> String {
+    format!("{} and may be incomplete", cut.words())
+}
+
+/// Whether a stop reason of this name is a failure of the server that may pass. The words are those of providers, of
+/// servers for local models and of gateways.
+fn is_interruption(word: &str) -> bool {
+    const WORDS: [&str; 13] = [
+        "abort",
+        "aborted",
+        "cancelled",
+        "engine_overloaded",
+        "insufficient_system_resource",
+        "interrupted",
+        "load",
+        "malformed_function_call",
+        "network_error",
+        "out_of_memory",
+        "preempted",
+        "time_limit",
+        "timeout",
+    ];
+    WORDS.iter().any(|known| known.eq_ignore_ascii_case(word))
 }

@@ -27,16 +27,15 @@ impl Run {
         let Some(gadget) = gadget else {
             return Err(self.spec.registry.unknown_gadget(&call.gadget_name));
         };
-        if let Some(cut) = self.state.cut {
+        if let Some(cut) = &self.state.cut {
             if call.terminated_by == TerminatedBy::EndOfStream {
                 let how = cut.words();
                 return Err(format!(
-                    "Error: The call was not executed: the reply was cut off {how} before the block was complete. \
-                     Write the call again."
+                    "Error: The call was not executed: {how} before the block was complete. Write the call again."
                 ));
             }
             // A transform may have held it back until now.
-            if cut == Cut::Cancelled {
+            if *cut == Cut::Cancelled {
                 return Err(CANCELLED.to_owned());
             }
         }

@@ -149,6 +149,9 @@ impl Run {
                 {
                     notes.push(diagnostic.message.clone());
                 }
+                if diagnostic.code == DiagnosticCode::Refusal {
+                    self.state.refusal = Some(diagnostic.message.clone());
+                }
                 self.tell(EventKind::Diagnostic(diagnostic));
             }
             Delta::ToolCallStart { .. }

@@ -12,6 +12,7 @@ use crate::convo::History;
 use crate::convo::OutputStore;
 use crate::convo::TokenEstimate;
 use crate::convo::compaction::Summarise;
+use crate::delta::StopReason;
 use crate::error::ModelErrorKind;
 use crate::event::FinishReason;
 use crate::id::{CallId, InvocationId};
@@ -60,6 +61,9 @@ pub(super) struct State {
     pub(super) sent: bool,
     /// Whether anything of the current reply was told.
     pub(super) handed_on: bool,
+    /// The words with which the provider refused to complete the current reply.
+    #[serde(default)]
+    pub(super) refusal: Option<String>,
     /// How the current reply was cut off.
     pub(super) cut: Option<Cut>,
     pub(super) scheduler: Scheduler,
@@ -175,23 +179,30 @@ pub(super) struct ModelError {
 }
 
 /// How a reply ended before the model was done.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Cut {
     Length,
     Filter,
     Error,
     Disconnect,
     Cancelled,
+    /// The reply ended without a reason.
+    Unspecified,
+    /// The reply ended with a reason that does not say that it is whole.
+    Reason(StopReason),
 }
 
 impl Cut {
-    pub(super) fn words(self) -> &'static str {
+    /// How the reply ended, as a clause.
+    pub(super) fn words(&self) -> String {
         match self {
-            Self::Length => "by the token limit",
-            Self::Filter => "by the provider's content filter",
-            Self::Error => "by an error of the model",
-            Self::Disconnect => "because the connection ended",
-            Self::Cancelled => "because the run was cancelled",
+            Self::Length => "the reply was cut off by the token limit".to_owned(),
+            Self::Filter => "the reply was cut off by the provider's content filter".to_owned(),
+            Self::Error => "the reply was cut off by an error of the model".to_owned(),
+            Self::Disconnect => "the reply was cut off because the connection ended".to_owned(),
+            Self::Cancelled => "the reply was cut off because the run was cancelled".to_owned(),
+            Self::Unspecified => "the reply ended without a stop reason".to_owned(),
+            Self::Reason(reason) => format!("the reply ended with the reason \"{reason}\""),
         }
     }
 }

@@ -127,6 +127,7 @@ fn reason_words(reason: FinishReason) -> &'static str {
         FinishReason::TaskCompleted => "task completed",
         FinishReason::MaxIterations => "out of iterations",
         FinishReason::Truncated => "truncated",
+        FinishReason::Withheld => "withheld",
         FinishReason::ModelError => "model error",
         FinishReason::Cancelled => "cancelled",
         FinishReason::BudgetExceeded => "budget exceeded",

@@ -73,20 +73,86 @@ fn what_depends_on_a_call_that_cannot_run_is_skipped() {
 #[test]
 fn a_block_that_was_cut_off_never_runs_but_those_before_it_do() {
     let reply = block("Write:a", &[("path", "x")]) + &open_block("Write:b", &[("path", "y")]);
+    let other = |word: &str| Finish::Reason(StopReason::Other(word.to_owned()));
+    let long = "x".repeat(100);
     for (finish, how) in [
-        (Finish::Length, "by the token limit"),
-        (Finish::Filter, "by the provider's content filter"),
-        (Finish::Disconnect, "because the connection ended"),
+        (Finish::Length, "was cut off by the token limit"),
+        (
+            Finish::Filter,
+            "was cut off by the provider's content filter",
+        ),
+        (
+            Finish::Disconnect,
+            "was cut off because the connection ended",
+        ),
         (
             Finish::Error("overloaded".to_owned()),
-            "by an error of the model",
+            "was cut off by an error of the model",
+        ),
+        (
+            Finish::Reason(StopReason::Unspecified),
+            "ended without a stop reason",
+        ),
+        (other("abort"), "ended with the reason \"abort\""),
+        (other(""), "ended with the reason \"\""),
+        (other("STOP"), "ended with the reason \"STOP\""),
+        (
+            other("a\n!!!GADGET_END"),
+            "ended with the reason \"a????GADGET_END\"",
+        ),
+        (
+            other(&long),
+            &format!("ended with the reason \"{}\"", &long[..60]),
         ),
     ] {
         let cut = format!(
-            "0 error b: Error: The call was not executed: the reply was cut off {how} before the block was \
-             complete. Write the call again."
+            "0 error b: Error: The call was not executed: the reply {how} before the block was complete. Write the \
+             call again."
         );
         answers(&reply, finish, &[&cut, "0 ok a: ok Write"]);
+    }
+}
+
+#[test]
+fn a_block_that_only_a_clean_end_completes_runs() {
+    let open = open_block("Write:a", &[("path", "x")]);
+    for reason in [
+        StopReason::Stop,
+        StopReason::StopSequence,
+        StopReason::ToolUse,
+    ] {
+        assert!(reason.is_clean());
+        answers(&open, Finish::Reason(reason), &["0 ok a: ok Write"]);
+    }
+}
+
+/// Neither the order of the reasons nor the number of ends makes a cut reply whole.
+#[test]
+fn a_cut_stays_a_cut_whatever_follows() {
+    let end = |stop_reason| {
+        Piece::Delta(Delta::MessageEnd {
+            stop_reason,
+            usage: None,
+        })
+    };
+    let open = open_block("Write:a", &[("path", "x")]);
+    for reasons in [
+        [StopReason::MaxTokens, StopReason::Stop],
+        [StopReason::Stop, StopReason::MaxTokens],
+    ] {
+        let pieces = [Piece::Text(open.clone())].into_iter();
+        let reply = Reply {
+            finish: Finish::Disconnect,
+            ..Reply::stop(pieces.chain(reasons.map(end)).collect())
+        };
+        let script = Script::default().gadget(write()).replies(reply);
+        let lines = lines(&play(&script));
+        assert!(
+            lines
+                .iter()
+                .any(|line| line.contains("was cut off by the token limit")),
+            "{lines:#?}"
+        );
     }
 }
 
@@ -123,7 +189,21 @@ fn a_cut_reply_without_calls_ends_the_run() {
         ),
         (
             Finish::Filter,
-            ["0 reply content_filter", "0 end truncated after 1: So far"],
+            ["0 reply content_filter", "0 end withheld after 1: So far"],
+        ),
+        (
+            Finish::Reason(StopReason::Other("RECITATION".to_owned())),
+            [
+                "0 reply RECITATION: the reply ended with the reason \"RECITATION\" and may be incomplete",
+                "0 end modelError after 1 (the reply ended with the reason \"RECITATION\" and may be incomplete): So far",
+            ],
+        ),
+        (
+            Finish::Reason(StopReason::Unspecified),
+            [
+                "0 reply unspecified: the reply ended without a stop reason and may be incomplete",
+                "0 end modelError after 1 (the reply ended without a stop reason and may be incomplete): So far",
+            ],
         ),
         (
             Finish::Error("overloaded".to_owned()),

@@ -129,15 +129,23 @@ fn a_call_that_was_cut_off_does_not_run() {
     for (finish, runs) in [
         (Finish::Stop, true),
         (Finish::Length, false),
+        (Finish::Filter, false),
         (Finish::Disconnect, false),
+        (Finish::Reason(StopReason::Unspecified), false),
+        (Finish::Reason(StopReason::Other("abort".to_owned())), false),
+        (Finish::Reason(StopReason::ToolUse), true),
     ] {
-        let reply = deltas([start("a", "Echo"), more("a", "{\"text\":\"x\"}")]);
-        let log = play(&native([echo()]).replies(Reply { finish, ..reply }));
-        let [(id, text)] = log.told()[..] else {
-            panic!("one answer");
-        };
-        assert_eq!(id, "a");
-        assert_eq!(text.starts_with("{\"text\""), runs, "{text}");
+        for arguments in ["{\"n\":1}", ""] {
+            let echo = echo().with(|spec| spec.parameters["required"] = json!([]));
+            let reply = deltas([start("a", "Echo"), more("a", arguments)]);
+            let finish = finish.clone();
+            let log = play(&native([echo]).replies(Reply { finish, ..reply }));
+            let [(id, text)] = log.told()[..] else {
+                panic!("one answer");
+            };
+            assert_eq!(id, "a");
+            assert_eq!(text.starts_with("{\"n\""), runs, "{text}");
+        }
     }
 }
 

@@ -123,6 +123,7 @@ pub enum AgentError {
 /// |---|---|
 /// | [`FinishReason::MaxIterations`] | allow more, or ask for less |
 /// | [`FinishReason::Truncated`] | the token limit of the model is too low for its replies |
+/// | [`FinishReason::Withheld`] | the provider refused; its words, if it gave any, are in the [`Summary`](crate::proto::run::Summary) |
 /// | [`FinishReason::ModelError`] | the words of the error are in the [`Summary`](crate::proto::run::Summary) |
 /// | [`FinishReason::BudgetExceeded`] | allow more |
 /// | [`FinishReason::GadgetError`] | the run was to stop when a gadget fails |
@@ -176,7 +177,8 @@ impl fmt::Display for RunError {
                     "the model was not done after {replies} {plural}, which is the limit"
                 )
             }
-            FinishReason::Truncated => f.write_str("the last reply was cut off"),
+            FinishReason::Truncated => f.write_str("the last reply was cut off at the token limit"),
+            FinishReason::Withheld => f.write_str("the provider withheld the last reply"),
             FinishReason::ModelError => f.write_str("the model failed"),
             FinishReason::Cancelled => f.write_str("the run was cancelled"),
             FinishReason::BudgetExceeded => f.write_str("the budget is spent"),

@@ -45,6 +45,7 @@ impl Finished {
             }
             FinishReason::MaxIterations
             | FinishReason::Truncated
+            | FinishReason::Withheld
             | FinishReason::ModelError
             | FinishReason::Cancelled
             | FinishReason::BudgetExceeded

@@ -396,7 +396,8 @@ fn is_invented(end: &StreamEnd, adapter: AdapterKind) -> bool {
 
 fn ended(end: &StreamEnd) -> Delta {
     let stop_reason = match &end.captured_stop_reason {
-        None | Some(GenaiStop::Completed(_)) => StopReason::Stop,
+        None => StopReason::Unspecified,
+        Some(GenaiStop::Completed(_)) => StopReason::Stop,
         Some(GenaiStop::MaxTokens(_)) => StopReason::MaxTokens,
         Some(GenaiStop::ToolCall(_)) => StopReason::ToolUse,
         Some(GenaiStop::ContentFilter(_)) => StopReason::ContentFilter,

@@ -1,12 +1,12 @@
 //! What a backend is, apart from the network.
 
-use gadgetry_proto::delta::Delta;
+use gadgetry_proto::delta::{Delta, StopReason};
 use gadgetry_proto::message::Request;
 use serde_json::Value;
 
 use crate::provider::error::ProviderError;
 use crate::provider::http::HttpRequest;
-use crate::provider::sse;
+use crate::provider::{json, sse};
 
 /// An API as pure functions: what is sent for a request, and how the answer is read.
 ///
@@ -42,4 +42,36 @@ pub fn is_over(deltas: &[Delta]) -> bool {
         deltas.last(),
         Some(Delta::MessageEnd { .. } | Delta::Error { .. })
     )
+}
+
+/// The stop reason that a provider sends; `None` for null and for an empty word, which say nothing.
+///
+/// Only words that mean exactly that a reply is whole become [clean](StopReason::is_clean) reasons. What is no word is
+/// an unknown reason.
+pub(super) fn stop_reason(sent: &Value) -> Option<StopReason> {
+    let word = match sent {
+        Value::Null => return None,
+        Value::String(word) if word.is_empty() => return None,
+        Value::String(word) => word,
+        other => {
+            return Some(StopReason::Other(
+                json::whole(&other.to_string()).into_owned(),
+            ));
+        }
+    };
+    Some(match word.to_ascii_lowercase().as_str() {
+        "stop" | "end_turn" | "eos" | "eos_token" | "complete" | "completed" => StopReason::Stop,
+        "stop_sequence" => StopReason::StopSequence,
+        "tool_calls" | "tool_call" | "tool_use" | "function_call" => StopReason::ToolUse,
+        "length"
+        | "max_tokens"
+        | "max_output_tokens"
+        | "model_length"
+        | "model_context_window_exceeded" => StopReason::MaxTokens,
+        "content_filter" | "content-filter" | "safety" | "sensitive" | "refusal" => {
+            StopReason::ContentFilter
+        }
+        "error" => StopReason::Error,
+        _ => StopReason::Other(json::whole(word).into_owned()),
+    })
 }

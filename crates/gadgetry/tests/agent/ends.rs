@@ -305,7 +305,7 @@ async fn every_end() {
     check(
         cut,
         FinishReason::Truncated,
-        "the last reply was cut off",
+        "the last reply was cut off at the token limit",
         "Once upon",
     )
     .await;

@@ -288,11 +288,13 @@ fn ends() {
         (r#""refusal""#, "content_filter"),
         (r#""model_context_window_exceeded""#, "max_tokens"),
         (r#""compaction""#, "compaction"),
-        (r#""eos""#, "eos"),
-        // Said by `message_stop` alone.
-        ("null", "stop"),
-        (r#""""#, "stop"),
-        ("7", "stop"),
+        (r#""eos""#, "stop"),
+        (r#""stop""#, "stop"),
+        // `message_stop` alone is no reason.
+        ("null", "unspecified"),
+        (r#""""#, "unspecified"),
+        ("7", "7"),
+        (r#"["end_turn"]"#, r#"["end_turn"]"#),
     ];
     for (reason, word) in reasons {
         let end = format!("end {word} 10(0+0)>5(0)");
@@ -304,7 +306,11 @@ fn ends() {
         &[END, "[DONE]"],
         &["end stop 10(0+0)>5(0)"],
     );
-    check_end("no message_delta", &[STOP], &["end stop 10(0+0)>1(0)"]);
+    check_end(
+        "no message_delta",
+        &[STOP],
+        &["end unspecified 10(0+0)>1(0)"],
+    );
     check_end("neither", &[], &["usage 10(0+0)>1(0)", "cut"]);
     check_end(
         "cut behind a delta without a reason",

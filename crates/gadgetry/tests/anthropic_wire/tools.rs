@@ -111,10 +111,66 @@ fn calls() {
 }
 
 #[test]
-fn a_stop_reason_that_is_missing_is_the_call() {
-    let bytes = stream(&[&open(0, "a", "{}"), &close(0), r#"{"type":"message_stop"}"#]);
-    assert_eq!(
-        shown(&read(&[bytes.as_bytes()])),
-        ["call a f", "done a {}", "end tool_use"]
-    );
+fn without_a_stop_reason_only_what_is_surely_whole_is_complete() {
+    for (input, done) in [("{}", None), (r#"{"x":1}"#, Some(r#"done a {"x":1}"#))] {
+        let frames = [
+            &open(0, "a", input),
+            &close(0),
+            r#"{"type":"message_stop"}"#,
+        ];
+        let expected: Vec<&str> = ["call a f"]
+            .into_iter()
+            .chain(done)
+            .chain(["end unspecified"])
+            .collect();
+        assert_eq!(shown(&read(&[stream(&frames).as_bytes()])), expected);
+    }
+}
+
+#[test]
+fn a_call_without_input_is_complete_only_after_a_clean_end() {
+    for (reason, done) in [
+        ("tool_use", true),
+        ("max_tokens", false),
+        ("pause_turn", false),
+        ("refusal", false),
+    ] {
+        let word = if reason == "refusal" {
+            "content_filter"
+        } else {
+            reason
+        };
+        let end = format!("end {word}");
+        let expected: Vec<&str> = ["call a f"]
+            .into_iter()
+            .chain(done.then_some("done a {}"))
+            .chain([end.as_str()])
+            .collect();
+        let delta = format!(r#"{{"type":"message_delta","delta":{{"stop_reason":"{reason}"}}}}"#);
+        for frames in [
+            vec![open(0, "a", "{}"), close(0)],
+            vec![open(0, "a", "{}")],
+            vec![open(0, "a", "{}"), piece(0, r#""""#), close(0)],
+        ] {
+            let frames: Vec<&str> = frames
+                .iter()
+                .map(String::as_str)
+                .chain([delta.as_str(), r#"{"type":"message_stop"}"#])
+                .collect();
+            assert_eq!(
+                shown(&read(&[stream(&frames).as_bytes()])),
+                expected,
+                "{reason}"
+            );
+        }
+        let document = format!(
+            r#"{{"type":"message","content":[{{"type":"tool_use","id":"a","name":"f","input":{{}}}}],"stop_reason":"{reason}"}}"#
+        );
+        let expected: Vec<&str> = ["start -"].into_iter().chain(expected).collect();
+        assert_eq!(
+            shown(&read(&[document.as_bytes()])),
+            expected,
+            "{reason}, a document"
+        );
+    }
 }

@@ -42,7 +42,7 @@ fn a_document_gives_what_a_stream_would() {
 fn documents_of_other_forms() {
     check(
         json!({"content": "hi"}),
-        &["start -", "text hi", "end stop"],
+        &["start -", "text hi", "end unspecified"],
     );
     check(
         json!({"content": [], "stop_reason": "refusal"}),

@@ -1,6 +1,8 @@
 //! Calls that the mutations of a good stream do not cover.
 
-use crate::show::{check, sse};
+use gadgetry::proto::delta::Delta;
+
+use crate::show::{check, read, sse};
 
 /// A stream of these pieces of `tool_calls`, a chunk each, with this finish reason.
 #[track_caller]
@@ -137,8 +139,79 @@ fn the_old_form() {
     let frames: Vec<_> = frames
         .iter()
         .map(String::as_str)
-        .chain(["[DONE]"])
+        .chain([
+            r#"{"choices":[{"delta":{},"finish_reason":"function_call"}]}"#,
+            "[DONE]",
+        ])
         .collect();
     let expected = "start | call call_1 f | args call_1 {\"x\":1} | end call_1 | stop tool_use";
     check("function_call", sse(&frames), expected);
+}
+
+/// A call whose arguments nothing but the end of the reply ends is complete only after a clean reason; also one without
+/// any arguments, which would otherwise run with `{}`.
+#[test]
+fn what_the_end_of_the_reply_ends() {
+    let clean = [
+        "stop",
+        "tool_calls",
+        "function_call",
+        "eos",
+        "stop_sequence",
+    ];
+    let cut = [
+        "length",
+        "content_filter",
+        "abort",
+        "insufficient_system_resource",
+        "weird",
+    ];
+    let new = |arguments: &str| {
+        format!(r#"{{"tool_calls":[{{"index":0,"id":"a","function":{{"name":"f"{arguments}}}}}]}}"#)
+    };
+    let old = |arguments: &str| format!(r#"{{"function_call":{{"name":"f"{arguments}}}}}"#);
+    for arguments in ["", r#","arguments":"""#, r#","arguments":"7""#] {
+        for said in [new(arguments), old(arguments)] {
+            let call = format!(r#"{{"choices":[{{"delta":{said}}}]}}"#);
+            let document =
+                |reason: &str| format!(r#"{{"choices":[{{"message":{said}{reason}}}]}}"#);
+            let is_complete = |body: String| {
+                read(body.as_bytes(), false, || 5)
+                    .iter()
+                    .any(|delta| matches!(delta, Delta::ToolCallEnd { .. }))
+            };
+            for (word, complete) in clean
+                .map(|word| (word, true))
+                .into_iter()
+                .chain(cut.map(|word| (word, false)))
+            {
+                let end = format!(r#"{{"choices":[{{"delta":{{}},"finish_reason":"{word}"}}]}}"#);
+                assert_eq!(
+                    is_complete(sse(&[&call, &end, "[DONE]"])),
+                    complete,
+                    "{word}: {call}"
+                );
+                assert_eq!(is_complete(sse(&[&call, &end])), complete, "{word}: {call}");
+                assert_eq!(
+                    is_complete(document(&format!(r#","finish_reason":"{word}""#))),
+                    complete,
+                    "{word}: {call}"
+                );
+            }
+            for reason in ["null", r#""""#, "1", r#"["stop"]"#, r#"{"type":"stop"}"#] {
+                let end = format!(r#"{{"choices":[{{"delta":{{}},"finish_reason":{reason}}}]}}"#);
+                assert!(
+                    !is_complete(sse(&[&call, &end, "[DONE]"])),
+                    "{reason}: {call}"
+                );
+                assert!(
+                    !is_complete(document(&format!(r#","finish_reason":{reason}"#))),
+                    "{reason}: {call}"
+                );
+            }
+            assert!(!is_complete(sse(&[&call, "[DONE]"])), "{call}");
+            assert!(!is_complete(sse(&[&call])), "{call}");
+            assert!(!is_complete(document("")), "{call}");
+        }
+    }
 }

@@ -135,9 +135,23 @@ fn finish_reasons() {
         (r#""error""#, "error"),
         (r#""eos""#, "stop"),
         (r#""repetition""#, "other(repetition)"),
-        (r#""""#, "stop"),
-        ("null", "stop"),
-        ("7", "stop"),
+        (r#""STOP""#, "stop"),
+        (r#""stop_sequence""#, "stop_sequence"),
+        (r#""model_context_window_exceeded""#, "max_tokens"),
+        (r#""refusal""#, "content_filter"),
+        (
+            r#""insufficient_system_resource""#,
+            "other(insufficient_system_resource)",
+        ),
+        (r#""abort""#, "other(abort)"),
+        (r#""stopped""#, "other(stopped)"),
+        (r#""null""#, "other(null)"),
+        // `[DONE]` alone is no reason.
+        (r#""""#, "unspecified"),
+        ("null", "unspecified"),
+        ("7", "other(7)"),
+        (r#"{"type":"stop"}"#, r#"other({"type":"stop"})"#),
+        (r#"["stop"]"#, r#"other(["stop"])"#),
     ];
     for (word, expected) in cases {
         let chunk =
@@ -151,13 +165,69 @@ fn finish_reasons() {
 }
 
 #[test]
-fn a_refusal_is_text_with_a_reason() {
-    let body = sse(&[&delta(r#"{"refusal":"I cannot"}"#), STOP, "[DONE]"]);
+fn a_refusal_ends_the_text_and_is_none() {
+    let refused = r#"{"type":"diagnostic","code":"refusal","message":"the provider refused: I cannot","span":{"start":0,"end":0}}"#;
+    let whole = delta(r#"{"refusal":"I cannot"}"#);
+    let empty = delta(r#"{"content":"Hi","refusal":""}"#);
+    let parts = [
+        delta(r#"{"refusal":"I "}"#),
+        delta(r#"{"content":"more","refusal":"can\ud83d"}"#),
+        delta(r#"{"content":"more"}"#),
+        delta(r#"{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{}"}}]}"#),
+        delta(r#"{"refusal":"not"}"#),
+    ];
+    let hi = delta(r#"{"content":"Hi"}"#);
+    let frames: Vec<&str> = [&hi]
+        .into_iter()
+        .chain(&parts)
+        .map(String::as_str)
+        .collect();
+    for ends in [&[STOP, "[DONE]"][..], &["[DONE]"], &[]] {
+        check(
+            "refusal",
+            sse(&[&[whole.as_str()], ends].concat()),
+            &format!("start m | {refused} | stop content_filter"),
+        );
+        check(
+            "in pieces, with text around it",
+            sse(&[&frames, ends].concat()),
+            &format!(
+                "start m | text Hi | {} | stop content_filter",
+                refused.replace("cannot", "can\u{FFFD}not")
+            ),
+        );
+    }
     check(
-        "refusal",
-        body,
-        "start m | text I cannot | stop other(refusal)",
+        "an empty one is none",
+        sse(&[&empty, STOP, "[DONE]"]),
+        "start m | text Hi | stop stop",
     );
+    check(
+        "a document",
+        r#"{"choices":[{"message":{"content":null,"refusal":"I cannot"},"finish_reason":"stop"}]}"#,
+        &format!("start | {refused} | stop content_filter"),
+    );
+}
+
+/// A cut is not overwritten by a later word, and a whole word does not hide a later cut.
+#[test]
+fn several_finish_reasons() {
+    let chunk =
+        |word: &str| format!(r#"{{"choices":[{{"delta":{{}},"finish_reason":"{word}"}}]}}"#);
+    for (first, second, expected) in [
+        ("length", "stop", "max_tokens"),
+        ("stop", "length", "max_tokens"),
+        ("abort", "stop", "other(abort)"),
+        ("abort", "length", "other(abort)"),
+        ("stop", "tool_calls", "tool_use"),
+        ("tool_calls", "stop", "stop"),
+    ] {
+        check(
+            &format!("{first}, {second}"),
+            sse(&[&chunk(first), &chunk(second), "[DONE]"]),
+            &format!("start | stop {expected}"),
+        );
+    }
 }
 
 #[test]
@@ -279,7 +349,7 @@ fn a_reply_that_is_no_stream_gives_the_same() {
     check(
         "no finish reason",
         r#"{"choices":[{"message":{"content":"x"}}]}"#,
-        "start | text x | stop stop",
+        "start | text x | stop unspecified",
     );
     check(
         "legacy",

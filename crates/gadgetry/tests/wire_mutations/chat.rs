@@ -188,7 +188,13 @@ pub(crate) fn chunks() -> Vec<Row> {
         golden("no choices with usage", r#""choices":[],"#, ""),
         hi("no [DONE]", &[HI, STOP]),
         whole("no [DONE] behind usage", &GOLDEN[..9]),
-        hi("no finish_reason, but [DONE]", &[HI, DONE]),
+        hi("no finish_reason, but [DONE]", &[HI, DONE]).stops(StopReason::Unspecified),
+        hi("the limit, then a stop", &[HI, finish!("length"), STOP, DONE]).stops(StopReason::MaxTokens),
+        hi("a stop, then the limit", &[HI, STOP, finish!("length"), DONE]).stops(StopReason::MaxTokens),
+        hi("a call without arguments, then abort", &[HI, F, finish!("abort"), DONE])
+            .cut("f")
+            .stops(StopReason::Other("abort".to_owned())),
+        hi("a call without arguments, then [DONE]", &[HI, F, DONE]).cut("f").stops(StopReason::Unspecified),
         whole("no usage at all", &[ROLE, HI, F, F_1, F_2, G, G_1, CALLS, DONE]).no_usage(),
         whole("usage with the finish", &[HI, F, F_1, F_2, G, G_1, FINISH_AND_COUNTS, DONE]),
         hi("usage of Groq", &[HI, X_GROQ, DONE]).usage(10, 5),
@@ -251,7 +257,8 @@ pub(crate) fn chunks() -> Vec<Row> {
         hi("reasoning", &[delta!(r#"{"reasoning":"hm"}"#), HI, STOP, DONE]).reasoning("hm"),
         hi("reasoning twice over", &[delta!(r#"{"reasoning":"hm","reasoning_content":"hm","reasoning_details":[{"type":"reasoning.text","text":"hm"}]}"#), HI, STOP, DONE]).reasoning("hm"),
         hi("reasoning in details alone", &[delta!(r#"{"reasoning_details":[{"type":"reasoning.text","text":"hm"}]}"#), HI, STOP, DONE]).reasoning("hm"),
-        hi("a refusal", &[delta!(r#"{"refusal":"hi"}"#), STOP, DONE]).stops(StopReason::Other("refusal".to_owned())),
+        hi("a refusal", &[delta!(r#"{"refusal":"no"}"#), STOP, DONE]).text("").stops(StopReason::ContentFilter),
+        hi("a refusal behind text", &[HI, delta!(r#"{"refusal":"no"}"#), HI, STOP, DONE]).stops(StopReason::ContentFilter),
     ]
 }
 

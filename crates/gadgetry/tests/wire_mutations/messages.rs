@@ -225,7 +225,22 @@ pub(crate) fn frames() -> Vec<Row> {
             END,
         ]),
         golden("end_turn with calls is tool_use", r#""stop_reason":"tool_use""#, r#""stop_reason":"end_turn""#),
-        golden("no stop_reason, but message_stop", r#""stop_reason":"tool_use""#, r#""stop_reason":null"#),
+        golden("no stop_reason, but message_stop", r#""stop_reason":"tool_use""#, r#""stop_reason":null"#).stops(StopReason::Unspecified),
+        hi("a call without input, then the limit", &[START, HI_START, HI, HI_END, USE_F, USE_F_END, stop!("max_tokens"), END])
+            .cut("f")
+            .stops(StopReason::MaxTokens),
+        hi("a call without input, then pause_turn", &[START, HI_START, HI, HI_END, USE_F, USE_F_END, stop!("pause_turn"), END])
+            .cut("f")
+            .stops(StopReason::Other("pause_turn".to_owned())),
+        hi("a call without input, then message_stop", &[START, HI_START, HI, HI_END, USE_F, USE_F_END, END])
+            .usage(10, 1)
+            .cut("f")
+            .stops(StopReason::Unspecified),
+        hi("a call without input, and another block", &[START, HI_START, HI, HI_END, USE_F, USE_F_END, USE_G, USE_G_1, USE_G_END, stop!("max_tokens"), END])
+            .call("f", "{}")
+            .call("g", r#"{"y":"z"}"#)
+            .stops(StopReason::MaxTokens),
+        hi("the limit, then end_turn", &[START, HI_START, HI, HI_END, stop!("max_tokens"), STOP, END]).stops(StopReason::MaxTokens),
         whole("a call whose JSON is broken, and another", &[START, HI_START, HI, HI_END, USE_F, USE_F_1, USE_F_END, USE_G, USE_G_1, USE_G_END, USED, END])
             .no_call()
             .call("f", r#""{\"x\"""#)

@@ -70,6 +70,7 @@ fn rank(code: DiagnosticCode) -> u8 {
         | DiagnosticCode::StrayMarker
         | DiagnosticCode::LimitExceeded
         | DiagnosticCode::CutHeader
-        | DiagnosticCode::EscapedMarker => 4,
+        | DiagnosticCode::EscapedMarker
+        | DiagnosticCode::Refusal => 4,
     }
 }

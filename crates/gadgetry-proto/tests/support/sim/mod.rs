@@ -239,6 +239,7 @@ impl Sim<'_> {
             Finish::Stop => stop(StopReason::Stop),
             Finish::Length => stop(StopReason::MaxTokens),
             Finish::Filter => stop(StopReason::ContentFilter),
+            Finish::Reason(reason) => stop(reason.clone()),
             Finish::Disconnect => (None, Close::Ended),
             Finish::Error(words) => (None, Close::Failed(words.clone())),
         };

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use gadgetry_proto::call::Outcome;
-use gadgetry_proto::delta::Delta;
+use gadgetry_proto::delta::{Delta, StopReason};
 use gadgetry_proto::media::Media;
 use gadgetry_proto::message::{Message, Role};
 use gadgetry_proto::run::{Command, Decision, Input, QuestionKind, RunSpec, Start};
@@ -155,6 +155,7 @@ pub enum Finish {
     Filter,
     Disconnect,
     Error(String),
+    Reason(StopReason),
 }
 
 /// A gadget and how it behaves.

@@ -19,7 +19,8 @@ pub(super) struct Block {
     kind: Kind,
     halves: Halves,
     over: bool,
-    /// The server has ended it, but its JSON is not whole: the limit may have cut it, which is known only at the end.
+    /// The server has ended it, but its JSON is not whole, or missing: the reply may have been cut in it, which is known
+    /// only when another block begins, or at the end.
     ended: bool,
     /// What was not handed out yet.
     pub(super) ready: Vec<Delta>,
@@ -142,7 +143,7 @@ impl Block {
     /// The server has ended it.
     pub(super) fn end(&mut self) {
         match &self.kind {
-            Kind::Tool { json, .. } if !is_whole(json) => self.ended = true,
+            Kind::Tool { json, input, .. } if !is_whole(json, input) => self.ended = true,
             Kind::Tool { .. } | Kind::Text | Kind::Thinking { .. } | Kind::Unknown => self.stop(),
         }
     }
@@ -294,7 +295,10 @@ fn reasoning(delta: String) -> Delta {
     }
 }
 
-/// Whether nothing is missing from the JSON text of an input; no text is `{}`.
-fn is_whole(json: &str) -> bool {
-    json.trim().is_empty() || serde_json::from_str::<IgnoredAny>(json).is_ok()
+/// Whether nothing is missing from an input. One of which nothing has come may be `{}`, or cut off.
+fn is_whole(json: &str, input: &Value) -> bool {
+    if json.trim().is_empty() {
+        return input.as_object().is_some_and(|input| !input.is_empty());
+    }
+    serde_json::from_str::<IgnoredAny>(json).is_ok()
 }

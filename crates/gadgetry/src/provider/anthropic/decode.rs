@@ -10,7 +10,7 @@ use super::block::Block;
 use super::usage::Counts;
 use crate::provider::error::ProviderError;
 use crate::provider::tools::ToolNames;
-use crate::provider::wire::Decode;
+use crate::provider::wire::{Decode, stop_reason};
 use crate::provider::{json, sse};
 
 /// How much of a frame that cannot be read is shown, in characters.
@@ -23,7 +23,8 @@ const SHOWN: usize = 200;
 /// - Blocks come out whole and in the order in which they began, also from a server that mixes their pieces: the pieces
 ///   of a later block wait until the earlier ones have ended.
 /// - The type of a frame is in its data; the line `event:` counts where the data has none.
-/// - `stop_reason` makes a reply complete, also without `message_stop`.
+/// - `stop_reason` makes a reply complete, also without `message_stop`. `message_stop` without a reason ends a reply as
+///   [`StopReason::Unspecified`], and what nothing but that completed stays open.
 #[derive(Debug, Default)]
 pub struct Decoder {
     names: Arc<ToolNames>,
@@ -72,7 +73,7 @@ impl Decoder {
         for block in message["content"].as_array().into_iter().flatten() {
             self.start(None, block);
             if let Some(last) = self.blocks.last_mut() {
-                last.stop();
+                last.end();
             }
         }
         self.hand_out(out);
@@ -80,9 +81,13 @@ impl Decoder {
     }
 
     fn stop(&mut self, body: &Value) {
-        if let Some(word) = text(body, "stop_reason").filter(|word| !word.is_empty()) {
-            self.stop_reason = Some(stop_reason(word));
-        }
+        let Some(reason) = stop_reason(&body["stop_reason"]) else {
+            return;
+        };
+        self.stop_reason = Some(match self.stop_reason.take() {
+            Some(before) => before.then(reason),
+            None => reason,
+        });
     }
 
     fn start(&mut self, index: Option<u64>, block: &Value) {
@@ -141,17 +146,19 @@ impl Decoder {
 
     fn finish(&mut self, out: &mut Vec<Delta>) {
         self.over = true;
-        // Of a call that was cut nobody may think that it is whole.
-        let is_cut = matches!(
-            self.stop_reason,
-            Some(StopReason::MaxTokens | StopReason::ContentFilter)
-        );
-        let close = if is_cut { Block::cut } else { Block::stop };
+        let stop_reason = self.stop_reason.take().unwrap_or(StopReason::Unspecified);
+        // A call that may have been cut off stays open.
+        let close = if stop_reason.is_clean() {
+            Block::stop
+        } else {
+            Block::cut
+        };
         self.blocks.iter_mut().for_each(close);
         self.hand_out(out);
-        let stop_reason = match self.stop_reason.take() {
-            None | Some(StopReason::Stop) if self.called_tool => StopReason::ToolUse,
-            stop_reason => stop_reason.unwrap_or(StopReason::Stop),
+        let stop_reason = if stop_reason == StopReason::Stop && self.called_tool {
+            StopReason::ToolUse
+        } else {
+            stop_reason
         };
         out.push(Delta::MessageEnd {
             stop_reason,
@@ -265,19 +272,6 @@ fn error(body: &mut Value) -> ProviderError {
         error.kind = ModelErrorKind::BadRequest;
     }
     error
-}
-
-/// Source: <https://docs.claude.com/en/api/handling-stop-reasons>.
-fn stop_reason(word: &str) -> StopReason {
-    match word {
-        "end_turn" => StopReason::Stop,
-        // Both cut a reply off.
-        "max_tokens" | "model_context_window_exceeded" => StopReason::MaxTokens,
-        "stop_sequence" => StopReason::StopSequence,
-        "tool_use" => StopReason::ToolUse,
-        "refusal" => StopReason::ContentFilter,
-        other => StopReason::Other(whole(other)),
-    }
 }
 
 pub(super) fn text<'v>(value: &'v Value, field: &str) -> Option<&'v str> {

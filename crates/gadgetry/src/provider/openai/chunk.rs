@@ -3,6 +3,8 @@
 use gadgetry_proto::delta::StopReason;
 use serde_json::Value;
 
+use crate::provider::wire::stop_reason as reason;
+
 /// The first choice; the only one, as we ask for one.
 pub(super) fn choice(body: &Value) -> Option<&Value> {
     let choices = body.get("choices")?;
@@ -83,19 +85,8 @@ fn texts(value: &Value) -> Vec<&str> {
     }
 }
 
-/// Why the model stopped, if the choice says so. An empty word says nothing.
+/// Why the model stopped, if the choice says so.
 pub(super) fn stop_reason(choice: &Value) -> Option<StopReason> {
-    let word = ["finish_reason", "finishReason", "stop_reason"]
-        .iter()
-        .filter_map(|field| choice.get(*field)?.as_str())
-        .find(|word| !word.is_empty())?;
-    Some(match word.to_ascii_lowercase().as_str() {
-        "stop" | "end_turn" | "eos" | "eos_token" | "completed" => StopReason::Stop,
-        "length" | "max_tokens" | "max_output_tokens" | "model_length" => StopReason::MaxTokens,
-        "stop_sequence" => StopReason::StopSequence,
-        "tool_calls" | "tool_call" | "tool_use" | "function_call" => StopReason::ToolUse,
-        "content_filter" | "content-filter" | "safety" | "sensitive" => StopReason::ContentFilter,
-        "error" => StopReason::Error,
-        _ => StopReason::Other(word.to_owned()),
-    })
+    let fields = ["finish_reason", "finishReason", "stop_reason"];
+    fields.iter().find_map(|field| reason(choice.get(*field)?))
 }

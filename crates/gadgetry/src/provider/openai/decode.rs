@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use gadgetry_proto::delta::{ContentMetadata, Delta, StopReason};
-use gadgetry_proto::error::ModelErrorKind;
+use gadgetry_proto::error::{Diagnostic, DiagnosticCode, ModelErrorKind, Span};
 use gadgetry_proto::usage::Usage;
 use serde_json::Value;
 
@@ -20,6 +20,9 @@ use crate::provider::wire::Decode;
 /// How much of a frame that cannot be read is shown, in characters.
 const SHOWN: usize = 200;
 
+/// How much of a refusal is kept, in bytes.
+const REFUSAL: usize = 4096;
+
 /// Reads chunks, and whole replies, of Chat Completions.
 ///
 /// ```
@@ -32,7 +35,9 @@ const SHOWN: usize = 200;
 /// assert_eq!(deltas[1], Delta::text("Hello"));
 /// ```
 ///
-/// The reply is complete with `[DONE]`, or with a finish reason at the end of the stream. Counts come with
+/// The reply ends with `[DONE]`, or with a finish reason at the end of the stream. Without a finish reason it ends as
+/// [`StopReason::Unspecified`], and calls that nothing but its end completed stay open, as after every reason that is not
+/// [clean](StopReason::is_clean). A refusal is no text: it comes as a [`Delta::Diagnostic`]. Counts come with
 /// [`Delta::MessageEnd`]; of a reply that is cut off they come as [`Delta::Usage`].
 #[derive(Debug, Default)]
 pub struct Decoder {
@@ -46,7 +51,8 @@ pub struct Decoder {
     kept: Option<Kept>,
     usage: Option<Usage>,
     stop_reason: Option<StopReason>,
-    refuses: bool,
+    /// The provider's words in place of the reply, or of its rest.
+    refusal: Option<String>,
     is_over: bool,
 }
 
@@ -101,7 +107,7 @@ impl Decoder {
             self.prose(Prose::Text, text, out);
         }
         if let Some(reason) = stop_reason(choice) {
-            self.stop_reason = Some(reason);
+            self.stop(reason);
         }
     }
 
@@ -110,6 +116,9 @@ impl Decoder {
             kept.message(said);
         }
         prose(said, |what, text| self.prose(what, text, out));
+        if self.refusal.is_some() {
+            return;
+        }
         if let Some(Value::Array(annotations)) = said.get("annotations")
             && !annotations.is_empty()
         {
@@ -145,14 +154,30 @@ impl Decoder {
     fn prose(&mut self, what: Prose, text: &str, out: &mut Vec<Delta>) {
         let halves = match what {
             Prose::Reasoning => &mut self.reasoning,
-            Prose::Text | Prose::Refusal => &mut self.text,
+            // A refusal ends the text: nothing in it, or after it, is a part of the reply.
+            Prose::Text if self.refusal.is_some() => return,
+            Prose::Text => &mut self.text,
+            Prose::Refusal => return self.refuse(text),
         };
-        let delta = halves.join(text);
-        if delta.is_empty() {
+        push_prose(what, &halves.join(text), out);
+    }
+
+    fn refuse(&mut self, words: &str) {
+        if words.is_empty() {
             return;
         }
-        self.refuses |= what == Prose::Refusal;
-        push_prose(what, &delta, out);
+        let refusal = self.refusal.get_or_insert_default();
+        if refusal.len() < REFUSAL {
+            refusal.push_str(words);
+        }
+        self.stop(StopReason::ContentFilter);
+    }
+
+    fn stop(&mut self, reason: StopReason) {
+        self.stop_reason = Some(match self.stop_reason.take() {
+            Some(before) => before.then(reason),
+            None => reason,
+        });
     }
 
     fn done(&mut self, out: &mut Vec<Delta>) {
@@ -166,25 +191,24 @@ impl Decoder {
         ] {
             push_prose(what, halves.finish(), out);
         }
-        let stop_reason = self.stop_reason.take().unwrap_or(StopReason::Stop);
-        // Of a call that was cut nobody may think that it is whole.
-        let is_whole = !matches!(
-            stop_reason,
-            StopReason::MaxTokens | StopReason::ContentFilter | StopReason::Error
-        );
-        if is_whole {
+        let stop_reason = self.stop_reason.take().unwrap_or(StopReason::Unspecified);
+        // A call that may have been cut off stays open.
+        if stop_reason.is_clean() {
             self.calls.finish(out);
         }
-        let stop_reason = if stop_reason != StopReason::Stop {
-            stop_reason
-        } else if !self.calls.is_empty() {
+        let stop_reason = if stop_reason == StopReason::Stop && !self.calls.is_empty() {
             StopReason::ToolUse
-        } else if self.refuses {
-            StopReason::Other("refusal".to_owned())
         } else {
-            StopReason::Stop
+            stop_reason
         };
         out.extend(self.kept.as_mut().and_then(Kept::take));
+        if let Some(words) = &self.refusal {
+            out.push(Delta::Diagnostic(Diagnostic {
+                code: DiagnosticCode::Refusal,
+                message: format!("the provider refused: {}", json::whole(words)),
+                span: Span::default(),
+            }));
+        }
         out.push(Delta::MessageEnd {
             stop_reason,
             usage: self.usage,
@@ -215,6 +239,7 @@ impl Decode for Decoder {
             return true;
         }
         if self.has_begun
+            && self.refusal.is_none()
             && self.choice.is_none_or(|index| index == 0)
             && frame.event.is_none()
             && let Some(text) = quick::text(data)
