@@ -165,7 +165,7 @@ impl ModelClient {
                         return Some((Err(ModelCallError::Failed { kind, error }), None));
                     }
                     // Counts may follow.
-                    ended |= matches!(delta, Delta::MessageEnd { .. });
+                    ended |= matches!(&delta, Delta::MessageEnd { stop_reason, .. } if stop_reason.is_clean());
                 }
                 let error = if cancellation.is_cancelled() {
                     ModelCallError::Cancelled
@@ -247,7 +247,8 @@ pub enum ModelCallError {
         /// In its words.
         error: String,
     },
-    /// The reply ended before the model had said that it does.
+    /// The reply ended before the model had finished it: without a stop reason, or with one that is not
+    /// [clean](gadgetry_proto::delta::StopReason::is_clean).
     #[error("the reply of the model was cut off")]
     CutOff,
     /// The gadget's call was cancelled.
