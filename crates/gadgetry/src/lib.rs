@@ -93,8 +93,8 @@ pub mod toolbox;
 pub mod __private;
 
 pub use agent::{
-    Agent, AgentBuilder, AgentError, AgentHandle, AgentRun, Finished, NotInjected, OnGadgetError,
-    RunError,
+    Agent, AgentBuilder, AgentError, AgentHandle, AgentRun, Conversation, Finished, NotInjected,
+    OnGadgetError, RunError,
 };
 pub use command::CommandGadget;
 pub use context::{CancellationToken, ExecutionContext, Invocation};

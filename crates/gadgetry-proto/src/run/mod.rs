@@ -56,6 +56,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::accumulate::Accumulator;
+use crate::block::Markers;
 use crate::call::amount;
 use crate::convo::History;
 use crate::convo::OutputStore;
@@ -214,14 +215,31 @@ impl Run {
         Ok(run)
     }
 
+    /// The same run, whose viewer also finds `outputs`: those of the run that it continues.
+    #[must_use]
+    pub fn with_outputs(mut self, outputs: OutputStore) -> Self {
+        self.state.stored = outputs;
+        self
+    }
+
+    /// The long results that the viewer can show.
+    pub fn outputs(&self) -> &OutputStore {
+        &self.state.stored
+    }
+
+    /// The markers of the blocks in its conversation.
+    pub fn markers(&self) -> &Markers {
+        &self.spec.markers
+    }
+
     /// The conversation so far, without the reply that is being read.
     pub fn history(&self) -> &[Message] {
         self.state.history.messages()
     }
 
-    /// The conversation, to keep. It is not copied unless a request still holds it.
-    pub fn into_history(self) -> Vec<Message> {
-        self.state.history.into_messages()
+    /// The conversation and the [outputs](Run::outputs), to keep. They are not copied unless a request still holds them.
+    pub fn into_history(self) -> (Vec<Message>, OutputStore) {
+        (self.state.history.into_messages(), self.state.stored)
     }
 
     /// What the run has cost so far, in US dollars, its subagents included.

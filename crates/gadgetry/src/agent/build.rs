@@ -34,6 +34,7 @@ impl Agent {
                 spec,
                 services,
                 opening,
+                outputs: builder.outputs,
                 observers: builder.observers,
                 cancellation: builder.cancellation,
                 parent: builder.parent,

@@ -1,5 +1,7 @@
 //! How a run ended.
 
+use gadgetry_proto::block::Markers;
+use gadgetry_proto::convo::OutputStore;
 use gadgetry_proto::event::FinishReason;
 use gadgetry_proto::message::{Message, Role};
 use gadgetry_proto::run::Summary;
@@ -26,9 +28,13 @@ use crate::agent::RunError;
 pub struct Finished {
     /// Why it ended, what it cost, and the answer.
     pub summary: Summary,
-    /// The conversation, with the question and the results of gadgets, but without the agent's own instructions: for
-    /// [`AgentBuilder::history`](crate::AgentBuilder::history).
+    /// The conversation, with the question and the results of gadgets, but without the agent's own instructions. Pass
+    /// all of this to [`AgentBuilder::continue_from`](crate::AgentBuilder::continue_from) to continue it.
     pub history: Vec<Message>,
+    /// The long results that the conversation names.
+    pub outputs: OutputStore,
+    /// The markers of the blocks in it.
+    pub markers: Markers,
     /// What each model call, gadget and subagent has cost.
     pub costs: CostTree,
     /// If a controller has panicked, and the run was cancelled for it: its words.

@@ -45,6 +45,7 @@
 mod audience;
 mod build;
 mod builder;
+mod conversation;
 mod error;
 mod finished;
 mod handle;
@@ -55,6 +56,7 @@ mod synthetic;
 
 use std::sync::Arc;
 
+use gadgetry_proto::convo::OutputStore;
 use gadgetry_proto::message::{Content, Message, Role};
 use gadgetry_proto::run::RunSpec;
 
@@ -62,6 +64,7 @@ use crate::context::{CancellationToken, ExecutionContext};
 use crate::services::Services;
 
 pub use builder::AgentBuilder;
+pub use conversation::Conversation;
 pub use error::{AgentError, RunError};
 pub use finished::Finished;
 pub use handle::{AgentHandle, NotInjected};
@@ -73,7 +76,7 @@ use audience::SharedObserver;
 /// Something that can be asked, as often as you like. Cheap to clone.
 ///
 /// Runs of one agent know nothing of each other, but they share its rate limits, its observers and its gadgets. They may
-/// run at the same time. A conversation goes on with [`AgentBuilder::continue_from`].
+/// run at the same time. [`Agent::ask_in`] continues a [`Conversation`].
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -95,8 +98,10 @@ struct Inner {
     spec: RunSpec,
     /// But for the place in a family.
     services: Services,
-    /// What stands before the question.
+    /// The messages before the question, in a run without a conversation.
     opening: Vec<Message>,
+    /// The long results that they name.
+    outputs: OutputStore,
     observers: Vec<SharedObserver>,
     cancellation: Option<CancellationToken>,
     parent: Option<ExecutionContext>,
@@ -109,8 +114,37 @@ impl Agent {
     }
 
     /// A run about one message of the user. Nothing happens until the run is consumed.
-    pub fn ask(&self, prompt: impl Into<String>) -> AgentRun {
-        self.ask_message(Message::text(Role::User, prompt))
+    pub fn ask(&self, prompt: impl Into<String>) -> AgentRun<'static> {
+        AgentRun::new(&self.inner, Message::text(Role::User, prompt), None)
+    }
+
+    /// A run that continues `conversation`: the model reads what was said before, and the run adds to it.
+    ///
+    /// When the run has ended, however it ended, the conversation has the question, every reply and every result. After
+    /// a failed or cancelled run this is what was said until then, with an answer for every call; ask again to continue,
+    /// or keep a clone from before to repeat the question. A run that is dropped before its end leaves the conversation
+    /// as it was.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let model: gadgetry::ScriptedModel = "{\"text\": \"4\"}\n{\"text\": \"Yes.\"}".parse()?;
+    /// use gadgetry::{Agent, Conversation};
+    /// let agent = Agent::builder().model(model).build()?;
+    /// let mut talk = Conversation::default();
+    /// agent.ask_in(&mut talk, "What is 2+2?").text().await?;
+    /// agent.ask_in(&mut talk, "Are you sure?").text().await?;
+    /// assert_eq!(talk.messages().len(), 4);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn ask_in<'t>(
+        &self,
+        conversation: &'t mut Conversation,
+        prompt: impl Into<String>,
+    ) -> AgentRun<'t> {
+        let question = Message::text(Role::User, prompt);
+        AgentRun::new(&self.inner, question, Some(conversation))
     }
 
     /// A run about a message with more than text: pictures, sounds, files.
@@ -134,16 +168,25 @@ impl Agent {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn ask_with(&self, content: Vec<Content>) -> AgentRun {
-        self.ask_message(Message {
-            role: Role::User,
-            content,
-            raw: None,
-        })
+    pub fn ask_with(&self, content: Vec<Content>) -> AgentRun<'static> {
+        AgentRun::new(&self.inner, of_user(content), None)
     }
 
-    fn ask_message(&self, message: Message) -> AgentRun {
-        AgentRun::new(&self.inner, message)
+    /// [`Agent::ask_in`] with more than text, as [`Agent::ask_with`].
+    pub fn ask_with_in<'t>(
+        &self,
+        conversation: &'t mut Conversation,
+        content: Vec<Content>,
+    ) -> AgentRun<'t> {
+        AgentRun::new(&self.inner, of_user(content), Some(conversation))
+    }
+}
+
+fn of_user(content: Vec<Content>) -> Message {
+    Message {
+        role: Role::User,
+        content,
+        raw: None,
     }
 }
 

@@ -20,7 +20,7 @@ use tokio::sync::mpsc;
 use crate::agent::audience::Audience;
 use crate::agent::finished::{systems, without_instructions};
 use crate::agent::place::{Place, cancelled_by};
-use crate::agent::{AgentHandle, Finished, Inner, RunError};
+use crate::agent::{AgentHandle, Conversation, Finished, Inner, RunError};
 use crate::driver::Observer;
 use crate::log::{Header, LogError};
 
@@ -48,17 +48,21 @@ use crate::log::{Header, LogError};
 /// # }
 /// ```
 #[must_use = "a run does nothing until it is consumed"]
-pub struct AgentRun {
+pub struct AgentRun<'t> {
     state: State,
     /// What the stream has still to give.
     events: Queue,
     handle: AgentHandle,
     origin: Origin,
+    /// What the run adds to when it has ended.
+    conversation: Option<&'t mut Conversation>,
 }
 
 /// What the run was made from.
 struct Origin {
     inner: Arc<Inner>,
+    /// What was said before, and how.
+    before: Conversation,
     question: Message,
     budget: Option<f64>,
     retry: Option<Retry>,
@@ -66,16 +70,30 @@ struct Origin {
 
 impl Origin {
     fn spec(&self) -> RunSpec {
-        RunSpec {
-            budget: self.budget,
-            retry: self.retry.clone(),
-            ..self.inner.spec.clone()
+        let mut spec = self.inner.spec.clone();
+        spec.budget = self.budget;
+        spec.retry.clone_from(&self.retry);
+        if let Some(markers) = &self.before.markers {
+            spec.markers.clone_from(markers);
         }
+        spec
     }
 
-    fn conversation(&self) -> Vec<Message> {
+    fn messages(&self) -> Vec<Message> {
         let question = std::iter::once(&self.question);
-        self.inner.opening.iter().chain(question).cloned().collect()
+        self.before
+            .messages
+            .iter()
+            .chain(question)
+            .cloned()
+            .collect()
+    }
+
+    fn run(&self) -> Run {
+        match Run::new(self.spec(), self.messages()) {
+            Ok(run) => run.with_outputs(self.before.outputs.clone()),
+            Err(error) => unreachable!("`build` has tried this specification: {error}"),
+        }
     }
 }
 
@@ -89,25 +107,34 @@ enum State {
     Moving,
 }
 
-impl AgentRun {
-    pub(super) fn new(inner: &Arc<Inner>, question: Message) -> Self {
+impl<'t> AgentRun<'t> {
+    pub(super) fn new(
+        inner: &Arc<Inner>,
+        question: Message,
+        conversation: Option<&'t mut Conversation>,
+    ) -> Self {
         let place = Place::of(inner);
         let mut retry = inner.spec.retry.clone();
         if let Some(retry) = retry.as_mut().filter(|retry| retry.seed == 0) {
             retry.seed = random();
         }
+        let begun = conversation.as_deref().filter(|it| !it.is_empty());
+        let before = begun.cloned().unwrap_or_else(|| Conversation {
+            messages: inner.opening.clone(),
+            outputs: inner.outputs.clone(),
+            markers: None,
+        });
         let origin = Origin {
             inner: Arc::clone(inner),
+            before,
             question,
             budget: place.services().family.budget,
             retry,
         };
-        let run = match Run::new(origin.spec(), origin.conversation()) {
-            Ok(run) => run,
-            Err(error) => unreachable!("`build` has tried this specification: {error}"),
-        };
+        let run = origin.run();
         let cancellation = place.services().family.cancellation.clone();
         let (handle, commands) = AgentHandle::new(cancellation);
+        let given = systems(&origin.before.messages).cloned().collect();
         Self {
             handle,
             origin,
@@ -117,7 +144,9 @@ impl AgentRun {
                 place,
                 commands,
                 inner: Arc::clone(inner),
+                given,
             })),
+            conversation,
         }
     }
 
@@ -183,7 +212,11 @@ impl AgentRun {
     /// See [`log`](crate::log) for how to save a run with it.
     pub async fn observe(mut self, observer: &mut dyn Observer) -> Result<Finished, RunError> {
         match mem::replace(&mut self.state, State::Moving) {
-            State::Ready(prepared) => prepared.drive(observer).await,
+            State::Ready(prepared) => {
+                let finished = prepared.drive(observer).await;
+                self.keep(&finished);
+                finished
+            }
             state @ (State::Streaming(_) | State::Done(_) | State::Moving) => {
                 self.state = state;
                 while let Some(event) = self.next().await {
@@ -204,7 +237,9 @@ impl AgentRun {
     /// [`LogError::Code`] if the agent has transforms, interceptors, a custom block with a closure, or
     /// [`trailing_with`](crate::AgentBuilder::trailing_with).
     pub fn header(&self) -> Result<Header, LogError> {
-        Header::of(self.origin.spec(), self.origin.conversation())
+        let mut header = Header::of(self.origin.spec(), self.origin.messages())?;
+        header.outputs = self.origin.before.outputs.clone();
+        Ok(header)
     }
 
     /// Injects messages into the run and cancels it, from anywhere.
@@ -219,10 +254,17 @@ impl AgentRun {
             State::Done(_) | State::Ready(_) | State::Streaming(_) | State::Moving => None,
         }
     }
+
+    /// The run has ended: its conversation continues from there.
+    fn keep(&mut self, finished: &Finished) {
+        if let Some(conversation) = self.conversation.take() {
+            *conversation = finished.into();
+        }
+    }
 }
 
 /// The events of the run, in order. The stream ends when the run has; [`AgentRun::finished`] says how.
-impl Stream for AgentRun {
+impl Stream for AgentRun<'_> {
     type Item = Event;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Event>> {
@@ -247,6 +289,7 @@ impl Stream for AgentRun {
         let next = lock(&this.events).pop_front();
         match (ended, next) {
             (Poll::Ready(finished), next) => {
+                this.keep(&finished);
                 this.state = State::Done(Box::new(finished));
                 Poll::Ready(next)
             }
@@ -256,7 +299,7 @@ impl Stream for AgentRun {
     }
 }
 
-impl fmt::Debug for AgentRun {
+impl fmt::Debug for AgentRun<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("AgentRun")
             .field("finished", &self.finished())
@@ -279,13 +322,15 @@ struct Prepared {
     place: Place,
     commands: mpsc::Receiver<Command>,
     inner: Arc<Inner>,
+    /// The system messages that are not the agent's own, as they were given.
+    given: Vec<Message>,
 }
 
 impl Prepared {
     /// The one path: to the end of the run, telling everybody who watches.
     async fn drive(self, consumer: &mut dyn Observer) -> Finished {
-        let given: Vec<Message> = systems(&self.inner.opening).cloned().collect();
-        let own = systems(self.run.history()).count() - given.len();
+        let own = systems(self.run.history()).count() - self.given.len();
+        let markers = self.run.markers().clone();
         let mut audience = Audience {
             observers: &self.inner.observers,
             costs: CostTree::default(),
@@ -295,7 +340,9 @@ impl Prepared {
         let ended = self.place.drive(self.run, self.commands, &mut audience);
         let ended = cancelled_by(self.inner.cancellation.as_ref(), &token, ended).await;
         Finished {
-            history: without_instructions(ended.history, own, given),
+            history: without_instructions(ended.history, own, self.given),
+            outputs: ended.outputs,
+            markers,
             summary: ended.summary,
             costs: audience.costs,
             fault: ended.fault,

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 use std::time::Duration;
 
+use gadgetry_proto::convo::OutputStore;
 use gadgetry_proto::event::Event;
 use gadgetry_proto::id::CallId;
 use gadgetry_proto::message::{Message, Request};
@@ -60,6 +61,8 @@ pub struct Ended {
     pub summary: Summary,
     /// The conversation, results included: what a further run can go on from.
     pub history: Vec<Message>,
+    /// The long results that the conversation names: for [`Run::with_outputs`] of a further run.
+    pub outputs: OutputStore,
     /// Why the driver stopped the run, if it did: a controller failed, in these words.
     pub fault: Option<String>,
 }
@@ -120,9 +123,11 @@ pub async fn drive(
     };
     debug_assert!(driver.running.is_empty(), "a run ends after its gadgets");
     let Driver { run, fault, .. } = *driver;
+    let (history, outputs) = run.into_history();
     Ended {
         summary,
-        history: run.into_history(),
+        history,
+        outputs,
         fault,
     }
 }

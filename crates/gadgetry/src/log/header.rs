@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use gadgetry_proto::block::{Anchoring, Markers};
+use gadgetry_proto::convo::OutputStore;
 use gadgetry_proto::convo::compaction::Compaction;
 use gadgetry_proto::limits::Limits;
 use gadgetry_proto::message::Message;
@@ -87,6 +88,9 @@ pub struct Header {
     pub stop_on_gadget_error: bool,
     /// What the run was asked.
     pub conversation: Vec<Message>,
+    /// The long results that the conversation names; see [`Run::with_outputs`].
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub outputs: OutputStore,
 }
 
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {
@@ -151,6 +155,7 @@ impl Header {
             trailing: spec.trailing,
             stop_on_gadget_error: spec.stop_on_gadget_error,
             conversation,
+            outputs: OutputStore::default(),
         }
     }
 
@@ -184,6 +189,7 @@ impl Header {
             transforms: Vec::new(),
             interceptors: Vec::new(),
         };
-        Ok(Run::new(spec, self.conversation.clone())?)
+        let run = Run::new(spec, self.conversation.clone())?;
+        Ok(run.with_outputs(self.outputs.clone()))
     }
 }

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails here")]
 
 mod consuming;
+mod conversations;
 mod decisions;
 mod ends;
 mod limiter;

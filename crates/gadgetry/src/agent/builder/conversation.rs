@@ -13,7 +13,7 @@ use gadgetry_proto::transform::DeltaTransform;
 use serde_json::Value;
 
 use crate::agent::synthetic::SyntheticCall;
-use crate::agent::{AgentBuilder, Finished};
+use crate::agent::{AgentBuilder, Conversation};
 
 /// # The conversation
 impl AgentBuilder {
@@ -23,9 +23,23 @@ impl AgentBuilder {
         self
     }
 
-    /// Goes on where a run has ended: [`AgentBuilder::history`] with all that was said there.
-    pub fn continue_from(self, finished: &Finished) -> Self {
-        self.history(finished.history.iter().cloned())
+    /// Continues a conversation, or where a run ended: `continue_from(&finished)`.
+    ///
+    /// It replaces the history and the synthetic calls that were added before, since they are a part of it; long results
+    /// and markers are those of the conversation. An empty conversation changes nothing. To ask several times,
+    /// [`Agent::ask_in`](crate::Agent::ask_in) is shorter.
+    pub fn continue_from(mut self, conversation: impl Into<Conversation>) -> Self {
+        let conversation = conversation.into();
+        if conversation.is_empty() {
+            return self;
+        }
+        self.history = conversation.messages;
+        self.outputs = conversation.outputs;
+        self.synthetic.clear();
+        if let Some(markers) = conversation.markers {
+            self.spec.markers = markers;
+        }
+        self
     }
 
     /// Makes the model believe that it has called a gadget of this agent, and got this result: the best way to show it

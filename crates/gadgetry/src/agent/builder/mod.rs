@@ -7,6 +7,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use gadgetry_proto::convo::OutputStore;
 use gadgetry_proto::convo::compaction::Compaction;
 use gadgetry_proto::message::{Content, Message};
 use gadgetry_proto::run::{OnUnmet, Retry, RunSpec, TextOnly, Tools};
@@ -51,6 +52,7 @@ pub struct AgentBuilder {
     pub(super) models: Vec<(String, Arc<dyn Model>)>,
     pub(super) gadgets: Vec<Arc<dyn DynGadget>>,
     pub(super) history: Vec<Message>,
+    pub(super) outputs: OutputStore,
     pub(super) synthetic: Vec<SyntheticCall>,
     /// What goes into the run as it is; the rest of it is filled in by `build`.
     pub(super) spec: RunSpec,
@@ -87,6 +89,7 @@ impl Default for AgentBuilder {
             models: Vec::new(),
             gadgets: Vec::new(),
             history: Vec::new(),
+            outputs: OutputStore::default(),
             synthetic: Vec::new(),
             spec: RunSpec::default(),
             output_limit: Some(15.0),
@@ -111,12 +114,12 @@ impl AgentBuilder {
     }
 
     /// [`Agent::ask`] of an agent that is asked once.
-    pub fn ask(self, prompt: impl Into<String>) -> Result<AgentRun, AgentError> {
+    pub fn ask(self, prompt: impl Into<String>) -> Result<AgentRun<'static>, AgentError> {
         Ok(self.build()?.ask(prompt))
     }
 
     /// [`Agent::ask_with`] of an agent that is asked once.
-    pub fn ask_with(self, content: Vec<Content>) -> Result<AgentRun, AgentError> {
+    pub fn ask_with(self, content: Vec<Content>) -> Result<AgentRun<'static>, AgentError> {
         Ok(self.build()?.ask_with(content))
     }
 }
