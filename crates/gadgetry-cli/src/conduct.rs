@@ -33,7 +33,7 @@ pub(crate) struct Conducted<W> {
 /// Runs it, and gives the observer back. The first interrupt cancels the run, and so does the end of the time `limit`;
 /// the second one drops it: either way no process of a gadget stays.
 pub(crate) fn conduct<W: Observer + 'static>(
-    run: AgentRun,
+    run: AgentRun<'static>,
     limit: Option<Duration>,
     mut observer: W,
 ) -> Result<Conducted<W>, Error> {

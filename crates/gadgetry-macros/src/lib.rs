@@ -67,7 +67,7 @@ mod tests;
 /// |---|---|
 /// | `name = "Weather"` | what the model calls it by, instead of the struct's name |
 /// | `description = "…"` | its description, instead of the doc comment |
-/// | `timeout = "10s"` | a call is cancelled after this, and the next request waits until it has tidied up, for 2 seconds at most; `ms`, `s`, `m`, `h`, or a whole number of milliseconds |
+/// | `timeout = "10s"` | a call is cancelled after this, and the next request waits until it has tidied up (see `AgentBuilder::grace`); `ms`, `s`, `m`, `h`, or a whole number of milliseconds |
 /// | `max_concurrent = 2` | so many calls of it may run at once |
 /// | `exclusive` | nothing else may run beside it |
 /// | `sticky_result` | compaction keeps its results |

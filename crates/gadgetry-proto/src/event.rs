@@ -36,6 +36,21 @@ impl Event {
     pub fn depth(&self) -> usize {
         self.path.len()
     }
+
+    /// The visible text that the run's own model has written; `None` for any other event, and for the text of subagents.
+    ///
+    /// ```
+    /// use gadgetry_proto::event::Event;
+    /// let event: Event = serde_json::from_str(r#"{ "seq": 1, "timeMs": 0, "type": "text", "text": "Hi" }"#)?;
+    /// assert_eq!(event.own_text(), Some("Hi"));
+    /// # Ok::<(), serde_json::Error>(())
+    /// ```
+    pub fn own_text(&self) -> Option<&str> {
+        match &self.kind {
+            EventKind::Text { text } if self.path.is_empty() => Some(text),
+            _ => None,
+        }
+    }
 }
 
 /// A call that has started a subagent.
@@ -259,6 +274,10 @@ pub enum EventKind {
         iterations: u32,
         /// Model and gadgets, in US dollars.
         total_cost: f64,
+        /// What the run answers: the result of the gadget that completed it, or the visible text of the last reply that
+        /// has any.
+        #[serde(default)]
+        answer: String,
         /// The words of the error, if one ended the run.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         error: Option<String>,

@@ -147,6 +147,7 @@ fn kind(words: &[&str]) -> Option<EventKind> {
             reason: serde_json::from_value(json!(word(1))).ok()?,
             iterations: 1,
             total_cost: dollars(2),
+            answer: String::new(),
             error: None,
         },
         _ => return None,

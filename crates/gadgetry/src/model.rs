@@ -54,31 +54,39 @@ pub trait Model: Send + Sync {
     }
 }
 
-impl<M: Model + ?Sized> Model for Arc<M> {
-    fn stream(&self, request: Request) -> BoxStream<'static, Delta> {
-        (**self).stream(request)
-    }
+/// A pointer to a model is a model.
+macro_rules! pointer {
+    ($pointer:ident) => {
+        impl<M: Model + ?Sized> Model for $pointer<M> {
+            fn stream(&self, request: Request) -> BoxStream<'static, Delta> {
+                (**self).stream(request)
+            }
 
-    fn name(&self) -> &str {
-        (**self).name()
-    }
+            fn name(&self) -> &str {
+                (**self).name()
+            }
 
-    fn info(&self) -> ModelInfo {
-        (**self).info()
-    }
+            fn info(&self) -> ModelInfo {
+                (**self).info()
+            }
 
-    fn custom_blocks(&self) -> Vec<CustomBlock> {
-        (**self).custom_blocks()
-    }
+            fn custom_blocks(&self) -> Vec<CustomBlock> {
+                (**self).custom_blocks()
+            }
 
-    fn with_tools(&self, gadgets: &[GadgetSpec]) -> Option<Arc<dyn Model>> {
-        (**self).with_tools(gadgets)
-    }
+            fn with_tools(&self, gadgets: &[GadgetSpec]) -> Option<Arc<dyn Model>> {
+                (**self).with_tools(gadgets)
+            }
 
-    fn transforms(&self) -> Vec<TransformFactory> {
-        (**self).transforms()
-    }
+            fn transforms(&self) -> Vec<TransformFactory> {
+                (**self).transforms()
+            }
+        }
+    };
 }
+
+pointer!(Arc);
+pointer!(Box);
 
 /// What is known about a model. What is absent is unknown, not zero.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -151,7 +151,7 @@ impl ModelClient {
             messages: Arc::new(system.into_iter().chain([prompt]).collect()),
             ..Request::default()
         });
-        let cancellation = self.context.cancellation().clone();
+        let cancellation = self.context.token().clone();
         let state = Some((deltas, false));
         let texts = stream::unfold(state, move |state| {
             let cancellation = cancellation.clone();
@@ -186,7 +186,7 @@ impl ModelClient {
         let model = Arc::clone(&self.model);
         let limiter = self.context.services().and_then(|s| s.limiter.clone());
         let context = self.context.clone();
-        let cancelled = context.cancellation().clone().cancelled_owned();
+        let cancelled = context.token().clone().cancelled_owned();
         let reply = async move {
             let tokens = estimated_tokens(&request);
             let is_spent = || context.budget_left().is_some_and(|left| left <= 0.0);

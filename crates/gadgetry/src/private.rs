@@ -12,19 +12,18 @@
 //! `value` is what the body gave (of an `async` one, after `.await`), and its type is known by then. It may be, the
 //! first that fits counts:
 //!
-//! 1. `Result<T, E>`, where `?` turns `E` into a [`GadgetError`]: every `std::error::Error`, and `GadgetError` itself;
-//! 2. `Result<T, Box<dyn Error + Send + Sync>>`;
-//! 3. `Result<T, E>`, where `E` is `Display`: `String`, `&str`, `anyhow::Error`;
-//! 4. `T` itself;
-//! 5. anything else, which is a mistake, and the compiler says what a gadget may return.
+//! 1. `Result<T, E>`, where `?` turns `E` into a [`GadgetError`]: every error, boxed or not, every text, and
+//!    `GadgetError` itself;
+//! 2. `Result<T, E>`, where `E` is `Display`;
+//! 3. `T` itself;
+//! 4. anything else, which is a mistake, and the compiler says what a gadget may return.
 //!
 //! `T` is whatever becomes a [`GadgetOutput`]: it or anything `Serialize`, `()` included.
 //!
-//! Written out, the macro is `::gadgetry::__private::wrap(&value)` in `wrapped`, all five traits in scope, and
-//! `(&&&&wrapped).result_of(value)`: of the methods of that name the compiler takes the one that needs the fewest
+//! Written out, the macro is `::gadgetry::__private::wrap(&value)` in `wrapped`, all four traits in scope, and
+//! `(&&&wrapped).result_of(value)`: of the methods of that name the compiler takes the one that needs the fewest
 //! dereferences, so that is the order above.
 
-use std::error::Error;
 use std::fmt::Display;
 use std::marker::PhantomData;
 
@@ -41,11 +40,9 @@ macro_rules! __gadgetry_into_result {
         match $value {
             value => {
                 #[allow(unused_imports)]
-                use $crate::__private::{
-                    OfBoxed as _, OfDisplay as _, OfError as _, OfUnfit as _, OfValue as _,
-                };
+                use $crate::__private::{OfDisplay as _, OfError as _, OfUnfit as _, OfValue as _};
                 let wrapped = $crate::__private::wrap(&value);
-                (&&&&wrapped).result_of(value)
+                (&&&wrapped).result_of(value)
             }
         }
     };
@@ -74,27 +71,13 @@ pub trait OfError<T> {
     fn result_of(&self, value: T) -> Result<GadgetOutput, GadgetError>;
 }
 
-impl<T: Into<GadgetOutput>, E: Into<GadgetError>> OfError<Result<T, E>> for &&&Wrap<Result<T, E>> {
+impl<T: Into<GadgetOutput>, E: Into<GadgetError>> OfError<Result<T, E>> for &&Wrap<Result<T, E>> {
     fn result_of(&self, value: Result<T, E>) -> Result<GadgetOutput, GadgetError> {
         value.map(Into::into).map_err(Into::into)
     }
 }
 
 /// Rule 2.
-pub trait OfBoxed<T> {
-    /// See the module.
-    fn result_of(&self, value: T) -> Result<GadgetOutput, GadgetError>;
-}
-
-type Boxed = Box<dyn Error + Send + Sync>;
-
-impl<T: Into<GadgetOutput>> OfBoxed<Result<T, Boxed>> for &&Wrap<Result<T, Boxed>> {
-    fn result_of(&self, value: Result<T, Boxed>) -> Result<GadgetOutput, GadgetError> {
-        value.map(Into::into).map_err(GadgetError::from_boxed)
-    }
-}
-
-/// Rule 3.
 pub trait OfDisplay<T> {
     /// See the module.
     fn result_of(&self, value: T) -> Result<GadgetOutput, GadgetError>;
@@ -106,7 +89,7 @@ impl<T: Into<GadgetOutput>, E: Display> OfDisplay<Result<T, E>> for &Wrap<Result
     }
 }
 
-/// Rule 4.
+/// Rule 3.
 pub trait OfValue<T> {
     /// See the module.
     fn result_of(&self, value: T) -> Result<GadgetOutput, GadgetError>;
@@ -118,7 +101,7 @@ impl<T: Into<GadgetOutput>> OfValue<T> for Wrap<T> {
     }
 }
 
-/// Rule 5.
+/// Rule 4.
 pub trait OfUnfit<T> {
     /// See the module.
     fn result_of(self, value: T) -> Result<GadgetOutput, GadgetError>

@@ -43,6 +43,9 @@ pub struct Services {
     /// What subagents do about failed model calls, unless they are told otherwise. The run itself does what
     /// [`RunSpec::retry`](gadgetry_proto::run::RunSpec::retry) says.
     pub retry: Option<Retry>,
+    /// How long a cancelled gadget may take to tidy up before its future is dropped: 2 seconds by default, in subagents
+    /// half of that for each level. A gadget that has never taken its token gets no time, since it cannot notice.
+    pub grace: Duration,
     /// Where the run stands among those that share its cancellation and its budget.
     pub family: Family,
 }
@@ -58,6 +61,7 @@ impl Services {
             limiter: None,
             models: Models::default(),
             retry: None,
+            grace: Duration::from_secs(2),
             family: Family::default(),
         }
     }

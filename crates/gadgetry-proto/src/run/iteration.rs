@@ -158,6 +158,7 @@ impl Run {
             reason,
             iterations,
             total_cost,
+            answer: summary.answer.clone(),
             error,
         });
         self.state.phase = Phase::Finished;

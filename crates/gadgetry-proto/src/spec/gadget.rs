@@ -35,7 +35,7 @@ pub struct GadgetSpec {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub examples: Vec<Example>,
     /// Milliseconds after which a call is cancelled; `None` leaves that to the run. The next request waits until the
-    /// driver says that the gadget has ended, which the one on tokio does after 2 seconds at most.
+    /// driver says that the gadget has ended, which the one on tokio does after its grace period at most.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
     /// Calls of it that may run at once.

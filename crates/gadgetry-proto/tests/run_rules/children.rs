@@ -104,6 +104,7 @@ fn the_events_of_subagents_are_events_of_the_run_and_their_costs_count_once() {
                     reason: gadgetry_proto::event::FinishReason::Completed,
                     iterations: 1,
                     total_cost: 100.0,
+                    answer: String::new(),
                     error: None,
                 }),
             ),

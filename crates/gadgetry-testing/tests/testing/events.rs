@@ -240,6 +240,7 @@ fn questions() {
             reason: FinishReason::Completed,
             iterations: 1,
             total_cost: 3.0,
+            answer: String::new(),
             error: None,
         },
         ..log.events()[0].clone()

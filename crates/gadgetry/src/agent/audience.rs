@@ -1,6 +1,7 @@
 //! Everybody who is told about a run.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex};
 
 use gadgetry_proto::event::Event;
 use gadgetry_proto::message::Request;
@@ -8,9 +9,10 @@ use gadgetry_proto::run::Input;
 use gadgetry_proto::time::Time;
 use gadgetry_proto::tree::CostTree;
 
+use crate::context::panic_text;
 use crate::driver::Observer;
 
-/// An observer that several runs tell.
+/// An observer of several runs. One that has panicked is poisoned, and sees nothing any more.
 pub(super) type SharedObserver = Arc<Mutex<dyn Observer>>;
 
 /// Observers first, then whoever consumes it.
@@ -21,29 +23,41 @@ pub(super) struct Audience<'a> {
     pub(super) consumer: &'a mut dyn Observer,
 }
 
+impl Audience<'_> {
+    /// Calls every observer that has not panicked. A panic of one of them must not end the run of others; a panic of the
+    /// consumer is the caller's own, and reaches the caller.
+    fn each(&self, show: impl Fn(&mut dyn Observer)) {
+        for observer in self.observers {
+            let Ok(observer) = observer.lock() else {
+                continue;
+            };
+            // The guard inside is dropped while it panics, which poisons the lock.
+            let shown = AssertUnwindSafe(|| {
+                let mut observer = observer;
+                show(&mut *observer);
+            });
+            if let Err(panic) = catch_unwind(shown) {
+                let words = panic_text("an observer", panic.as_ref());
+                tracing::error!("{words}: it is switched off, and the run continues");
+            }
+        }
+    }
+}
+
 impl Observer for Audience<'_> {
     fn event(&mut self, event: &Event) {
         self.costs.apply(event);
-        for observer in self.observers {
-            let mut observer = observer.lock().unwrap_or_else(PoisonError::into_inner);
-            observer.event(event);
-        }
+        self.each(|observer| observer.event(event));
         self.consumer.event(event);
     }
 
     fn input(&mut self, time: Time, input: &Input) {
-        for observer in self.observers {
-            let mut observer = observer.lock().unwrap_or_else(PoisonError::into_inner);
-            observer.input(time, input);
-        }
+        self.each(|observer| observer.input(time, input));
         self.consumer.input(time, input);
     }
 
     fn request(&mut self, request: &Request) {
-        for observer in self.observers {
-            let mut observer = observer.lock().unwrap_or_else(PoisonError::into_inner);
-            observer.request(request);
-        }
+        self.each(|observer| observer.request(request));
         self.consumer.request(request);
     }
 }

@@ -57,6 +57,9 @@ fn services(builder: &AgentBuilder) -> Result<Services, AgentError> {
         Some(parent) if builder.human.is_none() => parent.human.clone(),
         _ => builder.human.clone(),
     };
+    if let Some(grace) = builder.grace.or(parent.map(|parent| parent.grace)) {
+        services.grace = grace;
+    }
     services.limiter = match &builder.limits {
         Setting::Default => parent.and_then(|parent| parent.limiter.clone()),
         Setting::Off => None,

@@ -66,7 +66,8 @@ impl AgentHandle {
     }
 
     /// Stops the run: gadgets are cancelled, every call is answered, and no model is asked any more. The run then ends
-    /// with [`FinishReason::Cancelled`], when its gadgets have tidied up, for which they have 2 seconds at most.
+    /// with [`FinishReason::Cancelled`], when its gadgets have tidied up; see
+    /// [`AgentBuilder::grace`](crate::AgentBuilder::grace).
     pub fn cancel(&self) {
         self.cancellation.cancel();
     }

@@ -9,10 +9,11 @@
 //! | [`AgentRun::on_event`] | every event to a closure, and then [`Finished`] |
 //! | `AgentRun` as a [`Stream`](futures_core::Stream) | the events, one by one; [`AgentRun::finished`] afterwards |
 //!
+//! [`AgentRun::texts`] is that stream with nothing but this agent's text, and `.await` on a run is [`AgentRun::finish`].
+//!
 //! ```
 //! use futures_util::StreamExt as _;
 //! use gadgetry::proto::call::Outcome;
-//! use gadgetry::proto::event::EventKind;
 //! use gadgetry::proto::spec::GadgetSpec;
 //! use gadgetry::{Agent, ScriptedModel, from_fn};
 //!
@@ -28,7 +29,7 @@
 //! let agent = Agent::builder().model(model).gadget(clock).build()?;
 //! let mut run = agent.ask("What time is it?");
 //! while let Some(event) = run.next().await {
-//!     if let EventKind::Text { text } = event.kind {
+//!     if let Some(text) = event.own_text() {
 //!         assert_eq!(text, "It is noon.");
 //!     }
 //! }
@@ -45,6 +46,7 @@
 mod audience;
 mod build;
 mod builder;
+mod consume;
 mod conversation;
 mod error;
 mod finished;

@@ -35,11 +35,11 @@ use crate::log::{Header, LogError};
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # let model: gadgetry::ScriptedModel = r#"{"text": "4"}"#.parse()?;
 /// use futures_util::StreamExt as _;
-/// use gadgetry::proto::event::EventKind;
 ///
-/// let mut run = gadgetry::Agent::builder().model(model).ask("What is 2+2?")?;
+/// let mut run = gadgetry::Agent::builder().model(model).build()?.ask("What is 2+2?");
 /// while let Some(event) = run.next().await {
-///     if let EventKind::Text { text } = event.kind {
+///     // Not that of subagents.
+///     if let Some(text) = event.own_text() {
 ///         print!("{text}");
 ///     }
 /// }
@@ -53,7 +53,7 @@ pub struct AgentRun<'t> {
     /// What the stream has still to give.
     events: Queue,
     handle: AgentHandle,
-    origin: Origin,
+    origin: Box<Origin>,
     /// What the run adds to when it has ended.
     conversation: Option<&'t mut Conversation>,
 }
@@ -124,13 +124,13 @@ impl<'t> AgentRun<'t> {
             outputs: inner.outputs.clone(),
             markers: None,
         });
-        let origin = Origin {
+        let origin = Box::new(Origin {
             inner: Arc::clone(inner),
             before,
             question,
             budget: place.services().family.budget,
             retry,
-        };
+        });
         let run = origin.run();
         let cancellation = place.services().family.cancellation.clone();
         let (handle, commands) = AgentHandle::new(cancellation);
@@ -178,7 +178,8 @@ impl<'t> AgentRun<'t> {
         self.on_event(|_| {}).await
     }
 
-    /// Gives every event to `handle`, in order and at once. Errors are those of [`AgentRun::text`].
+    /// Gives every event to `handle`, in order and at once, those of subagents included. A panic of `handle` ends the run and
+    /// reaches the caller. Errors are those of [`AgentRun::text`].
     ///
     /// Cancel safety: dropping the future cancels the run.
     ///
@@ -186,12 +187,9 @@ impl<'t> AgentRun<'t> {
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # let model: gadgetry::ScriptedModel = r#"{"text": "4"}"#.parse()?;
-    /// use gadgetry::proto::event::EventKind;
-    /// let run = gadgetry::Agent::builder().model(model).ask("What is 2+2?")?;
+    /// let run = gadgetry::Agent::builder().model(model).build()?.ask("What is 2+2?");
     /// let mut text = String::new();
-    /// let finished = run.on_event(|event| if let EventKind::Text { text: more } = &event.kind {
-    ///     text.push_str(more);
-    /// }).await?;
+    /// let finished = run.on_event(|event| text.extend(event.own_text())).await?;
     /// assert_eq!(text, finished.summary.answer);
     /// # Ok(())
     /// # }

@@ -5,8 +5,9 @@ mod subagent;
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use gadgetry_proto::id::{CallId, InvocationId};
 use gadgetry_proto::run::Report;
@@ -47,6 +48,8 @@ struct Inner {
     gadget_name: String,
     invocation_id: InvocationId,
     cancellation: CancellationToken,
+    /// Whether the gadget can notice that it was cancelled.
+    watches: AtomicBool,
     dependencies: BTreeMap<InvocationId, Arc<str>>,
     account: Mutex<Account>,
     seat: Option<Seat>,
@@ -135,6 +138,7 @@ impl ExecutionContext {
             gadget_name: invocation.gadget_name.clone(),
             invocation_id: invocation.invocation_id.clone(),
             cancellation,
+            watches: AtomicBool::new(false),
             dependencies: invocation.dependencies.clone(),
             account: Mutex::default(),
             seat,
@@ -166,15 +170,34 @@ impl ExecutionContext {
         self.0.dependencies.get(invocation_id).map(AsRef::as_ref)
     }
 
-    /// Cancelled when the run is, and when the gadget's time is up. Soon after, the gadget is dropped. Cancelled, too, once
-    /// the gadget is done or was dropped: what it has started beside itself ends with it.
+    /// Cancelled when the run is, and when the gadget's time is up. The gadget then has time to tidy up, 2 seconds unless
+    /// [`AgentBuilder::grace`](crate::AgentBuilder::grace) says otherwise, before it is dropped. A gadget that calls neither
+    /// this nor [`throw_if_cancelled`](Self::throw_if_cancelled), and starts no subagent and asks nobody, is dropped at once.
+    ///
+    /// Cancelled, too, once the gadget is done or was dropped: work that it has spawned ends with it.
     pub fn cancellation(&self) -> &CancellationToken {
+        self.0.watches.store(true, Ordering::Relaxed);
         &self.0.cancellation
+    }
+
+    /// The token, for code that is not the gadget's.
+    pub(crate) fn token(&self) -> &CancellationToken {
+        &self.0.cancellation
+    }
+
+    /// How long the gadget may take to tidy up.
+    pub(crate) fn grace(&self) -> Duration {
+        let services = self
+            .services()
+            .filter(|_| self.0.watches.load(Ordering::Relaxed));
+        // Subagents end first, and report what they have cost.
+        let share = 2_u32.saturating_pow(self.depth());
+        services.map_or(Duration::ZERO, |services| services.grace / share)
     }
 
     /// Fails with [`GadgetError::cancelled`] once the call is cancelled: for `?` between the steps of a long gadget.
     pub fn throw_if_cancelled(&self) -> Result<(), GadgetError> {
-        if self.0.cancellation.is_cancelled() {
+        if self.cancellation().is_cancelled() {
             return Err(GadgetError::cancelled());
         }
         Ok(())
@@ -250,7 +273,7 @@ impl ExecutionContext {
             answered: false,
         };
         let answer = ask_in_turn(&services.family, human, question);
-        let answer = self.0.cancellation.run_until_cancelled(answer).await;
+        let answer = self.cancellation().run_until_cancelled(answer).await;
         let answer = answer
             .ok_or(HumanError::Cancelled)?
             .ok_or(HumanError::NoAnswer)?;

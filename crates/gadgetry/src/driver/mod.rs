@@ -70,8 +70,8 @@ pub struct Ended {
 /// Runs `run` to its end with `services`; `commands` come from the user.
 ///
 /// Each gadget runs as a task of its own, so gadgets and the reading of the reply never wait for each other, and so does
-/// each decision. When a gadget's time is up, or the run is cancelled, its token is cancelled first; two seconds later its
-/// future is dropped. In a subagent it is half of that, in its subagents a quarter, so that they end before their parents.
+/// each decision. When a gadget's time is up, or the run is cancelled, its token is cancelled first; its future is dropped
+/// after the [grace period](Services::grace), or at once if it has never taken its token.
 ///
 /// The run has to [ask](Services::asks) what controller and human are there for. A question that nobody is there for is
 /// answered with [`Decision::Proceed`].
@@ -210,7 +210,7 @@ impl<'a> Driver<'a> {
                 Output::Start(start) => self.start(start),
                 Output::Cancel(id) => {
                     if let Some(context) = self.running.get(&id) {
-                        context.cancellation().cancel();
+                        context.token().cancel();
                     }
                 }
                 Output::Ask(question) => self.ask(question),

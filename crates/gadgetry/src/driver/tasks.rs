@@ -2,7 +2,6 @@
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
-use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use gadgetry_proto::call::Outcome;
@@ -14,9 +13,6 @@ use tracing::Instrument as _;
 use crate::context::{ExecutionContext, Invocation, panic_text};
 use crate::control::DynController;
 use crate::gadget::DynGadget;
-
-/// How long a cancelled gadget of the outermost run may take to tidy up before its future is dropped.
-const GRACE: Duration = Duration::from_secs(2);
 
 /// How a task ended.
 pub(crate) enum Ending {
@@ -42,7 +38,7 @@ pub(crate) fn execute(
         gadget = invocation.gadget_name,
     );
     // What the gadget has started beside itself ends with it, also when the run is dropped.
-    let end = context.cancellation().clone().drop_guard();
+    let end = context.token().clone().drop_guard();
     let work = async move {
         let _end = end;
         let Some(gadget) = gadget else {
@@ -66,13 +62,11 @@ async fn until_cancelled(
     account: &ExecutionContext,
 ) -> Outcome {
     let mut work = Box::pin(work);
-    let token = account.cancellation();
+    let token = account.token();
     if let Some(outcome) = token.run_until_cancelled(work.as_mut()).await {
         return outcome;
     }
-    // Deeper ones end first, and tell what they have cost.
-    let grace = GRACE / 2_u32.saturating_pow(account.depth());
-    if let Ok(outcome) = timeout(grace, work.as_mut()).await {
+    if let Ok(outcome) = timeout(account.grace(), work.as_mut()).await {
         return outcome;
     }
     // What it has asked of models is counted when it is dropped.

@@ -10,15 +10,16 @@ const CAUSES: usize = 8;
 
 /// Why a gadget has no result: it failed, or it ends the run, or it wants a human.
 ///
-/// Every error becomes one, so `?` works on all of them. The model reads the error with its causes, on one line.
-/// For that it is no [`std::error::Error`] itself. Texts become one with [`GadgetError::new`].
+/// Every error becomes one, and so does a text: `?` works on a `std::error::Error`, a `Box<dyn Error + Send + Sync>`, an
+/// `anyhow::Error`, a `&str` and a `String`. The model reads the error with its causes, on one line. For that it does not
+/// implement [`std::error::Error`] itself.
 ///
 /// ```
 /// use gadgetry::GadgetError;
 ///
 /// fn double(text: &str) -> Result<i32, GadgetError> {
 ///     let number: i32 = text.trim().parse()?;
-///     number.checked_mul(2).ok_or_else(|| GadgetError::new("too large"))
+///     Ok(number.checked_mul(2).ok_or("too large")?)
 /// }
 /// assert_eq!(double("x").unwrap_err().to_string(), "invalid digit found in string");
 /// assert_eq!(double("2000000000").unwrap_err().to_string(), "too large");
@@ -38,12 +39,7 @@ enum Kind {
 impl GadgetError {
     /// A failure in these words. Of an error that shows its causes with `{:#}`, as `anyhow`'s does, they are kept.
     pub fn new(message: impl fmt::Display) -> Self {
-        Self::from_boxed(format!("{message:#}").into())
-    }
-
-    /// An error whose type is already hidden.
-    pub fn from_boxed(error: Box<dyn Error + Send + Sync>) -> Self {
-        Self::of(Kind::Failed(error))
+        Self::of(Kind::Failed(format!("{message:#}").into()))
     }
 
     /// Ends the run once the other calls of the same reply are done: those that run, and those that wait for a dependency
@@ -101,9 +97,10 @@ impl GadgetError {
     }
 }
 
-impl<E: Error + Send + Sync + 'static> From<E> for GadgetError {
+/// Errors, boxed errors, `anyhow::Error` and texts.
+impl<E: Into<Box<dyn Error + Send + Sync>>> From<E> for GadgetError {
     fn from(error: E) -> Self {
-        Self::from_boxed(Box::new(error))
+        Self::of(Kind::Failed(error.into()))
     }
 }
 

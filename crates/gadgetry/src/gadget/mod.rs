@@ -52,19 +52,15 @@ pub trait DynGadget: Send + Sync {
 }
 
 /// What can be added to a [`Toolbox`](crate::Toolbox): a gadget, in whatever way it was defined.
+///
+/// Every [`Gadget`] is one, also in an `Arc`, so that its owner keeps it. A type that implements [`DynGadget`] itself is
+/// added as an `Arc<dyn DynGadget>`, or implements this as well.
 pub trait IntoGadget {
     /// The gadget as a toolbox holds it.
     fn into_gadget(self) -> Arc<dyn DynGadget>;
 }
 
 impl IntoGadget for Arc<dyn DynGadget> {
-    fn into_gadget(self) -> Arc<dyn DynGadget> {
-        self
-    }
-}
-
-/// For gadgets that implement [`DynGadget`] themselves.
-impl<D: DynGadget + 'static> IntoGadget for Arc<D> {
     fn into_gadget(self) -> Arc<dyn DynGadget> {
         self
     }

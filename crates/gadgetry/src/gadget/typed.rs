@@ -85,6 +85,51 @@ pub trait Gadget: Send + Sync + 'static {
     ) -> impl Future<Output = Result<Self::Output, GadgetError>> + Send;
 }
 
+/// The same gadget, of which the program keeps a handle.
+///
+/// ```
+/// use std::sync::Arc;
+/// use std::sync::atomic::{AtomicU32, Ordering};
+/// use gadgetry::{Agent, ExecutionContext, Gadget, GadgetError, GadgetInfo, NoParams};
+///
+/// #[derive(Default)]
+/// struct Counter(AtomicU32);
+///
+/// impl Gadget for Counter {
+///     type Params = NoParams;
+///     type Output = u32;
+///
+///     fn info(&self) -> GadgetInfo {
+///         GadgetInfo::new("Count", "Counts up by one")
+///     }
+///
+///     async fn execute(&self, _: NoParams, _: ExecutionContext) -> Result<u32, GadgetError> {
+///         Ok(self.0.fetch_add(1, Ordering::Relaxed) + 1)
+///     }
+/// }
+///
+/// let counter = Arc::new(Counter::default());
+/// let agent = Agent::builder().gadget(Arc::clone(&counter));
+/// # let _ = agent;
+/// assert_eq!(counter.0.load(Ordering::Relaxed), 0);
+/// ```
+impl<G: Gadget> Gadget for Arc<G> {
+    type Params = G::Params;
+    type Output = G::Output;
+
+    fn info(&self) -> GadgetInfo {
+        (**self).info()
+    }
+
+    fn execute(
+        &self,
+        params: Self::Params,
+        context: ExecutionContext,
+    ) -> impl Future<Output = Result<Self::Output, GadgetError>> + Send {
+        (**self).execute(params, context)
+    }
+}
+
 /// The parameters of a gadget that has none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -111,7 +156,7 @@ pub struct GadgetInfo {
     /// Calls that show how to use it. They are checked against the schema when the gadget is added.
     pub examples: Vec<Example>,
     /// After this time a call is cancelled, and answered with an error; `None` leaves that to the run. The next request
-    /// waits until the gadget has tidied up, for 2 seconds at most.
+    /// waits until the gadget has tidied up, see [`AgentBuilder::grace`](crate::AgentBuilder::grace).
     pub timeout: Option<Duration>,
     /// Calls of it that may run at once.
     pub max_concurrent: Option<u32>,
@@ -139,7 +184,7 @@ impl GadgetInfo {
     }
 
     /// Sets the time after which a call is cancelled. It counts in milliseconds, and is one at least. The next request
-    /// waits until the gadget has tidied up, for 2 seconds at most.
+    /// waits until the gadget has tidied up, see [`AgentBuilder::grace`](crate::AgentBuilder::grace).
     #[must_use]
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = Some(timeout);

@@ -291,6 +291,7 @@ fn log(event: &Event) {
             iterations,
             total_cost,
             error,
+            ..
         } => {
             if let Some(error) = error {
                 say!(

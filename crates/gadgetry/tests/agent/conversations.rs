@@ -130,11 +130,8 @@ async fn examples_of_the_builder_are_sent_once() {
 /// Gives a long result, which the viewer shows; the id of the first one is known.
 fn with_long_results(model: &Mock) -> AgentBuilder {
     let lots = gadget("Lots", |_| async {
-        Outcome::ok(
-            (1..=40)
-                .map(|line| format!("line {line}\n"))
-                .collect::<String>(),
-        )
+        let lines: Vec<String> = (1..=40).map(|line| format!("line {line}")).collect();
+        Outcome::ok(lines.join("\n"))
     });
     Agent::builder()
         .model(model.clone())
@@ -199,7 +196,7 @@ async fn long_results_can_be_viewed_in_a_later_run() {
     viewed(&second);
     let mut events = Vec::new();
     let again = replay(&file[..], &mut |event: &Event| {
-        events.push(format!("{event:?}"))
+        events.push(format!("{event:?}"));
     });
     assert_eq!(again.unwrap(), Some(finished.summary));
     assert!(events.iter().any(|event| event.contains("line 40")));

@@ -70,6 +70,12 @@ fn spec(name: &str) -> GadgetSpec {
 /// A gadget that implements the erased trait.
 struct Own(GadgetSpec);
 
+impl IntoGadget for Own {
+    fn into_gadget(self) -> Arc<dyn DynGadget> {
+        Arc::new(self)
+    }
+}
+
 impl DynGadget for Own {
     fn spec(&self) -> &GadgetSpec {
         &self.0
@@ -93,7 +99,7 @@ fn a_toolbox_takes_all_of_them() {
     toolbox
         .add(CommandGadget::new(spec("Program"), "true", [] as [&str; 0]))
         .unwrap();
-    toolbox.add(Arc::new(Own(spec("Own")))).unwrap();
+    toolbox.add(Own(spec("Own"))).unwrap();
     let held: Arc<dyn DynGadget> = Arc::new(Own(spec("Held")));
     toolbox.add(held).unwrap();
     for name in ["TYPED", "function", "Program", "oWN", "held"] {
@@ -180,11 +186,11 @@ fn mistakes_are_found_when_a_gadget_is_added() {
         "example 1 of gadget 'Any' does not fit its parameters: root: expected object, got string \"text\""
     );
     assert_eq!(
-        add_error(Arc::new(Own(GadgetSpec {
+        add_error(Own(GadgetSpec {
             parameters: json!({ "type": "string" }),
             examples: vec![fits],
             ..spec("Own")
-        }))),
+        })),
         "the parameters of gadget 'Own': parameters are an object, but the schema admits only: string"
     );
 }

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails here")]
 
+mod errors;
 mod gadgets;
 mod outcomes;
 mod results;

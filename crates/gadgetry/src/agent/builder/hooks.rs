@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
+use gadgetry_proto::event::Event;
 use gadgetry_proto::message::Request;
 use gadgetry_proto::run::{Interceptor, Start};
 
@@ -16,8 +17,16 @@ use crate::human::Human;
 
 /// # Who watches and decides
 impl AgentBuilder {
-    /// Somebody who watches the events of all runs of the agent. Several see them in the order in which they were
-    /// added, before the consumer of the run does.
+    /// Calls the closure for every event of all runs of the agent, those of subagents included; see
+    /// [`Event::own_text`] for text. It is an [`observer`](Self::observer).
+    pub fn on_event(self, handle: impl FnMut(&Event) + Send + 'static) -> Self {
+        self.observer(handle)
+    }
+
+    /// Watches the events of all runs of the agent. Several observers see them in the order in which they were added,
+    /// before the consumer of the run does.
+    ///
+    /// An observer that panics is switched off, which the log reports as an error, and the runs continue without it.
     pub fn observer(mut self, observer: impl Observer + 'static) -> Self {
         self.observers.push(Arc::new(Mutex::new(observer)));
         self

@@ -62,6 +62,7 @@ pub struct AgentBuilder {
     pub(super) limits: Setting<Limits>,
     pub(super) human: Option<Arc<dyn Human>>,
     pub(super) cancellation: Option<CancellationToken>,
+    pub(super) grace: Option<Duration>,
     pub(super) controllers: Vec<Arc<dyn DynController>>,
     pub(super) observers: Vec<SharedObserver>,
     pub(super) parent: Option<ExecutionContext>,
@@ -98,6 +99,7 @@ impl Default for AgentBuilder {
             limits: Setting::Default,
             human: None,
             cancellation: None,
+            grace: None,
             controllers: Vec::new(),
             observers: Vec::new(),
             parent: None,
@@ -193,7 +195,7 @@ impl AgentBuilder {
     /// How long a gadget may take that has no timeout of its own. By default, as long as it likes.
     ///
     /// A gadget whose time is up is cancelled, and its call is answered with an error. The next request waits until it
-    /// has tidied up, for 2 seconds at most.
+    /// has tidied up, see [`grace`](Self::grace).
     pub fn default_timeout(mut self, timeout: Duration) -> Self {
         self.spec.default_timeout_ms = Some(u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX));
         self
@@ -260,10 +262,20 @@ impl AgentBuilder {
         self
     }
 
-    /// Cancels the run when `token` is cancelled, like [`AgentHandle::cancel`](crate::AgentHandle::cancel). All runs of
-    /// the agent hear of it. A run ends when its gadgets have tidied up, for which they have 2 seconds at most.
+    /// Cancels all runs of the agent when `token` is cancelled, like [`AgentHandle::cancel`](crate::AgentHandle::cancel).
+    /// A run ends when its gadgets have tidied up, see [`grace`](Self::grace).
     pub fn cancellation(mut self, token: CancellationToken) -> Self {
         self.cancellation = Some(token);
+        self
+    }
+
+    /// How long a gadget may take to tidy up after a timeout or a cancellation, before its future is dropped; 2 seconds by
+    /// default. It applies to gadgets that can notice: those that have called
+    /// [`ExecutionContext::cancellation`](crate::ExecutionContext::cancellation) or
+    /// [`throw_if_cancelled`](crate::ExecutionContext::throw_if_cancelled), wait for a person, or have started a subagent.
+    /// Others are dropped at once. Subagents have half of it for each level.
+    pub fn grace(mut self, grace: Duration) -> Self {
+        self.grace = Some(grace);
         self
     }
 }
