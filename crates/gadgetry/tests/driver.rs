@@ -66,11 +66,14 @@ fn toolbox(running: &Arc<AtomicUsize>) -> Toolbox {
         }))
         .unwrap();
     toolbox
-        .add(from_fn(spec("Stubborn", Some(100)), |_, context| async move {
-            let _token = context.cancellation().clone();
-            std::future::pending::<()>().await;
-            Outcome::ok("never")
-        }))
+        .add(from_fn(
+            spec("Stubborn", Some(100)),
+            |_, context| async move {
+                let _token = context.cancellation().clone();
+                std::future::pending::<()>().await;
+                Outcome::ok("never")
+            },
+        ))
         .unwrap();
     toolbox
 }

@@ -234,6 +234,7 @@ async fn what_a_dropped_gadget_had_asked_a_model_costs() {
             ..Request::default()
         });
         deltas.next().await.unwrap();
+        let _token = context.cancellation();
         pending::<()>().await;
         drop(deltas);
         Outcome::ok("never")

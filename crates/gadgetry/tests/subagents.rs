@@ -221,6 +221,7 @@ async fn a_cancel_reaches_the_innermost_gadget_and_its_costs_are_counted() {
     let told = Told::default();
     let stubborn = gadget("Stubborn", |context| async move {
         context.report_cost(1000.0).unwrap();
+        let _token = context.cancellation();
         std::future::pending::<Outcome>().await
     });
     let polite = gadget("Polite", |context| async move {
