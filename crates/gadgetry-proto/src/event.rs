@@ -46,9 +46,12 @@ impl Event {
     /// # Ok::<(), serde_json::Error>(())
     /// ```
     pub fn own_text(&self) -> Option<&str> {
-        match &self.kind {
-            EventKind::Text { text } if self.path.is_empty() => Some(text),
-            _ => None,
+        if let EventKind::Text { text } = &self.kind
+            && self.path.is_empty()
+        {
+            Some(text)
+        } else {
+            None
         }
     }
 }
