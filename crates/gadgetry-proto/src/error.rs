@@ -203,4 +203,8 @@ pub enum DiagnosticCode {
     LimitExceeded,
     /// The provider refused to complete the reply; the message has its words.
     Refusal,
+    /// A closing tag of reasoning without an opening one; the text before it counts as reasoning.
+    StrayReasoningEnd,
+    /// A call arrived through the provider's own interface in a run whose model writes blocks; it counts as a block.
+    NativeCall,
 }

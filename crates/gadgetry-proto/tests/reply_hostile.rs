@@ -10,7 +10,7 @@ const FENCED: &str = "!!!GADGET_START:A\n```\n!!!ARG:x\n";
 const POINTER: &str = "!!!GADGET_START:A\n!!!ARG:";
 
 /// How a reply begins, and what is then repeated.
-const REPLIES: [(&str, &str); 30] = [
+const REPLIES: [(&str, &str); 34] = [
     ("", "!"),
     ("", "!!a "),
     ("", "!!!GADGET_START:"),
@@ -28,6 +28,10 @@ const REPLIES: [(&str, &str); 30] = [
     ("<think>", "</"),
     ("<think>", "</think"),
     ("<think>", "</think             "),
+    ("<reason>", "</reason"),
+    ("", "</reason> "),
+    ("", "</reason "),
+    ("", "`<reason>"),
     (VALUE, "!"),
     (VALUE, "!!ARG: x\n"),
     (VALUE, "\n"),
@@ -48,6 +52,8 @@ fn read_all(anchoring: Anchoring, limits: &Limits) {
         markers: Some(Markers::default()),
         anchoring,
         tags: vec!["think".to_owned()],
+        reasoning: vec!["reason".to_owned()],
+        reasoning_open: false,
         limits: limits.clone(),
     };
     for (head, unit) in REPLIES {

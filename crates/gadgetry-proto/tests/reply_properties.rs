@@ -3,6 +3,7 @@
 mod support;
 
 use gadgetry_proto::delta::EndReason;
+use gadgetry_proto::error::DiagnosticCode;
 use gadgetry_proto::reply::{Event, Format, Scanner, ScannerState};
 use proptest::prelude::*;
 use support::joined::{Joiner, Told, is_what, scan, scanner};
@@ -171,12 +172,20 @@ fn without_ids(told: Vec<Told>) -> Vec<String> {
 }
 
 /// Visible text, raw blocks and raw tags put the reply together again. What may be missing between them is white
-/// space beside gadget blocks and ends of the reply, and the backslashes before markers.
+/// space next to gadget blocks, reasoning and ends of the reply, closing tags of reasoning that close nothing, and the
+/// backslashes before markers.
 fn rebuild(format: &Format, text: &str, pieces: &[&str], flush: bool) -> Result<(), TestCaseError> {
-    let mut reader = scanner(format);
+    let mut format = format.clone();
+    // Each closing tag that closes nothing is told.
+    format.limits.near_misses = text.len();
+    let mut reader = scanner(&format);
+    let mut reasoning = format.reasoning.iter();
+    let has_reasoning = reasoning.any(|name| !format.tags.contains(name));
     let mut rebuilt = Rebuilt {
         text,
         at: 0,
+        has_reasoning,
+        begins_inside: format.reasoning_open && has_reasoning,
         closed: false,
         wrong: None,
     };
@@ -200,6 +209,9 @@ struct Rebuilt<'a> {
     text: &'a str,
     /// Everything before this was accounted for.
     at: usize,
+    has_reasoning: bool,
+    /// Whether the first tag has no opening tag.
+    begins_inside: bool,
     /// Whether the last tag was closed.
     closed: bool,
     wrong: Option<String>,
@@ -226,9 +238,10 @@ impl Rebuilt<'_> {
                 self_closing,
                 ..
             } => {
-                self.take("<");
-                self.take(tag);
-                self.at += opening_end(&self.text[self.at..]);
+                if !std::mem::take(&mut self.begins_inside) {
+                    self.take(&format!("<{tag}"));
+                    self.at += opening_end(&self.text[self.at..]);
+                }
                 if !self_closing {
                     self.take(content);
                 }
@@ -241,14 +254,20 @@ impl Rebuilt<'_> {
                     self.at = self.text.len() - closing.unwrap_or(rest).len();
                 }
             }
-            Event::Diagnostic(diagnostic)
-                if diagnostic.code == gadgetry_proto::error::DiagnosticCode::EscapedMarker =>
-            {
+            Event::Diagnostic(diagnostic) if diagnostic.code == DiagnosticCode::EscapedMarker => {
                 // Those of values come when their block is not yet accounted for.
                 let at = usize::try_from(diagnostic.span.start).expect("it is small");
-                if at == self.at {
+                let gap = self.text.get(self.at..at);
+                if gap.is_some_and(|gap| gap.trim().is_empty()) {
+                    self.skip_to(at);
                     self.take("\\");
                 }
+            }
+            Event::Diagnostic(diagnostic)
+                if diagnostic.code == DiagnosticCode::StrayReasoningEnd =>
+            {
+                self.skip_to(usize::try_from(diagnostic.span.start).expect("it is small"));
+                self.at = usize::try_from(diagnostic.span.end).expect("it is small");
             }
             Event::CallStart(_)
             | Event::Argument { .. }
@@ -259,6 +278,11 @@ impl Rebuilt<'_> {
     }
 
     fn take(&mut self, more: &str) {
+        let rest = &self.text[self.at..];
+        if self.has_reasoning && !rest.starts_with(more) {
+            // White space may be missing behind reasoning.
+            self.at += rest.len() - rest.trim_start().len();
+        }
         if self.text[self.at..].starts_with(more) {
             self.at += more.len();
         } else {

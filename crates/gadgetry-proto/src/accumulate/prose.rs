@@ -45,6 +45,21 @@ impl Accumulator {
         }
     }
 
+    /// All text so far was reasoning, as has become known behind it.
+    pub fn text_was_reasoning(&mut self) {
+        self.end_prose(&mut Sink::nowhere());
+        for content in self
+            .places
+            .iter_mut()
+            .filter_map(|place| place.content.as_mut())
+        {
+            if let Content::Text { text } = content {
+                let text = std::mem::take(text);
+                *content = Content::Reasoning { text };
+            }
+        }
+    }
+
     pub(super) fn end_prose(&mut self, out: &mut Sink<'_>) {
         if let Some(prose) = self.prose.take() {
             let (block_index, content, metadata) = prose.end(out);

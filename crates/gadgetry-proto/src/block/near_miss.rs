@@ -91,7 +91,9 @@ impl MissCount {
     pub(crate) fn admit(&mut self, diagnostic: Diagnostic, limits: &Limits) -> Option<Diagnostic> {
         if !matches!(
             diagnostic.code,
-            DiagnosticCode::NearMiss | DiagnosticCode::StrayMarker
+            DiagnosticCode::NearMiss
+                | DiagnosticCode::StrayMarker
+                | DiagnosticCode::StrayReasoningEnd
         ) {
             return Some(diagnostic);
         }

@@ -90,6 +90,7 @@ impl Scanner {
         let state = &mut self.state;
         // White space between two blocks, or before the first one, is not text.
         state.white.clear();
+        state.quiet = false;
         state.header.read(&state.buffer[..end], &mut state.auto_ids);
         let room = state.misses.room(&self.format.limits);
         state.body.begin(base, room);
@@ -127,6 +128,7 @@ impl Scanner {
         }
         self.hand_out(marker, events);
         self.state.line = LinePrefix::Other;
+        self.state.ticked = marker.ends_with('`');
         let buffer = std::mem::take(&mut self.state.buffer);
         self.run(&buffer, behind, events);
     }

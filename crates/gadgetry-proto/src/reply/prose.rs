@@ -13,7 +13,9 @@ use crate::block::classify;
 use crate::error::{Diagnostic, DiagnosticCode, Span};
 use crate::reply::Event;
 use crate::reply::Scanner;
+use crate::tags::NameIndex;
 use crate::tags::Opening;
+use crate::tags::TagKind;
 
 /// Where openers may begin in the text that is being read.
 #[derive(Default)]
@@ -88,7 +90,13 @@ impl Scanner {
                     tag = next_tag(bytes, reading.released, ahead);
                 }
                 (_, Some(at)) => match self.format.names.at(bytes, at) {
+                    Opening::Name(name) if self.is_quoted(name, &reading, at) => {
+                        tag = next_tag(bytes, at + 1, ahead);
+                    }
                     Opening::Name(name) => {
+                        if self.is_line_start() {
+                            self.state.line = self.line_at(&reading, at);
+                        }
                         self.leave(&mut reading, at, events);
                         self.begin_opening(name, base + at as u64);
                         return at + 1 + self.format.names.len_of(name);
@@ -190,6 +198,17 @@ impl Scanner {
     fn leave<S: FnMut(Event<'_>)>(&mut self, reading: &mut Reading<'_>, at: usize, events: &mut S) {
         self.release_to(at, reading, events);
         self.settle(reading.text.as_bytes().get(at).copied(), events);
+        self.state.ticked = false;
+    }
+
+    /// Whether the tag of reasoning at `at` is only mentioned: a backtick stands before it.
+    fn is_quoted(&self, name: NameIndex, reading: &Reading<'_>, at: usize) -> bool {
+        let ticked = if at > reading.from {
+            reading.text.as_bytes()[at - 1] == b'`'
+        } else {
+            self.state.ticked
+        };
+        ticked && self.format.names.kind(name) != TagKind::Custom
     }
 
     /// Hands out everything but what is held from `end` on.
@@ -208,6 +227,9 @@ impl Scanner {
                 line = self.line_at(reading, end);
             }
             self.state.line = line;
+        }
+        if end > reading.from {
+            self.state.ticked = reading.text.as_bytes()[end - 1] == b'`';
         }
         self.release_to(end, reading, events);
         self.state.held.push_str(&reading.text[end..]);

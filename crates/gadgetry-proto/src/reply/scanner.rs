@@ -34,6 +34,11 @@ pub struct Format {
     pub anchoring: Anchoring,
     /// The names of tags that are taken out.
     pub tags: Vec<String>,
+    /// The names of tags whose content is reasoning; those that are in `tags`, too, are not. They are taken out like the
+    /// others, and white space around them is no text where no text precedes it. A backtick before one makes it text.
+    pub reasoning: Vec<String>,
+    /// Whether a reply begins inside the first of `reasoning`, because the prompt template of the model has opened it.
+    pub reasoning_open: bool,
     /// Caps.
     pub limits: Limits,
 }
@@ -69,6 +74,8 @@ pub(super) struct Prepared {
     pub(super) names: Names,
     pub(super) limits: Limits,
     pub(super) stops: Stops,
+    /// The tag that is open where a reply begins.
+    open: Option<NameIndex>,
 }
 
 /// Where a [`Scanner`] stands; what a saved run keeps of it.
@@ -83,6 +90,10 @@ pub struct ScannerState {
     pub(super) white: String,
     /// Whether the current segment of prose is white space so far and may be dropped.
     pub(super) leading: bool,
+    /// Whether such white space follows reasoning, so that it is no text, whatever comes.
+    pub(super) quiet: bool,
+    /// Whether the last byte of the prose before the held text is a backtick.
+    pub(super) ticked: bool,
     /// What stands on the line before the held text, or before the opener.
     pub(super) line: LinePrefix,
     /// A run and a word that may be a near miss; already handed out as text.
@@ -122,6 +133,8 @@ impl Default for ScannerState {
             held: String::new(),
             white: String::new(),
             leading: true,
+            quiet: false,
+            ticked: false,
             line: LinePrefix::Blank(0),
             suspect: None,
             misses: MissCount::default(),
@@ -142,27 +155,34 @@ impl Default for ScannerState {
 impl Scanner {
     /// A scanner for replies of `format`. Tag names must be names, once each.
     pub fn new(format: &Format) -> Result<Self, TagNameError> {
-        let names = Names::new(&format.tags, format.limits.tag_name)?;
+        let names = Names::new(&format.tags, &format.reasoning, format.limits.tag_name)?;
         let search = format
             .markers
             .clone()
             .map(|markers| MarkerSearch::new(markers, format.anchoring));
-        Ok(Self::prepared(search, names, format.limits.clone()))
+        let open = names.first_reasoning().filter(|_| format.reasoning_open);
+        Ok(Self::prepared(search, names, open, format.limits.clone()))
     }
 
     /// A scanner that knows no tags.
     pub(super) fn for_blocks(markers: Markers, anchoring: Anchoring, limits: Limits) -> Self {
         let search = Some(MarkerSearch::new(markers, anchoring));
-        Self::prepared(search, Names::default(), limits)
+        Self::prepared(search, Names::default(), None, limits)
     }
 
-    fn prepared(search: Option<MarkerSearch>, names: Names, limits: Limits) -> Self {
+    fn prepared(
+        search: Option<MarkerSearch>,
+        names: Names,
+        open: Option<NameIndex>,
+        limits: Limits,
+    ) -> Self {
         let stops = Stops::new(search.as_ref(), &names);
         let prepared = Prepared {
             search,
             names,
             limits,
             stops,
+            open,
         };
         Self {
             format: Arc::new(prepared),
@@ -183,6 +203,11 @@ impl Scanner {
     /// Reads more of the reply.
     pub fn push(&mut self, chunk: &str, events: &mut impl FnMut(Event<'_>)) {
         let base = self.state.read;
+        if let Some(name) = self.format.open.filter(|_| base == 0 && !chunk.is_empty()) {
+            self.state.name = Some(name);
+            self.state.attributes.clear();
+            self.open_tag(name, false, events);
+        }
         self.state.read += chunk.len() as u64;
         if !self.shortcut(chunk, events) {
             self.run(chunk, base, events);
@@ -202,6 +227,7 @@ impl Scanner {
         }
         let state = &mut self.state;
         (state.mode, state.leading, state.line) = (Mode::Prose, true, LinePrefix::Blank(0));
+        (state.quiet, state.ticked) = (false, false);
         (state.read, state.misses) = (0, MissCount::default());
         state.white.clear();
     }
@@ -265,7 +291,10 @@ impl Scanner {
     }
 
     /// Hands text out, unless it is white space that may stand alone.
-    pub(super) fn hand_out<S: FnMut(Event<'_>)>(&mut self, text: &str, events: &mut S) {
+    pub(super) fn hand_out<S: FnMut(Event<'_>)>(&mut self, mut text: &str, events: &mut S) {
+        if self.state.quiet {
+            text = text.trim_start();
+        }
         if text.is_empty() {
             return;
         }
@@ -284,7 +313,7 @@ impl Scanner {
 
     /// The segment is text, white space and all.
     pub(super) fn release_white<S: FnMut(Event<'_>)>(&mut self, events: &mut S) {
-        self.state.leading = false;
+        (self.state.leading, self.state.quiet) = (false, false);
         if !self.state.white.is_empty() {
             events(Event::Text(&self.state.white));
             self.state.white.clear();

@@ -66,6 +66,7 @@ impl Scanner {
                 if !is_open || stops.line_start || stops.any(chunk, PROSE) {
                     return false;
                 }
+                state.ticked = chunk.ends_with('`');
                 events(Event::Text(chunk));
                 true
             }

@@ -172,13 +172,12 @@ impl Rules {
                 Some(rule) if matches!(rule.transform, Transform::Pass) => {
                     out.push(content(block, rule, delta));
                 }
-                Some(rule) if matches!(rule.transform, Transform::Reasoning) => {
-                    out.push(Delta::Reasoning {
-                        delta: delta.to_owned(),
-                        metadata: None,
-                    });
-                }
-                _ => {}
+                Some(rule) if !matches!(rule.transform, Transform::Reasoning) => {}
+                // A tag without a definition is one of [`Format::reasoning`].
+                Some(_) | None => out.push(Delta::Reasoning {
+                    delta: delta.to_owned(),
+                    metadata: None,
+                }),
             },
             Event::TagEnd { block, tag, reason } => {
                 if let Some(rule) = self.passing(tag) {

@@ -2,7 +2,7 @@
 
 use crate::block::LinePrefix;
 use crate::delta::EndReason;
-use crate::error::Span;
+use crate::error::{Diagnostic, DiagnosticCode, Span};
 use crate::id::BlockId;
 use crate::limits::{Limit, LimitExceeded};
 use crate::reply::Event;
@@ -12,6 +12,7 @@ use crate::tags::ContentEnd;
 use crate::tags::NameIndex;
 use crate::tags::OpeningState;
 use crate::tags::Step;
+use crate::tags::TagKind;
 use crate::tags::attributes;
 
 impl Scanner {
@@ -92,7 +93,12 @@ impl Scanner {
         self_closing: bool,
         events: &mut S,
     ) {
-        self.release_white(events);
+        match self.format.names.kind(name) {
+            TagKind::Custom => self.release_white(events),
+            TagKind::Reasoning if self.state.leading => self.begin_quiet(),
+            TagKind::Reasoning => {}
+            TagKind::StrayEnd => return self.tell_stray_end(name, events),
+        }
         let state = &mut self.state;
         state.blocks += 1;
         state.content.begin();
@@ -106,6 +112,34 @@ impl Scanner {
         if self_closing {
             self.end_tag(EndReason::SelfClosing, events);
         }
+    }
+
+    /// White space from here on is no text, until there is text.
+    fn begin_quiet(&mut self) {
+        self.state.white.clear();
+        (self.state.leading, self.state.quiet) = (true, true);
+    }
+
+    /// The closing tag that was read closes nothing.
+    fn tell_stray_end<S: FnMut(Event<'_>)>(&mut self, name: NameIndex, events: &mut S) {
+        let start = self.state.opener;
+        let end = start + self.state.buffer.len() as u64 + 1;
+        let name = self.format.names.text(name);
+        let message = format!(
+            "<{name}> without an opening tag: the text before it was taken as reasoning; if the replies of this model \
+             begin inside the tag, set reasoning_open"
+        );
+        let diagnostic = Diagnostic {
+            code: DiagnosticCode::StrayReasoningEnd,
+            message,
+            span: Span { start, end },
+        };
+        let told = self.state.misses.admit(diagnostic, &self.format.limits);
+        if let Some(diagnostic) = told {
+            events(Event::Diagnostic(diagnostic));
+        }
+        self.begin_quiet();
+        (self.state.mode, self.state.line) = (Mode::Prose, LinePrefix::Blank(0));
     }
 
     /// What was taken for a tag is text.
@@ -212,6 +246,10 @@ impl Scanner {
             self_closing: reason == EndReason::SelfClosing,
             reason,
         });
-        (state.mode, state.leading, state.line) = (Mode::Prose, false, LinePrefix::Other);
+        state.mode = Mode::Prose;
+        // Reasoning changes nothing about the prose around it.
+        if self.format.names.kind(name) == TagKind::Custom {
+            (state.leading, state.line) = (false, LinePrefix::Other);
+        }
     }
 }

@@ -70,6 +70,7 @@ impl Run {
                 Verdict::Finish(FinishReason::ModelError)
             }
             Some(Cut::Cancelled) => Verdict::Finish(FinishReason::Cancelled),
+            None if self.state.promised => Verdict::Finish(FinishReason::ModelError),
             None => match self.spec.text_only {
                 TextOnly::Acknowledge => Verdict::GoOn,
                 TextOnly::WaitForInput if self.spec.asks.human => Verdict::AskUser,

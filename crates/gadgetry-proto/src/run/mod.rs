@@ -153,6 +153,7 @@ impl Run {
             compact_now: false,
             stored: OutputStore::default(),
             notes: Vec::new(),
+            promised: false,
             reminded: false,
             injected: Vec::new(),
             completed: None,
@@ -175,9 +176,11 @@ impl Run {
 
     fn with_state(spec: RunSpec, has_viewer: bool, state: State) -> Result<Self, SpecError> {
         let format = Format {
-            markers: Some(spec.markers.clone()),
+            markers: spec.tools.reads_blocks().then(|| spec.markers.clone()),
             anchoring: spec.anchoring,
             tags: Vec::new(),
+            reasoning: spec.reasoning_tags.clone(),
+            reasoning_open: spec.reasoning_open,
             limits: spec.limits.clone(),
         };
         let registry = Some(Arc::clone(&spec.registry));
@@ -392,7 +395,7 @@ fn opening(spec: &RunSpec, mut conversation: Vec<Message>) -> History {
         conversation.insert(0, Message::text(Role::System, system));
     }
     let mut history = History::new(conversation);
-    if spec.tools == Tools::Text {
+    if spec.tools.reads_blocks() {
         let (registry, markers) = (&spec.registry, &spec.markers);
         let gadgets = spec
             .prompt

@@ -1,15 +1,15 @@
 //! Calls through the provider's own interface become calls of gadgets.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::call::{Call, Parameters, TerminatedBy};
+use crate::convo::TextForm;
 use crate::delta::Delta;
-use crate::error::Span;
+use crate::error::{Diagnostic, DiagnosticCode, Span};
 use crate::event::EventKind;
-use crate::message::Content;
+use crate::message::{Content, Message, Role};
 use crate::run::Run;
-use crate::run::spec::Tools;
 
 impl Run {
     /// Takes a piece of a tool call in. The accumulator has it already.
@@ -18,9 +18,6 @@ impl Run {
         reason = "only pieces of tool calls come here, and JSON in the making is for the accumulator alone"
     )]
     pub(super) fn take_tool_call(&mut self, delta: Delta) {
-        if self.spec.tools != Tools::Native {
-            return;
-        }
         match delta {
             Delta::ToolCallStart { id, name } => self.tell_native_start(&id, name),
             Delta::ToolCallEnd { id, .. } => self.call_natively(&id),
@@ -44,15 +41,12 @@ impl Run {
     fn call_natively(&mut self, id: &str) {
         if let Some(Content::ToolUse { name, input, .. }) = self.state.accumulator.tool_use(id) {
             let call = native_call(id, name, input, TerminatedBy::EndMarker);
-            self.announce(call);
+            self.announce_native(call);
         }
     }
 
     /// Calls that the end of the reply has ended. After a cut they are answered, and not executed.
     pub(super) fn end_tool_calls(&mut self, content: &[Content]) {
-        if self.spec.tools != Tools::Native {
-            return;
-        }
         let records = self.state.calls.iter();
         let known: BTreeSet<_> = records
             .map(|record| record.call.invocation_id.clone())
@@ -66,9 +60,53 @@ impl Run {
                 && !known.contains(tool_use_id.as_str())
             {
                 let call = native_call(tool_use_id, name, input, TerminatedBy::EndOfStream);
-                self.announce(call);
+                self.announce_native(call);
             }
         }
+    }
+
+    fn announce_native(&mut self, call: Arc<Call>) {
+        if !self.spec.tools.is_native() {
+            let name = &call.gadget_name;
+            let message = format!(
+                "{name} was called through the provider's own interface, not in a block; the call counts as a block. \
+                 If this model calls so on purpose, use native tools"
+            );
+            self.tell(EventKind::Diagnostic(Diagnostic {
+                code: DiagnosticCode::NativeCall,
+                message,
+                span: call.span,
+            }));
+        }
+        self.announce(call);
+    }
+
+    /// The reply as written, with the calls that came through the provider's interface behind it as blocks, so that a
+    /// provider that knows no tools can be sent them.
+    pub(super) fn write_native_calls(&self, raw: &mut String, content: &[Content]) {
+        if self.spec.tools.is_native() {
+            return;
+        }
+        let calls = content
+            .iter()
+            .filter(|part| matches!(part, Content::ToolUse { .. }));
+        let calls = Message {
+            role: Role::Assistant,
+            content: calls.cloned().collect(),
+            raw: None,
+        };
+        if calls.content.is_empty() {
+            return;
+        }
+        let form = TextForm {
+            markers: &self.spec.markers,
+            anchoring: self.spec.anchoring,
+            xml_names: &BTreeMap::new(),
+        };
+        if !raw.is_empty() && !raw.ends_with('\n') {
+            raw.push('\n');
+        }
+        raw.push_str(&form.of(&calls));
     }
 
     /// A call is complete: whoever watches is told, and it takes its way.

@@ -3,7 +3,7 @@
 use std::mem;
 
 use crate::delta::{Delta, StopReason};
-use crate::error::DiagnosticCode;
+use crate::error::{DiagnosticCode, ModelErrorKind};
 use crate::event::EventKind;
 use crate::message::{Content, Message, Purpose};
 use crate::run::Run;
@@ -14,6 +14,9 @@ use crate::usage::Usage;
 
 /// Of text, as long as nothing better is known.
 const BYTES_PER_TOKEN: u64 = 4;
+
+/// What a reply is that ends with [`StopReason::ToolUse`] and has no calls.
+const NO_CALL: &str = "The reply announced a call, but contained none";
 
 /// Notes on one reply that the model is told.
 const NOTES: usize = 8;
@@ -142,6 +145,9 @@ impl Run {
             }
             Delta::Diagnostic(diagnostic) => {
                 let notes = &mut self.state.notes;
+                if diagnostic.code == DiagnosticCode::StrayReasoningEnd {
+                    self.state.accumulator.text_was_reasoning();
+                }
                 let missed = [DiagnosticCode::NearMiss, DiagnosticCode::CutHeader];
                 if missed.contains(&diagnostic.code)
                     && notes.len() < NOTES
@@ -191,7 +197,9 @@ impl Run {
         let usage = self.used(reply.usage);
         let mut message = reply.message;
         self.end_tool_calls(&message.content);
+        self.note_missing_call(reply.stop_reason.as_ref());
         let mut raw = mem::take(&mut self.state.raw);
+        self.write_native_calls(&mut raw, &message.content);
         let written = !raw.is_empty();
         for interceptor in &self.spec.interceptors {
             raw = interceptor.reply(raw);
@@ -211,6 +219,13 @@ impl Run {
         self.state.model_error = self.failure();
         let error = self.state.model_error.as_ref();
         let error = error.map(|error| error.words.clone());
+        if self.state.promised {
+            self.state.model_error = Some(ModelError {
+                kind: ModelErrorKind::Other,
+                words: NO_CALL.to_owned(),
+                retry_after_ms: None,
+            });
+        }
         self.tell_end_of_call(Purpose::Reply, reply.stop_reason.clone(), usage, error);
         self.state.scheduler.end_reply();
         if self.spec.asks.after_model_call && self.state.cut != Some(Cut::Cancelled) {
@@ -221,6 +236,22 @@ impl Run {
                 usage,
             };
             self.block(Pending::AfterReply { said }, question);
+        }
+    }
+
+    /// A model that says that it calls something, and calls nothing, is not done.
+    fn note_missing_call(&mut self, stop_reason: Option<&StopReason>) {
+        let promised = stop_reason == Some(&StopReason::ToolUse) && self.state.cut.is_none();
+        self.state.promised = promised && self.state.calls.is_empty();
+        if self.state.promised {
+            let how = if self.spec.tools.reads_blocks() {
+                let start = self.spec.markers.start();
+                format!("To call a gadget, write a block that begins with {start}")
+            } else {
+                "To call a gadget, use your interface for tools".to_owned()
+            };
+            let note = format!("{NO_CALL}. {how}; if you are done, answer without a call.");
+            self.state.notes.push(note);
         }
     }
 

@@ -44,6 +44,13 @@ pub struct RunSpec {
     pub anchoring: Anchoring,
     /// Tags that are taken out of the text.
     pub custom_blocks: Vec<CustomBlock>,
+    /// Tags whose content is reasoning: it streams as reasoning, is no part of the answer, and nothing in it is executed.
+    /// By default `think` and `thinking`. A custom block of the same tag takes precedence.
+    pub reasoning_tags: Vec<String>,
+    /// Whether each reply begins inside the first of `reasoning_tags`, because the prompt template of the model has
+    /// opened it. Without this, the text before a closing tag that closes nothing becomes reasoning when that tag
+    /// arrives; it has been shown as text until then, and calls in it have been executed.
+    pub reasoning_open: bool,
     /// Rewrites of the deltas behind the custom blocks; each reply gets fresh ones, in this order.
     pub transforms: Vec<TransformFactory>,
     /// Caps on what a reply may make the engine hold.
@@ -91,6 +98,8 @@ impl Default for RunSpec {
             markers: Markers::default(),
             anchoring: Anchoring::default(),
             custom_blocks: Vec::new(),
+            reasoning_tags: ["think", "thinking"].map(str::to_owned).to_vec(),
+            reasoning_open: false,
             transforms: Vec::new(),
             limits: Limits::default(),
             schedule: sched::Config::default(),
@@ -143,12 +152,26 @@ pub enum SpecError {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Tools {
-    /// By writing blocks; the system message tells how.
+    /// By writing blocks, which the system message describes. A call that arrives through the provider's own interface
+    /// anyway, because the server has made one of the text, is executed like a block, with a diagnostic.
     #[default]
     Text,
-    /// Through the provider's own interface, which has to know the gadgets. Blocks are calls nevertheless, but the
-    /// system message does not speak of them.
+    /// Through the provider's own interface, which has to know the gadgets. Blocks are ordinary text.
     Native,
+    /// Either way: the provider knows the gadgets, and the system message describes blocks.
+    Both,
+}
+
+impl Tools {
+    /// Whether blocks in the text of a reply are calls.
+    pub fn reads_blocks(self) -> bool {
+        matches!(self, Self::Text | Self::Both)
+    }
+
+    /// Whether the provider has to know the gadgets.
+    pub fn is_native(self) -> bool {
+        matches!(self, Self::Native | Self::Both)
+    }
 }
 
 /// What a reply without calls means.

@@ -89,6 +89,9 @@ pub(super) struct State {
     pub(super) stored: OutputStore,
     /// What the model should know about its current reply.
     pub(super) notes: Vec<String>,
+    /// Whether the model ended the current reply as if it had called something, and had called nothing.
+    #[serde(default)]
+    pub(super) promised: bool,
     /// Whether the last reply had notes but no calls.
     pub(super) reminded: bool,
     /// Messages of the user that the next request carries.

@@ -11,5 +11,5 @@ pub use crate::delta::EndReason;
 pub(crate) use content::{Content, ContentEnd};
 pub use definition::{BlockTransform, CustomBlock, OnStart, Transform};
 pub use names::TagNameError;
-pub(crate) use names::{NameIndex, Names, Opening};
+pub(crate) use names::{NameIndex, Names, Opening, TagKind};
 pub(crate) use opening::{OpeningState, Step, attributes};

@@ -11,7 +11,18 @@ pub(crate) struct Names {
 #[derive(Clone, Debug)]
 struct Name {
     text: String,
+    kind: TagKind,
     close: memchr::memmem::Finder<'static>,
+}
+
+/// What a name between `<` and `>` means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TagKind {
+    Custom,
+    /// The content is reasoning.
+    Reasoning,
+    /// A closing tag of reasoning that was not open. Its name begins with `/`.
+    StrayEnd,
 }
 
 /// What stands behind a `<`.
@@ -51,30 +62,46 @@ pub enum TagNameError {
 }
 
 impl Names {
-    pub(crate) fn new(names: &[String], limit: usize) -> Result<Self, TagNameError> {
-        for (index, name) in names.iter().enumerate() {
-            let valid = name.bytes().next().is_some_and(is_name_start)
-                && name.bytes().all(is_name_part)
-                && name.len() <= limit;
-            if !valid {
-                return Err(TagNameError::Invalid {
-                    name: name.clone(),
-                    limit,
-                });
-            }
-            if names[..index].contains(name) {
-                return Err(TagNameError::Duplicate { name: name.clone() });
-            }
-        }
-        let names = names.iter().map(|text| Name {
+    /// Custom names, and names of reasoning; one that is both is custom.
+    pub(crate) fn new(
+        custom: &[String],
+        reasoning: &[String],
+        limit: usize,
+    ) -> Result<Self, TagNameError> {
+        check(custom, limit)?;
+        check(reasoning, limit)?;
+        let reasoning: Vec<&String> = reasoning
+            .iter()
+            .filter(|name| !custom.contains(name))
+            .collect();
+        let named = |text: String, kind| Name {
             close: memchr::memmem::Finder::new(&format!("</{text}")).into_owned(),
-            text: text.clone(),
-        });
+            text,
+            kind,
+        };
+        let custom = custom
+            .iter()
+            .map(|name| named(name.clone(), TagKind::Custom));
+        let ends = reasoning
+            .iter()
+            .map(|name| named(format!("/{name}"), TagKind::StrayEnd));
+        let reasoning = reasoning
+            .iter()
+            .map(|name| named((*name).clone(), TagKind::Reasoning));
         Ok(Self {
-            names: names.collect(),
+            names: custom.chain(reasoning).chain(ends).collect(),
         })
     }
 
+    /// The first name of reasoning.
+    pub(crate) fn first_reasoning(&self) -> Option<NameIndex> {
+        let first = |name: &Name| name.kind == TagKind::Reasoning;
+        self.names.iter().position(first).map(NameIndex)
+    }
+
+    pub(crate) fn kind(&self, name: NameIndex) -> TagKind {
+        self.names[name.0].kind
+    }
     pub(crate) fn is_empty(&self) -> bool {
         self.names.is_empty()
     }
@@ -106,6 +133,24 @@ impl Names {
         }
         found
     }
+}
+
+fn check(names: &[String], limit: usize) -> Result<(), TagNameError> {
+    for (index, name) in names.iter().enumerate() {
+        let valid = name.bytes().next().is_some_and(is_name_start)
+            && name.bytes().all(is_name_part)
+            && name.len() <= limit;
+        if !valid {
+            return Err(TagNameError::Invalid {
+                name: name.clone(),
+                limit,
+            });
+        }
+        if names[..index].contains(name) {
+            return Err(TagNameError::Duplicate { name: name.clone() });
+        }
+    }
+    Ok(())
 }
 
 fn is_delimiter(byte: u8) -> bool {

@@ -127,6 +127,14 @@ fn tags(tags: &[&str]) -> Format {
     }
 }
 
+fn reasoning(names: &[&str], open: bool) -> Format {
+    Format {
+        reasoning: names.iter().map(|&name| name.to_owned()).collect(),
+        reasoning_open: open,
+        ..tags(&["t"])
+    }
+}
+
 fn spelled(start: &str, end: &str, arg: &str) -> Format {
     Format {
         markers: Some(Markers::new(start, end, arg).unwrap()),

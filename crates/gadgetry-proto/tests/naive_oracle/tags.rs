@@ -3,7 +3,7 @@
 use gadgetry_proto::block::Anchoring;
 use gadgetry_proto::reply::Format;
 
-use super::{check, limited, spelled, tags};
+use super::{check, limited, reasoning, spelled, tags};
 
 #[test]
 #[rustfmt::skip]
@@ -124,5 +124,50 @@ fn contents() {
             &["open 1 t", r#"content 1 "a</t""#, "end 1 EndOfStream", r#"block 1 "a</t""#]),
         ("unclosed and empty", tags(&["t"]), "<t>",
             &["open 1 t", "end 1 EndOfStream", r#"block 1 """#]),
+    ]);
+}
+
+#[test]
+#[rustfmt::skip]
+fn reasoning_tags() {
+    let think = || reasoning(&["think", "thinking"], false);
+    let open = || reasoning(&["think"], true);
+    let lines = |format| Format { anchoring: Anchoring::LineStart, ..format };
+    check(&[
+        ("a tag like others", think(), "a<think>b</think>c",
+            &[r#"text "a""#, "open 1 think", r#"content 1 "b""#, "end 1 Closed", r#"block 1 "b""#, r#"text "c""#]),
+        ("nothing in it is a call", think(), "<thinking>!!!GADGET_START:A:a\n!!!GADGET_END</thinking>!!!GADGET_START:A:b\n!!!GADGET_END",
+            &["open 1 thinking", r#"content 1 "!!!GADGET_START:A:a\n!!!GADGET_END""#, "end 1 Closed", r#"block 1 "!!!GADGET_START:A:a\n!!!GADGET_END""#,
+              r#"start "A" id "b""#, "call b (), EndMarker"]),
+        ("not closed", think(), "<think>b\n!!!GADGET_START:A:a\n",
+            &["open 1 think", r#"content 1 "b\n!!!GADGET_START:A:a\n""#, "end 1 EndOfStream", r#"block 1 "b\n!!!GADGET_START:A:a\n""#]),
+        ("a custom block takes precedence", reasoning(&["t"], false), " <t> </t> </t>",
+            &[r#"text " ""#, "open 1 t", r#"content 1 " ""#, "end 1 Closed", r#"block 1 " ""#, r#"text " </t>""#]),
+        ("white space around it, before text", think(), " \n<think>b</think>\n\nc \n<think/> d",
+            &["open 1 think", r#"content 1 "b""#, "end 1 Closed", r#"block 1 "b""#, r#"text "c \n""#,
+              "open 2 think", "end 2 SelfClosing", r#"block 2 "" self-closing"#, r#"text " d""#]),
+        ("white space around it, before a gadget block", think(), "<think/>\n\n!!!GADGET_START:A:a\n!!!GADGET_END\n<think/>\n",
+            &["open 1 think", "end 1 SelfClosing", r#"block 1 "" self-closing"#, r#"start "A" id "a""#, "call a (), EndMarker",
+              "open 2 think", "end 2 SelfClosing", r#"block 2 "" self-closing"#]),
+        ("white space around it, before a custom block", think(), "<think/> <t/> ",
+            &["open 1 think", "end 1 SelfClosing", r#"block 1 "" self-closing"#, "open 2 t", "end 2 SelfClosing",
+              r#"block 2 "" self-closing"#, r#"text " ""#]),
+        ("a backtick before it", think(), "`<think>` and `</think>`",
+            &[r#"text "`<think>` and `</think>`""#]),
+        ("a closing tag that closes nothing", think(), "a</think >\n!!!GADGET_START:A:a\n!!!GADGET_END</think> b",
+            &[r#"text "a""#, r#"StrayReasoningEnd "</think >""#, r#"start "A" id "a""#, "call a (), EndMarker",
+              r#"StrayReasoningEnd "</think>""#, r#"text "b""#]),
+        ("of a custom block it is text", think(), "a</t>", &[r#"text "a</t>""#]),
+        ("line start: the line is what it was", lines(think()), "<think>x\ny</think>!!!GADGET_START:A:a\n!!!GADGET_END\nx <think/>\\!!!GADGET_END",
+            &["open 1 think", r#"content 1 "x\ny""#, "end 1 Closed", r#"block 1 "x\ny""#, r#"start "A" id "a""#, "call a (), EndMarker",
+              r#"text "\nx ""#, "open 2 think", "end 2 SelfClosing", r#"block 2 "" self-closing"#, r#"text "\\!!!GADGET_END""#, r#"StrayMarker "!!!GADGET_END""#]),
+        ("line start: a stray closing tag begins a line", lines(think()), "x</think>!!!GADGET_START:A:a\n!!!GADGET_END",
+            &[r#"text "x""#, r#"StrayReasoningEnd "</think>""#, r#"start "A" id "a""#, "call a (), EndMarker"]),
+        ("a reply that begins inside", open(), "x</think>\ny",
+            &["open 1 think", r#"content 1 "x""#, "end 1 Closed", r#"block 1 "x""#, r#"text "y""#]),
+        ("an empty one does not", open(), "", &[]),
+        ("the cap", limited(think(), |limits| limits.tag_content = 2), "<think>abc</think>",
+            &["open 1 think", r#"content 1 "ab""#, r#"LimitExceeded """#, "end 1 Limit", r#"block 1 "ab""#, r#"text "c""#,
+              r#"StrayReasoningEnd "</think>""#]),
     ]);
 }

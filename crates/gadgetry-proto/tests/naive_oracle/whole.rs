@@ -73,6 +73,7 @@ fn nothing_is_lost() {
         let format = Format {
             anchoring: Anchoring::Anywhere,
             tags: Vec::new(),
+            reasoning: Vec::new(),
             ..format
         };
         let rebuilt: String = read(&text, &format)
@@ -124,7 +125,7 @@ fn generated_replies_have_everything() {
             *kinds.entry(kind).or_default() += 1;
         }
     }
-    assert_eq!(kinds.len(), 4 + 6 + 3 + 4 + 9, "{kinds:#?}");
+    assert_eq!(kinds.len(), 4 + 6 + 3 + 4 + 10, "{kinds:#?}");
     assert!(kinds.values().all(|&count| count >= 20), "{kinds:#?}");
 }
 

@@ -14,6 +14,7 @@ mod misuse;
 mod native;
 mod outputs;
 mod questions;
+mod reasoning;
 mod references;
 mod retries;
 #[path = "../support/sim/mod.rs"]

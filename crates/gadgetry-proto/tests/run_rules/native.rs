@@ -1,6 +1,8 @@
 //! Calls through the provider's own interface are calls like any other.
 
 use gadgetry_proto::delta::{Delta, StopReason};
+use gadgetry_proto::error::DiagnosticCode;
+use gadgetry_proto::event::FinishReason;
 use gadgetry_proto::message::Content;
 use gadgetry_proto::run::Tools;
 use serde_json::{Value, json};
@@ -149,9 +151,9 @@ fn a_call_that_was_cut_off_does_not_run() {
     }
 }
 
-/// Without the mode they are kept in the message, and nothing else comes of them; with it, the prompt has no catalog.
+/// Servers make calls of what a model writes in its own way, whether they were given tools or not.
 #[test]
-fn only_where_they_are_wanted() {
+fn a_native_call_counts_in_every_mode() {
     let reply = || {
         deltas([
             whole("a", "Echo", json!({ "text": "x" })),
@@ -164,12 +166,135 @@ fn only_where_they_are_wanted() {
     let script = native([echo()]).replies(reply());
     let with = play(&script);
     let without = play(&script.with(|spec| spec.tools = Tools::Text));
-    assert!(without.told().is_empty());
+    assert_eq!(without.told(), with.told());
     assert_eq!(with.told().len(), 1);
+    let told = |log: &crate::sim::Log| log.diagnostics(DiagnosticCode::NativeCall);
+    assert_eq!((told(&with), told(&without)), (0, 1));
+    // What goes back is text that any server takes.
+    let raw = without
+        .history
+        .iter()
+        .find_map(|message| message.raw.as_deref());
+    let block = "!!!GADGET_START:Echo:a\n!!!ARG:text\nx\n!!!GADGET_END\n";
+    assert_eq!(raw, Some(block));
     let system = |log: &crate::sim::Log| format!("{:?}", log.history[0].content);
     assert!(system(&without).contains("GADGET_START"));
     assert!(!system(&with).contains("GADGET_START"));
     let uses = with.history.iter().flat_map(|message| &message.content);
     let uses = uses.filter(|content| matches!(content, Content::ToolUse { .. }));
     assert_eq!(uses.count(), 1);
+}
+
+/// Calls in text mode: answered, cut, and written behind what the model wrote.
+#[test]
+fn native_calls_while_the_model_writes_blocks() {
+    let text = |deltas: Vec<Delta>, finish| {
+        let script = Script::default().gadget(echo());
+        play(&script.replies(Reply {
+            finish,
+            ..self::deltas(deltas)
+        }))
+    };
+    let block = crate::sim::script::block("Echo:b", &[("text", "y")]);
+    for (deltas, finish, told, raw) in [
+        (
+            vec![
+                Delta::text("Well."),
+                whole("a", "Echo", json!({ "text": "x" })),
+            ],
+            Finish::Stop,
+            vec![("a", "{\"text\":\"x\"")],
+            "Well.\n!!!GADGET_START:Echo:a\n!!!ARG:text\nx\n!!!GADGET_END\n".to_owned(),
+        ),
+        (
+            vec![whole("a", "Ecko", json!({}))],
+            Finish::Stop,
+            vec![("a", "Error: Gadget 'Ecko' not found")],
+            "!!!GADGET_START:Ecko:a\n!!!GADGET_END\n".to_owned(),
+        ),
+        (
+            vec![start("a", "Echo"), more("a", "{\"text\":\"x")],
+            Finish::Length,
+            vec![("a", "Error: The call was not executed")],
+            "!!!GADGET_START:Echo:a\n\"{\\\"text\\\":\\\"x\"\n!!!GADGET_END".to_owned(),
+        ),
+        (
+            vec![
+                Delta::text(&block),
+                whole("a", "Echo", json!({ "text": "x" })),
+            ],
+            Finish::Stop,
+            vec![("b", "{\"text\":\"y\""), ("a", "{\"text\":\"x\"")],
+            format!("{block}!!!GADGET_START:Echo:a\n!!!ARG:text\nx\n!!!GADGET_END\n"),
+        ),
+    ] {
+        let log = text(deltas, finish);
+        let answers = log.told();
+        assert_eq!(answers.len(), told.len(), "{answers:?}");
+        for ((id, text), (expected, begins)) in answers.iter().zip(told) {
+            assert!(*id == expected && text.starts_with(begins), "{id}: {text}");
+        }
+        let reply = &log.history[log.opening.len()];
+        assert_eq!(reply.raw.as_deref(), Some(raw.as_str()));
+    }
+}
+
+/// A block is a call only where blocks are.
+#[test]
+fn blocks_in_native_mode_are_text() {
+    let block = crate::sim::script::block("Echo:b", &[("text", "y")]);
+    for (tools, runs) in [
+        (Tools::Text, true),
+        (Tools::Native, false),
+        (Tools::Both, true),
+    ] {
+        let script = native([echo()]).with(|spec| spec.tools = tools);
+        let log = play(&script.reply(format!("Look:\n{block}")));
+        assert_eq!(log.told().len(), usize::from(runs), "{tools:?}");
+        assert_eq!(
+            log.summary.answer.contains("GADGET_START"),
+            !runs,
+            "{tools:?}"
+        );
+        let system = format!("{:?}", log.history[0].content);
+        assert_eq!(system.contains("GADGET_START"), runs, "{tools:?}");
+    }
+}
+
+/// A model that says that it calls something, and calls nothing, is reminded once; then the run has failed.
+#[test]
+fn an_announced_call_that_never_comes() {
+    let empty = |text: &str| {
+        deltas([
+            Delta::text(text),
+            Delta::MessageEnd {
+                stop_reason: StopReason::ToolUse,
+                usage: None,
+            },
+        ])
+    };
+    let note = "Note: The reply announced a call, but contained none. To call a gadget, write a block that begins with \
+                !!!GADGET_START:; if you are done, answer without a call.";
+    let native_note = "Note: The reply announced a call, but contained none. To call a gadget, use your interface for \
+                       tools; if you are done, answer without a call.";
+    for (tools, note) in [(Tools::Text, note), (Tools::Native, native_note)] {
+        let script = native([echo()]).with(|spec| spec.tools = tools);
+        let log = play(&script.clone().replies(empty("I call it.")));
+        assert_eq!(log.summary.reason, FinishReason::Completed);
+        assert_eq!(log.summary.answer, "fin");
+        assert!(
+            format!("{:?}", log.history).contains(note),
+            "{:#?}",
+            log.history
+        );
+        let script = script.replies(empty("Soon.")).replies(empty("Now."));
+        let log = play(&script);
+        assert_eq!(log.summary.reason, FinishReason::ModelError);
+        assert_eq!(log.summary.iterations, 2);
+        let error = log.summary.error.as_deref();
+        assert_eq!(
+            error,
+            Some("The reply announced a call, but contained none")
+        );
+    }
 }

@@ -192,7 +192,7 @@ fn what_was_handed_on_stays() {
         (text(&open_block("Bell:a", &[])), 2),
         (text("<shown>"), 1),
         (reasoning, 1),
-        (tool, 1),
+        (tool, 2),
         (start, 2),
         (raw, 2),
         (text(""), 2),
@@ -210,7 +210,9 @@ fn what_was_handed_on_stays() {
         // With a call, the run goes on from what it has.
         let again = found.iter().any(|line| line.contains("retry"));
         let sent = found.iter().filter(|line| line.contains(" ask ")).count();
-        let called = found.iter().any(|line| line.contains("call a"));
+        let called = found
+            .iter()
+            .any(|line| line.contains("call a") || line.contains("call t"));
         assert_eq!(sent, asked, "{piece:?}\n{found:#?}");
         assert_eq!(again, asked == 2 && !called, "{piece:?}\n{found:#?}");
         if again {

@@ -101,6 +101,14 @@ pub fn format(random: &mut Random) -> Format {
             tags.push(tag.to_owned());
         }
     }
+    let mut reasoning: Vec<String> = Vec::new();
+    for _ in 0..random.below(6).saturating_sub(2) {
+        let tag = *random.pick(&TAGS);
+        if !reasoning.iter().any(|known| known == tag) {
+            reasoning.push(tag.to_owned());
+        }
+    }
+    let reasoning_open = random.one_in(4);
     let limits = if random.one_in(3) {
         tiny_limits(random)
     } else {
@@ -110,6 +118,8 @@ pub fn format(random: &mut Random) -> Format {
         markers,
         anchoring,
         tags,
+        reasoning,
+        reasoning_open,
         limits,
     }
 }
@@ -322,12 +332,13 @@ fn json_body(random: &mut Random, newline: &str) -> String {
 }
 
 fn tag(random: &mut Random, format: &Format) -> String {
-    let name = if format.tags.is_empty() || random.one_in(5) {
-        *random.pick(&TAGS)
+    let names = [&format.tags[..], &format.reasoning[..]].concat();
+    let name = if names.is_empty() || random.one_in(5) {
+        (*random.pick(&TAGS)).to_owned()
     } else {
-        random.pick(&format.tags)
+        random.pick(&names).clone()
     };
-    let mut text = format!("<{name}");
+    let mut text = format!("{}<{name}", random.pick(&["", "", "", "`"]));
     for _ in 0..random.below(4) {
         text += *random.pick(&[" ", "  ", "\n", "\r\n", "\t", " ", " ", ""]);
         text += *random.pick(&["a", "href", "x:y", "a", "_b", "data-1", "9", "é", "A"]);
@@ -378,7 +389,14 @@ fn tag(random: &mut Random, format: &Format) -> String {
 /// A tag with nothing in it, so that tags in tags come to an end.
 fn tag_once(random: &mut Random, format: &Format) -> String {
     let name = random
-        .pick(&[&format.tags[..], &[TAGS[0].to_owned()]].concat())
+        .pick(
+            &[
+                &format.tags[..],
+                &format.reasoning[..],
+                &[TAGS[0].to_owned()],
+            ]
+            .concat(),
+        )
         .clone();
     match random.below(3) {
         0 => format!("<{name}>"),

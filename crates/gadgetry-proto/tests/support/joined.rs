@@ -169,6 +169,8 @@ pub fn scanner(format: &Format) -> Scanner {
     format
         .tags
         .retain(|tag| tag.len() <= format.limits.tag_name);
+    let limit = format.limits.tag_name;
+    format.reasoning.retain(|tag| tag.len() <= limit);
     Scanner::new(&format).expect("the generator writes only names")
 }
 

@@ -67,6 +67,7 @@ pub fn reply(data: &[u8]) {
             anchoring,
             tags: TAGS.map(str::to_owned).to_vec(),
             limits: limits(data),
+            ..Format::default()
         };
         let new = || Scanner::new(&format).expect("they are names");
         let mut whole = Told::default();

@@ -71,6 +71,8 @@ fn rank(code: DiagnosticCode) -> u8 {
         | DiagnosticCode::LimitExceeded
         | DiagnosticCode::CutHeader
         | DiagnosticCode::EscapedMarker
-        | DiagnosticCode::Refusal => 4,
+        | DiagnosticCode::Refusal
+        | DiagnosticCode::StrayReasoningEnd
+        | DiagnosticCode::NativeCall => 4,
     }
 }

@@ -30,7 +30,7 @@ impl Reader<'_> {
         match self.format.anchoring {
             Anchoring::Anywhere => true,
             Anchoring::LineStart => {
-                let before = &self.text[self.line_start(at)..at];
+                let before = self.line_before(at);
                 before.chars().all(is_blank) && before.len() <= self.format.limits.indent
             }
         }
@@ -44,7 +44,7 @@ impl Reader<'_> {
         let marker = ALL
             .into_iter()
             .find(|&marker| self.stands(marker, at + 1))?;
-        let before = &self.text[self.line_start(at)..=at];
+        let before = self.line_before(at + 1);
         let escapes = self.format.anchoring == Anchoring::LineStart
             && before
                 .trim_end_matches('\\')
@@ -52,6 +52,16 @@ impl Reader<'_> {
                 .is_empty()
             && before.len() <= self.format.limits.indent;
         escapes.then_some(marker)
+    }
+
+    /// What stands on its line before `at`, without reasoning.
+    fn line_before(&self, at: usize) -> String {
+        let mut before = self.text[..at].to_owned();
+        for (place, instead) in self.erased.iter().rev() {
+            before.replace_range(place.clone(), instead);
+        }
+        let line = before.rfind('\n').map_or(0, |newline| newline + 1);
+        before.split_off(line)
     }
 
     /// The first marker at or behind `from` that counts in a body.

@@ -14,6 +14,7 @@ use gadgetry_proto::delta::EndReason;
 use gadgetry_proto::error::{DiagnosticCode, Span};
 use gadgetry_proto::reply::Format;
 use near_miss::Place;
+use std::ops::Range;
 
 /// One thing in a reply, with all its deltas joined.
 #[derive(Debug, Clone, PartialEq)]
@@ -71,20 +72,34 @@ pub fn read(text: &str, format: &Format) -> Vec<Seen> {
         seen: Vec::new(),
         auto_ids: 0,
         blocks: 0,
+        erased: Vec::new(),
     };
     let mut at = 0;
-    let mut before = Neighbour::GadgetOrEnd;
+    let mut lead = Lead::White;
+    let first = reader.reasoning().next().cloned();
+    if let Some(tag) = first
+        && format.reasoning_open
+        && !text.is_empty()
+    {
+        (at, lead) = reader.reason(Opening::before_the_reply(tag), Lead::Quiet);
+    }
     loop {
-        let segment = reader.prose(at);
-        let after = match segment.opener {
-            Some(Opener::Tag(_)) => Neighbour::Custom,
-            Some(Opener::Gadget(_)) | None => Neighbour::GadgetOrEnd,
-        };
-        reader.emit_segment(segment.seen, before, after);
-        before = after;
-        at = match segment.opener {
-            Some(Opener::Gadget(header)) => reader.gadget(&header),
-            Some(Opener::Tag(opening)) => reader.tag(opening),
+        let Segment { seen, opener } = reader.prose(at);
+        let has_text = reader.emit_segment(seen, lead, opener.as_ref());
+        (at, lead) = match opener {
+            Some(Opener::Gadget(header)) => (reader.gadget(&header), Lead::White),
+            Some(Opener::Tag(opening)) if reader.is_reasoning(&opening.tag) => {
+                let lead = if has_text { Lead::Text } else { Lead::Quiet };
+                reader.reason(opening, lead)
+            }
+            Some(Opener::Tag(opening)) if opening.tag.starts_with('/') => {
+                let Opening { start, behind, .. } = opening;
+                let code = DiagnosticCode::StrayReasoningEnd;
+                reader.seen.push(diagnostic(code, start, behind));
+                reader.erased.push((start..behind, "\n"));
+                (behind, Lead::Quiet)
+            }
+            Some(Opener::Tag(opening)) => (reader.tag(opening).0, Lead::Text),
             None => return capped(reader.seen, format.limits.near_misses),
         };
     }
@@ -95,7 +110,12 @@ fn capped(seen: Vec<Seen>, limit: usize) -> Vec<Seen> {
     let mut count = 0;
     let mut told = Vec::new();
     for seen in seen {
-        if let Seen::Diagnostic(DiagnosticCode::NearMiss | DiagnosticCode::StrayMarker, span) = seen
+        if let Seen::Diagnostic(
+            DiagnosticCode::NearMiss
+            | DiagnosticCode::StrayMarker
+            | DiagnosticCode::StrayReasoningEnd,
+            span,
+        ) = seen
         {
             count += 1;
             if count == limit + 1 {
@@ -114,10 +134,14 @@ fn capped(seen: Vec<Seen>, limit: usize) -> Vec<Seen> {
     told
 }
 
+/// What white space is with which a stretch of prose begins.
 #[derive(Clone, Copy, PartialEq)]
-enum Neighbour {
-    GadgetOrEnd,
-    Custom,
+enum Lead {
+    /// No text if nothing else stands in the segment.
+    White,
+    /// No text: nothing but reasoning stands before it.
+    Quiet,
+    Text,
 }
 
 /// The prose between two neighbours.
@@ -150,6 +174,7 @@ enum HeaderEnd {
 
 /// An opening tag.
 struct Opening {
+    start: usize,
     tag: String,
     attrs: Vec<(String, String)>,
     self_closing: bool,
@@ -178,6 +203,8 @@ struct Reader<'a> {
     seen: Vec<Seen>,
     auto_ids: u64,
     blocks: u32,
+    /// Reasoning and what stands in its place where it matters what a line begins with.
+    erased: Vec<(Range<usize>, &'static str)>,
 }
 
 // Prose
@@ -185,6 +212,7 @@ struct Reader<'a> {
 impl Reader<'_> {
     /// Reads prose from `at` to the next opener.
     fn prose(&self, mut from: usize) -> Segment {
+        let begin = from;
         let mut seen = Vec::new();
         let mut at = from;
         while let Some(char) = self.text[at..].chars().next() {
@@ -207,8 +235,8 @@ impl Reader<'_> {
                     }
                 }
             }
-            if let Some(tag) = self.tag_that_may_open(at) {
-                match self.opening(tag, at) {
+            if let Some(tag) = self.tag_that_may_open(begin, at) {
+                match self.opening(&tag, at) {
                     Ok(opening) => {
                         let opener = Some(Opener::Tag(opening));
                         return Segment { seen, opener };
@@ -235,7 +263,7 @@ impl Reader<'_> {
             if let Some((code, behind)) = self.near_miss(from, at, Place::Prose)
                 && !(at..behind).any(|at| {
                     self.marker_counts(Marker::Start, at)
-                        || self.tag_that_may_open(at).is_some()
+                        || self.tag_that_may_open(begin, at).is_some()
                         || self.escaped_marker(at).is_some()
                 })
             {
@@ -250,17 +278,41 @@ impl Reader<'_> {
         Segment { seen, opener: None }
     }
 
-    /// White space alone between gadget blocks and ends of the reply is left out.
-    fn emit_segment(&mut self, segment: Vec<Seen>, before: Neighbour, after: Neighbour) {
-        if let [Seen::Text(text)] = segment.as_slice()
-            && text.chars().all(char::is_whitespace)
-            && text.len() <= self.format.limits.whitespace
-            && before == Neighbour::GadgetOrEnd
-            && after == Neighbour::GadgetOrEnd
-        {
-            return;
+    /// White space alone is left out between gadget blocks, reasoning and ends of the reply. Returns whether the segment
+    /// has text now.
+    fn emit_segment(
+        &mut self,
+        mut segment: Vec<Seen>,
+        lead: Lead,
+        opener: Option<&Opener>,
+    ) -> bool {
+        let custom = match opener {
+            Some(Opener::Tag(opening)) => {
+                !self.is_reasoning(&opening.tag) && !opening.tag.starts_with('/')
+            }
+            Some(Opener::Gadget(_)) | None => false,
+        };
+        let alone = segment.len() == 1;
+        match (lead, segment.first_mut()) {
+            (Lead::White, Some(Seen::Text(text)))
+                if alone
+                    && text.chars().all(char::is_whitespace)
+                    && text.len() <= self.format.limits.whitespace
+                    && !custom =>
+            {
+                segment.clear();
+            }
+            (Lead::Quiet, Some(Seen::Text(text))) => {
+                *text = text.trim_start().to_owned();
+                if text.is_empty() {
+                    segment.remove(0);
+                }
+            }
+            _ => {}
         }
+        let has_text = lead == Lead::Text || !segment.is_empty();
         self.seen.extend(segment);
+        has_text
     }
 
     /// The header behind the start marker at `start`.

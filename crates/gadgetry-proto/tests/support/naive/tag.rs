@@ -3,18 +3,50 @@
 use gadgetry_proto::delta::EndReason;
 use gadgetry_proto::error::DiagnosticCode;
 
-use super::{NotOpened, Opening, Reader, Seen, diagnostic};
+use super::{Lead, NotOpened, Opening, Reader, Seen, diagnostic};
 
 impl Reader<'_> {
-    /// The registered name behind a `<` at `at` that may open a tag.
-    pub(super) fn tag_that_may_open(&self, at: usize) -> Option<&str> {
+    /// The names of reasoning that are not those of other tags.
+    pub(super) fn reasoning(&self) -> impl Iterator<Item = &String> {
+        let names = self.format.reasoning.iter();
+        names.filter(|name| !self.format.tags.contains(name) && self.is_known(name))
+    }
+
+    pub(super) fn is_reasoning(&self, tag: &str) -> bool {
+        self.reasoning().any(|name| name == tag)
+    }
+
+    fn is_known(&self, tag: &str) -> bool {
+        is_name(tag) && tag.len() <= self.format.limits.tag_name
+    }
+
+    /// The registered name behind a `<` at `at` that may open a tag, in prose that begins at `begin`. A closing tag of
+    /// reasoning is one, too.
+    pub(super) fn tag_that_may_open(&self, begin: usize, at: usize) -> Option<String> {
         let rest = self.text.get(at..)?.strip_prefix('<')?;
-        let tags = self.format.tags.iter().map(String::as_str);
-        tags.filter(|tag| is_name(tag) && tag.len() <= self.format.limits.tag_name)
-            .find(|tag| {
-                rest.strip_prefix(tag)
-                    .is_some_and(|rest| rest.starts_with(['>', '/', ' ', '\t', '\n', '\r']))
-            })
+        let stands = |tag: &String| {
+            rest.strip_prefix(tag.as_str())
+                .is_some_and(|rest| rest.starts_with(['>', '/', ' ', '\t', '\n', '\r']))
+        };
+        let mut custom = self.format.tags.iter().filter(|tag| self.is_known(tag));
+        if let Some(tag) = custom.find(|tag| stands(tag)) {
+            return Some(tag.clone());
+        }
+        let quoted = at > begin && self.text.as_bytes()[at - 1] == b'`';
+        let ends = self.reasoning().map(|name| format!("/{name}"));
+        let mut names = self.reasoning().cloned().chain(ends);
+        names.find(stands).filter(|_| !quoted)
+    }
+
+    /// Reads reasoning and says where reading goes on, and what stands before that.
+    pub(super) fn reason(&mut self, opening: Opening, lead: Lead) -> (usize, Lead) {
+        let start = opening.start;
+        let (behind, reason) = self.tag(opening);
+        if reason == EndReason::Limit {
+            return (behind, Lead::Text);
+        }
+        self.erased.push((start..behind, ""));
+        (behind, lead)
     }
 
     /// The opening tag at `at`.
@@ -28,6 +60,7 @@ impl Reader<'_> {
                 self_closing,
                 length,
             } => Ok(Opening {
+                start: at,
                 tag: tag.to_owned(),
                 attrs,
                 self_closing,
@@ -38,8 +71,8 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads a custom block and says where reading goes on.
-    pub(super) fn tag(&mut self, opening: Opening) -> usize {
+    /// Reads a custom block and says where reading goes on, and why it ended.
+    pub(super) fn tag(&mut self, opening: Opening) -> (usize, EndReason) {
         self.blocks += 1;
         let block = self.blocks;
         let Opening {
@@ -47,6 +80,7 @@ impl Reader<'_> {
             attrs,
             self_closing,
             behind: start,
+            ..
         } = opening;
         let (content_end, behind, reason) = if self_closing {
             (start, start, EndReason::SelfClosing)
@@ -81,7 +115,7 @@ impl Reader<'_> {
             attrs,
             self_closing,
         });
-        behind
+        (behind, reason)
     }
 
     /// Where the content ends, where the block ends, and why.
@@ -109,6 +143,19 @@ impl Reader<'_> {
         let white_space = rest.len() - trimmed.len();
         let closes = trimmed.starts_with('>') && white_space <= self.format.limits.indent;
         closes.then(|| at + "</".len() + tag.len() + white_space + ">".len())
+    }
+}
+
+impl Opening {
+    /// As if it stood before the reply.
+    pub(super) fn before_the_reply(tag: String) -> Self {
+        Self {
+            start: 0,
+            tag,
+            attrs: Vec::new(),
+            self_closing: false,
+            behind: 0,
+        }
     }
 }
 

@@ -16,7 +16,8 @@ use std::collections::BTreeMap;
 
 use gadgetry_proto::call::Outcome;
 use gadgetry_proto::delta::{Delta, StopReason};
-use gadgetry_proto::event::Event;
+use gadgetry_proto::error::DiagnosticCode;
+use gadgetry_proto::event::{Event, EventKind};
 use gadgetry_proto::id::CallId;
 use gadgetry_proto::message::{Content, Message, Request};
 use gadgetry_proto::run::{Close, Input, Output, Run, RunSpec, Start, Summary};
@@ -64,6 +65,12 @@ impl Log {
             Some(request)
         });
         requests.collect()
+    }
+
+    /// How many diagnostics of this kind there were.
+    pub fn diagnostics(&self, code: DiagnosticCode) -> usize {
+        let is_one = |event: &&Event| matches!(&event.kind, EventKind::Diagnostic(diagnostic) if diagnostic.code == code);
+        self.events().filter(is_one).count()
     }
 
     /// The results that the model was told, with the ids of their calls.
