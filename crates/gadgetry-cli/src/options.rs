@@ -41,6 +41,7 @@ impl Blocks {
             anchoring: self.anchoring,
             tags,
             limits: self.limits,
+            ..Format::default()
         }
     }
 }

@@ -20,7 +20,7 @@ pub(crate) struct AgentArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) gadgets: PathBuf,
 
-    /// How gadgets are called: as blocks of text, or through the provider's own interface for tools
+    /// How gadgets are called: as blocks of text, through the provider's own interface for tools, or both
     #[arg(long, value_name = "FORM", default_value = "text")]
     pub(crate) tools: ToolForm,
 
@@ -118,8 +118,10 @@ pub(crate) enum MarkerKind {
 pub(crate) enum ToolForm {
     /// As blocks of text, which any model can write.
     Text,
-    /// Through the provider's own interface for tools.
+    /// Through the provider's own interface for tools; blocks are ordinary text.
     Native,
+    /// Either way.
+    Both,
 }
 
 /// How much of a result the model reads at once.

@@ -24,6 +24,14 @@ pub(crate) struct ModelArgs {
     #[arg(long, value_name = "EFFORT")]
     pub(crate) reasoning: Option<String>,
 
+    /// The tags whose content is reasoning and no part of the answer, separated by commas; `off` for none
+    #[arg(long, value_name = "LIST", default_value = "think,thinking", value_parser = tags)]
+    pub(crate) reasoning_tags: Tags,
+
+    /// Each reply begins inside the first reasoning tag: the model's prompt template has opened it
+    #[arg(long)]
+    pub(crate) reasoning_open: bool,
+
     /// Tokens that a reply may have, reasoning included
     #[arg(long, value_name = "N", value_parser = at_least_one_token)]
     pub(crate) max_tokens: Option<u64>,
@@ -44,12 +52,28 @@ pub(crate) struct ModelArgs {
     pub(crate) data: DataArgs,
 }
 
+/// Names of tags.
+#[derive(Clone, Debug)]
+pub(crate) struct Tags(pub(crate) Vec<String>);
+
 /// Where this program keeps what it has learnt.
 #[derive(Debug, Args)]
 pub(crate) struct DataArgs {
     /// Where `gadgetry models update` keeps its table [default: gadgetry in the user's data directory]
     #[arg(long, value_name = "DIR")]
     pub(crate) data_dir: Option<PathBuf>,
+}
+
+#[expect(
+    clippy::unnecessary_wraps,
+    reason = "clap calls it, and the engine says what is wrong with a name"
+)]
+fn tags(text: &str) -> Result<Tags, &'static str> {
+    if text == "off" {
+        return Ok(Tags(Vec::new()));
+    }
+    let names = text.split(',').map(|name| name.trim().to_owned());
+    Ok(Tags(names.collect()))
 }
 
 fn at_least_one_token(text: &str) -> Result<u64, &'static str> {

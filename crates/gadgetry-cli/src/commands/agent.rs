@@ -92,6 +92,7 @@ fn agent(
     let tools = match args.tools {
         ToolForm::Text => Tools::Text,
         ToolForm::Native => Tools::Native,
+        ToolForm::Both => Tools::Both,
     };
     let blocks = Blocks::of_run(&args.format, &args.model.model)?;
     let max_concurrent = args
@@ -101,6 +102,8 @@ fn agent(
         .model(model)
         .gadgets(gadgets)
         .tools(tools)
+        .reasoning_tags(args.model.reasoning_tags.0.clone())
+        .reasoning_open(args.model.reasoning_open)
         .markers(blocks.markers)
         .anchoring(blocks.anchoring)
         .max_concurrent(max_concurrent);
@@ -139,7 +142,7 @@ fn mistake(args: &AgentArgs, error: AgentError) -> Error {
     let model = &args.model.model;
     match error {
         AgentError::NoNativeTools { .. } => Error::input(format_args!(
-            "{model} has no interface for tools; leave out --tools native"
+            "{model} has no interface for tools; leave out --tools"
         )),
         AgentError::NoPrice { .. } => Error::input(format_args!(
             "--budget needs a model with a known price, and none is known of {model}; `gadgetry models` lists them"

@@ -9,11 +9,12 @@ use gadgetry::Model;
 use gadgetry::proto::delta::{Delta, StopReason};
 use gadgetry::proto::error::{DiagnosticCode, ModelErrorKind};
 use gadgetry::proto::message::{Content, Message, Request, Role};
+use gadgetry::proto::reply::{Format, ReplyStage};
 use gadgetry::proto::run::Retry;
 use gadgetry::proto::usage::Usage;
 use tokio::sync::Notify;
 
-use crate::args::CompleteArgs;
+use crate::args::{CompleteArgs, ModelArgs};
 use crate::conduct::until_interrupted;
 use crate::connect::{self, Wishes};
 use crate::error::Error;
@@ -36,12 +37,14 @@ pub(crate) fn run(args: &CompleteArgs, printer: &mut Printer) -> Result<(), Erro
     let catalog = catalog::load(&args.model.data)?;
     let model = connect::model(&args.model.model, wishes, &catalog)?;
     let request = request(args, printer)?;
+    let stage = reasoning(&args.model)?;
     let gone = Arc::new(Notify::new());
     let going = Arc::clone(&gone);
     when_reader_goes(move || going.notify_one());
     let mut asking = Asking {
         model,
         request,
+        stage,
         retry: connect::retry(&args.model),
         printer: mem::take(printer),
         tally: Tally::default(),
@@ -95,9 +98,20 @@ fn request(args: &CompleteArgs, printer: &mut Printer) -> Result<Request, Error>
     })
 }
 
+/// Takes reasoning that stands in tags out of the answer.
+fn reasoning(args: &ModelArgs) -> Result<ReplyStage, Error> {
+    let format = Format {
+        reasoning: args.reasoning_tags.0.clone(),
+        reasoning_open: args.reasoning_open,
+        ..Format::default()
+    };
+    ReplyStage::new(format, Vec::new(), None).map_err(Error::input)
+}
+
 struct Asking {
     model: Arc<dyn Model>,
     request: Request,
+    stage: ReplyStage,
     retry: Option<Retry>,
     printer: Printer,
     tally: Tally,
@@ -156,6 +170,8 @@ impl Asking {
     )]
     async fn attempt(&mut self) -> Result<Result<(), Failure>, Error> {
         let mut deltas = self.model.stream(self.request.clone());
+        let mut stage = self.stage.clone();
+        let mut scanned = Vec::new();
         let mut usage = Usage::default();
         let mut refusal = None;
         let mut end = Err(Failure::new(
@@ -164,10 +180,9 @@ impl Asking {
         ));
         while let Some(delta) = deltas.next().await {
             match delta {
-                Delta::Text { delta, .. } => self.say(&delta)?,
-                Delta::Reasoning { delta, .. } => {
-                    self.tally.text(&delta);
-                    self.spin_with("thinks");
+                Delta::Text { .. } | Delta::Reasoning { .. } => {
+                    stage.process(delta, &mut scanned);
+                    self.tell(&mut scanned)?;
                 }
                 Delta::Usage { usage: counts } => usage = usage.max(counts),
                 Delta::Diagnostic(said) if said.code == DiagnosticCode::Refusal => {
@@ -178,6 +193,8 @@ impl Asking {
                     usage: counts,
                 } => {
                     usage = usage.max(counts.unwrap_or_default());
+                    stage.finish(&mut scanned);
+                    self.tell(&mut scanned)?;
                     end = self.verdict(&stop_reason, refusal.take());
                     break;
                 }
@@ -196,10 +213,26 @@ impl Asking {
                 _ => {}
             }
         }
+        // An answer that broke off may end in what could have become a tag.
+        stage.finish(&mut scanned);
+        self.tell(&mut scanned)?;
         let price = self.model.info().price;
         self.tally
             .call(usage, price.map_or(0.0, |price| price.cost(&usage)));
         Ok(end)
+    }
+
+    /// Text is the answer; everything else is not.
+    fn tell(&mut self, scanned: &mut Vec<Delta>) -> Result<(), Error> {
+        for delta in scanned.drain(..) {
+            if let Delta::Text { delta, .. } = delta {
+                self.say(&delta)?;
+            } else if let Delta::Reasoning { delta, .. } = delta {
+                self.tally.text(&delta);
+                self.spin_with("thinks");
+            }
+        }
+        Ok(())
     }
 
     fn verdict(&self, reason: &StopReason, refusal: Option<String>) -> Result<(), Failure> {

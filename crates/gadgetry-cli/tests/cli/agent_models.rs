@@ -214,8 +214,79 @@ fn tools_of_the_provider_are_the_same_run() {
     assert!(text_of(&messages[2]).contains(r#"{"say":"hello"}"#));
     assert_eq!(text.asked()[0].body.get("tools"), None);
     let script = ["--model", "script:script.jsonl", "--tools", "native"];
-    let error = "error: script:script.jsonl has no interface for tools; leave out --tools native\n";
+    let error = "error: script:script.jsonl has no interface for tools; leave out --tools\n";
     run(&Workshop::new(""), &native, &script).check("", error, 2);
+}
+
+/// Servers make calls of what a model writes in its own way, whether they were given tools or not.
+#[test]
+fn native_calls_in_text_mode_are_executed() {
+    let call = Reply::Calls("call_1", "Echo", r#"{"say":"hello"}"#);
+    let server = Server::start([call, Reply::says("It said hello.")]);
+    let ended = run(&Workshop::new(""), &server, &MODEL);
+    assert_eq!(ended.stdout, "It said hello.\n");
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let asked = server.asked();
+    let messages = &asked[1].body["messages"];
+    let block = "!!!GADGET_START:Echo:call_1\n!!!ARG:say\nhello\n!!!GADGET_END\n";
+    assert_eq!(text(messages, 2), block);
+    assert!(text(messages, 3).contains(r#"{"say":"hello"}"#));
+    assert_eq!(asked[0].body.get("tools"), None);
+    // An unknown one is answered.
+    let call = Reply::Calls("call_1", "Nope", "{}");
+    let server = Server::start([call, Reply::says("Sorry.")]);
+    run(&Workshop::new(""), &server, &with(&["--quiet"])).check("Sorry.\n", "", 0);
+    let asked = server.asked();
+    assert!(text(&asked[1].body["messages"], 3).contains("Gadget 'Nope' not found"));
+}
+
+#[test]
+fn an_announced_call_that_never_comes_is_no_answer() {
+    for form in ["text", "native"] {
+        let server = Server::start([Reply::Ends("I call it.", "tool_calls")]);
+        let ended = run(
+            &Workshop::new(""),
+            &server,
+            &with(&["--tools", form, "--quiet"]),
+        );
+        let error = "error: the model failed: The reply announced a call, but contained none\n";
+        ended.check(&ended.stdout, error, 1);
+        assert_eq!(server.asked().len(), 2, "{form}");
+    }
+}
+
+/// Whether a block in this reply runs, and what the answer is.
+#[track_caller]
+fn check_block(args: &[&'static str], reply: &str, runs: bool, answer: &str) {
+    let workshop = Workshop::new("");
+    let server = Server::start([Reply::says(reply), Reply::says("Done.")]);
+    let ended = run(&workshop, &server, &with(args));
+    assert_eq!(
+        (ended.stdout.as_str(), ended.code),
+        (answer, Some(0)),
+        "{args:?} {ended:?}"
+    );
+    assert_eq!(workshop.has("trace"), runs, "{args:?}");
+}
+
+#[test]
+fn where_blocks_are_calls() {
+    let block = "!!!GADGET_START:Touch:t\n!!!GADGET_END\n";
+    let thought = format!("<think>{block}</think>\n\nNo need.");
+    let swallowed = format!("{block}</think>No need.");
+    check_block(&[], block, true, "Done.\n");
+    check_block(&["--tools", "native"], block, false, block);
+    check_block(&["--tools", "both"], block, true, "Done.\n");
+    check_block(&[], &thought, false, "No need.\n");
+    check_block(&["--tools", "native"], &thought, false, "No need.\n");
+    check_block(&["--reasoning-tags", "off"], &thought, true, "Done.\n");
+    check_block(
+        &["--reasoning-tags", "plan"],
+        &thought.replace("think", "plan"),
+        false,
+        "No need.\n",
+    );
+    check_block(&["--reasoning-open"], &swallowed, false, "No need.\n");
 }
 
 fn text_of(message: &Value) -> &str {

@@ -54,6 +54,37 @@ fn the_answer_goes_to_stdout() {
 }
 
 #[test]
+fn reasoning_in_tags_is_no_answer() {
+    let rows: [(&[&str], &str, &str); 5] = [
+        (&[], "<think>Hm.</think>\n\nYes.", "Yes.\n"),
+        (&[], "It is `<think>`.", "It is `<think>`.\n"),
+        (&[], "1 < 2 <thi", "1 < 2 <thi\n"),
+        (
+            &["--reasoning-tags", "off"],
+            "<think>Hm.</think>Yes.",
+            "<think>Hm.</think>Yes.\n",
+        ),
+        (&["--reasoning-open"], "Hm.</think> Yes.", "Yes.\n"),
+    ];
+    for (args, text, stdout) in rows {
+        let server = Server::start([Reply::says(text)]);
+        let args = [&["Hi!"], args].concat();
+        ask(&Workshop::new(""), &server, &args).check(stdout, "", 0);
+    }
+    let server = Server::start([Reply::says("Yes.")]);
+    let ended = ask(
+        &Workshop::new(""),
+        &server,
+        &["Hi!", "--reasoning-tags", "a b"],
+    );
+    assert_eq!(
+        (ended.code, server.asked().len()),
+        (Some(2), 0),
+        "{ended:?}"
+    );
+}
+
+#[test]
 fn options_reach_the_model() {
     let server = Server::start([Reply::says("Yes.")]);
     let args = [

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use gadgetry_proto::convo::{char_limit, viewer};
-use gadgetry_proto::run::{Retry, Run, RunSpec, TextOnly, Tools};
+use gadgetry_proto::run::{Retry, Run, RunSpec, TextOnly};
 use gadgetry_proto::tags::CustomBlock;
 
 use crate::agent::builder::{AgentBuilder, Limits, Setting};
@@ -21,7 +21,7 @@ impl Agent {
     pub(super) fn new(builder: AgentBuilder) -> Result<Self, AgentError> {
         let mut services = services(&builder)?;
         let spec = spec(&builder, &services)?;
-        if spec.tools == Tools::Native {
+        if spec.tools.is_native() {
             services.model = with_tools(&services.model, &spec)?;
         }
         let mut opening = builder.history;

@@ -67,8 +67,8 @@ fn reply(text: String, spec: &RunSpec) -> Result<Message, AgentError> {
     let format = Format {
         markers: Some(spec.markers.clone()),
         anchoring: spec.anchoring,
-        tags: Vec::new(),
         limits: spec.limits.clone(),
+        ..Format::default()
     };
     let mut stage = ReplyStage::new(format, Vec::new(), Some(Arc::clone(&spec.registry)))
         .map_err(SpecError::from)?;

@@ -38,6 +38,12 @@ pub struct Header {
     /// See [`RunSpec::custom_blocks`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub custom_blocks: Vec<CustomBlock>,
+    /// See [`RunSpec::reasoning_tags`]. Absent in logs of runs that had none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reasoning_tags: Vec<String>,
+    /// See [`RunSpec::reasoning_open`].
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub reasoning_open: bool,
     /// See [`RunSpec::markers`].
     pub markers: Markers,
     /// See [`RunSpec::anchoring`].
@@ -136,6 +142,8 @@ impl Header {
             prompt: spec.prompt,
             tags: Vec::new(),
             custom_blocks: spec.custom_blocks,
+            reasoning_tags: spec.reasoning_tags,
+            reasoning_open: spec.reasoning_open,
             markers: spec.markers,
             anchoring: spec.anchoring,
             tools: spec.tools,
@@ -167,6 +175,8 @@ impl Header {
             system: self.system.clone(),
             prompt: self.prompt.clone(),
             custom_blocks: tags.chain(self.custom_blocks.iter().cloned()).collect(),
+            reasoning_tags: self.reasoning_tags.clone(),
+            reasoning_open: self.reasoning_open,
             markers: self.markers.clone(),
             anchoring: self.anchoring,
             tools: self.tools,

@@ -134,6 +134,20 @@ impl AgentBuilder {
         self
     }
 
+    /// The tags whose content is reasoning: it is no part of the answer, and nothing in it is executed. By default `think`
+    /// and `thinking`; none with an empty list. A custom block of the same tag takes precedence.
+    pub fn reasoning_tags<S: Into<String>>(mut self, tags: impl IntoIterator<Item = S>) -> Self {
+        self.spec.reasoning_tags = tags.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Each reply begins inside the first of the reasoning tags, because the prompt template of the model has opened it
+    /// and the model writes the closing tag alone. See [`RunSpec::reasoning_open`](gadgetry_proto::run::RunSpec).
+    pub fn reasoning_open(mut self, open: bool) -> Self {
+        self.spec.reasoning_open = open;
+        self
+    }
+
     /// Rewrites the deltas of each reply, behind the custom blocks; `make` makes a fresh one for each reply. Several
     /// stand one behind the other.
     pub fn transform<T: DeltaTransform + 'static>(

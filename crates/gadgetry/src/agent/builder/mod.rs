@@ -249,8 +249,9 @@ impl AgentBuilder {
         self
     }
 
-    /// How the model calls gadgets: by writing blocks, as by default, or through its provider's own interface, for a
-    /// model that has one. Gadgets, scheduler and events are the same.
+    /// How the model calls gadgets: by writing blocks, as by default, through its provider's own interface, for a model
+    /// that has one, or either way. Gadgets, scheduler and events are the same; a native call declares no dependencies,
+    /// so `${id}` in its parameters stays text.
     pub fn tools(mut self, tools: Tools) -> Self {
         self.spec.tools = tools;
         self
