@@ -10,6 +10,7 @@ mod events;
 mod fetch;
 mod input;
 mod interrupts;
+mod lines;
 mod media;
 mod narrator;
 mod options;

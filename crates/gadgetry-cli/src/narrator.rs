@@ -1,13 +1,16 @@
 //! A run in words: what a person sees while it happens.
 
 use std::mem;
+use std::time::Duration;
 
 use gadgetry::proto::call::Parameters;
 use gadgetry::proto::event::{Answer, Event, EventKind};
 use gadgetry::proto::id::InvocationId;
 
-/// The longest value, result or error that is shown.
-const SHOWN_CHARS: usize = 72;
+use crate::lines::short;
+
+/// Before each line that the model wrote. No line of ours begins so, and no text of others begins a line without it.
+const SAID: &str = "  | ";
 
 /// Puts events into words.
 #[derive(Debug)]
@@ -69,14 +72,14 @@ impl Narrator {
         (!words.is_empty()).then_some(words)
     }
 
-    /// More of what the model says. Indented and without the blank lines around blocks, unless everything is told.
+    /// More of what the model says. With a mark and without the blank lines around blocks, unless everything is told.
     fn text(&mut self, text: &str, words: &mut String) {
         for line in text.split_inclusive('\n') {
             if !self.everything && !self.mid_line {
                 if line == "\n" {
                     continue;
                 }
-                words.push_str("  ");
+                words.push_str(SAID);
             }
             words.push_str(line);
             self.mid_line = !line.ends_with('\n');
@@ -96,30 +99,29 @@ impl Narrator {
 )]
 fn line(kind: &EventKind, with_blocks: bool) -> Option<String> {
     Some(match kind {
-        EventKind::ModelCallStart { iteration, .. } => format!("[{iteration}] the model is asked"),
+        EventKind::ModelCallStart { iteration, .. } => format!("[{iteration}] calling model"),
         EventKind::ModelCallEnd {
             error: Some(error), ..
-        } => format!("  the model failed: {}", short(error)),
-        EventKind::ModelRetry {
-            delay_ms, error, ..
-        } => format!("  asked again in {delay_ms} ms: {}", short(error)),
+        } => format!("  model call failed: {}", short(error)),
+        EventKind::ModelRetry { delay_ms, .. } => {
+            let delay = Duration::from_millis(*delay_ms);
+            format!("  retrying in {:.1} s", delay.as_secs_f64())
+        }
         EventKind::GadgetCall(call) => {
             let parameters = match &call.parameters {
                 Parameters::Parsed(parameters) => short(&parameters.to_string()),
                 Parameters::Malformed(error) => format!("(malformed: {})", short(error)),
             };
-            let after: Vec<&str> = call.dependencies.iter().map(InvocationId::as_str).collect();
+            let after: Vec<String> = call.dependencies.iter().map(id).collect();
             let after = if after.is_empty() {
                 String::new()
             } else {
                 format!(" after {}", after.join(", "))
             };
-            format!(
-                "  > {} {}{after} {parameters}",
-                call.gadget_name, call.invocation_id
-            )
+            let (name, id) = (short(&call.gadget_name), id(&call.invocation_id));
+            format!("  > {name} {id}{after} {parameters}")
         }
-        EventKind::GadgetStart { invocation_id, .. } => format!("  . {invocation_id} starts"),
+        EventKind::GadgetStart { invocation_id, .. } => format!("  . {} starts", id(invocation_id)),
         EventKind::GadgetResult {
             invocation_id,
             answer,
@@ -127,32 +129,27 @@ fn line(kind: &EventKind, with_blocks: bool) -> Option<String> {
             ..
         } => match answer {
             Answer::Result(text) => format!(
-                "  + {invocation_id} done in {duration_ms} ms: {}",
+                "  + {} done in {duration_ms} ms: {}",
+                id(invocation_id),
                 short(text)
             ),
-            Answer::Error(text) => format!("  x {invocation_id} failed: {}", short(text)),
+            Answer::Error(text) => format!("  x {} failed: {}", id(invocation_id), short(text)),
         },
         EventKind::GadgetSkipped {
             invocation_id,
             error,
             ..
         } => {
-            format!("  - {invocation_id} skipped: {}", short(error))
+            format!("  - {} skipped: {}", id(invocation_id), short(error))
         }
         EventKind::CustomBlock(block) if with_blocks => {
-            format!("  <{}> {}", block.tag, short(&block.content))
+            format!("  <{}> {}", short(&block.tag), short(&block.content))
         }
         EventKind::Diagnostic(diagnostic) => format!("  ! {}", short(&diagnostic.message)),
         _ => return None,
     })
 }
 
-/// One line of readable length.
-fn short(text: &str) -> String {
-    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let mut chars = line.char_indices();
-    match chars.nth(SHOWN_CHARS) {
-        Some((at, _)) => format!("{}…", &line[..at]),
-        None => line,
-    }
+fn id(id: &InvocationId) -> String {
+    short(id.as_str())
 }

@@ -1,5 +1,6 @@
 //! The one road to stdout and stderr.
 
+mod json;
 mod spinner;
 
 use std::borrow::Cow;
@@ -7,9 +8,11 @@ use std::io::{self, IsTerminal as _, Write};
 use std::mem;
 use std::process::ExitCode;
 
+use gadgetry::proto::visible::{visible, visible_after};
 use serde::Serialize;
 
 use crate::error::Error;
+use crate::lines::one_line;
 
 use spinner::Spinner;
 
@@ -20,6 +23,10 @@ const FULL: usize = 64 << 10;
 #[derive(Debug, Default)]
 pub(crate) struct Printer {
     gathered: Vec<u8>,
+    /// Whether what is gathered is JSON, line by line.
+    is_json: bool,
+    /// The last character that went to a terminal.
+    shown: Option<char>,
     /// Whether progress is not told.
     quiet: bool,
     spinner: Option<Spinner>,
@@ -30,8 +37,14 @@ pub(crate) struct Printer {
 }
 
 impl Printer {
-    /// Where the next output is appended.
+    /// Where the next text is appended.
     pub(crate) fn out(&mut self) -> &mut Vec<u8> {
+        &mut self.gathered
+    }
+
+    /// Where the next lines of JSON are appended. A command writes text or JSON, and not both.
+    pub(crate) fn out_json(&mut self) -> &mut Vec<u8> {
+        self.is_json = true;
         &mut self.gathered
     }
 
@@ -49,17 +62,34 @@ impl Printer {
         if self.gathered.is_empty() {
             return Ok(());
         }
+        let is_terminal = io::stdout().is_terminal();
+        let output = if is_terminal {
+            Cow::Owned(self.for_terminal())
+        } else {
+            Cow::Borrowed(&self.gathered)
+        };
         let write = || {
             let mut stdout = io::stdout().lock();
-            stdout.write_all(&self.gathered)?;
+            stdout.write_all(&output)?;
             stdout.flush()
         };
         let written = match &self.spinner {
-            Some(spinner) if io::stdout().is_terminal() => spinner.aside(write),
+            Some(spinner) if is_terminal => spinner.aside(write),
             _ => write(),
         };
         self.gathered.clear();
         Ok(written?)
+    }
+
+    /// What is gathered, with nothing in it that commands the terminal or is not seen.
+    fn for_terminal(&mut self) -> Vec<u8> {
+        let text = String::from_utf8_lossy(&self.gathered);
+        if self.is_json {
+            return json::visible(&text).into_bytes();
+        }
+        let before = self.shown;
+        self.shown = text.chars().next_back();
+        visible_after(before, &text).into_owned().into_bytes()
     }
 
     /// From now on nothing is said about what goes on.
@@ -107,8 +137,9 @@ impl Printer {
 
     /// Gathers a value as one line of JSON.
     pub(crate) fn json(&mut self, value: &impl Serialize) -> Result<(), Error> {
-        serde_json::to_writer(&mut self.gathered, value).map_err(io::Error::from)?;
-        self.gathered.push(b'\n');
+        let out = self.out_json();
+        serde_json::to_writer(&mut *out, value).map_err(io::Error::from)?;
+        out.push(b'\n');
         Ok(())
     }
 
@@ -118,13 +149,13 @@ impl Printer {
             return;
         }
         let Some(spinner) = &self.spinner else {
-            let _ = io::stderr().write_all(harmless(words).as_bytes());
+            let _ = io::stderr().write_all(visible(words).as_bytes());
             return;
         };
         self.begun.push_str(words);
         if let Some(end) = self.begun.rfind('\n') {
             let lines: String = self.begun.drain(..=end).collect();
-            let write = || io::stderr().write_all(harmless(&lines).as_bytes());
+            let write = || io::stderr().write_all(visible(&lines).as_bytes());
             let _ = spinner.aside(write);
         }
     }
@@ -134,13 +165,9 @@ impl Printer {
         self.spinner.is_some() && io::stdout().is_terminal()
     }
 
-    /// Adds text that a model or a gadget wrote to the output. A terminal is not at its command.
+    /// Adds text to the output.
     pub(crate) fn text(&mut self, text: &str) {
-        if io::stdout().is_terminal() {
-            self.gathered.extend_from_slice(harmless(text).as_bytes());
-        } else {
-            self.gathered.extend_from_slice(text.as_bytes());
-        }
+        self.gathered.extend_from_slice(text.as_bytes());
     }
 
     /// Writes the rest, says what went wrong, and gives the exit code.
@@ -169,37 +196,7 @@ impl Printer {
     }
 }
 
-/// `text` with its control characters written out, but for line breaks and tabs.
-fn harmless(text: &str) -> Cow<'_, str> {
-    let is_harmful = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
-    if !text.contains(is_harmful) {
-        return Cow::Borrowed(text);
-    }
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        if is_harmful(c) {
-            out.extend(c.escape_unicode());
-        } else {
-            out.push(c);
-        }
-    }
-    Cow::Owned(out)
-}
-
 /// One line on stderr. If that is gone, too, there is nobody to tell.
 fn tell(message: &str) {
-    let line = message.replace(['\n', '\r'], " ");
-    let _ = writeln!(io::stderr(), "error: {}", harmless(&line));
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn terminals_are_not_commanded() {
-        let check = |text: &str, expected: &str| assert_eq!(harmless(text), expected);
-        check("a\tb\nü", "a\tb\nü");
-        check("\u{1b}[2Jx\r\u{9b}", "\\u{1b}[2Jx\\u{d}\\u{9b}");
-    }
+    let _ = writeln!(io::stderr(), "error: {}", one_line(message));
 }

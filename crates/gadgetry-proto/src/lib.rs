@@ -10,6 +10,7 @@
 //!
 //! | module | what it does |
 //! |---|---|
+//! | [`visible`] | characters that are not seen, written out |
 //! | [`limits`] [`error`] [`id`] [`time`] [`usage`] [`media`] [`call`] [`message`] [`delta`] [`event`] | the vocabulary: plain data |
 //! | [`tree`] | what a run has cost, folded from its events |
 //! | [`spec`] | gadget specifications, the parameter tree, coercion and validation |
@@ -44,3 +45,4 @@ pub mod time;
 pub mod transform;
 pub mod tree;
 pub mod usage;
+pub mod visible;

@@ -12,7 +12,7 @@ use super::{ModelArgs, at_least_one};
 /// Options of `gadgetry agent`.
 #[derive(Debug, Args)]
 pub(crate) struct AgentArgs {
-    /// What the user says; `-` for stdin. Behind `--` it may begin with a hyphen
+    /// The prompt; `-` reads stdin. Put it after `--` if it starts with a hyphen
     #[arg(value_name = "PROMPT")]
     pub(crate) prompt: String,
 
@@ -28,7 +28,7 @@ pub(crate) struct AgentArgs {
     #[arg(long, value_name = "FORMAT")]
     pub(crate) events: Option<EventFormat>,
 
-    /// Stop after N replies of the model [default: 10]
+    /// Maximum number of model replies [default: 10]
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     pub(crate) max_iterations: Option<NonZeroUsize>,
 
@@ -36,7 +36,7 @@ pub(crate) struct AgentArgs {
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     pub(crate) timeout: Option<Duration>,
 
-    /// Ask the model no more once this many US dollars are spent; what is under way is finished
+    /// Stop sending requests once this much (USD) is spent; work in progress completes
     #[arg(long, value_name = "USD", value_parser = dollars)]
     pub(crate) budget: Option<f64>,
 
@@ -44,7 +44,7 @@ pub(crate) struct AgentArgs {
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     pub(crate) max_concurrent: Option<NonZeroUsize>,
 
-    /// Execute at most N gadgets of one reply; the others are answered as skipped
+    /// Run at most N gadgets per reply; the rest are reported as skipped
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     pub(crate) max_gadgets_per_response: Option<NonZeroUsize>,
 

@@ -43,8 +43,8 @@ pub(crate) struct Gadgetry {
 }
 
 const EXIT_CODES: &str = "\
-Exit codes: 0 done (also if the reader of the output went away), 1 it went wrong on the way, \
-2 bad input: nothing was done, and one line on stderr says why.";
+Exit codes: 0 success (a closed stdout pipe is not an error), 1 failed while running, \
+2 invalid input: nothing was done, and one line on stderr says why.";
 
 /// The verbs.
 #[derive(Debug, Subcommand)]
@@ -61,16 +61,16 @@ pub(crate) enum Verb {
     Write(WriteArgs),
     /// Asks a model once. The answer goes to stdout as it comes.
     ///
-    /// What is piped into stdin is put in front of the prompt. Exit code 1: the model failed, or its answer was cut off.
+    /// What is piped into stdin is put in front of the prompt. Exit code 1: the model call failed, or its answer was cut off.
     Complete(CompleteArgs),
     /// Runs a model and its gadgets until the model is done.
     ///
-    /// The answer goes to stdout, progress to stderr. Ctrl-C cancels the run and ends its gadgets; a second one does not
-    /// wait for them. Exit code 1: the model failed, its last reply was cut off, or the run was stopped.
+    /// The answer goes to stdout, progress to stderr. Ctrl-C cancels the run and ends its gadgets; press it again to exit
+    /// immediately. Exit code 1: the model call failed, its last reply was cut off, or the run was stopped.
     Agent(AgentArgs),
     /// Lists the models that are known: context windows, features, prices.
     Models(ModelsArgs),
-    /// Looks what is there to work with, and tries whether a model calls gadgets as it should.
+    /// Check keys and local servers; test whether a model follows the block format.
     ///
     /// It tells which keys are set, never what they are, and which local servers run. With MODEL, it sends one request with
     /// one gadget, and a second one with its result. Exit code 1: there is nothing, or the model did not do as it should.

@@ -20,7 +20,7 @@ pub(crate) struct ModelArgs {
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub(crate) system: Option<String>,
 
-    /// How hard the model thinks: minimal, low, medium or high, or another word that the provider knows
+    /// Reasoning effort: minimal, low, medium or high, or another word that the provider knows
     #[arg(long, value_name = "EFFORT")]
     pub(crate) reasoning: Option<String>,
 
@@ -36,7 +36,7 @@ pub(crate) struct ModelArgs {
     #[arg(long, value_name = "N", value_parser = at_least_one_token)]
     pub(crate) max_tokens: Option<u64>,
 
-    /// How freely words are chosen, from 0 to 2
+    /// Sampling temperature, from 0 to 2
     #[arg(long, value_name = "NUMBER", value_parser = temperature)]
     pub(crate) temperature: Option<f64>,
 

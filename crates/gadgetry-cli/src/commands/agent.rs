@@ -240,8 +240,9 @@ pub(crate) fn verdict(summary: &Summary) -> Result<(), Error> {
             return Ok(());
         }
         FinishReason::MaxIterations => {
+            let plural = if summary.iterations == 1 { "" } else { "s" };
             format!(
-                "stopped after {} replies; allow more with --max-iterations",
+                "stopped after {} iteration{plural} (--max-iterations)",
                 summary.iterations
             )
         }
@@ -254,7 +255,7 @@ pub(crate) fn verdict(summary: &Summary) -> Result<(), Error> {
         },
         FinishReason::ModelError => {
             let words = summary.error.as_deref().unwrap_or("no reason given");
-            format!("the model failed: {words}")
+            format!("model call failed: {words}")
         }
         FinishReason::Cancelled => "cancelled".to_owned(),
         FinishReason::BudgetExceeded => {

@@ -19,6 +19,7 @@ use crate::conduct::until_interrupted;
 use crate::connect::{self, Wishes};
 use crate::error::Error;
 use crate::interrupts::when_reader_goes;
+use crate::lines::one_line;
 use crate::printer::Printer;
 use crate::prompt::piped_and_typed;
 use crate::tally::Tally;
@@ -154,8 +155,8 @@ impl Asking {
                 return Err(Error::Failed(failure.words));
             };
             self.printer.progress(&format!(
-                "  {}; asked again in {:.1} s\n",
-                failure.words,
+                "  {}; retrying in {:.1} s\n",
+                one_line(&failure.words),
                 delay.as_secs_f64()
             ));
             tokio::time::sleep(delay).await;
@@ -176,7 +177,7 @@ impl Asking {
         let mut refusal = None;
         let mut end = Err(Failure::new(
             ModelErrorKind::Truncated,
-            "the model failed: the connection broke before the answer had ended",
+            "model call failed: the connection broke before the answer had ended",
         ));
         while let Some(delta) = deltas.next().await {
             match delta {
@@ -206,7 +207,7 @@ impl Asking {
                 } => {
                     end = Err(Failure {
                         retry_after_ms,
-                        ..Failure::new(kind, format!("the model failed: {error}"))
+                        ..Failure::new(kind, format!("model call failed: {error}"))
                     });
                     break;
                 }
@@ -246,7 +247,7 @@ impl Asking {
                 refusal
                     .unwrap_or_else(|| "the provider withheld the rest of the answer".to_owned()),
             )),
-            StopReason::Error => Err(Failure::new(ModelErrorKind::Other, "the model failed")),
+            StopReason::Error => Err(Failure::new(ModelErrorKind::Other, "model call failed")),
             StopReason::Unspecified => Err(Failure::new(
                 ModelErrorKind::Other,
                 "the reply ended without a stop reason and may be incomplete",

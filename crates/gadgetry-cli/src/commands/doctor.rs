@@ -13,6 +13,7 @@ use crate::catalog;
 use crate::conduct::until_interrupted;
 use crate::connect::{self, Wishes};
 use crate::error::Error;
+use crate::lines::one_line;
 use crate::printer::Printer;
 
 use probe::Probe;
@@ -99,7 +100,7 @@ impl Report {
             out.push_str("  none found\n");
         }
         for server in &self.servers {
-            let mut models = server.models.clone();
+            let mut models: Vec<String> = server.models.iter().map(|it| one_line(it)).collect();
             let more = models.len().saturating_sub(SHOWN);
             models.truncate(SHOWN);
             if more > 0 {

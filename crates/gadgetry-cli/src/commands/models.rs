@@ -13,6 +13,7 @@ use crate::conduct::until_interrupted;
 use crate::error::Error;
 use crate::fetch;
 use crate::input::unreadable;
+use crate::lines::one_line;
 use crate::printer::Printer;
 use crate::tally::grouped;
 
@@ -70,7 +71,7 @@ fn row(spec: &ModelSpec) -> [String; 6] {
     };
     let features: Vec<&str> = spec.features.iter().map(Feature::name).collect();
     [
-        spec.id.clone(),
+        one_line(&spec.id),
         tokens(spec.context_window),
         tokens(spec.max_output_tokens),
         price(|price| price.input),

@@ -27,15 +27,12 @@ pub(super) fn run(args: &WriteArgs, printer: &mut Printer) -> Result<(), Error> 
         text.clear();
         write(line, writer, &mut schemas, &mut text)
             .map_err(|problem| Error::at(format_args!("line {number}"), problem))?;
-        let out = printer.out();
         if args.jsonl {
-            // Writing to a vector does not fail.
-            let _ = serde_json::to_writer(&mut *out, &Written { text: &text });
-            out.push(b'\n');
+            printer.json(&Written { text: &text })
         } else {
-            out.extend_from_slice(text.as_bytes());
+            printer.text(&text);
+            Ok(())
         }
-        Ok(())
     })
 }
 

@@ -23,7 +23,7 @@ fn the_answer_is_on_stdout_and_progress_on_stderr() {
     let (told, ends) = stderr.split_at(stderr.find("  + a").unwrap_or_default());
     // Which of both programs ends first is not ours to say.
     let mut told: Vec<_> = told.lines().chain(ends.lines()).collect();
-    assert_eq!(told.pop(), Some("[2] the model is asked"));
+    assert_eq!(told.pop(), Some("[2] calling model"));
     told.sort_unstable();
     let expected = [
         "  + a done in N ms: {\"say\":\"hello\"}",
@@ -33,9 +33,9 @@ fn the_answer_is_on_stdout_and_progress_on_stderr() {
         "  > Echo a {\"say\":\"hello\"}",
         "  > Echo c after b {\"say\":\"never\"}",
         "  > Fail b {}",
-        "  I'll try.",
         "  x b failed: no luck",
-        "[1] the model is asked",
+        "  | I'll try.",
+        "[1] calling model",
     ];
     assert_eq!(told, expected);
 }
@@ -56,19 +56,19 @@ fn what_the_model_says_around_calls_is_progress() {
         let line = |line: &&str| !line.starts_with("  x ");
         let told: Vec<&str> = ended.stderr.lines().filter(line).collect();
         let expected = [
-            "[1] the model is asked",
-            "  One.",
-            "  Two.",
+            "[1] calling model",
+            "  | One.",
+            "  | Two.",
             "  > Nope a {}",
-            "  Three",
+            "  | Three",
             "  > Nope b {}",
-            "[2] the model is asked",
+            "[2] calling model",
         ];
         assert_eq!(told, expected);
     }
     let workshop = Workshop::new(&reply(&format!("{}So", block("Nope:a", ""))));
     let ended = Ended::of(&mut workshop.agent(&["--max-iterations", "1"]));
-    let error = "error: stopped after 1 replies; allow more with --max-iterations";
+    let error = "error: stopped after 1 iteration (--max-iterations)";
     assert_eq!(ended.stderr.lines().last(), Some(error));
 }
 
@@ -196,7 +196,7 @@ fn essence(line: &str) -> &str {
 
 #[test]
 fn how_a_run_ends() {
-    let asked = "[1] the model is asked";
+    let asked = "[1] calling model";
     check_end(&reply("Hi."), &[], "Hi.\n", asked, "completed", 0);
     check_end("", &[], "", asked, "completed", 0);
     let call = reply(&format!("Again.\n{}", block("Echo", "x")));
@@ -204,7 +204,7 @@ fn how_a_run_ends() {
         &call.repeat(5),
         &["--max-iterations", "2"],
         "Again.\n",
-        "error: stopped after 2 replies; allow more with --max-iterations",
+        "error: stopped after 2 iterations (--max-iterations)",
         "maxIterations",
         1,
     );
@@ -221,7 +221,7 @@ fn how_a_run_ends() {
         &finish("error"),
         &[],
         "So f\n",
-        "error: the model failed: the script says that the model fails here",
+        "error: model call failed: the script says that the model fails here",
         "modelError",
         1,
     );
@@ -229,7 +229,7 @@ fn how_a_run_ends() {
         &finish("disconnect"),
         &[],
         "So f\n",
-        "error: the model failed: the connection ended before the model had finished its reply",
+        "error: model call failed: the connection ended before the model had finished its reply",
         "modelError",
         1,
     );
@@ -237,7 +237,7 @@ fn how_a_run_ends() {
         "{\"text\":\"Hi.\",\"expect\":{\"contains\":[\"Stop!\"]}}\n{\"text\":\"never\"}\n",
         &[],
         "",
-        "error: the model failed: line 1 of the script expects a request that contains \"Stop!\"; this one does not.",
+        "error: model call failed: line 1 of the script expects a request that contains \"Stop!\"; this one does not.",
         "modelError",
         1,
     );
@@ -281,7 +281,7 @@ fn the_prompt() {
 fn custom_blocks_are_no_part_of_the_answer() {
     let script = "{\"text\":\"<note>Careful.</note>Hi.\"}\n";
     let ended = Ended::of(&mut Workshop::new(script).agent(&["--tag", "note"]));
-    ended.check("Hi.\n", "[1] the model is asked\n", 0);
+    ended.check("Hi.\n", "[1] calling model\n", 0);
 }
 
 #[test]

@@ -360,11 +360,11 @@ fn only_a_clean_end_completes_a_block_or_an_answer() {
         ("content_filter", "the provider withheld the last reply"),
         (
             "weird",
-            "the model failed: the reply ended with the reason \"weird\" and may be incomplete",
+            "model call failed: the reply ended with the reason \"weird\" and may be incomplete",
         ),
         (
             "",
-            "the model failed: the reply ended without a stop reason and may be incomplete",
+            "model call failed: the reply ended without a stop reason and may be incomplete",
         ),
     ] {
         let server = Server::start([Reply::Ends("Half an", reason)]);
@@ -450,7 +450,7 @@ fn a_server_that_is_not_there() {
     let ended = Ended::of(&mut workshop.command(&args));
     assert_eq!((ended.stdout.as_str(), ended.code), ("", Some(1)));
     assert!(
-        ended.stderr.starts_with("error: the model failed: "),
+        ended.stderr.starts_with("error: model call failed: "),
         "{ended:?}"
     );
 }

@@ -227,7 +227,7 @@ fn what_goes_wrong_on_the_way_is_exit_code_1() {
         &[],
         1,
         "Half\n",
-        "error: the model failed: ",
+        "error: model call failed: ",
         1,
     );
 }
@@ -236,7 +236,7 @@ fn what_goes_wrong_on_the_way_is_exit_code_1() {
 fn what_may_pass_is_asked_again() {
     let busy = Reply::Status("429 Too Many Requests\r\nretry-after: 0", "{}");
     let replies = [busy.clone(), busy.clone(), Reply::says("At last.")];
-    check_failure(&replies, &[], 3, "At last.\n", "asked again in 0.0 s\n", 0);
+    check_failure(&replies, &[], 3, "At last.\n", "retrying in 0.0 s\n", 0);
     check_failure(
         &replies,
         &["--max-retries", "2", "--quiet"],
@@ -250,7 +250,7 @@ fn what_may_pass_is_asked_again() {
         &["--max-retries", "1"],
         2,
         "",
-        "error: the model failed: ",
+        "error: model call failed: ",
         1,
     );
     check_failure(
@@ -258,7 +258,7 @@ fn what_may_pass_is_asked_again() {
         &["--max-retries", "0"],
         1,
         "",
-        "error: the model failed: ",
+        "error: model call failed: ",
         1,
     );
 }
@@ -358,7 +358,7 @@ fn an_address_alone_gets_no_key() {
         server.url(),
     ];
     let ended = Ended::of(workshop.command(&args).env("OPENAI_API_KEY", KEY));
-    let error = "error: the model failed: Who are you? check the key, and what it may use (HTTP 401); \
+    let error = "error: model call failed: Who are you? check the key, and what it may use (HTTP 401); \
         no key was sent: name the model openai:small to send that in OPENAI_API_KEY\n";
     ended.check("", error, 1);
     assert!(!server.asked()[0].headers.contains("authorization"));

@@ -17,13 +17,13 @@ fn the_demo_shows_everything() {
 
     let at = |line: &str| lines.iter().position(|it| it == line);
     let order = [
-        "[1] the model is asked",
+        "[1] calling model",
         "> ReadFile orders {\"path\":\"orders.csv\"}",
         ". orders starts",
         "+ orders done in N ms: tea,2 bread,3 jam,1",
         ". invoice starts",
         "+ invoice done in N ms: {\"file\":\"invoice.txt\",\"total\":25.4}",
-        "[2] the model is asked",
+        "[2] calling model",
         "Timeline",
         "2 replies, $0.01",
     ];
@@ -44,7 +44,7 @@ const EXPECTED: &str = r#"A scripted model, real gadgets on real files in a temp
 
 User: What does the order come to? Use the discounts if there are any.
 
-[1] the model is asked
+[1] calling model
 <plan> Read the lists at the same time, then write the invoice from both.
 I'll read the order and the prices side by side, and the discounts while I am at it.
 
@@ -62,7 +62,7 @@ I'll read the order and the prices side by side, and the discounts while I am at
 + invoice done in N ms: {"file":"invoice.txt","total":25.4}
 x discounts failed: discounts.csv: No such file or directory (os error 2)
 - discounted skipped: discounts.csv: No such file or directory (os error 2)
-[2] the model is asked
+[2] calling model
 The order comes to 25.40. There is no list of discounts, so nothing was taken off.
 
 Timeline

@@ -10,6 +10,8 @@ mod complete;
 mod demo;
 mod docs;
 mod doctor;
+#[cfg(target_os = "linux")]
+mod hostile;
 mod models;
 mod options;
 mod parse;

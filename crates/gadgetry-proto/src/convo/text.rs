@@ -12,6 +12,7 @@ use crate::convo::compaction::{omission_text, summary_text};
 use crate::convo::envelope::result_envelope;
 use crate::convo::neutral::neutralise;
 use crate::message::{Content, CustomContentBlock, Message, Role};
+use crate::visible::visible_line;
 
 /// [`TextForm::of`] with the default markers, and with the keys of custom blocks as their tags.
 ///
@@ -94,7 +95,8 @@ impl TextForm<'_> {
                 media,
                 ..
             } => {
-                let id = neutralise(invocation_id.as_str(), self.markers);
+                let id = visible_line(invocation_id.as_str());
+                let id = neutralise(&id, self.markers);
                 let mut text = result_envelope(&id, text);
                 for medium in media {
                     text.push('\n');

@@ -8,6 +8,7 @@ use crate::spec::schema::Problem;
 use crate::spec::schema::Schema;
 use crate::spec::schema::SchemaError;
 use crate::spec::schema::WrongDefault;
+use crate::visible::visible_line;
 
 /// Names longer than this are not compared for likeness.
 const COMPARED: usize = 64;
@@ -101,6 +102,7 @@ impl Registry {
 
     /// The answer to a call of a gadget that does not exist.
     pub fn unknown_gadget(&self, name: &str) -> String {
+        let written = visible_line(name);
         let hint = match self.closest(name).first() {
             Some(near) => format!(" Did you mean '{near}'?"),
             None => String::new(),
@@ -115,7 +117,7 @@ impl Registry {
         } else {
             format!("Available gadgets: {}", names.join(", "))
         };
-        format!("Error: Gadget '{name}' not found.{hint}\n\n{available}")
+        format!("Error: Gadget '{written}' not found.{hint}\n\n{available}")
     }
 }
 

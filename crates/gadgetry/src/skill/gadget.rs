@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use gadgetry_proto::call::Outcome;
 use gadgetry_proto::spec::{Example, GadgetSpec, closest};
+use gadgetry_proto::visible::visible_line;
 use serde_json::{Value, json};
 
 use super::error::did_you_mean;
@@ -171,7 +172,13 @@ fn files(skill: &Skill) -> String {
     let mut list =
         format!("Files of this skill, which {NAME} reads with skill={name} and resource=<path>:");
     for file in files {
-        let _ = write!(list, "\n- {} ({} bytes)", file.path, file.size);
+        // A name with a line break must not look like two.
+        let _ = write!(
+            list,
+            "\n- {} ({} bytes)",
+            visible_line(&file.path),
+            file.size
+        );
     }
     if more {
         list.push_str("\nThere are more files than these.");

@@ -129,6 +129,22 @@ async fn a_skill_that_is_not_listed_can_be_loaded() {
     assert_eq!(outcome, Outcome::ok("Skill s0199"));
 }
 
+#[cfg(unix)]
+#[tokio::test]
+async fn a_file_is_one_line_of_the_list() {
+    let folder = folder();
+    let skill = skill_with(&folder, "pdf", "Work.");
+    put(skill.dir().join("new\nline.txt"), "a");
+    put(skill.dir().join("turned\u{202e}txt"), "b");
+    let skills = Skills::from_dir(folder.path()).expect("skills");
+    let text = call(&skills, json!({ "skill": "pdf" }))
+        .await
+        .result
+        .expect("text");
+    let list = "\n- new\\u{a}line.txt (1 bytes)\n- turned\\u{202e}txt (1 bytes)";
+    assert!(text.ends_with(list), "{text}");
+}
+
 #[tokio::test]
 async fn answers_with_text_and_files() {
     let folder = folder();

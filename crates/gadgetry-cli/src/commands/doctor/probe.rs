@@ -163,7 +163,7 @@ impl Probe {
         let name = &self.model;
         let message = match &self.error {
             _ if self.follows_format => return Ok(()),
-            Some(error) => format!("the model failed: {error}"),
+            Some(error) => format!("model call failed: {error}"),
             None if !self.answered => "the model gave no answer".to_owned(),
             None if !self.called => format!("{name} wrote no gadget block"),
             None if !self.parameters_right => {

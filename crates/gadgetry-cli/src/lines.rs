@@ -1,0 +1,63 @@
+//! Texts of others as a part of one line.
+
+use gadgetry::proto::visible::visible_line;
+
+/// The longest value, name, result or error that is shown while a run is in progress.
+const SHOWN_CHARS: usize = 72;
+
+/// One line without invisible characters; a run of white space is one blank.
+pub(crate) fn one_line(text: &str) -> String {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    visible_line(&words.join(" ")).into_owned()
+}
+
+/// The same, of readable length.
+pub(crate) fn short(text: &str) -> String {
+    // Enough to fill the line, however much white space there is between the words.
+    let mut words = String::new();
+    let mut chars = 0;
+    for word in text.split_whitespace() {
+        if chars > SHOWN_CHARS {
+            break;
+        }
+        if !words.is_empty() {
+            words.push(' ');
+        }
+        words.extend(word.chars().take(SHOWN_CHARS + 1));
+        chars += 1 + word.chars().take(SHOWN_CHARS + 1).count();
+    }
+    let line = visible_line(&words);
+    match line.char_indices().nth(SHOWN_CHARS) {
+        Some((at, _)) => format!("{}…", &line[..at]),
+        None => line.into_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_of_others_are_one_line() {
+        let check = |text: &str, line: &str| {
+            assert_eq!(one_line(text), line);
+            assert_eq!(short(text), line);
+        };
+        check("", "");
+        check(" a\n\t b\r\u{2028}c\u{85}d ", "a b c d");
+        check("\u{1b}[1A\u{202e}x", "\\u{1b}[1A\\u{202e}x");
+    }
+
+    #[test]
+    fn long_lines_are_cut() {
+        let check = |text: &str, line: &str| assert_eq!(short(text), line);
+        let full = "x".repeat(72);
+        check(&full, &full);
+        check(&format!("{full}y"), &format!("{full}…"));
+        check(&"ab ".repeat(100), &format!("{}…", "ab ".repeat(24)));
+        check(
+            &format!("{}\u{1b}", "x".repeat(70)),
+            &format!("{}\\u…", "x".repeat(70)),
+        );
+    }
+}

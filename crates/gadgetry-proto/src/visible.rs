@@ -1,0 +1,165 @@
+//! Text that a person or a model can see whole.
+//!
+//! What a model, a server, a gadget or a web page wrote may hold characters that command a terminal, turn the order of
+//! the characters after them, or are not seen at all. Here they are written out, as in `\u{202e}`.
+
+use std::borrow::Cow;
+
+/// Whether `c`, which comes after `before`, is not seen as itself where text is shown.
+///
+/// These are not: control characters (line breaks and tabs too), format characters (bidirectional ones, zero-width
+/// ones, tags), the separators U+2028 and U+2029, fillers without a glyph, and code points for private use or without
+/// a character. Blanks and combining characters are seen.
+///
+/// The joiners U+200C and U+200D count as seen after a character outside ASCII that is seen itself: Persian, the
+/// scripts of India and many emoji need them.
+///
+/// ```
+/// use gadgetry_proto::visible::is_invisible;
+/// assert!(is_invisible('\u{202e}', None) && is_invisible('\n', Some('a')));
+/// assert!(!is_invisible('é', None) && !is_invisible('\u{a0}', Some('a')));
+/// assert!(is_invisible('\u{200d}', Some('a')) && !is_invisible('\u{200d}', Some('👩')));
+/// ```
+pub fn is_invisible(c: char, before: Option<char>) -> bool {
+    match c {
+        ' '..='~' => false,
+        '\u{200c}' | '\u{200d}' => !before.is_some_and(|c| !c.is_ascii() && !is_never_seen(c)),
+        c => is_never_seen(c),
+    }
+}
+
+fn is_never_seen(c: char) -> bool {
+    match c {
+        // White space that breaks a line.
+        '\u{2028}' | '\u{2029}'
+        // Letters and marks by their category, but without a glyph.
+        | '\u{34f}'
+        | '\u{115f}'
+        | '\u{1160}'
+        | '\u{17b4}'
+        | '\u{17b5}'
+        | '\u{180b}'..='\u{180f}'
+        | '\u{3164}'
+        | '\u{ffa0}'
+        | '\u{e0000}'..='\u{e0fff}' => true,
+        c if c.is_control() => true,
+        c if c.is_whitespace() => false,
+        c => {
+            // The standard library knows the categories. It writes out a combining character only at the beginning.
+            let mut text = [b'a', 0, 0, 0, 0];
+            let length = c.encode_utf8(&mut text[1..]).len();
+            let text = std::str::from_utf8(&text[..=length]).unwrap_or_default();
+            text.escape_debug().count() != 2
+        }
+    }
+}
+
+/// `text` with its invisible characters written out, but for line breaks and tabs.
+///
+/// ```
+/// use gadgetry_proto::visible::visible;
+/// assert_eq!(visible("a\tb\u{1b}[2J\n\u{202e}c"), "a\tb\\u{1b}[2J\n\\u{202e}c");
+/// ```
+pub fn visible(text: &str) -> Cow<'_, str> {
+    visible_after(None, text)
+}
+
+/// The same for a piece of a text, whose last character so far was `before`.
+pub fn visible_after(before: Option<char>, text: &str) -> Cow<'_, str> {
+    written_out(before, text, |c| matches!(c, '\n' | '\t'))
+}
+
+/// `text` with its invisible characters written out, line breaks and tabs too: for names and ids within a line.
+///
+/// ```
+/// use gadgetry_proto::visible::visible_line;
+/// assert_eq!(visible_line("a\nb"), "a\\u{a}b");
+/// ```
+pub fn visible_line(text: &str) -> Cow<'_, str> {
+    written_out(None, text, |_| false)
+}
+
+fn written_out(
+    mut before: Option<char>,
+    text: &str,
+    is_kept: impl Fn(char) -> bool,
+) -> Cow<'_, str> {
+    if text.bytes().all(|b| matches!(b, b' '..=b'~')) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::new();
+    let mut done = 0;
+    for (at, c) in text.char_indices() {
+        if !is_kept(c) && is_invisible(c, before) {
+            out.push_str(&text[done..at]);
+            out.extend(c.escape_unicode());
+            done = at + c.len_utf8();
+        }
+        before = Some(c);
+    }
+    if done == 0 {
+        return Cow::Borrowed(text);
+    }
+    out.push_str(&text[done..]);
+    Cow::Owned(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_nobody_sees_is_written_out() {
+        let check = |text: &str, expected: &str| assert_eq!(visible(text), expected, "{text:?}");
+        check("plain\tüß 日本\n", "plain\tüß 日本\n");
+        // Composed and decomposed, blanks of other widths, and what Debug escapes for its own reasons.
+        check(
+            "é e\u{301} \u{a0}\u{3000} \"'\\",
+            "é e\u{301} \u{a0}\u{3000} \"'\\",
+        );
+        check(
+            "\0\x07\x08\r\x1b\x7f",
+            "\\u{0}\\u{7}\\u{8}\\u{d}\\u{1b}\\u{7f}",
+        );
+        check("\u{80}\u{85}\u{9b}", "\\u{80}\\u{85}\\u{9b}");
+        check(
+            "\u{ad}\u{61c}\u{200b}\u{200e}\u{202e}",
+            "\\u{ad}\\u{61c}\\u{200b}\\u{200e}\\u{202e}",
+        );
+        check(
+            "\u{2066}\u{2069}\u{2060}\u{feff}",
+            "\\u{2066}\\u{2069}\\u{2060}\\u{feff}",
+        );
+        check("\u{2028}\u{2029}\u{fff9}", "\\u{2028}\\u{2029}\\u{fff9}");
+        check(
+            "\u{e000}\u{f0000}\u{10fffd}",
+            "\\u{e000}\\u{f0000}\\u{10fffd}",
+        );
+        check(
+            "\u{378}\u{fdd0}\u{ffff}\u{50000}",
+            "\\u{378}\\u{fdd0}\\u{ffff}\\u{50000}",
+        );
+        check(
+            "\u{e0001}\u{e0041}\u{e0100}",
+            "\\u{e0001}\\u{e0041}\\u{e0100}",
+        );
+        check("\u{3164}\u{115f}\u{34f}", "\\u{3164}\\u{115f}\\u{34f}");
+    }
+
+    #[test]
+    fn joiners_stay_where_scripts_and_emoji_need_them() {
+        let check = |text: &str, expected: &str| assert_eq!(visible(text), expected, "{text:?}");
+        for text in [
+            "👩\u{200d}💻",
+            "👁\u{fe0f}\u{200d}🗨\u{fe0f}",
+            "می\u{200c}خواهم",
+            "क\u{94d}\u{200d}ष",
+        ] {
+            check(text, text);
+        }
+        check("\u{200d}a\u{200d}b", "\\u{200d}a\\u{200d}b");
+        check("👩\u{200d}\u{200d}x", "👩\u{200d}\\u{200d}x");
+        check("\u{202e}\u{200d}", "\\u{202e}\\u{200d}");
+        assert_eq!(visible_after(Some('👩'), "\u{200d}💻"), "\u{200d}💻");
+    }
+}
