@@ -15,7 +15,7 @@ use gadgetry_proto::run::{Input, Output, Run, Snapshot};
 use proptest::prelude::*;
 
 use sim::script::{Piece, Reply, Script};
-use sim::{Log, drain, play};
+use sim::{Log, drain, interrupt, play};
 use support::cut;
 
 proptest! {
@@ -49,6 +49,25 @@ proptest! {
         prop_assert_eq!(&pieces.history, &whole.history);
         prop_assert_eq!(pieces.requests(), whole.requests());
         prop_assert_eq!(joined(&pieces), joined(&whole));
+    }
+}
+
+proptest! {
+    #[test]
+    fn an_interrupted_run_continues_by_itself(seed in any::<u64>(), at in any::<usize>()) {
+        let script = random::script(seed, true);
+        let log = play(&script);
+        prop_assume!(!log.inputs.is_empty());
+        let mut started = BTreeSet::new();
+        let mut finished = 0;
+        for output in interrupt(&script, &log, at % log.inputs.len()) {
+            match output {
+                Output::Start(start) => prop_assert!(started.insert(start.id), "{} starts twice", start.id),
+                Output::Finished(_) => finished += 1,
+                _ => {}
+            }
+        }
+        prop_assert_eq!(finished, 1);
     }
 }
 

@@ -15,13 +15,13 @@ use gadgetry::proto::call::Outcome;
 use gadgetry::proto::delta::Delta;
 use gadgetry::proto::event::{Event, EventKind, FinishReason};
 use gadgetry::proto::message::{Message, Request, Role};
-use gadgetry::proto::run::{Command, Input, Run, RunSpec, TextOnly};
+use gadgetry::proto::run::{Command, Input, Output, Run, RunSpec, TextOnly};
 use gadgetry::proto::spec::GadgetSpec;
 use gadgetry::proto::time::Time;
 use gadgetry::proto::usage::Usage;
 use gadgetry::{
-    Agent, CancellationToken, Family, Model, ModelInfo, RateLimiter, RateLimits, Services, Toolbox,
-    drive, from_fn,
+    Agent, CancellationToken, Family, Model, ModelInfo, Observer, RateLimiter, RateLimits,
+    Services, Toolbox, drive, from_fn,
 };
 use serde_json::json;
 use stage::{PRICE, Priced, call, gadget, play_until, script, services};
@@ -152,6 +152,53 @@ async fn the_clock_of_a_run_that_was_saved_goes_on() {
     let ended = drive(run, &services, mpsc::channel(1).1, &mut |_: &Event| {}).await;
     assert_eq!(ended.summary.answer, "Done.");
     assert_eq!(began.elapsed(), Duration::from_secs(1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_saved_with_work_in_flight_continues_by_itself() {
+    let bell = GadgetSpec {
+        name: "Bell".to_owned(),
+        ..GadgetSpec::default()
+    };
+    let mut toolbox = Toolbox::default();
+    toolbox
+        .add(from_fn(bell, |_, _| async { Outcome::ok("ding") }))
+        .unwrap();
+    let services = Services::new(Arc::new(script(&[json!("Done.")])), toolbox);
+    let spec = RunSpec {
+        registry: Arc::new(services.toolbox.registry().clone()),
+        ..RunSpec::default()
+    };
+    let drain = |run: &mut Run| while !matches!(run.poll(), Output::Wait(_)) {};
+    let ends = async |run: &Run| {
+        let run = Run::load(spec.clone(), run.save()).unwrap();
+        let mut inputs = Vec::new();
+        let ended = drive(run, &services, mpsc::channel(1).1, &mut Inputs(&mut inputs)).await;
+        assert_eq!(inputs.first(), Some(&Input::Interrupted));
+        ended.summary.reason
+    };
+
+    let mut run = Run::ask(spec.clone(), "go").unwrap();
+    drain(&mut run);
+    assert!(run.pending().reply);
+    assert_eq!(ends(&run).await, FinishReason::Completed);
+
+    run.handle(Time(1), Input::Delta(Delta::text(&call("Bell:b"))))
+        .unwrap();
+    drain(&mut run);
+    assert_eq!(run.pending().gadgets.len(), 1);
+    assert_eq!(ends(&run).await, FinishReason::Completed);
+}
+
+/// Keeps what the run takes in.
+struct Inputs<'a>(&'a mut Vec<Input>);
+
+impl Observer for Inputs<'_> {
+    fn event(&mut self, _event: &Event) {}
+
+    fn input(&mut self, _time: Time, input: &Input) {
+        self.0.push(input.clone());
+    }
 }
 
 /// Panics at its first request.

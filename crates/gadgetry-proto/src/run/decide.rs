@@ -11,7 +11,7 @@ use crate::run::Run;
 use crate::run::io::Output;
 use crate::run::prepare::complete;
 use crate::run::question::{AboutCall, Decision, Question, QuestionId, QuestionKind};
-use crate::run::state::{Cut, Pending, Phase, Prepared, Status, known};
+use crate::run::state::{Cut, Open, Pending, Phase, Prepared, Status, known};
 use crate::sched::SkipDecision;
 use crate::sched::Unmet;
 
@@ -41,7 +41,11 @@ impl Run {
     pub(super) fn ask_for(&mut self, pending: Pending, kind: QuestionKind) -> QuestionId {
         let id = QuestionId(self.state.next_question);
         self.state.next_question += 1;
-        self.state.questions.insert(id, pending);
+        let open = Open {
+            kind: kind.clone(),
+            pending,
+        };
+        self.state.questions.insert(id, open);
         self.put(Output::Ask(Question { id, kind }));
         id
     }
@@ -54,13 +58,13 @@ impl Run {
 
     /// Somebody has decided. [`Pending::admits`] it, or it comes too late.
     pub(super) fn decide(&mut self, id: QuestionId, decision: Decision) {
-        let Some(pending) = self.state.questions.remove(&id) else {
+        let Some(open) = self.state.questions.remove(&id) else {
             return;
         };
         if self.state.blocked == Some(id) {
             self.state.blocked = None;
         }
-        match pending {
+        match open.pending {
             Pending::ModelCall => self.decided_request(decision),
             Pending::ModelError => self.decided_error(decision),
             Pending::AfterReply { said } => self.decided_reply(said, decision),
@@ -149,7 +153,7 @@ impl Run {
     /// The user says something. If the run waits for just that, it waits no more.
     pub(super) fn inject(&mut self, text: String) {
         let mut open = self.state.questions.iter();
-        let waiting = open.find(|(_, pending)| matches!(pending, Pending::Input));
+        let waiting = open.find(|(_, open)| matches!(open.pending, Pending::Input));
         match waiting.map(|(id, _)| *id) {
             Some(id) => self.decide(id, Decision::Result(text)),
             None => self.state.injected.push(text),

@@ -104,7 +104,7 @@ impl Run {
             }
         };
         let mut asking = self.state.questions.values();
-        let held = asking.any(|it| matches!(it, Pending::ModelCall));
+        let held = asking.any(|it| matches!(it.pending, Pending::ModelCall));
         let early = self.state.phase == Phase::Summarising && !self.state.overflowed;
         if held || early {
             // The request never went out.

@@ -35,6 +35,7 @@ mod compact;
 mod decide;
 mod execute;
 mod interceptor;
+mod interrupt;
 mod io;
 mod iteration;
 mod model_call;
@@ -77,6 +78,7 @@ use crate::transform::DeltaTransform;
 use crate::transform::compose;
 
 pub use interceptor::Interceptor;
+pub use interrupt::PendingWork;
 pub use io::{Close, Command, Input, Misuse, Output, Report, Start, Summary};
 pub use question::{AboutCall, Asks, Decision, Question, QuestionId, QuestionKind};
 pub use retry::Retry;
@@ -207,7 +209,9 @@ impl Run {
         }
     }
 
-    /// Goes on from where a run of the same `spec` was saved. Fails as [`Run::ask`] does.
+    /// Continues where a run of the same `spec` was saved. Fails as [`Run::ask`] does.
+    ///
+    /// If work was in flight ([`Run::pending`]) that no driver will finish, send [`Input::Interrupted`] first.
     pub fn load(mut spec: RunSpec, snapshot: Snapshot) -> Result<Self, SpecError> {
         let has_viewer = add_viewer(&mut spec)?;
         let mut run = Self::with_state(spec, has_viewer, snapshot.state)?;
@@ -295,6 +299,7 @@ impl Run {
                     self.call_back();
                 }
             }
+            Input::Interrupted => self.interrupted(),
             Input::Tick => {}
         }
         self.advance();
@@ -310,7 +315,7 @@ impl Run {
             }
             Input::Done(id, _) if !self.is_expected(*id) => Err(Misuse::NotRunning(*id)),
             Input::Decision(id, decision) => match self.state.questions.get(id) {
-                Some(pending) if !pending.admits(decision) => Err(Misuse::WrongDecision(*id)),
+                Some(open) if !open.pending.admits(decision) => Err(Misuse::WrongDecision(*id)),
                 Some(_) | None => Ok(()),
             },
             Input::Delta(_)
@@ -320,6 +325,7 @@ impl Run {
             | Input::Report(..)
             | Input::RateLimited(_)
             | Input::SpentElsewhere(_)
+            | Input::Interrupted
             | Input::Tick => Ok(()),
         }
     }

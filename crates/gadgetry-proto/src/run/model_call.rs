@@ -276,7 +276,7 @@ impl Run {
     }
 
     /// As if the reply had never been, but for what it has cost.
-    fn abandon_reply(&mut self, failure: &ModelError) {
+    pub(super) fn abandon_reply(&mut self, failure: &ModelError) {
         let mut held = mem::take(&mut self.scanned);
         self.stage.finish(&mut held);
         held.clear();

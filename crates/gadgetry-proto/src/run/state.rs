@@ -20,7 +20,7 @@ use crate::media::Media;
 use crate::message::{Message, Request};
 use crate::reply::ScannerState;
 use crate::run::io::{Output, Start, Summary};
-use crate::run::question::QuestionId;
+use crate::run::question::{QuestionId, QuestionKind};
 use crate::sched::Scheduler;
 use crate::sched::Unmet;
 use crate::time::Time;
@@ -105,7 +105,7 @@ pub(super) struct State {
     /// Messages that follow the results of the current reply.
     pub(super) appended: Vec<Message>,
     /// Questions that are open, with what depends on them.
-    pub(super) questions: BTreeMap<QuestionId, Pending>,
+    pub(super) questions: BTreeMap<QuestionId, Open>,
     pub(super) next_question: u64,
     /// The loop waits for the answer to this one.
     pub(super) blocked: Option<QuestionId>,
@@ -140,6 +140,14 @@ pub(super) enum Phase {
     /// Everything is decided; only what cancelled gadgets have cost is not known yet.
     Settling(FinishReason),
     Finished,
+}
+
+/// A question without an answer.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Open {
+    /// As asked, to be asked again if the run is interrupted.
+    pub(super) kind: QuestionKind,
+    pub(super) pending: Pending,
 }
 
 /// What depends on the answer to a question.

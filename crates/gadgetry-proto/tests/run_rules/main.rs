@@ -9,6 +9,7 @@ mod dependencies;
 mod ending;
 mod hints;
 mod interceptors;
+mod interrupted;
 mod limits;
 mod misuse;
 mod native;

@@ -76,8 +76,8 @@ pub struct Ended {
 /// The run has to [ask](Services::asks) what controller and human are there for. A question that nobody is there for is
 /// answered with [`Decision::Proceed`].
 ///
-/// A run that was [loaded](Run::load) waits for what was under way when it was saved. Nobody else knows what became of
-/// that: tell the run before (`Input::ModelClosed`, `Input::Done`, `Input::Decision`), or save it only between replies.
+/// A run that was [loaded](Run::load) with [work in flight](Run::pending) continues by itself: see
+/// [`Input::Interrupted`]. A caller that knows what became of that work tells the run before it calls `drive`.
 ///
 /// Needs a tokio runtime with time enabled, and with I/O if a gadget or model wants it.
 ///
@@ -107,10 +107,14 @@ pub async fn drive(
     observer: &mut dyn Observer,
 ) -> Ended {
     // Boxed, so that the future of a gadget that drives a subagent stays small.
+    let interrupted = !run.pending().is_empty();
     let mut driver = Box::new(Driver::new(run, services.clone(), commands, observer));
     // What the family has spent before counts for the very first request.
     if let Some(input) = driver.spent_elsewhere() {
         driver.tell(input);
+    }
+    if interrupted {
+        driver.tell(Input::Interrupted);
     }
     let summary = loop {
         match driver.drain() {

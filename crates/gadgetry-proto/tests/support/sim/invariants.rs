@@ -123,6 +123,7 @@ impl Watch {
             | Input::Report(..)
             | Input::RateLimited(_)
             | Input::SpentElsewhere(_)
+            | Input::Interrupted
             | Input::Tick => {}
         }
     }

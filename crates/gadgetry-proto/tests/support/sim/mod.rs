@@ -94,23 +94,32 @@ impl Log {
 /// Plays the script to its end and checks what came of it.
 pub fn play(script: &Script) -> Log {
     let run = Run::new(script.spec(), script.conversation.clone()).expect("tags that differ");
-    let sim = Sim {
-        opening: run.history().to_vec(),
-        script,
-        run,
-        queue: BTreeMap::new(),
-        asked: 0,
-        now: 0,
-        alarm: None,
-        replies: script.replies.iter(),
-        failures: BTreeMap::new(),
-        inputs: Vec::new(),
-        outputs: Vec::new(),
-        summary: None,
-    };
-    let log = sim.play();
+    let log = Sim::new(script, run).play();
     invariants::check(&log);
     log
+}
+
+/// Plays `log`, the script's own, up to `step` inputs; then the process ends, and another one continues from what was
+/// saved. The outputs of both processes.
+pub fn interrupt(script: &Script, log: &Log, step: usize) -> Vec<Output> {
+    let mut run = Run::new(script.spec(), script.conversation.clone()).expect("tags that differ");
+    let mut outputs = drain(&mut run);
+    for (time, input) in &log.inputs[..step] {
+        run.handle(*time, input.clone())
+            .expect("it was taken before");
+        outputs.extend(drain(&mut run));
+    }
+    let saved = serde_json::to_string(&run.save()).expect("a snapshot is JSON");
+    let saved = serde_json::from_str(&saved).expect("what was written");
+    let run = Run::load(script.spec(), saved).expect("the same spec");
+    let mut sim = Sim::new(script, run);
+    sim.now = sim.run.now().0;
+    let sent = outputs.iter().filter(|it| matches!(it, Output::Send(_)));
+    sim.replies = script.replies[sent.count().min(script.replies.len())..].iter();
+    sim.put(sim.now, Due::Somebody(Input::Interrupted));
+    let rest = sim.play();
+    outputs.extend(rest.outputs.into_iter().flatten());
+    outputs
 }
 
 /// What comes of a poll until there is nothing to do, and whether the run is over.
@@ -149,10 +158,27 @@ enum Due {
     Somebody(Input),
 }
 
-impl Sim<'_> {
+impl<'a> Sim<'a> {
+    fn new(script: &'a Script, run: Run) -> Self {
+        Self {
+            opening: run.history().to_vec(),
+            script,
+            run,
+            queue: BTreeMap::new(),
+            asked: 0,
+            now: 0,
+            alarm: None,
+            replies: script.replies.iter(),
+            failures: BTreeMap::new(),
+            inputs: Vec::new(),
+            outputs: Vec::new(),
+            summary: None,
+        }
+    }
+
     fn play(mut self) -> Log {
         for (time, input) in &self.script.inputs {
-            self.put(*time, Due::Somebody(input.clone()));
+            self.put((*time).max(self.now), Due::Somebody(input.clone()));
         }
         self.drain();
         while self.summary.is_none() {
