@@ -1,5 +1,7 @@
 //! From the name of a model to the model.
 
+mod server;
+
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::path::Path;
 use std::sync::Arc;
@@ -9,7 +11,7 @@ use gadgetry::proto::run::Retry;
 use gadgetry::provider::Resolver;
 use gadgetry::{Model, ModelInfo, ScriptedModel};
 
-use crate::args::ModelArgs;
+use crate::args::{ModelArgs, ServerArgs};
 use crate::error::Error;
 use crate::refusal::Telling;
 
@@ -17,9 +19,9 @@ use crate::refusal::Telling;
 const SCRIPT: &str = "script:";
 
 /// What is asked of a model beside its name.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Wishes<'a> {
-    pub(crate) base_url: Option<&'a str>,
+    pub(crate) server: &'a ServerArgs,
     pub(crate) reasoning: Option<&'a str>,
     pub(crate) max_tokens: Option<u64>,
     pub(crate) temperature: Option<f64>,
@@ -32,10 +34,20 @@ impl<'a> Wishes<'a> {
     /// Those of the command line.
     pub(crate) fn of(args: &'a ModelArgs) -> Self {
         Self {
-            base_url: args.base_url.as_deref(),
             reasoning: args.reasoning.as_deref(),
             max_tokens: args.max_tokens,
             temperature: args.temperature,
+            ..Self::plain(&args.server)
+        }
+    }
+
+    /// None but how the server is reached.
+    pub(crate) fn plain(server: &'a ServerArgs) -> Self {
+        Self {
+            server,
+            reasoning: None,
+            max_tokens: None,
+            temperature: None,
             images: false,
             audio: false,
         }
@@ -80,37 +92,55 @@ pub(crate) fn model(
         let script = ScriptedModel::from_path(path).map_err(Error::input)?;
         return Ok(Arc::new(script));
     }
-    if name.contains("::") {
+    if is_of_genai(name) {
         return other(name, wishes, catalog);
     }
-    let mut resolver = Resolver::from_env();
-    resolver = set(resolver, wishes.base_url, Resolver::base_url);
+    let server = wishes.server;
+    let mut resolver = Resolver::from_env()
+        .registry(catalog.clone())
+        .http(server::http(server)?);
+    resolver = set(resolver, server.base_url.as_deref(), Resolver::base_url);
+    resolver = set(
+        resolver,
+        server.api_key_env.as_deref(),
+        Resolver::api_key_from,
+    );
     resolver = set(resolver, wishes.reasoning, Resolver::reasoning_effort);
     resolver = set(resolver, wishes.max_tokens, Resolver::max_tokens);
     resolver = set(resolver, wishes.temperature, Resolver::temperature);
+    for (field, value) in server::fields(server)? {
+        resolver = resolver.option(field, value);
+    }
     let place = resolver.locate(name).map_err(Error::input)?;
-    let full = match place.provider {
-        Some(provider) => format!("{provider}:{}", place.model),
-        None => place.model.clone(),
-    };
-    let info = info(&full, wishes, catalog)?;
+    let known = resolver.describe(name).map_err(Error::input)?;
+    let info = info(&place.full_name(), known, wishes, catalog)?;
     let resolver = resolver.info(move |_| info.clone());
     let model = resolver.resolve(name).map_err(Error::input)?;
-    Ok(Arc::new(Telling::new(model, &resolver, &place)))
+    let variable = server.api_key_env.as_deref();
+    Ok(Arc::new(Telling::new(model, &resolver, &place, variable)))
+}
+
+/// Whether this is a name of the crate `genai`, `provider::model`, and not `openai:ft:gpt-4o:acme::abc`.
+fn is_of_genai(name: &str) -> bool {
+    let prefix = name.split_once("::").map(|(prefix, _)| prefix);
+    prefix.is_some_and(|prefix| !prefix.contains([':', '/']))
 }
 
 /// What is known about the model, and what the user knows.
 fn info(
     name: &str,
+    known: Option<ModelInfo>,
     wishes: Wishes<'_>,
     catalog: &ModelRegistry,
 ) -> Result<Option<ModelInfo>, Error> {
-    let known = catalog.get(name);
     // Behind another address may be another model of this name.
-    if let Some(spec) = known.filter(|_| wishes.base_url.is_none()) {
+    if let Some(spec) = catalog
+        .get(name)
+        .filter(|_| wishes.server.base_url.is_none())
+    {
         refuse_what_it_cannot_take(spec, wishes)?;
     }
-    let mut info = known.map(ModelSpec::info);
+    let mut info = known;
     if wishes.images || wishes.audio {
         let info = info.get_or_insert_default();
         info.reads_images |= wishes.images;
@@ -124,14 +154,24 @@ fn info(
 fn other(name: &str, wishes: Wishes<'_>, catalog: &ModelRegistry) -> Result<Arc<dyn Model>, Error> {
     use gadgetry::provider::genai::{Genai, GenaiBuilder};
 
+    let server = wishes.server;
+    if !server.headers.is_empty() || server.extra_body.is_some() {
+        return Err(Error::input(
+            "--header and --extra-body are not for models with two colons in their names",
+        ));
+    }
     let max_tokens = wishes.max_tokens.map(u32::try_from).transpose();
     let max_tokens = max_tokens.map_err(|_| Error::input("--max-tokens is too large"))?;
     let mut model = Genai::builder(name);
-    model = set(model, wishes.base_url, GenaiBuilder::base_url);
+    model = set(model, server.base_url.as_deref(), GenaiBuilder::base_url);
+    model = set(model, server::key(server)?, GenaiBuilder::api_key);
+    model = set(model, server.model_timeout, GenaiBuilder::timeout);
     model = set(model, wishes.reasoning, GenaiBuilder::reasoning_effort);
     model = set(model, max_tokens, GenaiBuilder::max_tokens);
     model = set(model, wishes.temperature, GenaiBuilder::temperature);
-    let info = info(&name.replacen("::", ":", 1), wishes, catalog)?;
+    let name = name.replacen("::", ":", 1);
+    let known = catalog.get(&name).map(ModelSpec::info);
+    let info = info(&name, known, wishes, catalog)?;
     model = set(model, info, GenaiBuilder::info);
     Ok(Arc::new(model.build().map_err(Error::input)?))
 }
@@ -142,9 +182,14 @@ fn other(
     _wishes: Wishes<'_>,
     _catalog: &ModelRegistry,
 ) -> Result<Arc<dyn Model>, Error> {
+    let hint = name.split_once("::").and_then(|(prefix, model)| {
+        let mut known = Resolver::providers();
+        let is_known = known.any(|it| it.eq_ignore_ascii_case(prefix));
+        is_known.then(|| format!("; write {prefix}:{model}, which does not"))
+    });
     Err(Error::input(format_args!(
-        "{name} needs a gadgetry that was built with `--features genai`; {} need none",
-        Resolver::providers().collect::<Vec<_>>().join(", ")
+        "{name} needs a gadgetry that was built with `--features genai`{}",
+        hint.unwrap_or_default()
     )))
 }
 

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use reqwest::redirect::{Action, Attempt, Policy};
 use reqwest::{Client, Url};
 use rustls::crypto::ring;
 
@@ -23,6 +24,8 @@ pub(crate) async fn get(url: &str, within: Duration, directly: bool) -> Result<V
     let url = Url::parse(url).map_err(|error| error.to_string())?;
     let client = Client::builder()
         .timeout(within)
+        .referer(false)
+        .redirect(Policy::custom(within_host))
         .user_agent(concat!("gadgetry/", env!("CARGO_PKG_VERSION")));
     let client = if directly { client.no_proxy() } else { client };
     let client = client.build().map_err(words)?;
@@ -38,6 +41,25 @@ pub(crate) async fn get(url: &str, within: Duration, directly: bool) -> Result<V
         }
     }
     Ok(bytes)
+}
+
+/// Redirects that are followed.
+const REDIRECTS: usize = 5;
+
+/// Follows a redirect only where it stays on the host that the user named, as safely as before.
+fn within_host(attempt: Attempt<'_>) -> Action {
+    let Some(from) = attempt.previous().last() else {
+        return attempt.stop();
+    };
+    let to = attempt.url();
+    let stays = from.host_str() == to.host_str();
+    let is_as_safe = to.scheme() == from.scheme() || to.scheme() == "https";
+    if stays && is_as_safe && attempt.previous().len() <= REDIRECTS {
+        return attempt.follow();
+    }
+    let to = to.origin().ascii_serialization();
+    let message = format!("it redirects to {to}; if you trust that, give the address there");
+    attempt.error(message)
 }
 
 /// The reason at the bottom, which says most.

@@ -21,8 +21,18 @@ pub(crate) struct Telling {
 }
 
 impl Telling {
-    pub(crate) fn new(model: Arc<dyn Model>, resolver: &Resolver, place: &Place) -> Self {
-        let words = words(resolver, place).into();
+    /// `variable` is the one that the user named for the key.
+    pub(crate) fn new(
+        model: Arc<dyn Model>,
+        resolver: &Resolver,
+        place: &Place,
+        variable: Option<&str>,
+    ) -> Self {
+        let words = match variable {
+            Some(variable) => format!("the key is that in {variable}"),
+            None => words(resolver, place),
+        };
+        let words = words.into();
         Self { model, words }
     }
 }
@@ -38,10 +48,7 @@ fn words(resolver: &Resolver, place: &Place) -> String {
     let mut wanting = Resolver::key_variables();
     match wanting.find(|(provider, _)| Some(*provider) == place.provider) {
         Some((_, variables)) => format!("no key was sent: set {}", variables.join(" or ")),
-        None => format!(
-            "no key was sent: name the model openai:{} to send that in OPENAI_API_KEY",
-            place.model
-        ),
+        None => "no key was sent: name its environment variable with --api-key-env".to_owned(),
     }
 }
 

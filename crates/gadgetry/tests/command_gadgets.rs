@@ -312,3 +312,33 @@ async fn eventually(what: &str, condition: impl Fn() -> bool) {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
 }
+
+/// What a program prints goes to the model, so it gets no keys of providers but those that it is said to need.
+#[tokio::test]
+async fn keys_of_providers_stay_out_of_the_environment() {
+    let script =
+        "echo ${OPENAI_API_KEY-none} ${GITHUB_TOKEN-none} ${GATE-none} ${GADGETRY_TEST_PLAIN-none}";
+    // The variables of this process must not change, so another one has them.
+    if std::env::var_os("GADGETRY_TEST_PLAIN").is_none() {
+        let own = std::env::current_exe().unwrap();
+        let output = std::process::Command::new(own)
+            .args(["--exact", "keys_of_providers_stay_out_of_the_environment"])
+            .envs([
+                ("OPENAI_API_KEY", "one"),
+                ("GITHUB_TOKEN", "two"),
+                ("GATE", "three"),
+                ("GADGETRY_TEST_PLAIN", "plain"),
+            ])
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{output:?}");
+        return;
+    }
+    check(script, Outcome::ok("none none three plain")).await;
+    let keyless = shell(script).without_env(["GATE"]);
+    let expected = Outcome::ok("none none none plain");
+    assert_eq!(run(&keyless, json!({})).await, expected);
+    let trusted = keyless.env(["GITHUB_TOKEN", "GATE"]);
+    let expected = Outcome::ok("none two three plain");
+    assert_eq!(run(&trusted, json!({})).await, expected);
+}

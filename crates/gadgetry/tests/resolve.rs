@@ -253,7 +253,7 @@ fn names_that_lead_nowhere() {
             error.to_string(),
             format!(
                 "no provider is known for the model {name:?}{suggestion}; write it as provider:model, or give a base URL. \
-                 Providers: {providers}. Configured: anthropic (ANTHROPIC_API_KEY). On this machine: {here}"
+                 Providers: {providers}. Configured: anthropic (ANTHROPIC_API_KEY)"
             )
         );
     }

@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use gadgetry::command::parse_duration;
 
 use super::{ModelArgs, at_least_one};
 
@@ -33,7 +32,7 @@ pub(crate) struct AgentArgs {
     pub(crate) max_iterations: Option<NonZeroUsize>,
 
     /// Stop after this time, like 90s, 10m or 1h: the run is cancelled and its gadgets are ended
-    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    #[arg(long, value_name = "DURATION", value_parser = super::server::duration)]
     pub(crate) timeout: Option<Duration>,
 
     /// Stop sending requests once this much (USD) is spent; work in progress completes
@@ -149,10 +148,6 @@ fn output_limit(text: &str) -> Result<OutputLimit, &'static str> {
 pub(crate) enum EventFormat {
     /// One JSON object a line.
     Jsonl,
-}
-
-fn duration(text: &str) -> Result<Duration, &'static str> {
-    parse_duration(text).ok_or("write a number and a unit, like 500ms, 90s, 1.5m or 1h")
 }
 
 fn dollars(text: &str) -> Result<f64, &'static str> {

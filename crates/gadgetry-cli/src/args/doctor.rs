@@ -1,8 +1,10 @@
 //! Options of `gadgetry doctor`.
 
+use std::time::Duration;
+
 use clap::Args;
 
-use super::DataArgs;
+use super::{DataArgs, ServerArgs, ToolForm};
 
 /// Options of `gadgetry doctor`.
 #[derive(Debug, Args)]
@@ -11,9 +13,13 @@ pub(crate) struct DoctorArgs {
     #[arg(value_name = "MODEL")]
     pub(crate) model: Option<String>,
 
-    /// Where the provider's server is, up to /v1 [default: what the environment says, or the provider's own]
-    #[arg(long, value_name = "URL", requires = "model")]
-    pub(crate) base_url: Option<String>,
+    /// How the model is to call the gadget: in blocks of text, or through the provider's own interface
+    #[arg(long, value_name = "FORM", default_value = "text", requires = "model")]
+    pub(crate) tools: ToolForm,
+
+    /// How long a local server may take to answer
+    #[arg(long, value_name = "DURATION", value_parser = super::server::duration, default_value = "2s")]
+    pub(crate) wait: Duration,
 
     /// One JSON object instead of words
     #[arg(long)]
@@ -22,6 +28,9 @@ pub(crate) struct DoctorArgs {
     /// No progress on stderr, only errors
     #[arg(long, short)]
     pub(crate) quiet: bool,
+
+    #[command(flatten)]
+    pub(crate) server: ServerArgs,
 
     #[command(flatten)]
     pub(crate) data: DataArgs,

@@ -5,6 +5,7 @@ mod complete;
 mod doctor;
 mod model;
 mod models;
+mod server;
 
 use std::ffi::OsString;
 use std::num::NonZeroUsize;
@@ -19,6 +20,7 @@ pub(crate) use complete::CompleteArgs;
 pub(crate) use doctor::DoctorArgs;
 pub(crate) use model::{DataArgs, ModelArgs};
 pub(crate) use models::{ModelsArgs, ModelsVerb, UpdateArgs};
+pub(crate) use server::ServerArgs;
 
 /// Reads the command line. A request for help is an `Error` that prints the help and is none.
 pub(crate) fn typed() -> Result<Gadgetry, Error> {

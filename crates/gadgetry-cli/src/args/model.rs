@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::ServerArgs;
+
 /// Which model, and how it is asked.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Model")]
@@ -11,10 +13,6 @@ pub(crate) struct ModelArgs {
     /// The model: PROVIDER:NAME, a shortcut like `haiku`, or script:FILE for the replies in a JSON Lines file
     #[arg(long, value_name = "MODEL")]
     pub(crate) model: String,
-
-    /// Where the provider's server is, up to /v1 [default: what the environment says, or the provider's own]
-    #[arg(long, value_name = "URL")]
-    pub(crate) base_url: Option<String>,
 
     /// Instructions for the model
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
@@ -47,6 +45,9 @@ pub(crate) struct ModelArgs {
     /// No progress on stderr, only errors
     #[arg(long, short)]
     pub(crate) quiet: bool,
+
+    #[command(flatten)]
+    pub(crate) server: ServerArgs,
 
     #[command(flatten)]
     pub(crate) data: DataArgs,

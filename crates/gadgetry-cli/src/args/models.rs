@@ -28,6 +28,10 @@ pub(crate) struct ModelsArgs {
     #[arg(long)]
     pub(crate) local: bool,
 
+    /// Models that cannot be used here, too, and why not
+    #[arg(long)]
+    pub(crate) all: bool,
+
     /// One JSON object a line
     #[arg(long)]
     pub(crate) json: bool,

@@ -31,7 +31,9 @@ pub(crate) fn run(args: &AgentArgs, printer: &mut Printer) -> Result<(), Error> 
         printer.be_quiet();
     }
     let catalog = catalog::load(&args.model.data)?;
+    let key = args.model.server.api_key_env.as_slice();
     let gadgets = command::load(&args.gadgets).map_err(Error::input)?;
+    let gadgets = gadgets.into_iter().map(|it| it.without_env(key)).collect();
     let model = connect::model(&args.model.model, Wishes::of(&args.model), &catalog)?;
     let agent = agent(args, gadgets, model)?;
     let prompt = typed_or_piped(&args.prompt, printer)?;

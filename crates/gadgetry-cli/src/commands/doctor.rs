@@ -3,6 +3,7 @@
 mod probe;
 
 use std::fmt::Write as _;
+use std::time::Duration;
 
 use gadgetry::provider::Resolver;
 use gadgetry::provider::resolve::LocalServer;
@@ -26,6 +27,7 @@ const SHOWN: usize = 5;
 #[serde(rename_all = "camelCase")]
 struct Report {
     keys: Vec<Key>,
+    addresses: Vec<Address>,
     servers: Vec<Server>,
     #[serde(skip_serializing_if = "Option::is_none")]
     probe: Option<Probe>,
@@ -42,6 +44,16 @@ struct Key {
     found_in: Option<&'static str>,
 }
 
+/// An address that the environment sets in place of a provider's own.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Address {
+    provider: &'static str,
+    /// Without passwords and queries.
+    base_url: String,
+    variable: &'static str,
+}
+
 /// A server on this machine that answers.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -49,6 +61,9 @@ struct Server {
     provider: &'static str,
     base_url: String,
     models: Vec<String>,
+    /// The variable for the key, if the server refused the request without one or with the one that it got.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    needs_key: Option<&'static str>,
 }
 
 pub(crate) fn run(args: &DoctorArgs, printer: &mut Printer) -> Result<(), Error> {
@@ -56,10 +71,7 @@ pub(crate) fn run(args: &DoctorArgs, printer: &mut Printer) -> Result<(), Error>
         printer.be_quiet();
     }
     // What is wrong with the name of the model is told before anything is done.
-    let wishes = Wishes {
-        base_url: args.base_url.as_deref(),
-        ..Wishes::default()
-    };
+    let wishes = Wishes::plain(&args.server);
     let catalog = catalog::load(&args.data)?;
     let connected = |name: &String| connect::model(name, wishes, &catalog);
     let model = args.model.as_ref().map(connected).transpose()?;
@@ -68,12 +80,13 @@ pub(crate) fn run(args: &DoctorArgs, printer: &mut Printer) -> Result<(), Error>
     let resolver = Resolver::from_env();
     let mut report = Report {
         keys: keys(&resolver),
-        servers: servers(resolver)?,
+        addresses: addresses(&resolver),
+        servers: servers(resolver, args.wait)?,
         probe: None,
     };
     if let Some((model, name)) = model.zip(args.model.as_ref()) {
         printer.spin_with(|| format!("asks {name}"));
-        report.probe = Some(probe::probe(name, model)?);
+        report.probe = Some(probe::probe(name, model, args.tools)?);
     }
     printer.stop_spinning();
     if args.json {
@@ -95,6 +108,17 @@ impl Report {
             // Writing to a string cannot fail.
             let _ = writeln!(out, "  {:<11} {state}", key.provider);
         }
+        if !self.addresses.is_empty() {
+            out.push_str("\nAddresses from the environment\n");
+        }
+        for address in &self.addresses {
+            let Address {
+                provider,
+                base_url,
+                variable,
+            } = address;
+            let _ = writeln!(out, "  {provider:<11} {base_url}  {variable}");
+        }
         out.push_str("\nLocal servers\n");
         if self.servers.is_empty() {
             out.push_str("  none found\n");
@@ -106,10 +130,10 @@ impl Report {
             if more > 0 {
                 models.push(format!("{more} more"));
             }
-            let models = if models.is_empty() {
-                "no models".to_owned()
-            } else {
-                models.join(", ")
+            let models = match server.needs_key {
+                Some(variable) => format!("refused the request: needs a key ({variable})"),
+                None if models.is_empty() => "no models".to_owned(),
+                None => models.join(", "),
             };
             let _ = writeln!(
                 out,
@@ -139,24 +163,40 @@ impl Report {
 
 fn keys(resolver: &Resolver) -> Vec<Key> {
     let configured = resolver.configured();
-    let key = |(provider, variables)| Key {
-        provider,
-        variables,
-        found_in: configured
-            .iter()
-            .find(|it| it.provider == provider)
-            .and_then(|it| it.key),
-    };
-    Resolver::key_variables().map(key).collect()
+    let keys = Resolver::key_variables().filter_map(|(provider, variables)| {
+        let found = configured.iter().find(|it| it.provider == provider);
+        let found_in = found.and_then(|it| it.key);
+        // A server on this machine may need none.
+        let is_optional = found.is_some_and(|it| it.is_local);
+        (found_in.is_some() || !is_optional).then_some(Key {
+            provider,
+            variables,
+            found_in,
+        })
+    });
+    keys.collect()
 }
 
-fn servers(resolver: Resolver) -> Result<Vec<Server>, Error> {
-    let work = move || async move { resolver.local_servers().await };
+fn addresses(resolver: &Resolver) -> Vec<Address> {
+    let configured = resolver.configured();
+    let addresses = configured.iter().filter_map(|it| {
+        Some(Address {
+            provider: it.provider,
+            base_url: it.shown_url(),
+            variable: it.base_url_from?,
+        })
+    });
+    addresses.collect()
+}
+
+fn servers(resolver: Resolver, wait: Duration) -> Result<Vec<Server>, Error> {
+    let work = move || async move { resolver.local_servers_within(wait).await };
     let found = until_interrupted(work, || true)?;
     let found = found.ok_or_else(|| Error::Failed("cancelled".to_owned()))?;
     let server = |server: LocalServer| Server {
         provider: server.provider,
-        base_url: server.base_url,
+        base_url: server.shown_url(),
+        needs_key: server.needs_key,
         models: server.models,
     };
     Ok(found.into_iter().map(server).collect())

@@ -4,8 +4,10 @@ use std::fmt::Write as _;
 use std::fs;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use gadgetry::models::{Date, Feature, ModelFilter, ModelSpec, Provenance};
+use gadgetry::models::{Date, Feature, Mode, ModelFilter, ModelSpec, Provenance};
 use gadgetry::proto::usage::Price;
+use gadgetry::provider::Resolver;
+use serde::Serialize;
 
 use crate::args::{ModelsArgs, ModelsVerb, UpdateArgs};
 use crate::catalog;
@@ -32,52 +34,125 @@ fn list(args: &ModelsArgs, printer: &mut Printer) -> Result<(), Error> {
     let features = args.features.iter();
     let filter = ModelFilter {
         provider: args.provider.clone(),
-        text: args.text.clone(),
         features: features
             .filter_map(|name| Feature::from_name(name))
             .collect(),
         is_local: args.local.then_some(true),
         ..ModelFilter::default()
     };
+    let today = today();
+    let all = catalog.list(&filter).map(|spec| Listed::new(spec, today));
+    let text = args.text.as_deref().map(str::to_lowercase);
+    let found: Vec<Listed<'_>> = all.filter(|it| it.has(text.as_deref())).collect();
+    let shown = found.iter().filter(|it| args.all || it.is_usable);
     if args.json {
-        for spec in catalog.list(&filter) {
-            printer.json(spec)?;
+        for listed in shown {
+            printer.json(listed)?;
             printer.settle()?;
         }
         return Ok(());
     }
-    let rows: Vec<[String; 6]> = catalog.list(&filter).map(row).collect();
+    let mut rows: Vec<[String; COLUMNS]> = shown.map(Listed::row).collect();
     if rows.is_empty() {
-        return Err(Error::Failed(
-            "no model that is known is like that".to_owned(),
-        ));
+        let hint = if found.is_empty() {
+            ""
+        } else {
+            " and can be used; --all lists the others"
+        };
+        return Err(Error::Failed(format!(
+            "no model that is known is like that{hint}"
+        )));
     }
+    // Some are in the table twice.
+    rows.dedup();
     printer.text(&table(&rows));
     Ok(())
 }
 
-const HEAD: [&str; 6] = [
-    "MODEL", "CONTEXT", "OUTPUT", "$/M IN", "$/M OUT", "FEATURES",
+/// A model, and what it takes to use it.
+#[derive(Serialize)]
+struct Listed<'a> {
+    /// What `--model` takes; absent if no provider here serves it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<String>,
+    #[serde(flatten)]
+    spec: &'a ModelSpec,
+    #[serde(skip)]
+    is_usable: bool,
+    #[serde(skip)]
+    note: String,
+}
+
+impl<'a> Listed<'a> {
+    fn new(spec: &'a ModelSpec, today: Option<Date>) -> Self {
+        let name = Resolver::name_of(spec);
+        let gone = today.is_some_and(|today| spec.is_deprecated(today));
+        let mut notes = Vec::new();
+        match spec.mode {
+            Mode::Chat => {}
+            Mode::Responses => notes.push("Responses API only".to_owned()),
+            Mode::Completion => notes.push("Completions API only".to_owned()),
+        }
+        if name.is_none() {
+            notes.push(format!(
+                "not served by a provider known here ({})",
+                spec.provider
+            ));
+        }
+        if let Some(date) = spec.deprecation_date {
+            let word = if gone { "may be gone since" } else { "until" };
+            notes.push(format!("{word} {date}"));
+        }
+        Self {
+            is_usable: name.is_some() && spec.mode == Mode::Chat,
+            name,
+            spec,
+            note: notes.join("; "),
+        }
+    }
+
+    /// Whether its id or its name has this text in it, which is in lower case.
+    fn has(&self, text: Option<&str>) -> bool {
+        let names = [self.name.as_deref(), Some(self.spec.id.as_str())];
+        let has = |text: &str| {
+            let mut names = names.into_iter().flatten();
+            names.any(|name| name.to_lowercase().contains(text))
+        };
+        text.is_none_or(has)
+    }
+
+    fn row(&self) -> [String; COLUMNS] {
+        let spec = self.spec;
+        let tokens = |count: Option<u64>| count.map_or_else(|| "?".to_owned(), grouped);
+        let price = |rate: fn(&Price) -> f64| {
+            let rate = spec.price.as_ref().map(rate);
+            rate.map_or_else(|| "?".to_owned(), rounded)
+        };
+        let features: Vec<&str> = spec.features.iter().map(Feature::name).collect();
+        [
+            one_line(self.name.as_ref().unwrap_or(&spec.id)),
+            tokens(spec.context_window),
+            tokens(spec.max_output_tokens),
+            price(|price| price.input),
+            price(|price| price.output),
+            features.join(" "),
+            self.note.clone(),
+        ]
+    }
+}
+
+const COLUMNS: usize = 7;
+
+const HEAD: [&str; COLUMNS] = [
+    "MODEL", "CONTEXT", "OUTPUT", "$/M IN", "$/M OUT", "FEATURES", "NOTES",
 ];
 
-/// The last column, which has no width.
-const FEATURES: usize = HEAD.len() - 1;
+/// The last two columns, which are text.
+const FEATURES: usize = COLUMNS - 2;
 
-fn row(spec: &ModelSpec) -> [String; 6] {
-    let tokens = |count: Option<u64>| count.map_or_else(|| "?".to_owned(), grouped);
-    let price = |rate: fn(&Price) -> f64| match &spec.price {
-        None => "?".to_owned(),
-        Some(price) => rounded(rate(price)),
-    };
-    let features: Vec<&str> = spec.features.iter().map(Feature::name).collect();
-    [
-        one_line(&spec.id),
-        tokens(spec.context_window),
-        tokens(spec.max_output_tokens),
-        price(|price| price.input),
-        price(|price| price.output),
-        features.join(" "),
-    ]
+fn today() -> Option<Date> {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).ok()?;
+    Some(Date::from_unix_seconds(now.as_secs()))
 }
 
 /// A price with two digits behind the point, or as many as it needs up to four.
@@ -89,27 +164,35 @@ fn rounded(rate: f64) -> String {
 }
 
 /// The rows below their head, numbers to the right.
-fn table(rows: &[[String; 6]]) -> String {
+fn table(rows: &[[String; COLUMNS]]) -> String {
     let mut widths = HEAD.map(str::len);
+    let has_notes = rows
+        .iter()
+        .any(|row| row.last().is_some_and(|note| !note.is_empty()));
     for row in rows {
         for (width, cell) in widths.iter_mut().zip(row) {
             *width = (*width).max(cell.chars().count());
         }
     }
     let mut out = String::new();
-    let mut line = |cells: [&str; 6]| {
+    let mut line = |cells: [&str; COLUMNS]| {
         for (column, (cell, width)) in cells.into_iter().zip(widths).enumerate() {
             // Writing to a string cannot fail.
             let _ = match column {
                 0 => write!(out, "{cell:<width$}"),
-                FEATURES => write!(out, "  {cell}"),
+                FEATURES => write!(out, "  {cell:<width$}"),
+                column if column > FEATURES => write!(out, "  {cell}"),
                 _ => write!(out, "  {cell:>width$}"),
             };
         }
         out.truncate(out.trim_end().len());
         out.push('\n');
     };
-    line(HEAD);
+    let mut head = HEAD;
+    if !has_notes {
+        head[COLUMNS - 1] = "";
+    }
+    line(head);
     for row in rows {
         line(row.each_ref().map(String::as_str));
     }
@@ -121,22 +204,23 @@ fn update(args: &UpdateArgs, printer: &mut Printer) -> Result<(), Error> {
     let table = table_from(&args.from)?;
     // What is kept may be broken; that is mended now.
     let mut catalog = catalog::load(&args.data).unwrap_or_default();
-    let now = SystemTime::now().duration_since(UNIX_EPOCH);
     let provenance = Provenance {
         source: args.from.clone(),
-        date: now.ok().map(|time| Date::from_unix_seconds(time.as_secs())),
+        date: today(),
         ..Provenance::default()
     };
     let changes = catalog
         .update(&table, provenance)
         .map_err(|error| Error::at(&args.from, error))?;
-    let unwritable = |error: &dyn std::fmt::Display| {
-        Error::input(format_args!("cannot write {}: {error}", path.display()))
-    };
+    let unwritable =
+        |error: &dyn std::fmt::Display| format!("cannot write {}: {error}", path.display());
     if let Some(folder) = path.parent() {
-        fs::create_dir_all(folder).map_err(|error| unwritable(&error))?;
+        fs::create_dir_all(folder).map_err(|error| Error::Input(unwritable(&error)))?;
     }
-    catalog.save(&path).map_err(|error| unwritable(&error))?;
+    // Where it may be written is known by now: the disk is full, or worse.
+    catalog
+        .save(&path)
+        .map_err(|error| Error::Failed(unwritable(&error)))?;
     printer.text(&format!(
         "{} models: {changes}\n",
         grouped(catalog.len() as u64)

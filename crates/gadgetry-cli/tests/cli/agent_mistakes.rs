@@ -29,7 +29,9 @@ fn mistakes_in_the_arguments() {
     check(
         &["--model", "script"],
         "no provider is known for the model \"script\"; write it as provider:model, or give a base URL. \
-         Configured: nothing. On this machine: ollama, lmstudio, llamacpp, vllm",
+         Providers: openai, anthropic, openrouter, groq, gemini, deepseek, mistral, xai, together, fireworks, cerebras, \
+         moonshot, zai, minimax, perplexity, nvidia, huggingface, github, cohere, azure, ollama, lmstudio, llamacpp, vllm, \
+         sglang, tgi, jan, llamafile, litellm. Configured: nothing",
     );
     check(
         &["--model", "script:"],
@@ -108,7 +110,7 @@ fn mistakes_in_the_gadget_file() {
         (
             "[[gadget]]\nname = \"A\"\ntimeuot = \"1s\"\n",
             "3:1: unknown field `timeuot`, expected one of `name`, `description`, `command`, `timeout`, \
-             `max-concurrent`, `exclusive`, `parameters`, `examples`",
+             `max-concurrent`, `exclusive`, `env`, `parameters`, `examples`",
         ),
     ];
     let args = [

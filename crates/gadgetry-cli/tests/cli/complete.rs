@@ -279,7 +279,8 @@ fn mistakes_are_exit_code_2_and_nothing_is_sent() {
         ended.check("", &format!("error: {stderr}\n"), 2);
     };
     let openai = ["Hi!", "--model", "openai:small"];
-    let configured = "Configured: nothing. On this machine: ollama, lmstudio, llamacpp, vllm";
+    let here = "ollama, lmstudio, llamacpp, vllm, sglang, tgi, jan, llamafile, litellm";
+    let configured = format!("Configured: nothing. On this machine: {here}");
     let no_key = format!("no key for openai: set OPENAI_API_KEY. {configured}");
     check(&openai, &no_key);
     let no_key = format!(
@@ -287,9 +288,23 @@ fn mistakes_are_exit_code_2_and_nothing_is_sent() {
     );
     check(&["Hi!", "--model", "haiku"], &no_key);
     let unknown = format!(
-        "no provider is known for the model \"small\"; write it as provider:model, or give a base URL. {configured}"
+        "no provider is known for the model \"deepsek:x\" (did you mean deepseek:x?); write it as provider:model, or give a \
+         base URL. Providers: openai, anthropic, openrouter, groq, gemini, deepseek, mistral, xai, together, fireworks, \
+         cerebras, moonshot, zai, minimax, perplexity, nvidia, huggingface, github, cohere, azure, {here}. Configured: nothing"
     );
-    check(&["Hi!", "--model", "small"], &unknown);
+    check(&["Hi!", "--model", "deepsek:x"], &unknown);
+    let codex = "openai:gpt-5.3-codex is served through the Responses API only, which gadgetry does not speak; \
+        use another model, such as gpt5, ";
+    let ended = Ended::of(
+        workshop
+            .command(&["complete", "Hi!", "--model", "gpt-5.3-codex"])
+            .env("OPENAI_API_KEY", KEY),
+    );
+    assert!(
+        ended.stderr.starts_with(&format!("error: {codex}")),
+        "{ended:?}"
+    );
+    assert_eq!(ended.code, Some(2));
     let with =
         |args: &[&'static str]| [&openai, ["--base-url", server.url()].as_slice(), args].concat();
     let missing = "cannot read cat.png: No such file or directory (os error 2)";
@@ -308,6 +323,21 @@ fn mistakes_are_exit_code_2_and_nothing_is_sent() {
     );
     let nothing = "there is nothing to ask: write a prompt, or pipe a text into stdin";
     check(&["--model", "script:script.jsonl"], nothing);
+    let no_variable = "no key: the environment variable NOWHERE is not set";
+    check(&with(&["--api-key-env", "NOWHERE"]), no_variable);
+    // What may be a key is not shown.
+    check(
+        &with(&["--header", "authorization sk-123"]),
+        "a --header is written NAME: VALUE",
+    );
+    check(
+        &with(&["--extra-body", "[\"sk-123\"]"]),
+        "--extra-body is not a JSON object: invalid type: sequence, expected a map at line 1 column 0",
+    );
+    check(
+        &with(&["--model-timeout", "5"]),
+        "invalid value '5' for '--model-timeout <DURATION>': write a number and a unit, like 500ms, 90s, 1.5m or 1h",
+    );
     check(
         &[&openai[..], &["--base-url", "nowhere"]].concat(),
         "the base URL is none: relative URL without a base; it looks like https://host/v1",
@@ -334,10 +364,111 @@ fn all_other_providers() {
         ended.check("Yes.\n", "", 0);
         assert_eq!(server.asked()[0].line, "POST /v1/chat/completions");
     } else {
-        let error = "error: deepseek::small needs a gadgetry that was built with `--features genai`; openai, anthropic, \
-            openrouter, groq, gemini, ollama, lmstudio, llamacpp, vllm need none\n";
+        let error = "error: deepseek::small needs a gadgetry that was built with `--features genai`; \
+            write deepseek:small, which does not\n";
         ended.check("", error, 2);
     }
+}
+
+/// Two colons in OpenAI's own names of fine-tuned models are no crate's.
+#[test]
+fn fine_tuned_models() {
+    let server = Server::start([Reply::says("Yes.")]);
+    let workshop = Workshop::new("");
+    let model = "openai:ft:gpt-4o-2024-08-06:acme::abc";
+    let args = [
+        "complete",
+        "Hi!",
+        "--model",
+        model,
+        "--base-url",
+        server.url(),
+    ];
+    Ended::of(&mut workshop.command(&args)).check("Yes.\n", "", 0);
+    let asked = &server.asked()[0];
+    assert_eq!(asked.body["model"], "ft:gpt-4o-2024-08-06:acme::abc");
+}
+
+/// What the options about a server make of a request.
+#[test]
+fn keys_headers_and_fields() {
+    let refusal =
+        r#"{"error":{"message":"I know gate-3141592653 and tenant-2718281828, my title"}}"#;
+    let server = Server::start([Reply::says("Yes."), Reply::Status("403 Forbidden", refusal)]);
+    let workshop = Workshop::new("");
+    let args = [
+        "complete",
+        "Hi!",
+        "--model",
+        "small",
+        "--base-url",
+        server.url(),
+        "--api-key-env",
+        "GATE",
+        "--header",
+        "x-tenant-key: tenant-2718281828",
+        "--header",
+        "X-Title: my title",
+        "--extra-body",
+        r#"{"top_p":0.5,"stream_options":null}"#,
+        "--model-timeout",
+        "2m",
+        "--connect-timeout",
+        "30s",
+    ];
+    let run = || Ended::of(workshop.command(&args).env("GATE", "gate-3141592653"));
+    run().check("Yes.\n", "", 0);
+    // What the server repeats of it is not shown.
+    let error = "error: the model failed: I know *** and ***, my title; check the key, and what it may use (HTTP 403); \
+        the key is that in GATE\n";
+    run().check("", error, 1);
+    let asked = &server.asked()[0];
+    for header in [
+        "authorization: bearer gate-3141592653",
+        "x-tenant-key: tenant-2718281828",
+        "x-title: my title",
+    ] {
+        assert!(asked.headers.to_lowercase().contains(header), "{asked:?}");
+    }
+    assert_eq!(asked.body["top_p"], 0.5);
+    assert_eq!(asked.body.get("stream_options"), None);
+}
+
+/// A server on this machine is reached directly, another one through the proxy of the environment.
+#[test]
+fn proxies_of_the_environment() {
+    let server = Server::start([Reply::says("Direct."), Reply::says("Through.")]);
+    let proxy = server.url().trim_end_matches("/v1").to_owned();
+    let workshop = Workshop::new("");
+    let ask = |url: &str, option: &[&str], proxy: &str| {
+        let args = [
+            "complete",
+            "Hi!",
+            "--max-retries",
+            "0",
+            "--model",
+            "small",
+            "--base-url",
+            url,
+        ];
+        let args = [&args[..], option].concat();
+        Ended::of(
+            workshop
+                .command(&args)
+                .env("HTTP_PROXY", proxy)
+                .env("http_proxy", proxy),
+        )
+    };
+    ask(server.url(), &[], "http://127.0.0.1:9").check("Direct.\n", "", 0);
+    ask("http://model.invalid/v1", &[], &proxy).check("Through.\n", "", 0);
+    let asked = server.asked();
+    assert_eq!(
+        asked[1].line,
+        "POST http://model.invalid/v1/chat/completions"
+    );
+    let direct = ask("http://model.invalid/v1", &["--no-proxy"], &proxy);
+    assert_eq!(direct.code, Some(1), "{direct:?}");
+    assert_eq!(server.asked().len(), 2);
 }
 
 /// A key goes nowhere unless its provider is named.
@@ -359,7 +490,7 @@ fn an_address_alone_gets_no_key() {
     ];
     let ended = Ended::of(workshop.command(&args).env("OPENAI_API_KEY", KEY));
     let error = "error: model call failed: Who are you? check the key, and what it may use (HTTP 401); \
-        no key was sent: name the model openai:small to send that in OPENAI_API_KEY\n";
+        no key was sent: name its environment variable with --api-key-env\n";
     ended.check("", error, 1);
     assert!(!server.asked()[0].headers.contains("authorization"));
 }

@@ -13,7 +13,17 @@ const CALL: &str =
 fn doctor(args: &[&str], env: &[(&str, &str)]) -> Ended {
     let workshop = Workshop::new("");
     let mut command = workshop.command(&[&["doctor"], args].concat());
-    for variable in ["OLLAMA", "LMSTUDIO", "LLAMACPP", "VLLM"] {
+    for variable in [
+        "OLLAMA",
+        "LMSTUDIO",
+        "LLAMACPP",
+        "VLLM",
+        "SGLANG",
+        "TGI",
+        "JAN",
+        "LLAMAFILE",
+        "LITELLM",
+    ] {
         command.env(format!("{variable}_BASE_URL"), "http://127.0.0.1:9/v1");
     }
     Ended::of(command.envs(env.iter().copied()))
@@ -97,7 +107,25 @@ fn whether_a_model_follows_the_format() {
         "2,400 tokens in, 68 tokens out\n",
         "",
     );
-    check(&[says("42 Ada")], 1, "", "vllm:small wrote no gadget block");
+    check(
+        &[says("42 Ada\nis it.")],
+        1,
+        "  it wrote:\n  | 42 Ada\n  | is it.\n",
+        "vllm:small wrote no gadget block; if it can call tools, try --tools native",
+    );
+    check(
+        &[Reply::Ends("Let me", "length")],
+        1,
+        "",
+        "vllm:small reached its token limit before it called the gadget",
+    );
+    check(
+        &[Reply::Ends("No.", "content_filter")],
+        1,
+        "",
+        "vllm:small refused, or its provider withheld the reply",
+    );
+    check(&[says("")], 1, "", "vllm:small wrote nothing");
     let wrong = CALL.replace("42", "24");
     let error = "vllm:small called the gadget with wrong parameters";
     check(&[says(&wrong), word.clone()], 3, "", error);
@@ -114,6 +142,48 @@ fn whether_a_model_follows_the_format() {
 }
 
 #[test]
+fn native_calls() {
+    let call = Reply::Calls("c1", "OpenLocker", r#"{"number":42,"owner":"Ada"}"#);
+    let server = Server::start([call, Reply::says(WORD)]);
+    let args = [
+        "vllm:small",
+        "--base-url",
+        server.url(),
+        "--tools",
+        "native",
+    ];
+    let ended = doctor(&args, &[]);
+    ended.check(&ended.stdout, "", 0);
+    let line = "  yes called the gadget through the provider's interface\n";
+    assert!(ended.stdout.contains(line), "{ended:?}");
+    assert_eq!(
+        server.asked()[0].body["tools"][0]["function"]["name"],
+        "OpenLocker"
+    );
+}
+
+#[test]
+fn servers_that_refuse_and_addresses_of_the_environment() {
+    let locked = Server::start([Reply::Status("401 Unauthorized", "{}")]);
+    let env = [
+        ("VLLM_BASE_URL", locked.url()),
+        (
+            "ANTHROPIC_BASE_URL",
+            "http://bob:secret@gw.example/v1?key=secret",
+        ),
+    ];
+    let ended = doctor(&["--wait", "5s"], &env);
+    let line = format!(
+        "  vllm        {}  refused the request: needs a key (VLLM_API_KEY)\n",
+        locked.url()
+    );
+    assert!(ended.stdout.contains(&line), "{ended:?}");
+    let line = "  anthropic   http://gw.example/v1  ANTHROPIC_BASE_URL\n";
+    assert!(ended.stdout.contains(line), "{ended:?}");
+    assert!(!ended.stdout.contains("secret"), "{ended:?}");
+}
+
+#[test]
 fn a_model_that_fails() {
     let refused = Reply::Status("401 Unauthorized", r#"{"error":{"message":"no such key"}}"#);
     let server = Server::start([refused]);
@@ -124,6 +194,6 @@ fn a_model_that_fails() {
     assert!(!ended.stderr.contains("nobody"), "{ended:?}");
     let missing = doctor(&["openai:small"], &[]);
     let error = "error: no key for openai: set OPENAI_API_KEY. Configured: nothing. \
-        On this machine: ollama, lmstudio, llamacpp, vllm\n";
+        On this machine: ollama, lmstudio, llamacpp, vllm, sglang, tgi, jan, llamafile, litellm\n";
     missing.check("", error, 2);
 }

@@ -6,11 +6,14 @@ use crate::server::{Reply, Server};
 use crate::workshop::{Ended, Workshop, reply};
 
 const TABLE: &str = r#"{
-    "acme/large": {"mode": "chat", "litellm_provider": "acme", "max_input_tokens": 128000, "max_output_tokens": 8192,
+    "groq/large": {"mode": "chat", "litellm_provider": "groq", "max_input_tokens": 128000, "max_output_tokens": 8192,
         "input_cost_per_token": 0.0000025, "output_cost_per_token": 0.00001, "supports_vision": true},
-    "acme/small": {"mode": "chat", "litellm_provider": "acme", "max_input_tokens": 8000,
+    "groq/small": {"mode": "chat", "litellm_provider": "groq", "max_input_tokens": 8000,
         "input_cost_per_token": 0.000000075, "output_cost_per_token": 0.0000003},
-    "ollama/tiny": {"mode": "chat", "litellm_provider": "ollama", "input_cost_per_token": 0, "output_cost_per_token": 0}
+    "ollama/tiny": {"mode": "chat", "litellm_provider": "ollama", "input_cost_per_token": 0, "output_cost_per_token": 0},
+    "acme/other": {"mode": "chat", "litellm_provider": "acme"},
+    "groq/old": {"mode": "chat", "litellm_provider": "groq", "deprecation_date": "2020-02-02"},
+    "gpt-codex": {"mode": "responses", "litellm_provider": "openai"}
 }"#;
 
 fn models(workshop: &Workshop, args: &[&str]) -> Ended {
@@ -22,7 +25,7 @@ fn updated() -> Workshop {
     let workshop = Workshop::new(&reply("Hi."));
     workshop.write("table.json", TABLE);
     let ended = models(&workshop, &["update", "--from", "table.json"]);
-    assert!(ended.stdout.starts_with("3 models: 3 new, "), "{ended:?}");
+    assert!(ended.stdout.starts_with("6 models: 6 new, "), "{ended:?}");
     ended.check(&ended.stdout, "", 0);
     assert!(workshop.has("gadgetry/models.json.gz"));
     workshop
@@ -38,14 +41,17 @@ fn the_table_in_the_program() {
     assert_eq!(
         words,
         [
-            "MODEL", "CONTEXT", "OUTPUT", "$/M", "IN", "$/M", "OUT", "FEATURES"
+            "MODEL", "CONTEXT", "OUTPUT", "$/M", "IN", "$/M", "OUT", "FEATURES", "NOTES"
         ]
     );
     let line = lines
-        .find(|line| line.split_whitespace().next() == Some("gpt-4o"))
+        .find(|line| line.split_whitespace().next() == Some("openai:gpt-4o"))
         .expect("the model");
     let words: Vec<&str> = line.split_whitespace().take(5).collect();
-    assert_eq!(words, ["gpt-4o", "128,000", "16,384", "2.50", "10.00"]);
+    assert_eq!(
+        words,
+        ["openai:gpt-4o", "128,000", "16,384", "2.50", "10.00"]
+    );
     assert_eq!(ended.code, Some(0));
 }
 
@@ -55,10 +61,26 @@ fn a_newer_table_counts_for_later_commands() {
     let check = |args: &[&str], stdout: &str| models(&workshop, args).check(stdout, "", 0);
     check(
         &[],
-        "MODEL        CONTEXT  OUTPUT  $/M IN  $/M OUT  FEATURES\n\
-         acme/large   128,000   8,192    2.50    10.00  streaming vision\n\
-         acme/small     8,000       ?   0.075     0.30  streaming\n\
-         ollama/tiny        ?       ?    0.00     0.00  streaming\n",
+        "MODEL        CONTEXT  OUTPUT  $/M IN  $/M OUT  FEATURES          NOTES\n\
+         groq:large   128,000   8,192    2.50    10.00  streaming vision\n\
+         groq:old           ?       ?       ?        ?  streaming         may be gone since 2020-02-02\n\
+         groq:small     8,000       ?   0.075     0.30  streaming\n\
+         ollama:tiny        ?       ?    0.00     0.00  streaming\n",
+    );
+    check(
+        &["--all", "o", "--provider", "acme"],
+        "MODEL       CONTEXT  OUTPUT  $/M IN  $/M OUT  FEATURES   NOTES\n\
+         acme/other        ?       ?       ?        ?  streaming  not served by a provider known here (acme)\n",
+    );
+    check(
+        &["--all", "codex"],
+        "MODEL             CONTEXT  OUTPUT  $/M IN  $/M OUT  FEATURES   NOTES\n\
+         openai:gpt-codex        ?       ?       ?        ?  streaming  Responses API only\n",
+    );
+    check(
+        &["groq:sm", "--json"],
+        "{\"name\":\"groq:small\",\"id\":\"groq/small\",\"provider\":\"groq\",\"contextWindow\":8000,\
+         \"price\":{\"input\":0.075,\"output\":0.3},\"features\":[\"streaming\"]}\n",
     );
     let ids = |args: &[&str]| -> Vec<String> {
         let ended = models(&workshop, &[&["--json"], args].concat());
@@ -68,17 +90,22 @@ fn a_newer_table_counts_for_later_commands() {
         json.map(|model| model["id"].as_str().expect("an id").to_owned())
             .collect()
     };
-    assert_eq!(ids(&["--feature", "vision"]), ["acme/large"]);
+    assert_eq!(ids(&["--feature", "vision"]), ["groq/large"]);
     assert_eq!(ids(&["--local"]), ["ollama/tiny"]);
-    assert_eq!(ids(&["SMALL"]), ["acme/small"]);
-    assert_eq!(ids(&["--provider", "acme"]), ["acme/large", "acme/small"]);
+    assert_eq!(ids(&["SMALL"]), ["groq/small"]);
+    assert_eq!(
+        ids(&["--provider", "groq"]),
+        ["groq/large", "groq/old", "groq/small"]
+    );
+    assert_eq!(ids(&["--provider", "acme"]), [""; 0]);
+    assert_eq!(ids(&["--provider", "acme", "--all"]), ["acme/other"]);
     assert_eq!(ids(&["--provider", "nobody"]), [""; 0]);
     // An agent knows the new prices, too.
     let args = [
         "agent",
         "Go!",
         "--model",
-        "acme/large",
+        "groq:large",
         "--budget",
         "1",
         "--gadgets",
@@ -100,7 +127,7 @@ fn a_table_from_a_server() {
     let url = format!("{}/table.json", server.url());
     let update = ["update", "--from", &url, "--data-dir", "kept/here"];
     let ended = models(&workshop, &update);
-    assert!(ended.stdout.starts_with("3 models: "), "{ended:?}");
+    assert!(ended.stdout.starts_with("6 models: "), "{ended:?}");
     assert_eq!(server.asked()[0].line, "GET /v1/table.json");
     let listed = models(&workshop, &["--data-dir", "kept/here", "--json", "tiny"]);
     assert!(listed.stdout.contains("ollama/tiny"), "{listed:?}");
@@ -131,6 +158,11 @@ fn mistakes() {
         1,
     );
     check(
+        &["codex"],
+        "no model that is known is like that and can be used; --all lists the others",
+        1,
+    );
+    check(
         &["--feature", "wings"],
         "invalid value 'wings' for '--feature <FEATURE>' [possible values: streaming, tools, vision, audio, reasoning, \
          structured-output, prompt-caching]",
@@ -149,7 +181,7 @@ fn mistakes() {
     let ended = models(&workshop, &["update", "--from", "script.txt"]);
     assert_eq!((ended.stdout.as_str(), ended.code), ("", Some(2)));
     // Nothing of it was kept.
-    assert_eq!(models(&workshop, &["--json"]).stdout.lines().count(), 3);
+    assert_eq!(models(&workshop, &["--json"]).stdout.lines().count(), 4);
     workshop.write("gadgetry/models.json.gz", "broken");
     let ended = models(&workshop, &[]);
     assert_eq!(ended.code, Some(2));
@@ -162,4 +194,58 @@ fn mistakes() {
     updated();
     let mended = models(&workshop, &["update", "--from", "table.json"]);
     assert_eq!(mended.code, Some(0), "{mended:?}");
+}
+
+/// The table arrives whole or not at all, from the server that was named, and lands nowhere else.
+#[test]
+fn an_update_stays_where_it_belongs() {
+    let other = Server::start([Reply::Status("200 OK", TABLE)]);
+    let away: &'static str = format!("302 Found\r\nlocation: {}/table.json", other.url())
+        .replace("127.0.0.1", "localhost")
+        .leak();
+    let server = Server::start([
+        Reply::Status(away, ""),
+        Reply::Status("302 Found\r\nlocation: /v1/new.json", ""),
+        Reply::Status("200 OK", TABLE),
+    ]);
+    let workshop = Workshop::new("");
+    let url = format!("{}/table.json", server.url());
+    let update = ["update", "--from", &url, "--data-dir", "kept"];
+    let refused = models(&workshop, &update);
+    let origin = other
+        .url()
+        .trim_end_matches("/v1")
+        .replace("127.0.0.1", "localhost");
+    let error = format!(
+        "error: {url}: it redirects to {origin}; if you trust that, give the address there\n"
+    );
+    refused.check("", &error, 1);
+    assert!(other.asked().is_empty());
+    // Links that lie where a file might be written are not followed.
+    std::fs::create_dir(workshop.path("kept")).expect("a folder");
+    workshop.write("kept/victim", "precious");
+    std::os::unix::fs::symlink("victim", workshop.path("kept/models.json.gz.new")).expect("a link");
+    let done = models(&workshop, &update);
+    assert_eq!(done.code, Some(0), "{done:?}");
+    assert_eq!(workshop.read("kept/victim"), "precious");
+    assert!(!server.asked()[2].headers.to_lowercase().contains("referer"));
+}
+
+#[test]
+fn a_table_that_cannot_be_written_leaves_nothing() {
+    let workshop = Workshop::new("");
+    workshop.write("table.json", TABLE);
+    // A folder is where the table would be.
+    std::fs::create_dir_all(workshop.path("kept/models.json.gz/folder")).expect("a folder");
+    let update = ["update", "--from", "table.json", "--data-dir", "kept"];
+    let ended = models(&workshop, &update);
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    assert!(
+        ended
+            .stderr
+            .starts_with("error: cannot write kept/models.json.gz: "),
+        "{ended:?}"
+    );
+    let left = std::fs::read_dir(workshop.path("kept")).expect("the folder");
+    assert_eq!(left.count(), 1);
 }

@@ -203,7 +203,7 @@ fn budget(own: Option<f64>, services: &Services) -> Result<(), AgentError> {
     for model in named.chain([&services.model]) {
         let info = model.info();
         let charges = info.price.is_some_and(|price| price.charges());
-        if !charges && !info.is_local {
+        if !charges && !info.is_local && !info.reports_cost {
             let model = model.name().to_owned();
             return Err(AgentError::NoPrice { model });
         }

@@ -1,7 +1,7 @@
 //! One run of a program.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
@@ -43,10 +43,9 @@ fn start_hint(error: &io::Error) -> String {
     }
 }
 
-/// Runs `program` on `parameters` to its end. Dropping the future ends all of its processes.
+/// Runs `command` on `parameters` to its end. Dropping the future ends all of its processes.
 pub(super) async fn run(
-    program: &Path,
-    arguments: &[String],
+    mut command: Command,
     parameters: &Value,
     grace: Duration,
     cancellation: &CancellationToken,
@@ -54,13 +53,11 @@ pub(super) async fn run(
     if cancellation.is_cancelled() {
         return Err(Failure::Cancelled);
     }
-    let mut command = Command::new(program);
-    command.args(arguments);
     command.stdin(Stdio::piped());
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     let (mut processes, stdin) =
         Processes::spawn(&mut command, grace).map_err(|source| Failure::Start {
-            program: program.to_owned(),
+            program: command.as_std().get_program().into(),
             source,
         })?;
     let result = tokio::select! {

@@ -108,7 +108,8 @@ fn gadget(
         exclusive: table.exclusive,
         ..GadgetSpec::default()
     };
-    Ok((name, CommandGadget::new(spec, program, arguments)))
+    let gadget = CommandGadget::new(spec, program, arguments).env(table.env);
+    Ok((name, gadget))
 }
 
 /// The same rule as [`gadgetry_proto::spec`] has, which does not know where in a file a name stands.
@@ -264,6 +265,8 @@ struct Table {
     max_concurrent: Option<Spanned<u32>>,
     #[serde(default)]
     exclusive: bool,
+    #[serde(default)]
+    env: Vec<String>,
     parameters: Option<Spanned<toml::Table>>,
     #[serde(default)]
     examples: Vec<WrittenExample>,

@@ -20,6 +20,7 @@
 //! | `command` | the program and its arguments, without a shell. A program with a `/` is looked for from the folder of the TOML file, any other in `PATH` |
 //! | `timeout` | `500ms`, `10s`, `1.5m`, `1h`; without it a call takes as long as it takes |
 //! | `max-concurrent`, `exclusive` | how many calls may run at once; whether nothing else may run beside one |
+//! | `env` | names of environment variables that the program needs although they hold keys of model providers |
 //! | `parameters` | JSON Schema of an object; without it the gadget has no parameters |
 //! | `gadget.examples` | calls that the model is shown: `params`, and if useful `output` and `comment` |
 //!
@@ -27,8 +28,9 @@
 //!
 //! The parameters arrive as one line of JSON on stdin, which then ends. A program that does not read it does nothing
 //! wrong. What it writes to stdout is the result, minus one newline at the end. With an exit code other than 0 the call
-//! has failed, and stderr is the message. Bytes that are not UTF-8 are replaced. The program runs in the folder and with
-//! the environment of whoever runs gadgetry.
+//! has failed, and stderr is the message. Bytes that are not UTF-8 are replaced. The program runs in the current folder and
+//! with the environment of gadgetry, without the variables that hold keys of model providers, such as `OPENAI_API_KEY` and
+//! `GITHUB_TOKEN`: what a program prints is sent to the model. `env = ["GITHUB_TOKEN"]` leaves a variable in.
 //!
 //! A call ends when the program does: what its own children write within a grace period of 200 ms
 //! ([`CommandGadget::grace`]) still counts. **No process of a call outlives it.** The program runs in a process group of
@@ -53,9 +55,11 @@ use futures_core::future::BoxFuture;
 use gadgetry_proto::call::Outcome;
 use gadgetry_proto::spec::GadgetSpec;
 use serde_json::Value;
+use tokio::process::Command;
 
 use crate::context::ExecutionContext;
 use crate::gadget::{DynGadget, IntoGadget};
+use crate::provider::variables;
 
 pub use duration::parse as parse_duration;
 pub use error::{GadgetFileError, GadgetFileProblem};
@@ -75,6 +79,10 @@ pub struct CommandGadget {
     program: PathBuf,
     arguments: Vec<String>,
     grace: Duration,
+    /// Variables that it gets although they hold keys.
+    env: Vec<String>,
+    /// Variables that it does not get, besides those of the providers.
+    without_env: Vec<String>,
 }
 
 impl CommandGadget {
@@ -89,7 +97,24 @@ impl CommandGadget {
             program: program.into(),
             arguments: arguments.into_iter().map(Into::into).collect(),
             grace: Duration::from_millis(200),
+            env: Vec::new(),
+            without_env: Vec::new(),
         }
+    }
+
+    /// Leaves these variables in the program's environment although they hold keys of model providers.
+    #[must_use]
+    pub fn env(mut self, variables: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.env.extend(variables.into_iter().map(Into::into));
+        self
+    }
+
+    /// Removes these variables, too, from the program's environment, unless [`env`](Self::env) names them.
+    #[must_use]
+    pub fn without_env(mut self, variables: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.without_env
+            .extend(variables.into_iter().map(Into::into));
+        self
     }
 
     /// Sets the grace period: the time between SIGTERM and SIGKILL, and the time in which output of the program's
@@ -109,6 +134,19 @@ impl CommandGadget {
     pub fn arguments(&self) -> &[String] {
         &self.arguments
     }
+
+    /// The command, with the environment that it runs in.
+    fn command(&self) -> Command {
+        let mut command = Command::new(&self.program);
+        command.args(&self.arguments);
+        let others = self.without_env.iter().map(String::as_str);
+        for variable in variables::SECRET.iter().copied().chain(others) {
+            if !self.env.iter().any(|named| named == variable) {
+                command.env_remove(variable);
+            }
+        }
+        command
+    }
 }
 
 impl DynGadget for CommandGadget {
@@ -121,11 +159,10 @@ impl DynGadget for CommandGadget {
     /// Cancel safety: dropping the future ends the whole process group, as a cancellation does. If the runtime is gone
     /// or ends before the grace period does, the group is killed at once.
     fn execute(&self, parameters: Value, context: ExecutionContext) -> BoxFuture<'static, Outcome> {
-        let (program, arguments) = (self.program.clone(), self.arguments.clone());
-        let grace = self.grace;
+        let (command, grace) = (self.command(), self.grace);
         Box::pin(async move {
             let cancellation = context.cancellation();
-            match exec::run(&program, &arguments, &parameters, grace, cancellation).await {
+            match exec::run(command, &parameters, grace, cancellation).await {
                 Ok(result) => Outcome::ok(result),
                 Err(failure) => Outcome::error(failure.to_string()),
             }

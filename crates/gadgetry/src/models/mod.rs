@@ -16,6 +16,7 @@ mod tokens;
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::io::Read;
 use std::path::Path;
 use std::sync::{Arc, LazyLock};
@@ -86,18 +87,26 @@ impl ModelRegistry {
 
     /// Writes all models to a file that [`load`](Self::load) reads, in place of what was there. It blocks.
     ///
-    /// The file is written beside `path` and then renamed, so that a reader finds the old table or the new one.
+    /// The file is written in the same folder, under a name that did not exist, and then renamed, so that a reader finds the
+    /// old table or the new one. If that fails, it is removed.
     ///
     /// # Errors
     /// If it cannot be written.
     pub fn save(&self, path: &Path) -> Result<(), TableError> {
-        let mut beside = path.as_os_str().to_owned();
-        beside.push(".new");
-        let beside = Path::new(&beside);
+        let mut partial = path.as_os_str().to_owned();
+        partial.push(format!(".{:016x}.new", random()));
+        let partial = Path::new(&partial);
         let models = self.models.values().cloned().collect();
         let table = Table::new(self.provenance.clone(), models);
-        table.write(File::create(beside)?)?;
-        Ok(fs::rename(beside, path)?)
+        // Never an existing file, and never what a link leads to.
+        let file = File::create_new(partial)?;
+        let saved = table
+            .write(file)
+            .and_then(|()| Ok(fs::rename(partial, path)?));
+        if saved.is_err() {
+            let _ = fs::remove_file(partial);
+        }
+        saved
     }
 
     /// Puts a table in place of all models, and tells what that changes. Aliases stay; if it fails, everything does.
@@ -253,6 +262,11 @@ impl ModelRegistry {
     fn keyed(&self) -> impl Iterator<Item = (&str, &ModelSpec)> {
         self.models.iter().map(|(key, spec)| (key.as_str(), spec))
     }
+}
+
+/// A number that nobody can foresee: the keys of hash maps are random.
+fn random() -> u64 {
+    RandomState::new().build_hasher().finish()
 }
 
 impl From<Table> for ModelRegistry {

@@ -100,7 +100,7 @@ impl Table {
     /// The same table makes the same bytes: there is no time in them.
     pub(super) fn write(&self, writer: impl Write) -> Result<(), TableError> {
         let mut gzip = GzBuilder::new().write(writer, Compression::best());
-        serde_json::to_writer(&mut gzip, self)?;
+        serde_json::to_writer(&mut gzip, self).map_err(unwritten)?;
         gzip.finish()?.flush()?;
         Ok(())
     }
@@ -115,6 +115,15 @@ impl Table {
             return Err(TableError::Empty);
         }
         Ok(self)
+    }
+}
+
+/// The table itself can always be written as JSON; a disk may be full.
+fn unwritten(error: serde_json::Error) -> TableError {
+    if error.is_io() {
+        TableError::Io(error.into())
+    } else {
+        TableError::Json(error)
     }
 }
 

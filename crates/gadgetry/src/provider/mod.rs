@@ -47,6 +47,7 @@ pub mod sse;
 mod tls;
 #[cfg(feature = "providers")]
 pub mod tools;
+pub(crate) mod variables;
 #[cfg(feature = "providers")]
 pub mod wire;
 

@@ -5,13 +5,15 @@ use std::sync::Arc;
 
 use gadgetry::driver::Observer;
 use gadgetry::proto::call::{Outcome, Parameters};
+use gadgetry::proto::delta::StopReason;
 use gadgetry::proto::event::{Answer, Event, EventKind};
-use gadgetry::proto::run::Retry;
+use gadgetry::proto::run::{Retry, Tools};
 use gadgetry::proto::spec::GadgetSpec;
-use gadgetry::{Agent, IntoGadget, Model, from_fn};
+use gadgetry::{Agent, AgentError, IntoGadget, Model, from_fn};
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use crate::args::ToolForm;
 use crate::conduct::conduct;
 use crate::error::Error;
 use crate::tally::Tally;
@@ -42,21 +44,38 @@ pub(super) struct Probe {
     notes: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
+    /// What it wrote, if it did not do as it should.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reply: Option<String>,
     duration_ms: u64,
     input_tokens: u64,
     output_tokens: u64,
     cost: f64,
     #[serde(skip)]
+    native: bool,
+    #[serde(skip)]
+    written: String,
+    #[serde(skip)]
+    has_reasoned: bool,
+    /// How its first reply ended.
+    #[serde(skip)]
+    stop_reason: Option<StopReason>,
+    #[serde(skip)]
     tally: Tally,
 }
 
+/// Characters of a reply that are shown.
+const SHOWN: usize = 600;
+
 /// Tries the model.
-pub(super) fn probe(name: &str, model: Arc<dyn Model>) -> Result<Probe, Error> {
+pub(super) fn probe(name: &str, model: Arc<dyn Model>, form: ToolForm) -> Result<Probe, Error> {
+    let native = form == ToolForm::Native;
     let run = Agent::builder()
         .model(model)
         .gadget(locker())
         .system(SYSTEM)
         .max_iterations(2)
+        .tools(if native { Tools::Native } else { Tools::Text })
         .without_output_limit()
         .retry(Retry {
             retries: 1,
@@ -64,9 +83,15 @@ pub(super) fn probe(name: &str, model: Arc<dyn Model>) -> Result<Probe, Error> {
             ..Retry::default()
         })
         .ask(PROMPT)
-        .map_err(Error::input)?;
+        .map_err(|error| match error {
+            AgentError::NoNativeTools { .. } => Error::input(format_args!(
+                "{name} has no interface for tools; leave out --tools native"
+            )),
+            error => Error::input(error),
+        })?;
     let probe = Probe {
         model: name.to_owned(),
+        native,
         ..Probe::default()
     };
     let conducted = conduct(run, None, probe)?;
@@ -76,6 +101,14 @@ pub(super) fn probe(name: &str, model: Arc<dyn Model>) -> Result<Probe, Error> {
     probe.cost = summary.total_cost;
     probe.follows_format =
         probe.called && probe.parameters_right && probe.used_result && probe.notes.is_empty();
+    let written = probe.written.trim();
+    if !probe.follows_format && !written.is_empty() {
+        let mut shown: String = written.chars().take(SHOWN).collect();
+        if shown.len() < written.len() {
+            shown.push('…');
+        }
+        probe.reply = Some(shown);
+    }
     Ok(probe)
 }
 
@@ -106,8 +139,16 @@ impl Observer for Probe {
         self.duration_ms = event.time.0;
         self.tally.event(event);
         match &event.kind {
-            EventKind::ModelCallEnd { usage, error, .. } => {
+            EventKind::Text { text } => self.written.push_str(text),
+            EventKind::Reasoning { .. } => self.has_reasoned = true,
+            EventKind::ModelCallEnd {
+                usage,
+                error,
+                stop_reason,
+                ..
+            } => {
                 self.answered |= error.is_none();
+                self.stop_reason.get_or_insert_with(|| stop_reason.clone());
                 let usage = usage.with_reasoning_in_output();
                 self.input_tokens = self.input_tokens.saturating_add(usage.input_tokens);
                 self.output_tokens = self.output_tokens.saturating_add(usage.output_tokens);
@@ -136,7 +177,7 @@ impl Probe {
         let mut out = format!("{}\n", self.model);
         let steps = [
             (self.answered, "answered"),
-            (self.called, "called the gadget in a block"),
+            (self.called, self.way()),
             (self.parameters_right, "gave the right parameters"),
             (self.used_result, "used the result"),
         ];
@@ -147,6 +188,12 @@ impl Probe {
         }
         for note in &self.notes {
             let _ = writeln!(out, "  note: {}", note.replace('\n', " "));
+        }
+        if let Some(reply) = &self.reply {
+            out.push_str("  it wrote:\n");
+            for line in reply.lines() {
+                let _ = writeln!(out, "  | {line}");
+            }
         }
         let seconds = self.duration_ms / 100;
         let _ = writeln!(
@@ -165,7 +212,7 @@ impl Probe {
             _ if self.follows_format => return Ok(()),
             Some(error) => format!("model call failed: {error}"),
             None if !self.answered => "the model gave no answer".to_owned(),
-            None if !self.called => format!("{name} wrote no gadget block"),
+            None if !self.called => self.why_no_call(),
             None if !self.parameters_right => {
                 format!("{name} called the gadget with wrong parameters")
             }
@@ -173,5 +220,34 @@ impl Probe {
             None => format!("{name} called the gadget, but not quite in the right form"),
         };
         Err(Error::Failed(message))
+    }
+
+    fn way(&self) -> &'static str {
+        if self.native {
+            "called the gadget through the provider's interface"
+        } else {
+            "called the gadget in a block"
+        }
+    }
+
+    fn why_no_call(&self) -> String {
+        let name = &self.model;
+        match &self.stop_reason {
+            Some(StopReason::MaxTokens) => {
+                format!("{name} reached its token limit before it called the gadget")
+            }
+            Some(StopReason::ContentFilter) => {
+                format!("{name} refused, or its provider withheld the reply")
+            }
+            Some(StopReason::ToolUse) if !self.native => format!(
+                "{name} called tools through the provider's own interface instead of writing a gadget block; try --tools native"
+            ),
+            _ if self.written.trim().is_empty() && self.has_reasoned => {
+                format!("{name} wrote only reasoning, and no answer")
+            }
+            _ if self.written.trim().is_empty() => format!("{name} wrote nothing"),
+            _ if self.native => format!("{name} called no tool; try it without --tools native"),
+            _ => format!("{name} wrote no gadget block; if it can call tools, try --tools native"),
+        }
     }
 }

@@ -1,5 +1,7 @@
 //! From a place to a model: the key, the provider's quirks, and what the user set.
 
+use std::sync::Arc;
+
 use super::address;
 use super::error::ResolveError;
 use super::table::{Api, NEW_TOKEN_LIMIT, NO_THINKING_WITH_TOOLS, Provider, UNNAMED};
@@ -7,9 +9,9 @@ use super::{Place, Resolver};
 use crate::model::{Model, ModelInfo};
 use crate::models::Mode;
 use crate::provider::anthropic::Anthropic;
+use crate::provider::http::HttpConfig;
 use crate::provider::openai::{MaxTokensField, OpenAi};
 use crate::provider::secret::ApiKey;
-use std::sync::Arc;
 
 /// How a key is sent.
 enum Key {
@@ -72,6 +74,15 @@ impl Resolver {
         })
     }
 
+    /// How requests to an address are sent. No proxy leads to this machine.
+    fn http_for(&self, base_url: &str) -> HttpConfig {
+        let config = self.http.clone();
+        if address::is_loopback(base_url) {
+            return config.proxy_from_environment(false);
+        }
+        config
+    }
+
     fn openai(
         &self,
         provider: Option<&Provider>,
@@ -96,7 +107,7 @@ impl Resolver {
         let mut model = OpenAi::builder(&place.model)
             .base_url(&place.base_url)
             .name(place.full_name())
-            .http(self.http.clone())
+            .http(self.http_for(&place.base_url))
             .info(info.unwrap_or_default())
             .max_tokens_field(field)
             .include_usage(quirks.stream_options)
@@ -130,10 +141,11 @@ impl Resolver {
         info: Option<ModelInfo>,
     ) -> Result<Anthropic, ResolveError> {
         let name = place.full_name();
+        let http = self.http_for(&place.base_url);
         let mut model = Anthropic::builder(place.model)
             .base_url(place.base_url)
             .name(name)
-            .http(self.http.clone());
+            .http(http);
         if let Some(info) = info {
             model = model.info(info);
         }

@@ -107,30 +107,31 @@ impl Resolver {
             name: name.to_owned(),
             suggestion: names::suggestion(name),
             providers: Self::providers().collect(),
-            configured: self.listed(),
+            configured: self.listed_remote(),
         }
     }
 
-    /// What is configured, as a sentence.
+    /// What is configured, as sentences.
     pub(super) fn listed(&self) -> String {
         let all = self.configured();
-        let (local, remote): (Vec<_>, Vec<_>) = all.iter().partition(|it| it.is_local);
+        let here = all.iter().filter(|it| it.is_local).map(|it| it.provider);
+        let here = here.collect::<Vec<_>>().join(", ");
+        format!("{}. On this machine: {here}", self.listed_remote())
+    }
+
+    /// The same without the servers on this machine.
+    fn listed_remote(&self) -> String {
+        let all = self.configured();
+        let remote = all.iter().filter(|it| !it.is_local);
         let remote: Vec<String> = remote
-            .iter()
             .map(|it| match it.key {
                 Some(key) => format!("{} ({key})", it.provider),
                 None => format!("{} (without a key)", it.provider),
             })
             .collect();
-        let remote = if remote.is_empty() {
-            "nothing".to_owned()
-        } else {
-            remote.join(", ")
-        };
-        let local: Vec<&str> = local.iter().map(|it| it.provider).collect();
-        format!(
-            "Configured: {remote}. On this machine: {}",
-            local.join(", ")
-        )
+        if remote.is_empty() {
+            return "Configured: nothing".to_owned();
+        }
+        format!("Configured: {}", remote.join(", "))
     }
 }

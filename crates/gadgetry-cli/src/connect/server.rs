@@ -1,0 +1,93 @@
+//! What the options about a server mean.
+
+use gadgetry::provider::HttpConfig;
+use serde_json::{Map, Value};
+
+use crate::args::ServerArgs;
+use crate::error::Error;
+
+/// How requests are sent.
+pub(super) fn http(args: &ServerArgs) -> Result<HttpConfig, Error> {
+    let mut config = HttpConfig::new().proxy_from_environment(!args.no_proxy);
+    if let Some(timeout) = args.connect_timeout {
+        config = config.connect_timeout(timeout);
+    }
+    if let Some(timeout) = args.model_timeout {
+        config = config.header_timeout(timeout).idle_timeout(timeout);
+    }
+    for header in &args.headers {
+        // The value may be a key, so no error shows it.
+        let (name, value) = header
+            .split_once(':')
+            .ok_or_else(|| Error::input("a --header is written NAME: VALUE"))?;
+        let (name, value) = (name.trim(), value.trim());
+        config = if is_secret(name, value) {
+            config.secret_header(name, value)
+        } else {
+            config.header(name, value)
+        };
+    }
+    Ok(config)
+}
+
+/// Whether a header is to be kept out of everything that is printed or saved.
+fn is_secret(name: &str, value: &str) -> bool {
+    const WORDS: [&str; 8] = [
+        "auth",
+        "cookie",
+        "credential",
+        "key",
+        "password",
+        "secret",
+        "signature",
+        "token",
+    ];
+    const LONG: usize = 20;
+    let name = name.to_ascii_lowercase();
+    let is_word = value.len() >= LONG && !value.contains(char::is_whitespace);
+    WORDS.iter().any(|word| name.contains(word)) || is_word
+}
+
+/// More fields for the body of each request.
+pub(super) fn fields(args: &ServerArgs) -> Result<Map<String, Value>, Error> {
+    let Some(text) = &args.extra_body else {
+        return Ok(Map::new());
+    };
+    serde_json::from_str(text)
+        .map_err(|error| Error::input(format_args!("--extra-body is not a JSON object: {error}")))
+}
+
+/// The key in the variable that the user named.
+#[cfg(feature = "genai")]
+pub(super) fn key(args: &ServerArgs) -> Result<Option<gadgetry::provider::ApiKey>, Error> {
+    let Some(variable) = &args.api_key_env else {
+        return Ok(None);
+    };
+    match std::env::var(variable) {
+        Ok(key) if !key.trim().is_empty() => Ok(Some(key.into())),
+        _ => Err(Error::input(format_args!(
+            "no key: the environment variable {variable} is not set"
+        ))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_secret;
+
+    #[test]
+    fn headers_that_are_not_shown() {
+        let cases = [
+            ("authorization", "x", true),
+            ("api-key", "x", true),
+            ("X-Auth-Token", "x", true),
+            ("cookie", "x", true),
+            ("x-tenant", "0123456789abcdef0123", true),
+            ("x-title", "my program", false),
+            ("anthropic-beta", "a-b-2026", false),
+        ];
+        for (name, value, expected) in cases {
+            assert_eq!(is_secret(name, value), expected, "{name}: {value}");
+        }
+    }
+}
