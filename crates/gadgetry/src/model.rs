@@ -90,6 +90,10 @@ pointer!(Box);
 
 /// What is known about a model. What is absent is unknown, not zero.
 #[derive(Clone, Debug, Default, PartialEq)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "they are independent facts about a model"
+)]
 pub struct ModelInfo {
     /// Tokens of a whole conversation.
     pub context_window: Option<u64>,

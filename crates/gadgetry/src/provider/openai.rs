@@ -325,7 +325,7 @@ pub enum ReasoningField {
     Nested,
     /// `thinking` with `type`, which is `enabled` or, for the effort `none`, `disabled`: Z.ai's and Moonshot's.
     Switch,
-    /// The switch, and `reasoning_effort` if it is on: DeepSeek's.
+    /// The switch, and `reasoning_effort` if it is on: `DeepSeek`'s.
     SwitchAndEffort,
 }
 

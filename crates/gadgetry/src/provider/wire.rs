@@ -53,7 +53,7 @@ pub(super) fn stop_reason(sent: &Value) -> Option<StopReason> {
         Value::Null => return None,
         Value::String(word) if word.is_empty() => return None,
         Value::String(word) => word,
-        other => {
+        other @ (Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_)) => {
             return Some(StopReason::Other(
                 json::whole(&other.to_string()).into_owned(),
             ));

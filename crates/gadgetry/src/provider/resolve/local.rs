@@ -98,7 +98,6 @@ impl Resolver {
 }
 
 /// The models of a server, `Some(None)` if it refuses the key, `None` if it is no such server.
-#[expect(clippy::option_option, reason = "the doc comment says what each means")]
 async fn models(
     client: &reqwest::Client,
     base_url: &str,

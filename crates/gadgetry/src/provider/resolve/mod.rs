@@ -329,11 +329,10 @@ impl Resolver {
     }
 
     fn registered(&self, name: &str) -> Option<ModelInfo> {
-        let spec = match &self.registry {
+        match &self.registry {
             Some(registry) => registry.get(name).map(ModelSpec::info),
             None => ModelRegistry::builtin().get(name).map(ModelSpec::info),
-        };
-        spec
+        }
     }
 }
 

@@ -54,10 +54,6 @@ pub(super) struct Provider {
 
 /// Where a server differs from the others that speak Chat Completions.
 #[derive(Clone, Copy, Debug)]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "they are independent facts about a server"
-)]
 pub(super) struct Quirks {
     /// The field for the token limit of a reply, unless the name of the model decides.
     pub(super) max_tokens: MaxTokensField,
