@@ -25,7 +25,7 @@ pub(crate) struct ServerArgs {
     #[arg(long, value_name = "JSON", requires = "model")]
     pub(crate) extra_body: Option<String>,
 
-    /// Connect directly, whatever HTTPS_PROXY, HTTP_PROXY and ALL_PROXY say
+    /// Connect directly, without the proxy that the environment names
     #[arg(long)]
     pub(crate) no_proxy: bool,
 

@@ -249,7 +249,7 @@ fn an_announced_call_that_never_comes_is_no_answer() {
             &server,
             &with(&["--tools", form, "--quiet"]),
         );
-        let error = "error: the model failed: The reply announced a call, but contained none\n";
+        let error = "error: model call failed: The reply announced a call, but contained none\n";
         ended.check(&ended.stdout, error, 1);
         assert_eq!(server.asked().len(), 2, "{form}");
     }

@@ -419,7 +419,7 @@ fn keys_headers_and_fields() {
     let run = || Ended::of(workshop.command(&args).env("GATE", "gate-3141592653"));
     run().check("Yes.\n", "", 0);
     // What the server repeats of it is not shown.
-    let error = "error: the model failed: I know *** and ***, my title; check the key, and what it may use (HTTP 403); \
+    let error = "error: model call failed: I know *** and ***, my title; check the key, and what it may use (HTTP 403); \
         the key is that in GATE\n";
     run().check("", error, 1);
     let asked = &server.asked()[0];

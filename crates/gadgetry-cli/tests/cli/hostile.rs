@@ -75,8 +75,8 @@ fn terminals_are_not_commanded() {
         .command(&["models", "update", "--from", "table.json"])
         .output();
     assert!(update.expect("it runs").status.success());
-    check_shown(&workshop, "models", &[]);
-    check_shown(&workshop, "models --json", &[]);
+    check_shown(&workshop, "models --all", &[]);
+    check_shown(&workshop, "models --all --json", &[]);
     let script = json!({ "text": HOSTILE });
     workshop.write("one.jsonl", &format!("{script}\n"));
     check_shown(

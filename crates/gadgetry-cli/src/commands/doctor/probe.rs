@@ -83,12 +83,7 @@ pub(super) fn probe(name: &str, model: Arc<dyn Model>, form: ToolForm) -> Result
             ..Retry::default()
         })
         .ask(PROMPT)
-        .map_err(|error| match error {
-            AgentError::NoNativeTools { .. } => Error::input(format_args!(
-                "{name} has no interface for tools; leave out --tools native"
-            )),
-            error => Error::input(error),
-        })?;
+        .map_err(|error| mistake(name, &error))?;
     let probe = Probe {
         model: name.to_owned(),
         native,
@@ -110,6 +105,15 @@ pub(super) fn probe(name: &str, model: Arc<dyn Model>, form: ToolForm) -> Result
         probe.reply = Some(shown);
     }
     Ok(probe)
+}
+
+fn mistake(name: &str, error: &AgentError) -> Error {
+    if matches!(error, AgentError::NoNativeTools { .. }) {
+        return Error::input(format_args!(
+            "{name} has no interface for tools; leave out --tools native"
+        ));
+    }
+    Error::input(error)
 }
 
 fn locker() -> impl IntoGadget {
