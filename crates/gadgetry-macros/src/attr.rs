@@ -4,8 +4,9 @@ mod entries;
 mod json;
 
 use proc_macro2::{Group, TokenStream};
+use quote::quote;
 use syn::parse::{ParseStream, Parser as _};
-use syn::{Attribute, Expr, ExprLit, Lit, LitStr};
+use syn::{Attribute, Expr, ExprLit, ExprUnary, Lit, LitFloat, LitStr, Type, UnOp};
 
 use crate::mistakes::Mistakes;
 use crate::words;
@@ -201,6 +202,29 @@ pub(crate) fn default_value(
         }
     }
     default
+}
+
+/// A whole number without a suffix as the float that `ty` wants: `default = 0` for an `f64`.
+pub(crate) fn as_float(value: &Expr, ty: &Type) -> Option<TokenStream> {
+    let Type::Path(path) = ty else {
+        return None;
+    };
+    if !path.path.is_ident("f64") && !path.path.is_ident("f32") {
+        return None;
+    }
+    let (sign, number) = match value {
+        Expr::Unary(ExprUnary {
+            op: UnOp::Neg(minus),
+            expr,
+            ..
+        }) => (Some(minus), literal(expr)?),
+        value => (None, literal(value)?),
+    };
+    let Lit::Int(number) = number else {
+        return None;
+    };
+    let float = LitFloat::new(&format!("{}.0", number.base10_digits()), number.span());
+    number.suffix().is_empty().then(|| quote!(#sign #float))
 }
 
 /// The text of a string literal.

@@ -137,11 +137,11 @@ fn default_function(argument: &Argument) -> Option<TokenStream> {
         return None;
     };
     let (name, ty) = (default_name(&argument.name), &argument.ty);
-    let text = attr::string_literal(value);
-    let value = text.map_or_else(
-        || quote!(#value),
-        |text| quote!(::core::convert::From::from(#text)),
-    );
+    let value = match (attr::string_literal(value), attr::as_float(value, ty)) {
+        (Some(text), _) => quote!(::core::convert::From::from(#text)),
+        (None, Some(float)) => quote!(#float),
+        (None, None) => quote!(#value),
+    };
     Some(quote! {
         #[allow(clippy::unnecessary_wraps)]
         fn #name() -> #ty {

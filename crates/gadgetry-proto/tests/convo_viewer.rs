@@ -46,7 +46,8 @@ fn limits_that_are_none() {
 
 #[test]
 fn limits_past_the_end_are_clipped() {
-    let none = "No lines matched the filters. Original output had 2 lines.";
+    let none = "[Mode: line | Showing 0 of 2 lines]\n\
+                [The limit begins past line 2, the last one that is left. Last lines: limit: \"-2\"]";
     check(
         "a\nb",
         99,
@@ -74,6 +75,37 @@ fn limits_past_the_end_are_clipped() {
         "[Mode: line | Showing all 2 lines]\na\nb",
     );
     check("", 99, &json!({}), "[Mode: line | Showing all 1 line]\n");
+}
+
+#[test]
+fn the_last_characters_are_the_very_last_ones() {
+    let text = "abcdefghij";
+    for (limit, room, shown) in [
+        (
+            "-6",
+            99,
+            "[Mode: character | Showing chars 5-10 of 10]\nefghij",
+        ),
+        (
+            "-6",
+            4,
+            "[Mode: character | Showing chars 7-10 of 10 (truncated due to viewer size limit)]\n\
+             [Chunk before: mode: \"character\", limit: \"5-6\"]\nghij",
+        ),
+        (
+            "-99",
+            3,
+            "[Mode: character | Showing chars 8-10 of 10 (truncated due to viewer size limit)]\n\
+             [Chunk before: mode: \"character\", limit: \"1-7\"]\nhij",
+        ),
+    ] {
+        check(
+            text,
+            room,
+            &json!({ "mode": "character", "limit": limit }),
+            shown,
+        );
+    }
 }
 
 #[test]

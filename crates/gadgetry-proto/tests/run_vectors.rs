@@ -20,29 +20,29 @@ fn deviations() -> Vec<(&'static str, &'static str, Value, &'static str)> {
     const ORDER: &str = "decisions.md: results in call order";
     const DENIED: &str =
         "decisions.md: a denied gadget is a failed one, so its dependents are skipped";
-    let ghost = "Dependency \"ghost\" was never executed - check that the invocation ID exists and is spelled correctly";
+    let ghost = "dependency \"ghost\" was never executed - check that the invocation ID exists and is spelled correctly";
     let circular = |own: &str, other: &str| {
         format!(
             "Circular dependency detected: \"{own}\" depends on \"{other}\" which also depends on \"{own}\" \
              (directly or indirectly)"
         )
     };
-    let result = |id: &str, text: &str| format!("Result ({id}): {text}");
+    let skipped = |id: &str, text: &str| format!("Result ({id}): Skipped: {text}");
     let bell = "Result (b): ok Bell";
-    let gong = "Error: Gadget 'Gong' not found.\n\nAvailable gadgets: bell, zestlemon";
+    let gong = "Error: Gadget 'Gong' not found.\n\nAvailable gadgets: Bell, ZestLemon";
     vec![
         (
             "D02",
             "resultsSeenByModel",
-            json!([result("f", ghost), bell]),
+            json!([skipped("f", ghost), bell]),
             TOLD,
         ),
         (
             "D03",
             "resultsSeenByModel",
             json!([
-                result("f", &circular("f", "h")),
-                result("h", &circular("h", "f")),
+                skipped("f", &circular("f", "h")),
+                skipped("h", &circular("h", "f")),
                 bell
             ]),
             TOLD,
@@ -56,7 +56,10 @@ fn deviations() -> Vec<(&'static str, &'static str, Value, &'static str)> {
         (
             "D06",
             "resultsSeenByModel",
-            json!(["Result (c): knife lost", "Result (f): knife lost"]),
+            json!([
+                "Result (c): knife lost",
+                skipped("f", "dependency \"c\" failed: knife lost")
+            ]),
             TOLD,
         ),
         (
@@ -111,15 +114,18 @@ fn deviations() -> Vec<(&'static str, &'static str, Value, &'static str)> {
         (
             "D20",
             "resultsSeenByModel",
-            json!(["Result (c): status=denied", "Result (f): status=denied"]),
+            json!([
+                "Result (c): status=denied",
+                skipped("f", "dependency \"c\" failed: status=denied")
+            ]),
             DENIED,
         ),
         (
             "D21",
             "resultsSeenByModel",
             json!([
-                result("f", &circular("f", "h")),
-                result(
+                skipped("f", &circular("f", "h")),
+                skipped(
                     "h",
                     "Dependencies unresolvable: circular=[f], missing=[ghost]"
                 ),
@@ -141,7 +147,7 @@ fn deviations() -> Vec<(&'static str, &'static str, Value, &'static str)> {
         (
             "D25",
             "resultsSeenByModel",
-            json!(["Result (a): ok Bell", result("b", gong)]),
+            json!(["Result (a): ok Bell", format!("Result (b): {gong}")]),
             "there is no output viewer without an output limit",
         ),
     ]

@@ -103,7 +103,10 @@ async fn main() -> Result<(), Box<dyn Error>> {
         .ask("Help me plan")?
         .text()
         .await?;
-    assert_eq!(log.expect_error("where"), "Human input required: Where?");
+    assert_eq!(
+        log.expect_error("where"),
+        "Human input is required but not available in this run. The question was: Where?"
+    );
     assert_eq!(log.expect_error("old"), "there is nobody to ask");
 
     // In a test, the outcome says what the gadget wants.

@@ -232,7 +232,7 @@ impl std::fmt::Debug for ModelClient {
 #[non_exhaustive]
 pub enum ModelCallError {
     /// A mistake of the gadget or of whoever set up the run.
-    #[error("there is no model {name:?}; there is {}", listed(known))]
+    #[error("no model is registered as {name:?}; {}", what_to_do(known))]
     UnknownModel {
         /// As asked for.
         name: String,
@@ -256,9 +256,14 @@ pub enum ModelCallError {
     Cancelled,
 }
 
-fn listed(names: &[String]) -> String {
-    match names {
-        [] => "none".to_owned(),
-        names => names.join(", "),
+fn what_to_do(known: &[String]) -> String {
+    if known.is_empty() {
+        "register it with `AgentBuilder::named_model`, or ask the run's own model without a name"
+            .to_owned()
+    } else {
+        format!(
+            "gadgets may ask: {}; register others with `AgentBuilder::named_model`",
+            known.join(", ")
+        )
     }
 }

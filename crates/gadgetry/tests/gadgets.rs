@@ -100,7 +100,9 @@ async fn a_function_may_return_a_result() {
     });
     let asked = Outcome {
         asks_human: Some("Which x?".to_owned()),
-        ..Outcome::error("Human input required: Which x?")
+        ..Outcome::error(
+            "Human input is required but not available in this run. The question was: Which x?",
+        )
     };
     check(asks, json!({}), asked).await;
 

@@ -226,9 +226,11 @@ mod parameters {
         #[gadget(default = vec![1, 2])] list: Vec<i64>,
         #[gadget(default = Some(4))] maybe: Option<u8>,
         #[gadget(default = HashMap::<String, u8>::new())] map: HashMap<String, u8>,
+        #[gadget(default = 0)] float: f64,
+        #[gadget(default = -2)] below: f32,
         #[gadget(default)] _silent: Silent,
     ) -> String {
-        format!("{plain} {called} {text} {list:?} {maybe:?} {map:?}")
+        format!("{plain} {called} {text} {list:?} {maybe:?} {map:?} {float} {below}")
     }
 
     #[tokio::test]
@@ -242,10 +244,12 @@ mod parameters {
         assert_eq!(told("list"), Some(json!([1, 2])));
         assert_eq!(told("maybe"), Some(json!(4)));
         assert_eq!(told("map"), Some(json!({})));
+        assert_eq!(told("float"), Some(json!(0.0)));
+        assert_eq!(told("below"), Some(json!(-2.0)));
         assert_eq!(told("_silent"), None);
         assert_eq!(
             execute(Defaults, json!({})).await,
-            Outcome::ok("false 9 Oslo [1, 2] Some(4) {}")
+            Outcome::ok("false 9 Oslo [1, 2] Some(4) {} 0 -2")
         );
         assert_eq!(
             execute(
@@ -253,7 +257,7 @@ mod parameters {
                 json!({ "plain": true, "text": "Rome", "maybe": null })
             )
             .await,
-            Outcome::ok("true 9 Rome [1, 2] None {}")
+            Outcome::ok("true 9 Rome [1, 2] None {} 0 -2")
         );
     }
 

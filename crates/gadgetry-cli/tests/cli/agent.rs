@@ -132,7 +132,7 @@ fn every_call_is_answered() {
         &block("Nope:a", ""),
         &[],
         &[
-            "a! Error: Gadget 'Nope' not found.\n\nAvailable gadgets: echo, fail, touch, left, right, hang, late, gadgetoutputviewer",
+            "a! Error: Gadget 'Nope' not found.\n\nAvailable gadgets: Echo, Fail, Touch, Left, Right, Hang, Late, GadgetOutputViewer",
         ],
     );
     check_calls(

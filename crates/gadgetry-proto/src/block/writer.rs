@@ -92,6 +92,11 @@ impl Writer<'_> {
             return Err(WriteError::Id(bad.to_owned()));
         }
         for (index, dependency) in dependencies.iter().enumerate() {
+            let before = &dependencies[..index];
+            if before.iter().any(|it| it.as_ref() == dependency.as_ref()) {
+                let dependency = dependency.as_ref().to_owned();
+                return Err(WriteError::RepeatedDependency(dependency));
+            }
             header.push(if index == 0 { ':' } else { ',' });
             header.push_str(dependency.as_ref());
         }

@@ -1,6 +1,7 @@
 //! What the model is told: the gadget catalog, how to write a block, and the listing of custom blocks.
 
 mod catalog;
+mod correction;
 mod custom;
 mod field;
 mod flat;
@@ -9,6 +10,7 @@ mod params;
 mod template;
 
 pub use catalog::{CatalogEntry, CatalogExample, catalog};
+pub(crate) use correction::correction;
 pub use custom::{CustomBlockDoc, append_to_system, custom_block_listing};
 pub use params::parameter_list;
 pub use template::PromptTemplate;

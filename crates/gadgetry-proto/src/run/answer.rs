@@ -88,10 +88,12 @@ impl Run {
             id,
             failed_dependency,
             error,
+            told,
         } = unmet;
         let Some(record) = self.record(id) else {
             return;
         };
+        record.told = Some(Arc::from(told));
         record.status = Status::Answered {
             answer: Err(Arc::from(error.as_str())),
             media: Vec::new(),

@@ -44,6 +44,7 @@ impl Run {
             gadget: gadget.map(|gadget| gadget.name().to_owned()),
             parameters: parameters.map(Arc::new),
             status: Status::Waiting,
+            told: None,
         });
         match (error, job) {
             (Some(error), _) => {

@@ -95,7 +95,8 @@ pub struct Run {
     /// Whether the run answers calls of the viewer itself.
     has_viewer: bool,
     stage: ReplyStage,
-    transforms: Compose,
+    /// Those of the current reply, from its first delta on.
+    transforms: Option<Compose>,
     state: State,
     /// Between stages; empty between inputs.
     scanned: Vec<Delta>,
@@ -188,12 +189,11 @@ impl Run {
         let registry = Some(Arc::clone(&spec.registry));
         let stage = ReplyStage::new(format, spec.custom_blocks.clone(), registry)?;
         let spec = Arc::new(spec);
-        let transforms = fresh_transforms(&spec);
         Ok(Self {
             spec,
             has_viewer,
             stage,
-            transforms,
+            transforms: None,
             state,
             scanned: Vec::new(),
             transformed: Vec::new(),
@@ -205,7 +205,10 @@ impl Run {
         Snapshot {
             state: self.state.clone(),
             scanner: self.stage.state().clone(),
-            transforms: self.transforms.save(),
+            transforms: self
+                .transforms
+                .as_ref()
+                .map_or(Value::Null, DeltaTransform::save),
         }
     }
 
@@ -217,7 +220,7 @@ impl Run {
         let mut run = Self::with_state(spec, has_viewer, snapshot.state)?;
         run.stage.restore(snapshot.scanner);
         if snapshot.transforms != Value::Null {
-            run.transforms.load(&snapshot.transforms);
+            run.transforms().load(&snapshot.transforms);
         }
         Ok(run)
     }
@@ -355,6 +358,12 @@ impl Run {
         }
     }
 
+    /// The transforms of the current reply.
+    fn transforms(&mut self) -> &mut Compose {
+        let make = || compose(self.spec.transforms.iter().map(|make| make()).collect());
+        self.transforms.get_or_insert_with(make)
+    }
+
     fn put(&mut self, output: Output) {
         self.state.outputs.push_back(output);
     }
@@ -379,10 +388,6 @@ fn add_viewer(spec: &mut RunSpec) -> Result<bool, SpecError> {
     let registry = Arc::make_mut(&mut spec.registry);
     registry.add(viewer::spec()).map_err(SpecError::Viewer)?;
     Ok(true)
-}
-
-fn fresh_transforms(spec: &RunSpec) -> Compose {
-    compose(spec.transforms.iter().map(|make| make()).collect())
 }
 
 /// The system message and the conversation as the model first sees them.

@@ -11,7 +11,6 @@ use crate::event::{EventKind, FinishReason};
 use crate::message::{Message, Purpose, Request, Role};
 use crate::run::Run;
 use crate::run::compact::Compaction;
-use crate::run::fresh_transforms;
 use crate::run::io::{Close, Output};
 use crate::run::question::QuestionKind;
 use crate::run::state::{Cut, ModelError, Pending, Phase};
@@ -133,7 +132,7 @@ impl Run {
         state.refusal = None;
         state.scheduler.begin_reply();
         let iteration = state.iteration;
-        self.transforms = fresh_transforms(&self.spec);
+        self.transforms = None;
         self.tell(EventKind::ModelCallStart {
             iteration,
             purpose: Purpose::Reply,

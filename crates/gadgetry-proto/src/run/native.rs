@@ -10,6 +10,7 @@ use crate::error::{Diagnostic, DiagnosticCode, Span};
 use crate::event::EventKind;
 use crate::message::{Content, Message, Role};
 use crate::run::Run;
+use crate::spec::{RegisteredGadget, coerce_json};
 
 impl Run {
     /// Takes a piece of a tool call in. The accumulator has it already.
@@ -40,7 +41,7 @@ impl Run {
     /// A tool call is complete.
     fn call_natively(&mut self, id: &str) {
         if let Some(Content::ToolUse { name, input, .. }) = self.state.accumulator.tool_use(id) {
-            let call = native_call(id, name, input, TerminatedBy::EndMarker);
+            let call = self.native_call(id, name, input, TerminatedBy::EndMarker);
             self.announce_native(call);
         }
     }
@@ -59,7 +60,7 @@ impl Run {
             } = part
                 && !known.contains(tool_use_id.as_str())
             {
-                let call = native_call(tool_use_id, name, input, TerminatedBy::EndOfStream);
+                let call = self.native_call(tool_use_id, name, input, TerminatedBy::EndOfStream);
                 self.announce_native(call);
             }
         }
@@ -114,26 +115,30 @@ impl Run {
         self.tell(EventKind::GadgetCall(Arc::clone(&call)));
         self.admit(call);
     }
-}
 
-fn native_call(
-    id: &str,
-    name: &str,
-    input: &serde_json::Value,
-    terminated_by: TerminatedBy,
-) -> Arc<Call> {
-    let parameters = if input.is_object() {
-        Parameters::Parsed(input.clone())
-    } else {
-        Parameters::Malformed("The input is not a JSON object".to_owned())
-    };
-    Arc::new(Call {
-        gadget_name: name.to_owned(),
-        invocation_id: id.into(),
-        dependencies: Vec::new(),
-        parameters_raw: input.to_string(),
-        parameters,
-        terminated_by,
-        span: Span { start: 0, end: 0 },
-    })
+    /// The call, its parameters read as those of a JSON body are.
+    fn native_call(
+        &self,
+        id: &str,
+        name: &str,
+        input: &serde_json::Value,
+        terminated_by: TerminatedBy,
+    ) -> Arc<Call> {
+        let parameters = if input.is_object() {
+            let gadget = self.spec.registry.get(name);
+            let schema = gadget.map(RegisteredGadget::schema);
+            Parameters::Parsed(coerce_json(input.clone(), schema))
+        } else {
+            Parameters::Malformed("The input is not a JSON object".to_owned())
+        };
+        Arc::new(Call {
+            gadget_name: name.to_owned(),
+            invocation_id: id.into(),
+            dependencies: Vec::new(),
+            parameters_raw: input.to_string(),
+            parameters,
+            terminated_by,
+            span: Span { start: 0, end: 0 },
+        })
+    }
 }

@@ -85,9 +85,14 @@ impl Run {
         };
         Ok(Some(Prepared {
             start,
-            timeout_ms: gadget.spec().timeout_ms.or(default_timeout),
+            timeout_ms: own_or(gadget.spec().timeout_ms, default_timeout),
         }))
     }
+}
+
+/// The timeout of a call. Zero means that there is none.
+fn own_or(own: Option<u64>, default: Option<u64>) -> Option<u64> {
+    own.or(default).filter(|milliseconds| *milliseconds > 0)
 }
 
 /// Fills in defaults and checks, in words for the model.

@@ -55,7 +55,7 @@ impl Run {
     fn pass_on(&mut self, scanned: &mut Vec<Delta>) {
         let mut transformed = mem::take(&mut self.transformed);
         for delta in scanned.drain(..) {
-            self.transforms.process(delta, &mut transformed);
+            self.transforms().process(delta, &mut transformed);
             for delta in transformed.drain(..) {
                 self.take_in(delta);
             }
@@ -183,7 +183,7 @@ impl Run {
         let mut scanned = mem::take(&mut self.scanned);
         self.stage.finish(&mut scanned);
         self.pass_on(&mut scanned);
-        self.transforms.flush(&mut scanned);
+        self.transforms().flush(&mut scanned);
         for delta in scanned.drain(..) {
             self.take_in(delta);
         }

@@ -7,16 +7,23 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::call::Parameters;
+use crate::block::Markers;
+use crate::call::{Call, Parameters};
+use crate::convo::neutralise;
 use crate::convo::result_content;
 use crate::convo::results_message;
 use crate::convo::viewer::{self, ViewRequest};
 use crate::message::Content;
+use crate::prompt::correction;
 use crate::run::Run;
 use crate::run::calls::index;
 use crate::run::question::AboutCall;
 use crate::run::spec::RunSpec;
 use crate::run::state::{Record, Status, known};
+use crate::spec::{RegisteredGadget, invalid_parameters, parse_failure};
+
+/// Notes about parameters that the model reads with one message of results.
+const NOTES: usize = 8;
 
 impl Run {
     /// Tells the model what became of its calls, in call order.
@@ -50,14 +57,16 @@ impl Run {
             return None;
         };
         let failed = answer.is_err();
-        let (Ok(whole) | Err(whole)) = answer;
+        let (Ok(answered) | Err(answered)) = answer;
+        let whole = record.told.as_ref().unwrap_or(&answered);
         let call = &record.call;
         let name = record.gadget.as_deref().unwrap_or(&call.gadget_name);
         let mut text = Cow::Borrowed(whole.as_ref());
         if self.has_viewer
+            && record.told.is_none()
             && let Some(max_chars) = spec.output_limit
             && name != viewer::NAME
-            && let Some(notice) = self.state.stored.keep(name, &whole, max_chars)
+            && let Some(notice) = self.state.stored.keep(name, whole, max_chars)
         {
             text = Cow::Owned(notice);
         }
@@ -88,12 +97,35 @@ impl Run {
         {
             *told = text.into_owned();
         }
+        let gadget = spec.registry.get(&call.gadget_name);
+        if let (Content::GadgetResult { text: told, .. }, Some(gadget)) = (&mut content, gadget)
+            && failed
+            && spec.tools.reads_blocks()
+        {
+            told.push_str(&help(call, &answered, gadget, &spec.markers));
+        }
+        if let (Some(gadget), Parameters::Parsed(parameters), false) =
+            (gadget, &call.parameters, failed)
+        {
+            self.note_undeclared(call, gadget, parameters);
+        }
         if let Content::GadgetResult { sticky, media, .. } = &mut content {
             *media = own;
-            let gadget = spec.registry.get(&call.gadget_name);
             *sticky = gadget.is_some_and(|gadget| gadget.spec().sticky_result);
         }
         Some(content)
+    }
+
+    /// The gadget has run, but not with what the model meant.
+    fn note_undeclared(&mut self, call: &Call, gadget: &RegisteredGadget, parameters: &Value) {
+        for problem in gadget.schema().undeclared(parameters) {
+            if self.state.notes.len() >= NOTES {
+                return;
+            }
+            let note = format!("{} ({}): {problem}", gadget.name(), call.invocation_id);
+            let note = neutralise(&note, &self.spec.markers).into_owned();
+            self.state.notes.push(note);
+        }
     }
 
     /// What the viewer says.
@@ -113,5 +145,19 @@ impl Run {
         } else {
             Ok(text)
         }
+    }
+}
+
+/// What a model needs to write a refused call again: nothing, unless it was the writing that was wrong, whether the engine
+/// or the gadget's own types found that out.
+fn help(call: &Call, error: &str, gadget: &RegisteredGadget, markers: &Markers) -> String {
+    let name = gadget.name();
+    let invalid = error.starts_with(&invalid_parameters(name, &[]));
+    let unreadable = matches!(call.parameters, Parameters::Malformed(_))
+        && error.starts_with(&parse_failure(name, ""));
+    if invalid || unreadable {
+        correction(gadget, markers)
+    } else {
+        String::new()
     }
 }

@@ -227,6 +227,9 @@ pub(super) struct Record {
     /// Completed and valid. Whoever makes the call ready to start takes them; then, as they went to the gadget.
     pub(super) parameters: Option<Arc<Value>>,
     pub(super) status: Status,
+    /// What the model reads in place of the answer.
+    #[serde(default)]
+    pub(super) told: Option<Arc<str>>,
 }
 
 /// The parameters of a call as far as they are known: completed ones, else as written.

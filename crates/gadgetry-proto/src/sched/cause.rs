@@ -8,6 +8,9 @@ use crate::id::CallId;
 use crate::id::InvocationId;
 use crate::sched::job::Unmet;
 
+/// Characters of a dependency's error that a skipped call repeats; of several paragraphs, those of the first.
+const SHOWN: usize = 500;
+
 /// Why a dependency is not met. The error of a failed call is shared by all that depend on it.
 #[derive(Serialize, Deserialize, Clone, Debug)]
 #[serde(rename_all = "camelCase")]
@@ -65,9 +68,37 @@ impl Cause {
         Unmet {
             id,
             failed_dependency: dependency.to_string(),
+            told: self.tell(&error),
             error,
         }
     }
+
+    /// The words for the model. It has read the whole error as the answer to the failed call.
+    fn tell(&self, error: &str) -> String {
+        match self {
+            Self::Failed(dependency, cause) if cause.is_empty() => {
+                format!("Skipped: dependency \"{dependency}\" failed")
+            }
+            Self::Failed(dependency, _) => {
+                let error = error.split("\n\n").next().unwrap_or_default();
+                let more = if error.chars().nth(SHOWN).is_some() {
+                    "…"
+                } else {
+                    ""
+                };
+                let error: String = error.chars().take(SHOWN).collect();
+                format!("Skipped: dependency \"{dependency}\" failed: {error}{more}")
+            }
+            Self::Skipped(_) | Self::Missing(_) => skipped(&error.replacen('D', "d", 1)),
+            Self::OnlyItself | Self::Circular(_) | Self::CircularAndMissing { .. } => {
+                skipped(error)
+            }
+        }
+    }
+}
+
+fn skipped(error: &str) -> String {
+    format!("Skipped: {error}")
 }
 
 /// What a call is told whose id is taken.
@@ -80,12 +111,13 @@ pub(super) fn duplicate(id: &InvocationId) -> String {
 
 /// What a call is told that is one too many in its reply.
 pub(crate) fn over_limit(id: CallId, limit: u32) -> Unmet {
+    let error =
+        format!("Gadget limit ({limit}) exceeded. Consider calling fewer gadgets per response.");
     Unmet {
         id,
         failed_dependency: "maxGadgetsPerResponse".to_owned(),
-        error: format!(
-            "Gadget limit ({limit}) exceeded. Consider calling fewer gadgets per response."
-        ),
+        told: skipped(&error),
+        error,
     }
 }
 

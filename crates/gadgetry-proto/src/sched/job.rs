@@ -91,8 +91,10 @@ pub struct Unmet {
     pub id: CallId,
     /// The dependency, or the name of the limit.
     pub failed_dependency: String,
-    /// Why, in words for the model.
+    /// Why: the error of the dependency itself, if it failed.
     pub error: String,
+    /// What the model reads: that the call did not run, and because of which dependency.
+    pub told: String,
 }
 
 /// What becomes of a call whose dependency was not met.

@@ -34,8 +34,8 @@ pub struct GadgetSpec {
     /// Calls that show how to use it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub examples: Vec<Example>,
-    /// Milliseconds after which a call is cancelled; `None` leaves that to the run. The next request waits until the
-    /// driver says that the gadget has ended, which the one on tokio does after its grace period at most.
+    /// Milliseconds after which a call is cancelled; 0 means never, `None` leaves it to the run. The next request waits
+    /// until the driver says that the gadget has ended, which the one on tokio does after its grace period at most.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
     /// Calls of it that may run at once.

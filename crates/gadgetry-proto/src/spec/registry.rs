@@ -107,11 +107,7 @@ impl Registry {
             Some(near) => format!(" Did you mean '{near}'?"),
             None => String::new(),
         };
-        // In lower case, because the vectors have the list so. Lookup ignores case.
-        let names: Vec<String> = self
-            .iter()
-            .map(|gadget| gadget.name().to_lowercase())
-            .collect();
+        let names: Vec<&str> = self.iter().map(RegisteredGadget::name).collect();
         let available = if names.is_empty() {
             "No gadgets are currently registered.".to_owned()
         } else {
@@ -240,22 +236,22 @@ mod tests {
         check(
             &["Bell", "Zestlemon"],
             "Gong",
-            "Error: Gadget 'Gong' not found.\n\nAvailable gadgets: bell, zestlemon",
+            "Error: Gadget 'Gong' not found.\n\nAvailable gadgets: Bell, Zestlemon",
         );
         check(
             &["zestlemon", "Bell"],
             "Bels",
-            "Error: Gadget 'Bels' not found. Did you mean 'Bell'?\n\nAvailable gadgets: zestlemon, bell",
+            "Error: Gadget 'Bels' not found. Did you mean 'Bell'?\n\nAvailable gadgets: zestlemon, Bell",
         );
         check(
             &["ReadFile"],
             "read_file",
-            "Error: Gadget 'read_file' not found. Did you mean 'ReadFile'?\n\nAvailable gadgets: readfile",
+            "Error: Gadget 'read_file' not found. Did you mean 'ReadFile'?\n\nAvailable gadgets: ReadFile",
         );
         check(
             &["Y"],
             "x",
-            "Error: Gadget 'x' not found.\n\nAvailable gadgets: y",
+            "Error: Gadget 'x' not found.\n\nAvailable gadgets: Y",
         );
         check(
             &[],

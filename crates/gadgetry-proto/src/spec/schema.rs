@@ -152,6 +152,11 @@ impl Schema {
         problem::problems(self, parameters)
     }
 
+    /// Keys of valid parameters that the schema neither declares nor forbids: probably slips.
+    pub(crate) fn undeclared(&self, parameters: &Value) -> Vec<Problem> {
+        problem::undeclared(self, parameters)
+    }
+
     /// Puts the `default` of each absent property in its place, wherever its parent exists. A default that holds itself
     /// is put in once. Where defaults hold so many others that they cannot all be put in, some are left out;
     /// [`Schema::complete`] reports that.

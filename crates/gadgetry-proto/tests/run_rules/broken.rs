@@ -26,7 +26,7 @@ fn calls_that_cannot_run_are_answered_in_words() {
     for (call, answer) in [
         (
             block("Writes:a", &[]),
-            "Error: Gadget 'Writes' not found. Did you mean 'Write'?\n\nAvailable gadgets: write",
+            "Error: Gadget 'Writes' not found. Did you mean 'Write'?\n\nAvailable gadgets: Write",
         ),
         (
             block("Write:a", &[("path", "x"), ("path", "y")]),
@@ -56,13 +56,12 @@ fn what_depends_on_a_call_that_cannot_run_is_skipped() {
         &[
             "0 ask 1",
             "0 call a Gong",
-            &format!("0 error a: {gong}\n\nAvailable gadgets: write"),
+            &format!("0 error a: {gong}\n\nAvailable gadgets: Write"),
             "0 call b Write",
-            &format!("0 skip b (a): {gong}\n\nAvailable gadgets: write"),
+            &format!("0 skip b (a): {gong}\n\nAvailable gadgets: Write"),
             &format!("  told Result (a): {gong}"),
-            "  told Available gadgets: write",
-            &format!("  told Result (b): {gong}"),
-            "  told Available gadgets: write",
+            "  told Available gadgets: Write",
+            &format!("  told Result (b): Skipped: dependency \"a\" failed: {gong}"),
             "0 ask 2",
             "0 text fin",
             "0 end completed after 2: fin",

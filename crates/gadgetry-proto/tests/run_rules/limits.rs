@@ -165,7 +165,7 @@ fn calls_beyond_the_limit_of_a_reply_are_skipped() {
             "0 ok b: ok Bell",
             "  told Result (a): ok Bell",
             "  told Result (b): ok Bell",
-            &format!("  told Result (c): {error}"),
+            &format!("  told Result (c): Skipped: {error}"),
             "0 ask 2",
             "0 call d Bell",
             "0 start d {}",

@@ -17,6 +17,7 @@ mod outputs;
 mod questions;
 mod reasoning;
 mod references;
+mod refusals;
 mod retries;
 #[path = "../support/sim/mod.rs"]
 mod sim;

@@ -41,6 +41,9 @@ impl Naive {
                 error: format!(
                     "Gadget limit ({limit}) exceeded. Consider calling fewer gadgets per response."
                 ),
+                told: format!(
+                    "Skipped: Gadget limit ({limit}) exceeded. Consider calling fewer gadgets per response."
+                ),
             }));
             self.push(job, State::Skipped);
         } else if self.is_taken(&job.invocation_id) {
@@ -228,10 +231,21 @@ impl Naive {
         if call.state == State::Open && !call.proposed {
             call.proposed = true;
             let id = call.job.id;
+            let own = error.starts_with("Gadget \"")
+                || error.starts_with("Circular dependency")
+                || error.starts_with("Dependencies unresolvable");
+            let told = if own {
+                format!("Skipped: {error}")
+            } else if let Some(rest) = error.strip_prefix("Dependency ") {
+                format!("Skipped: dependency {rest}")
+            } else {
+                format!("Skipped: dependency \"{failed_dependency}\" failed: {error}")
+            };
             self.said.push_back(Action::Unmet(Unmet {
                 id,
                 failed_dependency,
                 error,
+                told,
             }));
         }
     }

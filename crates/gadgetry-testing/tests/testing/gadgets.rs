@@ -448,5 +448,8 @@ fn a_person_answers_the_gadget() {
     assert_eq!(outcome.asks_human.as_deref(), Some("Which?"));
     assert_eq!(outcome.questions, ["Which?"]);
     let outcome = paused(GadgetTest::new(ends()).run(json!({})));
-    assert_eq!(outcome.expect_error(), "Human input required: Which?");
+    assert_eq!(
+        outcome.expect_error(),
+        "Human input is required but not available in this run. The question was: Which?"
+    );
 }

@@ -85,8 +85,14 @@ impl GadgetError {
                 ..Outcome::ok(summary)
             },
             Kind::HumanInputRequired(question) => Outcome {
-                asks_human: Some(question),
-                ..Outcome::error(text)
+                // Counts where there is no person who could answer.
+                ..Outcome {
+                    result: Err(format!(
+                        "Human input is required but not available in this run. The question was: {question}"
+                    )),
+                    asks_human: Some(question),
+                    ..Outcome::error("")
+                }
             },
             Kind::Failed(_) | Kind::Cancelled => Outcome::error(text),
         };

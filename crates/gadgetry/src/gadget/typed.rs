@@ -220,9 +220,10 @@ impl GadgetInfo {
             description: self.description,
             parameters: schema::schema_of::<P>(),
             examples: self.examples,
-            timeout_ms: self
-                .timeout
-                .map(|timeout| milliseconds(timeout).unwrap_or(u64::MAX).max(1)),
+            timeout_ms: self.timeout.map(|timeout| {
+                let shortest = u64::from(!timeout.is_zero());
+                milliseconds(timeout).unwrap_or(u64::MAX).max(shortest)
+            }),
             max_concurrent: self.max_concurrent,
             exclusive: self.exclusive,
             sticky_result: self.sticky_result,

@@ -69,7 +69,7 @@ fn all_of_them() {
     );
     check(
         |it| it.synthetic_call("Ecko", json!({}), "", "s"),
-        "the synthetic call \"s\": Error: Gadget 'Ecko' not found. Did you mean 'Echo'?\n\nAvailable gadgets: echo",
+        "the synthetic call \"s\": Error: Gadget 'Ecko' not found. Did you mean 'Echo'?\n\nAvailable gadgets: Echo",
     );
     assert!(
         refused(|it| it.synthetic_call("Echo", json!([]), "", "s"))

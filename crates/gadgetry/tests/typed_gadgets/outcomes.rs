@@ -171,7 +171,12 @@ async fn the_end_of_a_run_and_questions() {
     let asks = || Err::<(), _>(GadgetError::human_input_required("Which one?"));
     let asked = Outcome {
         asks_human: Some("Which one?".to_owned()),
-        ..costs(0.25, Outcome::error("Human input required: Which one?"))
+        ..costs(
+            0.25,
+            Outcome::error(
+                "Human input is required but not available in this run. The question was: Which one?",
+            ),
+        )
     };
     check(asks, asked).await;
 }

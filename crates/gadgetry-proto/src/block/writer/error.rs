@@ -10,6 +10,9 @@ pub enum WriteError {
     /// An id is empty, or holds `:`, a comma, a line break or white space at an end.
     #[error("the invocation id {0:?} cannot stand in a header")]
     Id(String),
+    /// A dependency is there twice; a reader would keep only one.
+    #[error("the dependency {0:?} is there twice")]
+    RepeatedDependency(String),
     /// The header holds a marker.
     #[error("the name or an id holds a marker")]
     HeaderMarker,

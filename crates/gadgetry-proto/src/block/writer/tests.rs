@@ -178,6 +178,8 @@ fn headers() {
     check("math.add", None, &[], Ok("math.add"));
     check("A", Some("b"), &["c", "d"], Ok("A:b:c,d"));
     check("A", None, &["c"], Ok("A::c"));
+    let repeated = WriteError::RepeatedDependency("c".to_owned());
+    check("A", None, &["c", "d", "c"], Err(repeated));
     for name in ["", "a:b", "a\nb", " a", "a\r"] {
         check(name, None, &[], Err(WriteError::Name(name.to_owned())));
     }

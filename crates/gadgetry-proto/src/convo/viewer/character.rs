@@ -19,16 +19,22 @@ pub(super) fn view(
     if total == 0 {
         return Ok("[Mode: character | Output is empty]".to_owned());
     }
-    let (skip, asked_end) = limit.of(total);
-    if skip == total {
+    let (asked_skip, asked_end) = limit.of(total);
+    if asked_skip == total {
         let last = total.saturating_sub(CHUNK) + 1;
         return Ok(format!(
             "[Mode: character | Showing chars 0-0 of {total}]\n\
              [The limit begins past the end. Last chunk: mode: \"character\", limit: \"{last}-{total}\"]"
         ));
     }
-    let end = asked_end.min(skip.saturating_add(max_chars.max(1)));
-    let cut = if end < asked_end {
+    let room = max_chars.max(1);
+    // Of the last characters, the very last ones are wanted most.
+    let skip = match limit {
+        Limit::Last(_) => asked_skip.max(total.saturating_sub(room)),
+        Limit::All | Limit::First(_) | Limit::Range(..) => asked_skip,
+    };
+    let end = asked_end.min(skip.saturating_add(room));
+    let cut = if skip > asked_skip || end < asked_end {
         " (truncated due to viewer size limit)"
     } else {
         ""
@@ -39,6 +45,9 @@ pub(super) fn view(
             "[Next chunk: mode: \"character\", limit: \"{}-{next_end}\"]\n",
             end + 1
         )
+    } else if skip > asked_skip {
+        let first = asked_skip.max(skip.saturating_sub(CHUNK)) + 1;
+        format!("[Chunk before: mode: \"character\", limit: \"{first}-{skip}\"]\n")
     } else {
         String::new()
     };

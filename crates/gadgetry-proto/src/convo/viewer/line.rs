@@ -27,9 +27,16 @@ pub(super) fn view(
     let asked = &lines[skip..end];
     let of_lines = format!("{total} {}", if total == 1 { "line" } else { "lines" });
     let Some(first) = asked.first() else {
-        return Ok(format!(
-            "No lines matched the filters. Original output had {of_lines}."
-        ));
+        return Ok(if lines.is_empty() {
+            format!("No lines matched the filters. Original output had {of_lines}.")
+        } else {
+            let left = lines.len();
+            let last = left.min(PAGE);
+            format!(
+                "[Mode: line | Showing 0 of {of_lines}]\n\
+                 [The limit begins past line {left}, the last one that is left. Last lines: limit: \"-{last}\"]"
+            )
+        });
     };
     let shown = how_many_fit(asked, max_chars);
     let hint = Hint {

@@ -102,6 +102,19 @@ pub(super) fn problems(schema: &Schema, parameters: &Value) -> Vec<Problem> {
     found.into_iter().map(|(_, problem)| problem).collect()
 }
 
+/// Keys that the schema does not declare, nor forbid.
+pub(super) fn undeclared(schema: &Schema, parameters: &Value) -> Vec<Problem> {
+    let mut report = Report {
+        schema,
+        root: schema.root(),
+        parameters,
+        found: Vec::new(),
+    };
+    report.undeclared();
+    let found = report.found.into_iter();
+    found.map(|(_, problem)| problem).collect()
+}
+
 /// A step from a value to a part of it.
 #[derive(Clone, PartialEq, Eq)]
 enum Step {

@@ -54,7 +54,7 @@ fn a_denied_gadget_is_a_failed_one() {
             "0 error a: denied",
             &format!("0 skip b (a): {skipped}"),
             "  told Result (a): denied",
-            &format!("  told Result (b): {skipped}"),
+            &format!("  told Result (b): Skipped: dependency \"a\" failed: {skipped}"),
             "0 ask 2",
             "0 text fin",
             "0 end completed after 2: fin",
@@ -200,7 +200,7 @@ fn what_a_gadget_has_come_to_can_be_changed() {
         (
             gadget("Bell"),
             Decision::Deny("denied".to_owned()),
-            &format!("  told Result (b): {skipped}"),
+            &format!("  told Result (b): Skipped: dependency \"a\" failed: {skipped}"),
         ),
         (
             gadget("Bell").finishes("done"),

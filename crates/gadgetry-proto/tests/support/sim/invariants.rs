@@ -443,6 +443,9 @@ impl Watch {
         else {
             return;
         };
+        // What a model needs to write a call again comes behind the error, and a skipped call is told so.
+        let bare = text.split_once("\n\nGadget Usage:\n");
+        let text = bare.map_or(text.as_str(), |(error, _)| error);
         let answers = round.answers.entry(invocation_id.clone()).or_default();
         let same = |(said, failed): &(String, bool)| {
             let long =
@@ -452,7 +455,8 @@ impl Watch {
                     || self.limit.is_some_and(long)
                     // What is wrong with a block is told with the right form, to be copied.
                     || said == text
-                    || neutralise(said, &Markers::default()) == text.as_str())
+                    || neutralise(said, &Markers::default()) == text
+                    || (*failed && tells_skip(text, &neutralise(said, &Markers::default()))))
         };
         let at = answers.iter().position(same);
         let at = at.unwrap_or_else(|| panic!("{invocation_id}: no event said {text:?}"));
@@ -493,6 +497,17 @@ fn calls(reply: &Message) -> Vec<InvocationId> {
         };
         Some(&call.invocation_id)
     })
+}
+
+/// Whether a text says that a call was skipped for this reason.
+fn tells_skip(text: &str, reason: &str) -> bool {
+    let Some(rest) = text.strip_prefix("Skipped: ") else {
+        return false;
+    };
+    let reason = reason.split("\n\n").next().unwrap_or_default();
+    rest.eq_ignore_ascii_case(reason)
+        || rest.ends_with(&format!("\" failed: {reason}"))
+        || (reason == "Dependency failed" && rest.ends_with("\" failed"))
 }
 
 /// How long a result is that was too long, by its notice.

@@ -1,0 +1,56 @@
+//! What a model reads behind the error of a call that was written wrongly: the gadget's usage and the form of a block.
+
+use serde_json::Value;
+
+use crate::block::Markers;
+use crate::prompt::params::parameter_list;
+use crate::spec::RegisteredGadget;
+
+/// Characters of a usage. The system message has all of it.
+const USAGE: usize = 2_000;
+
+/// Two sections, each below a blank line. The second one has the markers of the run.
+pub(crate) fn correction(gadget: &RegisteredGadget, markers: &Markers) -> String {
+    let (start, end, arg) = (markers.start(), markers.end(), markers.arg());
+    let usage = shown(&usage(gadget));
+    let name = gadget.name();
+    let parameter = first_parameter(&gadget.spec().parameters).unwrap_or("name");
+    format!(
+        "\n\nGadget Usage:\n{usage}\n\nBlock Format Reference:\n    {start}{name}:id\n    {arg}{parameter}\n    \
+         value\n    {end}"
+    )
+}
+
+fn usage(gadget: &RegisteredGadget) -> String {
+    let spec = gadget.spec();
+    let parameters = parameter_list(&spec.parameters);
+    let parameters = if parameters.is_empty() {
+        "Parameters: none".to_owned()
+    } else {
+        format!("Parameters:\n{parameters}")
+    };
+    match spec.description.trim() {
+        "" => parameters,
+        description => format!("{description}\n{parameters}"),
+    }
+}
+
+fn shown(usage: &str) -> String {
+    match usage.char_indices().nth(USAGE) {
+        Some((end, _)) => format!("{}…", &usage[..end]),
+        None => usage.to_owned(),
+    }
+}
+
+/// A parameter that a call has to have, or any.
+fn first_parameter(schema: &Value) -> Option<&str> {
+    let mut required = schema["required"].as_array().into_iter().flatten();
+    let required = required.find_map(Value::as_str);
+    required.or_else(|| {
+        schema["properties"]
+            .as_object()?
+            .keys()
+            .next()
+            .map(String::as_str)
+    })
+}
