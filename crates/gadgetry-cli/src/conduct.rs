@@ -1,9 +1,10 @@
 //! A run of an agent, from its first request to its end, or until it is stopped from outside.
 
 use std::future::pending;
-use std::mem;
 use std::sync::Arc;
+use std::sync::mpsc::channel;
 use std::time::Duration;
+use std::{io, mem, thread};
 
 use gadgetry::driver::Observer;
 use gadgetry::proto::run::Summary;
@@ -18,6 +19,9 @@ use crate::interrupts::Interrupts;
 
 /// How long threads that are stuck may hold up the end of the program: one may write to a pipe that nobody reads.
 const PATIENCE: Duration = Duration::from_millis(250);
+
+/// The work, the watch over stdout, and two for what the libraries do aside: addresses, files.
+const THREADS: usize = 4;
 
 /// How long a run that has exceeded its time may take to end its gadgets.
 const GRACE: Duration = Duration::from_secs(10);
@@ -87,8 +91,9 @@ where
     T: Send + 'static,
     F: Future<Output = T>,
 {
-    let runtime = Builder::new_multi_thread()
-        .worker_threads(2)
+    enough_threads().map_err(|error| Error::machine(&error))?;
+    // Its tasks run here, between the interrupts; the work has a thread of its own.
+    let runtime = Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(|error| Error::machine(&error))?;
@@ -128,6 +133,24 @@ where
     });
     runtime.shutdown_timeout(PATIENCE);
     done
+}
+
+/// Fails if the system does not allow the threads that are needed. tokio would panic where it misses one.
+fn enough_threads() -> io::Result<()> {
+    let (mut gates, mut threads) = (Vec::new(), Vec::new());
+    let started = (0..THREADS).try_for_each(|_| {
+        let (gate, closed) = channel::<()>();
+        let wait = move || closed.recv().is_ok();
+        threads.push(thread::Builder::new().spawn(wait)?);
+        gates.push(gate);
+        Ok(())
+    });
+    drop(gates);
+    for thread in threads {
+        // It has done nothing that could panic.
+        let _ = thread.join();
+    }
+    started
 }
 
 async fn sleep_till(deadline: Option<Instant>) {

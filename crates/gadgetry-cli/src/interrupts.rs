@@ -60,9 +60,10 @@ mod system {
         mask.is_some_and(|mask| mask & HANGUP != 0)
     }
 
-    /// Calls `then` when nobody reads stdout any more, even while nothing is written.
+    /// Calls `then` when nobody reads stdout any more, even while nothing is written. Without a thread for it, the next
+    /// write notices.
     pub(crate) fn when_reader_goes(then: impl FnOnce() + Send + 'static) {
-        thread::spawn(move || {
+        let _ = thread::Builder::new().spawn(move || {
             let stdout = io::stdout();
             loop {
                 // Asks for nothing, and so is told only of errors and of the other end's end.

@@ -11,6 +11,7 @@ mod fetch;
 mod input;
 mod interrupts;
 mod lines;
+mod log_file;
 mod media;
 mod narrator;
 mod options;

@@ -1,6 +1,4 @@
-//! What the user says: typed, piped in, or both.
-
-use std::io::{self, IsTerminal as _};
+//! The prompt: typed, piped in, or both.
 
 use crate::error::Error;
 use crate::input::Input;
@@ -15,20 +13,37 @@ pub(crate) fn typed_or_piped(typed: &str, printer: &mut Printer) -> Result<Strin
     }
 }
 
-/// What is piped into stdin, and behind it what was typed.
+/// The text on stdin, and after it what was typed.
 pub(crate) fn piped_and_typed(typed: &str, printer: &mut Printer) -> Result<String, Error> {
-    if typed == "-" {
-        return piped(printer);
-    }
-    if io::stdin().is_terminal() {
-        return Ok(typed.to_owned());
-    }
     let context = piped(printer)?;
     if context.is_empty() {
         Ok(typed.to_owned())
     } else {
         Ok(format!("{context}\n\n{typed}"))
     }
+}
+
+/// Whether a pipe on stdin holds text now. It may come later, too: this is for a note, and decides nothing.
+#[cfg(unix)]
+pub(crate) fn is_piped_in() -> bool {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    use rustix::fs::{FileType, fstat};
+
+    let stdin = std::io::stdin();
+    let mode = fstat(&stdin).map(|stat| FileType::from_raw_mode(stat.st_mode));
+    let mut polled = [PollFd::new(&stdin, PollFlags::IN)];
+    let at_once = Timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    mode == Ok(FileType::Fifo)
+        && poll(&mut polled, Some(&at_once)).is_ok()
+        && polled[0].revents().contains(PollFlags::IN)
+}
+
+#[cfg(not(unix))]
+pub(crate) fn is_piped_in() -> bool {
+    false
 }
 
 /// All of stdin without its last line break.

@@ -9,9 +9,13 @@ use super::ModelArgs;
 /// Options of `gadgetry complete`.
 #[derive(Debug, Args)]
 pub(crate) struct CompleteArgs {
-    /// What the user says, behind what is piped into stdin; `-` or nothing: stdin alone
+    /// The prompt; `-` or nothing reads stdin. Put it after `--` if it starts with a hyphen
     #[arg(value_name = "PROMPT", default_value = "-", hide_default_value = true)]
     pub(crate) prompt: String,
+
+    /// After a prompt, puts the text on stdin before it, with a blank line between. Without it stdin is not read
+    #[arg(value_name = "-", value_parser = ["-"], hide_possible_values = true)]
+    pub(crate) context: Option<String>,
 
     /// Show the model this picture: a file, or an http(s) URL; may be repeated
     #[arg(long = "image", value_name = "FILE|URL")]

@@ -63,7 +63,7 @@ pub(crate) enum Verb {
     Write(WriteArgs),
     /// Asks a model once. The answer goes to stdout as it comes.
     ///
-    /// What is piped into stdin is put in front of the prompt. Exit code 1: the model call failed, or its answer was cut off.
+    /// `gadgetry complete PROMPT -` puts the text on stdin before the prompt; without the `-`, stdin is not read. Exit code 1: the model call failed, or its answer was cut off.
     Complete(CompleteArgs),
     /// Runs a model and its gadgets until the model is done.
     ///

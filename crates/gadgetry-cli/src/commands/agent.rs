@@ -2,28 +2,28 @@
 
 use std::fs::File;
 use std::mem;
-use std::path::Path;
 use std::sync::Arc;
 
 use gadgetry::driver::Observer;
-use gadgetry::log::{Header, LogWriter};
+use gadgetry::log::LogWriter;
 use gadgetry::proto::event::{Event, FinishReason};
 use gadgetry::proto::run::{Input, SpecError, Summary, Tools};
 use gadgetry::proto::tags::CustomBlock;
 use gadgetry::proto::time::Time;
-use gadgetry::{Agent, AgentError, AgentHandle, Model, command};
+use gadgetry::{Agent, AgentError, AgentHandle, CommandGadget, Model, command};
 
 use crate::args::{AgentArgs, OutputLimit, ToolForm};
 use crate::conduct::conduct;
 use crate::connect::{self, Wishes};
 use crate::error::Error;
 use crate::interrupts::when_reader_goes;
+use crate::log_file::InUse;
 use crate::narrator::Narrator;
 use crate::options::Blocks;
 use crate::printer::Printer;
 use crate::prompt::typed_or_piped;
 use crate::tally::Tally;
-use crate::{catalog, run_events};
+use crate::{catalog, log_file, run_events};
 
 /// Everything that can be wrong with the input is found before anything is started or written.
 pub(crate) fn run(args: &AgentArgs, printer: &mut Printer) -> Result<(), Error> {
@@ -33,14 +33,18 @@ pub(crate) fn run(args: &AgentArgs, printer: &mut Printer) -> Result<(), Error> 
     let catalog = catalog::load(&args.model.data)?;
     let key = args.model.server.api_key_env.as_slice();
     let gadgets = command::load(&args.gadgets).map_err(Error::input)?;
-    let gadgets = gadgets.into_iter().map(|it| it.without_env(key)).collect();
+    let gadgets: Vec<CommandGadget> = gadgets.into_iter().map(|it| it.without_env(key)).collect();
     let model = connect::model(&args.model.model, Wishes::of(&args.model), &catalog)?;
+    let inputs = connect::script(&args.model.model).into_iter();
+    let in_use = InUse::by(inputs.chain([args.gadgets.as_path()]), &gadgets);
     let agent = agent(args, gadgets, model)?;
     let prompt = typed_or_piped(&args.prompt, printer)?;
     let run = agent.ask(prompt);
-    refuse_to_overwrite_input(args)?;
     let log = match &args.save {
-        Some(path) => Some(begin_log(path, &run.header().map_err(Error::input)?)?),
+        Some(path) => {
+            let header = run.header().map_err(Error::input)?;
+            Some(log_file::begin(path, &header, &in_use)?)
+        }
         None => None,
     };
     let handle = run.handle();
@@ -88,7 +92,7 @@ pub(crate) fn run(args: &AgentArgs, printer: &mut Printer) -> Result<(), Error> 
 /// The agent that the options describe.
 fn agent(
     args: &AgentArgs,
-    gadgets: Vec<command::CommandGadget>,
+    gadgets: Vec<CommandGadget>,
     model: Arc<dyn Model>,
 ) -> Result<Agent, Error> {
     let tools = match args.tools {
@@ -172,32 +176,6 @@ fn room_for_processes() -> u32 {
 
 fn clamp(limit: usize) -> u32 {
     u32::try_from(limit).unwrap_or(u32::MAX)
-}
-
-/// A log must not take the place of what the run is made from.
-fn refuse_to_overwrite_input(args: &AgentArgs) -> Result<(), Error> {
-    let place = |path: &Path| path.canonicalize().ok();
-    let Some(save) = args.save.as_deref().and_then(place) else {
-        return Ok(());
-    };
-    let script = connect::script(&args.model.model);
-    for input in script.into_iter().chain([args.gadgets.as_path()]) {
-        if place(input).as_ref() == Some(&save) {
-            let input = input.display();
-            return Err(Error::input(format!(
-                "--save would overwrite {input}, which the run is made from; name another file"
-            )));
-        }
-    }
-    Ok(())
-}
-
-fn begin_log(path: &Path, header: &Header) -> Result<LogWriter<File>, Error> {
-    let problem = |error: &dyn std::fmt::Display| {
-        Error::input(format_args!("cannot write {}: {error}", path.display()))
-    };
-    let file = File::create(path).map_err(|error| problem(&error))?;
-    LogWriter::new(file, header).map_err(|error| problem(&error))
 }
 
 /// Events to stdout or words to stderr, inputs to the log.

@@ -21,7 +21,7 @@ use crate::error::Error;
 use crate::interrupts::when_reader_goes;
 use crate::lines::one_line;
 use crate::printer::Printer;
-use crate::prompt::piped_and_typed;
+use crate::prompt::{is_piped_in, piped_and_typed, typed_or_piped};
 use crate::tally::Tally;
 use crate::{catalog, media};
 
@@ -78,7 +78,17 @@ fn request(args: &CompleteArgs, printer: &mut Printer) -> Result<Request, Error>
     for path in &args.audio {
         content.push(Content::Media(media::audio(path)?));
     }
-    let text = piped_and_typed(&args.prompt, printer)?;
+    let text = match args.context {
+        Some(_) if args.prompt != "-" => piped_and_typed(&args.prompt, printer)?,
+        Some(_) | None => {
+            if args.prompt != "-" && is_piped_in() {
+                printer.progress(
+                    "  note: stdin is not read; add - after the prompt to send it, too\n",
+                );
+            }
+            typed_or_piped(&args.prompt, printer)?
+        }
+    };
     if text.trim().is_empty() {
         return Err(Error::input(
             "there is nothing to ask: write a prompt, or pipe a text into stdin",

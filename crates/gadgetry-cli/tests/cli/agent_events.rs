@@ -59,7 +59,7 @@ const EVENTS: [(&str, &str, Rest); 16] = [
     ("iteration_end", "iteration", Rest::Maybe("")),
     (
         "run_finished",
-        "reason iterations totalCost",
+        "reason iterations totalCost answer",
         Rest::Maybe("error"),
     ),
 ];

@@ -99,13 +99,18 @@ fn mistakes_in_the_gadget_file() {
             "2:1: this gadget has no name; add name = \"Fetch\"",
         ),
         (
-            "[[gadget]]\nname = \"A\"\ndescription = \"d\"\ncommand = [\"sh\"]\ntimeout = \"soon\"\n",
+            "[[gadget]]\nname = \"A\"\ndescription = \"d\"\ncommand = [\"cat\"]\ntimeout = \"soon\"\n",
             "5:11: \"soon\" is no duration; write a number and a unit, like 500ms, 10s, 1.5m or 1h",
         ),
         (
             "[[gadget]]\nname = \"A\"\ndescription = \"d\"\ncommand = [\"./nope.sh\"]\n",
             "4:11: there is no program \"./nope.sh\" that can be run; correct the command (a path with / counts from this \
              file's folder), or make the file executable",
+        ),
+        (
+            "[[gadget]]\nname = \"A\"\ndescription = \"d\"\ncommand = [\"sh\", \"-e\"]\n",
+            "4:11: \"sh\" without a script would run the parameters, which the model writes, as one; \
+             write command = [\"sh\", \"-c\", \"…\"], or name a script",
         ),
         (
             "[[gadget]]\nname = \"A\"\ntimeuot = \"1s\"\n",
@@ -133,12 +138,63 @@ fn mistakes_in_the_gadget_file() {
     );
 }
 
-/// A log does not take the place of what the run is made from.
+/// A log does not take the place of what the run is made from, nor of anything else but a log.
 #[test]
-fn a_log_in_the_place_of_an_input() {
+#[cfg(unix)]
+fn a_log_in_the_place_of_something_else() {
+    use std::os::unix::fs::symlink;
+
     let workshop = workshop();
-    for input in ["script.jsonl", "gadgets.toml"] {
-        let before = workshop.read(input);
+    let input = |name: &str| {
+        format!("--save would overwrite {name}, which the run is made from; name another file")
+    };
+    let no_log = |name: &str| {
+        format!(
+            "{name} is not a gadgetry log, so --save does not overwrite it; delete it or name another file"
+        )
+    };
+    let link =
+        |name: &str| format!("cannot write {name}: it is a symbolic link; name the file itself");
+    let special = |name: &str| {
+        format!("cannot write {name}: a log is a regular file, not a pipe or a device")
+    };
+    std::fs::copy("/bin/cat", workshop.path("program")).expect("a program");
+    workshop.write("argument.txt", "");
+    let program = workshop.path("program").display().to_string();
+    let toml = "[[gadget]]\nname = \"A\"\ndescription = \"d\"\ncommand = [\"./program\", \"argument.txt\"]\n";
+    workshop.write("gadgets.toml", toml);
+    std::fs::hard_link(workshop.path("gadgets.toml"), workshop.path("hard")).expect("a link");
+    symlink("script.jsonl", workshop.path("soft")).expect("a link");
+    symlink("nowhere", workshop.path("dangling")).expect("a link");
+    let made = std::process::Command::new("mkfifo")
+        .arg(workshop.path("pipe"))
+        .status();
+    assert!(made.expect("mkfifo").success());
+    workshop.write("notes.txt", "dear diary");
+    workshop.write("package.json", "{\"version\":1,\"lockfileVersion\":3}\n");
+    let rows = [
+        ("./script.jsonl", input("script.jsonl")),
+        ("./gadgets.toml", input("gadgets.toml")),
+        ("hard", input("gadgets.toml")),
+        ("program", input(&program)),
+        ("argument.txt", input("argument.txt")),
+        ("soft", link("soft")),
+        ("dangling", link("dangling")),
+        ("/dev/stdout", link("/dev/stdout")),
+        ("pipe", special("pipe")),
+        ("/dev/null", special("/dev/null")),
+        ("notes.txt", no_log("notes.txt")),
+        ("package.json", no_log("package.json")),
+    ];
+    let kept = [
+        "script.jsonl",
+        "gadgets.toml",
+        "argument.txt",
+        "notes.txt",
+        "package.json",
+    ];
+    let before = kept.map(|name| workshop.read(name));
+    for (save, problem) in rows {
         let args = [
             "Go!",
             "--model",
@@ -146,14 +202,54 @@ fn a_log_in_the_place_of_an_input() {
             "--gadgets",
             "gadgets.toml",
             "--save",
+            save,
         ];
-        let save = format!("./{input}");
-        let problem = format!(
-            "--save would overwrite {input}, which the run is made from; name another file"
-        );
-        check(&workshop, &[&args[..], &[&save]].concat(), &problem);
-        assert_eq!(workshop.read(input), before);
+        check(&workshop, &args, &problem);
+        assert_eq!(kept.map(|name| workshop.read(name)), before, "{save}");
     }
+    assert!(!workshop.has("nowhere"));
+    assert_eq!(
+        std::fs::read(workshop.path("program")).ok(),
+        std::fs::read("/bin/cat").ok()
+    );
+}
+
+/// Whoever can read a log knows everything that was said.
+#[test]
+#[cfg(unix)]
+fn a_log_is_private() {
+    use std::fs::{Permissions, metadata, set_permissions};
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let workshop = Workshop::new(&reply("Hi."));
+    let mode = || {
+        metadata(workshop.path("run.log"))
+            .expect("a log")
+            .permissions()
+            .mode()
+            & 0o777
+    };
+    let save =
+        || Ended::of(&mut workshop.agent(&["--quiet", "--save", "run.log"])).check("Hi.\n", "", 0);
+    save();
+    assert_eq!(mode(), 0o600);
+    // An earlier log gives way.
+    let first = workshop.read("run.log");
+    set_permissions(workshop.path("run.log"), Permissions::from_mode(0o644)).expect("a mode");
+    save();
+    assert_eq!(mode(), 0o600);
+    assert_eq!(
+        workshop.read("run.log").lines().count(),
+        first.lines().count()
+    );
+    // What is on stdout cannot be in the log.
+    let command = format!(
+        "{} agent Go! --model script:script.jsonl --gadgets gadgets.toml --save out > out",
+        crate::GADGETRY
+    );
+    let ended = Ended::of(&mut workshop.run("sh", &["-c", &command]));
+    let problem = "error: --save would overwrite the file on stdout, which the run writes; name another file\n";
+    ended.check("", problem, 2);
 }
 
 #[test]
@@ -206,5 +302,10 @@ fn a_log_that_cannot_be_kept() {
         &workshop,
         &[&args[..], &["."]].concat(),
         "cannot write .: Is a directory (os error 21)",
+    );
+    check(
+        &workshop,
+        &[&args[..], &["old.log"]].concat(),
+        "old.log is not a gadgetry log, so --save does not overwrite it; delete it or name another file",
     );
 }

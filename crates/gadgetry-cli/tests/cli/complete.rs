@@ -1,7 +1,7 @@
 //! `gadgetry complete` against a server on loopback: what is asked, what comes out, and how it fails.
 
 use std::io::{Read as _, Write as _};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command};
 use std::slice::from_ref;
 
 use serde_json::{Value, json};
@@ -110,28 +110,37 @@ fn options_reach_the_model() {
 }
 
 #[test]
-fn stdin_is_the_context() {
-    let check = |args: &[&str], stdin: &str, expected: &str| {
+fn stdin_is_read_when_it_is_asked_for() {
+    let note = "  note: stdin is not read; add - after the prompt to send it, too\n";
+    let check = |args: &[&str], stdin: &str, ends: bool, stderr: &str, expected: &str| {
         let server = Server::start([Reply::says("Yes.")]);
         let workshop = Workshop::new("");
-        let mut child = workshop
+        let (reader, mut writer) = std::io::pipe().expect("a pipe");
+        writer.write_all(stdin.as_bytes()).expect("it has room");
+        // Whoever has started the program may keep the other end open.
+        let writer = (!ends).then_some(writer);
+        let child = workshop
             .command(&of(&server, args))
-            .stdin(Stdio::piped())
+            .stdin(reader)
             .spawn()
             .expect("it starts");
-        let mut pipe = child.stdin.take().expect("a pipe");
-        pipe.write_all(stdin.as_bytes()).expect("it reads");
-        drop(pipe);
-        Ended::wait(child).check("Yes.\n", "", 0);
+        Ended::wait(child).check("Yes.\n", stderr, 0);
+        drop(writer);
         assert_eq!(
             server.asked()[0].body["messages"],
             json!([said("user", expected)])
         );
     };
-    check(&["What is it?"], "a poem\n", "a poem\n\nWhat is it?");
-    check(&["What is it?"], "", "What is it?");
-    check(&["-"], "a poem\n", "a poem");
-    check(&[], "a poem", "a poem");
+    let both = "a poem\n\nWhat is it?";
+    check(&["What is it?", "-"], "a poem\n", true, "", both);
+    check(&["What is it?", "-"], "", true, "", "What is it?");
+    check(&["-"], "a poem\n", true, "", "a poem");
+    check(&["-", "-"], "a poem\n", true, "", "a poem");
+    check(&[], "a poem", true, "", "a poem");
+    check(&["What is it?"], "", true, "", "What is it?");
+    check(&["What is it?"], "", false, "", "What is it?");
+    check(&["What is it?"], "a poem\n", false, note, "What is it?");
+    check(&["-q", "What is it?"], "a poem\n", true, "", "What is it?");
 }
 
 #[test]

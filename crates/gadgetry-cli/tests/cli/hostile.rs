@@ -12,10 +12,11 @@ const HOSTILE: &str = "\u{1b}[31m\u{7f}\u{85}\u{9b}31m\u{202e}\u{2066}\u{200b}\u
 
 /// The same as a part of a JSON text.
 fn escaped() -> String {
-    HOSTILE
+    let units: Vec<String> = HOSTILE
         .encode_utf16()
         .map(|unit| format!("\\u{unit:04x}"))
-        .collect()
+        .collect();
+    units.concat()
 }
 
 /// What a terminal gets of this command, without the spinner.

@@ -72,6 +72,15 @@ pub enum GadgetFileProblem {
         /// As written.
         program: String,
     },
+    /// A shell without a script would run what the model writes.
+    #[error(
+        "{shell:?} without a script would run the parameters, which the model writes, as one; \
+         write command = [{shell:?}, \"-c\", \"…\"], or name a script"
+    )]
+    BareShell {
+        /// As written.
+        shell: String,
+    },
     /// The command names no program.
     #[error("the command names no program; write command = [\"./program\", \"argument\"]")]
     EmptyCommand,

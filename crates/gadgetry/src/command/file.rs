@@ -142,10 +142,27 @@ fn program(
                 };
                 return Err(Mistake::new(&command.span(), problem));
             }
+            if reads_its_script(&path, arguments) {
+                let shell = program.clone();
+                return Err(Mistake::new(&command.span(), Problem::BareShell { shell }));
+            }
             Ok((path, arguments.to_vec()))
         }
         _ => Err(Mistake::new(&command.span(), Problem::EmptyCommand)),
     }
+}
+
+/// Whether this is a shell whose script is its stdin, where the parameters are.
+fn reads_its_script(program: &Path, arguments: &[String]) -> bool {
+    const SHELLS: [&str; 8] = ["sh", "ash", "bash", "dash", "fish", "ksh", "mksh", "zsh"];
+    let name = program.file_stem().and_then(|name| name.to_str());
+    // An option can be a cluster: `-ec`. What follows the options is the script, or the name of its file.
+    let mut options = arguments
+        .iter()
+        .take_while(|argument| argument.starts_with(['-', '+']));
+    let has_script = options.any(|option| !option.starts_with("--") && option.contains('c'))
+        || arguments.iter().any(|it| !it.starts_with(['-', '+']));
+    name.is_some_and(|name| SHELLS.contains(&name)) && !has_script
 }
 
 /// Whether a program of this name is there now. It may be gone when it is called, which is an error then.

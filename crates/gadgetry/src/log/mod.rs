@@ -157,6 +157,20 @@ impl<W: Write + Send> Observer for LogWriter<W> {
     }
 }
 
+/// Whether a file that begins with these bytes is a log, of any version; a few dozen of them are enough.
+///
+/// ```
+/// use gadgetry::log::is_log;
+/// assert!(is_log(br#"{"version":1,"gadgets":[],"system":null"#));
+/// assert!(!is_log(br#"{"version":1,"lockfileVersion":3}"#));
+/// ```
+pub fn is_log(beginning: &[u8]) -> bool {
+    let version = beginning.strip_prefix(b"{\"version\":").unwrap_or_default();
+    let digits = version.iter().take_while(|byte| byte.is_ascii_digit());
+    let digits = digits.count();
+    digits > 0 && version[digits..].starts_with(b",\"gadgets\":[")
+}
+
 /// Plays a log again. `observer` sees the same events as the first time. `None`: the log ends before the run does.
 ///
 /// Fails if the log cannot be read or is not one, with the number of the line.
