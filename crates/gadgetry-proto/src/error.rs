@@ -207,4 +207,8 @@ pub enum DiagnosticCode {
     StrayReasoningEnd,
     /// A call arrived through the provider's own interface in a run whose model writes blocks; it counts as a block.
     NativeCall,
+    /// A native call has the id of an earlier one of its reply; it was not executed.
+    RepeatedCall,
+    /// More was sent after the arguments of a native call; it was not executed.
+    ExtraArguments,
 }

@@ -8,6 +8,7 @@ use crate::accumulate::sink::Sink;
 use crate::accumulate::stream_event::StreamError;
 use crate::accumulate::stream_event::StreamEvent;
 use crate::message::Content;
+use crate::spec::exact;
 
 impl Accumulator {
     pub(super) fn start_tool_call(&mut self, id: &str, name: &str, out: &mut Sink<'_>) {
@@ -100,13 +101,57 @@ pub(crate) struct OpenToolCall {
     pub(crate) json: String,
 }
 
+/// The value of a JSON text in which U+FFFD takes the place of each escaped half of a surrogate pair that is alone.
+/// `None` if there is no such half, or if that is not what is wrong.
+fn without_lone_halves(json: &str) -> Option<Value> {
+    let unit = |at: usize| {
+        let digits = json.get(at..at + 6)?.strip_prefix("\\u")?;
+        u16::from_str_radix(digits, 16).ok()
+    };
+    let mut mended = String::with_capacity(json.len());
+    let (mut kept, mut at) = (0, 0);
+    while let Some(found) = json[at..].find('\\') {
+        at += found;
+        match unit(at) {
+            Some(0xD800..=0xDBFF) if matches!(unit(at + 6), Some(0xDC00..=0xDFFF)) => at += 12,
+            Some(0xD800..=0xDFFF) => {
+                mended.push_str(&json[kept..at]);
+                mended.push('\u{FFFD}');
+                at += 6;
+                kept = at;
+            }
+            Some(_) => at += 6,
+            // The escaped character may be a backslash, which begins nothing.
+            None => at += 1 + json[at + 1..].chars().next().map_or(0, char::len_utf8),
+        }
+    }
+    if kept == 0 {
+        return None;
+    }
+    mended.push_str(&json[kept..]);
+    serde_json::from_str(&mended).ok()
+}
+
+/// Whether a number may have more digits than 64 bits hold.
+fn has_long_number(json: &str) -> bool {
+    const DIGITS: usize = 19;
+    let mut run = 0;
+    json.bytes().any(|byte| {
+        run = if byte.is_ascii_digit() { run + 1 } else { 0 };
+        run >= DIGITS
+    })
+}
+
 /// Reads the input that a model wrote for `tool`. Nothing means no parameters; what is no JSON stays text.
 pub(crate) fn read_input(tool: &str, json: String) -> (Value, Option<StreamError>) {
     if json.trim_ascii().is_empty() {
         return (Value::Object(serde_json::Map::new()), None);
     }
     match serde_json::from_str(&json) {
-        Ok(input) => (input, None),
+        // `serde_json` would round an integer of more than 64 bits.
+        Ok(input) if !has_long_number(&json) => (input, None),
+        Ok(input) => (exact(&json).unwrap_or(input), None),
+        Err(_) if let Some(input) = without_lone_halves(&json) => (input, None),
         Err(error) => {
             let error = StreamError {
                 message: format!("The model wrote invalid JSON as the input of {tool}: {error}"),

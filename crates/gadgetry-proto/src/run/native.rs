@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use serde_json::Value;
+
 use crate::call::{Call, Parameters, TerminatedBy};
 use crate::convo::TextForm;
 use crate::delta::Delta;
@@ -10,7 +12,8 @@ use crate::error::{Diagnostic, DiagnosticCode, Span};
 use crate::event::EventKind;
 use crate::message::{Content, Message, Role};
 use crate::run::Run;
-use crate::spec::{RegisteredGadget, coerce_json};
+use crate::run::spec::RunSpec;
+use crate::spec::{RegisteredGadget, coerce_json, json_parameters};
 
 impl Run {
     /// Takes a piece of a tool call in. The accumulator has it already.
@@ -41,7 +44,7 @@ impl Run {
     /// A tool call is complete.
     fn call_natively(&mut self, id: &str) {
         if let Some(Content::ToolUse { name, input, .. }) = self.state.accumulator.tool_use(id) {
-            let call = self.native_call(id, name, input, TerminatedBy::EndMarker);
+            let call = native_call(&self.spec, id, name, input, TerminatedBy::EndMarker);
             self.announce_native(call);
         }
     }
@@ -60,7 +63,8 @@ impl Run {
             } = part
                 && !known.contains(tool_use_id.as_str())
             {
-                let call = self.native_call(tool_use_id, name, input, TerminatedBy::EndOfStream);
+                let end = TerminatedBy::EndOfStream;
+                let call = native_call(&self.spec, tool_use_id, name, input, end);
                 self.announce_native(call);
             }
         }
@@ -115,30 +119,35 @@ impl Run {
         self.tell(EventKind::GadgetCall(Arc::clone(&call)));
         self.admit(call);
     }
+}
 
-    /// The call, its parameters read as those of a JSON body are.
-    fn native_call(
-        &self,
-        id: &str,
-        name: &str,
-        input: &serde_json::Value,
-        terminated_by: TerminatedBy,
-    ) -> Arc<Call> {
-        let parameters = if input.is_object() {
-            let gadget = self.spec.registry.get(name);
-            let schema = gadget.map(RegisteredGadget::schema);
-            Parameters::Parsed(coerce_json(input.clone(), schema))
-        } else {
-            Parameters::Malformed("The input is not a JSON object".to_owned())
-        };
-        Arc::new(Call {
-            gadget_name: name.to_owned(),
-            invocation_id: id.into(),
-            dependencies: Vec::new(),
-            parameters_raw: input.to_string(),
-            parameters,
-            terminated_by,
-            span: Span { start: 0, end: 0 },
-        })
-    }
+fn native_call(
+    spec: &RunSpec,
+    id: &str,
+    name: &str,
+    input: &Value,
+    terminated_by: TerminatedBy,
+) -> Arc<Call> {
+    let gadget = spec.registry.get(name);
+    let schema = gadget.map(RegisteredGadget::schema);
+    let not_an_object = || Parameters::Malformed("The input is not a JSON object".to_owned());
+    let parameters = match input {
+        Value::Object(_) => Parameters::Parsed(coerce_json(input.clone(), schema)),
+        // JSON with slips, or the text of an object as a JSON string.
+        Value::String(text) => match json_parameters(text, schema, &spec.limits) {
+            Ok(Some(parameters)) => Parameters::Parsed(parameters),
+            Ok(None) => not_an_object(),
+            Err(error) => Parameters::Malformed(error.to_string()),
+        },
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) => not_an_object(),
+    };
+    Arc::new(Call {
+        gadget_name: name.to_owned(),
+        invocation_id: id.into(),
+        dependencies: Vec::new(),
+        parameters_raw: input.to_string(),
+        parameters,
+        terminated_by,
+        span: Span { start: 0, end: 0 },
+    })
 }

@@ -148,7 +148,12 @@ impl Run {
                 if diagnostic.code == DiagnosticCode::StrayReasoningEnd {
                     self.state.accumulator.text_was_reasoning();
                 }
-                let missed = [DiagnosticCode::NearMiss, DiagnosticCode::CutHeader];
+                let missed = [
+                    DiagnosticCode::NearMiss,
+                    DiagnosticCode::CutHeader,
+                    DiagnosticCode::RepeatedCall,
+                    DiagnosticCode::ExtraArguments,
+                ];
                 if missed.contains(&diagnostic.code)
                     && notes.len() < NOTES
                     && !notes.contains(&diagnostic.message)

@@ -65,6 +65,11 @@ pub(super) fn read_strict(text: &str) -> Option<Json<'_>> {
     (slips == Slips::NONE).then_some(json)
 }
 
+/// Reads one JSON value that has no slips, and keeps all digits of its integers.
+pub(crate) fn exact(text: &str) -> Option<Value> {
+    read_strict(text).map(Json::into_value)
+}
+
 /// Whether a text is JSON, slips included.
 pub(crate) fn is_json(text: &str) -> bool {
     read(text, &mut Slips::default()).is_ok()

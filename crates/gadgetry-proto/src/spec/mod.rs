@@ -19,6 +19,7 @@ pub use gadget::GadgetSpec;
 pub use gadget::RegisteredGadget;
 pub use gadget::invalid_parameters;
 pub use gadget::parse_failure;
+pub(crate) use json::exact;
 pub(crate) use json::is_json;
 pub(crate) use parameters::container;
 pub(crate) use parameters::count;

@@ -120,9 +120,49 @@ fn what_cannot_run_is_answered() {
         "{told:?}"
     );
     assert!(
-        told[2].ends_with("The input is not a JSON object"),
+        told[2].ends_with("line 1, column 10: expected a value, got `oops`"),
         "{told:?}"
     );
+}
+
+/// The parameters are read as those of a block are.
+#[test]
+fn inputs_are_read_leniently() {
+    for (json, expected) in [
+        (
+            r#"{"text":"x","n":"7"}"#,
+            Ok(json!({ "text": "x", "n": 7 })),
+        ),
+        (
+            r#""{\"text\":\"x\",\"n\":1}""#,
+            Ok(json!({ "text": "x", "n": 1 })),
+        ),
+        (r#"{"text":"x","n":1,}"#, Ok(json!({ "text": "x", "n": 1 }))),
+        (r#"{'text':'x','n':1}"#, Ok(json!({ "text": "x", "n": 1 }))),
+        (
+            r#"{"text":"a\ud800b","n":1}"#,
+            Ok(json!({ "text": "a\u{FFFD}b", "n": 1 })),
+        ),
+        (
+            r#"{"text":123456789012345678901234567890,"n":1}"#,
+            Ok(json!({ "text": "123456789012345678901234567890", "n": 1 })),
+        ),
+        (r#"{"text":"x","n":"many"}"#, Err("Invalid parameters")),
+        ("7", Err("not a JSON object")),
+        ("null", Err("not a JSON object")),
+        ("[1]", Err("not a JSON object")),
+        (r#"{"text":"x""#, Err("Failed to parse")),
+    ] {
+        let reply = deltas([start("a", "Echo"), more("a", json), end("a")]);
+        let log = play(&native([echo()]).replies(reply));
+        let [(_, told)] = log.told()[..] else {
+            panic!("one answer");
+        };
+        match expected {
+            Ok(parameters) => assert_eq!(told, parameters.to_string(), "{json}"),
+            Err(words) => assert!(told.contains(words), "{json}: {told}"),
+        }
+    }
 }
 
 /// A call that the end of the reply has ended is whole only if the model stopped by itself.

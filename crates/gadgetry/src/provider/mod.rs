@@ -23,6 +23,8 @@ pub mod adapter;
 pub mod answer;
 #[cfg(feature = "providers")]
 pub mod anthropic;
+
+mod arguments;
 #[cfg(feature = "providers")]
 pub mod error;
 #[cfg(feature = "genai")]

@@ -174,3 +174,36 @@ fn a_call_without_input_is_complete_only_after_a_clean_end() {
         );
     }
 }
+
+#[test]
+fn calls_that_are_sent_again_and_two_objects() {
+    let input = r#""{\"x\":1}""#;
+    let shown_note = |code: &str| format!("code: {code}");
+    let lines = |frames: &[String]| {
+        let end = [
+            r#"{"type":"message_delta","delta":{"stop_reason":"tool_use"}}"#.to_owned(),
+            r#"{"type":"message_stop"}"#.to_owned(),
+        ];
+        let frames: Vec<&str> = frames.iter().chain(&end).map(String::as_str).collect();
+        shown(&read(&[stream(&frames).as_bytes()]))
+    };
+    let first = [open(0, "a", "{}"), piece(0, input), close(0)];
+    let again = [open(1, "a", "{}"), piece(1, input), close(1)];
+    let found = lines(&[first.clone(), again].concat());
+    assert_eq!(found[..3], ["call a f", r#"json a {"x":1}"#, "done a"]);
+    assert!(found[3].contains(&shown_note("RepeatedCall")), "{found:?}");
+    assert_eq!(found[4..], ["end tool_use"]);
+    let two = [
+        open(0, "a", "{}"),
+        piece(0, input),
+        piece(0, r#""{\"y\":2}""#),
+        close(0),
+    ];
+    let found = lines(&two);
+    assert_eq!(found[..3], ["call a f", r#"json a {"x":1}"#, "done a"]);
+    assert!(
+        found[3].contains(&shown_note("ExtraArguments")),
+        "{found:?}"
+    );
+    assert_eq!(found[4..], ["end tool_use"]);
+}

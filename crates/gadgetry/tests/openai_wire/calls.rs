@@ -4,6 +4,9 @@ use gadgetry::proto::delta::Delta;
 
 use crate::show::{check, read, sse};
 
+/// What reports more than one object of arguments.
+const EXTRA: &str = r#"{"type":"diagnostic","code":"extraArguments","message":"the arguments of a call of \"f\" continued after their JSON object; what followed was not executed, and needs a call of its own","span":{"start":0,"end":0}}"#;
+
 /// A stream of these pieces of `tool_calls`, a chunk each, with this finish reason.
 #[track_caller]
 fn pieces(pieces: &[&str], finish: &str, expected: &str) {
@@ -41,8 +44,13 @@ fn without_arguments() {
 fn a_call_starts_while_the_reply_goes_on() {
     let a = r#"{"index":0,"id":"a","function":{"name":"f","arguments":"{\"s\":\"}{\\\"\",\"o\":{\"l\":[1]}} \n"}}"#;
     let again = r#"{"index":0,"function":{"arguments":"{\"s\":2}"}}"#;
-    let expected = r#"call a f | args a {"s":"}{\"","o":{"l":[1]}} | end a | stop tool_use"#;
-    pieces(&[a, again], "tool_calls", expected);
+    let call = r#"call a f | args a {"s":"}{\"","o":{"l":[1]}} | end a"#;
+    pieces(&[a], "tool_calls", &format!("{call} | stop tool_use"));
+    pieces(
+        &[a, again],
+        "tool_calls",
+        &format!("{call} | {EXTRA} | stop tool_use"),
+    );
 }
 
 #[test]
@@ -214,4 +222,134 @@ fn what_the_end_of_the_reply_ends() {
             assert!(!is_complete(document("")), "{call}");
         }
     }
+}
+
+/// A call that a server sends twice runs once.
+#[test]
+fn calls_that_are_sent_again() {
+    let call = |prefix: &str, name: &str, x: u8| {
+        format!(r#"{{{prefix}"function":{{"name":"{name}","arguments":"{{\"x\":{x}}}"}}}}"#)
+    };
+    let first = |id: &str| format!(r#"call {id} f | args {id} {{"x":1}} | end {id}"#);
+    let again = r#"{"type":"diagnostic","code":"repeatedCall","message":"the reply used the call id \"a\" more than once; only the first call with it was executed","span":{"start":0,"end":0}}"#;
+    let with_id = r#""index":0,"id":"a","#;
+    let other_index = r#""index":1,"id":"a","#;
+    let rows = [
+        (
+            "the id under another index",
+            with_id,
+            other_index,
+            "f",
+            1,
+            format!("{} | {again}", first("a")),
+        ),
+        (
+            "the id with other arguments",
+            with_id,
+            other_index,
+            "f",
+            2,
+            format!("{} | {again}", first("a")),
+        ),
+        (
+            "the id for another tool",
+            with_id,
+            other_index,
+            "g",
+            1,
+            format!("{} | {again}", first("a")),
+        ),
+        (
+            "the id for another tool, no index",
+            r#""id":"a","#,
+            r#""id":"a","#,
+            "g",
+            1,
+            format!("{} | {again}", first("a")),
+        ),
+        ("the id and the index", with_id, with_id, "f", 1, first("a")),
+        (
+            "the id, no index",
+            with_id,
+            r#""id":"a","#,
+            "f",
+            1,
+            first("a"),
+        ),
+        (
+            "no ids, one index",
+            r#""index":0,"#,
+            r#""index":0,"#,
+            "f",
+            1,
+            first("call_1"),
+        ),
+        (
+            "another id, no index",
+            with_id,
+            r#""id":"b","#,
+            "f",
+            1,
+            first("a"),
+        ),
+        ("no id, no index", with_id, "", "f", 1, first("a")),
+    ];
+    for (name, one, two, tool, x, expected) in rows {
+        let expected = format!("start | {expected} | stop tool_use");
+        let frame =
+            |call: &str| format!(r#"{{"choices":[{{"delta":{{"tool_calls":[{call}]}}}}]}}"#);
+        let end = r#"{"choices":[{"delta":{},"finish_reason":"tool_calls"}]}"#;
+        let (one, two) = (frame(&call(one, "f", 1)), frame(&call(two, tool, x)));
+        check(name, sse(&[&one, &two, end, "[DONE]"]), &expected);
+    }
+    let whole = r#"{"choices":[{"message":{"content":"Hi","tool_calls":[{"id":"z","function":{"name":"f","arguments":"{\"x\":1}"}}]},"finish_reason":"tool_calls"}]}"#;
+    let delta = r#"{"choices":[{"delta":{"content":"Hi","tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{\"x\":1}"}}]}}]}"#;
+    check(
+        "the whole message at the end",
+        sse(&[delta, whole, "[DONE]"]),
+        &format!("start | text Hi | {} | stop tool_use", first("a")),
+    );
+}
+
+/// The first object is the call; what follows is reported, unless it says the same again.
+#[test]
+fn more_than_one_object() {
+    let call = "call a f | args a {\"x\":1} | end a";
+    for (arguments, reported) in [
+        (r#"{\"x\":1}{\"x\":2}"#, true),
+        (r#"{\"x\":1} , {}"#, true),
+        (r#"{\"x\":1}{\"x\": 1}"#, false),
+        (r#"{\"x\":1} \n"#, false),
+    ] {
+        let piece = format!(
+            r#"{{"index":0,"id":"a","function":{{"name":"f","arguments":"{arguments}"}}}}"#
+        );
+        let expected = if reported {
+            format!("{call} | {EXTRA}")
+        } else {
+            call.to_owned()
+        };
+        pieces(
+            &[&piece],
+            "tool_calls",
+            &format!("{expected} | stop tool_use"),
+        );
+    }
+}
+
+/// The work for many calls is that for one, so often: what is emitted for each is all that is done.
+#[test]
+fn many_open_calls() {
+    const CALLS: u64 = 50_000;
+    let body: String = (0..CALLS)
+        .map(|n| {
+            let call = format!(
+                r#"{{"index":{n},"id":"id{n}","function":{{"name":"f","arguments":"{{"}}}}"#
+            );
+            format!("data: {{\"choices\":[{{\"delta\":{{\"tool_calls\":[{call}]}}}}]}}\n\n")
+        })
+        .collect();
+    // A scan of the calls before for each piece would take 1.25 thousand million steps, minutes in a debug build.
+    let begun = read(body.as_bytes(), false, || usize::MAX).len() as u64;
+    assert_eq!(begun, 1 + 2 * CALLS + 1);
 }

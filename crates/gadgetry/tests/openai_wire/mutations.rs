@@ -375,7 +375,10 @@ fn calls_with_odd_ids() {
                 }
             });
         },
-        &WHOLE.replace(" b", " a_2"),
+        &WHOLE.replace(
+            "call b g | args b {\"y\":\"z\"} | end b",
+            r#"{"type":"diagnostic","code":"repeatedCall","message":"the reply used the call id \"a\" more than once; only the first call with it was executed","span":{"start":0,"end":0}}"#,
+        ),
     );
     changed(
         "no id, no index",

@@ -444,6 +444,27 @@ fn every_call_is_answered_and_no_result_is_an_orphan() {
     );
 }
 
+/// Servers parse the arguments in the history, and refuse the request if they are not an object.
+#[test]
+fn arguments_are_always_an_object() {
+    for (input, sent) in [
+        (json!({"x": 1}), r#"{"x":1}"#),
+        (json!(r#"{"x":1}"#), r#"{"x":1}"#),
+        (json!(r#"{"x":"#), r#"{"value":"{\"x\":"}"#),
+        (json!("{'x': 1}"), r#"{"value":"{'x': 1}"}"#),
+        (json!("null"), r#"{"value":"null"}"#),
+        (json!(null), "{}"),
+        (json!(7), r#"{"value":7}"#),
+        (json!([1]), r#"{"value":[1]}"#),
+    ] {
+        let called = message(Role::Assistant, vec![tool_use("a", "f", input.clone())]);
+        let results = message(Role::User, vec![result("a", "1", vec![])]);
+        let body = body(native(), vec![called, results]);
+        let call = &body["messages"][0]["tool_calls"][0]["function"];
+        assert_eq!(call["arguments"], sent, "{input}");
+    }
+}
+
 #[test]
 fn pictures_of_results_follow_behind_all_results() {
     let sees = ModelInfo {

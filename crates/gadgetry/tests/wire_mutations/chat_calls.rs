@@ -126,12 +126,14 @@ pub(crate) fn rows() -> Vec<Row> {
             pieces!(r#"[{"index":0,"type":"function","function":{"name":"f","arguments":"{\"x\":1}"}}]"#),
             pieces!(r#"[{"index":0,"type":"function","function":{"name":"g","arguments":"{\"y\":\"z\"}"}}]"#),
         ]),
-        calls("one id for both", &[
+        calls("one id for both, which is one call", &[
             F,
             F_1,
             F_2,
             pieces!(r#"[{"index":1,"id":"call_a","type":"function","function":{"name":"g","arguments":"{\"y\":\"z\"}"}}]"#),
-        ]),
+        ])
+        .no_call()
+        .call("f", r#"{"x":1}"#),
         calls("no type", &[
             pieces!(r#"[{"index":0,"id":"call_a","function":{"name":"f","arguments":"{\"x\":1}"}}]"#),
             pieces!(r#"[{"index":1,"id":"call_b","function":{"name":"g","arguments":"{\"y\":\"z\"}"}}]"#),

@@ -199,7 +199,9 @@ pub(crate) fn frames() -> Vec<Row> {
         whole("one index for both calls, and no end of the first", &[START, HI_START, HI, HI_END, USE_F, USE_F_1, USE_F_2, G_AT_1, G_AT_1_1, USE_F_END, USED, END]),
         golden("gaps between indices", r#""index":2"#, r#""index":9"#),
         golden("indices from 1", r#""index":0"#, r#""index":7"#),
-        golden("one id for both calls", "toolu_b", "toolu_a"),
+        golden("one id for both calls, which is one call", "toolu_b", "toolu_a")
+            .no_call()
+            .call("f", r#"{"x":1}"#),
         golden("no id for one call", r#""id":"toolu_a","#, ""),
         golden("ids that are empty", r#""id":"toolu_a""#, r#""id":"""#),
         golden("input null at the start", r#""input":{}"#, r#""input":null"#),

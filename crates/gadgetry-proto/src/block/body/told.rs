@@ -73,6 +73,8 @@ fn rank(code: DiagnosticCode) -> u8 {
         | DiagnosticCode::EscapedMarker
         | DiagnosticCode::Refusal
         | DiagnosticCode::StrayReasoningEnd
-        | DiagnosticCode::NativeCall => 4,
+        | DiagnosticCode::NativeCall
+        | DiagnosticCode::RepeatedCall
+        | DiagnosticCode::ExtraArguments => 4,
     }
 }

@@ -1,5 +1,6 @@
 //! One content block of an answer.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use gadgetry_proto::delta::{ContentMetadata, Delta};
@@ -9,6 +10,7 @@ use serde_json::{Map, Value};
 
 use super::API;
 use super::decode::{extension, text, whole};
+use crate::provider::arguments::{self, Object};
 use crate::provider::json::{self, Halves};
 use crate::provider::tools::ToolNames;
 
@@ -37,9 +39,15 @@ enum Kind {
         id: String,
         /// What stands in for the pieces if none come.
         input: Value,
-        /// The pieces, joined.
+        /// The pieces, joined, as far as they are one object.
         json: String,
+        object: Object,
+        /// What followed the object.
+        extra: String,
+        name: String,
     },
+    /// A call with the id of an earlier one, which is not executed.
+    Repeated,
     /// Tools of the server, and whatever comes next.
     Unknown,
 }
@@ -52,13 +60,13 @@ struct Kept {
 }
 
 impl Block {
-    /// `ids` are those of the calls before; a call with one of them, or with none, gets another. Thoughts are kept
-    /// for the model `keeps`.
+    /// `ids` are those of the calls before; a call with one of them is not a call, and one with none gets another.
+    /// Thoughts are kept for the model `keeps`.
     pub(super) fn new(
         index: Option<u64>,
         block: &Value,
         names: &ToolNames,
-        ids: &mut Vec<String>,
+        ids: &mut HashSet<String>,
         keeps: Option<&Arc<str>>,
     ) -> Self {
         let kept = || {
@@ -97,24 +105,31 @@ impl Block {
                 let id = whole(text(block, "id").unwrap_or_default());
                 // Results need an id of their own.
                 let id = if id.is_empty() {
-                    format!("toolu_{}", index.unwrap_or_default())
+                    let mut number = index.unwrap_or_default();
+                    while ids.contains(&format!("toolu_{number}")) {
+                        number = number.max(ids.len() as u64) + 1;
+                    }
+                    format!("toolu_{number}")
                 } else {
                     id
                 };
-                let id = if ids.contains(&id) {
-                    format!("{id}_{}", ids.len() + 1)
-                } else {
-                    id
-                };
-                ids.push(id.clone());
+                if !ids.insert(id.clone()) {
+                    new.ready.push(arguments::repeated(&id));
+                    new.kind = Kind::Repeated;
+                    return new;
+                }
+                let name = names.meant(&name).to_owned();
                 new.ready.push(Delta::ToolCallStart {
                     id: id.clone(),
-                    name: names.meant(&name).to_owned(),
+                    name: name.clone(),
                 });
                 new.kind = Kind::Tool {
                     id,
                     input,
                     json: String::new(),
+                    object: Object::default(),
+                    extra: String::new(),
+                    name,
                 };
             }
             _ => {}
@@ -144,7 +159,11 @@ impl Block {
     pub(super) fn end(&mut self) {
         match &self.kind {
             Kind::Tool { json, input, .. } if !is_whole(json, input) => self.ended = true,
-            Kind::Tool { .. } | Kind::Text | Kind::Thinking { .. } | Kind::Unknown => self.stop(),
+            Kind::Tool { .. }
+            | Kind::Repeated
+            | Kind::Text
+            | Kind::Thinking { .. }
+            | Kind::Unknown => self.stop(),
         }
     }
 
@@ -175,8 +194,15 @@ impl Block {
                 }
                 self.ready.extend(kept.map(Kept::delta));
             }
-            Kind::Text | Kind::Unknown => {}
-            Kind::Tool { id, input, json } => {
+            Kind::Text | Kind::Repeated | Kind::Unknown => {}
+            Kind::Tool {
+                id,
+                input,
+                json,
+                extra,
+                name,
+                ..
+            } => {
                 if !rest.is_empty() {
                     let (id, delta) = (id.clone(), rest.to_owned());
                     self.ready.push(Delta::ToolCallDelta { id, delta });
@@ -189,6 +215,9 @@ impl Block {
                 };
                 let input = json.is_empty().then_some(input);
                 self.ready.push(Delta::ToolCallEnd { id, input });
+                if !extra.trim().is_empty() && extra.trim() != json.trim() {
+                    self.ready.push(arguments::extra(&name));
+                }
             }
         }
         self.over = true;
@@ -249,14 +278,29 @@ impl Block {
 
     /// A piece of the JSON text of a tool's input; some servers give it as an object, whole.
     fn input(&mut self, piece: &Value) -> bool {
-        let Kind::Tool { id, input, json } = &mut self.kind else {
-            return false;
+        let Kind::Tool {
+            id,
+            input,
+            json,
+            object,
+            extra,
+            ..
+        } = &mut self.kind
+        else {
+            return matches!(self.kind, Kind::Repeated);
         };
         if let Value::String(piece) = piece {
-            let delta = self.halves.join(piece).into_owned();
+            let piece = self.halves.join(piece);
+            let end = if object.is_over() {
+                0
+            } else {
+                object.read(&piece).unwrap_or(piece.len())
+            };
+            let (delta, rest) = piece.split_at(end);
+            extra.push_str(rest);
             if !delta.is_empty() {
-                json.push_str(&delta);
-                let id = id.clone();
+                json.push_str(delta);
+                let (id, delta) = (id.clone(), delta.to_owned());
                 self.ready.push(Delta::ToolCallDelta { id, delta });
             }
             return true;

@@ -1,5 +1,6 @@
 //! The answer of the Messages API, as deltas.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use gadgetry_proto::delta::{ContentMetadata, Delta, StopReason};
@@ -33,7 +34,7 @@ pub struct Decoder {
     /// Those that are not handed out whole, in the order in which they began.
     blocks: Vec<Block>,
     /// Of all calls.
-    ids: Vec<String>,
+    ids: HashSet<String>,
     counts: Counts,
     started: bool,
     called_tool: bool,

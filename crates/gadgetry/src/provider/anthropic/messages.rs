@@ -5,9 +5,10 @@ use std::collections::{HashMap, HashSet};
 use gadgetry_proto::call::Parameters;
 use gadgetry_proto::convo::TextForm;
 use gadgetry_proto::message::{Content, Media, MediaData, MediaKind, Message, Request, Role};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::{API, Messages, Thinking};
+use crate::provider::arguments;
 
 /// What the user says where the API wants the user to say something.
 const BEGINS: &str = "(The conversation begins here.)";
@@ -360,13 +361,7 @@ fn native(part: &Content) -> Option<(&str, &str, Value)> {
     } else {
         return None;
     };
-    let input = if input.is_object() {
-        input.clone()
-    } else {
-        // What the model wrote instead of JSON.
-        Value::Object(Map::from_iter([("value".to_owned(), input.clone())]))
-    };
-    Some((id, name, input))
+    Some((id, name, arguments::sent(input)))
 }
 
 fn results(message: &Message) -> impl Iterator<Item = &str> {

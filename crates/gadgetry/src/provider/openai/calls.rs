@@ -1,10 +1,12 @@
 //! Tool calls out of the pieces that servers send, whatever they forget.
 
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use gadgetry_proto::delta::Delta;
 use serde_json::Value;
 
+use crate::provider::arguments::{self, Object};
 use crate::provider::json::Halves;
 use crate::provider::tools::ToolNames;
 
@@ -12,33 +14,65 @@ use crate::provider::tools::ToolNames;
 ///
 /// A piece should say the index of its call, and the first one its id and name. Servers leave each of these out,
 /// repeat them, or give two calls the same. A call is complete once its JSON object is closed, so that it can start
-/// while the reply goes on; what comes for it afterwards is a repetition, and is dropped.
+/// while the reply continues. A call that is sent again is dropped: one with an id that was used before, and one that
+/// says the same as an earlier call where only the repetition tells them apart.
 #[derive(Debug, Default)]
 pub(super) struct Calls {
     calls: Vec<Call>,
+    /// The first call of each id that was sent.
+    by_id: HashMap<String, usize>,
+    /// The last call of each index.
+    by_index: HashMap<u64, usize>,
+    /// All ids given out.
+    ids: HashSet<String>,
+    /// Name and arguments of the complete calls.
+    complete: HashSet<(String, String)>,
     names: Arc<ToolNames>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Call {
     /// Ours; the provider's if it has one of its own.
     id: String,
     sent_id: Option<String>,
     index: Option<u64>,
-    /// Empty until it is known. Nothing is handed on before.
+    /// Empty until it is known. Nothing is emitted before.
     name: String,
-    /// What came before the name.
+    /// What came before the name, or all that has come of a call that may be a repetition.
     held: String,
+    /// The arguments as emitted.
+    json: String,
+    /// What followed them.
+    extra: String,
     halves: Halves,
     object: Object,
+    origin: Origin,
     is_over: bool,
+}
+
+/// How a call relates to those before it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Origin {
+    /// It is another one.
+    #[default]
+    New,
+    /// It may be an earlier one that was sent again: its arguments tell.
+    Doubtful,
+    /// Its id was used before, so it is not a call.
+    SameId,
+}
+
+/// Where a piece belongs.
+enum Target {
+    Known(usize),
+    Begins(Origin),
 }
 
 impl Calls {
     pub(super) fn with_names(names: Arc<ToolNames>) -> Self {
         Self {
-            calls: Vec::new(),
             names,
+            ..Self::default()
         }
     }
 
@@ -59,87 +93,159 @@ impl Calls {
         let number = |index: &Value| index.as_u64().or_else(|| index.as_str()?.parse().ok());
         let index = piece.get("index").and_then(number);
         let at = match self.find(id.as_deref(), index, name.as_deref()) {
-            Some(at) => at,
-            None => self.begin(id, index),
+            Target::Known(at) => at,
+            Target::Begins(origin) => self.begin(id, index, origin, out),
         };
         let call = &mut self.calls[at];
         if let (true, Some(name)) = (call.name.is_empty(), name) {
             self.names.meant(&name).clone_into(&mut call.name);
-            out.push(Delta::ToolCallStart {
-                id: call.id.clone(),
-                name: call.name.clone(),
-            });
-            let held = std::mem::take(&mut call.held);
-            call.write(&held, out);
+            if call.origin == Origin::New && call.start(out) {
+                self.end(at, out);
+            }
         }
         match function
             .get("arguments")
             .or_else(|| function.get("parameters"))
         {
             None | Some(Value::Null) => {}
-            Some(Value::String(json)) => call.write(json, out),
-            Some(value) => call.write(&value.to_string(), out),
+            Some(Value::String(json)) => self.write(at, json, out),
+            Some(value) => self.write(at, &value.to_string(), out),
         }
-        &call.id
+        &self.calls[at].id
+    }
+
+    fn write(&mut self, at: usize, json: &str, out: &mut Vec<Delta>) {
+        let call = &mut self.calls[at];
+        if call.write(json, out) {
+            self.end(at, out);
+        }
+    }
+
+    /// The arguments of a call are complete.
+    fn end(&mut self, at: usize, out: &mut Vec<Delta>) {
+        let call = &mut self.calls[at];
+        if call.is_over || call.name.is_empty() {
+            return;
+        }
+        match call.origin {
+            Origin::SameId => call.is_over = true,
+            Origin::Doubtful if call.adds_nothing(&self.complete) => call.is_over = true,
+            Origin::Doubtful | Origin::New => {
+                if call.origin == Origin::Doubtful {
+                    call.origin = Origin::New;
+                    call.object = Object::default();
+                    call.start(out);
+                }
+                call.is_over = true;
+                self.complete.insert(call.said(&call.json));
+                out.push(Delta::ToolCallEnd {
+                    id: call.id.clone(),
+                    input: None,
+                });
+            }
+        }
     }
 
     /// The reply is complete, and with it all calls.
     pub(super) fn finish(&mut self, out: &mut Vec<Delta>) {
-        for call in &mut self.calls {
-            call.end(out);
+        for at in 0..self.calls.len() {
+            self.end(at, out);
         }
     }
 
-    /// The call that a piece belongs to; `None` if it begins one.
-    fn find(&self, id: Option<&str>, index: Option<u64>, name: Option<&str>) -> Option<usize> {
-        let last = |is: &dyn Fn(&Call) -> bool| self.calls.iter().rposition(is);
+    /// Reports what was sent after the arguments of a call, unless it repeats a call.
+    pub(super) fn report_extra(&self, out: &mut Vec<Delta>) {
+        for call in &self.calls {
+            let says = call.origin == Origin::New && !call.extra.trim().is_empty();
+            if says && !self.complete.contains(&call.said(&call.extra)) {
+                out.push(arguments::extra(&call.name));
+            }
+        }
+    }
+
+    /// The call that a piece belongs to, or begins.
+    fn find(&self, id: Option<&str>, index: Option<u64>, name: Option<&str>) -> Target {
+        let last = match index {
+            Some(index) => self.by_index.get(&index).copied(),
+            None => self.calls.len().checked_sub(1),
+        };
         let other = |call: &Call| name.is_some_and(|name| !call.is_called(name, &self.names));
         if let Some(id) = id {
-            let same = |call: &Call| call.sent_id.as_deref() == Some(id);
-            let found = last(&|call| same(call) && (index.is_none() || call.index == index));
-            if found.is_some() {
-                return found.filter(|at| !other(&self.calls[*at]));
+            let has_id = |at: &usize| self.calls[*at].sent_id.as_deref() == Some(id);
+            if let Some(first) = self.by_id.get(id).copied() {
+                let same = last.filter(has_id).unwrap_or(first);
+                let call = &self.calls[same];
+                let is_meant = (index.is_none() || call.index == index) && !other(call);
+                return if is_meant {
+                    Target::Known(same)
+                } else {
+                    Target::Begins(Origin::SameId)
+                };
             }
-            // A new id without a name goes on with the call: some servers make up an id for each piece.
+            // A new id without a name belongs to the open call: some servers make up an id for each piece.
             if name.is_some() {
-                return last(&|call| {
+                let waits = |at: &usize| {
+                    let call = &self.calls[*at];
                     call.index == index && call.sent_id.is_none() && call.name.is_empty()
-                });
+                };
+                let begins = Target::Begins(self.origin(index));
+                return last.filter(waits).map_or(begins, Target::Known);
             }
         }
-        let found = match index {
-            Some(_) => last(&|call| call.index == index)?,
-            None => self.calls.len().checked_sub(1)?,
+        let Some(found) = last else {
+            return Target::Begins(Origin::New);
         };
         let call = &self.calls[found];
-        let is_new = match name {
-            None => false,
-            // A second call of the same gadget, told only by the first being complete.
-            Some(_) => other(call) || (call.is_over && id.is_none()),
-        };
-        (!is_new).then_some(found)
+        if name.is_none() || !(other(call) || (call.is_over && id.is_none())) {
+            return Target::Known(found);
+        }
+        // A second call under one index may be the first one, sent again.
+        if !other(call) && index.is_some() {
+            return Target::Begins(Origin::Doubtful);
+        }
+        Target::Begins(self.origin(index))
     }
 
-    fn begin(&mut self, sent_id: Option<String>, index: Option<u64>) -> usize {
-        let number = self.calls.len() + 1;
-        let id = sent_id.clone().unwrap_or_else(|| format!("call_{number}"));
-        let is_taken = self.calls.iter().any(|call| call.id == id);
-        let id = if is_taken {
-            format!("{id}_{number}")
+    /// Where the other calls have an index, one without may be a repetition.
+    fn origin(&self, index: Option<u64>) -> Origin {
+        if index.is_none() && !self.by_index.is_empty() {
+            Origin::Doubtful
         } else {
-            id
-        };
+            Origin::New
+        }
+    }
+
+    fn begin(
+        &mut self,
+        sent_id: Option<String>,
+        index: Option<u64>,
+        origin: Origin,
+        out: &mut Vec<Delta>,
+    ) -> usize {
+        let at = self.calls.len();
+        let number = at + 1;
+        let mut id = sent_id.clone().unwrap_or_else(|| format!("call_{number}"));
+        if origin == Origin::SameId {
+            out.push(arguments::repeated(&id));
+        }
+        if self.ids.contains(&id) {
+            id = format!("{id}_{number}");
+        }
+        self.ids.insert(id.clone());
+        if let Some(sent) = &sent_id {
+            self.by_id.entry(sent.clone()).or_insert(at);
+        }
+        if let Some(index) = index {
+            self.by_index.insert(index, at);
+        }
         self.calls.push(Call {
             id,
             sent_id,
             index,
-            name: String::new(),
-            held: String::new(),
-            halves: Halves::default(),
-            object: Object::default(),
-            is_over: false,
+            origin,
+            ..Call::default()
         });
-        self.calls.len() - 1
+        at
     }
 }
 
@@ -148,83 +254,53 @@ impl Call {
         self.name.is_empty() || self.name == names.meant(name)
     }
 
-    fn write(&mut self, json: &str, out: &mut Vec<Delta>) {
-        if self.name.is_empty() {
-            self.held.push_str(json);
-            return;
-        }
+    /// Whether a call that may be a repetition is one.
+    fn adds_nothing(&self, complete: &HashSet<(String, String)>) -> bool {
+        let is_blank = self.held.trim().is_empty() && self.index.is_some();
+        is_blank || complete.contains(&self.said(&self.held))
+    }
+
+    /// Emits the start, and what has been held. `true` if that completes the arguments.
+    fn start(&mut self, out: &mut Vec<Delta>) -> bool {
+        out.push(Delta::ToolCallStart {
+            id: self.id.clone(),
+            name: self.name.clone(),
+        });
+        let held = std::mem::take(&mut self.held);
+        self.write(&held, out)
+    }
+
+    /// Takes more arguments in. `true` if their object is complete.
+    fn write(&mut self, json: &str, out: &mut Vec<Delta>) -> bool {
         if self.is_over {
-            return;
+            self.extra.push_str(json);
+            return false;
+        }
+        if self.name.is_empty() || self.origin != Origin::New {
+            self.held.push_str(json);
+            return self.origin != Origin::New && self.object.read(json).is_some();
         }
         let json = self.halves.join(json);
         let end = self.object.read(&json);
-        let json = end.map_or(&*json, |end| &json[..end]);
+        let (json, extra) = json.split_at(end.unwrap_or(json.len()));
+        self.extra.push_str(extra);
+        self.json.push_str(json);
         if !json.is_empty() {
             out.push(Delta::ToolCallDelta {
                 id: self.id.clone(),
                 delta: json.to_owned(),
             });
         }
-        if end.is_some() {
-            self.end(out);
-        }
+        end.is_some()
     }
 
-    fn end(&mut self, out: &mut Vec<Delta>) {
-        if self.is_over || self.name.is_empty() {
-            return;
-        }
-        self.is_over = true;
-        out.push(Delta::ToolCallEnd {
-            id: self.id.clone(),
-            input: None,
-        });
-    }
-}
-
-/// Finds where a JSON object ends that arrives in pieces.
-#[derive(Debug, Default)]
-struct Object {
-    depth: u32,
-    in_string: bool,
-    is_escaped: bool,
-    /// It begins with something else than an object, so that nothing tells its end.
-    is_other: bool,
-}
-
-impl Object {
-    /// Where behind the object `piece` goes on, if it ends here.
-    fn read(&mut self, piece: &str) -> Option<usize> {
-        if self.is_other {
-            return None;
-        }
-        for (at, byte) in piece.bytes().enumerate() {
-            if self.in_string {
-                match byte {
-                    _ if self.is_escaped => self.is_escaped = false,
-                    b'\\' => self.is_escaped = true,
-                    b'"' => self.in_string = false,
-                    _ => {}
-                }
-                continue;
-            }
-            match byte {
-                b'"' if self.depth > 0 => self.in_string = true,
-                b'{' => self.depth += 1,
-                b'[' if self.depth > 0 => self.depth += 1,
-                b'}' | b']' if self.depth > 0 => {
-                    self.depth -= 1;
-                    if self.depth == 0 {
-                        return Some(at + 1);
-                    }
-                }
-                byte if self.depth == 0 && !byte.is_ascii_whitespace() => {
-                    self.is_other = true;
-                    return None;
-                }
-                _ => {}
-            }
-        }
-        None
+    /// What a call with these arguments says, in one form for all ways to write it.
+    fn said(&self, json: &str) -> (String, String) {
+        let json = match serde_json::from_str::<Value>(json) {
+            Ok(value) => value.to_string(),
+            Err(_) if json.trim().is_empty() => "{}".to_owned(),
+            Err(_) => json.trim().to_owned(),
+        };
+        (self.name.clone(), json)
     }
 }

@@ -42,6 +42,8 @@ const REFUSAL: usize = 4096;
 #[derive(Debug, Default)]
 pub struct Decoder {
     has_begun: bool,
+    /// Whether a chunk had a delta.
+    has_delta: bool,
     /// The number of the choice that is read: the first that came.
     choice: Option<u64>,
     text: Halves,
@@ -97,12 +99,15 @@ impl Decoder {
         {
             return;
         }
-        let said = ["delta", "message"]
-            .iter()
-            .filter_map(|field| choice.get(*field))
-            .find(|said| said.is_object());
-        if let Some(said) = said {
+        let part = |field: &str| choice.get(field).filter(|said| said.is_object());
+        if let Some(said) = part("delta") {
+            self.has_delta = true;
             self.said(said, out);
+        } else if let Some(said) = part("message") {
+            // After deltas it is the reply once more, whole.
+            if !self.has_delta {
+                self.said(said, out);
+            }
         } else if let Some(text) = choice.get("text").and_then(Value::as_str) {
             self.prose(Prose::Text, text, out);
         }
@@ -201,6 +206,7 @@ impl Decoder {
         } else {
             stop_reason
         };
+        self.calls.report_extra(out);
         out.extend(self.kept.as_mut().and_then(Kept::take));
         if let Some(words) = &self.refusal {
             out.push(Delta::Diagnostic(Diagnostic {
@@ -244,6 +250,7 @@ impl Decode for Decoder {
             && frame.event.is_none()
             && let Some(text) = quick::text(data)
         {
+            self.has_delta = true;
             self.prose(Prose::Text, &text, out);
             return true;
         }

@@ -8,6 +8,7 @@ use gadgetry_proto::message::{Content, Media, MediaData, MediaKind, Message, Req
 use serde_json::{Map, Value, json};
 
 use super::{ChatCompletions, kept};
+use crate::provider::arguments;
 
 /// The messages, what is for the system first and as one.
 ///
@@ -343,11 +344,9 @@ fn native(part: &Content) -> Option<(&str, &str, String)> {
     None
 }
 
-/// What the model wrote instead of JSON stays as it is.
+/// The JSON text of an object, always: see [`arguments::sent`].
 fn arguments(input: &Value) -> String {
-    input
-        .as_str()
-        .map_or_else(|| input.to_string(), str::to_owned)
+    arguments::sent(input).to_string()
 }
 
 /// The calls that a message has results of.

@@ -1,0 +1,116 @@
+//! The arguments of native calls, whatever servers make of them.
+
+use gadgetry_proto::delta::Delta;
+use gadgetry_proto::error::{Diagnostic, DiagnosticCode, Span};
+use serde_json::{Map, Value};
+
+/// What goes back to a provider as the arguments of a call: always an object, whatever the model wrote. Servers parse
+/// the history, and refuse all of it because of one call whose arguments are cut, malformed or not an object.
+pub(super) fn sent(input: &Value) -> Value {
+    match input {
+        Value::Object(_) => input.clone(),
+        Value::Null => Value::Object(Map::new()),
+        Value::String(text) => match serde_json::from_str(text) {
+            Ok(object @ Value::Object(_)) => object,
+            _ => wrapped(input),
+        },
+        Value::Bool(_) | Value::Number(_) | Value::Array(_) => wrapped(input),
+    }
+}
+
+fn wrapped(input: &Value) -> Value {
+    Value::Object(Map::from_iter([("value".to_owned(), input.clone())]))
+}
+
+/// The reply used the id of one call for another, which is not a call.
+pub(super) fn repeated(id: &str) -> Delta {
+    note(
+        DiagnosticCode::RepeatedCall,
+        format!(
+            "the reply used the call id \"{}\" more than once; only the first call with it was executed",
+            plain(id)
+        ),
+    )
+}
+
+/// More than one object was sent as the arguments of a call.
+pub(super) fn extra(name: &str) -> Delta {
+    note(
+        DiagnosticCode::ExtraArguments,
+        format!(
+            "the arguments of a call of \"{}\" continued after their JSON object; what followed was not executed, and \
+             needs a call of its own",
+            plain(name)
+        ),
+    )
+}
+
+/// A name on one line, of readable length and without markers.
+fn plain(name: &str) -> String {
+    const LONGEST: usize = 60;
+    let is_plain = |c: char| c.is_alphanumeric() || "_-.".contains(c);
+    let chars = name.chars().take(LONGEST);
+    chars.map(|c| if is_plain(c) { c } else { '?' }).collect()
+}
+
+fn note(code: DiagnosticCode, message: String) -> Delta {
+    Delta::Diagnostic(Diagnostic {
+        code,
+        message,
+        span: Span::default(),
+    })
+}
+
+/// Finds where a JSON object that arrives in pieces ends.
+#[derive(Debug, Default)]
+pub(super) struct Object {
+    depth: u32,
+    in_string: bool,
+    is_escaped: bool,
+    /// The text is not an object, so its end is unknown.
+    is_other: bool,
+    is_over: bool,
+}
+
+impl Object {
+    /// Whether its end has come.
+    pub(super) fn is_over(&self) -> bool {
+        self.is_over
+    }
+
+    /// The offset in `piece` just after the object, if it ends in this piece.
+    pub(super) fn read(&mut self, piece: &str) -> Option<usize> {
+        if self.is_other {
+            return None;
+        }
+        for (at, byte) in piece.bytes().enumerate() {
+            if self.in_string {
+                match byte {
+                    _ if self.is_escaped => self.is_escaped = false,
+                    b'\\' => self.is_escaped = true,
+                    b'"' => self.in_string = false,
+                    _ => {}
+                }
+                continue;
+            }
+            match byte {
+                b'"' if self.depth > 0 => self.in_string = true,
+                b'{' => self.depth += 1,
+                b'[' if self.depth > 0 => self.depth += 1,
+                b'}' | b']' if self.depth > 0 => {
+                    self.depth -= 1;
+                    if self.depth == 0 {
+                        self.is_over = true;
+                        return Some(at + 1);
+                    }
+                }
+                byte if self.depth == 0 && !byte.is_ascii_whitespace() => {
+                    self.is_other = true;
+                    return None;
+                }
+                _ => {}
+            }
+        }
+        None
+    }
+}
