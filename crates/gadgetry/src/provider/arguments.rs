@@ -67,20 +67,29 @@ pub(super) struct Object {
     depth: u32,
     in_string: bool,
     is_escaped: bool,
-    /// The text is not an object, so its end is unknown.
-    is_other: bool,
-    is_over: bool,
+    form: Form,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Form {
+    /// An object, as far as is known.
+    #[default]
+    Object,
+    /// An object that has ended.
+    Ended,
+    /// Something else, so its end is unknown.
+    Other,
 }
 
 impl Object {
     /// Whether its end has come.
     pub(super) fn is_over(&self) -> bool {
-        self.is_over
+        self.form == Form::Ended
     }
 
     /// The offset in `piece` just after the object, if it ends in this piece.
     pub(super) fn read(&mut self, piece: &str) -> Option<usize> {
-        if self.is_other {
+        if self.form == Form::Other {
             return None;
         }
         for (at, byte) in piece.bytes().enumerate() {
@@ -100,12 +109,12 @@ impl Object {
                 b'}' | b']' if self.depth > 0 => {
                     self.depth -= 1;
                     if self.depth == 0 {
-                        self.is_over = true;
+                        self.form = Form::Ended;
                         return Some(at + 1);
                     }
                 }
                 byte if self.depth == 0 && !byte.is_ascii_whitespace() => {
-                    self.is_other = true;
+                    self.form = Form::Other;
                     return None;
                 }
                 _ => {}

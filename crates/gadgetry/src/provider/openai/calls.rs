@@ -18,7 +18,8 @@ use crate::provider::tools::ToolNames;
 /// says the same as an earlier call where only the repetition tells them apart.
 #[derive(Debug, Default)]
 pub(super) struct Calls {
-    calls: Vec<Call>,
+    /// In the order in which they began.
+    begun: Vec<Call>,
     /// The first call of each id that was sent.
     by_id: HashMap<String, usize>,
     /// The last call of each index.
@@ -77,7 +78,7 @@ impl Calls {
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.calls.is_empty()
+        self.begun.is_empty()
     }
 
     /// Takes one element of `tool_calls`, or a `function_call` put like one. Gives the id of its call.
@@ -96,7 +97,7 @@ impl Calls {
             Target::Known(at) => at,
             Target::Begins(origin) => self.begin(id, index, origin, out),
         };
-        let call = &mut self.calls[at];
+        let call = &mut self.begun[at];
         if let (true, Some(name)) = (call.name.is_empty(), name) {
             self.names.meant(&name).clone_into(&mut call.name);
             if call.origin == Origin::New && call.start(out) {
@@ -111,11 +112,11 @@ impl Calls {
             Some(Value::String(json)) => self.write(at, json, out),
             Some(value) => self.write(at, &value.to_string(), out),
         }
-        &self.calls[at].id
+        &self.begun[at].id
     }
 
     fn write(&mut self, at: usize, json: &str, out: &mut Vec<Delta>) {
-        let call = &mut self.calls[at];
+        let call = &mut self.begun[at];
         if call.write(json, out) {
             self.end(at, out);
         }
@@ -123,7 +124,7 @@ impl Calls {
 
     /// The arguments of a call are complete.
     fn end(&mut self, at: usize, out: &mut Vec<Delta>) {
-        let call = &mut self.calls[at];
+        let call = &mut self.begun[at];
         if call.is_over || call.name.is_empty() {
             return;
         }
@@ -148,14 +149,14 @@ impl Calls {
 
     /// The reply is complete, and with it all calls.
     pub(super) fn finish(&mut self, out: &mut Vec<Delta>) {
-        for at in 0..self.calls.len() {
+        for at in 0..self.begun.len() {
             self.end(at, out);
         }
     }
 
     /// Reports what was sent after the arguments of a call, unless it repeats a call.
     pub(super) fn report_extra(&self, out: &mut Vec<Delta>) {
-        for call in &self.calls {
+        for call in &self.begun {
             let says = call.origin == Origin::New && !call.extra.trim().is_empty();
             if says && !self.complete.contains(&call.said(&call.extra)) {
                 out.push(arguments::extra(&call.name));
@@ -167,14 +168,14 @@ impl Calls {
     fn find(&self, id: Option<&str>, index: Option<u64>, name: Option<&str>) -> Target {
         let last = match index {
             Some(index) => self.by_index.get(&index).copied(),
-            None => self.calls.len().checked_sub(1),
+            None => self.begun.len().checked_sub(1),
         };
         let other = |call: &Call| name.is_some_and(|name| !call.is_called(name, &self.names));
         if let Some(id) = id {
-            let has_id = |at: &usize| self.calls[*at].sent_id.as_deref() == Some(id);
+            let has_id = |at: &usize| self.begun[*at].sent_id.as_deref() == Some(id);
             if let Some(first) = self.by_id.get(id).copied() {
                 let same = last.filter(has_id).unwrap_or(first);
-                let call = &self.calls[same];
+                let call = &self.begun[same];
                 let is_meant = (index.is_none() || call.index == index) && !other(call);
                 return if is_meant {
                     Target::Known(same)
@@ -185,7 +186,7 @@ impl Calls {
             // A new id without a name belongs to the open call: some servers make up an id for each piece.
             if name.is_some() {
                 let waits = |at: &usize| {
-                    let call = &self.calls[*at];
+                    let call = &self.begun[*at];
                     call.index == index && call.sent_id.is_none() && call.name.is_empty()
                 };
                 let begins = Target::Begins(self.origin(index));
@@ -195,7 +196,7 @@ impl Calls {
         let Some(found) = last else {
             return Target::Begins(Origin::New);
         };
-        let call = &self.calls[found];
+        let call = &self.begun[found];
         if name.is_none() || !(other(call) || (call.is_over && id.is_none())) {
             return Target::Known(found);
         }
@@ -222,7 +223,7 @@ impl Calls {
         origin: Origin,
         out: &mut Vec<Delta>,
     ) -> usize {
-        let at = self.calls.len();
+        let at = self.begun.len();
         let number = at + 1;
         let mut id = sent_id.clone().unwrap_or_else(|| format!("call_{number}"));
         if origin == Origin::SameId {
@@ -238,7 +239,7 @@ impl Calls {
         if let Some(index) = index {
             self.by_index.insert(index, at);
         }
-        self.calls.push(Call {
+        self.begun.push(Call {
             id,
             sent_id,
             index,
