@@ -6,12 +6,14 @@ use serde::{Deserialize, Serialize};
 ///
 /// The delay grows from `min_ms` by `factor` to `max_ms`, then varies by up to a half of itself either way, but never
 /// above `max_ms`. What the provider asks for counts instead, up to `max_retry_after_ms`; if it asks for more, the run
-/// does not wait. The variation comes from `seed`, the iteration and the attempt: it is the same in a replay.
+/// does not wait. To that comes up to a quarter of the delay, and a quarter is the least, so that clients that were
+/// refused together do not come back together, or at once. The variation comes from `seed`, the iteration and the attempt: it is the same in a replay.
 ///
 /// ```
 /// use gadgetry_proto::run::Retry;
-/// let retry = Retry::default();
+/// let retry = Retry { jitter: false, ..Retry::default() };
 /// assert_eq!(retry.delay_ms(1, 1, Some(7_000)), Some(7_000));
+/// assert_eq!(retry.delay_ms(1, 2, Some(0)), Some(500));
 /// assert_eq!(retry.delay_ms(1, 4, None), None);
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -67,12 +69,19 @@ impl Retry {
         if attempt > self.retries {
             return None;
         }
-        if let Some(asked) = retry_after_ms {
-            return (asked <= self.max_retry_after_ms).then_some(asked);
-        }
         let longest = self.max_ms as f64;
         let exponent = i32::try_from(attempt.saturating_sub(1)).unwrap_or(i32::MAX);
         let delay = (self.min_ms as f64 * self.factor.max(1.0).powi(exponent)).min(longest);
+        if let Some(asked) = retry_after_ms {
+            let quarter = delay / 4.0;
+            let more = if self.jitter {
+                quarter * self.fraction(iteration, attempt)
+            } else {
+                0.0
+            };
+            let least = asked.max(quarter as u64);
+            return (asked <= self.max_retry_after_ms).then(|| least.saturating_add(more as u64));
+        }
         let delay = if self.jitter {
             delay * (0.5 + self.fraction(iteration, attempt))
         } else {

@@ -243,7 +243,9 @@ fn attempts_do_not_run_together() {
 #[test]
 fn a_provider_may_say_when() {
     for (asked_ms, line) in [
-        (0, "0 retry 1 in 0: sorry"),
+        // At least a quarter of our own delay.
+        (0, "0 retry 1 in 2: sorry"),
+        (1, "0 retry 1 in 2: sorry"),
         (7, "0 retry 1 in 7: sorry"),
         // Longer than any delay of our own.
         (120_000, "0 retry 1 in 120000: sorry"),
@@ -253,6 +255,33 @@ fn a_provider_may_say_when() {
         let pieces = vec![error(ModelErrorKind::RateLimit, Some(asked_ms))];
         let found = lines(&play(&retrying().replies(Reply::stop(pieces))));
         assert!(found.contains(&line.to_owned()), "{asked_ms}: {found:#?}");
+    }
+}
+
+/// Clients that were refused together do not come back together, and none before it may.
+#[test]
+fn what_a_provider_asks_for_varies_upwards() {
+    for (asked, attempt, within) in [
+        (0, 1, 250..=500),
+        (0, 3, 1000..=2000),
+        (100, 1, 250..=500),
+        (7_000, 1, 7_000..=7_250),
+        (7_000, 3, 7_000..=8_000),
+        (120_000, 1, 120_000..=120_250),
+    ] {
+        let delays = (0..100).map(|seed| {
+            let retry = Retry {
+                seed,
+                ..Retry::default()
+            };
+            retry.delay_ms(1, attempt, Some(asked)).expect("a delay")
+        });
+        let delays: std::collections::BTreeSet<u64> = delays.collect();
+        assert!(delays.len() > 50, "{asked}: {delays:?}");
+        assert!(
+            delays.iter().all(|it| within.contains(it)),
+            "{asked}: {delays:?}"
+        );
     }
 }
 

@@ -30,14 +30,23 @@ pub struct Answer {
     raw_frames: bool,
     secrets: Secrets,
     is_over: bool,
+    /// Whether what was fed last brought something of the reply.
+    progressed: bool,
 }
 
 enum Form {
     /// Nothing tells yet. Kept is what may be a byte order mark.
     Unknown(Vec<u8>),
     Document(Vec<u8>),
-    Events(sse::Decoder),
+    Events {
+        decoder: sse::Decoder,
+        /// The first bytes, until there was an event: they may be no stream at all.
+        start: Option<Vec<u8>>,
+    },
 }
+
+/// How much of an answer that is no stream is shown, in bytes.
+const START: usize = 4 << 10;
 
 impl Answer {
     /// At its start.
@@ -49,6 +58,7 @@ impl Answer {
             raw_frames: false,
             secrets: Secrets::default(),
             is_over: false,
+            progressed: false,
         }
     }
 
@@ -78,11 +88,24 @@ impl Answer {
         self.is_over
     }
 
+    /// Whether the bytes that were fed last brought something of the reply. Comments and empty events bring nothing.
+    pub(crate) fn has_progressed(&self) -> bool {
+        self.progressed
+    }
+
     /// Takes more bytes and adds what they say.
     pub fn feed(&mut self, bytes: &[u8], out: &mut Vec<Delta>) {
         if self.is_over {
             return;
         }
+        self.progressed = false;
+        let at = out.len();
+        self.take(bytes, out);
+        let said = |delta: &Delta| !matches!(delta, Delta::Raw { .. } | Delta::Usage { .. });
+        self.progressed |= out[at..].iter().any(said);
+    }
+
+    fn take(&mut self, bytes: &[u8], out: &mut Vec<Delta>) {
         match &mut self.form {
             Form::Unknown(start) => {
                 start.extend_from_slice(bytes);
@@ -91,14 +114,21 @@ impl Answer {
             }
             Form::Document(body) => {
                 body.extend_from_slice(bytes);
+                self.progressed = !bytes.trim_ascii().is_empty();
                 if body.len() > self.size_limit {
                     let message = format!("the answer has more than {} bytes", self.size_limit);
                     self.fail(ProviderError::new(ModelErrorKind::Other, message), out);
                 }
             }
-            Form::Events(events) => {
+            Form::Events { decoder, start } => {
                 let mut frames = Vec::new();
-                let fed = events.feed(bytes, &mut frames);
+                let fed = decoder.feed(bytes, &mut frames);
+                if !frames.is_empty() {
+                    *start = None;
+                } else if let Some(start) = start {
+                    let rest = START.saturating_sub(start.len()).min(bytes.len());
+                    start.extend_from_slice(&bytes[..rest]);
+                }
                 for frame in &frames {
                     self.frame(frame, out);
                     if self.is_over {
@@ -122,9 +152,16 @@ impl Answer {
         let cut = broken.unwrap_or("the stream ended before the reply did");
         match std::mem::replace(&mut self.form, Form::Unknown(Vec::new())) {
             Form::Document(body) if broken.is_none() => self.document(&body, out),
-            Form::Events(events) => {
+            Form::Events { decoder, start } => {
+                let start = start.filter(|start| broken.is_none() && is_no_stream(start));
+                if let Some(start) = start {
+                    let text = String::from_utf8_lossy(&start);
+                    let text = self.secrets.reply(&text).into_owned();
+                    self.fail(ProviderError::foreign(&text), out);
+                    return;
+                }
                 // A last event that nothing ended is worth something if it is whole.
-                if let (Ok(Some(event)), None) = (events.finish(), broken)
+                if let (Ok(Some(event)), None) = (decoder.finish(), broken)
                     && (event.data == "[DONE]" || json::parse(&event.data).is_ok())
                 {
                     self.frame(&event, out);
@@ -159,9 +196,12 @@ impl Answer {
                 self.form = Form::Unknown(rest.to_vec());
                 return;
             }
-            _ => Form::Events(sse::Decoder::with_limit(self.size_limit)),
+            _ => Form::Events {
+                decoder: sse::Decoder::with_limit(self.size_limit),
+                start: Some(Vec::new()),
+            },
         };
-        self.feed(rest, out);
+        self.take(rest, out);
     }
 
     fn document(&mut self, body: &[u8], out: &mut Vec<Delta>) {
@@ -214,6 +254,19 @@ impl Answer {
         self.is_over = true;
         out.push(error.into());
     }
+}
+
+/// Whether no line of it is one of an event stream.
+fn is_no_stream(start: &[u8]) -> bool {
+    let is_field = |line: &[u8]| {
+        let fields: [&[u8]; 5] = [b":", b"data", b"event", b"id", b"retry"];
+        // The stream may have been cut within a name.
+        let is =
+            |field: &&[u8]| line.starts_with(field) || !line.is_empty() && field.starts_with(line);
+        fields.iter().any(is)
+    };
+    let mut lines = start.split(|byte| b"\r\n".contains(byte));
+    !start.trim_ascii().is_empty() && !lines.any(is_field)
 }
 
 /// A frame as it came.

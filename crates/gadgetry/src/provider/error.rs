@@ -1,16 +1,21 @@
 //! What a provider's refusal means.
 
 use std::fmt;
+use std::time::Duration;
 
 use gadgetry_proto::delta::Delta;
 use gadgetry_proto::error::ModelErrorKind;
 use serde_json::Value;
 
 use crate::provider::redact::Secrets;
+use crate::provider::retry_after::units;
 use crate::provider::secret::ApiKey;
 
 /// How much of a provider's words is kept, in characters.
 const MESSAGE_CHARS: usize = 1000;
+
+/// A wait from this length on is part of the message, in milliseconds.
+const LONG_WAIT_MS: u64 = 60_000;
 
 /// A model call that failed. It never holds a key.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -37,6 +42,11 @@ impl fmt::Display for ProviderError {
             (Some(status), None) => write!(f, " (HTTP {status})"),
             (None, Some(id)) => write!(f, " (request {id})"),
             (None, None) => Ok(()),
+        }?;
+        // A short wait is simply waited for; of a long one people decide.
+        match self.retry_after_ms.filter(|ms| *ms >= LONG_WAIT_MS) {
+            Some(ms) => write!(f, "; the provider asks to wait {}", wait(ms)),
+            None => Ok(()),
         }
     }
 }
@@ -81,17 +91,29 @@ impl ProviderError {
         error
     }
 
-    /// What an answer means that was to be a reply, but is neither an event stream nor JSON.
+    /// What an answer means that was to be a reply, but is neither an event stream nor a reply in JSON. JSON that breaks
+    /// off is [`ModelErrorKind::Transport`]; for everything else the base URL is wrong.
     pub fn foreign(body: &str) -> Self {
         if is_web_page(body) {
             let message = "the answer is a web page, not an API's; check the base URL";
             return Self::new(ModelErrorKind::BadRequest, message);
         }
-        let message = format!(
-            "the answer is neither an event stream nor JSON: {}",
-            words(body)
-        );
-        Self::new(ModelErrorKind::Transport, message)
+        let shown = words(body);
+        let is_json = body.trim_start().starts_with(['{', '[']);
+        let (kind, message) = if !is_json {
+            let message =
+                format!("the answer is not an API's; check the base URL. It begins: {shown}");
+            (ModelErrorKind::BadRequest, message)
+        } else if serde_json::from_str::<serde::de::IgnoredAny>(body).is_ok() {
+            let message = format!(
+                "the answer is JSON, but not a reply; check the base URL. It begins: {shown}"
+            );
+            (ModelErrorKind::BadRequest, message)
+        } else {
+            let message = format!("the answer is neither an event stream nor JSON: {shown}");
+            (ModelErrorKind::Transport, message)
+        };
+        Self::new(kind, message)
     }
 
     /// The error that a JSON document reports, whether it is a whole answer or a frame of a stream; `None` if it
@@ -142,6 +164,7 @@ impl ProviderError {
         let mut error = Self::new(kind(status, Some(&types.join(" ")), &message), message);
         error.status = status;
         error.code = code;
+        error.retry_after_ms = retry_info(inner);
         error.request_id = object
             .get("request_id")
             .and_then(Value::as_str)
@@ -252,6 +275,31 @@ fn overflows(code: &str, message: &str) -> bool {
         || WORDS
             .iter()
             .any(|words| words.iter().all(|word| message.contains(word)))
+}
+
+/// The wait that Google's APIs ask for in the details of an error, in milliseconds.
+fn retry_info(error: &Value) -> Option<u64> {
+    let mut details = error.get("details")?.as_array()?.iter();
+    let delay = details.find_map(|detail| detail.get("retryDelay")?.as_str())?;
+    Some(millis(units(delay)?))
+}
+
+/// A duration in milliseconds; one that is too long for them is as long as they go.
+pub(super) fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// A wait in words.
+fn wait(ms: u64) -> String {
+    const DAY: u64 = 24 * 60;
+    const TWO_DAYS: u64 = 2 * DAY;
+    let minutes = (ms / 60_000).max(1);
+    match minutes {
+        0..120 => format!("{} s", ms.div_ceil(1000)),
+        ..TWO_DAYS => format!("{} h {} min", minutes / 60, minutes % 60),
+        _ if minutes / DAY < 1000 => format!("{} days", minutes.div_ceil(DAY)),
+        _ => "longer than a thousand days".to_owned(),
+    }
 }
 
 fn text_of(value: &Value) -> String {

@@ -27,7 +27,7 @@ use reqwest::Url;
 use serde_json::Value;
 
 use crate::model::{Model, ModelInfo};
-use crate::provider::error::ProviderError;
+use crate::provider::error::{ProviderError, millis};
 use crate::provider::redact::{Redactor, Secrets};
 use crate::provider::retry_after::retry_after;
 use crate::provider::secret::ApiKey;
@@ -466,8 +466,7 @@ fn refusal(error: &genai::Error, secrets: &Secrets) -> ProviderError {
         let mut refusal = ProviderError::refused(status.as_u16(), body(error), secrets);
         let header = |name: &str| error.headers()?.get(name)?.to_str().ok();
         let wait = retry_after(header, SystemTime::now());
-        refusal.retry_after_ms =
-            wait.map(|wait| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX));
+        refusal.retry_after_ms = wait.map(millis).or(refusal.retry_after_ms);
         return refusal;
     }
     if let genai::Error::ChatResponse { body, .. } = error

@@ -1,6 +1,7 @@
 //! One request, its timeouts, its errors typed, and the deltas of its answer.
 
 mod exchange;
+mod proxy;
 
 use std::fmt;
 use std::time::Duration;
@@ -10,7 +11,7 @@ use gadgetry_proto::delta::Delta;
 use gadgetry_proto::error::ModelErrorKind;
 use reqwest::Url;
 use reqwest::header::{
-    AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, USER_AGENT,
+    ACCEPT_ENCODING, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, USER_AGENT,
 };
 use serde_json::Value;
 
@@ -31,10 +32,12 @@ use crate::provider::wire::Decode;
 #[derive(Clone)]
 pub struct HttpConfig {
     connect_timeout: Duration,
-    header_timeout: Duration,
-    idle_timeout: Duration,
+    header_timeout: Option<Duration>,
+    idle_timeout: Option<Duration>,
+    progress_timeout: Option<Duration>,
     headers: Vec<(String, String)>,
     secret_headers: Vec<(String, ApiKey)>,
+    proxy: Option<BaseUrl>,
     proxy_from_environment: bool,
     raw_frames: bool,
     size_limit: usize,
@@ -45,10 +48,12 @@ impl HttpConfig {
     pub fn new() -> Self {
         Self {
             connect_timeout: Duration::from_secs(15),
-            header_timeout: Duration::from_mins(5),
-            idle_timeout: Duration::from_mins(5),
+            header_timeout: None,
+            idle_timeout: None,
+            progress_timeout: None,
             headers: Vec::new(),
             secret_headers: Vec::new(),
+            proxy: None,
             proxy_from_environment: false,
             raw_frames: false,
             size_limit: crate::provider::sse::Decoder::LIMIT,
@@ -62,17 +67,28 @@ impl HttpConfig {
         self
     }
 
-    /// How long the headers of the answer may take once asked, connecting included. 5 minutes unless set.
+    /// How long the headers of the answer may take, from the request on, connecting included. Unless set, 5 minutes, and
+    /// 30 for a server on this machine, which may load its model first.
     #[must_use]
     pub fn header_timeout(mut self, timeout: Duration) -> Self {
-        self.header_timeout = timeout;
+        self.header_timeout = Some(timeout);
         self
     }
 
-    /// How long the answer may be silent. Comments that keep the stream alive break the silence. 5 minutes unless set.
+    /// How long the answer may be silent. Comments that keep the stream alive break the silence. Unless set, 5 minutes,
+    /// and 30 for a server on this machine.
     #[must_use]
     pub fn idle_timeout(mut self, timeout: Duration) -> Self {
-        self.idle_timeout = timeout;
+        self.idle_timeout = Some(timeout);
+        self
+    }
+
+    /// How long an answer may go without anything of the reply: comments and empty events do not count. Some gateways
+    /// send them for as long as the provider hangs. Unless set, 15 minutes, 90 for a server on this
+    /// machine, and never less than the idle timeout.
+    #[must_use]
+    pub fn progress_timeout(mut self, timeout: Duration) -> Self {
+        self.progress_timeout = Some(timeout);
         self
     }
 
@@ -90,7 +106,16 @@ impl HttpConfig {
         self
     }
 
-    /// Whether `HTTPS_PROXY` and its like count. They do not unless set: a request with a key goes where it was sent.
+    /// Sends requests through this HTTP proxy, such as `http://proxy.example:3128`, with user name and password in the URL
+    /// if it requires them. Requests to this machine are never sent through it. It counts before the environment.
+    #[must_use]
+    pub fn proxy(mut self, url: impl Into<String>) -> Self {
+        self.proxy = Some(BaseUrl(url.into()));
+        self
+    }
+
+    /// Whether `HTTPS_PROXY`, `HTTP_PROXY` and `ALL_PROXY`, in capitals or not, and `NO_PROXY` count. They do not unless
+    /// set. Requests to this machine are never sent through a proxy.
     #[must_use]
     pub fn proxy_from_environment(mut self, yes: bool) -> Self {
         self.proxy_from_environment = yes;
@@ -112,6 +137,27 @@ impl HttpConfig {
     }
 }
 
+/// The timeouts of one request.
+#[derive(Clone, Copy, Debug)]
+struct Timeouts {
+    header: Duration,
+    idle: Duration,
+    progress: Duration,
+}
+
+impl HttpConfig {
+    /// The timeouts of a request to `url`.
+    fn timeouts(&self, url: &Url) -> Timeouts {
+        let usual = Duration::from_mins(if proxy::is_loopback(url) { 30 } else { 5 });
+        let idle = self.idle_timeout.unwrap_or(usual);
+        Timeouts {
+            header: self.header_timeout.unwrap_or(usual),
+            idle,
+            progress: self.progress_timeout.unwrap_or(idle.max(3 * usual)),
+        }
+    }
+}
+
 impl Default for HttpConfig {
     fn default() -> Self {
         Self::new()
@@ -126,7 +172,9 @@ impl fmt::Debug for HttpConfig {
             .field("connect_timeout", &self.connect_timeout)
             .field("header_timeout", &self.header_timeout)
             .field("idle_timeout", &self.idle_timeout)
+            .field("progress_timeout", &self.progress_timeout)
             .field("headers", &plain.chain(secret).collect::<Vec<_>>())
+            .field("proxy", &self.proxy)
             .field("proxy_from_environment", &self.proxy_from_environment)
             .field("raw_frames", &self.raw_frames)
             .field("size_limit", &self.size_limit)
@@ -153,6 +201,7 @@ impl HttpRequest {
             url: join(base, path)?,
             headers: HeaderMap::from_iter([
                 (CONTENT_TYPE, HeaderValue::from_static("application/json")),
+                (ACCEPT_ENCODING, HeaderValue::from_static("identity")),
                 (
                     USER_AGENT,
                     HeaderValue::from_static(concat!("gadgetry/", env!("CARGO_PKG_VERSION"))),
@@ -228,6 +277,8 @@ impl fmt::Debug for HttpRequest {
 pub struct Http {
     client: reqwest::Client,
     config: HttpConfig,
+    /// The proxies that requests may go through.
+    proxies: Vec<Url>,
     /// Why no certificate can be trusted.
     untrusting: Option<String>,
 }
@@ -246,16 +297,25 @@ impl Http {
             .tls_backend_preconfigured(tls)
             .redirect(reqwest::redirect::Policy::none())
             .connect_timeout(config.connect_timeout)
-            .tcp_nodelay(true);
-        if !config.proxy_from_environment {
-            client = client.no_proxy();
+            .tcp_nodelay(true)
+            // Another crate may have switched these features of reqwest on.
+            .no_gzip()
+            .no_deflate()
+            .no_brotli()
+            .no_zstd()
+            .no_proxy();
+        let proxies = proxy::of(&config, |name| std::env::var(name).ok())?;
+        for proxy in &proxies {
+            client = client.proxy(proxy.rule()?);
         }
+        let proxies = proxies.into_iter().map(|proxy| proxy.url).collect();
         let client = client.build().map_err(|error| {
             ProviderError::new(ModelErrorKind::Transport, exchange::cause(&error))
         })?;
         Ok(Self {
             client,
             config,
+            proxies,
             untrusting,
         })
     }

@@ -5,17 +5,27 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 /// What the headers of an answer say about when to come back; `None` if they say nothing that can be read.
 ///
 /// `header` gives a header by its lower-case name. Read are, the first that is there: `retry-after-ms` in
-/// milliseconds; `retry-after` in seconds or as an HTTP date (RFC 9110, 10.2.3); then the latest reset of a limit
-/// that is used up, or of any limit if none says what is left: `x-ratelimit-reset-*` of OpenAI as durations,
-/// `x-ratelimit-reset` as seconds or milliseconds since 1970, `anthropic-ratelimit-*-reset` as RFC 3339.
+/// milliseconds; `retry-after` in seconds or as an HTTP date (RFC 9110, 10.2.3); `llm_provider-retry-after`, in which
+/// `LiteLLM` hands on the provider's; then the latest reset of a limit that is used up: `x-ratelimit-reset-*` of OpenAI
+/// as durations, `x-ratelimit-reset` as seconds or milliseconds since 1970, `anthropic-ratelimit-*-reset` as RFC 3339.
+/// If no limit says what is left, a reset counts up to a minute: a later one may be of a limit that is not used up.
+///
+/// A time that is too large to be counted, such as `1e400`, is [`Duration::MAX`].
 pub fn retry_after<'h>(
     header: impl Fn(&str) -> Option<&'h str>,
     now: SystemTime,
 ) -> Option<Duration> {
     let millis = header("retry-after-ms").and_then(|text| seconds(text, 1e-3));
-    let named = || header("retry-after").and_then(|text| seconds(text, 1.0).or(date(text, now)));
+    let named = || {
+        let names = ["retry-after", "llm_provider-retry-after"];
+        let mut texts = names.iter().filter_map(|name| header(name));
+        texts.find_map(|text| seconds(text, 1.0).or_else(|| date(text, now)))
+    };
     millis.or_else(named).or_else(|| reset(&header, now))
 }
+
+/// A reset of a limit that does not say what is left counts up to this.
+const LIKELY: Duration = Duration::from_mins(1);
 
 const LIMITS: [(&str, &str); 8] = [
     (
@@ -53,6 +63,7 @@ fn reset<'h>(header: &impl Fn(&str) -> Option<&'h str>, now: SystemTime) -> Opti
         .iter()
         .filter(|(left, _)| !is_told || left.is_some_and(|left| left.trim() == "0"))
         .filter_map(|(_, text)| moment(text.trim(), now))
+        .filter(|wait| is_told || *wait <= LIKELY)
         .max()
 }
 
@@ -72,11 +83,12 @@ fn moment(text: &str, now: SystemTime) -> Option<Duration> {
 
 fn seconds(text: &str, unit: f64) -> Option<Duration> {
     let number = text.trim().parse::<f64>().ok()?;
-    Duration::try_from_secs_f64(number * unit).ok()
+    let is_time = number >= 0.0;
+    is_time.then(|| Duration::try_from_secs_f64(number * unit).unwrap_or(Duration::MAX))
 }
 
 /// `1s`, `6m0s`, `2m59.56s`, `20ms`, `1h0m0s`, `1d`.
-fn units(text: &str) -> Option<Duration> {
+pub(super) fn units(text: &str) -> Option<Duration> {
     let mut total = Duration::ZERO;
     let mut rest = text;
     while !rest.is_empty() {
@@ -94,7 +106,7 @@ fn units(text: &str) -> Option<Duration> {
             "d" => 86400.0,
             _ => return None,
         };
-        total = total.checked_add(seconds(number, unit)?)?;
+        total = total.saturating_add(seconds(number, unit)?);
         rest = after;
     }
     Some(total).filter(|_| !text.is_empty())

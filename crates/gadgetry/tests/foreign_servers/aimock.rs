@@ -278,7 +278,8 @@ async fn a_failure_before_any_text_is_tried_again() {
             };
             assert!(kinds.contains(&kind), "{api:?}, {name}: {kind:?}");
             if *name == "limit" {
-                assert_eq!(delay_ms, 1000, "{api:?}");
+                // Up to a quarter of the first delay comes on top.
+                assert!((1000..=1025).contains(&delay_ms), "{api:?}: {delay_ms}");
                 assert!(
                     told.took >= Duration::from_secs(1),
                     "{api:?}: {:?}",

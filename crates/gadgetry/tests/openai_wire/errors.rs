@@ -158,7 +158,10 @@ fn answers_that_are_no_stream() {
         ),
         ("", "Truncated: the stream ended before the reply did"),
         ("\n\n", "Truncated: the stream ended before the reply did"),
-        ("hello", "Truncated: the stream ended before the reply did"),
+        (
+            "hello",
+            "BadRequest: the answer is not an API's; check the base URL. It begins: hello",
+        ),
         (
             ": keep-alive\n\n",
             "Truncated: the stream ended before the reply did",
@@ -177,9 +180,14 @@ fn answers_that_are_no_stream() {
     check(
         "strange",
         strange,
-        &format!("error Transport: the answer is neither an event stream nor JSON: {strange}"),
+        &format!(
+            "error BadRequest: the answer is JSON, but not a reply; check the base URL. It begins: {strange}"
+        ),
     );
 }
+
+/// Longer than anything can be waited for, in seconds.
+const FOREVER: f64 = 18_446_744_073_709_551_616.0;
 
 /// Names and values.
 type Headers = &'static [(&'static str, &'static str)];
@@ -195,7 +203,17 @@ fn waits() {
         (&[("retry-after", "0")], Some(0.0)),
         (&[("retry-after", "-1")], None),
         (&[("retry-after", "soon")], None),
-        (&[("retry-after", "1e300")], None),
+        (&[("retry-after", "1e300")], Some(FOREVER)),
+        (&[("retry-after", "1e400")], Some(FOREVER)),
+        (&[("retry-after", "inf")], Some(FOREVER)),
+        (&[("retry-after", "18446744073709551616")], Some(FOREVER)),
+        (&[("retry-after", "1e18")], Some(1e18)),
+        (&[("retry-after", "-inf")], None),
+        (&[("llm_provider-retry-after", "2")], Some(2.0)),
+        (
+            &[("retry-after", "3"), ("llm_provider-retry-after", "2")],
+            Some(3.0),
+        ),
         (&[("retry-after", "NaN")], None),
         (
             &[("retry-after", "Sun, 06 Nov 1994 08:49:37 GMT")],
@@ -215,10 +233,23 @@ fn waits() {
             Some(1.5),
         ),
         (&[("x-ratelimit-reset-requests", "1s")], Some(1.0)),
-        (&[("x-ratelimit-reset-tokens", "6m0s")], Some(360.0)),
-        (&[("x-ratelimit-reset-tokens", "2m59.56s")], Some(179.56)),
+        // It may be of a limit that is not used up.
+        (&[("x-ratelimit-reset-tokens", "6m0s")], None),
+        (
+            &[
+                ("x-ratelimit-remaining-tokens", "0"),
+                ("x-ratelimit-reset-tokens", "2m59.56s"),
+            ],
+            Some(179.56),
+        ),
         (&[("x-ratelimit-reset-tokens", "20ms")], Some(0.02)),
-        (&[("x-ratelimit-reset-tokens", "1d1h")], Some(90_000.0)),
+        (
+            &[
+                ("x-ratelimit-remaining-tokens", "0"),
+                ("x-ratelimit-reset-tokens", "1d1h"),
+            ],
+            Some(90_000.0),
+        ),
         (&[("x-ratelimit-reset-tokens", "7x")], None),
         (&[("x-ratelimit-reset-tokens", "7")], Some(7.0)),
         (&[("x-ratelimit-reset", "784111772")], Some(2.0)),

@@ -124,6 +124,30 @@ async fn refusals_carry_what_the_headers_say() {
             "error Overloaded: slow down (HTTP 503)",
             None,
         ),
+        (
+            "429 Too Many Requests",
+            vec![("retry-after", "90")],
+            "error RateLimit: slow down (HTTP 429); the provider asks to wait 90 s",
+            Some(90_000),
+        ),
+        (
+            "429 Too Many Requests",
+            vec![("retry-after", "99999")],
+            "error RateLimit: slow down (HTTP 429); the provider asks to wait 27 h 46 min",
+            Some(99_999_000),
+        ),
+        (
+            "429 Too Many Requests",
+            vec![("retry-after", "inf")],
+            "error RateLimit: slow down (HTTP 429); the provider asks to wait longer than a thousand days",
+            Some(u64::MAX),
+        ),
+        (
+            "429 Too Many Requests",
+            vec![("llm_provider-retry-after", "2")],
+            "error RateLimit: slow down (HTTP 429)",
+            Some(2000),
+        ),
     ];
     for (status, headers, expected, wait) in table {
         let deltas = asked(vec![answer(status, &headers, body)]).await;
@@ -143,6 +167,159 @@ async fn refusals_carry_what_the_headers_say() {
             (Some("rate_limit_exceeded"), wait)
         );
     }
+}
+
+#[tokio::test]
+async fn the_body_of_an_error_may_say_how_long_to_wait() {
+    let info = r#"{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"2.5s"}"#;
+    let error = format!(
+        r#"{{"error":{{"code":429,"message":"quota","status":"RESOURCE_EXHAUSTED","details":[{{"@type":"x"}},{info}]}}}}"#
+    );
+    let frame = format!("data: {error}\n\n");
+    for (acts, expected) in [
+        (vec![answer("429 Too Many Requests", &[], &error)], 2500),
+        (
+            vec![answer("429 Too Many Requests", &[], &format!("[{error}]"))],
+            2500,
+        ),
+        (
+            vec![answer(
+                "429 Too Many Requests",
+                &[("retry-after", "1")],
+                &error,
+            )],
+            1000,
+        ),
+        (vec![head(), chunk(&frame), chunk("")], 2500),
+    ] {
+        let deltas = asked(acts.clone()).await;
+        let waits = deltas.iter().find_map(|delta| match delta {
+            Delta::Error { retry_after_ms, .. } => *retry_after_ms,
+            _ => None,
+        });
+        assert_eq!(waits, Some(expected), "{acts:?}");
+    }
+}
+
+#[tokio::test]
+async fn encoded_answers_are_named_and_not_shown() {
+    let stream = format!("{HI}{STOP}{DONE}");
+    for (status, encoding, body, expected) in [
+        (
+            "200 OK",
+            "gzip",
+            "\u{1f}\u{8b}xx",
+            "error BadRequest: http://HOST answers with the content encoding gzip, although the request allows none; turn \
+             off compression in the server or proxy",
+        ),
+        (
+            "429 Too Many Requests",
+            "br",
+            "\u{1f}\u{8b}xx",
+            "error RateLimit: the provider's words have the content encoding br, although the request allows none (HTTP 429)",
+        ),
+        ("200 OK", "identity", &stream, "start | text hi | stop stop"),
+        ("200 OK", "", &stream, "start | text hi | stop stop"),
+    ] {
+        let headers = [("content-encoding", encoding)];
+        let server = Server::start(vec![answer(status, &headers, body)]).await;
+        let shown = show(&ask(&server.base_url(), HttpConfig::new()).await);
+        let host = server.base_url().replace("http://", "").replace("/v1", "");
+        assert_eq!(shown, expected.replace("HOST", &host));
+        let [sent] = server.requests().try_into().unwrap();
+        assert!(sent.contains("\r\naccept-encoding: identity\r\n"), "{sent}");
+    }
+}
+
+#[tokio::test]
+async fn answers_that_are_no_apis() {
+    for (kind, body, expected) in [
+        (
+            "text/plain",
+            "Hello this is not an API",
+            "error BadRequest: the answer is not an API's; check the base URL. It begins: Hello this is not an API",
+        ),
+        (
+            "text/event-stream",
+            "\r\n  Welcome!\r\n",
+            "error BadRequest: the answer is not an API's; check the base URL. It begins: Welcome!",
+        ),
+        (
+            "application/json",
+            r#"{"hello":1}"#,
+            r#"error BadRequest: the answer is JSON, but not a reply; check the base URL. It begins: {"hello":1}"#,
+        ),
+        // An answer that was cut, or has nothing to say yet, may be better the next time.
+        (
+            "application/json",
+            r#"{"choices":[{"#,
+            r#"error Transport: the answer is neither an event stream nor JSON: {"choices":[{"#,
+        ),
+        (
+            "text/event-stream",
+            ": hello\n\n",
+            "error Truncated: the stream ended before the reply did",
+        ),
+        (
+            "text/plain",
+            "",
+            "error Truncated: the stream ended before the reply did",
+        ),
+    ] {
+        let acts = vec![answer("200 OK", &[("content-type", kind)], body)];
+        assert_eq!(show(&asked(acts).await), expected, "{body}");
+    }
+}
+
+#[tokio::test]
+async fn a_redirect_within_one_host_names_the_path() {
+    let place = ("location", "/api/v1/chat/completions?key=secret");
+    let server = Server::start(vec![answer("308 Permanent Redirect", &[place], "")]).await;
+    let shown = show(&ask(&server.base_url(), HttpConfig::new()).await);
+    let host = server.base_url().replace("/v1", "");
+    let expected = format!(
+        "error BadRequest: {host} redirects to {host}/api/v1/chat/completions; a key is not sent on, so set the base URL \
+         to where it leads (HTTP 308)"
+    );
+    assert_eq!(shown, expected);
+}
+
+#[tokio::test]
+async fn a_proxy_is_asked_for_everything_but_this_machine() {
+    let acts = vec![head(), chunk(HI), chunk(STOP), chunk("")];
+    let proxy = Server::start(acts.clone()).await;
+    let url = proxy.base_url().replace("http://", "http://bob:pass1234@");
+    let http = HttpConfig::new().proxy(url);
+    let shown = show(&ask("http://model.example/v1", http.clone()).await);
+    assert_eq!(shown, "start | text hi | stop stop");
+    let [sent] = proxy.requests().try_into().unwrap();
+    let first = sent.lines().next().unwrap();
+    assert_eq!(
+        first,
+        "POST http://model.example/v1/chat/completions HTTP/1.1"
+    );
+    assert!(
+        sent.contains("proxy-authorization: Basic Ym9iOnBhc3MxMjM0"),
+        "{sent}"
+    );
+
+    let server = Server::start(acts).await;
+    for host in ["127.0.0.1", "localhost"] {
+        let base = server.base_url().replace("127.0.0.1", host);
+        let shown = show(&ask(&base, http.clone()).await);
+        assert_eq!(shown, "start | text hi | stop stop");
+    }
+    assert_eq!((server.requests().len(), proxy.requests().len()), (2, 1));
+
+    // What the proxy repeats of its password is not shown.
+    let refusal = "you said bob:pass1234, Ym9iOnBhc3MxMjM0";
+    let proxy = Server::start(vec![answer("407 No", &[], refusal)]).await;
+    let url = proxy.base_url().replace("http://", "http://bob:pass1234@");
+    let shown = show(&ask("http://model.example/v1", HttpConfig::new().proxy(url)).await);
+    assert!(
+        shown.starts_with("error BadRequest: you said bob:***, ***"),
+        "{shown}"
+    );
 }
 
 #[tokio::test]
@@ -308,6 +485,10 @@ async fn mistakes_in_what_is_set_are_told_at_once() {
         (
             OpenAi::builder("m").api_key("a\nb"),
             "the value of the header \"authorization\" has a character that none may have",
+        ),
+        (
+            OpenAi::builder("m").http(HttpConfig::new().proxy("socks5://u:secret@p:1")),
+            "the URL of the proxy is invalid: socks5 is not supported; use an HTTP proxy; it looks like http://host:3128",
         ),
         (
             OpenAi::builder("m").http(HttpConfig::new().header("a b", "c")),

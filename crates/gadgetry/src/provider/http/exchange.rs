@@ -8,12 +8,13 @@ use futures_core::stream::BoxStream;
 use futures_util::{FutureExt as _, StreamExt as _, stream};
 use gadgetry_proto::delta::Delta;
 use gadgetry_proto::error::ModelErrorKind;
-use reqwest::header::{HeaderMap, LOCATION};
+use reqwest::header::{CONTENT_ENCODING, HeaderMap, LOCATION};
 use reqwest::{Response, Url};
+use tokio::time::Instant;
 
-use super::{Http, HttpRequest, header, origin};
+use super::{Http, HttpRequest, Timeouts, header, origin};
 use crate::provider::answer::Answer;
-use crate::provider::error::ProviderError;
+use crate::provider::error::{ProviderError, millis};
 use crate::provider::redact::{Redactor, Secrets};
 use crate::provider::retry_after::retry_after;
 use crate::provider::wire::Decode;
@@ -34,7 +35,7 @@ pub(super) fn deltas(
 ) -> BoxStream<'static, Delta> {
     let own = http.config.secret_headers.iter().map(|(_, key)| key);
     let keys = request.keys.iter().chain(own);
-    let secrets = Secrets::of(keys, [&request.url]);
+    let secrets = Secrets::of(keys, http.proxies.iter().chain([&request.url]));
     let exchange = Exchange {
         redactor: Redactor::new(secrets.clone()),
         answer: Answer::new(decoder)
@@ -42,6 +43,8 @@ pub(super) fn deltas(
             .size_limit(http.config.size_limit)
             .secrets(secrets.clone()),
         secrets,
+        timeouts: http.config.timeouts(&request.url),
+        progress: Instant::now(),
         phase: Phase::Unsent(Box::new(request)),
         http,
     };
@@ -59,15 +62,26 @@ struct Exchange {
     redactor: Redactor,
     phase: Phase,
     answer: Answer,
+    timeouts: Timeouts,
+    /// When something of the reply came last.
+    progress: Instant,
 }
+
+/// The body of an answer, piece by piece, and why it broke off.
+type Body = BoxStream<'static, Result<Bytes, String>>;
 
 enum Phase {
     Unsent(Box<HttpRequest>),
-    Answered(Response),
+    Answered(Body),
     Over,
 }
 
 impl Exchange {
+    fn no_progress(&self) -> String {
+        let limit = self.timeouts.progress;
+        format!("the reply stalled: nothing of it for {limit:?}, only signs of life")
+    }
+
     /// The next deltas, some at a time; `None` when the reply is over.
     async fn next(&mut self) -> Option<Vec<Delta>> {
         let mut batch = Vec::new();
@@ -75,24 +89,47 @@ impl Exchange {
             self.phase = match std::mem::replace(&mut self.phase, Phase::Over) {
                 Phase::Over => return None,
                 Phase::Unsent(request) => match send(&self.http, *request, &self.secrets).await {
-                    Ok(response) => Phase::Answered(response),
+                    Ok(response) => {
+                        self.progress = Instant::now();
+                        Phase::Answered(body_of(response))
+                    }
                     Err(error) => {
                         batch.push(error.into());
                         Phase::Over
                     }
                 },
-                Phase::Answered(mut response) => {
-                    match read(&mut response, self.http.config.idle_timeout).await {
-                        Ok(Some(bytes)) => self.answer.feed(&bytes, &mut batch),
-                        Ok(None) => self.answer.end(None, &mut batch),
-                        Err(why) => self.answer.end(Some(&why), &mut batch),
+                Phase::Answered(mut body) => {
+                    let left = self
+                        .timeouts
+                        .progress
+                        .saturating_sub(self.progress.elapsed());
+                    match read(&mut body, self.timeouts.idle, left).await {
+                        Read::Bytes(bytes) => {
+                            self.answer.feed(&bytes, &mut batch);
+                            if self.answer.has_progressed() {
+                                self.progress = Instant::now();
+                            } else if left.is_zero() {
+                                self.answer.end(Some(&self.no_progress()), &mut batch);
+                            }
+                        }
+                        Read::End => self.answer.end(None, &mut batch),
+                        Read::Broken(why) => self.answer.end(Some(&why), &mut batch),
+                        Read::Silent => {
+                            let idle = self.timeouts.idle;
+                            let why = if left < idle {
+                                self.no_progress()
+                            } else {
+                                format!("the reply stalled: no data for {idle:?}")
+                            };
+                            self.answer.end(Some(&why), &mut batch);
+                        }
                     }
                     if self.answer.is_over() {
                         // Its end mostly came with it. Once that is read, the connection can be used again.
-                        while let Some(Ok(Some(_))) = response.chunk().now_or_never() {}
+                        while let Some(Some(Ok(_))) = body.next().now_or_never() {}
                         Phase::Over
                     } else {
-                        Phase::Answered(response)
+                        Phase::Answered(body)
                     }
                 }
             };
@@ -130,7 +167,7 @@ async fn send(
     let url = request.url.clone();
     let post = http.client.post(request.url);
     let sent = post.headers(request.headers).body(request.body).send();
-    let limit = config.header_timeout;
+    let limit = config.timeouts(&url).header;
     let response = match tokio::time::timeout(limit, sent).await {
         Err(_) => Err(transport(format!("{host} has not answered for {limit:?}"))),
         Ok(Err(error)) if error.is_connect() && error.is_timeout() => Err(transport(format!(
@@ -148,26 +185,57 @@ async fn send(
         Ok(Ok(response)) => Ok(response),
     }?;
     if response.status().is_success() {
-        return Ok(response);
+        return match encoding(&response) {
+            None => Ok(response),
+            Some(encoding) => Err(ProviderError::new(
+                ModelErrorKind::BadRequest,
+                format!(
+                    "{host} answers with the content encoding {encoding}, although the request allows none; turn off \
+                     compression in the server or proxy"
+                ),
+            )),
+        };
     }
     Err(refusal(response, &url, secrets).await)
 }
 
-/// More of the body, or nothing at its end, or why it broke off.
-async fn read(response: &mut Response, limit: Duration) -> Result<Option<Bytes>, String> {
-    let mut more = tokio::time::timeout(limit, response.chunk()).await;
+fn body_of(response: Response) -> Body {
+    let pieces = stream::unfold(Some(response), |response| async {
+        let mut response = response?;
+        match response.chunk().await {
+            Ok(Some(bytes)) => Some((Ok(bytes), Some(response))),
+            Ok(None) => None,
+            Err(error) => {
+                let why = cause(&error.without_url());
+                Some((Err(format!("the reply was cut off: {why}")), None))
+            }
+        }
+    });
+    pieces.fuse().boxed()
+}
+
+/// What comes next of a body.
+enum Read {
+    Bytes(Bytes),
+    End,
+    Broken(String),
+    /// Nothing, for as long as it may be silent.
+    Silent,
+}
+
+/// More of the body. It may be silent for `idle`, and for no longer than the reply may go without progress.
+async fn read(body: &mut Body, idle: Duration, left: Duration) -> Read {
+    let mut more = tokio::time::timeout(idle.min(left), body.next()).await;
     if more.is_err() {
         // On a machine that is overloaded or was suspended the timer can fire before the connection's task has run:
         // bytes that already wait in the socket are no silence.
-        more = tokio::time::timeout(LAST_LOOK, response.chunk()).await;
+        more = tokio::time::timeout(LAST_LOOK, body.next()).await;
     }
     match more {
-        Err(_) => Err(format!("the reply stalled: no data for {limit:?}")),
-        Ok(Err(error)) => {
-            let why = cause(&error.without_url());
-            Err(format!("the reply was cut off: {why}"))
-        }
-        Ok(Ok(bytes)) => Ok(bytes),
+        Err(_) => Read::Silent,
+        Ok(None) => Read::End,
+        Ok(Some(Ok(bytes))) => Read::Bytes(bytes),
+        Ok(Some(Err(why))) => Read::Broken(why),
     }
 }
 
@@ -177,7 +245,12 @@ async fn refusal(mut response: Response, url: &Url, secrets: &Secrets) -> Provid
     if response.status().is_redirection() {
         let place = response.headers().get(LOCATION);
         let place = place.and_then(|place| url.join(place.to_str().ok()?).ok());
-        let place = place.map_or_else(String::new, |place| format!(" to {}", origin(&place)));
+        let place = place.map_or_else(String::new, |place| {
+            // Within one host only the path tells where it leads.
+            let is_same = place.host() == url.host() && place.port() == url.port();
+            let path = is_same.then(|| place.path());
+            format!(" to {}{}", origin(&place), path.unwrap_or_default())
+        });
         let message = format!(
             "{} redirects{place}; a key is not sent on, so set the base URL to where it leads",
             origin(url)
@@ -187,10 +260,15 @@ async fn refusal(mut response: Response, url: &Url, secrets: &Secrets) -> Provid
             ..ProviderError::new(ModelErrorKind::BadRequest, message)
         };
     }
-    let body = error_body(&mut response).await;
-    let mut error = ProviderError::refused(status, &String::from_utf8_lossy(&body), secrets);
+    let body = match encoding(&response) {
+        None => String::from_utf8_lossy(&error_body(&mut response).await).into_owned(),
+        Some(encoding) => format!(
+            "the provider's words have the content encoding {encoding}, although the request allows none"
+        ),
+    };
+    let mut error = ProviderError::refused(status, &body, secrets);
     let headers = response.headers();
-    error.retry_after_ms = wait(headers, error.kind);
+    error.retry_after_ms = wait(headers, error.kind).or(error.retry_after_ms);
     error.request_id = ["x-request-id", "request-id", "x-amzn-requestid"]
         .iter()
         .find_map(|name| headers.get(*name)?.to_str().ok())
@@ -203,9 +281,17 @@ fn wait(headers: &HeaderMap, kind: ModelErrorKind) -> Option<u64> {
     let header = |name: &str| headers.get(name)?.to_str().ok();
     let is_limit = kind == ModelErrorKind::RateLimit;
     // A server that is overloaded also tells when limits start anew, which is not when it will be well.
-    let header = |name: &str| header(name).filter(|_| is_limit || name.starts_with("retry-after"));
-    let wait = retry_after(header, SystemTime::now())?;
-    u64::try_from(wait.as_millis()).ok()
+    let header = |name: &str| header(name).filter(|_| is_limit || name.contains("retry-after"));
+    retry_after(header, SystemTime::now()).map(millis)
+}
+
+/// How the body is encoded, if it is: we can read none, and ask for none.
+fn encoding(response: &Response) -> Option<String> {
+    let value = response.headers().get(CONTENT_ENCODING)?;
+    let value = String::from_utf8_lossy(value.as_bytes());
+    let mut codings = value.split(',').map(str::trim);
+    let coding = codings.find(|it| !it.is_empty() && !it.eq_ignore_ascii_case("identity"))?;
+    Some(coding.chars().take(40).collect())
 }
 
 /// The body as far as it comes in time.
@@ -231,4 +317,146 @@ pub(super) fn cause(error: &dyn Error) -> String {
         innermost = source;
     }
     innermost.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use bytes::Bytes;
+    use futures_util::{StreamExt as _, stream};
+    use gadgetry_proto::delta::Delta;
+    use tokio::time::Instant;
+
+    use super::{Answer, Exchange, Http, Phase, Redactor, Secrets};
+    use crate::provider::http::HttpConfig;
+    use crate::provider::{anthropic, openai};
+
+    /// What is read of pieces that come so many seconds after each other, and after how many seconds.
+    async fn read(
+        config: HttpConfig,
+        pieces: Vec<(u64, &'static str)>,
+        chat: bool,
+    ) -> (String, u64) {
+        let http = Http::new(config).expect("nothing is wrong with it");
+        let url = "https://host.example/v1".parse().expect("it is a URL");
+        let body = stream::iter(pieces).then(|(seconds, piece)| async move {
+            tokio::time::sleep(Duration::from_secs(seconds)).await;
+            Ok(Bytes::from_static(piece.as_bytes()))
+        });
+        let began = Instant::now();
+        let mut exchange = Exchange {
+            timeouts: http.config.timeouts(&url),
+            secrets: Secrets::default(),
+            redactor: Redactor::new(Secrets::default()),
+            answer: Answer::new(if chat {
+                Box::new(openai::Decoder::new())
+            } else {
+                Box::new(anthropic::Decoder::new())
+            }),
+            phase: Phase::Answered(body.chain(stream::pending()).boxed()),
+            progress: began,
+            http,
+        };
+        let mut said = String::new();
+        while let Some(batch) = exchange.next().await {
+            for delta in batch {
+                if let Delta::Text { delta, .. } = &delta {
+                    said.push_str(delta);
+                } else if let Delta::Error { error, .. } = &delta {
+                    said.push_str(error);
+                }
+            }
+        }
+        (said, began.elapsed().as_secs())
+    }
+
+    const HI: &str = "data: {\"choices\":[{\"delta\":{\"content\":\"hi \"}}]}\n\n";
+    const EMPTY: &str = "data: {\"choices\":[{\"delta\":{\"content\":\"\"}}]}\n\n";
+    const END: &str = "data: [DONE]\n\n";
+    const PING: &str = "data: {\"type\":\"ping\"}\n\n";
+
+    #[tokio::test(start_paused = true)]
+    async fn signs_of_life_are_no_progress() {
+        let default = HttpConfig::new;
+        let short = || {
+            default()
+                .idle_timeout(Duration::from_secs(10))
+                .progress_timeout(Duration::from_secs(60))
+        };
+        let times = |count: usize, piece| vec![(5, piece); count];
+        let stalled = |limit: &str| {
+            format!("the reply stalled: nothing of it for {limit}, only signs of life")
+        };
+        let cases = [
+            // Comments alone.
+            (short(), times(1000, ": hello\n\n"), stalled("60s"), 60..=65),
+            (
+                default(),
+                times(1000, ": hello\n\n"),
+                stalled("900s"),
+                900..=905,
+            ),
+            // Empty pieces of the reply, once it has begun.
+            (
+                short(),
+                [times(1, HI), times(1000, EMPTY)].concat(),
+                format!("hi {}", stalled("60s")),
+                65..=70,
+            ),
+            // Each piece of the reply begins the wait anew.
+            (
+                short(),
+                [
+                    times(11, ": a\n\n"),
+                    times(1, HI),
+                    times(11, ": b\n\n"),
+                    times(1, END),
+                ]
+                .concat(),
+                "hi ".to_owned(),
+                120..=120,
+            ),
+            // Silence alone ends it sooner.
+            (
+                short(),
+                times(1, ": hello\n\n"),
+                "the reply stalled: no data for 10s".to_owned(),
+                15..=16,
+            ),
+            (
+                short().progress_timeout(Duration::from_secs(8)),
+                vec![],
+                stalled("8s"),
+                8..=9,
+            ),
+        ];
+        for (config, pieces, expected, when) in cases {
+            let name = format!("{:?}", pieces.first());
+            let (said, seconds) = read(config, pieces, true).await;
+            assert_eq!(said, expected, "{name}");
+            assert!(when.contains(&seconds), "{name}: {seconds}");
+        }
+        let (said, _) = read(short(), times(1000, PING), false).await;
+        assert_eq!(said, stalled("60s"));
+    }
+
+    /// A local server that loads its model first may be silent for longer.
+    #[test]
+    fn servers_on_this_machine_have_more_time() {
+        let minutes = |url: &str, config: HttpConfig| {
+            let timeouts = config.timeouts(&url.parse().expect("it is a URL"));
+            [timeouts.header, timeouts.idle, timeouts.progress].map(|it| it.as_secs() / 60)
+        };
+        let set = HttpConfig::new().idle_timeout(Duration::from_mins(1));
+        for (url, config, expected) in [
+            ("https://host.example", HttpConfig::new(), [5, 5, 15]),
+            ("http://127.0.0.1:1", HttpConfig::new(), [30, 30, 90]),
+            ("http://localhost:1", HttpConfig::new(), [30, 30, 90]),
+            ("http://[::1]:1", HttpConfig::new(), [30, 30, 90]),
+            ("http://[::1]:1", set, [30, 1, 90]),
+        ] {
+            assert_eq!(minutes(url, config), expected, "{url}");
+        }
+    }
 }
