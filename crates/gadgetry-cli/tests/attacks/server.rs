@@ -142,7 +142,7 @@ fn answer(mut stream: &TcpStream, wire: Wire, reply: &Reply) -> std::io::Result<
     };
     stream.write_all(body.as_bytes())?;
     if let Some(endless) = &reply.endless {
-        let piece = piece(wire, endless).repeat(64);
+        let piece = piece(wire, endless).repeat(8);
         loop {
             stream.write_all(piece.as_bytes())?;
         }
@@ -154,19 +154,23 @@ fn answer(mut stream: &TcpStream, wire: Wire, reply: &Reply) -> std::io::Result<
     Ok(())
 }
 
+/// One frame of a reply without end. Its text is long, so that the limits are reached soon.
 fn piece(wire: Wire, endless: &Endless) -> String {
+    const TIMES: usize = 4096;
     let chat = |delta: Value| json!({ "choices": [{ "index": 0, "delta": delta }] });
     let messages =
         |delta: Value| json!({ "type": "content_block_delta", "index": 0, "delta": delta });
     let frame = match (endless, wire) {
         (Endless::Comment(text), _) => return format!(": {text}\n\n"),
-        (Endless::Text(text), Wire::Chat) => chat(json!({ "content": text })),
-        (Endless::Reasoning(text), Wire::Chat) => chat(json!({ "reasoning_content": text })),
+        (Endless::Text(text), Wire::Chat) => chat(json!({ "content": text.repeat(TIMES) })),
+        (Endless::Reasoning(text), Wire::Chat) => {
+            chat(json!({ "reasoning_content": text.repeat(TIMES) }))
+        }
         (Endless::Text(text), Wire::Messages) => {
-            messages(json!({ "type": "text_delta", "text": text }))
+            messages(json!({ "type": "text_delta", "text": text.repeat(TIMES) }))
         }
         (Endless::Reasoning(text), Wire::Messages) => {
-            messages(json!({ "type": "thinking_delta", "thinking": text }))
+            messages(json!({ "type": "thinking_delta", "thinking": text.repeat(TIMES) }))
         }
     };
     data(&frame)
