@@ -12,12 +12,13 @@ use crate::mistakes::Mistakes;
 use crate::words;
 use entries::{Entry, Key, read};
 
-const GADGET: [Key; 7] = [
+const GADGET: [Key; 8] = [
     Key::new("name", r#"name = "Weather""#),
     Key::new("description", r#"description = "Gets the weather""#),
     Key::new("timeout", r#"timeout = "10s""#),
     Key::new("max_concurrent", "max_concurrent = 2"),
     Key::new("exclusive", "exclusive"),
+    Key::new("blocking", "blocking"),
     Key::new("sticky_result", "sticky_result"),
     Key::new(
         "example",
@@ -40,6 +41,7 @@ pub(crate) struct Options {
     pub(crate) timeout_ms: Option<u64>,
     pub(crate) max_concurrent: Option<u32>,
     pub(crate) exclusive: bool,
+    pub(crate) blocking: bool,
     pub(crate) sticky_result: bool,
     pub(crate) examples: Vec<Example>,
 }
@@ -85,6 +87,10 @@ impl Options {
             "exclusive" => {
                 entry.no_value(input)?;
                 self.exclusive = true;
+            }
+            "blocking" => {
+                entry.no_value(input)?;
+                self.blocking = true;
             }
             "sticky_result" => {
                 entry.no_value(input)?;
@@ -225,6 +231,17 @@ pub(crate) fn as_float(value: &Expr, ty: &Type) -> Option<TokenStream> {
     };
     let float = LitFloat::new(&format!("{}.0", number.base10_digits()), number.span());
     number.suffix().is_empty().then(|| quote!(#sign #float))
+}
+
+/// Whether serde reads a field by names that are not in the schema of its struct.
+pub(crate) fn reads_other_names(attributes: &[Attribute]) -> bool {
+    let tokens = attributes
+        .iter()
+        .filter(|attribute| attribute.path().is_ident("serde"))
+        .filter_map(|attribute| attribute.meta.require_list().ok())
+        .flat_map(|list| list.tokens.clone());
+    let mut words = tokens.map(|token| token.to_string());
+    words.any(|word| word == "flatten" || word == "alias")
 }
 
 /// The text of a string literal.

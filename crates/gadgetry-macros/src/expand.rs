@@ -4,7 +4,7 @@ use proc_macro2::{Ident, Span, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
 use syn::ext::IdentExt as _;
 use syn::spanned::Spanned as _;
-use syn::{Attribute, ReturnType};
+use syn::{Attribute, ReturnType, Type};
 
 use crate::ast::Function;
 use crate::attr::{self, DefaultValue, Example, Options};
@@ -17,9 +17,7 @@ pub(crate) fn gadget(function: &Function, gadget: &Gadget) -> TokenStream {
     };
     let type_definition = type_definition(function, type_name);
     let conditions = conditions(function);
-    let (params, params_definition) = params(type_name, gadget);
-    let info = info(gadget);
-    let execute = execute(function, &gadget.inputs);
+    let implementation = implementation(type_name, function, gadget, &Callee::Function);
     quote! {
         // Arguments are made for the call.
         #[allow(clippy::needless_pass_by_value)]
@@ -28,20 +26,42 @@ pub(crate) fn gadget(function: &Function, gadget: &Gadget) -> TokenStream {
 
         #(#conditions)*
         const _: () = {
-            #params_definition
-
-            #[automatically_derived]
-            impl ::gadgetry::Gadget for #type_name {
-                type Params = #params;
-                type Output = ::gadgetry::GadgetOutput;
-
-                fn info(&self) -> ::gadgetry::GadgetInfo {
-                    #info
-                }
-
-                #execute
-            }
+            #implementation
         };
+    }
+}
+
+/// What a call of the gadget calls.
+pub(crate) enum Callee<'a> {
+    Function,
+    /// A method of this type, of which the gadget holds an `Arc`.
+    Method(&'a Type),
+}
+
+/// `type_name` as a gadget, with the type of its parameters.
+pub(crate) fn implementation(
+    type_name: &Ident,
+    function: &Function,
+    gadget: &Gadget,
+    callee: &Callee<'_>,
+) -> TokenStream {
+    let (params, params_definition) = params(type_name, gadget);
+    let info = info(gadget);
+    let execute = execute(function, gadget, callee);
+    quote! {
+        #params_definition
+
+        #[automatically_derived]
+        impl ::gadgetry::Gadget for #type_name {
+            type Params = #params;
+            type Output = ::gadgetry::GadgetOutput;
+
+            fn info(&self) -> ::gadgetry::GadgetInfo {
+                #info
+            }
+
+            #execute
+        }
     }
 }
 
@@ -57,6 +77,12 @@ fn params(type_name: &Ident, gadget: &Gadget) -> (TokenStream, Option<TokenStrea
     let name = format_ident!("__{type_name}Params");
     let fields = arguments.iter().copied().map(field);
     let default_functions = arguments.iter().copied().filter_map(default_function);
+    // What is not declared could not be read: the model is to hear of a slip. What serde reads by other names is not in
+    // the schema, which would refuse it.
+    let is_open = arguments
+        .iter()
+        .any(|argument| attr::reads_other_names(&argument.attributes));
+    let closed = (!is_open).then(|| quote!(#[serde(deny_unknown_fields)]));
     let definition = quote! {
         #[derive(
             ::gadgetry::__private::serde::Deserialize,
@@ -64,6 +90,7 @@ fn params(type_name: &Ident, gadget: &Gadget) -> (TokenStream, Option<TokenStrea
         )]
         #[serde(crate = "::gadgetry::__private::serde")]
         #[schemars(crate = "::gadgetry::__private::schemars")]
+        #closed
         #[allow(unreachable_pub)]
         pub struct #name {
             #(#fields,)*
@@ -197,11 +224,12 @@ fn example(example: &Example) -> TokenStream {
 }
 
 /// The names of its locals are the macro's own, so that they hide nothing of the user's.
-fn execute(function: &Function, inputs: &[Input]) -> TokenStream {
+fn execute(function: &Function, gadget: &Gadget, callee: &Callee<'_>) -> TokenStream {
     let name = &function.signature.ident;
     let params = Ident::new("params", Span::mixed_site());
     let context = Ident::new("context", Span::mixed_site());
-    let inputs = inputs.iter().map(|input| match input {
+    let state = Ident::new("state", Span::mixed_site());
+    let inputs = gadget.inputs.iter().map(|input| match input {
         Input::Argument(argument) => {
             let name = &argument.name;
             quote!(#params.#name)
@@ -218,8 +246,19 @@ fn execute(function: &Function, inputs: &[Input]) -> TokenStream {
         ReturnType::Default => name.span(),
     };
     let place = Span::call_site().located_at(place);
-    let call = quote!(#name(#(#inputs),*) #wait);
+    let (state_definition, call) = match callee {
+        Callee::Function => (None, quote!(#name(#(#inputs),*) #wait)),
+        Callee::Method(ty) => (
+            Some(quote!(let #state = ::std::sync::Arc::clone(&self.0);)),
+            quote!(<#ty>::#name(&#state, #(#inputs),*) #wait),
+        ),
+    };
     let result = quote_spanned!(place=> ::gadgetry::__private::into_result!(#call));
+    let result = if gadget.options.blocking {
+        quote!(::gadgetry::__private::blocking(move || #result).await)
+    } else {
+        result
+    };
     quote! {
         #[allow(unused_variables)]
         async fn execute(
@@ -227,6 +266,7 @@ fn execute(function: &Function, inputs: &[Input]) -> TokenStream {
             #params: Self::Params,
             #context: ::gadgetry::ExecutionContext,
         ) -> ::core::result::Result<Self::Output, ::gadgetry::GadgetError> {
+            #state_definition
             #result
         }
     }

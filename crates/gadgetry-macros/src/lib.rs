@@ -1,5 +1,5 @@
-//! The attribute `#[gadget]`, which makes a gadget of a function. Use it as `gadgetry::gadget`: what it writes names
-//! that crate, whose documentation has an example.
+//! The attribute `#[gadget]`, which makes a gadget of a function, and `#[gadgets]`, which makes gadgets of methods. Use
+//! them as `gadgetry::gadget` and `gadgetry::gadgets`: what they write names that crate, whose documentation has examples.
 //!
 //! A function goes through the modules in this order:
 //!
@@ -9,6 +9,7 @@
 //! | `attr` | reads the arguments of `#[gadget(…)]`, on the function and on parameters |
 //! | `valid` | holds the one against the other; what comes out can be written |
 //! | `hidden` | knows which names its type must not have |
+//! | `methods` | takes an impl block with `#[gadgets]` apart, whose methods then go the same way |
 //! | `expand` | writes the gadget |
 //! | `fallback` | writes what stands in for it if there were mistakes, so that only those are reported |
 //!
@@ -24,6 +25,7 @@ mod attr;
 mod expand;
 mod fallback;
 mod hidden;
+mod methods;
 mod mistakes;
 mod valid;
 mod words;
@@ -39,12 +41,12 @@ mod tests;
 ///
 /// # The function
 ///
-/// - It may be `async` or not. One that is not runs where the gadget is polled: it must return soon.
+/// - It may be `async` or not. One that is not runs where the gadget is polled: it must return soon, or be `blocking`.
 /// - Its doc comment is the description that the model reads.
 /// - It returns what `GadgetOutput` can be made of: a `String` or `&str`, anything `Serialize` (which becomes JSON),
 ///   a `GadgetOutput`, `()`, or a `Result` of one of those.
-/// - It is a free function without generics, and neither `unsafe`, `const` nor `extern`. A gadget that has state is a
-///   struct that implements `Gadget`.
+/// - It is a free function without generics, and neither `unsafe`, `const` nor `extern`. For methods of a type with state,
+///   there is `#[gadgets]`.
 ///
 /// # Its parameters
 ///
@@ -70,6 +72,7 @@ mod tests;
 /// | `timeout = "10s"` | a call is cancelled after this, and the next request waits until it has tidied up (see `AgentBuilder::grace`); `ms`, `s`, `m`, `h`, or a whole number of milliseconds |
 /// | `max_concurrent = 2` | so many calls of it may run at once |
 /// | `exclusive` | nothing else may run beside it |
+/// | `blocking` | it runs on a thread where it may block, for files, databases and long computations. A timeout answers its call; the thread runs on until the function returns, because nothing can stop it, unless the function looks at its context |
 /// | `sticky_result` | compaction keeps its results |
 /// | `example(params = {…}, output = "…", comment = "…")` | a call that shows how to use it; may be repeated. `params` is JSON, `output` and `comment` may be left out |
 ///
@@ -82,6 +85,26 @@ pub fn gadget(
     item: proc_macro::TokenStream,
 ) -> proc_macro::TokenStream {
     gadget_tokens(arguments.into(), &item.into()).into()
+}
+
+/// Makes gadgets of the methods of an `impl` block.
+///
+/// Each method is a gadget as a function with `#[gadget]` is one: doc comment, parameters and result are the same. Arguments
+/// are given to a method by its own `#[gadget(…)]`, such as `#[gadget(timeout = "10s")]`. The methods take `&self` and stay as
+/// they are. The type gets a method `gadgets(self: &Arc<Self>) -> Vec<Arc<dyn DynGadget>>`: all of them share the value, and
+/// so does the program.
+///
+/// Functions that are not gadgets go into an impl block of their own. The type and the block have no generics.
+///
+/// # Errors
+///
+/// Mistakes are compile errors where they were made, all at once.
+#[proc_macro_attribute]
+pub fn gadgets(
+    arguments: proc_macro::TokenStream,
+    item: proc_macro::TokenStream,
+) -> proc_macro::TokenStream {
+    methods::tokens(&arguments.into(), &item.into()).into()
 }
 
 fn gadget_tokens(

@@ -40,15 +40,60 @@ pub(crate) struct Argument {
 }
 
 impl Gadget {
+    /// A free function, whose gadget is a type next to it.
     pub(crate) fn check(function: &Function, options: Options, mistakes: &mut Mistakes) -> Self {
         let signature = &function.signature;
-        check_signature(signature, mistakes);
+        if let Some(receiver) = signature.receiver() {
+            mistakes.add(
+                receiver,
+                "a gadget is a free function; for methods, put `#[gadgets]` on the impl block in place of `#[gadget]`",
+            );
+        }
         let type_name = type_name(signature, mistakes);
+        Self::of(function, type_name, options, mistakes)
+    }
+
+    /// A method of a block with `#[gadgets]`. Its gadget has no name in the program.
+    pub(crate) fn method(function: &Function, options: Options, mistakes: &mut Mistakes) -> Self {
+        let signature = &function.signature;
+        match signature.receiver() {
+            None => mistakes.add(
+                &signature.ident,
+                "a gadget of `#[gadgets]` is a method with `&self`; move other functions to an impl block of their own",
+            ),
+            Some(receiver) if receiver.mutability.is_some() || receiver.reference.is_none() => {
+                mistakes.add(
+                    receiver,
+                    "a gadget takes `&self`, because its calls run at the same time; what they change needs a lock",
+                );
+            }
+            Some(_) => {}
+        }
+        let type_name = named_after(signature, mistakes);
+        Self::of(function, type_name, options, mistakes)
+    }
+
+    fn of(
+        function: &Function,
+        type_name: Option<Ident>,
+        options: Options,
+        mistakes: &mut Mistakes,
+    ) -> Self {
+        let signature = &function.signature;
+        check_signature(signature, mistakes);
+        if options.blocking
+            && let Some(asyncness) = &signature.asyncness
+        {
+            mistakes.add(
+                asyncness,
+                "a blocking gadget is not `async`: it runs on a thread where it may block",
+            );
+        }
         let name = name(type_name.as_ref(), &options, mistakes);
         let description = description(function, &options, mistakes);
         let inputs = inputs(&function.parameters, mistakes);
         Self {
-            type_name: type_name.filter(|_| signature.receiver().is_none()),
+            type_name,
             name,
             description,
             options,
@@ -58,12 +103,6 @@ impl Gadget {
 }
 
 fn check_signature(signature: &Signature, mistakes: &mut Mistakes) {
-    if let Some(receiver) = signature.receiver() {
-        mistakes.add(
-            receiver,
-            "a gadget is a free function; a type with state implements the trait `gadgetry::Gadget` instead",
-        );
-    }
     let qualifiers = [
         signature.constness.map(|it| ("const", it.span)),
         signature.unsafety.map(|it| ("unsafe", it.span)),
@@ -109,7 +148,8 @@ fn check_signature(signature: &Signature, mistakes: &mut Mistakes) {
     }
 }
 
-fn type_name(signature: &Signature, mistakes: &mut Mistakes) -> Option<Ident> {
+/// The function's name as that of a type.
+fn named_after(signature: &Signature, mistakes: &mut Mistakes) -> Option<Ident> {
     let function = &signature.ident;
     let name = words::pascal_case(&function.unraw().to_string());
     if name.is_empty() || name.starts_with(|c: char| c.is_ascii_digit()) {
@@ -119,6 +159,20 @@ fn type_name(signature: &Signature, mistakes: &mut Mistakes) -> Option<Ident> {
         );
         return None;
     }
+    // `Self` is the only keyword in this shape.
+    let raw_free = if name == "Self" { "Self_" } else { &name };
+    Some(format_ident!("{raw_free}", span = function.span()))
+}
+
+/// The same, where the type is visible next to the function.
+fn type_name(signature: &Signature, mistakes: &mut Mistakes) -> Option<Ident> {
+    let function = &signature.ident;
+    let type_name = named_after(signature, mistakes)?;
+    if signature.receiver().is_some() {
+        // No type can be next to it.
+        return None;
+    }
+    let name = type_name.to_string();
     if function == &name {
         let message =
             format!("the gadget's type is called `{name}`; name the function in snake_case");
@@ -134,9 +188,7 @@ fn type_name(signature: &Signature, mistakes: &mut Mistakes) -> Option<Ident> {
         mistakes.add(function, message);
         return None;
     }
-    // `Self` is the only keyword in this shape.
-    let raw_free = if name == "Self" { "Self_" } else { &name };
-    Some(format_ident!("{raw_free}", span = function.span()))
+    Some(type_name)
 }
 
 /// The rules of `gadgetry::proto::spec::Registry`.

@@ -36,7 +36,7 @@
 //! | module | what it does |
 //! |---|---|
 //! | [`agent`] | [`Agent`]: a model, gadgets and everything around them; start here |
-//! | [`model`] | [`Model`]: a request in, a stream of deltas out |
+//! | [`mod@model`] | [`Model`]: a request in, a stream of deltas out |
 //! | [`scripted`] | [`ScriptedModel`]: a model that reads its replies from a file |
 //! | [`mod@gadget`] | [`macro@gadget`], [`Gadget`], [`from_fn`] and [`DynGadget`]: what a call starts |
 //! | [`context`] | [`ExecutionContext`]: what a running gadget is given |
@@ -102,8 +102,8 @@ pub use control::{Controller, Controllers, DynController};
 pub use driver::{Ended, Observer, drive};
 pub use family::Family;
 pub use gadget::{
-    DynGadget, Gadget, GadgetError, GadgetInfo, GadgetOutput, IntoGadget, IntoOutcome, NoParams,
-    from_fn, validate_gadget_params,
+    DynGadget, Gadget, GadgetError, GadgetInfo, GadgetOutput, IntoGadget, IntoGadgets, IntoOutcome,
+    NoParams, from_fn, typed, validate_gadget_params,
 };
 /// Makes a gadget of a function, for gadgets that hold nothing.
 ///
@@ -156,6 +156,39 @@ pub use gadget::{
 /// # Ok::<(), gadgetry::toolbox::ToolboxError>(())
 /// ```
 pub use gadgetry_macros::gadget;
+/// Makes gadgets of the methods of a type, which share its value.
+///
+/// ```
+/// use std::sync::{Arc, Mutex};
+/// use gadgetry::{Agent, GadgetError, gadgets};
+///
+/// #[derive(Default)]
+/// struct Phonebook {
+///     entries: Mutex<Vec<(String, String)>>,
+/// }
+///
+/// #[gadgets]
+/// impl Phonebook {
+///     /// Adds a telephone number
+///     fn add(&self, name: String, number: String) {
+///         self.entries.lock().unwrap().push((name, number));
+///     }
+///
+///     /// Finds a telephone number
+///     #[gadget(timeout = "10s")]
+///     async fn find(&self, name: String) -> Result<String, GadgetError> {
+///         let entries = self.entries.lock().unwrap();
+///         let entry = entries.iter().find(|(other, _)| *other == name);
+///         Ok(entry.ok_or("there is no such entry")?.1.clone())
+///     }
+/// }
+///
+/// let book = Arc::new(Phonebook::default());
+/// let agent = Agent::builder().gadgets(book.gadgets());
+/// # let _ = agent;
+/// assert!(book.entries.lock().unwrap().is_empty());
+/// ```
+pub use gadgetry_macros::gadgets;
 pub use gadgetry_proto::media::{Media, MediaData, MediaKind};
 pub use gadgetry_proto::spec::Example;
 pub use human::Human;
@@ -163,6 +196,8 @@ pub use limiter::{Permit, RateLimiter, RateLimits, RateLimitsError};
 pub use model::{Model, ModelInfo};
 pub use model_client::ModelClient;
 pub use models::{ModelRegistry, ModelSpec};
+#[cfg(feature = "providers")]
+pub use provider::model;
 pub use scripted::ScriptedModel;
 pub use services::{Limiter, Models, Services};
 pub use skill::{Skill, Skills};

@@ -48,6 +48,22 @@ macro_rules! __gadgetry_into_result {
     };
 }
 
+/// The result of a function that may block. Dropping the future does not stop the function.
+pub async fn blocking(
+    work: impl FnOnce() -> Result<GadgetOutput, GadgetError> + Send + 'static,
+) -> Result<GadgetOutput, GadgetError> {
+    let span = tracing::Span::current();
+    let work = tokio::task::spawn_blocking(move || span.in_scope(work));
+    match work.await {
+        Ok(result) => result,
+        Err(error) => match error.try_into_panic() {
+            Ok(panic) => std::panic::resume_unwind(panic),
+            // The runtime is shutting down.
+            Err(_) => Err(GadgetError::cancelled()),
+        },
+    }
+}
+
 /// The type of a value, without the value.
 #[derive(Debug)]
 pub struct Wrap<T>(PhantomData<fn() -> T>);

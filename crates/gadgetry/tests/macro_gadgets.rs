@@ -93,6 +93,7 @@ fn the_model_is_told_what_the_function_says() {
         "description": "Get weather for a city.\n\nKnows the coming days.",
         "parameters": {
             "type": "object",
+            "additionalProperties": false,
             "properties": {
                 "city": { "description": "City name,\nlike \"Paris\"", "type": "string", "minLength": 1 },
                 "units": { "type": ["string", "null"], "enum": ["celsius", "fahrenheit", null] },

@@ -2,8 +2,10 @@
 //!
 //! | way | for |
 //! |---|---|
-//! | [`#[gadget]`](macro@crate::gadget) | gadgets that hold nothing: a function |
-//! | [`Gadget`] | gadgets that hold something; the parameters are a type |
+//! | [`#[gadget]`](macro@crate::gadget) | gadgets without state: a function |
+//! | [`#[gadgets]`](macro@crate::gadgets) | gadgets that share a state: the methods of a type |
+//! | [`typed`] | a closure with parameters of a type, which captures what it needs |
+//! | [`Gadget`] | the trait for everything else; the parameters are a type |
 //! | [`from_fn`] | gadgets that are known only when the program runs: a specification and a closure |
 //! | [`CommandGadget`](crate::CommandGadget) | programs |
 //!
@@ -11,12 +13,14 @@
 //! checked by the engine against the schema, whatever the way.
 
 pub(crate) mod base64;
+mod closure;
 mod error;
 mod function;
 mod outcome;
 mod output;
 mod params;
 mod schema;
+mod several;
 mod typed;
 
 use std::sync::Arc;
@@ -28,12 +32,14 @@ use serde_json::Value;
 
 use crate::context::ExecutionContext;
 
+pub use closure::{TypedFn, typed};
 pub use error::GadgetError;
 pub use function::{FnGadget, from_fn};
 pub use outcome::IntoOutcome;
 pub use output::GadgetOutput;
 pub(crate) use params::complete;
 pub use params::{InvalidParams, ValidateParams, validate_gadget_params};
+pub use several::IntoGadgets;
 pub use typed::{Gadget, GadgetInfo, NoParams};
 
 /// Something that a model can call, whatever way it was defined.

@@ -70,3 +70,30 @@ pub use resolve::Resolver;
 pub use secret::ApiKey;
 #[cfg(feature = "providers")]
 pub use wire::{Decode, Wire};
+
+/// The model of a name, with the key and the address that the environment has for its provider: `haiku`, `gpt-4o-mini`,
+/// `ollama:llama3:8b`. It is [`Resolver::from_env`] and [`Resolver::resolve`], which have more options and list what a name
+/// may be.
+///
+/// What is known of its price, its context window and its senses comes from
+/// [`ModelRegistry::builtin`](crate::ModelRegistry::builtin). No request is sent, so whether the model exists is seen later.
+///
+/// ```no_run
+/// # async fn answer() -> Result<(), Box<dyn std::error::Error>> {
+/// let model = gadgetry::model("haiku")?;
+/// let answer = gadgetry::Agent::builder().model(model).build()?.ask("What is 2+2?").text().await?;
+/// # Ok(())
+/// # }
+/// ```
+#[cfg(feature = "providers")]
+pub fn model(name: &str) -> Result<std::sync::Arc<dyn crate::model::Model>, resolve::ResolveError> {
+    Resolver::from_env().resolve(name)
+}
+
+/// What the catalogue has about a model at its provider's own address.
+#[cfg(feature = "providers")]
+fn listed(provider: &str, model: &str) -> Option<crate::model::ModelInfo> {
+    let models = crate::models::ModelRegistry::builtin();
+    let spec = models.get(&format!("{provider}:{model}"))?;
+    Some(spec.info())
+}

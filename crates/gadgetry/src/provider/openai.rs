@@ -24,6 +24,7 @@ use serde_json::{Map, Value};
 use crate::model::{Model, ModelInfo};
 use crate::provider::error::ProviderError;
 use crate::provider::http::{BaseUrl, Http, HttpConfig, HttpRequest};
+use crate::provider::listed;
 use crate::provider::secret::ApiKey;
 use crate::provider::tools::ToolNames;
 use crate::provider::wire::{Decode, Wire};
@@ -57,7 +58,7 @@ impl OpenAi {
         let model = model.into();
         OpenAiBuilder {
             name: None,
-            info: ModelInfo::default(),
+            info: None,
             http: HttpConfig::new(),
             wire: ChatCompletions {
                 model,
@@ -125,7 +126,7 @@ pub struct OpenAiBuilder {
     wire: ChatCompletions,
     http: HttpConfig,
     name: Option<String>,
-    info: ModelInfo,
+    info: Option<ModelInfo>,
 }
 
 impl OpenAiBuilder {
@@ -164,11 +165,12 @@ impl OpenAiBuilder {
         self
     }
 
-    /// What is known about the model. Pictures and sounds are sent if it says that the model can take them; otherwise
+    /// What is known about the model. By default, what the catalogue has about it if the base URL is the provider's own.
+    /// Pictures and sounds are sent if it says that the model can take them; otherwise
     /// a line of text stands for each.
     #[must_use]
     pub fn info(mut self, info: ModelInfo) -> Self {
-        self.info = info;
+        self.info = Some(info);
         self
     }
 
@@ -293,13 +295,18 @@ impl OpenAiBuilder {
             let message = "the model has no name";
             return Err(ProviderError::new(ModelErrorKind::BadRequest, message));
         }
-        self.wire.reads_images = self.info.reads_images;
-        self.wire.reads_audio = self.info.reads_audio;
+        // A server elsewhere may have another model of the same name.
+        let is_openai = self.wire.base_url.0 == BASE_URL;
+        let info = self.info.take();
+        let info = info.or_else(|| is_openai.then(|| listed("openai", &self.wire.model))?);
+        let info = info.unwrap_or_default();
+        self.wire.reads_images = info.reads_images;
+        self.wire.reads_audio = info.reads_audio;
         self.wire.request(&Request::default())?;
         Ok(OpenAi {
             name: self.name.unwrap_or_else(|| self.wire.model.clone()),
             http: Http::new(self.http)?,
-            info: self.info,
+            info,
             wire: Arc::new(self.wire),
         })
     }

@@ -17,7 +17,7 @@ use crate::agent::synthetic::SyntheticCall;
 use crate::agent::{Agent, AgentError, AgentRun};
 use crate::context::{CancellationToken, ExecutionContext};
 use crate::control::DynController;
-use crate::gadget::{DynGadget, IntoGadget};
+use crate::gadget::{DynGadget, IntoGadget, IntoGadgets};
 use crate::human::Human;
 use crate::limiter::{RateLimiter, RateLimits};
 use crate::model::Model;
@@ -134,6 +134,19 @@ impl AgentBuilder {
         self
     }
 
+    /// The model of this name, as [`gadgetry::model`](fn@crate::model) finds it. Fails if no provider is known for the name
+    /// or its key is missing; the error says what to set.
+    ///
+    /// ```no_run
+    /// let agent = gadgetry::Agent::builder().named("haiku")?.build()?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[cfg(feature = "providers")]
+    pub fn named(mut self, name: &str) -> Result<Self, crate::provider::resolve::ResolveError> {
+        self.model = Some(crate::provider::model(name)?);
+        Ok(self)
+    }
+
     /// One more model, which gadgets may ask for by this name through
     /// [`ExecutionContext::model`](crate::ExecutionContext::model).
     pub fn named_model(mut self, name: impl Into<String>, model: impl Model + 'static) -> Self {
@@ -156,10 +169,9 @@ impl AgentBuilder {
         self
     }
 
-    /// Adds several gadgets of one type.
-    pub fn gadgets<G: IntoGadget>(mut self, gadgets: impl IntoIterator<Item = G>) -> Self {
-        let gadgets = gadgets.into_iter().map(IntoGadget::into_gadget);
-        self.gadgets.extend(gadgets);
+    /// Adds several gadgets: a tuple, as in `.gadgets((Add, Weather))`, or anything that can be iterated over.
+    pub fn gadgets<Kind>(mut self, gadgets: impl IntoGadgets<Kind>) -> Self {
+        self.gadgets.extend(gadgets.into_gadgets());
         self
     }
 

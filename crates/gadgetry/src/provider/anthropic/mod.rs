@@ -22,6 +22,7 @@ use serde_json::{Map, Value};
 use crate::model::{Model, ModelInfo};
 use crate::provider::error::ProviderError;
 use crate::provider::http::{BaseUrl, Http, HttpConfig, HttpRequest};
+use crate::provider::listed;
 use crate::provider::secret::ApiKey;
 use crate::provider::tools::ToolNames;
 use crate::provider::wire::{Decode, Wire};
@@ -66,11 +67,7 @@ impl Anthropic {
     pub fn builder(model: impl Into<String>) -> AnthropicBuilder {
         AnthropicBuilder {
             name: None,
-            // All models of Anthropic that are still served do.
-            info: ModelInfo {
-                reads_images: true,
-                ..ModelInfo::default()
-            },
+            info: None,
             http: HttpConfig::new(),
             wire: Messages {
                 model: model.into(),
@@ -135,7 +132,7 @@ pub struct AnthropicBuilder {
     wire: Messages,
     http: HttpConfig,
     name: Option<String>,
-    info: ModelInfo,
+    info: Option<ModelInfo>,
     effort: Option<String>,
 }
 
@@ -170,10 +167,11 @@ impl AnthropicBuilder {
         self
     }
 
-    /// What is known about the model. Unless it says that the model reads images, a line of text stands for each.
+    /// What is known about the model. By default, what the catalogue has about it if the base URL is the provider's own.
+    /// Unless it says that the model reads images, a line of text stands for each.
     /// Sounds always are such a line.
     pub fn info(mut self, info: ModelInfo) -> Self {
-        self.info = info;
+        self.info = Some(info);
         self
     }
 
@@ -273,12 +271,21 @@ impl AnthropicBuilder {
             self.wire.thinking = thinking::of(effort, &self.wire.model)?;
         }
         self.wire.check()?;
-        self.wire.reads_images = self.info.reads_images;
+        // A server elsewhere may have another model of the same name.
+        let is_anthropic = self.wire.base_url.0 == BASE_URL;
+        let info = self.info.take();
+        let info = info.or_else(|| is_anthropic.then(|| listed("anthropic", &self.wire.model))?);
+        // All models of Anthropic that are still served do.
+        let info = info.unwrap_or_else(|| ModelInfo {
+            reads_images: true,
+            ..ModelInfo::default()
+        });
+        self.wire.reads_images = info.reads_images;
         self.wire.request(&Request::default())?;
         Ok(Anthropic {
             name: self.name.unwrap_or_else(|| self.wire.model.clone()),
             http: Http::new(self.http)?,
-            info: self.info,
+            info,
             wire: Arc::new(self.wire),
         })
     }
