@@ -94,7 +94,7 @@ pub mod __private;
 
 pub use agent::{
     Agent, AgentBuilder, AgentError, AgentHandle, AgentRun, Conversation, Finished, NotInjected,
-    OnGadgetError, RunError,
+    OnGadgetError, RunError, TypedError,
 };
 pub use command::CommandGadget;
 pub use context::{CancellationToken, ExecutionContext, Invocation};

@@ -1,6 +1,7 @@
 //! From one reply to the next, and to the end.
 
 use crate::event::{EventKind, FinishReason};
+use crate::message::{Message, Role};
 use crate::run::Run;
 use crate::run::io::{Output, Summary};
 use crate::run::question::QuestionKind;
@@ -11,6 +12,8 @@ use crate::run::state::{Cut, Pending, Phase};
 enum Verdict {
     Finish(FinishReason),
     GoOn,
+    /// The model is to end the run in another way.
+    Remind,
     AskUser,
 }
 
@@ -41,6 +44,13 @@ impl Run {
         match verdict {
             Verdict::Finish(reason) => self.finish(reason),
             Verdict::GoOn => self.next_reply(),
+            Verdict::Remind => {
+                if let TextOnly::Remind(text) = &self.spec.text_only {
+                    let message = Message::text(Role::User, text);
+                    self.push_message(message);
+                }
+                self.next_reply();
+            }
             Verdict::AskUser => self.ask_user(),
         }
     }
@@ -71,8 +81,9 @@ impl Run {
             }
             Some(Cut::Cancelled) => Verdict::Finish(FinishReason::Cancelled),
             None if self.state.promised => Verdict::Finish(FinishReason::ModelError),
-            None => match self.spec.text_only {
+            None => match &self.spec.text_only {
                 TextOnly::Acknowledge => Verdict::GoOn,
+                TextOnly::Remind(_) => Verdict::Remind,
                 TextOnly::WaitForInput if self.spec.asks.human => Verdict::AskUser,
                 TextOnly::WaitForInput | TextOnly::Terminate => {
                     Verdict::Finish(FinishReason::Completed)

@@ -175,7 +175,7 @@ impl Tools {
 }
 
 /// What a reply without calls means.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum TextOnly {
     /// The run is done.
@@ -183,6 +183,8 @@ pub enum TextOnly {
     Terminate,
     /// It is kept, and the model goes on.
     Acknowledge,
+    /// It is kept, and the model continues after this message of the user: for a run that only a gadget may end.
+    Remind(String),
     /// The user is asked what next; see [`Asks::human`]. Without anybody to ask, the run is done.
     WaitForInput,
 }

@@ -21,9 +21,8 @@ impl Agent {
     pub(super) fn new(builder: AgentBuilder) -> Result<Self, AgentError> {
         let mut services = services(&builder)?;
         let spec = spec(&builder, &services)?;
-        if spec.tools.is_native() {
-            services.model = with_tools(&services.model, &spec)?;
-        }
+        let model = Arc::clone(&services.model);
+        services.model = Self::model_for(&model, &spec)?;
         let mut opening = builder.history;
         for call in &builder.synthetic {
             opening.extend(call.messages(&spec)?);
@@ -33,6 +32,7 @@ impl Agent {
             inner: Arc::new(Inner {
                 spec,
                 services,
+                model,
                 opening,
                 outputs: builder.outputs,
                 observers: builder.observers,
@@ -40,6 +40,18 @@ impl Agent {
                 parent: builder.parent,
             }),
         })
+    }
+
+    /// The model, with the gadgets of the run as its tools if it calls them so.
+    pub(super) fn model_for(
+        model: &Arc<dyn Model>,
+        spec: &RunSpec,
+    ) -> Result<Arc<dyn Model>, AgentError> {
+        if spec.tools.is_native() {
+            with_tools(model, spec)
+        } else {
+            Ok(Arc::clone(model))
+        }
     }
 }
 

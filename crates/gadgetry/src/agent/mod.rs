@@ -55,6 +55,7 @@ mod hooks;
 mod place;
 mod run;
 mod synthetic;
+mod typed;
 
 use std::sync::Arc;
 
@@ -63,6 +64,7 @@ use gadgetry_proto::message::{Content, Message, Role};
 use gadgetry_proto::run::RunSpec;
 
 use crate::context::{CancellationToken, ExecutionContext};
+use crate::model::Model;
 use crate::services::Services;
 
 pub use builder::AgentBuilder;
@@ -72,6 +74,7 @@ pub use finished::Finished;
 pub use handle::{AgentHandle, NotInjected};
 pub use hooks::OnGadgetError;
 pub use run::AgentRun;
+pub use typed::TypedError;
 
 use audience::SharedObserver;
 
@@ -100,6 +103,8 @@ struct Inner {
     spec: RunSpec,
     /// But for the place in a family.
     services: Services,
+    /// The model before it was given tools.
+    model: Arc<dyn Model>,
     /// The messages before the question, in a run without a conversation.
     opening: Vec<Message>,
     /// The long results that they name.

@@ -53,6 +53,13 @@ impl Place {
         }
     }
 
+    pub(super) fn services_mut(&mut self) -> &mut Services {
+        match self {
+            Self::Alone(services) => services,
+            Self::Below(subagent) => &mut subagent.services,
+        }
+    }
+
     /// On the heap: a driver is too large to be moved about.
     pub(super) fn drive(
         self,

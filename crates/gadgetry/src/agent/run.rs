@@ -20,8 +20,9 @@ use tokio::sync::mpsc;
 use crate::agent::audience::Audience;
 use crate::agent::finished::{systems, without_instructions};
 use crate::agent::place::{Place, cancelled_by};
-use crate::agent::{AgentHandle, Conversation, Finished, Inner, RunError};
+use crate::agent::{AgentHandle, Conversation, Finished, Inner, RunError, TypedError};
 use crate::driver::Observer;
+use crate::gadget::DynGadget;
 use crate::log::{Header, LogError};
 
 /// A run that goes on while somebody consumes it.
@@ -229,6 +230,24 @@ impl<'t> AgentRun<'t> {
             }
         }
         .into_result()
+    }
+
+    /// One more gadget, which the model must call to end the run.
+    pub(super) fn add_before_start(
+        &mut self,
+        gadget: Arc<dyn DynGadget>,
+    ) -> Result<(), TypedError> {
+        let State::Ready(prepared) = &mut self.state else {
+            return Err(TypedError::Begun);
+        };
+        let inner = Arc::new(self.origin.inner.ending_with(gadget)?);
+        let services = prepared.place.services_mut();
+        services.toolbox = Arc::clone(&inner.services.toolbox);
+        services.model = Arc::clone(&inner.services.model);
+        self.origin.inner = Arc::clone(&inner);
+        prepared.run = self.origin.run();
+        prepared.inner = inner;
+        Ok(())
     }
 
     /// What a log of the run begins with: what it was made from, with the seed of its retries. Fails with

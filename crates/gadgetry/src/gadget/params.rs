@@ -140,7 +140,7 @@ pub(crate) fn complete(schema: &Schema, mut params: Value) -> Result<Value, Vec<
 }
 
 /// Reads parameters into a type. The problem is in the words of serde.
-pub(super) fn read<P: DeserializeOwned>(params: Value) -> Result<P, Problem> {
+pub(crate) fn read<P: DeserializeOwned>(params: Value) -> Result<P, Problem> {
     serde_path_to_error::deserialize(params).map_err(|error| Problem {
         pointer: dotted(error.path()),
         message: words(error.inner()),

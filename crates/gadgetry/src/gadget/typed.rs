@@ -213,7 +213,7 @@ impl GadgetInfo {
     }
 
     /// The specification of a gadget with parameters of this type.
-    pub(super) fn into_spec<P: JsonSchema>(self) -> GadgetSpec {
+    pub(crate) fn into_spec<P: JsonSchema>(self) -> GadgetSpec {
         let milliseconds = |timeout: Duration| u64::try_from(timeout.as_millis());
         GadgetSpec {
             name: self.name,

@@ -184,7 +184,7 @@ impl Header {
             schedule: self.schedule.clone(),
             max_iterations: self.max_iterations,
             default_timeout_ms: self.default_timeout_ms,
-            text_only: self.text_only,
+            text_only: self.text_only.clone(),
             on_unmet: self.on_unmet.clone(),
             price: self.price.clone(),
             asks: self.asks,

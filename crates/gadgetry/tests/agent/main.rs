@@ -13,4 +13,5 @@ mod options;
 mod saved;
 mod subagents;
 mod support;
+mod typed;
 mod watching;
