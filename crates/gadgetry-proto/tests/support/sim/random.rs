@@ -98,11 +98,13 @@ fn spec(random: &mut Random) -> RunSpec {
     let mut spec = RunSpec {
         max_iterations: *random.pick(&[1, 2, 5]),
         default_timeout_ms: *random.pick(&[None, None, Some(8)]),
-        text_only: *random.pick(&[
-            TextOnly::Terminate,
-            TextOnly::Acknowledge,
-            TextOnly::WaitForInput,
-        ]),
+        text_only: random
+            .pick(&[
+                TextOnly::Terminate,
+                TextOnly::Acknowledge,
+                TextOnly::WaitForInput,
+            ])
+            .clone(),
         on_unmet: random
             .pick(&[
                 OnUnmet::Skip,
