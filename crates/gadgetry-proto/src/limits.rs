@@ -36,7 +36,24 @@ pub struct Limits {
     pub whitespace: usize,
     /// Diagnostics of one reply about near misses and stray markers. The next one says that this is passed; no more follow.
     pub near_misses: usize,
+    /// Diagnostics of one reply about anything else. The next one says that this is passed; no more follow.
+    pub diagnostics: usize,
+    /// One reply in a run: its text, its reasoning and the arguments of its native calls together. The reply is cut there,
+    /// as by a token limit, and no more of it is read.
+    pub reply: usize,
+    /// JSON values in all the parameters of one reply together: each takes some hundred bytes. The call that passes this is
+    /// answered, not executed. One JSON text may have at most 100,000, whatever this says.
+    pub json_values: usize,
+    /// Bytes of results that one reply puts into parameters by `${id}`. The call that passes this is answered, not
+    /// executed.
+    pub references: usize,
+    /// Bytes of results that a run keeps. The result that passes this is replaced by an error, and no further gadget is
+    /// started.
+    pub results: usize,
 }
+
+/// Values in one JSON text. No reply of an honest model has as many: each takes a token at least.
+pub(crate) const JSON_VALUES: usize = 100_000;
 
 impl Default for Limits {
     fn default() -> Self {
@@ -53,6 +70,11 @@ impl Default for Limits {
             indent: 256,
             whitespace: 64 << 10,
             near_misses: 100,
+            diagnostics: 1_000,
+            reply: 16 << 20,
+            json_values: JSON_VALUES,
+            references: 32 << 20,
+            results: 64 << 20,
         }
     }
 }
@@ -105,6 +127,21 @@ pub enum Limit {
     /// [`Limits::near_misses`]
     #[error("a reply")]
     NearMisses,
+    /// [`Limits::diagnostics`]
+    #[error("a reply")]
+    Diagnostics,
+    /// [`Limits::reply`]
+    #[error("a reply")]
+    Reply,
+    /// [`Limits::json_values`]
+    #[error("the parameters of a reply")]
+    JsonValues,
+    /// [`Limits::references`]
+    #[error("the results in the parameters of a reply")]
+    References,
+    /// [`Limits::results`]
+    #[error("the results of a run")]
+    Results,
 }
 
 impl Limit {
@@ -114,6 +151,8 @@ impl Limit {
             Self::CallsPerReply => "gadget calls",
             Self::Depth => "levels of nesting",
             Self::NearMisses => "remarks about near misses",
+            Self::Diagnostics => "other diagnostics",
+            Self::JsonValues => "JSON values",
             Self::Header
             | Self::Pointer
             | Self::Value
@@ -121,7 +160,10 @@ impl Limit {
             | Self::TagName
             | Self::Attributes
             | Self::TagContent
-            | Self::Whitespace => "bytes",
+            | Self::Whitespace
+            | Self::Reply
+            | Self::References
+            | Self::Results => "bytes",
         }
     }
 }

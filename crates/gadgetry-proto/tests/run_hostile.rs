@@ -90,7 +90,9 @@ fn references_have_room_for_one_block() {
     );
     assert_eq!(
         answers,
-        ["Error: Limit exceeded: a gadget block may have at most 33554432 bytes"]
+        [
+            "Error: Limit exceeded: the results in the parameters of a reply may have at most 33554432 bytes"
+        ]
     );
 }
 
@@ -117,20 +119,6 @@ fn an_id_may_hold_a_slash() {
         started[1].parameters,
         json!({ "whole": r#"{"n":[7]}"#, "part": 7 })
     );
-}
-
-#[test]
-fn calls_too_many_are_told_so_in_few_words() {
-    let limits = Limits {
-        calls_per_reply: 2,
-        ..Limits::default()
-    };
-    let reply = "!!!GADGET_START:Nix\n!!!GADGET_END\n".repeat(4);
-    let (started, answers) = play(limits, &reply, "");
-    assert!(started.is_empty());
-    assert!(answers[1].starts_with("Error: Gadget 'Nix' not found."));
-    let too_many = "Gadget limit (2) exceeded. Consider calling fewer gadgets per response.";
-    assert_eq!(answers[2..], [too_many, too_many]);
 }
 
 /// What is wrong with a value of a union that holds itself is not looked for in each of its 2^60 ways.

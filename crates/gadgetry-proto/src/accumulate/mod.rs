@@ -16,7 +16,8 @@
 //!   never started, or has ended, is dropped.
 //! - Metadata belongs to the open text (or reasoning), or else to the next one; if none comes, it is dropped.
 //! - The input of a tool call is what the provider gave whole, or else the joined JSON text; no text means `{}`. What
-//!   is no JSON stays text, with an error event that says so: it is the model's fault, and the tool's to refuse.
+//!   is no JSON stays text, with an error event that says so: it is the model's fault, and the tool's to refuse. So
+//!   does what has, together with the inputs before it, more than 100,000 values.
 //! - Data that a provider wants back is a block of its own, complete at once.
 //! - An error ends nothing.
 //! - A block that was announced but never completed (a transform put something else in its place) leaves no content,
@@ -100,6 +101,9 @@ pub struct Accumulator {
     places: Vec<Place>,
     prose: Option<Prose>,
     tool_calls: BTreeMap<String, OpenToolCall>,
+    /// In the inputs of tool calls that were read as JSON.
+    #[serde(default)]
+    json_values: usize,
     custom_blocks: BTreeMap<BlockId, OpenCustomBlock>,
     gadget_calls: BTreeMap<InvocationId, usize>,
     next_text_metadata: Option<ContentMetadata>,

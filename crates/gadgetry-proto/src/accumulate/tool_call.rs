@@ -7,8 +7,10 @@ use crate::accumulate::Accumulator;
 use crate::accumulate::sink::Sink;
 use crate::accumulate::stream_event::StreamError;
 use crate::accumulate::stream_event::StreamEvent;
+use crate::limits::{JSON_VALUES, Limit, LimitExceeded};
 use crate::message::Content;
 use crate::spec::exact;
+use crate::spec::values;
 
 impl Accumulator {
     pub(super) fn start_tool_call(&mut self, id: &str, name: &str, out: &mut Sink<'_>) {
@@ -56,7 +58,10 @@ impl Accumulator {
         });
         let (input, error) = match input {
             Some(input) if !input.is_null() => (input, None),
-            _ => read_input(&name, json),
+            _ => {
+                self.json_values = self.json_values.saturating_add(values(&json));
+                read_input(&name, json, self.json_values)
+            }
         };
         if let Some(error) = error {
             self.fail(error, out);
@@ -142,8 +147,18 @@ fn has_long_number(json: &str) -> bool {
     })
 }
 
-/// Reads the input that a model wrote for `tool`. Nothing means no parameters; what is no JSON stays text.
-pub(crate) fn read_input(tool: &str, json: String) -> (Value, Option<StreamError>) {
+/// Reads the input that a model wrote for `tool`. Nothing means no parameters; what is no JSON stays text, and so does
+/// what makes `values` in the inputs of the reply too many.
+pub(crate) fn read_input(tool: &str, json: String, values: usize) -> (Value, Option<StreamError>) {
+    if values > JSON_VALUES {
+        let what = Limit::JsonValues;
+        let limit = JSON_VALUES;
+        let error = StreamError {
+            message: LimitExceeded { what, limit }.to_string(),
+            code: StreamError::TOOL_INPUT.to_owned(),
+        };
+        return (Value::String(json), Some(error));
+    }
     if json.trim_ascii().is_empty() {
         return (Value::Object(serde_json::Map::new()), None);
     }

@@ -79,36 +79,44 @@ impl Suspect {
 /// How many diagnostics about near misses and stray markers a reply has, the one that says that they are too many
 /// included.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub(crate) struct MissCount(usize);
+#[serde(default)]
+pub(crate) struct MissCount {
+    misses: usize,
+    /// Diagnostics about anything else.
+    others: usize,
+}
 
 impl MissCount {
     /// How many more may be told.
     pub(crate) fn room(self, limits: &Limits) -> usize {
-        limits.near_misses.saturating_add(1).saturating_sub(self.0)
+        limits
+            .near_misses
+            .saturating_add(1)
+            .saturating_sub(self.misses)
     }
 
-    /// Counts one more. The first beyond the cap becomes one that says so. Diagnostics about other things pass.
+    /// Counts one more. The first beyond the cap becomes one that says so. Near misses and stray markers have a cap of
+    /// their own.
     pub(crate) fn admit(&mut self, diagnostic: Diagnostic, limits: &Limits) -> Option<Diagnostic> {
-        if !matches!(
+        let is_miss = matches!(
             diagnostic.code,
             DiagnosticCode::NearMiss
                 | DiagnosticCode::StrayMarker
                 | DiagnosticCode::StrayReasoningEnd
-        ) {
-            return Some(diagnostic);
-        }
-        let room = self.room(limits);
-        if room == 0 {
+        );
+        let (count, what, limit) = if is_miss {
+            (&mut self.misses, Limit::NearMisses, limits.near_misses)
+        } else {
+            (&mut self.others, Limit::Diagnostics, limits.diagnostics)
+        };
+        if *count > limit {
             return None;
         }
-        self.0 += 1;
-        if room > 1 {
+        *count += 1;
+        if *count <= limit {
             return Some(diagnostic);
         }
-        let exceeded = LimitExceeded {
-            what: Limit::NearMisses,
-            limit: limits.near_misses,
-        };
+        let exceeded = LimitExceeded { what, limit };
         Some(Diagnostic {
             code: DiagnosticCode::LimitExceeded,
             message: exceeded.to_string(),

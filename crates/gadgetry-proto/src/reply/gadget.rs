@@ -120,11 +120,13 @@ impl Scanner {
             let message = format!(
                 "The reply ended inside the line of {marker} and nothing was executed; write a line break behind it"
             );
-            events(Event::Diagnostic(Diagnostic {
-                code: DiagnosticCode::CutHeader,
+            let code = DiagnosticCode::CutHeader;
+            let diagnostic = Diagnostic {
+                code,
                 message,
                 span,
-            }));
+            };
+            self.diagnose(diagnostic, events);
         }
         self.hand_out(marker, events);
         self.state.line = LinePrefix::Other;

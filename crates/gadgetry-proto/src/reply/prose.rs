@@ -168,12 +168,12 @@ impl Scanner {
             start,
             end: start + 1,
         };
-        let message = "A backslash before a marker was removed".to_owned();
-        events(Event::Diagnostic(Diagnostic {
+        let diagnostic = Diagnostic {
             code: DiagnosticCode::EscapedMarker,
-            message,
+            message: "A backslash before a marker was removed".to_owned(),
             span,
-        }));
+        };
+        self.diagnose(diagnostic, events);
         self.hand_out(&reading.text[at..behind], events);
         reading.released = behind;
     }

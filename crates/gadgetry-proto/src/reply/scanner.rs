@@ -327,11 +327,19 @@ impl Scanner {
         events: &mut S,
     ) {
         self.release_white(events);
-        let message = exceeded.to_string();
-        events(Event::Diagnostic(Diagnostic {
+        let diagnostic = Diagnostic {
             code: DiagnosticCode::LimitExceeded,
-            message,
+            message: exceeded.to_string(),
             span,
-        }));
+        };
+        self.diagnose(diagnostic, events);
+    }
+
+    /// Emits a diagnostic, unless the reply has had too many.
+    pub(super) fn diagnose<S: FnMut(Event<'_>)>(&mut self, diagnostic: Diagnostic, events: &mut S) {
+        let admitted = self.state.misses.admit(diagnostic, &self.format.limits);
+        if let Some(diagnostic) = admitted {
+            events(Event::Diagnostic(diagnostic));
+        }
     }
 }

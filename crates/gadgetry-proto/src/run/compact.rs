@@ -44,6 +44,7 @@ impl Run {
                 };
                 self.state.summary_plan = Some(summarise);
                 self.state.phase = Phase::Summarising;
+                self.state.used.begin_reply();
                 self.state.sent = true;
                 self.tell(EventKind::ModelCallStart {
                     iteration,
@@ -88,7 +89,13 @@ impl Run {
     }
 
     /// Takes a piece of the summary in.
-    pub(super) fn read_summary(&mut self, delta: &Delta) {
+    pub(super) fn read_summary(&mut self, delta: Delta) {
+        let delta = self.count_in(delta);
+        if self.state.used.is_full {
+            self.put(Output::CloseModel);
+            return self.close_summary(Close::Failed("the summary was too long".to_owned()));
+        }
+        let Some(delta) = &delta else { return };
         if let Delta::Text { delta, .. } = delta {
             self.state.raw.push_str(delta);
         } else if let Delta::Error { error, .. } = delta {

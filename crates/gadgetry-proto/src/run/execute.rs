@@ -30,6 +30,9 @@ impl Run {
             let shown = self.view(&parameters);
             return self.settle(id, shown);
         }
+        if let Err(error) = self.room_for_result() {
+            return self.settle(id, Err(error));
+        }
         if !self.spec.interceptors.is_empty()
             && let Err(error) = self.intercept(id, &mut prepared)
         {
@@ -129,6 +132,8 @@ impl Run {
         if let Some(deadline) = deadline {
             self.state.deadlines.remove(&(deadline, id));
         }
+        let mut outcome = outcome;
+        outcome.result = self.take_result(outcome.result);
         if outcome.asks_human.is_some() {
             self.ask_human(id, outcome);
         } else {

@@ -31,6 +31,7 @@
 
 mod answer;
 mod calls;
+mod caps;
 mod compact;
 mod decide;
 mod execute;
@@ -87,6 +88,7 @@ pub use state::Snapshot;
 pub use trailing::{HintTiming, MakeTrailing, Standing, Trailing, iteration_hint, parallel_hint};
 
 use calls::calls_per_reply;
+use caps::Used;
 use state::{Phase, State};
 
 /// A run of an agent. See the [module](self).
@@ -167,6 +169,7 @@ impl Run {
             next_question: 0,
             blocked: None,
             total_cost: 0.0,
+            used: Used::default(),
             elsewhere: 0.0,
             answer: String::new(),
             outputs: VecDeque::new(),
@@ -279,7 +282,7 @@ impl Run {
         }
         match input {
             Input::Delta(delta) if self.state.phase == Phase::Summarising => {
-                self.read_summary(&delta);
+                self.read_summary(delta);
             }
             Input::ModelClosed(close) if self.state.phase == Phase::Summarising => {
                 self.close_summary(close);

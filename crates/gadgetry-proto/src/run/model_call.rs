@@ -115,11 +115,13 @@ impl Run {
         // There is no model to ask again.
         self.state.handed_on = true;
         self.read(Delta::text(text));
-        self.read(Delta::MessageEnd {
-            stop_reason: StopReason::Stop,
-            usage: None,
-        });
-        self.close_reply(Close::Ended);
+        if self.state.phase == Phase::Reading {
+            self.read(Delta::MessageEnd {
+                stop_reason: StopReason::Stop,
+                usage: None,
+            });
+            self.close_reply(Close::Ended);
+        }
     }
 
     fn begin_reading(&mut self) {
@@ -130,6 +132,7 @@ impl Run {
         state.sent = false;
         state.handed_on = false;
         state.refusal = None;
+        state.used.begin_reply();
         state.scheduler.begin_reply();
         let iteration = state.iteration;
         self.transforms = None;
@@ -170,6 +173,9 @@ impl Run {
     fn how_cut(&self) -> Option<Cut> {
         if self.state.model_error.is_some() {
             return Some(Cut::Error);
+        }
+        if self.state.used.is_full {
+            return Some(Cut::Length);
         }
         match self.state.accumulator.stop_reason() {
             None => Some(Cut::Disconnect),

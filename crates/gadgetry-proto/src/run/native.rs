@@ -10,10 +10,11 @@ use crate::convo::TextForm;
 use crate::delta::Delta;
 use crate::error::{Diagnostic, DiagnosticCode, Span};
 use crate::event::EventKind;
+use crate::limits::{JSON_VALUES, Limit, LimitExceeded};
 use crate::message::{Content, Message, Role};
 use crate::run::Run;
 use crate::run::spec::RunSpec;
-use crate::spec::{RegisteredGadget, coerce_json, json_parameters};
+use crate::spec::{RegisteredGadget, coerce_json, has_too_many_values, json_parameters};
 
 impl Run {
     /// Takes a piece of a tool call in. The accumulator has it already.
@@ -45,6 +46,7 @@ impl Run {
     fn call_natively(&mut self, id: &str) {
         if let Some(Content::ToolUse { name, input, .. }) = self.state.accumulator.tool_use(id) {
             let call = native_call(&self.spec, id, name, input, TerminatedBy::EndMarker);
+            let call = self.within_values(call);
             self.announce_native(call);
         }
     }
@@ -65,6 +67,7 @@ impl Run {
             {
                 let end = TerminatedBy::EndOfStream;
                 let call = native_call(&self.spec, tool_use_id, name, input, end);
+                let call = self.within_values(call);
                 self.announce_native(call);
             }
         }
@@ -134,6 +137,10 @@ fn native_call(
     let parameters = match input {
         Value::Object(_) => Parameters::Parsed(coerce_json(input.clone(), schema)),
         // JSON with slips, or the text of an object as a JSON string.
+        Value::String(json) if has_too_many_values(json) => {
+            let (what, limit) = (Limit::JsonValues, JSON_VALUES);
+            Parameters::Malformed(LimitExceeded { what, limit }.to_string())
+        }
         Value::String(text) => match json_parameters(text, schema, &spec.limits) {
             Ok(Some(parameters)) => Parameters::Parsed(parameters),
             Ok(None) => not_an_object(),

@@ -66,8 +66,12 @@ impl Run {
             (None, Parameters::Parsed(parameters)) => {
                 let mut parameters = parameters.clone();
                 let place = gadget.schema().root();
-                references::Resolver::new(&call.dependencies, results, &spec.limits)
-                    .resolve(&mut parameters, &place)?;
+                let room = self.state.used.room_for_references(&spec.limits);
+                let mut resolver =
+                    references::Resolver::new(&call.dependencies, results, &spec.limits, room);
+                resolver.resolve(&mut parameters, &place)?;
+                let used = &mut self.state.used;
+                used.take_references(room - resolver.room(), &parameters, &spec.limits)?;
                 complete(parameters, gadget)?
             }
         };

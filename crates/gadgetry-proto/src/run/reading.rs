@@ -17,6 +17,8 @@ const BYTES_PER_TOKEN: u64 = 4;
 
 /// What a reply is that ends with [`StopReason::ToolUse`] and has no calls.
 const NO_CALL: &str = "The reply announced a call, but contained none";
+/// Bytes of a text that are read at once, so that what one delta becomes is never much.
+const PIECE: usize = 64 << 10;
 
 /// Notes on one reply that the model is told.
 const NOTES: usize = 8;
@@ -30,6 +32,31 @@ impl Run {
                 None => return,
             }
         }
+        if let Delta::Text {
+            delta: text,
+            metadata,
+        } = &mut delta
+            && text.len() > PIECE
+        {
+            let mut rest = text.as_str();
+            while !rest.is_empty() && !self.state.used.is_full {
+                let (piece, more) = rest.split_at(rest.floor_char_boundary(PIECE));
+                self.read_piece(Delta::Text {
+                    delta: piece.to_owned(),
+                    metadata: metadata.take(),
+                });
+                rest = more;
+            }
+        } else {
+            self.read_piece(delta);
+        }
+        self.cut_if_full();
+    }
+
+    fn read_piece(&mut self, delta: Delta) {
+        let Some(delta) = self.count_in(delta) else {
+            return;
+        };
         if let Delta::Text { delta, .. } = &delta {
             self.state.raw.push_str(delta);
         } else if let Delta::Error {
@@ -74,6 +101,14 @@ impl Run {
             }
         }
         self.state.handed_on |= is_handed_on(&delta);
+        if self.is_surplus(&delta) {
+            return;
+        }
+        if let Delta::CustomBlockStart { .. } | Delta::CustomBlock(_) = &delta {
+            self.count_block();
+        } else if let Delta::GadgetCall(call) = delta {
+            delta = Delta::GadgetCall(self.within_values(call));
+        }
         self.state.accumulator.absorb(&delta);
         match delta {
             Delta::Text { delta, .. } if !delta.is_empty() => {

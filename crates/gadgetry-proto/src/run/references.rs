@@ -12,6 +12,7 @@ use crate::run::state::Known;
 use crate::spec::View;
 use crate::spec::coerce;
 use crate::spec::depth;
+use crate::spec::has_too_many_values;
 
 /// Whether the call may refer to results.
 pub(super) fn has_any(call: &Call) -> bool {
@@ -37,14 +38,20 @@ impl<'a> Resolver<'a> {
         dependencies: &'a [InvocationId],
         results: &'a BTreeMap<InvocationId, Known>,
         limits: &'a Limits,
+        room: usize,
     ) -> Self {
         Self {
             dependencies,
             results,
             parsed: BTreeMap::new(),
             limits,
-            room: limits.block,
+            room,
         }
+    }
+
+    /// Bytes of results that may still be put in.
+    pub(super) fn room(&self) -> usize {
+        self.room
     }
 
     /// Replaces them all, or says in words for the model why one has no value.
@@ -68,7 +75,7 @@ impl<'a> Resolver<'a> {
                     self.room = self
                         .room
                         .checked_sub(found.len())
-                        .ok_or_else(|| exceeded(Limit::Block, self.limits.block))?;
+                        .ok_or_else(|| exceeded(Limit::References, self.limits.references))?;
                     *parameters = coerce(&found, Some(place));
                 }
             }
@@ -97,6 +104,9 @@ impl<'a> Resolver<'a> {
         };
         if pointer.is_empty() {
             return Some(Ok(Cow::Borrowed(result)));
+        }
+        if has_too_many_values(result) {
+            return nothing(&format!("the result of \"{id}\" has too many values"));
         }
         let parsed = self
             .parsed

@@ -38,6 +38,9 @@ impl Run {
             content.extend(self.told(&spec, first + at, record));
         }
         self.state.calls = records;
+        if let Some(text) = self.surplus_note() {
+            content.push(Content::Text { text });
+        }
         let notes = mem::take(&mut self.state.notes);
         if !notes.is_empty() {
             let lines: Vec<String> = notes.iter().map(|note| format!("Note: {note}")).collect();

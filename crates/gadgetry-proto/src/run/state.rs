@@ -19,6 +19,7 @@ use crate::id::{CallId, InvocationId};
 use crate::media::Media;
 use crate::message::{Message, Request};
 use crate::reply::ScannerState;
+use crate::run::caps::Used;
 use crate::run::io::{Output, Start, Summary};
 use crate::run::question::{QuestionId, QuestionKind};
 use crate::sched::Scheduler;
@@ -110,6 +111,9 @@ pub(super) struct State {
     /// The loop waits for the answer to this one.
     pub(super) blocked: Option<QuestionId>,
     pub(super) total_cost: f64,
+    /// What is used of the caps on sums.
+    #[serde(default)]
+    pub(super) used: Used,
     /// What was spent outside this run.
     pub(super) elsewhere: f64,
     /// The visible text of the last reply that had any.

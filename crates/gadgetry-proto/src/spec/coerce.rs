@@ -387,8 +387,10 @@ fn string(word: &str) -> Option<Cow<'_, str>> {
 fn is_ambiguous_list(word: &str) -> bool {
     let bullet = word.starts_with(['-', '*', '+', '•'])
         && word.chars().nth(1).is_some_and(char::is_whitespace);
+    // A result takes the place of `${id}`, and may be an array itself.
     word.is_empty()
         || bullet
+        || word.starts_with("${")
         || word.starts_with(['[', '{', '(', '"', '\'', '`'])
         || word.contains(['\n', ',', ';', '|'])
         || matches!(word, "null" | "None" | "none" | "undefined")

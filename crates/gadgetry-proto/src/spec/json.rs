@@ -15,8 +15,8 @@ use crate::spec::slips::Slips;
 
 /// Levels of arrays and objects that are read; the same as those of `serde_json`.
 const DEPTH: usize = 128;
-/// Values in one text. An honest one has far fewer; with more, memory would be many times the size of the text.
-const NODES: usize = 1 << 20;
+/// Values in one text. With more, memory would be many times the size of the text.
+const NODES: usize = crate::limits::JSON_VALUES;
 /// Characters of an unknown word that an error shows.
 const SHOWN: usize = 20;
 
@@ -68,6 +68,17 @@ pub(super) fn read_strict(text: &str) -> Option<Json<'_>> {
 /// Reads one JSON value that has no slips, and keeps all digits of its integers.
 pub(crate) fn exact(text: &str) -> Option<Value> {
     read_strict(text).map(Json::into_value)
+}
+
+/// Whether a text may have more values than are read, if it is JSON.
+pub(crate) fn has_too_many_values(text: &str) -> bool {
+    values(text) > NODES
+}
+
+/// The values that a text has at most, if it is JSON.
+pub(crate) fn values(text: &str) -> usize {
+    let begins = |byte: &&u8| matches!(byte, b',' | b'[' | b'{');
+    1 + text.as_bytes().iter().filter(begins).count()
 }
 
 /// Whether a text is JSON, slips included.

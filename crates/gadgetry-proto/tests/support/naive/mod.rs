@@ -12,6 +12,7 @@ mod tag;
 use gadgetry_proto::call::TerminatedBy;
 use gadgetry_proto::delta::EndReason;
 use gadgetry_proto::error::{DiagnosticCode, Span};
+use gadgetry_proto::limits::Limits;
 use gadgetry_proto::reply::Format;
 use near_miss::Place;
 use std::ops::Range;
@@ -100,28 +101,33 @@ pub fn read(text: &str, format: &Format) -> Vec<Seen> {
                 (behind, Lead::Quiet)
             }
             Some(Opener::Tag(opening)) => (reader.tag(opening).0, Lead::Text),
-            None => return capped(reader.seen, format.limits.near_misses),
+            None => return capped(reader.seen, &format.limits),
         };
     }
 }
 
-/// Near misses and stray markers beyond the cap are left out; the first of them is where the limit is told.
-fn capped(seen: Vec<Seen>, limit: usize) -> Vec<Seen> {
-    let mut count = 0;
+/// Diagnostics beyond their cap are left out; a limit takes the place of the first of them.
+fn capped(seen: Vec<Seen>, limits: &Limits) -> Vec<Seen> {
+    let (mut misses, mut others) = (0, 0);
     let mut told = Vec::new();
     for seen in seen {
-        if let Seen::Diagnostic(
-            DiagnosticCode::NearMiss
-            | DiagnosticCode::StrayMarker
-            | DiagnosticCode::StrayReasoningEnd,
-            span,
-        ) = seen
-        {
-            count += 1;
-            if count == limit + 1 {
+        if let Seen::Diagnostic(code, span) = seen {
+            let is_miss = matches!(
+                code,
+                DiagnosticCode::NearMiss
+                    | DiagnosticCode::StrayMarker
+                    | DiagnosticCode::StrayReasoningEnd
+            );
+            let (count, limit) = if is_miss {
+                (&mut misses, limits.near_misses)
+            } else {
+                (&mut others, limits.diagnostics)
+            };
+            *count += 1;
+            if *count == limit + 1 {
                 told.push(Seen::Diagnostic(DiagnosticCode::LimitExceeded, span));
             }
-            if count > limit {
+            if *count > limit {
                 continue;
             }
         }
