@@ -211,4 +211,6 @@ pub enum DiagnosticCode {
     RepeatedCall,
     /// More was sent after the arguments of a native call; it was not executed.
     ExtraArguments,
+    /// A gadget was called in the form of a dialect that is not executed.
+    ForeignCall,
 }

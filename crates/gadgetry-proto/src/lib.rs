@@ -17,6 +17,7 @@
 //! | [`block`] | markers, the body of a gadget block, the writer |
 //! | [`tags`] | tags, attributes, custom-block definitions |
 //! | [`reply`] | the one scanner over a reply |
+//! | [`dialect`] | calls in the forms that models were trained on |
 //! | [`transform`] | delta transforms and their composition |
 //! | [`accumulate`] | deltas into one message and its stream events |
 //! | [`sched`] | which call may start now |
@@ -29,6 +30,7 @@ pub mod block;
 pub mod call;
 pub mod convo;
 pub mod delta;
+pub mod dialect;
 pub mod error;
 pub mod event;
 pub mod id;

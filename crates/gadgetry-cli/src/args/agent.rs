@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
+use gadgetry::proto::dialect::{Dialect, UnknownDialect};
 
 use super::{ModelArgs, at_least_one};
 
@@ -22,6 +23,13 @@ pub(crate) struct AgentArgs {
     /// How gadgets are called: as blocks of text, through the provider's own interface for tools, or both
     #[arg(long, value_name = "FORM", default_value = "text")]
     pub(crate) tools: ToolForm,
+
+    /// Execute calls in other forms than blocks, too: names of dialects separated by commas, or `all`
+    ///
+    /// The dialects are hermes, qwen-coder, mistral, llama, anthropic, fenced-json, xml and python. Without this, a call in such
+    /// a form is reported to the model, which then writes a block.
+    #[arg(long, value_name = "LIST", value_parser = dialects)]
+    pub(crate) dialects: Option<Dialects>,
 
     /// Write the run's events to stdout instead of the answer, and no progress
     #[arg(long, value_name = "FORMAT")]
@@ -121,6 +129,19 @@ pub(crate) enum ToolForm {
     Native,
     /// Either way.
     Both,
+}
+
+/// Names of dialects.
+#[derive(Clone, Debug)]
+pub(crate) struct Dialects(pub(crate) Vec<Dialect>);
+
+fn dialects(text: &str) -> Result<Dialects, UnknownDialect> {
+    if text == "all" {
+        return Ok(Dialects(Dialect::ALL.to_vec()));
+    }
+    let dialects: Result<Vec<Dialect>, _> =
+        text.split(',').map(|name| name.trim().parse()).collect();
+    dialects.map(Dialects)
 }
 
 /// How much of a result the model reads at once.

@@ -133,6 +133,9 @@ fn agent(
     if let Some(limit) = args.max_gadgets_per_response {
         agent = agent.max_gadgets_per_reply(clamp(limit.get()));
     }
+    if let Some(dialects) = &args.dialects {
+        agent = agent.dialects(dialects.0.iter().copied());
+    }
     for tag in &args.tags {
         agent = agent.custom_block(CustomBlock::new(tag));
     }

@@ -289,6 +289,30 @@ fn where_blocks_are_calls() {
     check_block(&["--reasoning-open"], &swallowed, false, "No need.\n");
 }
 
+/// The form of another dialect is no answer, and is executed where that is switched on.
+#[test]
+fn calls_in_other_dialects() {
+    let reply = "I call it.\n<tool_call>\n{\"name\": \"Touch\", \"arguments\": {}}\n</tool_call>";
+    check_block(&[], reply, false, "Done.\n");
+    check_block(&["--tools", "native"], reply, false, "Done.\n");
+    check_block(&["--dialects", "llama,xml"], reply, false, "Done.\n");
+    check_block(&["--dialects", "llama,hermes"], reply, true, "Done.\n");
+    check_block(
+        &["--dialects", "all", "--tools", "native"],
+        reply,
+        true,
+        "Done.\n",
+    );
+    let server = Server::start([Reply::says("Done.")]);
+    let ended = run(&Workshop::new(""), &server, &with(&["--dialects", "gpt"]));
+    assert_eq!((ended.code, server.asked().len()), (Some(2), 0));
+    assert!(
+        ended.stderr.contains("no dialect is called \"gpt\""),
+        "{}",
+        ended.stderr
+    );
+}
+
 fn text_of(message: &Value) -> &str {
     message["content"].as_str().expect("text")
 }

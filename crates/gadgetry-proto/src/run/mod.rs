@@ -34,6 +34,7 @@ mod calls;
 mod caps;
 mod compact;
 mod decide;
+mod dialects;
 mod execute;
 mod interceptor;
 mod interrupt;
@@ -158,6 +159,7 @@ impl Run {
             compact_now: false,
             stored: OutputStore::default(),
             notes: Vec::new(),
+            dialect_calls: 0,
             promised: false,
             reminded: false,
             injected: Vec::new(),

@@ -179,7 +179,6 @@ impl Run {
                 self.announce(call);
             }
             Delta::Diagnostic(diagnostic) => {
-                let notes = &mut self.state.notes;
                 if diagnostic.code == DiagnosticCode::StrayReasoningEnd {
                     self.state.accumulator.text_was_reasoning();
                 }
@@ -189,11 +188,8 @@ impl Run {
                     DiagnosticCode::RepeatedCall,
                     DiagnosticCode::ExtraArguments,
                 ];
-                if missed.contains(&diagnostic.code)
-                    && notes.len() < NOTES
-                    && !notes.contains(&diagnostic.message)
-                {
-                    notes.push(diagnostic.message.clone());
+                if missed.contains(&diagnostic.code) {
+                    self.note(&diagnostic.message);
                 }
                 if diagnostic.code == DiagnosticCode::Refusal {
                     self.state.refusal = Some(diagnostic.message.clone());
@@ -236,9 +232,10 @@ impl Run {
         self.state.tokens.observe(reply.usage.input_tokens);
         let usage = self.used(reply.usage);
         let mut message = reply.message;
-        self.end_tool_calls(&message.content);
-        self.note_missing_call(reply.stop_reason.as_ref());
         let mut raw = mem::take(&mut self.state.raw);
+        self.end_tool_calls(&message.content);
+        self.read_dialects(&raw, &mut message.content);
+        self.note_missing_call(reply.stop_reason.as_ref());
         self.write_native_calls(&mut raw, &message.content);
         let written = !raw.is_empty();
         for interceptor in &self.spec.interceptors {
@@ -291,7 +288,15 @@ impl Run {
                 "To call a gadget, use your interface for tools".to_owned()
             };
             let note = format!("{NO_CALL}. {how}; if you are done, answer without a call.");
-            self.state.notes.push(note);
+            self.note(&note);
+        }
+    }
+
+    /// Tells the model something about its reply, once.
+    pub(super) fn note(&mut self, note: &str) {
+        let notes = &mut self.state.notes;
+        if notes.len() < NOTES && !notes.iter().any(|known| known == note) {
+            notes.push(note.to_owned());
         }
     }
 

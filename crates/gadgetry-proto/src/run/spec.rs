@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::block::{Anchoring, Markers};
 use crate::convo::compaction::Compaction;
+use crate::dialect::Dialect;
 use crate::limits::Limits;
 use crate::prompt::PromptTemplate;
 use crate::run::interceptor::Interceptor;
@@ -51,6 +52,10 @@ pub struct RunSpec {
     /// opened it. Without this, the text before a closing tag that closes nothing becomes reasoning when that tag
     /// arrives; it has been shown as text until then, and calls in it have been executed.
     pub reasoning_open: bool,
+    /// Other forms of calling that are executed. Their calls are read when the reply is over; their text has been shown by
+    /// then. A call in another form, where a reply calls nothing, is told to the model, so that it calls in the right
+    /// form.
+    pub dialects: Vec<Dialect>,
     /// Rewrites of the deltas behind the custom blocks; each reply gets fresh ones, in this order.
     pub transforms: Vec<TransformFactory>,
     /// Caps on what a reply may make the engine hold.
@@ -100,6 +105,7 @@ impl Default for RunSpec {
             custom_blocks: Vec::new(),
             reasoning_tags: ["think", "thinking"].map(str::to_owned).to_vec(),
             reasoning_open: false,
+            dialects: Vec::new(),
             transforms: Vec::new(),
             limits: Limits::default(),
             schedule: sched::Config::default(),

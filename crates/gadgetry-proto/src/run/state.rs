@@ -90,6 +90,9 @@ pub(super) struct State {
     pub(super) stored: OutputStore,
     /// What the model should know about its current reply.
     pub(super) notes: Vec<String>,
+    /// Calls in other dialects so far; they have no ids of their own.
+    #[serde(default)]
+    pub(super) dialect_calls: u64,
     /// Whether the model ended the current reply as if it had called something, and had called nothing.
     #[serde(default)]
     pub(super) promised: bool,

@@ -6,6 +6,7 @@ mod children;
 mod compaction;
 mod costs;
 mod dependencies;
+mod dialects;
 mod ending;
 mod hints;
 mod interceptors;

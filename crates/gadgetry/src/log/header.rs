@@ -5,6 +5,7 @@ use std::sync::Arc;
 use gadgetry_proto::block::{Anchoring, Markers};
 use gadgetry_proto::convo::OutputStore;
 use gadgetry_proto::convo::compaction::Compaction;
+use gadgetry_proto::dialect::Dialect;
 use gadgetry_proto::limits::Limits;
 use gadgetry_proto::message::Message;
 use gadgetry_proto::prompt::PromptTemplate;
@@ -44,6 +45,9 @@ pub struct Header {
     /// See [`RunSpec::reasoning_open`].
     #[serde(default, skip_serializing_if = "is_default")]
     pub reasoning_open: bool,
+    /// See [`RunSpec::dialects`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub dialects: Vec<Dialect>,
     /// See [`RunSpec::markers`].
     pub markers: Markers,
     /// See [`RunSpec::anchoring`].
@@ -144,6 +148,7 @@ impl Header {
             custom_blocks: spec.custom_blocks,
             reasoning_tags: spec.reasoning_tags,
             reasoning_open: spec.reasoning_open,
+            dialects: spec.dialects,
             markers: spec.markers,
             anchoring: spec.anchoring,
             tools: spec.tools,
@@ -177,6 +182,7 @@ impl Header {
             custom_blocks: tags.chain(self.custom_blocks.iter().cloned()).collect(),
             reasoning_tags: self.reasoning_tags.clone(),
             reasoning_open: self.reasoning_open,
+            dialects: self.dialects.clone(),
             markers: self.markers.clone(),
             anchoring: self.anchoring,
             tools: self.tools,

@@ -75,6 +75,7 @@ fn rank(code: DiagnosticCode) -> u8 {
         | DiagnosticCode::StrayReasoningEnd
         | DiagnosticCode::NativeCall
         | DiagnosticCode::RepeatedCall
-        | DiagnosticCode::ExtraArguments => 4,
+        | DiagnosticCode::ExtraArguments
+        | DiagnosticCode::ForeignCall => 4,
     }
 }

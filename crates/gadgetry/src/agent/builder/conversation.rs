@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use gadgetry_proto::block::{Anchoring, Markers};
 use gadgetry_proto::convo::compaction::Compaction;
+use gadgetry_proto::dialect::Dialect;
 use gadgetry_proto::limits::Limits;
 use gadgetry_proto::message::Message;
 use gadgetry_proto::prompt::PromptTemplate;
@@ -145,6 +146,15 @@ impl AgentBuilder {
     /// and the model writes the closing tag alone. See [`RunSpec::reasoning_open`](gadgetry_proto::run::RunSpec).
     pub fn reasoning_open(mut self, open: bool) -> Self {
         self.spec.reasoning_open = open;
+        self
+    }
+
+    /// Executes calls in other forms than gadget blocks, those that the model was trained on. By default none: such a call is
+    /// reported to the model, which then writes a block. See [`dialect`](gadgetry_proto::dialect) for the forms.
+    ///
+    /// These calls are read when the reply is over, so their text is part of the text that streams.
+    pub fn dialects(mut self, dialects: impl IntoIterator<Item = Dialect>) -> Self {
+        self.spec.dialects = dialects.into_iter().collect();
         self
     }
 

@@ -1,0 +1,240 @@
+//! Calls as JSON: an object with the name of a gadget and its parameters.
+
+use serde_json::{Map, Value};
+
+use crate::dialect::{Dialect, Finder, Read, name_at};
+use crate::error::ParseError;
+use crate::spec::{RegisteredGadget, json_parameters};
+
+const MISTRAL: &str = "[TOOL_CALLS]";
+const NAMES: [&str; 7] = [
+    "name",
+    "tool",
+    "tool_name",
+    "function",
+    "function_name",
+    "gadget",
+    "action",
+];
+const PARAMETERS: [&str; 7] = [
+    "arguments",
+    "parameters",
+    "args",
+    "params",
+    "input",
+    "tool_input",
+    "action_input",
+];
+/// Bytes in which the name of an object that cannot be read is looked for.
+const PEEKED: usize = 512;
+
+/// A name, and the parameters or what is wrong with them.
+pub(super) type Envelope = (String, Result<Value, ParseError>);
+
+impl Finder<'_> {
+    /// One object that is a call.
+    pub(super) fn envelope(&self, json: &str) -> Option<Envelope> {
+        if !json.starts_with('{') {
+            return None;
+        }
+        match json_parameters(json, None, self.limits) {
+            Ok(object) => self.named(object?.as_object()?),
+            Err(error) => Some((self.peeked(json)?.to_owned(), Err(error))),
+        }
+    }
+
+    /// One object or an array of objects.
+    fn envelopes(&self, json: &str) -> Vec<Envelope> {
+        if !json.starts_with('[') {
+            return self.envelope(json).into_iter().collect();
+        }
+        match json_parameters(&format!("{{\"calls\":{json}}}"), None, self.limits) {
+            Ok(object) => {
+                let calls = object
+                    .as_ref()
+                    .and_then(|object| object["calls"].as_array());
+                let objects = calls.into_iter().flatten().filter_map(Value::as_object);
+                objects.filter_map(|object| self.named(object)).collect()
+            }
+            Err(error) => self
+                .peeked(json)
+                .map(|name| (name.to_owned(), Err(error)))
+                .into_iter()
+                .collect(),
+        }
+    }
+
+    fn named(&self, object: &Map<String, Value>) -> Option<Envelope> {
+        if let Some(inner) = object.get("function").and_then(Value::as_object) {
+            return self.named(inner);
+        }
+        let name = NAMES
+            .into_iter()
+            .find_map(|key| object.get(key)?.as_str())?;
+        Some((name.to_owned(), self.shaped(name, parameters(object))))
+    }
+
+    /// Parameters as the gadget's schema wants them.
+    fn shaped(&self, name: &str, parameters: Option<&Value>) -> Result<Value, ParseError> {
+        let text = match parameters {
+            None => return Ok(Value::Object(Map::new())),
+            // Some write JSON in a string.
+            Some(Value::String(text)) => text.clone(),
+            Some(other) => other.to_string(),
+        };
+        let schema = self.gadget(name).map(RegisteredGadget::schema);
+        let read = json_parameters(&text, schema, self.limits)?;
+        // What is no object is refused by the schema.
+        Ok(read.unwrap_or_else(|| parameters.cloned().unwrap_or_default()))
+    }
+
+    /// `[TOOL_CALLS]`, then an array, an object, or a name and an object.
+    pub(super) fn mistral(&mut self, at: usize) -> Read {
+        let text = self.text;
+        if !text[at..].starts_with(MISTRAL) {
+            return Read::No;
+        }
+        let mut from = at + MISTRAL.len();
+        from += self.white(from);
+        let rest = &text[from..];
+        if rest.starts_with(['[', '{']) {
+            let (end, is_whole) = self.json_end(from);
+            let calls = self.envelopes(&text[from..end]);
+            if calls.is_empty() {
+                return Read::Unread;
+            }
+            for (name, parameters) in calls {
+                self.call(Dialect::Mistral, &name, parameters, at..end, is_whole);
+            }
+            return Read::To(end);
+        }
+        let name = name_at(rest);
+        let mut json = from + name.len();
+        if let Some(ids) = text[json..].strip_prefix("[CALL_ID]") {
+            json = text.len() - ids.len() + name_at(ids).len();
+        }
+        let behind = text[json..].strip_prefix("[ARGS]");
+        json = behind.map_or(json, |rest| text.len() - rest.len());
+        json += self.white(json);
+        if name.is_empty() || !text[json..].starts_with('{') {
+            return Read::Unread;
+        }
+        let (end, is_whole) = self.json_end(json);
+        let schema = self.gadget(name).map(RegisteredGadget::schema);
+        let read = json_parameters(&text[json..end], schema, self.limits);
+        let parameters = read.map(Option::unwrap_or_default);
+        self.call(Dialect::Mistral, name, parameters, at..end, is_whole);
+        Read::To(end)
+    }
+
+    /// An object at `json` that is a call; the form begins at `at`.
+    pub(super) fn llama(&mut self, at: usize, json: usize) -> Read {
+        let text = self.text;
+        let rest = &text[json..];
+        if !rest.starts_with('{')
+            || self
+                .peeked(rest)
+                .and_then(|name| self.gadget(name))
+                .is_none()
+        {
+            return Read::No;
+        }
+        let (end, is_whole) = self.json_end(json);
+        let object = &text[json..end];
+        match self.envelope(object).filter(|_| has_parameters(object)) {
+            Some((name, parameters)) if self.gadget(&name).is_some() => {
+                self.call(Dialect::Llama, &name, parameters, at..end, is_whole);
+                Read::To(end)
+            }
+            Some(_) | None => Read::Unread,
+        }
+    }
+
+    /// A code fence at `at`.
+    pub(super) fn fence(&mut self, at: usize) -> Read {
+        const FENCE: &str = "```";
+        let text = self.text;
+        let Some(head) = text[at..].strip_prefix(FENCE) else {
+            return Read::No;
+        };
+        let Some((language, body)) = head.split_once('\n') else {
+            return Read::No;
+        };
+        if language.contains('`') || !body.trim_start().starts_with(['{', '[']) {
+            return Read::No;
+        }
+        let from = text.len() - body.len();
+        let close = memchr::memmem::find(body.as_bytes(), b"\n```");
+        let end = close.map_or(text.len(), |close| from + close);
+        let behind = close.map_or(text.len(), |_| end + 1 + FENCE.len());
+        let json = self.trimmed(from..end);
+        if !has_parameters(json) {
+            return Read::No;
+        }
+        let known = |(name, _): &Envelope| self.gadget(name).is_some();
+        let calls: Vec<Envelope> = self.envelopes(json).into_iter().filter(known).collect();
+        if calls.is_empty() {
+            return Read::Unread;
+        }
+        for (name, parameters) in calls {
+            self.call(
+                Dialect::FencedJson,
+                &name,
+                parameters,
+                at..behind,
+                close.is_some(),
+            );
+        }
+        Read::To(behind)
+    }
+
+    /// The name in an object, as far as it can be told without reading it whole; one of a gadget if there is one.
+    fn peeked<'t>(&self, json: &'t str) -> Option<&'t str> {
+        let begin = &json[..json.floor_char_boundary(PEEKED)];
+        let names = NAMES.into_iter().filter_map(|key| {
+            let (_, rest) = begin.split_once(&format!("\"{key}\""))?;
+            let value = rest.trim_start().strip_prefix(':')?.trim_start();
+            let (name, _) = value.strip_prefix('"')?.split_once('"')?;
+            Some(name)
+        });
+        let names: Vec<&str> = names.collect();
+        let known = names.iter().find(|name| self.gadget(name).is_some());
+        known.or(names.first()).copied()
+    }
+
+    /// Where the object or array at `from` ends, and whether it does.
+    fn json_end(&self, from: usize) -> (usize, bool) {
+        let bytes = self.text.as_bytes();
+        let (mut depth, mut quoted, mut at) = (0_usize, false, from);
+        while let Some(byte) = bytes.get(at) {
+            match byte {
+                b'\\' if quoted => at += 1,
+                b'"' => quoted = !quoted,
+                b'{' | b'[' if !quoted => depth += 1,
+                b'}' | b']' if !quoted => {
+                    depth = depth.saturating_sub(1);
+                    if depth == 0 {
+                        return (at + 1, true);
+                    }
+                }
+                _ => {}
+            }
+            at += 1;
+        }
+        (self.text.len(), false)
+    }
+}
+
+fn parameters(object: &Map<String, Value>) -> Option<&Value> {
+    PARAMETERS.into_iter().find_map(|key| object.get(key))
+}
+
+/// Whether the text of an object has a key of parameters near its beginning or its end.
+fn has_parameters(json: &str) -> bool {
+    let begin = &json[..json.floor_char_boundary(PEEKED)];
+    let end = &json[json.ceil_char_boundary(json.len().saturating_sub(PEEKED))..];
+    let has = |text: &str, key: &str| text.contains(&format!("\"{key}\""));
+    PARAMETERS
+        .into_iter()
+        .any(|key| has(begin, key) || has(end, key))
+}

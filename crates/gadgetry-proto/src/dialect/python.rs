@@ -1,0 +1,98 @@
+//! Calls as Python writes them.
+
+use std::fmt::Write as _;
+
+use crate::dialect::{Dialect, Finder, Read, has_parameter, name_at};
+use crate::spec::{RegisteredGadget, json_parameters};
+
+impl Finder<'_> {
+    /// `Name(key=value)` from `at` to the end of its line, or several of them in brackets. Only with keyword arguments that
+    /// are literals, and only with parameters that the gadget has.
+    pub(super) fn python(&mut self, at: usize) -> Read {
+        let text = self.text;
+        let is_list = text[at..].starts_with('[');
+        let mut place = at + usize::from(is_list);
+        let name = name_at(&text[place..]);
+        if self.gadget(name).is_none() || !text[place + name.len()..].starts_with('(') {
+            return Read::No;
+        }
+        let mut calls = Vec::new();
+        loop {
+            let from = place;
+            let name = name_at(&text[place..]);
+            let Some((end, json)) = self.arguments(name, place + name.len()) else {
+                return Read::Unread;
+            };
+            let schema = self.gadget(name).map(RegisteredGadget::schema);
+            let Ok(Some(parameters)) = json_parameters(&json, schema, self.limits) else {
+                return Read::Unread;
+            };
+            calls.push((name, parameters, from..end));
+            place = end;
+            match text[place..].strip_prefix(',') {
+                Some(rest) if is_list => place = text.len() - rest.trim_start().len(),
+                Some(_) | None => break,
+            }
+        }
+        let rest = &text[place..];
+        let rest = if is_list {
+            rest.strip_prefix(']')
+        } else {
+            Some(rest)
+        };
+        let line = rest.map(|rest| rest.split('\n').next().unwrap_or_default());
+        if line.is_none_or(|line| !line.trim().is_empty()) {
+            return Read::Unread;
+        }
+        for (name, parameters, range) in calls {
+            self.call(Dialect::Python, name, Ok(parameters), range, true);
+        }
+        Read::To(place)
+    }
+
+    /// The arguments that begin with the `(` at `at`, as the text of a JSON object, and where they end.
+    fn arguments(&self, name: &str, at: usize) -> Option<(usize, String)> {
+        let gadget = self.gadget(name)?;
+        let mut rest = self.text[at..].strip_prefix('(')?.trim_start();
+        let mut json = "{".to_owned();
+        loop {
+            if let Some(behind) = rest.strip_prefix(')') {
+                json.push('}');
+                return Some((self.text.len() - behind.len(), json));
+            }
+            let key = name_at(rest);
+            if !has_parameter(gadget, key) {
+                return None;
+            }
+            let value = rest[key.len()..]
+                .trim_start()
+                .strip_prefix('=')?
+                .trim_start();
+            let end = literal_end(value)?;
+            // A trailing comma is one of the slips that are read.
+            let _ = write!(json, "\"{key}\":{},", &value[..end]);
+            rest = value[end..].trim_start();
+            rest = rest.strip_prefix(',').unwrap_or(rest).trim_start();
+        }
+    }
+}
+
+/// Where a literal ends: before a `,` or `)` outside quotes and brackets.
+fn literal_end(text: &str) -> Option<usize> {
+    let (mut depth, mut quote, mut at) = (0_usize, None, 0);
+    let bytes = text.as_bytes();
+    while let Some(&byte) = bytes.get(at) {
+        match (quote, byte) {
+            (Some(_), b'\\') => at += 1,
+            (Some(open), _) if open == byte => quote = None,
+            (Some(_), _) => {}
+            (None, b'"' | b'\'') => quote = Some(byte),
+            (None, b',' | b')') if depth == 0 => return Some(at),
+            (None, b'[' | b'{' | b'(') => depth += 1,
+            (None, b']' | b'}' | b')') => depth = depth.checked_sub(1)?,
+            (None, _) => {}
+        }
+        at += 1;
+    }
+    None
+}
