@@ -213,4 +213,6 @@ pub enum DiagnosticCode {
     ExtraArguments,
     /// A gadget was called in the form of a dialect that is not executed.
     ForeignCall,
+    /// A parameter refers to a call that is not among the dependencies; it stayed text.
+    UndeclaredReference,
 }

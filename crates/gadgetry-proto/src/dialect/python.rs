@@ -85,12 +85,11 @@ fn literal_end(text: &str) -> Option<usize> {
         match (quote, byte) {
             (Some(_), b'\\') => at += 1,
             (Some(open), _) if open == byte => quote = None,
-            (Some(_), _) => {}
             (None, b'"' | b'\'') => quote = Some(byte),
             (None, b',' | b')') if depth == 0 => return Some(at),
             (None, b'[' | b'{' | b'(') => depth += 1,
             (None, b']' | b'}' | b')') => depth = depth.checked_sub(1)?,
-            (None, _) => {}
+            (Some(_) | None, _) => {}
         }
         at += 1;
     }

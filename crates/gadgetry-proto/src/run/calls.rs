@@ -3,9 +3,12 @@
 use std::sync::Arc;
 
 use crate::call::{Call, amount};
-use crate::id::CallId;
+use crate::error::{Diagnostic, DiagnosticCode};
+use crate::event::EventKind;
+use crate::id::{CallId, InvocationId};
 use crate::run::Run;
 use crate::run::question::QuestionKind;
+use crate::run::references;
 use crate::run::spec::{OnUnmet, RunSpec};
 use crate::run::state::{Pending, Record, Status};
 use crate::sched::Action;
@@ -28,6 +31,9 @@ impl Run {
         } else {
             self.examine(&call, gadget)
         };
+        if !surplus {
+            self.tell_undeclared(&call);
+        }
         let invocation_id = call.invocation_id.clone();
         let job = gadget.map(|gadget| Job {
             dependencies: call.dependencies.clone(),
@@ -63,6 +69,36 @@ impl Run {
             }
         }
         self.dispatch();
+    }
+
+    /// A reference to a call that is not among the dependencies is text, which is hardly what the model meant.
+    fn tell_undeclared(&mut self, call: &Call) {
+        let calls = &self.state.calls;
+        let results = &self.state.results;
+        let is_known = |id: &InvocationId| {
+            results.contains_key(id) || calls.iter().any(|known| known.call.invocation_id == *id)
+        };
+        let Some(id) = references::undeclared(call, is_known) else {
+            return;
+        };
+        let (name, own) = (&call.gadget_name, &call.invocation_id);
+        let message = if self.spec.tools.reads_blocks() {
+            let start = self.spec.markers.start();
+            format!(
+                "${{{id}}} in the call {own} stayed text, because {id} is not among its dependencies; write \
+                 {start}{name}:{own}:{id}"
+            )
+        } else {
+            format!(
+                "${{{id}}} in the call {own} stayed text: a call through the provider's interface has no dependencies"
+            )
+        };
+        self.note(&message);
+        self.tell(EventKind::Diagnostic(Diagnostic {
+            code: DiagnosticCode::UndeclaredReference,
+            message,
+            span: call.span,
+        }));
     }
 
     /// Does what the scheduler wants.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::call::Call;
+use crate::call::{Call, Parameters};
 use crate::id::InvocationId;
 use crate::limits::{Limit, LimitExceeded, Limits};
 use crate::run::state::Known;
@@ -16,7 +16,51 @@ use crate::spec::has_too_many_values;
 
 /// Whether the call may refer to results.
 pub(super) fn has_any(call: &Call) -> bool {
-    !call.dependencies.is_empty() && call.parameters_raw.contains("${")
+    let Parameters::Parsed(parameters) = &call.parameters else {
+        return false;
+    };
+    !call.dependencies.is_empty() && find(parameters, &|text| inner(text).map(|_| ())).is_some()
+}
+
+/// What stands in the first reference to a call that `is_known`, but that is not among the dependencies.
+pub(super) fn undeclared(
+    call: &Call,
+    is_known: impl Fn(&InvocationId) -> bool,
+) -> Option<InvocationId> {
+    let Parameters::Parsed(parameters) = &call.parameters else {
+        return None;
+    };
+    find(parameters, &|text| {
+        let inner = inner(text)?;
+        let declared = call.dependencies.iter();
+        let mut declared = declared.filter_map(|id| pointer_behind(id, inner));
+        if declared.next().is_some() {
+            return None;
+        }
+        let ids = [inner, inner.split('/').next().unwrap_or(inner)];
+        ids.into_iter().map(InvocationId::from).find(&is_known)
+    })
+}
+
+/// The first thing that `look` finds in the texts of a value.
+fn find<T>(value: &Value, look: &impl Fn(&str) -> Option<T>) -> Option<T> {
+    match value {
+        Value::String(text) => look(text),
+        Value::Array(items) => items.iter().find_map(|item| find(item, look)),
+        Value::Object(fields) => fields.values().find_map(|field| find(field, look)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => None,
+    }
+}
+
+/// What a text refers to that is a reference as a whole.
+fn inner(text: &str) -> Option<&str> {
+    text.strip_prefix("${")?.strip_suffix('}')
+}
+
+/// What follows the id in a reference to it, from its `/` on.
+fn pointer_behind<'t>(id: &InvocationId, inner: &'t str) -> Option<&'t str> {
+    let pointer = inner.strip_prefix(id.as_str())?;
+    (pointer.is_empty() || pointer.starts_with('/')).then_some(pointer)
 }
 
 /// Replaces references to declared dependencies in the parameters of one call.
@@ -96,7 +140,7 @@ impl<'a> Resolver<'a> {
 
     /// What `text` refers to; `None` if it is no reference.
     fn lookup(&mut self, text: &str) -> Option<Result<Cow<'a, str>, String>> {
-        let reference = text.strip_prefix("${")?.strip_suffix('}')?;
+        let reference = inner(text)?;
         let (id, pointer) = self.split(reference)?;
         let nothing = |why: &str| Some(Err(format!("Error: {text} has no value: {why}")));
         let Some(Known { text: result, .. }) = self.results.get(id) else {
@@ -125,8 +169,8 @@ impl<'a> Resolver<'a> {
     /// The dependency, and what follows it from its `/` on. An id may hold a `/` itself: the longest one counts.
     fn split<'t>(&self, reference: &'t str) -> Option<(&'a InvocationId, &'t str)> {
         let candidates = self.dependencies.iter().filter_map(|id| {
-            let pointer = reference.strip_prefix(id.as_str())?;
-            (pointer.is_empty() || pointer.starts_with('/')).then_some((id, pointer))
+            let pointer = pointer_behind(id, reference)?;
+            Some((id, pointer))
         });
         candidates.max_by_key(|(id, _)| id.as_str().len())
     }

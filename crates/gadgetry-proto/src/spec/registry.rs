@@ -103,7 +103,12 @@ impl Registry {
     /// The answer to a call of a gadget that does not exist.
     pub fn unknown_gadget(&self, name: &str) -> String {
         let written = visible_line(name);
+        let bare = name.trim_matches(|c| matches!(c, '*' | '`' | '_' | '~' | '"' | '\''));
         let hint = match self.closest(name).first() {
+            // Models dress what they find important.
+            _ if bare != name && self.get(bare).is_some() => {
+                format!(" Write the lines of a block without Markdown or quotes: '{bare}'.")
+            }
             Some(near) => format!(" Did you mean '{near}'?"),
             None => String::new(),
         };

@@ -69,6 +69,31 @@ fn run(vector: &Value) -> Result<Value, String> {
 }
 
 #[test]
+fn markdown_around_a_name_is_explained() {
+    let registry = Registry::new([GadgetSpec {
+        name: "Calc".to_owned(),
+        ..GadgetSpec::default()
+    }]);
+    let registry = registry.expect("one gadget");
+    for (name, expected) in [
+        (
+            "Calc**",
+            " Write the lines of a block without Markdown or quotes: 'Calc'.",
+        ),
+        (
+            "`calc`",
+            " Write the lines of a block without Markdown or quotes: 'calc'.",
+        ),
+        ("Calk", " Did you mean 'Calc'?"),
+        ("**", ""),
+    ] {
+        let told =
+            format!("Error: Gadget '{name}' not found.{expected}\n\nAvailable gadgets: calc");
+        assert_eq!(registry.unknown_gadget(name), told);
+    }
+}
+
+#[test]
 fn vectors() {
     let file: Value = serde_json::from_str(VECTORS).unwrap();
     let lists = file

@@ -1,5 +1,6 @@
 //! `${id}` in parameters: the results of earlier calls.
 
+use gadgetry_proto::error::DiagnosticCode;
 use gadgetry_proto::run::OnUnmet;
 use serde_json::json;
 
@@ -115,4 +116,67 @@ fn a_result_is_forgotten_when_its_id_fails_later() {
     let lines = lines(&play(&script));
     let line = "0 error b: Error: ${a} has no value: \"a\" has no result";
     assert!(lines.iter().any(|it| it == line), "{lines:#?}");
+}
+
+#[test]
+fn a_reference_to_a_call_that_is_no_dependency_is_told() {
+    let data = block("Data:d", &[]);
+    let json = "!!!GADGET_START:Text:x:d\n{\"text\":\"\\u0024{d}\"}\n!!!GADGET_END\n";
+    for (reply, told, result) in [
+        (
+            data.clone() + &block("Text:x", &[("text", "${d}")]),
+            1,
+            "${d}",
+        ),
+        (
+            data.clone() + &block("Text:x:e", &[("text", "${d/n}")]),
+            1,
+            "Skipped",
+        ),
+        (
+            data.clone() + &block("Text:x:d", &[("text", "${d}")]),
+            0,
+            "7",
+        ),
+        (data.clone() + json, 0, "7"),
+        (
+            data.clone() + &block("Text:x", &[("text", "${HOME}")]),
+            0,
+            "${HOME}",
+        ),
+        (
+            data + &block("Text:x", &[("text", "of ${d}")]),
+            0,
+            "of ${d}",
+        ),
+    ] {
+        let script = Script::default()
+            .gadget(gadget("Data").says("7"))
+            .gadget(
+                gadget("Text")
+                    .takes_parameters(&json!({ "text": { "type": "string" } }))
+                    .answers(|start| {
+                        start.parameters["text"]
+                            .as_str()
+                            .unwrap_or_default()
+                            .to_owned()
+                    }),
+            )
+            .reply(&reply);
+        let log = play(&script);
+        let (_, answer) = log.told()[1];
+        assert_eq!(
+            log.diagnostics(DiagnosticCode::UndeclaredReference),
+            told,
+            "{reply}"
+        );
+        assert!(result == "Skipped" || answer == result, "{answer}");
+        let note = "Note: ${d} in the call x stayed text, because d is not among its dependencies; write \
+                    !!!GADGET_START:Text:x:d";
+        assert_eq!(
+            format!("{:?}", log.history).contains(note),
+            told == 1,
+            "{reply}"
+        );
+    }
 }

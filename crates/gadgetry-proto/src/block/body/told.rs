@@ -76,6 +76,8 @@ fn rank(code: DiagnosticCode) -> u8 {
         | DiagnosticCode::NativeCall
         | DiagnosticCode::RepeatedCall
         | DiagnosticCode::ExtraArguments
-        | DiagnosticCode::ForeignCall => 4,
+        | DiagnosticCode::ForeignCall
+        | DiagnosticCode::ForeignCall
+        | DiagnosticCode::UndeclaredReference => 4,
     }
 }
