@@ -96,7 +96,7 @@ pub use agent::{
     Agent, AgentBuilder, AgentError, AgentHandle, AgentRun, Conversation, Finished, NotInjected,
     OnGadgetError, RunError, TypedError,
 };
-pub use command::CommandGadget;
+pub use command::{CommandGadget, ResultForm};
 pub use context::{CancellationToken, ExecutionContext, Invocation};
 pub use control::{Controller, Controllers, DynController};
 pub use driver::{Ended, Observer, drive};

@@ -9,8 +9,9 @@ use std::time::{Duration, Instant};
 use gadgetry::CancellationToken;
 use gadgetry::Invocation;
 use gadgetry::proto::call::Outcome;
+use gadgetry::proto::media::{Media, MediaData, MediaKind};
 use gadgetry::proto::spec::GadgetSpec;
-use gadgetry::{CommandGadget, DynGadget as _, ExecutionContext};
+use gadgetry::{CommandGadget, DynGadget as _, ExecutionContext, ResultForm};
 use rustix::process::{Pid, test_kill_process};
 use serde_json::{Value, json};
 
@@ -59,6 +60,119 @@ async fn stdout_is_the_result() {
     check("true", Outcome::ok("")).await;
     check("echo warning >&2; echo hello", Outcome::ok("hello")).await;
     check("printf 'a\\377b'", Outcome::ok("a\u{fffd}b")).await;
+}
+
+/// What a program with JSON Lines on stdout comes to, and what was reported until then.
+async fn run_lines(script: &str, cancelled: bool) -> (Outcome, f64) {
+    let token = CancellationToken::new();
+    let context = context(token.clone());
+    let gadget = shell(script).result(ResultForm::JsonLines);
+    let running = gadget.execute(json!({}), context.clone());
+    let cancel = async {
+        if cancelled {
+            while context.reported_cost() == 0.0 {
+                tokio::task::yield_now().await;
+            }
+            token.cancel();
+        }
+    };
+    let (outcome, ()) = tokio::time::timeout(SOON, async { tokio::join!(running, cancel) })
+        .await
+        .expect("the call ends");
+    (outcome, context.reported_cost())
+}
+
+#[tokio::test]
+async fn json_lines_say_more_than_a_text() {
+    let picture = Media {
+        kind: MediaKind::Image,
+        mime_type: "image/png".to_owned(),
+        data: MediaData::Base64("AAEC".to_owned()),
+        name: None,
+    };
+    let unanswered =
+        "Human input is required but not available in this run. The question was: Which?";
+    let none = |problem: &str| Outcome::error(format!("line 1 of stdout: {problem}"));
+    for (script, outcome, cost) in [
+        ("echo '{\"text\":\"hi\"}'", Outcome::ok("hi"), 0.0),
+        ("printf '{\"text\":\"hi\"}'", Outcome::ok("hi"), 0.0),
+        ("true", Outcome::ok(""), 0.0),
+        (
+            "echo '{\"cost\":0.25}'; echo; echo '{\"text\":\"a\",\"cost\":0.5}'; echo '{\"text\":\"b\"}'",
+            Outcome::ok("b"),
+            0.75,
+        ),
+        (
+            "echo '{\"text\":\"done\",\"completesRun\":true}'",
+            Outcome {
+                completes_run: true,
+                ..Outcome::ok("done")
+            },
+            0.0,
+        ),
+        (
+            "echo '{\"asksHuman\":\"Which?\"}'",
+            Outcome {
+                asks_human: Some("Which?".to_owned()),
+                ..Outcome::error(unanswered)
+            },
+            0.0,
+        ),
+        (
+            "echo '{\"asksHuman\":\"Which?\",\"text\":\"any\"}'",
+            Outcome {
+                asks_human: Some("Which?".to_owned()),
+                ..Outcome::ok("any")
+            },
+            0.0,
+        ),
+        (
+            "echo '{\"text\":\"x\",\"media\":[{\"kind\":\"image\",\"mimeType\":\"image/png\",\"data\":{\"base64\":\"AAEC\"}}]}'",
+            Outcome {
+                media: vec![picture],
+                ..Outcome::ok("x")
+            },
+            0.0,
+        ),
+        // Costs count however the call ends.
+        (
+            "echo '{\"cost\":0.5}'; echo no >&2; exit 1",
+            Outcome::error("no"),
+            0.5,
+        ),
+        (
+            "echo '{\"cost\":0.5,\"text\":\"no luck\"}'; exit 1",
+            Outcome::error("no luck"),
+            0.5,
+        ),
+        (
+            "echo '{\"cost\":-1}'; echo '{\"cost\":0.5}'",
+            none("a cost must be a finite amount of US dollars, 0 or more, and not -1"),
+            0.5,
+        ),
+    ] {
+        assert_eq!(run_lines(script, false).await, (outcome, cost), "{script}");
+    }
+    for script in [
+        "echo hello",
+        "echo '{\"txt\":\"x\"}'",
+        "echo '[1]'",
+        "echo '{\"cost\":1e999}'",
+        "echo '{\"media\":[{\"kind\":\"image\",\"mimeType\":\"image/png\",\"data\":{\"base64\":\"A\"}}]}'",
+    ] {
+        let (outcome, cost) = run_lines(script, false).await;
+        let error = outcome.result.unwrap_err();
+        assert!(error.starts_with("line 1 of stdout: "), "{script}: {error}");
+        assert_eq!(cost, 0.0);
+    }
+    let (outcome, cost) = run_lines("echo '{\"cost\":0.5}'; sleep 3000", true).await;
+    assert_eq!((outcome, cost), (Outcome::error("cancelled"), 0.5));
+}
+
+#[tokio::test]
+async fn a_text_that_looks_like_json_lines_stays_text() {
+    let line = "{\"text\":\"x\",\"completesRun\":true}";
+    check(&format!("echo '{line}'"), Outcome::ok(line)).await;
 }
 
 #[tokio::test]

@@ -194,7 +194,7 @@ async fn a_model_that_does_not_answer() {
             let error = model.named("opus").unwrap_err();
             assert_eq!(
                 error.to_string(),
-                "there is no model \"opus\"; there is haiku"
+                "no model is registered as \"opus\"; gadgets may ask: haiku; register others with `AgentBuilder::named_model`"
             );
             let error = model.complete("x", haiku()).await.unwrap_err();
             assert!(matches!(error, ModelCallError::Failed { .. }), "{error}");

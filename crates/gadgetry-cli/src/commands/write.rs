@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use gadgetry::proto::block::Writer;
-use gadgetry::proto::spec::Schema;
+use gadgetry::proto::spec::{Schema, read_json};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -45,7 +45,8 @@ struct Call<'a> {
     invocation_id: Option<String>,
     #[serde(default)]
     dependencies: Option<Vec<String>>,
-    parameters: Value,
+    #[serde(borrow)]
+    parameters: &'a RawValue,
     #[serde(borrow, default)]
     schema: Option<&'a RawValue>,
 }
@@ -70,8 +71,10 @@ fn write(
     };
     let (name, id) = (&call.gadget_name, call.invocation_id.as_deref());
     let dependencies = call.dependencies.as_deref().unwrap_or_default();
+    let parameters =
+        read_json(call.parameters.get()).map_err(|error| format!("parameters: {error}"))?;
     writer
-        .write(text, name, id, dependencies, &call.parameters, schema)
+        .write(text, name, id, dependencies, &parameters, schema)
         .map_err(|error| error.to_string())
 }
 

@@ -331,3 +331,38 @@ fn an_empty_toolbox_is_no_mistake() {
     ended.check(&ended.stdout, "", 0);
     assert_eq!(events.len(), 5);
 }
+
+#[test]
+fn a_program_ends_the_run_and_reports_costs() {
+    let reply = reply(&format!("{}{}", block("Finish:f", ""), block("Ask:q", "")));
+    let workshop = Workshop::new(&reply);
+    workshop.write(
+        "gadgets.toml",
+        r#"
+[[gadget]]
+name = "Finish"
+description = "Ends the run"
+result = "jsonl"
+command = ["sh", "-c", """echo '{"cost":0.25}'; echo '{"text":"All done.","completesRun":true}'"""]
+[[gadget]]
+name = "Ask"
+description = "Asks a person"
+result = "jsonl"
+command = ["sh", "-c", """echo '{"asksHuman":"Which one?","cost":0.5}'"""]
+"#,
+    );
+    let (events, ended) = workshop.events(&[]);
+    assert_eq!(ended.code, Some(0));
+    let last = events.last().expect("events");
+    assert_eq!(last["reason"], "taskCompleted");
+    assert_eq!(last["totalCost"], 0.75);
+    let told = |id: &str| {
+        let mut of = events.iter().filter(|event| event["invocationId"] == id);
+        of.find(|event| event["type"] == "gadget_result").cloned()
+    };
+    assert_eq!(told("f").expect("a result")["result"], "All done.");
+    assert_eq!(
+        told("q").expect("a result")["error"],
+        "Human input is required but not available in this run. The question was: Which one?"
+    );
+}

@@ -87,6 +87,14 @@ fn a_bad_line_ends_it_and_leaves_no_trace() {
         "the invocation id \"a:b\" cannot stand in a header",
     );
     mistake(
+        "{\"gadgetName\":\"A\",\"dependencies\":[\"a\",\"a\"],\"parameters\":{}}",
+        "the dependency \"a\" is there twice",
+    );
+    mistake(
+        "{\"gadgetName\":\"A\",\"parameters\":{\"x\":1,\"x\":2}}",
+        "parameters: line 1, column 8: the key is there twice",
+    );
+    mistake(
         "{\"gadgetName\":\"A\",\"parameters\":{},\"schema\":{\"type\":\"string\"}}",
         "schema: parameters are an object, but the schema admits only: string",
     );
@@ -94,6 +102,14 @@ fn a_bad_line_ends_it_and_leaves_no_trace() {
         "{\"gadgetName\":\"A\",\"params\":{}}",
         "unknown field `params`, expected one of `gadgetName`, `invocationId`, `dependencies`, `parameters`, `schema` at column 26",
     );
+}
+
+#[test]
+fn integers_keep_every_digit() {
+    let digits = "123456789012345678901234567890";
+    let line = format!("{{\"gadgetName\":\"A\",\"parameters\":{{\"n\":{digits}}}}}\n");
+    let block = format!("!!!GADGET_START:A\n!!!ARG:n\n{digits}\n!!!GADGET_END\n");
+    check(&["write"], line, &block, "", 0);
 }
 
 #[test]

@@ -9,7 +9,7 @@ use crate::accumulate::stream_event::StreamError;
 use crate::accumulate::stream_event::StreamEvent;
 use crate::limits::{JSON_VALUES, Limit, LimitExceeded};
 use crate::message::Content;
-use crate::spec::exact;
+use crate::spec::read_json;
 use crate::spec::values;
 
 impl Accumulator {
@@ -165,7 +165,7 @@ pub(crate) fn read_input(tool: &str, json: String, values: usize) -> (Value, Opt
     match serde_json::from_str(&json) {
         // `serde_json` would round an integer of more than 64 bits.
         Ok(input) if !has_long_number(&json) => (input, None),
-        Ok(input) => (exact(&json).unwrap_or(input), None),
+        Ok(input) => (read_json(&json).unwrap_or(input), None),
         Err(_) if let Some(input) = without_lone_halves(&json) => (input, None),
         Err(error) => {
             let error = StreamError {

@@ -65,9 +65,28 @@ pub(super) fn read_strict(text: &str) -> Option<Json<'_>> {
     (slips == Slips::NONE).then_some(json)
 }
 
-/// Reads one JSON value that has no slips, and keeps all digits of its integers.
-pub(crate) fn exact(text: &str) -> Option<Value> {
-    read_strict(text).map(Json::into_value)
+/// Reads JSON for the writer of a call: an integer that no machine integer can represent becomes its text, so that no digit
+/// is lost, and a repeated key is an error. Slips are errors, too.
+///
+/// ```
+/// use gadgetry_proto::spec::read_json;
+/// use serde_json::json;
+///
+/// assert_eq!(read_json("[18446744073709551616]"), Ok(json!(["18446744073709551616"])));
+/// let error = read_json(r#"{"a": 1, "a": 2}"#).unwrap_err();
+/// assert_eq!(error.to_string(), "line 1, column 10: the key is there twice");
+/// ```
+pub fn read_json(text: &str) -> Result<Value, JsonError> {
+    let mut slips = Slips::NONE;
+    let json = read(text, &mut slips)?;
+    if slips == Slips::NONE {
+        return Ok(json.into_value());
+    }
+    Err(JsonError {
+        line: 1,
+        column: 1,
+        problem: format!("JSON does not admit {slips}"),
+    })
 }
 
 /// Whether a text may have more values than are read, if it is JSON.

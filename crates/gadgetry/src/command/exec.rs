@@ -5,14 +5,17 @@ use std::path::PathBuf;
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
+use gadgetry_proto::call::Outcome;
 use serde_json::Value;
 use tokio::io::AsyncWriteExt as _;
 use tokio::process::{ChildStdin, ChildStdout, Command};
 use tokio::time::timeout;
-use tokio_util::sync::CancellationToken;
 
+use super::ResultForm;
 use super::capture::{Tail, read_within};
+use super::lines::Lines;
 use super::processes::{Processes, Program, end_of};
+use crate::context::ExecutionContext;
 
 const STDOUT_MIB: usize = 64;
 const STDOUT_CAP: usize = STDOUT_MIB << 20;
@@ -48,8 +51,10 @@ pub(super) async fn run(
     mut command: Command,
     parameters: &Value,
     grace: Duration,
-    cancellation: &CancellationToken,
-) -> Result<String, Failure> {
+    form: ResultForm,
+    context: &ExecutionContext,
+) -> Result<Outcome, Failure> {
+    let cancellation = context.cancellation();
     if cancellation.is_cancelled() {
         return Err(Failure::Cancelled);
     }
@@ -60,10 +65,14 @@ pub(super) async fn run(
             program: command.as_std().get_program().into(),
             source,
         })?;
+    let stdout = match form {
+        ResultForm::Text => Stdout::Text(Vec::new()),
+        ResultForm::JsonLines => Stdout::Lines(Lines::new(context)),
+    };
     let result = tokio::select! {
         // A program that is done when it is cancelled has done its work.
         biased;
-        result = talk(&mut processes, stdin, parameters) => result,
+        result = talk(&mut processes, stdin, parameters, stdout) => result,
         () = cancellation.cancelled() => Err(Failure::Cancelled),
     };
     processes.end().await;
@@ -75,7 +84,8 @@ async fn talk(
     processes: &mut Processes,
     stdin: ChildStdin,
     parameters: &Value,
-) -> Result<String, Failure> {
+    mut result: Stdout<'_>,
+) -> Result<Outcome, Failure> {
     let Program {
         leader,
         group,
@@ -83,13 +93,11 @@ async fn talk(
         stderr,
         grace,
     } = processes.program()?;
-    let (mut result, mut message) = (Vec::new(), Tail::default());
+    let mut message = Tail::default();
     let mut streams = Box::pin(async {
-        tokio::try_join!(
-            feed(stdin, parameters),
-            read_stdout(stdout, &mut result),
-            async { Ok(message.read(stderr, STDERR_CAP).await?) },
-        )
+        tokio::try_join!(feed(stdin, parameters), result.read(stdout), async {
+            Ok(message.read(stderr, STDERR_CAP).await?)
+        },)
     });
     let status = tokio::select! {
         biased;
@@ -107,21 +115,40 @@ async fn talk(
     };
     drop(streams);
     if status.success() {
-        return Ok(without_last_newline(result));
+        return match result {
+            Stdout::Text(text) => Ok(Outcome::ok(without_last_newline(text))),
+            Stdout::Lines(lines) => lines.outcome().map_err(Failure::Failed),
+        };
     }
     let message = message.text(STDERR_CAP);
+    let said = match &mut result {
+        Stdout::Lines(lines) => lines.failure(),
+        Stdout::Text(_) => None,
+    };
     Err(Failure::Failed(if message.is_empty() {
-        describe(status)
+        said.unwrap_or_else(|| describe(status))
     } else {
         message
     }))
 }
 
-async fn read_stdout(pipe: &mut ChildStdout, buffer: &mut Vec<u8>) -> Result<(), Failure> {
-    if read_within(pipe, buffer, STDOUT_CAP).await? {
-        Ok(())
-    } else {
-        Err(Failure::TooMuchOutput)
+/// What has arrived on stdout.
+enum Stdout<'c> {
+    Text(Vec<u8>),
+    Lines(Lines<'c>),
+}
+
+impl Stdout<'_> {
+    async fn read(&mut self, pipe: &mut ChildStdout) -> Result<(), Failure> {
+        let within = match self {
+            Self::Text(text) => read_within(pipe, text, STDOUT_CAP).await?,
+            Self::Lines(lines) => lines.read(pipe, STDOUT_CAP).await?,
+        };
+        if within {
+            Ok(())
+        } else {
+            Err(Failure::TooMuchOutput)
+        }
     }
 }
 

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use toml::Spanned;
 
 use super::error::{GadgetFileError, GadgetFileProblem as Problem};
-use super::{CommandGadget, duration};
+use super::{CommandGadget, ResultForm, duration};
 
 pub(super) fn load(path: &Path) -> Result<Vec<CommandGadget>, GadgetFileError> {
     let read = |source| GadgetFileError::Read {
@@ -108,7 +108,12 @@ fn gadget(
         exclusive: table.exclusive,
         ..GadgetSpec::default()
     };
-    let gadget = CommandGadget::new(spec, program, arguments).env(table.env);
+    let gadget = CommandGadget::new(spec, program, arguments)
+        .env(table.env)
+        .result(match table.result {
+            WrittenForm::Text => ResultForm::Text,
+            WrittenForm::Jsonl => ResultForm::JsonLines,
+        });
     Ok((name, gadget))
 }
 
@@ -284,9 +289,20 @@ struct Table {
     exclusive: bool,
     #[serde(default)]
     env: Vec<String>,
+    #[serde(default)]
+    result: WrittenForm,
     parameters: Option<Spanned<toml::Table>>,
     #[serde(default)]
     examples: Vec<WrittenExample>,
+}
+
+/// `result` as written.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum WrittenForm {
+    #[default]
+    Text,
+    Jsonl,
 }
 
 /// A `[[gadget.examples]]` as written.

@@ -21,6 +21,7 @@
 //! | `timeout` | `500ms`, `10s`, `1.5m`, `1h`; without it a call takes as long as it takes |
 //! | `max-concurrent`, `exclusive` | how many calls may run at once; whether nothing else may run beside one |
 //! | `env` | names of environment variables that the program needs although they hold keys of model providers |
+//! | `result` | `"text"`, which is the default, or `"jsonl"`: what stdout says, see below |
 //! | `parameters` | JSON Schema of an object; without it the gadget has no parameters |
 //! | `gadget.examples` | calls that the model is shown: `params`, and if useful `output` and `comment` |
 //!
@@ -31,6 +32,24 @@
 //! has failed, and stderr is the message. Bytes that are not UTF-8 are replaced. The program runs in the current folder and
 //! with the environment of gadgetry, without the variables that hold keys of model providers, such as `OPENAI_API_KEY` and
 //! `GITHUB_TOKEN`: what a program prints is sent to the model. `env = ["GITHUB_TOKEN"]` leaves a variable in.
+//!
+//! With `result = "jsonl"` ([`ResultForm::JsonLines`]) stdout is JSON Lines instead, and a program can say more than a
+//! text. Each line is an object with any of these fields; anything else is an error of the call that names the line.
+//!
+//! | field | meaning |
+//! |---|---|
+//! | `text` | the result; the last one counts. Of a program that failed without a word on stderr, it is the message |
+//! | `cost` | US dollars that the call has cost, 0 or more. Costs are added up, and count as soon as their line arrives, however the call ends |
+//! | `completesRun` | `true`: the run ends once the other calls of the reply are done, with the result as its answer |
+//! | `asksHuman` | a question to a person, whose answer becomes the result. Where no person can answer, `text` is the result; without it the call fails |
+//! | `media` | pictures, sounds and files beside the text, as `{"kind":"image","mimeType":"image/png","data":{"base64":"…"}}` |
+//!
+//! ```sh
+//! echo '{"cost":0.002}'
+//! echo '{"text":"All files are copied.","completesRun":true}'
+//! ```
+//!
+//! Only a gadget whose file says so is read like that: what a program merely passes on cannot end the run.
 //!
 //! A call ends when the program does: what its own children write within a grace period of 200 ms
 //! ([`CommandGadget::grace`]) still counts. **No process of a call outlives it.** The program runs in a process group of
@@ -45,6 +64,7 @@ mod error;
 mod exec;
 mod file;
 mod group;
+mod lines;
 mod processes;
 
 use std::path::{Path, PathBuf};
@@ -72,6 +92,16 @@ pub fn load(path: &Path) -> Result<Vec<CommandGadget>, GadgetFileError> {
     file::load(path)
 }
 
+/// What the stdout of a program says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum ResultForm {
+    /// The result itself.
+    #[default]
+    Text,
+    /// JSON Lines with the result, costs, and whether the run ends or a person is asked; see the [module](self).
+    JsonLines,
+}
+
 /// A gadget that is a program.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CommandGadget {
@@ -79,6 +109,7 @@ pub struct CommandGadget {
     program: PathBuf,
     arguments: Vec<String>,
     grace: Duration,
+    result: ResultForm,
     /// Variables that it gets although they hold keys.
     env: Vec<String>,
     /// Variables that it does not get, besides those of the providers.
@@ -97,6 +128,7 @@ impl CommandGadget {
             program: program.into(),
             arguments: arguments.into_iter().map(Into::into).collect(),
             grace: Duration::from_millis(200),
+            result: ResultForm::Text,
             env: Vec::new(),
             without_env: Vec::new(),
         }
@@ -122,6 +154,13 @@ impl CommandGadget {
     #[must_use]
     pub fn grace(mut self, grace: Duration) -> Self {
         self.grace = grace;
+        self
+    }
+
+    /// Sets what the program's stdout says: [`ResultForm::Text`] by default.
+    #[must_use]
+    pub fn result(mut self, form: ResultForm) -> Self {
+        self.result = form;
         self
     }
 
@@ -159,13 +198,10 @@ impl DynGadget for CommandGadget {
     /// Cancel safety: dropping the future ends the whole process group, as a cancellation does. If the runtime is gone
     /// or ends before the grace period does, the group is killed at once.
     fn execute(&self, parameters: Value, context: ExecutionContext) -> BoxFuture<'static, Outcome> {
-        let (command, grace) = (self.command(), self.grace);
+        let (command, grace, result) = (self.command(), self.grace, self.result);
         Box::pin(async move {
-            let cancellation = context.cancellation();
-            match exec::run(command, &parameters, grace, cancellation).await {
-                Ok(result) => Outcome::ok(result),
-                Err(failure) => Outcome::error(failure.to_string()),
-            }
+            let done = exec::run(command, &parameters, grace, result, &context).await;
+            done.unwrap_or_else(|failure| Outcome::error(failure.to_string()))
         })
     }
 }

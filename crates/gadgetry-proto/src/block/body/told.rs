@@ -77,7 +77,6 @@ fn rank(code: DiagnosticCode) -> u8 {
         | DiagnosticCode::RepeatedCall
         | DiagnosticCode::ExtraArguments
         | DiagnosticCode::ForeignCall
-        | DiagnosticCode::ForeignCall
         | DiagnosticCode::UndeclaredReference => 4,
     }
 }
