@@ -9,6 +9,7 @@ macro_rules! pages {
 
 pages! {
     getting_started = "getting-started.md";
+    models = "models.md";
     gadgets = "gadgets.md";
     agents = "agents.md";
     hooks = "hooks.md";

@@ -30,6 +30,16 @@
 //! # }
 //! ```
 //!
+//! With a real model, whose key is in the environment, `.named("haiku")?` takes the place of `.model(model)`:
+//!
+//! ```no_run
+//! # async fn real() -> Result<(), Box<dyn std::error::Error>> {
+//! let agent = gadgetry::Agent::builder().named("haiku")?.build()?;
+//! println!("{}", agent.ask("What is 2 + 2?").text().await?);
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! [`Agent`] is where to start: [`Agent::builder`] has all options. What it is made of can be used alone. This crate is
 //! the runtime; it waits, so that the engine in [`proto`] can decide.
 //!
@@ -57,6 +67,14 @@
 //!
 //! The types of parameters derive `Deserialize` and `JsonSchema`. A crate that depends on gadgetry alone derives them
 //! from its re-exports, [`serde`] and [`schemars`]; [`Gadget`] shows how.
+//!
+//! # Features
+//!
+//! | feature | default | adds |
+//! |---|---|---|
+//! | `providers` | yes | real models over HTTP: `provider::openai`, `provider::anthropic`, `provider::resolve`, [`model`](fn@model) |
+//! | `genai` | no | `provider::genai`: the providers of the crate `genai` |
+//! | `tokens` | no | `models::count_tokens`: exact counts for OpenAI's vocabularies, with 8 MB of data |
 //!
 //! Everything that waits does so in tokio, and needs a runtime with I/O and time enabled.
 
@@ -87,6 +105,32 @@ pub mod scripted;
 pub mod services;
 pub mod skill;
 pub mod toolbox;
+
+/// What most programs need: `use gadgetry::prelude::*;`
+///
+/// ```
+/// use gadgetry::prelude::*;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let model: ScriptedModel = r#"{"text": "4"}"#.parse()?;
+/// let run = Agent::builder().model(model).build()?.ask("What is 2+2?");
+/// let finished = run.on_event(|event| match &event.kind {
+///     EventKind::GadgetStart { gadget_name, .. } => println!("{gadget_name} starts"),
+///     _ => {}
+/// }).await?;
+/// assert_eq!(finished.summary.reason, FinishReason::Completed);
+/// # Ok(())
+/// # }
+/// ```
+pub mod prelude {
+    pub use crate::{
+        Agent, AgentBuilder, Content, Conversation, Delta, Event, EventKind, ExecutionContext,
+        FinishReason, Finished, Gadget, GadgetError, GadgetInfo, GadgetOutput, GadgetSpec, Model,
+        ModelInfo, OnUnmet, Outcome, Price, RunError, ScriptedModel, TextOnly, Tools, Usage,
+        from_fn, gadget, gadgets, typed,
+    };
+}
 
 #[doc(hidden)]
 #[path = "private.rs"]
@@ -191,6 +235,17 @@ pub use gadgetry_macros::gadget;
 pub use gadgetry_macros::gadgets;
 pub use gadgetry_proto::media::{Media, MediaData, MediaKind};
 pub use gadgetry_proto::spec::Example;
+#[doc(no_inline)]
+pub use gadgetry_proto::{
+    call::Outcome,
+    convo::prompt_text,
+    delta::{Delta, StopReason},
+    event::{Answer, Event, EventKind, FinishReason},
+    message::{Content, Message, Role},
+    run::{Interceptor, OnUnmet, Retry, TextOnly, Tools},
+    spec::GadgetSpec,
+    usage::{Price, Usage},
+};
 pub use human::Human;
 pub use limiter::{Permit, RateLimiter, RateLimits, RateLimitsError};
 pub use model::{Model, ModelInfo};

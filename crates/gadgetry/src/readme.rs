@@ -1,4 +1,4 @@
-//! The program of `README.md`, as a doc test: there it stands without what only a test needs. `tests/examples.rs` holds
+//! The programs of `README.md`, as doc tests: there they are without what only a test needs. `tests/examples.rs` holds
 //! the two against each other.
 //!
 //! ```
@@ -29,6 +29,16 @@
 //!     .text()
 //!     .await?;
 //! # assert_eq!(answer, "It is warm.");
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! ```no_run
+//! # async fn real() -> Result<(), Box<dyn std::error::Error>> {
+//! let agent = gadgetry::Agent::builder()
+//!     .named("haiku")?            // needs ANTHROPIC_API_KEY; `ollama:llama3.2` needs none
+//!     .build()?;
+//! println!("{}", agent.ask("What is 2 + 2?").text().await?);
 //! # Ok(())
 //! # }
 //! ```

@@ -128,10 +128,16 @@ fn the_program_of_the_readme_is_compiled() {
     compiled.retain(|line| !line.starts_with("# "));
     assert!(!compiled.is_empty());
     assert_eq!(first_code(readme.lines(), "```rust"), compiled);
+    let (_, second) = readme
+        .split_once("With a real model")
+        .expect("a second program");
+    for line in first_code(second.lines(), "```rust") {
+        assert!(source.contains(&format!("//! {line}")), "{line}");
+    }
     assert_eq!(
         readme.matches("```rust").count(),
-        1,
-        "src/readme.rs has one program"
+        2,
+        "src/readme.rs has two programs"
     );
 }
 
@@ -148,7 +154,7 @@ fn every_page_of_the_guide_is_compiled() {
             .filter(|line| line.starts_with("```"))
             .step_by(2);
         for fence in code {
-            let known = ["```rust", "```text", "```toml"].contains(&fence);
+            let known = ["```rust", "```rust,no_run", "```text", "```toml"].contains(&fence);
             assert!(known, "{page}: {fence} is neither compiled nor text");
         }
     }

@@ -64,6 +64,33 @@ impl Default for GadgetSpec {
     }
 }
 
+impl GadgetSpec {
+    /// A gadget of this name that does this, and takes any parameters.
+    ///
+    /// ```
+    /// use gadgetry_proto::spec::GadgetSpec;
+    /// use serde_json::json;
+    ///
+    /// let spec = GadgetSpec::new("Echo", "Says it again")
+    ///     .parameters(json!({ "type": "object", "properties": { "text": { "type": "string" } } }));
+    /// assert_eq!(spec.name, "Echo");
+    /// ```
+    pub fn new(name: impl Into<String>, description: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            description: description.into(),
+            ..Self::default()
+        }
+    }
+
+    /// Sets the JSON Schema of the parameters.
+    #[must_use]
+    pub fn parameters(mut self, schema: Value) -> Self {
+        self.parameters = schema;
+        self
+    }
+}
+
 fn any_object() -> Value {
     json!({ "type": "object" })
 }

@@ -14,14 +14,10 @@ use crate::gadget::{DynGadget, IntoGadget, IntoOutcome};
 /// [`Outcome`]; see [`IntoOutcome`].
 ///
 /// ```
-/// use gadgetry::proto::spec::GadgetSpec;
+/// use gadgetry::GadgetSpec;
 /// # use serde_json::json;
-/// let spec = GadgetSpec {
-///     name: "Greet".to_owned(),
-///     description: "Greets somebody".to_owned(),
-///     parameters: json!({ "type": "object", "properties": { "name": { "type": "string" } } }),
-///     ..GadgetSpec::default()
-/// };
+/// let spec = GadgetSpec::new("Greet", "Greets by name")
+///     .parameters(json!({ "type": "object", "properties": { "name": { "type": "string" } } }));
 /// let greet = gadgetry::from_fn(spec, |parameters, context| async move {
 ///     context.report_cost(0.001)?;
 ///     Ok(format!("Hello, {}", parameters["name"].as_str().unwrap_or("you")))

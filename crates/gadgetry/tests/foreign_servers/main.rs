@@ -14,5 +14,6 @@ mod agents;
 mod aimock;
 #[cfg(feature = "genai")]
 mod genai;
+mod guide;
 mod llmock;
 mod server;
