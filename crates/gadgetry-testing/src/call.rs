@@ -51,12 +51,30 @@ impl MockCall {
         self
     }
 
-    /// One argument. The same name again takes the place of the first.
+    /// One argument, at a pointer as a block has it: `city`, `user/name`, `items/0`. A `/` in a name is written `~1`, and a
+    /// `~` as `~0`. The same pointer again takes the place of the first.
+    ///
+    /// ```
+    /// use gadgetry_testing::call;
+    /// let view = call("View").arg("patterns/0/regex", "error").arg("patterns/0/before", 2);
+    /// assert_eq!(view, call("View").args(serde_json::json!({
+    ///     "patterns": [{ "regex": "error", "before": 2 }],
+    /// })));
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If the pointer leads into a value that is no container, or leaves items of an array out.
+    #[track_caller]
     #[must_use]
-    pub fn arg(mut self, name: impl Into<String>, value: impl Into<Value>) -> Self {
-        if let Value::Object(arguments) = &mut self.arguments {
-            arguments.insert(name.into(), value.into());
+    pub fn arg(mut self, pointer: impl AsRef<str>, value: impl Into<Value>) -> Self {
+        let pointer = pointer.as_ref();
+        let mut place = &mut self.arguments;
+        for segment in pointer.split('/') {
+            place = child(place, segment)
+                .unwrap_or_else(|| panic!("the argument {pointer:?} has no place at {segment:?}"));
         }
+        *place = value.into();
         self
     }
 
@@ -75,6 +93,31 @@ impl MockCall {
             arguments.extend(more);
         }
         self
+    }
+}
+
+/// The member or item of a container, which a `null` becomes.
+fn child<'v>(container: &'v mut Value, segment: &str) -> Option<&'v mut Value> {
+    let index = segment.parse::<usize>().ok();
+    if container.is_null() {
+        *container = match index {
+            Some(_) => Value::Array(Vec::new()),
+            None => Value::Object(serde_json::Map::new()),
+        };
+    }
+    match container {
+        Value::Object(members) => {
+            let key = segment.replace("~1", "/").replace("~0", "~");
+            Some(members.entry(key).or_insert(Value::Null))
+        }
+        Value::Array(items) => {
+            let index = index.filter(|index| *index <= items.len())?;
+            if index == items.len() {
+                items.push(Value::Null);
+            }
+            items.get_mut(index)
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => None,
     }
 }
 

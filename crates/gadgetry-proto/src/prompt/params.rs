@@ -138,7 +138,7 @@ impl List<'_> {
     fn map_values(&mut self, keywords: &Map<String, Value>, pointer: &str, depth: usize) {
         if let Some(Value::Object(patterns)) = keywords.get("patternProperties") {
             for (pattern, schema) in patterns {
-                let key = format!("<key matching {}>", pattern.escape_debug());
+                let key = format!("<key matching {}>", one_line(pattern));
                 self.line(schema, &child(pointer, &key), Place::Each("value"), depth);
             }
         }
@@ -243,4 +243,12 @@ fn child(pointer: &str, segment: &str) -> String {
 /// A name as a segment of a pointer.
 fn escape(name: &str) -> String {
     name.replace('~', "~0").replace('/', "~1")
+}
+
+/// `text` without what would break a line of the prompt. Backslashes stay as they are, since the model copies them.
+fn one_line(text: &str) -> String {
+    let escape = |c: char| c.is_control().then(|| c.escape_debug().to_string());
+    text.chars()
+        .map(|c| escape(c).unwrap_or_else(|| c.to_string()))
+        .collect()
 }

@@ -48,7 +48,8 @@ impl Registry {
         if name.is_empty() {
             return Err(RegistryError::EmptyName);
         }
-        if name.contains(|c: char| c == ':' || c.is_whitespace() || c.is_control()) {
+        let bad = |c: char| c == ':' || c.is_whitespace() || c.is_control();
+        if name.contains(bad) || name.starts_with("!!!") {
             return Err(RegistryError::BadName { name });
         }
         let key = name.to_lowercase();
@@ -189,7 +190,9 @@ pub enum RegistryError {
     #[error("a gadget has no name")]
     EmptyName,
     /// A name cannot stand in the header of a block.
-    #[error("the gadget name {name:?} holds `:`, white space or a control character")]
+    #[error(
+        "the gadget name {name:?} begins like a marker, or holds `:`, white space or a control character"
+    )]
     BadName {
         /// The name.
         name: String,
@@ -278,11 +281,11 @@ mod tests {
         check(&[""], "a gadget has no name");
         check(
             &["a:b"],
-            "the gadget name \"a:b\" holds `:`, white space or a control character",
+            "the gadget name \"a:b\" begins like a marker, or holds `:`, white space or a control character",
         );
         check(
             &["a b"],
-            "the gadget name \"a b\" holds `:`, white space or a control character",
+            "the gadget name \"a b\" begins like a marker, or holds `:`, white space or a control character",
         );
         let registry = registry(&["math.add", "get-user"]);
         assert_eq!(registry.get("MATH.ADD").unwrap().name(), "math.add");

@@ -281,7 +281,11 @@ impl Shared {
             }
         }
         let (name, asked) = (&self.name, times(record.requests.len()));
-        let head = format!("the mock model {name:?} was asked {asked}, not as its rules say\n");
+        let mut head = format!("the mock model {name:?} was asked {asked}, not as its rules say\n");
+        if record.requests.is_empty() {
+            // It is dropped before a failed `build` returns its error.
+            head.push_str("If `build` of its agent has failed, that error is the cause; `.lenient()` shows it\n");
+        }
         (!report.is_empty()).then(|| head + &report)
     }
 }

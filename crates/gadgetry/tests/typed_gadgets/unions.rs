@@ -301,7 +301,7 @@ fn attributes_of_serde() {
         ],
     );
     check::<BTreeMap<u8, bool>>(
-        &[r"- <key matching ^\\d+$> (each value: boolean)"],
+        &[r"- <key matching ^\d+$> (each value: boolean)"],
         &[
             (&[("7", "true")], "{7: true}"),
             (
