@@ -201,6 +201,8 @@ pub enum DiagnosticCode {
     CutHeader,
     /// A cap of [`crate::limits::Limits`] was passed.
     LimitExceeded,
+    /// A picture, sound or file was not sent to the model; the message says why.
+    MediaOmitted,
     /// The provider refused to complete the reply; the message has its words.
     Refusal,
     /// A closing tag of reasoning without an opening one; the text before it counts as reasoning.

@@ -82,6 +82,7 @@ pub use gadgetry_proto as proto;
 pub use {schemars, serde, serde_json};
 
 pub mod agent;
+pub mod ask;
 pub mod command;
 pub mod context;
 pub mod control;

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use futures_core::stream::BoxStream;
-use futures_util::{FutureExt as _, StreamExt as _, stream};
+use futures_util::{StreamExt as _, stream};
 use gadgetry_proto::delta::Delta;
 use gadgetry_proto::error::ModelErrorKind;
 use gadgetry_proto::message::{Message, Request, Role};
 
+use crate::ask::{Admitted, Asked, admitted, ask};
 use crate::context::ExecutionContext;
-use crate::meter::{Metered, estimated_tokens};
 use crate::model::{Model, ModelInfo};
 use crate::provider::adapter::intercepted;
 use crate::services::Models;
@@ -178,43 +178,57 @@ impl ModelClient {
         texts.boxed()
     }
 
-    /// The reply to a request as it comes. It ends when the gadget's call is cancelled. Once the budget is spent, it is
+    /// The reply to a request as it comes. A call that fails before there is any text or tool call is retried like one of
+    /// the run; what the model thought in a failed attempt may come before. The reply ends when the gadget's call is cancelled. Once the budget is spent, it is
     /// an error, and no model is asked.
     ///
     /// Cancel safety: dropping the stream cancels the reply; what it had cost until then is counted.
     pub fn stream(&self, request: Request) -> BoxStream<'static, Delta> {
         let model = Arc::clone(&self.model);
-        let limiter = self.context.services().and_then(|s| s.limiter.clone());
+        let services = self.context.services();
+        let limiter = services.and_then(|services| services.limiter.clone());
+        let retry = services.and_then(|services| services.retry.clone());
         let context = self.context.clone();
         let cancelled = context.token().clone().cancelled_owned();
-        let reply = async move {
-            let tokens = estimated_tokens(&request);
-            let is_spent = || context.budget_left().is_some_and(|left| left <= 0.0);
+        let send = move || {
+            let budget = context.clone();
+            let is_spent = move || budget.budget_left().is_some_and(|left| left <= 0.0);
             // What is refused does not wait.
-            let limiter = limiter.filter(|_| !is_spent());
-            if let Some(limiter) = &limiter {
-                limiter.admit(tokens).await;
-            }
-            let price = model.info().price;
-            // As of now: others may have spent it while this was held back.
-            let refused = is_spent();
-            let send = || {
-                if refused {
+            let limiter = limiter.clone().filter(|_| !is_spent());
+            let (price, asked) = (model.info().price, Arc::clone(&model));
+            // As of then: others may have spent it while this waited.
+            let send = move |request| {
+                if is_spent() {
                     stream::iter([Delta::error("the budget is spent")]).boxed()
                 } else {
-                    intercepted(&*model, request)
+                    intercepted(&*asked, request)
                 }
             };
-            Metered::new(send, move |usage| {
+            let payer = context.clone();
+            let tell = move |usage| {
                 // A price that is no price makes no cost.
                 let dollars = price.map_or(0.0, |price| price.cost(&usage));
-                let _ = context.report_cost(dollars);
-                if let Some(limiter) = limiter {
-                    limiter.record(tokens, usage);
+                let _ = payer.report_cost(dollars);
+            };
+            let steps = admitted(limiter, request.clone(), send, tell);
+            let deltas = steps.filter_map(|step| async move {
+                match step {
+                    Admitted::Delta(delta) => Some(delta),
+                    Admitted::After(_) => None,
                 }
-            })
+            });
+            deltas.boxed()
         };
-        reply.flatten_stream().take_until(cancelled).boxed()
+        let reply = ask(send, retry).filter_map(|step| async move {
+            match step {
+                Asked::Delta(delta) => Some(delta),
+                Asked::Retry { delay, error, .. } => {
+                    tracing::info!("model call of a gadget failed: {error}; retrying in {delay:?}");
+                    None
+                }
+            }
+        });
+        reply.take_until(cancelled).boxed()
     }
 }
 

@@ -2,12 +2,13 @@
 
 use std::mem;
 use std::sync::Arc;
-use std::time::Duration;
 
 use futures_util::StreamExt as _;
+use futures_util::stream::{self, BoxStream};
 use gadgetry::Model;
+use gadgetry::ask::{Asked, ask};
 use gadgetry::proto::delta::{Delta, StopReason};
-use gadgetry::proto::error::{DiagnosticCode, ModelErrorKind};
+use gadgetry::proto::error::DiagnosticCode;
 use gadgetry::proto::message::{Content, Message, Request, Role};
 use gadgetry::proto::reply::{Format, ReplyStage};
 use gadgetry::proto::run::Retry;
@@ -50,6 +51,8 @@ pub(crate) fn run(args: &CompleteArgs, printer: &mut Printer) -> Result<(), Erro
         printer: mem::take(printer),
         tally: Tally::default(),
         has_said: None,
+        thought: false,
+        called: false,
     };
     let work = move || async move {
         let done = tokio::select! {
@@ -128,154 +131,129 @@ struct Asking {
     tally: Tally,
     /// The last character of the answer so far.
     has_said: Option<char>,
+    /// Whether it has thought, and called a tool.
+    thought: bool,
+    called: bool,
 }
 
-/// A model call that came to nothing, or to less than it should.
-struct Failure {
-    words: String,
-    kind: ModelErrorKind,
-    retry_after_ms: Option<u64>,
-}
-
-impl Failure {
-    fn new(kind: ModelErrorKind, words: impl Into<String>) -> Self {
-        Self {
-            words: words.into(),
-            kind,
-            retry_after_ms: None,
+/// A reply through the stage that tells reasoning in tags from the answer.
+fn staged(mut stage: ReplyStage, deltas: BoxStream<'static, Delta>) -> BoxStream<'static, Delta> {
+    let deltas = deltas.map(Some).chain(stream::iter([None]));
+    let staged = deltas.flat_map(move |delta| {
+        let mut out = Vec::new();
+        match delta {
+            Some(delta) => {
+                if matches!(delta, Delta::MessageEnd { .. } | Delta::Error { .. }) {
+                    stage.finish(&mut out);
+                }
+                stage.process(delta, &mut out);
+            }
+            // A reply that broke off may end in what could have become a tag.
+            None => stage.finish(&mut out),
         }
-    }
+        stream::iter(out)
+    });
+    staged.boxed()
 }
 
 impl Asking {
     /// Asks until there is an answer, or nothing can be done about a failure.
-    async fn ask(&mut self) -> Result<(), Error> {
-        self.printer.spin();
-        for attempt in 1.. {
-            let Err(failure) = self.attempt().await? else {
-                break;
-            };
-            let delay = self.retry.as_ref().and_then(|retry| {
-                let may_pass = failure.kind.is_retryable() && self.has_said.is_none();
-                let delay = may_pass.then(|| retry.delay_ms(1, attempt, failure.retry_after_ms));
-                delay.flatten().map(Duration::from_millis)
-            });
-            let Some(delay) = delay else {
-                self.end_line()?;
-                return Err(Error::Failed(failure.words));
-            };
-            self.printer.progress(&format!(
-                "  {}; retrying in {:.1} s\n",
-                one_line(&failure.words),
-                delay.as_secs_f64()
-            ));
-            tokio::time::sleep(delay).await;
-        }
-        self.end_line()
-    }
-
-    /// Asks once. The outer error is one of stdout.
     #[expect(
         clippy::wildcard_enum_match_arm,
         reason = "the rest is no text, and ends nothing"
     )]
-    async fn attempt(&mut self) -> Result<Result<(), Failure>, Error> {
-        let mut deltas = self.model.stream(self.request.clone());
-        let mut stage = self.stage.clone();
-        let mut scanned = Vec::new();
-        let mut usage = Usage::default();
-        let mut refusal = None;
-        let mut end = Err(Failure::new(
-            ModelErrorKind::Truncated,
-            "model call failed: the connection broke before the answer had ended",
-        ));
-        while let Some(delta) = deltas.next().await {
+    async fn ask(&mut self) -> Result<(), Error> {
+        self.printer.spin();
+        let (model, request, stage) = (
+            Arc::clone(&self.model),
+            self.request.clone(),
+            self.stage.clone(),
+        );
+        let send = move || staged(stage.clone(), model.stream(request.clone()));
+        let mut steps = ask(send, self.retry.clone());
+        let (mut usage, mut refusal) = (Usage::default(), None);
+        let mut end =
+            Err("model call failed: the connection broke before the answer had ended".to_owned());
+        while let Some(step) = steps.next().await {
+            let delta = match step {
+                Asked::Delta(delta) => delta,
+                Asked::Retry { delay, error, .. } => {
+                    self.pay(mem::take(&mut usage));
+                    self.thought = false;
+                    self.printer.progress(&format!(
+                        "  model call failed: {}; retrying in {:.1} s\n",
+                        one_line(&error),
+                        delay.as_secs_f64()
+                    ));
+                    continue;
+                }
+                _ => continue,
+            };
             match delta {
-                Delta::Text { .. } | Delta::Reasoning { .. } => {
-                    stage.process(delta, &mut scanned);
-                    self.tell(&mut scanned)?;
+                Delta::Text { delta, .. } => self.say(&delta)?,
+                Delta::Reasoning { delta, .. } => {
+                    self.thought = true;
+                    self.tally.text(&delta);
+                    self.spin_with("thinks");
                 }
                 Delta::Usage { usage: counts } => usage = usage.max(counts),
                 Delta::Diagnostic(said) if said.code == DiagnosticCode::Refusal => {
                     refusal = Some(said.message);
                 }
+                Delta::Diagnostic(said) if said.code == DiagnosticCode::MediaOmitted => {
+                    let line = format!("  {}\n", one_line(&said.message));
+                    self.printer.progress(&line);
+                }
+                Delta::ToolCallStart { .. } | Delta::ToolCall { .. } => self.called = true,
                 Delta::MessageEnd {
                     stop_reason,
                     usage: counts,
                 } => {
                     usage = usage.max(counts.unwrap_or_default());
-                    stage.finish(&mut scanned);
-                    self.tell(&mut scanned)?;
                     end = self.verdict(&stop_reason, refusal.take());
-                    break;
                 }
-                Delta::Error {
-                    error,
-                    kind,
-                    retry_after_ms,
-                    ..
-                } => {
-                    end = Err(Failure {
-                        retry_after_ms,
-                        ..Failure::new(kind, format!("model call failed: {error}"))
-                    });
-                    break;
-                }
+                Delta::Error { error, .. } => end = Err(format!("model call failed: {error}")),
                 _ => {}
             }
         }
-        // An answer that broke off may end in what could have become a tag.
-        stage.finish(&mut scanned);
-        self.tell(&mut scanned)?;
+        self.pay(usage);
+        self.end_line()?;
+        end.map_err(Error::Failed)
+    }
+
+    /// A model call is over, and has cost something.
+    fn pay(&mut self, usage: Usage) {
         let price = self.model.info().price;
         self.tally
             .call(usage, price.map_or(0.0, |price| price.cost(&usage)));
-        Ok(end)
     }
 
-    /// Text is the answer; everything else is not.
-    fn tell(&mut self, scanned: &mut Vec<Delta>) -> Result<(), Error> {
-        for delta in scanned.drain(..) {
-            if let Delta::Text { delta, .. } = delta {
-                self.say(&delta)?;
-            } else if let Delta::Reasoning { delta, .. } = delta {
-                self.tally.text(&delta);
-                self.spin_with("thinks");
+    fn verdict(&self, reason: &StopReason, refusal: Option<String>) -> Result<(), String> {
+        Err(match reason {
+            StopReason::MaxTokens => {
+                "the answer was cut off at the token limit; allow more with --max-tokens".to_owned()
             }
-        }
-        Ok(())
-    }
-
-    fn verdict(&self, reason: &StopReason, refusal: Option<String>) -> Result<(), Failure> {
-        match reason {
-            StopReason::MaxTokens => Err(Failure::new(
-                ModelErrorKind::Other,
-                "the answer was cut off at the token limit; allow more with --max-tokens",
-            )),
-            StopReason::ContentFilter => Err(Failure::new(
-                ModelErrorKind::ContentFilter,
-                refusal
-                    .unwrap_or_else(|| "the provider withheld the rest of the answer".to_owned()),
-            )),
-            StopReason::Error => Err(Failure::new(ModelErrorKind::Other, "model call failed")),
-            StopReason::Unspecified => Err(Failure::new(
-                ModelErrorKind::Other,
-                "the reply ended without a stop reason and may be incomplete",
-            )),
-            StopReason::Other(_) => Err(Failure::new(
-                ModelErrorKind::Other,
-                format!("the reply ended with the reason \"{reason}\" and may be incomplete"),
-            )),
+            StopReason::ContentFilter => {
+                refusal.unwrap_or_else(|| "the provider withheld the rest of the answer".to_owned())
+            }
+            StopReason::Error => "model call failed".to_owned(),
+            StopReason::Unspecified => {
+                "the reply ended without a stop reason and may be incomplete".to_owned()
+            }
+            StopReason::Other(_) => {
+                format!("the reply ended with the reason \"{reason}\" and may be incomplete")
+            }
             StopReason::Stop | StopReason::StopSequence | StopReason::ToolUse => {
-                match self.has_said {
-                    Some(_) => Ok(()),
-                    None => Err(Failure::new(
-                        ModelErrorKind::Truncated,
-                        "the model gave no answer",
-                    )),
-                }
+                return match (self.has_said, self.called, self.thought) {
+                    (Some(_), ..) => Ok(()),
+                    (None, true, _) => Err("the model gave no answer, only a tool call".to_owned()),
+                    (None, false, true) => {
+                        Err("the model gave no answer, only reasoning".to_owned())
+                    }
+                    (None, false, false) => Err("the model gave no answer".to_owned()),
+                };
             }
-        }
+        })
     }
 
     /// More of the answer, at once.

@@ -134,7 +134,7 @@ fn servers_do_not_command_the_terminal() {
                 .all(|line| !line.starts_with("  retrying in 9") && !line.starts_with("[7]")),
             "{seen:?}"
         );
-        assert_eq!(seen.matches("retrying in 0.0 s").count(), 1, "{seen:?}");
+        assert_eq!(seen.matches("retrying in 0.").count(), 1, "{seen:?}");
     }
 }
 

@@ -2,7 +2,6 @@
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::mem;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -117,7 +116,7 @@ impl<'t> AgentRun<'t> {
         let place = Place::of(inner);
         let mut retry = inner.spec.retry.clone();
         if let Some(retry) = retry.as_mut().filter(|retry| retry.seed == 0) {
-            retry.seed = random();
+            retry.seed = crate::ask::random();
         }
         let begun = conversation.as_deref().filter(|it| !it.is_empty());
         let before = begun.cloned().unwrap_or_else(|| Conversation {
@@ -322,11 +321,6 @@ impl fmt::Debug for AgentRun<'_> {
             .field("finished", &self.finished())
             .finish_non_exhaustive()
     }
-}
-
-/// A number that no other run has. The keys of hash maps are random.
-fn random() -> u64 {
-    RandomState::new().build_hasher().finish()
 }
 
 fn lock(queue: &Mutex<VecDeque<Event>>) -> MutexGuard<'_, VecDeque<Event>> {

@@ -3,16 +3,17 @@
 use std::future::pending;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_core::stream::BoxStream;
-use futures_util::{FutureExt as _, StreamExt as _, stream};
+use futures_util::StreamExt as _;
 use gadgetry_proto::delta::Delta;
 use gadgetry_proto::message::Request;
 use gadgetry_proto::run::{Close, Input};
 use tokio::task::coop::consume_budget;
 
+use crate::ask::{Admitted, admitted};
 use crate::context::panic_text;
-use crate::meter::{Metered, estimated_tokens};
 use crate::services::Services;
 
 /// What comes of one request, or nothing while there is none.
@@ -24,22 +25,12 @@ impl Reply {
     /// good: a mistake in a program is there the next time, too.
     pub(crate) fn send(&mut self, services: &Services, request: Request) {
         let model = Arc::clone(&services.model);
-        let inputs = match services.limiter.clone() {
-            None => async move { model.stream(request).map(Input::Delta) }
-                .flatten_stream()
-                .boxed(),
-            Some(limiter) => async move {
-                let tokens = estimated_tokens(&request);
-                let waited = limiter.admit(tokens).await.as_millis();
-                let waited = u64::try_from(waited).unwrap_or(u64::MAX);
-                let told = (waited > 0).then_some(Input::RateLimited(waited));
-                let record = move |usage| limiter.record(tokens, usage);
-                let deltas = Metered::new(|| model.stream(request), record);
-                stream::iter(told).chain(deltas.map(Input::Delta))
-            }
-            .flatten_stream()
-            .boxed(),
-        };
+        let send = move |request| model.stream(request);
+        let inputs = admitted(services.limiter.clone(), request, send, |_| {});
+        let inputs = inputs.map(|step| match step {
+            Admitted::After(waited) => Input::RateLimited(millis(waited)),
+            Admitted::Delta(delta) => Input::Delta(delta),
+        });
         let model = Arc::clone(&services.model);
         let inputs = AssertUnwindSafe(inputs)
             .catch_unwind()
@@ -70,6 +61,10 @@ impl Reply {
         }
         input
     }
+}
+
+fn millis(waited: Duration) -> u64 {
+    u64::try_from(waited.as_millis()).unwrap_or(u64::MAX)
 }
 
 fn panicked(model: &str, panic: &(dyn std::any::Any + Send)) -> Input {

@@ -296,7 +296,7 @@ fn wait(ms: u64) -> String {
     let minutes = (ms / 60_000).max(1);
     match minutes {
         0..120 => format!("{} s", ms.div_ceil(1000)),
-        ..TWO_DAYS => format!("{} h {} min", minutes / 60, minutes % 60),
+        120..TWO_DAYS => format!("{} h {} min", minutes / 60, minutes % 60),
         _ if minutes / DAY < 1000 => format!("{} days", minutes.div_ceil(DAY)),
         _ => "longer than a thousand days".to_owned(),
     }

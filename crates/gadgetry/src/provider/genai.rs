@@ -28,6 +28,7 @@ use serde_json::Value;
 
 use crate::model::{Model, ModelInfo};
 use crate::provider::error::{ProviderError, millis};
+use crate::provider::omitted::{NO_FILES, NO_IMAGES, NO_SOUNDS, omitted};
 use crate::provider::redact::{Redactor, Secrets};
 use crate::provider::retry_after::retry_after;
 use crate::provider::secret::ApiKey;
@@ -184,6 +185,7 @@ impl GenaiBuilder {
 
 impl Model for Genai {
     fn stream(&self, request: Request) -> BoxStream<'static, Delta> {
+        let left_out = omitted(&request, |medium| self.leaves_out(medium));
         let this = self.clone();
         let reading = async move {
             let request = this.request(&request);
@@ -209,8 +211,9 @@ impl Model for Genai {
             }
         };
         let mut redactor = Redactor::new(Secrets::of(&self.key, &self.base_url));
-        stream::once(reading)
-            .flat_map(|reply| stream::unfold(reply, Reply::next))
+        let reply = stream::once(reading).flat_map(|reply| stream::unfold(reply, Reply::next));
+        stream::iter(left_out)
+            .chain(reply)
             .flat_map(move |delta| {
                 let mut seen = Vec::new();
                 redactor.push(delta, &mut seen);
@@ -275,12 +278,17 @@ impl Genai {
         parts
     }
 
+    /// Why a medium is not sent, if it is not.
+    fn leaves_out(&self, medium: &Media) -> Option<&'static str> {
+        match medium.kind {
+            MediaKind::Image => (!self.info.reads_images).then_some(NO_IMAGES),
+            MediaKind::Audio => (!self.info.reads_audio).then_some(NO_SOUNDS),
+            MediaKind::File => Some(NO_FILES),
+        }
+    }
+
     fn medium(&self, medium: &Media) -> Option<ContentPart> {
-        let is_taken = match medium.kind {
-            MediaKind::Image => self.info.reads_images,
-            MediaKind::Audio => self.info.reads_audio,
-            MediaKind::File => false,
-        };
+        let is_taken = self.leaves_out(medium).is_none();
         let (mime, name) = (medium.mime_type.as_str(), medium.name.clone());
         is_taken.then(|| match &medium.data {
             MediaData::Base64(data) => ContentPart::from_binary_base64(mime, data.as_str(), name),

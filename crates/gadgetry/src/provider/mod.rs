@@ -34,6 +34,8 @@ pub mod http;
 #[cfg(feature = "providers")]
 pub mod json;
 #[cfg(feature = "providers")]
+mod omitted;
+#[cfg(feature = "providers")]
 pub mod openai;
 #[cfg(feature = "providers")]
 mod redact;

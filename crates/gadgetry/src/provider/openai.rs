@@ -17,7 +17,7 @@ use futures_util::{StreamExt as _, stream};
 use gadgetry_proto::block::{Anchoring, Markers};
 use gadgetry_proto::delta::Delta;
 use gadgetry_proto::error::ModelErrorKind;
-use gadgetry_proto::message::Request;
+use gadgetry_proto::message::{Media, MediaData, MediaKind, Request};
 use gadgetry_proto::spec::GadgetSpec;
 use serde_json::{Map, Value};
 
@@ -25,6 +25,7 @@ use crate::model::{Model, ModelInfo};
 use crate::provider::error::ProviderError;
 use crate::provider::http::{BaseUrl, Http, HttpConfig, HttpRequest};
 use crate::provider::listed;
+use crate::provider::omitted::{NO_FILES, NO_IMAGES, NO_SOUNDS, omitted};
 use crate::provider::secret::ApiKey;
 use crate::provider::tools::ToolNames;
 use crate::provider::wire::{Decode, Wire};
@@ -98,7 +99,11 @@ impl OpenAi {
 impl Model for OpenAi {
     fn stream(&self, request: Request) -> BoxStream<'static, Delta> {
         match self.wire.request(&request) {
-            Ok(request) => self.http.stream(request, self.wire.decoder()),
+            Ok(sent) => {
+                let omitted = omitted(&request, |medium| self.wire.leaves_out(medium));
+                let reply = self.http.stream(sent, self.wire.decoder());
+                stream::iter(omitted).chain(reply).boxed()
+            }
             Err(error) => stream::iter([Delta::from(error)]).boxed(),
         }
     }
@@ -406,6 +411,19 @@ impl ChatCompletions {
                 Err(ProviderError::new(ModelErrorKind::BadRequest, message))
             }
             _ => Ok(()),
+        }
+    }
+}
+
+impl ChatCompletions {
+    /// Why a medium is not sent, if it is not.
+    fn leaves_out(&self, medium: &Media) -> Option<&'static str> {
+        match (medium.kind, &medium.data) {
+            (MediaKind::Image, _) => (!self.reads_images).then_some(NO_IMAGES),
+            (MediaKind::Audio, _) if !self.reads_audio => Some(NO_SOUNDS),
+            (MediaKind::Audio, MediaData::Base64(_)) => None,
+            (MediaKind::Audio, MediaData::Url(_)) => Some("the API takes no links to sounds"),
+            (MediaKind::File, _) => Some(NO_FILES),
         }
     }
 }

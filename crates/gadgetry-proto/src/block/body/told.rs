@@ -72,6 +72,7 @@ fn rank(code: DiagnosticCode) -> u8 {
         | DiagnosticCode::CutHeader
         | DiagnosticCode::EscapedMarker
         | DiagnosticCode::Refusal
+        | DiagnosticCode::MediaOmitted
         | DiagnosticCode::StrayReasoningEnd
         | DiagnosticCode::NativeCall
         | DiagnosticCode::RepeatedCall

@@ -277,18 +277,17 @@ impl<'w> Conversation<'w> {
     /// A medium in the provider's form, if the model can take it.
     fn seen(&self, medium: &Media) -> Option<Value> {
         let mime = medium.mime_type.as_str();
-        let kind = match (medium.kind, mime) {
-            (MediaKind::Image, "image/jpeg" | "image/png" | "image/gif" | "image/webp") => "image",
-            (MediaKind::File, "application/pdf") => "document",
-            (MediaKind::Image | MediaKind::Audio | MediaKind::File, _) => return None,
+        let kind = if medium.kind == MediaKind::Image {
+            "image"
+        } else {
+            "document"
         };
         let source = match &medium.data {
             MediaData::Base64(data) => json!({"type": "base64", "media_type": mime, "data": data}),
             MediaData::Url(url) => json!({"type": "url", "url": url}),
         };
-        self.wire
-            .reads_images
-            .then(|| json!({"type": kind, "source": source}))
+        let is_sent = self.wire.leaves_out(medium).is_none();
+        is_sent.then(|| json!({"type": kind, "source": source}))
     }
 
     /// An id that the API takes, once in the conversation: gadgets may use one again in a later reply.

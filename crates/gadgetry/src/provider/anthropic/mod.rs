@@ -15,7 +15,7 @@ use futures_util::{StreamExt as _, stream};
 use gadgetry_proto::block::{Anchoring, Markers};
 use gadgetry_proto::delta::Delta;
 use gadgetry_proto::error::ModelErrorKind;
-use gadgetry_proto::message::Request;
+use gadgetry_proto::message::{Media, MediaKind, Request};
 use gadgetry_proto::spec::GadgetSpec;
 use serde_json::{Map, Value};
 
@@ -23,6 +23,7 @@ use crate::model::{Model, ModelInfo};
 use crate::provider::error::ProviderError;
 use crate::provider::http::{BaseUrl, Http, HttpConfig, HttpRequest};
 use crate::provider::listed;
+use crate::provider::omitted::{NO_IMAGES, omitted};
 use crate::provider::secret::ApiKey;
 use crate::provider::tools::ToolNames;
 use crate::provider::wire::{Decode, Wire};
@@ -103,7 +104,11 @@ impl Anthropic {
 impl Model for Anthropic {
     fn stream(&self, request: Request) -> BoxStream<'static, Delta> {
         match self.wire.request(&request) {
-            Ok(request) => self.http.stream(request, self.wire.decoder()),
+            Ok(sent) => {
+                let omitted = omitted(&request, |medium| self.wire.leaves_out(medium));
+                let reply = self.http.stream(sent, self.wire.decoder());
+                stream::iter(omitted).chain(reply).boxed()
+            }
             Err(error) => stream::iter([Delta::from(error)]).boxed(),
         }
     }
@@ -329,6 +334,21 @@ struct Messages {
 }
 
 impl Messages {
+    /// Why a medium is not sent, if it is not.
+    fn leaves_out(&self, medium: &Media) -> Option<&'static str> {
+        const IMAGES: [&str; 4] = ["image/jpeg", "image/png", "image/gif", "image/webp"];
+        match (medium.kind, medium.mime_type.as_str()) {
+            (MediaKind::Audio, _) => Some("the API takes no sounds"),
+            (MediaKind::File, mime) if mime != "application/pdf" => {
+                Some("of other files the API takes PDF only")
+            }
+            (MediaKind::Image, mime) if !IMAGES.contains(&mime) => {
+                Some("of images the API takes JPEG, PNG, GIF and WebP only")
+            }
+            (MediaKind::Image | MediaKind::File, _) => (!self.reads_images).then_some(NO_IMAGES),
+        }
+    }
+
     fn max_tokens(&self) -> u64 {
         let base = if thinking::version(&self.model).is_some_and(|(major, _)| major >= 4) {
             32_000

@@ -215,11 +215,7 @@ impl Writer<'_> {
 
     /// Whether the model can take a medium, and the provider its form.
     fn sees(&self, medium: &Media) -> bool {
-        match (medium.kind, &medium.data) {
-            (MediaKind::Image, _) => self.wire.reads_images,
-            (MediaKind::Audio, MediaData::Base64(_)) => self.wire.reads_audio,
-            (MediaKind::Audio | MediaKind::File, _) => false,
-        }
+        self.wire.leaves_out(medium).is_none()
     }
 
     fn flush(&self, run: &mut Vec<Content>, of: &Message, parts: &mut Vec<Part>) {

@@ -1,0 +1,47 @@
+//! Media that a backend leaves out are reported, and not lost without a word.
+
+use gadgetry_proto::delta::Delta;
+use gadgetry_proto::error::{Diagnostic, DiagnosticCode, Span};
+use gadgetry_proto::message::{Content, Media, Message, Request, Role};
+
+/// What a model that is not known to take them says about images, sounds and other files.
+pub(crate) const NO_IMAGES: &str =
+    "the model is not known to read images (`ModelInfo::reads_images`)";
+pub(crate) const NO_SOUNDS: &str =
+    "the model is not known to read audio (`ModelInfo::reads_audio`)";
+pub(crate) const NO_FILES: &str = "the API takes no such files";
+
+/// A diagnostic for each medium since the last reply that a request leaves out; `why` says why, if it does.
+///
+/// What was said before is sent with each request, and was reported with its first.
+pub(crate) fn omitted(
+    request: &Request,
+    why: impl Fn(&Media) -> Option<&'static str>,
+) -> Vec<Delta> {
+    let messages: Vec<&Message> = request.all_messages().collect();
+    let last = messages
+        .iter()
+        .rposition(|message| message.role == Role::Assistant);
+    let new = &messages[last.map_or(0, |last| last + 1)..];
+    let media = new.iter().flat_map(|message| &message.content).flat_map(of);
+    let left = media.filter_map(|medium| {
+        let message = format!("{} was not sent: {}", medium.caption(), why(medium)?);
+        Some(Delta::Diagnostic(Diagnostic {
+            code: DiagnosticCode::MediaOmitted,
+            message,
+            span: Span::default(),
+        }))
+    });
+    left.collect()
+}
+
+/// The media in a part of a message.
+pub(crate) fn of(part: &Content) -> &[Media] {
+    if let Content::Media(medium) = part {
+        return std::slice::from_ref(medium);
+    }
+    if let Content::GadgetResult { media, .. } = part {
+        return media;
+    }
+    &[]
+}
