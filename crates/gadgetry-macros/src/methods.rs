@@ -12,13 +12,10 @@ use crate::mistakes::Mistakes;
 use crate::valid::Gadget;
 
 pub(crate) fn tokens(arguments: &TokenStream, item: &TokenStream) -> TokenStream {
-    let block: ItemImpl = match syn::parse2(item.clone()) {
-        Ok(block) => block,
-        Err(_) => {
-            let message =
-                "`#[gadgets]` belongs on the `impl` block of a type; a function takes `#[gadget]`";
-            return fallback::item(item, &syn::Error::new_spanned(item, message));
-        }
+    let Ok(block) = syn::parse2::<ItemImpl>(item.clone()) else {
+        let message =
+            "`#[gadgets]` belongs on the `impl` block of a type; a function takes `#[gadget]`";
+        return fallback::item(item, &syn::Error::new_spanned(item, message));
     };
     let mut mistakes = Mistakes::default();
     if !arguments.is_empty() {

@@ -45,7 +45,7 @@ fn says_what_the_file_says() {
 
         [[gadget]]
         name = "math.now"
-        description = ""
+        description = "x"
         command = ["date"]
     "#;
     let schema = json!({
@@ -79,6 +79,7 @@ fn says_what_the_file_says() {
         CommandGadget::new(
             GadgetSpec {
                 name: "math.now".to_owned(),
+                description: "x".to_owned(),
                 parameters: json!({ "type": "object", "properties": {} }),
                 ..GadgetSpec::default()
             },
@@ -106,12 +107,12 @@ fn programs_are_found_from_the_folder_of_the_file() {
         ("./run.sh", format!("{here}/run.sh")),
         ("tools/run.sh", format!("{here}/tools/run.sh")),
         ("../run.sh", format!("{here}/../run.sh")),
-        ("/bin/sh", "/bin/sh".to_owned()),
-        ("sh", "sh".to_owned()),
+        ("/bin/cat", "/bin/cat".to_owned()),
+        ("cat", "cat".to_owned()),
     ];
     for (written, meant) in cases {
         let toml =
-            format!("[[gadget]]\nname = \"A\"\ndescription = \"\"\ncommand = [{written:?}]\n");
+            format!("[[gadget]]\nname = \"A\"\ndescription = \"x\"\ncommand = [{written:?}]\n");
         let gadgets = load_text(&folder, &toml).expect(written);
         assert_eq!(gadgets[0].program(), Path::new(&meant), "{written}");
     }
@@ -134,17 +135,17 @@ fn mistakes_name_their_place_and_the_way_out() {
         (&with("name = \"B\""), "5:1: duplicate key"),
         // No program.
         (
-            "[[gadget]]\nname = \"A\"\ndescription = \"\"\ncommand = [\"./nope.sh\", \"x\"]",
+            "[[gadget]]\nname = \"A\"\ndescription = \"x\"\ncommand = [\"./nope.sh\", \"x\"]",
             "4:11: there is no program \"./nope.sh\" that can be run; correct the command (a path with / counts from this \
              file's folder), or make the file executable",
         ),
         (
-            "[[gadget]]\nname = \"A\"\ndescription = \"\"\ncommand = [\"no-such-program\"]",
+            "[[gadget]]\nname = \"A\"\ndescription = \"x\"\ncommand = [\"no-such-program\"]",
             "4:11: there is no program \"no-such-program\" that can be run; correct the command (a path with / counts from \
              this file's folder), or make the file executable",
         ),
         (
-            "[[gadget]]\nname = \"A\"\ndescription = \"\"\ncommand = [\"/etc\"]",
+            "[[gadget]]\nname = \"A\"\ndescription = \"x\"\ncommand = [\"/etc\"]",
             "4:11: there is no program \"/etc\" that can be run; correct the command (a path with / counts from this file's \
              folder), or make the file executable",
         ),
@@ -178,7 +179,7 @@ fn mistakes_name_their_place_and_the_way_out() {
         (&with("[[gadget.examples]]"), "5:1: missing field `params`"),
         // Keys that are left out.
         (
-            "# none\n[[gadget]]\ndescription = \"\"\ncommand = [\"true\"]",
+            "# none\n[[gadget]]\ndescription = \"x\"\ncommand = [\"true\"]",
             "2:1: this gadget has no name; add name = \"Fetch\"",
         ),
         (
@@ -186,25 +187,29 @@ fn mistakes_name_their_place_and_the_way_out() {
             "1:1: this gadget has no description; add description = \"Fetches the page at a URL\"",
         ),
         (
-            "[[gadget]]\nname = \"A\"\ndescription = \"\"",
+            "[[gadget]]\nname = \"A\"\ndescription = \" \"\ncommand = [\"true\"]",
+            "1:1: this gadget has no description; add description = \"Fetches the page at a URL\"",
+        ),
+        (
+            "[[gadget]]\nname = \"A\"\ndescription = \"does\"",
             "1:1: this gadget has no command; add command = [\"./fetch.sh\"]",
         ),
         // Names.
         (
-            "[[gadget]]\nname = \"a:b\"\ndescription = \"\"\ncommand = [\"true\"]",
+            "[[gadget]]\nname = \"a:b\"\ndescription = \"x\"\ncommand = [\"true\"]",
             "2:8: \"a:b\" cannot be the name of a gadget; a name is not empty and has no blank and no colon",
         ),
         (
-            "[[gadget]]\ndescription = \"\"\ncommand = [\"true\"]\nname = \" é\"",
+            "[[gadget]]\ndescription = \"x\"\ncommand = [\"true\"]\nname = \" é\"",
             "4:8: \" é\" cannot be the name of a gadget; a name is not empty and has no blank and no colon",
         ),
         (
-            &with("[[gadget]]\nname = \"a\"\ndescription = \"\"\ncommand = [\"true\"]"),
+            &with("[[gadget]]\nname = \"a\"\ndescription = \"x\"\ncommand = [\"true\"]"),
             "6:8: the name \"a\" is taken by the gadget on line 2; names must differ in more than case",
         ),
         // Commands.
         (
-            "[[gadget]]\nname = \"A\"\ndescription = \"\"\ncommand = []",
+            "[[gadget]]\nname = \"A\"\ndescription = \"x\"\ncommand = []",
             "4:11: the command names no program; write command = [\"./program\", \"argument\"]",
         ),
         (
@@ -212,7 +217,7 @@ fn mistakes_name_their_place_and_the_way_out() {
             "4:11: the command names no program; write command = [\"./program\", \"argument\"]",
         ),
         (
-            "[[gadget]]\nname = \"A\"\ndescription = \"\"\ncommand = \"rm -r\"",
+            "[[gadget]]\nname = \"A\"\ndescription = \"x\"\ncommand = \"rm -r\"",
             "4:11: invalid type: string \"rm -r\", expected an array ([…]; of tables: [[…]])",
         ),
         // Limits.
@@ -287,7 +292,7 @@ async fn the_gadgets_of_a_file_run() {
     assert!(written.expect("sh").success());
 
     let toml =
-        "[[gadget]]\nname = \"Fetch\"\ndescription = \"\"\ncommand = [\"./fetch.sh\", \"a; b\"]\n";
+        "[[gadget]]\nname = \"Fetch\"\ndescription = \"x\"\ncommand = [\"./fetch.sh\", \"a; b\"]\n";
     let gadgets = load_text(folder.path(), toml).expect("a gadget");
     let invocation = Invocation {
         gadget_name: "Fetch".to_owned(),

@@ -92,6 +92,7 @@ fn gadget(
     let missing = |key, example| Mistake::new(&whole, Problem::MissingKey { key, example });
     let name = (table.name).ok_or_else(|| missing("name", "\"Fetch\""))?;
     let description = (table.description)
+        .filter(|description| !description.trim().is_empty())
         .ok_or_else(|| missing("description", "\"Fetches the page at a URL\""))?;
     let command = (table.command).ok_or_else(|| missing("command", "[\"./fetch.sh\"]"))?;
     check_name(&name)?;

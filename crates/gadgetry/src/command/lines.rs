@@ -166,7 +166,7 @@ impl<'c> Lines<'c> {
 
 fn is_base64(text: &str) -> bool {
     let digits = text.trim_end_matches('=');
-    text.len() % 4 == 0
+    text.len().is_multiple_of(4)
         && text.len() - digits.len() <= 2
         && digits
             .bytes()
