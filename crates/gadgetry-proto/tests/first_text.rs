@@ -51,9 +51,10 @@ fn first_visible(text: &str, format: &Format) -> Option<char> {
 
 /// Every way in which a shortest block or tag, or an escaped marker, may go on; first of all, not at all.
 fn endings(format: &Format) -> Vec<String> {
-    let mut openers: Vec<String> = format
-        .tags
-        .iter()
+    let ends = format.reasoning.iter().map(|tag| format!("/{tag}"));
+    let tags = format.tags.iter().chain(&format.reasoning).cloned();
+    let mut openers: Vec<String> = tags
+        .chain(ends)
         .flat_map(|tag| ["", " a=\"b\"", " a='b'"].map(|attribute| format!("<{tag}{attribute}>")))
         .collect();
     if let Some(markers) = &format.markers {
