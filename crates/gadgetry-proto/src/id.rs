@@ -1,10 +1,12 @@
 //! Identifiers. All of them are counters of a run or words of the model; none is random.
 
-use std::borrow::Borrow;
+use std::borrow::{Borrow, Cow};
 use std::fmt;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+
+use crate::visible::visible_line;
 
 /// The id of a gadget call as the model sees it: its own word, or `gadget_N`.
 ///
@@ -17,6 +19,16 @@ impl InvocationId {
     /// The id as text.
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+
+    /// The id as one line without invisible characters, for texts that a person or a model reads.
+    ///
+    /// ```
+    /// use gadgetry_proto::id::InvocationId;
+    /// assert_eq!(InvocationId::from("a\u{202e}\nb").visible(), "a\\u{202e}\\u{a}b");
+    /// ```
+    pub fn visible(&self) -> Cow<'_, str> {
+        visible_line(&self.0)
     }
 }
 

@@ -142,14 +142,19 @@ fn check_fields(event: &Value, seen: &mut BTreeSet<String>) {
 fn the_table_is_in_the_documentation() {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/cli.md");
     let page = fs::read_to_string(page).expect("a page");
-    let parse = page.split("### Events\n").nth(1).expect("events of parse");
+    let after = |title: &str| page.split(title).nth(1).expect("a section");
+    let (parse, _) = after("### Events\n").split_once("\n## ").expect("an end");
+    let (run, _) = after("### Events of a run\n")
+        .split_once("\n## ")
+        .expect("an end");
+    let tables = format!("{parse}\n{run}");
     for (kind, always, rest) in EVENTS {
         let rows = |part: &str| -> Vec<String> {
             let row = format!("| `{kind}` |");
             let rows = part.lines().filter(|line| line.starts_with(&row));
             rows.map(str::to_owned).collect()
         };
-        let rows = rows(parse);
+        let rows = rows(&tables);
         assert_eq!(rows.len(), 1, "{kind}: {rows:?}");
         for field in always.split_whitespace().chain(rest.names()) {
             let quoted = [format!("`{field}`"), format!("`{field}: ")];

@@ -172,3 +172,27 @@ fn an_answer_that_nobody_reads_is_no_error() {
     // The work is wanted all the same.
     assert!(workshop.has("trace"));
 }
+
+/// A system that allows no further thread is an error, and not a panic.
+#[test]
+#[cfg(target_os = "linux")]
+fn too_few_processes() {
+    use std::fs::{Permissions, set_permissions};
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let workshop = Workshop::new(&reply("Hi."));
+    let command =
+        "ulimit -u 1; exec ./gadgetry agent Go! --model script:script.jsonl --gadgets gadgets.toml";
+    std::fs::copy(crate::GADGETRY, workshop.path("gadgetry")).expect("a copy");
+    // The limit is one of a user, and none of root.
+    set_permissions(workshop.path("."), Permissions::from_mode(0o755)).expect("a mode");
+    let id = Command::new("id").arg("-u").output().expect("id").stdout;
+    let mut limited = if id == b"0\n" {
+        let user = ["--reuid=65533", "--clear-groups", "bash", "-c", command];
+        workshop.run("setpriv", &user)
+    } else {
+        workshop.run("bash", &["-c", command])
+    };
+    let error = "error: cannot work here: Resource temporarily unavailable (os error 11)\n";
+    Ended::of(&mut limited).check("", error, 1);
+}

@@ -77,7 +77,9 @@ impl Writer<'_> {
         dependencies: &[impl AsRef<str>],
     ) -> Result<String, WriteError> {
         let bare = |part: &str| {
-            !part.is_empty() && part.trim() == part && !part.contains([':', '\n', '\r'])
+            !part.is_empty()
+                && part.trim() == part
+                && !part.contains(|c: char| c == ':' || c.is_control())
         };
         if !bare(name) {
             return Err(WriteError::Name(name.to_owned()));

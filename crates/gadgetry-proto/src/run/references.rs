@@ -13,6 +13,7 @@ use crate::spec::View;
 use crate::spec::coerce;
 use crate::spec::depth;
 use crate::spec::has_too_many_values;
+use crate::visible::visible_line;
 
 /// Whether the call may refer to results.
 pub(super) fn has_any(call: &Call) -> bool {
@@ -142,7 +143,10 @@ impl<'a> Resolver<'a> {
     fn lookup(&mut self, text: &str) -> Option<Result<Cow<'a, str>, String>> {
         let reference = inner(text)?;
         let (id, pointer) = self.split(reference)?;
-        let nothing = |why: &str| Some(Err(format!("Error: {text} has no value: {why}")));
+        let nothing = |why: &str| {
+            let error = format!("Error: {text} has no value: {why}");
+            Some(Err(visible_line(&error).into_owned()))
+        };
         let Some(Known { text: result, .. }) = self.results.get(id) else {
             return nothing(&format!("\"{id}\" has no result"));
         };

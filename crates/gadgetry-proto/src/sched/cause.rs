@@ -29,10 +29,11 @@ pub(super) enum Cause {
 impl Cause {
     /// The cause, as the call `own` is told.
     pub(super) fn explain(&self, id: CallId, own: &InvocationId) -> Unmet {
+        let shown = own.visible();
         let (dependency, error) = match self {
             Self::OnlyItself => (
                 own,
-                format!("Gadget \"{own}\" cannot depend on itself (self-referential dependency)"),
+                format!("Gadget \"{shown}\" cannot depend on itself (self-referential dependency)"),
             ),
             Self::Failed(dependency, error) if error.is_empty() => {
                 (dependency, "Dependency failed".to_owned())
@@ -40,20 +41,22 @@ impl Cause {
             Self::Failed(dependency, error) => (dependency, error.to_string()),
             Self::Skipped(dependency) => (
                 dependency,
-                format!("Dependency \"{dependency}\" was skipped"),
+                format!("Dependency \"{}\" was skipped", dependency.visible()),
             ),
             Self::Missing(dependency) => (
                 dependency,
                 format!(
-                    "Dependency \"{dependency}\" was never executed - \
-                     check that the invocation ID exists and is spelled correctly"
+                    "Dependency \"{}\" was never executed - \
+                     check that the invocation ID exists and is spelled correctly",
+                    dependency.visible()
                 ),
             ),
             Self::Circular(dependency) => (
                 dependency,
                 format!(
-                    "Circular dependency detected: \"{own}\" depends on \"{dependency}\" \
-                     which also depends on \"{own}\" (directly or indirectly)"
+                    "Circular dependency detected: \"{shown}\" depends on \"{}\" \
+                     which also depends on \"{shown}\" (directly or indirectly)",
+                    dependency.visible()
                 ),
             ),
             Self::CircularAndMissing { circular, missing } => (
@@ -77,7 +80,7 @@ impl Cause {
     fn tell(&self, error: &str) -> String {
         match self {
             Self::Failed(dependency, cause) if cause.is_empty() => {
-                format!("Skipped: dependency \"{dependency}\" failed")
+                format!("Skipped: dependency \"{}\" failed", dependency.visible())
             }
             Self::Failed(dependency, _) => {
                 let error = error.split("\n\n").next().unwrap_or_default();
@@ -87,7 +90,10 @@ impl Cause {
                     ""
                 };
                 let error: String = error.chars().take(SHOWN).collect();
-                format!("Skipped: dependency \"{dependency}\" failed: {error}{more}")
+                format!(
+                    "Skipped: dependency \"{}\" failed: {error}{more}",
+                    dependency.visible()
+                )
             }
             Self::Skipped(_) | Self::Missing(_) => skipped(&error.replacen('D', "d", 1)),
             Self::OnlyItself | Self::Circular(_) | Self::CircularAndMissing { .. } => {
@@ -103,6 +109,7 @@ fn skipped(error: &str) -> String {
 
 /// What a call is told whose id is taken.
 pub(super) fn duplicate(id: &InvocationId) -> String {
+    let id = id.visible();
     format!(
         "Duplicate invocation ID \"{id}\": an earlier call of this response already has it. \
          Use a different ID for each call."
@@ -122,6 +129,6 @@ pub(crate) fn over_limit(id: CallId, limit: u32) -> Unmet {
 }
 
 fn list(ids: &[InvocationId]) -> String {
-    let ids: Vec<&str> = ids.iter().map(InvocationId::as_str).collect();
+    let ids: Vec<_> = ids.iter().map(InvocationId::visible).collect();
     ids.join(", ")
 }

@@ -88,7 +88,7 @@ fn markdown_around_a_name_is_explained() {
         ("**", ""),
     ] {
         let told =
-            format!("Error: Gadget '{name}' not found.{expected}\n\nAvailable gadgets: calc");
+            format!("Error: Gadget '{name}' not found.{expected}\n\nAvailable gadgets: Calc");
         assert_eq!(registry.unknown_gadget(name), told);
     }
 }

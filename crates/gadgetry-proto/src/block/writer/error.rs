@@ -4,10 +4,10 @@
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum WriteError {
-    /// The name is empty, or holds `:`, a line break or white space at an end.
+    /// The name is empty, or holds `:`, a control character or white space at an end.
     #[error("the gadget name {0:?} cannot stand in a header")]
     Name(String),
-    /// An id is empty, or holds `:`, a comma, a line break or white space at an end.
+    /// An id is empty, or holds `:`, a comma, a control character or white space at an end.
     #[error("the invocation id {0:?} cannot stand in a header")]
     Id(String),
     /// A dependency is there twice; a reader would keep only one.

@@ -180,10 +180,10 @@ fn headers() {
     check("A", None, &["c"], Ok("A::c"));
     let repeated = WriteError::RepeatedDependency("c".to_owned());
     check("A", None, &["c", "d", "c"], Err(repeated));
-    for name in ["", "a:b", "a\nb", " a", "a\r"] {
+    for name in ["", "a:b", "a\nb", " a", "a\r", "a\0b", "a\u{1b}b"] {
         check(name, None, &[], Err(WriteError::Name(name.to_owned())));
     }
-    for id in ["", "a:b", "a,b", "a ", "a\nb"] {
+    for id in ["", "a:b", "a,b", "a ", "a\nb", "a\u{7f}b"] {
         check("A", Some(id), &[], Err(WriteError::Id(id.to_owned())));
         check("A", Some("b"), &[id], Err(WriteError::Id(id.to_owned())));
     }
