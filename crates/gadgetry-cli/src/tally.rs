@@ -40,7 +40,9 @@ impl Tally {
     }
 
     /// A model call is over. If it did not tell its tokens, they are what has come, about.
-    pub(crate) fn call(&mut self, usage: Usage, dollars: f64) {
+    ///
+    /// Of unknown costs nothing is shown.
+    pub(crate) fn call(&mut self, usage: Usage, dollars: Option<f64>) {
         let usage = if usage.output_tokens == 0 && self.bytes > 0 {
             let about = Usage::estimate(usage.input_tokens, self.bytes.div_ceil(BYTES_A_TOKEN));
             usage.max(about)
@@ -48,7 +50,7 @@ impl Tally {
             usage
         };
         self.usage = self.usage.plus(usage);
-        self.dollars += dollars;
+        self.dollars += dollars.unwrap_or_default();
         self.bytes = 0;
     }
 
@@ -126,14 +128,14 @@ mod tests {
             output_tokens: 4,
             ..Usage::default()
         };
-        tally.call(usage, 0.002);
+        tally.call(usage, Some(0.002));
         assert_eq!(tally.words(), "1,500 tokens in, 4 tokens out, $0.0020");
         tally.text("more");
         assert_eq!(
             tally.words(),
             "1,500 tokens in, about 5 tokens out, $0.0020"
         );
-        tally.call(Usage::default(), 0.0);
+        tally.call(Usage::default(), None);
         assert_eq!(
             tally.words(),
             "1,500 tokens in, about 5 tokens out, $0.0020"

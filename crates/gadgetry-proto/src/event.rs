@@ -95,8 +95,9 @@ pub enum EventKind {
         stop_reason: StopReason,
         /// Tokens.
         usage: Usage,
-        /// What the call cost, in US dollars; 0 where no price is known.
-        cost: f64,
+        /// What the call cost, in US dollars; `None`, in JSON `null`, if no price is known.
+        #[serde(default)]
+        cost: Option<f64>,
         /// The words of a model error.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         error: Option<String>,
@@ -275,8 +276,9 @@ pub enum EventKind {
         reason: FinishReason,
         /// Replies the model gave.
         iterations: u32,
-        /// Model and gadgets, in US dollars.
-        total_cost: f64,
+        /// Model and gadgets, in US dollars; `None`, in JSON `null`, if the price of a model call is not known.
+        #[serde(default)]
+        total_cost: Option<f64>,
         /// What the run answers: the result of the gadget that completed it, or the visible text of the last reply that
         /// has any.
         #[serde(default)]

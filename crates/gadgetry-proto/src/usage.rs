@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// Token counts of one model call, as the provider reports them. Absent fields are 0.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Usage {
     /// Tokens of the request, cached ones included.
@@ -30,6 +30,9 @@ pub struct Usage {
     /// Whether these are estimates, because the provider did not tell.
     #[serde(skip_serializing_if = "is_false")]
     pub estimated: bool,
+    /// What the provider says that it charges, in US dollars; `None` of those that do not say it, which are most.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cost: Option<f64>,
 }
 
 #[expect(
@@ -119,6 +122,10 @@ impl Usage {
                 .saturating_add(other.cache_creation_1h_tokens),
             reasoning_outside_output: false,
             estimated: one.estimated || other.estimated,
+            cost: match (one.cost, other.cost) {
+                (Some(one), Some(other)) => Some(one + other),
+                (one, other) => one.or(other),
+            },
         }
     }
 
@@ -145,6 +152,30 @@ impl Usage {
             reasoning_outside_output: self.reasoning_outside_output
                 || other.reasoning_outside_output,
             estimated: self.estimated || other.estimated,
+            cost: match (self.cost, other.cost) {
+                (Some(one), Some(other)) => Some(one.max(other)),
+                (one, other) => one.or(other),
+            },
+        }
+    }
+
+    /// Dollars for one model call with this usage: what the provider says, or else what the price says; `None` if neither is
+    /// known.
+    ///
+    /// ```
+    /// use gadgetry_proto::usage::{Price, Usage};
+    /// let usage = Usage { input_tokens: 1_000_000, ..Usage::default() };
+    /// assert_eq!(usage.dollars(None), None);
+    /// assert_eq!(usage.dollars(Some(&Price { input: 2.5, ..Price::default() })), Some(2.5));
+    /// assert_eq!(Usage { cost: Some(0.25), ..usage }.dollars(None), Some(0.25));
+    /// ```
+    pub fn dollars(&self, price: Option<&Price>) -> Option<f64> {
+        let said = self.cost.filter(|cost| cost.is_finite() && *cost >= 0.0);
+        match (said, price) {
+            // Gateways say 0 of what they do not know.
+            (Some(cost), Some(price)) if cost == 0.0 => Some(price.cost(self)),
+            (Some(cost), _) => Some(cost),
+            (None, price) => price.map(|price| price.cost(self)),
         }
     }
 

@@ -144,7 +144,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     assert_eq!(dollars(last.gadget_cost), "0.007500");
     assert_eq!(
         dollars(last.total_cost),
-        dollars(finished.summary.total_cost)
+        dollars(finished.summary.known_cost)
     );
 
     // By itself, a gadget has no model, and its costs are counted all the same.

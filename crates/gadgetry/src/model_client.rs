@@ -207,7 +207,7 @@ impl ModelClient {
             let payer = context.clone();
             let tell = move |usage| {
                 // A price that is no price makes no cost.
-                let dollars = price.map_or(0.0, |price| price.cost(&usage));
+                let dollars = usage.dollars(price.as_ref()).unwrap_or_default();
                 let _ = payer.report_cost(dollars);
             };
             let steps = admitted(limiter, request.clone(), send, tell);

@@ -100,7 +100,17 @@ impl Observer for Keeper {
             EventKind::GadgetSkipped { invocation_id, .. } => format!("{at} skip {invocation_id}"),
             EventKind::RunFinished {
                 reason, total_cost, ..
-            } => format!("{at} {reason:?} {total_cost}"),
+            } => {
+                // The models here have no price, so only what gadgets cost is known.
+                assert_eq!(*total_cost, None);
+                let costs = self.events.iter().map(|event| match &event.kind {
+                    EventKind::GadgetResult { cost, .. } | EventKind::GadgetCost { cost, .. } => {
+                        *cost
+                    }
+                    _ => 0.0,
+                });
+                format!("{at} {reason:?} {}", costs.sum::<f64>())
+            }
             _ => return,
         };
         self.lines.push(line);

@@ -242,7 +242,7 @@ pub(crate) fn verdict(summary: &Summary) -> Result<(), Error> {
         }
         FinishReason::Cancelled => "cancelled".to_owned(),
         FinishReason::BudgetExceeded => {
-            format!("the budget is spent: {} US dollars", summary.total_cost)
+            format!("the budget is spent: {} US dollars", summary.known_cost)
         }
         FinishReason::GadgetError => {
             let words = summary.error.as_deref().unwrap_or("no reason given");

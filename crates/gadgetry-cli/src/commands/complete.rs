@@ -224,8 +224,7 @@ impl Asking {
     /// A model call is over, and has cost something.
     fn pay(&mut self, usage: Usage) {
         let price = self.model.info().price;
-        self.tally
-            .call(usage, price.map_or(0.0, |price| price.cost(&usage)));
+        self.tally.call(usage, usage.dollars(price.as_ref()));
     }
 
     fn verdict(&self, reason: &StopReason, refusal: Option<String>) -> Result<(), String> {

@@ -93,7 +93,7 @@ pub(crate) fn run(printer: &mut Printer) -> Result<(), Error> {
         "\nTimeline\n{}\n{} replies, ${:.2}\n",
         show.timeline.draw(),
         summary.iterations,
-        summary.total_cost
+        summary.known_cost
     );
     printer.out().extend_from_slice(end.as_bytes());
     verdict(&summary)

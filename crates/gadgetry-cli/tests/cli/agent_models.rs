@@ -1,6 +1,6 @@
 //! `gadgetry agent` with a model behind a server on loopback.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::server::{Reply, Server};
 use crate::workshop::{Ended, Workshop, block, events};
@@ -165,6 +165,49 @@ fn events_and_the_log_tell_costs_and_no_key() {
     for kept in [&workshop.read("run.log"), &ended.stdout] {
         assert!(!kept.contains("sk-secret"), "{kept}");
     }
+}
+
+/// What a provider reports counts where no price is known; without either, the cost is not 0 but unknown.
+#[test]
+fn costs_without_a_price() {
+    let usage = r#""usage":{"prompt_tokens":9,"completion_tokens":1,"cost":0.0123}"#;
+    let body: &'static str = format!(
+        r#"{{"choices":[{{"message":{{"content":"Hi."}},"finish_reason":"stop"}}],{usage}}}"#
+    )
+    .leak();
+    let workshop = Workshop::new("");
+    let totals = |model: &str, budget: &[&str], reply: Reply| {
+        let server = Server::start([reply]);
+        let args = [
+            "agent",
+            "Go!",
+            "--gadgets",
+            "gadgets.toml",
+            "--events",
+            "jsonl",
+        ];
+        let place = ["--model", model, "--base-url", server.url()];
+        let ended = Ended::of(&mut workshop.command(&[&args[..], &place, budget].concat()));
+        assert_eq!(ended.code, Some(0), "{ended:?}");
+        let events = events(&ended.stdout);
+        let cost = events
+            .iter()
+            .find(|event| event["type"] == "model_call_end")
+            .expect("a call")["cost"]
+            .clone();
+        (cost, events.last().expect("events")["totalCost"].clone())
+    };
+    let told = totals(
+        "openrouter:a/b",
+        &["--budget", "1"],
+        Reply::Status("200 OK", body),
+    );
+    assert_eq!(told, (json!(0.0123), json!(0.0123)));
+    let unknown = totals("openai:no-such-model", &[], Reply::says("Hi."));
+    assert_eq!(unknown, (Value::Null, Value::Null));
+    // A server on this machine is free, whatever its models are called.
+    let local = totals("vllm:gpt-4o", &["--budget", "1"], Reply::says("Hi."));
+    assert_eq!(local, (json!(0.0), json!(0.0)));
 }
 
 /// The events of a run but for its texts, pieces and counts.

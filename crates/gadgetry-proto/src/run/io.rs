@@ -134,8 +134,10 @@ pub struct Summary {
     pub reason: FinishReason,
     /// Replies the model gave.
     pub iterations: u32,
-    /// Model and gadgets, in US dollars.
-    pub total_cost: f64,
+    /// Model and gadgets, in US dollars; `None` if the price of a model call is not known.
+    pub total_cost: Option<f64>,
+    /// What is known of that: the total, without the model calls whose price is not known.
+    pub known_cost: f64,
     /// The result of the gadget that completed the run, or the visible text of the last reply that has any.
     pub answer: String,
     /// The words of the error, if one ended the run.

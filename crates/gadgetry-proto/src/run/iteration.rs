@@ -157,7 +157,8 @@ impl Run {
         let summary = Summary {
             reason,
             iterations: self.state.iteration,
-            total_cost: self.state.total_cost,
+            total_cost: (!self.state.unpriced).then_some(self.state.total_cost),
+            known_cost: self.state.total_cost,
             answer: self
                 .state
                 .completed

@@ -172,6 +172,7 @@ impl Run {
             blocked: None,
             total_cost: 0.0,
             used: Used::default(),
+            unpriced: false,
             elsewhere: 0.0,
             answer: String::new(),
             outputs: VecDeque::new(),
@@ -257,7 +258,7 @@ impl Run {
         (self.state.history.into_messages(), self.state.stored)
     }
 
-    /// What the run has cost so far, in US dollars, its subagents included.
+    /// What the run has cost so far, in US dollars, its subagents included, as far as it is known.
     pub fn total_cost(&self) -> f64 {
         self.state.total_cost
     }

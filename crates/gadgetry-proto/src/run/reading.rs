@@ -312,7 +312,7 @@ impl Run {
         }
     }
 
-    /// A model call is over, and has cost something.
+    /// A model call is over, and what it cost is counted.
     pub(super) fn tell_end_of_call(
         &mut self,
         purpose: Purpose,
@@ -320,9 +320,9 @@ impl Run {
         usage: Usage,
         error: Option<String>,
     ) {
-        let price = self.spec.price.as_ref();
-        let price = price.map_or(0.0, |price| price.cost(&usage));
-        let cost = self.charge(price);
+        let cost = usage.dollars(self.spec.price.as_ref());
+        let cost = cost.map(|dollars| self.charge(dollars));
+        self.state.unpriced |= cost.is_none();
         self.tell(EventKind::ModelCallEnd {
             iteration: self.state.iteration,
             purpose,

@@ -40,6 +40,8 @@ impl Run {
                 };
                 event.path.insert(0, ancestor);
                 self.charge(own_cost(&event.kind));
+                self.state.unpriced |=
+                    matches!(event.kind, EventKind::ModelCallEnd { cost: None, .. });
                 self.pass_event(*event);
             }
         }
@@ -62,14 +64,12 @@ impl Run {
     }
 }
 
-/// What an event adds to the cost of its run.
+/// What an event adds to the cost of its run, as far as it is known.
+#[expect(clippy::wildcard_enum_match_arm, reason = "the others cost nothing")]
 fn own_cost(kind: &EventKind) -> f64 {
-    if let EventKind::ModelCallEnd { cost, .. }
-    | EventKind::GadgetResult { cost, .. }
-    | EventKind::GadgetCost { cost, .. } = kind
-    {
-        amount(*cost)
-    } else {
-        0.0
+    match kind {
+        EventKind::ModelCallEnd { cost, .. } => amount(cost.unwrap_or_default()),
+        EventKind::GadgetResult { cost, .. } | EventKind::GadgetCost { cost, .. } => amount(*cost),
+        _ => 0.0,
     }
 }

@@ -117,6 +117,9 @@ pub(super) struct State {
     /// What is used of the caps on sums.
     #[serde(default)]
     pub(super) used: Used,
+    /// Whether a model call has cost what nobody knows, which is not in the total.
+    #[serde(default)]
+    pub(super) unpriced: bool,
     /// What was spent outside this run.
     pub(super) elsewhere: f64,
     /// The visible text of the last reply that had any.

@@ -55,7 +55,7 @@ impl CostTree {
                 let run = self.run_of(path, time);
                 let failed = error.is_some() || *stop_reason == StopReason::Error;
                 let call = self.model_call_that_ends(run, time, *iteration, *purpose);
-                self.model_call_ends(call, time, *usage, amount(*cost), failed);
+                self.model_call_ends(call, time, *usage, amount(cost.unwrap_or_default()), failed);
             }
             EventKind::ModelRetry {
                 attempt, delay_ms, ..
@@ -126,7 +126,7 @@ impl CostTree {
                 reason, total_cost, ..
             } => {
                 let run = self.run_of(path, time);
-                self.run_ends(run, time, *reason, amount(*total_cost));
+                self.run_ends(run, time, *reason, amount(total_cost.unwrap_or_default()));
             }
             EventKind::RateLimited { .. }
             | EventKind::Compaction(_)

@@ -43,7 +43,7 @@ use fold::Cursors;
 ///         purpose: Purpose::Reply,
 ///         stop_reason: StopReason::Stop,
 ///         usage: Usage { input_tokens: 20, output_tokens: 5, ..Usage::default() },
-///         cost: 0.25,
+///         cost: Some(0.25),
 ///         error: None,
 ///     },
 /// });

@@ -115,7 +115,7 @@ fn the_model_summarises_and_that_costs() {
         };
         Some(*cost)
     });
-    let summaries: Vec<f64> = summaries.collect();
+    let summaries: Vec<f64> = summaries.flatten().collect();
     assert!((summaries[0] - 3.0).abs() < 1e-9, "{summaries:?}");
     let told = log.history.iter().flat_map(|message| &message.content);
     let summaries = told.filter(|content| matches!(content, Content::Summary { .. }));

@@ -9,7 +9,7 @@ use crate::sim::script::{Behaviour, Finish, Piece, Reply, Script, block, gadget}
 
 #[track_caller]
 fn total(script: &Script, expected: f64) {
-    let found = play(script).summary.total_cost;
+    let found = play(script).summary.known_cost;
     assert!((found - expected).abs() < 1e-12, "{found}, not {expected}");
 }
 
@@ -52,7 +52,7 @@ fn amounts_that_are_none_are_refused() {
         gadget("A").costs(f64::MAX),
         gadget("B").costs(f64::MAX),
     ]));
-    assert!(total.summary.total_cost.is_finite());
+    assert!(total.summary.known_cost.is_finite());
 }
 
 fn priced(finish: Finish) -> Script {
@@ -89,9 +89,39 @@ fn model_calls_have_their_price_however_they_end() {
     ] {
         total(&priced(finish), dollars);
     }
-    let mut free = priced(Finish::Stop);
-    free.base.price = None;
-    total(&free, 0.0);
+}
+
+/// What is not known is not 0, and what is known is counted all the same.
+#[test]
+fn a_model_call_without_a_price_makes_the_total_unknown() {
+    let mut unknown = priced(Finish::Stop);
+    unknown.base.price = None;
+    let summary = |script: &Script| {
+        let summary = play(script).summary;
+        (summary.total_cost, summary.known_cost)
+    };
+    assert_eq!(summary(&unknown), (None, 0.0));
+    let with_gadget = calls([gadget("A").costs(0.25)]);
+    assert_eq!(summary(&with_gadget), (None, 0.25));
+    // What the provider says itself is known, and goes before the price.
+    for price in [
+        None,
+        Some(Price {
+            input: 9.0,
+            ..Price::default()
+        }),
+    ] {
+        let mut told = priced(Finish::Stop);
+        let usage = Usage {
+            cost: Some(0.0123),
+            ..Usage::default()
+        };
+        told = told.with(|spec| spec.price = price.clone());
+        told.replies
+            .iter_mut()
+            .for_each(|reply| reply.usage = Some(usage));
+        assert_eq!(summary(&told), (Some(0.0123), 0.0123), "{price:?}");
+    }
 }
 
 #[test]

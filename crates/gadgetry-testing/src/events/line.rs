@@ -31,7 +31,11 @@ pub(super) fn line(kind: &EventKind) -> Option<String> {
         } => {
             let stop_reason = word(&json!(stop_reason));
             let error = error.as_ref().map(|error| format!(" {error:?}"));
-            let (tokens, cost, purpose) = (tokens(usage), dollars(*cost), what_for(*purpose));
+            let (tokens, cost, purpose) = (
+                tokens(usage),
+                dollars(cost.unwrap_or_default()),
+                what_for(*purpose),
+            );
             let error = error.unwrap_or_default();
             format!("model_call_end {iteration}{purpose} {stop_reason}{tokens}{cost}{error}")
         }
@@ -128,7 +132,10 @@ pub(super) fn line(kind: &EventKind) -> Option<String> {
             ..
         } => {
             let error = error.as_ref().map(|error| format!(" {error:?}"));
-            let (reason, cost) = (word(&json!(reason)), dollars(*total_cost));
+            let (reason, cost) = (
+                word(&json!(reason)),
+                dollars(total_cost.unwrap_or_default()),
+            );
             let error = error.unwrap_or_default();
             format!("finished {reason} {iterations}{cost}{error}")
         }

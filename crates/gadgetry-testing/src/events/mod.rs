@@ -132,18 +132,18 @@ impl EventLog {
         })
     }
 
-    /// What the run and its subagents cost in US dollars; before its end, what all events so far add up to.
+    /// What the run and its subagents cost in US dollars; before its end, or if the price of a model call is not known, what
+    /// all events so far add up to.
     pub fn total_cost(&self) -> f64 {
         let total = self.pick(|kind| match kind {
-            EventKind::RunFinished { total_cost, .. } => Some(*total_cost),
+            EventKind::RunFinished { total_cost, .. } => *total_cost,
             _ => None,
         });
         let parts = || {
             let events = self.lock();
             let costs = events.iter().map(|event| match &event.kind {
-                EventKind::ModelCallEnd { cost, .. }
-                | EventKind::GadgetResult { cost, .. }
-                | EventKind::GadgetCost { cost, .. } => *cost,
+                EventKind::ModelCallEnd { cost, .. } => cost.unwrap_or_default(),
+                EventKind::GadgetResult { cost, .. } | EventKind::GadgetCost { cost, .. } => *cost,
                 _ => 0.0,
             });
             costs.sum()

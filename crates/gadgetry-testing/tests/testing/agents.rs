@@ -59,7 +59,7 @@ async fn calls_run_side_by_side_and_one_after_the_other() {
   3000 text \"All done.\"
   3000 model_call_end 2 stop
   3000 iteration_end 2
-  3000 finished completed 2 $0.75
+  3000 finished completed 2
 "
     );
     assert_eq!((slow.call_count(), fast.call_count()), (1, 2));

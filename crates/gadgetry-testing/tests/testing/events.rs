@@ -239,7 +239,7 @@ fn questions() {
         kind: EventKind::RunFinished {
             reason: FinishReason::Completed,
             iterations: 1,
-            total_cost: 3.0,
+            total_cost: Some(3.0),
             answer: String::new(),
             error: None,
         },

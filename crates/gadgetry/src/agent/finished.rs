@@ -17,7 +17,7 @@ use crate::agent::RunError;
 /// # let model: gadgetry::ScriptedModel = "{\"text\": \"4\"}\n{\"text\": \"Yes.\"}".parse()?;
 /// let builder = gadgetry::Agent::builder().model(model);
 /// let finished = builder.clone().ask("What is 2+2?")?.finish().await?;
-/// println!("{} for {} dollars", finished.summary.answer, finished.summary.total_cost);
+/// println!("{} for {} dollars", finished.summary.answer, finished.summary.known_cost);
 /// let answer = builder.continue_from(&finished).ask("Are you sure?")?.text().await?;
 /// # assert_eq!(answer, "Yes.");
 /// # Ok(())

@@ -178,8 +178,9 @@ impl Observer for FileLogging {
                 ..
             } => {
                 let (input, output) = (usage.input_tokens, usage.output_tokens);
+                let cost = cost.map_or("price unknown".to_owned(), |cost| format!("${cost:.6}"));
                 let mut ending =
-                    format!("{stop_reason:?}, {input} tokens in, {output} out, ${cost:.6}");
+                    format!("{stop_reason:?}, {input} tokens in, {output} out, {cost}");
                 if let Some(error) = error {
                     ending.extend(["\n", error]);
                 }

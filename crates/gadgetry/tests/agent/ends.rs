@@ -69,7 +69,7 @@ async fn a_budget() {
     let error = run.ask("?").unwrap().text().await.unwrap_err();
     assert_eq!(error.reason(), FinishReason::BudgetExceeded);
     assert_eq!(error.finished().summary.iterations, 2);
-    let cost = error.finished().summary.total_cost;
+    let cost = error.finished().summary.known_cost;
     assert!((cost - 0.4).abs() < 1e-9, "{cost}");
 }
 

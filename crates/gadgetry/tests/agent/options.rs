@@ -341,9 +341,9 @@ async fn models_for_gadgets() {
     // Two replies of the model and one of the small one.
     assert!((finished.costs.total() - 0.6).abs() < 1e-9);
     assert!(
-        (finished.summary.total_cost - 0.6).abs() < 1e-9,
+        (finished.summary.known_cost - 0.6).abs() < 1e-9,
         "{}",
-        finished.summary.total_cost
+        finished.summary.known_cost
     );
 }
 

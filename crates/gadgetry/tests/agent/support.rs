@@ -37,6 +37,7 @@ const USAGE: Usage = Usage {
     cache_creation_1h_tokens: 0,
     reasoning_outside_output: false,
     estimated: false,
+    cost: None,
 };
 
 impl From<String> for Reply {

@@ -270,6 +270,19 @@ fn counts() {
             r#"{"input_tokens":9,"output_tokens":1,"cache_creation_input_tokens":2}"#,
             " 9+1 written 2",
         ),
+        // What OpenRouter and Perplexity say that it cost.
+        (
+            r#"{"prompt_tokens":9,"completion_tokens":1,"cost":0.0123,"cost_details":{"upstream_inference_cost":0}}"#,
+            " 9+1 $0.0123",
+        ),
+        (
+            r#"{"prompt_tokens":9,"completion_tokens":1,"cost":{"input_tokens_cost":0.1,"total_cost":0.5}}"#,
+            " 9+1 $0.5",
+        ),
+        (
+            r#"{"prompt_tokens":9,"completion_tokens":1,"cost":-1}"#,
+            " 9+1",
+        ),
         (
             r#"{"prompt_tokens":1,"completion_tokens":18446744073709551615}"#,
             " 1+18446744073709551615",

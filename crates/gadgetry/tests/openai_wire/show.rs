@@ -78,6 +78,9 @@ pub(crate) fn counts(usage: &Usage) -> String {
             _ = write!(text, " {name} {count}");
         }
     }
+    if let Some(dollars) = usage.cost {
+        _ = write!(text, " ${dollars}");
+    }
     text
 }
 

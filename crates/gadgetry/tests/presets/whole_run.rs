@@ -79,7 +79,7 @@ async fn a_real_run_is_watched_by_all() {
 
     assert_eq!(ended.summary.reason, FinishReason::Completed);
     // Replies 2 + 2.5, Pay 0.5, and Slow's 0.25 although it was too late.
-    assert_eq!(ended.summary.total_cost, 5.25);
+    assert_eq!(ended.summary.known_cost, 5.25);
     assert_eq!((last, finished), (5.25, 1));
     monitoring.with(|monitoring| {
         assert_eq!(monitoring.costs().total(), 5.25);

@@ -206,7 +206,7 @@ impl Observer for Keeper {
             EventKind::RateLimited { delay_ms } => format!(" limited {delay_ms}"),
             EventKind::RunFinished {
                 reason, total_cost, ..
-            } => format!(" {reason:?} {total_cost}"),
+            } => format!(" {reason:?} {}", total_cost.unwrap_or_default()),
             _ => return,
         };
         let mut place = event.time.0.to_string();

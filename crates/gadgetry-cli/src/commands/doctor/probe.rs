@@ -50,7 +50,9 @@ pub(super) struct Probe {
     duration_ms: u64,
     input_tokens: u64,
     output_tokens: u64,
-    cost: f64,
+    /// Absent if the price is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cost: Option<f64>,
     #[serde(skip)]
     native: bool,
     #[serde(skip)]

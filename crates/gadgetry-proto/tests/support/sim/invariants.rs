@@ -66,6 +66,8 @@ struct Watch {
     open: BTreeMap<QuestionId, QuestionKind>,
     /// What all events together say was spent.
     spent: f64,
+    /// Whether a model call has cost what nobody knows.
+    unpriced: bool,
     /// Whether interceptors change texts.
     rewritten: bool,
     limit: Option<usize>,
@@ -243,12 +245,15 @@ impl Watch {
     fn event(&mut self, event: &Event) {
         assert_eq!(event.seq, self.seq, "the number of an event");
         self.seq += 1;
-        if let EventKind::ModelCallEnd { cost, .. }
-        | EventKind::GadgetResult { cost, .. }
-        | EventKind::GadgetCost { cost, .. } = &event.kind
-        {
-            self.spent = (self.spent + amount(*cost)).min(f64::MAX);
-        }
+        let cost = match &event.kind {
+            EventKind::ModelCallEnd { cost, .. } => {
+                self.unpriced |= cost.is_none();
+                cost.unwrap_or_default()
+            }
+            EventKind::GadgetResult { cost, .. } | EventKind::GadgetCost { cost, .. } => *cost,
+            _ => 0.0,
+        };
+        self.spent = (self.spent + amount(cost)).min(f64::MAX);
         if event.depth() > 0 {
             return;
         }
@@ -311,9 +316,10 @@ impl Watch {
             }
             EventKind::RunFinished { total_cost, .. } => {
                 self.over = true;
-                let (told, sum) = (*total_cost, self.spent);
+                let (told, sum) = (total_cost.unwrap_or(self.spent), self.spent);
                 let close = (told - sum).abs() <= 1e-9 * sum.max(1e-9);
                 assert!(close, "{told} in all, but the events say {sum}");
+                assert_eq!(total_cost.is_none(), self.unpriced, "whether it is known");
             }
             EventKind::ModelCallEnd { .. }
             | EventKind::RateLimited { .. }

@@ -50,7 +50,7 @@ pub fn lines(log: &Log) -> Vec<String> {
         transcript.now,
         word(&summary.reason),
         summary.iterations,
-        cost(summary.total_cost),
+        cost(summary.known_cost),
         error.map_or(String::new(), |error| format!(" ({error})")),
         summary.answer,
     );
@@ -226,11 +226,12 @@ fn line(kind: &EventKind) -> Option<String> {
             error,
             ..
         } => {
-            if *stop_reason == StopReason::Stop && *dollars == 0.0 && error.is_none() {
+            let dollars = dollars.unwrap_or_default();
+            if *stop_reason == StopReason::Stop && dollars == 0.0 && error.is_none() {
                 return None;
             }
             let error = error.as_ref().map_or(String::new(), |it| format!(": {it}"));
-            format!("reply {}{}{error}", word(stop_reason), cost(*dollars))
+            format!("reply {}{}{error}", word(stop_reason), cost(dollars))
         }
         EventKind::ModelRetry {
             attempt,

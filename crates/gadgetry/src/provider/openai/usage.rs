@@ -62,9 +62,18 @@ fn counts(usage: &Value) -> Option<Usage> {
         reasoning_tokens: reasoning,
         cached_input_tokens: cached,
         cache_creation_tokens: written,
+        cost: ["/cost", "/cost/total_cost"]
+            .iter()
+            .find_map(|place| dollars(usage.pointer(place)?)),
         ..Usage::default()
     };
     (usage != Usage::default()).then_some(usage)
+}
+
+/// What the request cost, as OpenRouter and Perplexity say it. What is no amount is none.
+fn dollars(value: &Value) -> Option<f64> {
+    let amount = value.as_f64();
+    amount.filter(|amount| amount.is_finite() && *amount >= 0.0)
 }
 
 /// The first place that has a count.
