@@ -7,6 +7,7 @@ use futures_util::{StreamExt as _, stream};
 use gadgetry_proto::delta::Delta;
 use gadgetry_proto::error::ModelErrorKind;
 use gadgetry_proto::message::{Message, Request, Role};
+use gadgetry_proto::usage::Usage;
 
 use crate::ask::{Admitted, Asked, admitted, ask};
 use crate::context::ExecutionContext;
@@ -205,7 +206,7 @@ impl ModelClient {
                 }
             };
             let payer = context.clone();
-            let tell = move |usage| {
+            let tell = move |usage: Usage| {
                 // A price that is no price makes no cost.
                 let dollars = usage.dollars(price.as_ref()).unwrap_or_default();
                 let _ = payer.report_cost(dollars);
