@@ -194,6 +194,8 @@ fn foreign_servers() -> Result<Outcome, String> {
 
 /// What the tests of the workspace leave out: it is behind features that are off by default.
 fn features() -> Result<Outcome, String> {
+    let lean = ["check", "--package", "gadgetry", "--no-default-features"];
+    sh(&mut cargo(&lean))?;
     let mut test = cargo(&["test", "--package", "gadgetry"]);
     test.args(["--features", "genai,tokens"]);
     for name in ["genai", "models", "foreign_servers"] {

@@ -73,16 +73,21 @@
 //! | feature | default | adds |
 //! |---|---|---|
 //! | `providers` | yes | real models over HTTP: `provider::openai`, `provider::anthropic`, `provider::resolve`, [`model`](fn@model) |
+//! | `commands` | yes | `command`: gadgets that are programs, and gadget files |
+//! | `skills` | yes | `skill`: folders with instructions, which the model loads |
 //! | `genai` | no | `provider::genai`: the providers of the crate `genai` |
 //! | `tokens` | no | `models::count_tokens`: exact counts for OpenAI's vocabularies, with 8 MB of data |
 //!
 //! Everything that waits does so in tokio, and needs a runtime with I/O and time enabled.
+
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 pub use gadgetry_proto as proto;
 pub use {schemars, serde, serde_json};
 
 pub mod agent;
 pub mod ask;
+#[cfg(feature = "commands")]
 pub mod command;
 pub mod context;
 pub mod control;
@@ -104,6 +109,7 @@ pub mod provider;
 mod readme;
 pub mod scripted;
 pub mod services;
+#[cfg(feature = "skills")]
 pub mod skill;
 pub mod toolbox;
 
@@ -141,6 +147,7 @@ pub use agent::{
     Agent, AgentBuilder, AgentError, AgentHandle, AgentRun, Conversation, Finished, NotInjected,
     OnGadgetError, RunError, TypedError,
 };
+#[cfg(feature = "commands")]
 pub use command::{CommandGadget, ResultForm};
 pub use context::{CancellationToken, ExecutionContext, Invocation};
 pub use control::{Controller, Controllers, DynController};
@@ -256,5 +263,6 @@ pub use models::{ModelRegistry, ModelSpec};
 pub use provider::model;
 pub use scripted::ScriptedModel;
 pub use services::{Limiter, Models, Services};
+#[cfg(feature = "skills")]
 pub use skill::{Skill, Skills};
 pub use toolbox::Toolbox;

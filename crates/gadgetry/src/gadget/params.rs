@@ -8,6 +8,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use serde_path_to_error::{Path, Segment};
 
+#[cfg(feature = "commands")]
 use crate::command::CommandGadget;
 use crate::gadget::{DynGadget, FnGadget, Gadget};
 
@@ -81,6 +82,7 @@ where
     }
 }
 
+#[cfg(feature = "commands")]
 impl ValidateParams for CommandGadget {
     fn validate_params(&self, params: Value) -> Result<Value, InvalidParams> {
         checked(self.spec(), params)

@@ -24,6 +24,7 @@ pub mod answer;
 #[cfg(feature = "providers")]
 pub mod anthropic;
 
+#[cfg(feature = "providers")]
 mod arguments;
 #[cfg(feature = "providers")]
 pub mod error;

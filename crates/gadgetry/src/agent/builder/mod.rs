@@ -21,6 +21,7 @@ use crate::gadget::{DynGadget, IntoGadget, IntoGadgets};
 use crate::human::Human;
 use crate::limiter::{RateLimiter, RateLimits};
 use crate::model::Model;
+#[cfg(feature = "skills")]
 use crate::skill::Skills;
 
 /// Makes an [`Agent`]. Every option has a default but the model.
@@ -178,6 +179,7 @@ impl AgentBuilder {
     /// Adds skills: the model gets a gadget that loads one when it needs it. Does nothing if there are none.
     ///
     /// Give all of them at once; a second gadget of the same name is a mistake.
+    #[cfg(feature = "skills")]
     pub fn skills(self, skills: &Skills) -> Self {
         if skills.is_empty() {
             return self;
