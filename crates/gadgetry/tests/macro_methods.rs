@@ -112,8 +112,8 @@ impl Slow {
     /// Blocks
     #[gadget(blocking, timeout = "100ms")]
     fn block(&self) -> &'static str {
-        let receiver = self.0.lock().unwrap();
-        receiver.recv().unwrap();
+        let receiver = self.0.lock().expect("no thread has panicked with it");
+        receiver.recv().expect("the test releases it");
         "late"
     }
 
