@@ -20,7 +20,8 @@ use super::{LogError, VERSION};
 
 /// What a run was made from: a [`RunSpec`] without code, and the conversation.
 ///
-/// What is as by default is left out of the file, but for what the first version had.
+/// What is as by default is left out of the file, but for what the first version had, and for the reasoning tags: where
+/// they are absent, there are none.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Header {

@@ -220,7 +220,9 @@ const OLD: &str = concat!(
 fn an_old_log_still_plays() {
     let header = Header::new(&Registry::default(), Vec::new());
     let now = serde_json::to_value(&header).unwrap();
-    let names: Vec<&String> = now.as_object().unwrap().keys().collect();
+    // Where they are absent, there are none: runs of that time knew no reasoning tags.
+    let names = now.as_object().unwrap().keys();
+    let names: Vec<&String> = names.filter(|name| *name != "reasoningTags").collect();
     let old = OLD
         .replace("LIMITS", &now["limits"].to_string())
         .replace("SCHEDULE", &now["schedule"].to_string());
