@@ -13,6 +13,7 @@ mod errors;
 mod http;
 mod kept;
 mod keys;
+mod media;
 mod mutations;
 mod replies;
 mod requests;
