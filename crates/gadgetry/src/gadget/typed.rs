@@ -183,8 +183,8 @@ impl GadgetInfo {
         self
     }
 
-    /// Sets the time after which a call is cancelled. It counts in milliseconds, and is one at least. The next request
-    /// waits until the gadget has tidied up, see [`AgentBuilder::grace`](crate::AgentBuilder::grace).
+    /// Sets the time after which a call is cancelled. It counts in milliseconds, rounded up to one at least; zero means
+    /// that a call takes as long as it takes, whatever the run's own timeout is. The next request waits until the gadget has tidied up, see [`AgentBuilder::grace`](crate::AgentBuilder::grace).
     #[must_use]
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = Some(timeout);
