@@ -3,14 +3,18 @@
 use std::ffi::OsStr;
 use std::fmt::Display;
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, BufReader, Read};
 use std::num::NonZeroUsize;
+
+use gadgetry::files;
 
 use crate::error::Error;
 use crate::printer::Printer;
 
 /// Bytes asked for at once.
 const BLOCK: usize = 64 << 10;
+/// Bytes of one line. A block may have 32 MiB, and JSON may write each as `\\u0000`.
+const LINE: u64 = 256 << 20;
 /// What some editors write at the beginning of a file.
 const BOM: &[u8] = b"\xef\xbb\xbf";
 /// The longest beginning of a character that is not the whole of it.
@@ -97,7 +101,7 @@ impl Input {
                 printer.flush()?;
             }
             bytes.clear();
-            let read = source.read_until(b'\n', &mut bytes);
+            let read = files::line(&mut source, &mut bytes, LINE);
             if read.map_err(|error| unreadable(&self.name, &error))? == 0 {
                 break;
             }

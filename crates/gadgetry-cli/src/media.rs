@@ -1,10 +1,10 @@
 //! Pictures and sounds from the command line.
 
-use std::fs;
 use std::path::Path;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use gadgetry::files;
 use gadgetry::{Media, MediaData, MediaKind};
 
 use crate::error::Error;
@@ -45,6 +45,9 @@ pub(crate) fn audio(path: &Path) -> Result<Media, Error> {
     file(path, MediaKind::Audio, &SOUNDS, "a WAV or MP3 file")
 }
 
+/// Bytes of a picture or a sound; no provider takes as many.
+const LIMIT: u64 = 64 << 20;
+
 fn file(
     path: &Path,
     kind: MediaKind,
@@ -52,7 +55,7 @@ fn file(
     wanted: &str,
 ) -> Result<Media, Error> {
     let place = path.display();
-    let bytes = fs::read(path).map_err(|error| unreadable(&place, &error))?;
+    let bytes = files::read(path, LIMIT).map_err(|error| unreadable(&place, &error))?;
     let begins = |pattern: &[u8]| {
         let pairs = pattern.iter().zip(&bytes);
         bytes.len() >= pattern.len()

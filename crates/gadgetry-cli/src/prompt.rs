@@ -1,8 +1,13 @@
 //! The prompt: typed, piped in, or both.
 
+use gadgetry::files;
+
 use crate::error::Error;
-use crate::input::Input;
+use crate::input::{Input, unreadable};
 use crate::printer::Printer;
+
+/// Bytes of a prompt; no model takes as many.
+const LIMIT: usize = 16 << 20;
 
 /// What was typed, or stdin if that is `-`.
 pub(crate) fn typed_or_piped(typed: &str, printer: &mut Printer) -> Result<String, Error> {
@@ -51,6 +56,9 @@ fn piped(printer: &mut Printer) -> Result<String, Error> {
     let mut text = String::new();
     Input::open("-".as_ref())?.texts(printer, |more, _| {
         text.push_str(more);
+        if text.len() > LIMIT {
+            return Err(unreadable("stdin", &files::too_large(LIMIT as u64)));
+        }
         Ok(())
     })?;
     if text.ends_with('\n') {

@@ -1,9 +1,9 @@
 //! Which schema the parameters of a gadget have.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::Path;
 
+use gadgetry::files;
 use gadgetry::proto::spec::Schema;
 use serde_json::Value;
 
@@ -55,9 +55,12 @@ impl Schemas {
     }
 }
 
+/// Bytes of a schema.
+const LIMIT: u64 = 16 << 20;
+
 /// Reads the schema in a file, and makes sure that it can be used.
 pub(crate) fn load(path: &Path) -> Result<Value, Error> {
-    let bytes = fs::read(path)
+    let bytes = files::read(path, LIMIT)
         .map_err(|error| Error::input(format_args!("cannot read {}: {error}", path.display())))?;
     let schema: Value = serde_json::from_slice(without_bom(&bytes))
         .map_err(|error| Error::at(path.display(), error))?;

@@ -37,7 +37,7 @@ fn a_result_cannot_pass_for_another_result() {
         "x\r\nResult\u{200B} (b)\rResult\u{200B} ("
     );
     assert!(matches!(
-        guard_envelopes("The Result (x)\nresult (y)\nResults"),
+        guard_envelopes("The Result (x)\nresult y\nResults"),
         Cow::Borrowed(_)
     ));
 }

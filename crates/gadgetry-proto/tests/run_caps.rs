@@ -12,6 +12,7 @@ use gadgetry_proto::run::{Close, Input, Output, Run, RunSpec, Tools};
 use gadgetry_proto::spec::{GadgetSpec, Registry};
 use gadgetry_proto::tags::CustomBlock;
 use gadgetry_proto::time::Time;
+use gadgetry_proto::usage::{Price, Usage};
 use serde_json::json;
 
 const MIB: usize = 1 << 20;
@@ -433,5 +434,51 @@ fn an_endless_reply_takes_no_more_memory_than_the_cap() {
             "{name}: {} MiB",
             info.bytes_max / MIB as u64
         );
+    }
+}
+
+/// A server that reports one token for any reply does not make it cheap; a report that is plausible is believed.
+#[test]
+#[expect(clippy::wildcard_enum_match_arm, reason = "only some outputs matter")]
+fn a_report_of_too_few_tokens_is_not_believed() {
+    let text = "x".repeat(40_000);
+    for (reported, counted) in [(1, 10_000), (311, 10_000), (313, 313), (20_000, 20_000)] {
+        let mut run_spec = spec(Limits::default(), Tools::Text);
+        run_spec.price = Some(Price {
+            output: 1.0,
+            ..Price::default()
+        });
+        let usage = Usage {
+            input_tokens: 7,
+            output_tokens: reported,
+            ..Usage::default()
+        };
+        let mut run = Run::ask(run_spec, "go").expect("the tag is one");
+        let end = Delta::MessageEnd {
+            stop_reason: StopReason::Stop,
+            usage: Some(usage),
+        };
+        let mut used = None;
+        let inputs = [
+            Input::Delta(Delta::text(&text)),
+            Input::Delta(end),
+            Input::ModelClosed(Close::Ended),
+        ];
+        for input in inputs {
+            while !matches!(run.poll(), Output::Wait(_)) {}
+            run.handle(Time(0), input).expect("the reply is being read");
+        }
+        loop {
+            match run.poll() {
+                Output::Event(event) => {
+                    if let EventKind::ModelCallEnd { usage, .. } = event.kind {
+                        used = Some((usage.input_tokens, usage.output_tokens));
+                    }
+                }
+                Output::Finished(_) => break,
+                _ => {}
+            }
+        }
+        assert_eq!(used, Some((7, counted)), "{reported}");
     }
 }

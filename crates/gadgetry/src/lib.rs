@@ -93,6 +93,8 @@ pub mod context;
 pub mod control;
 pub mod driver;
 pub mod family;
+#[doc(hidden)]
+pub mod files;
 pub mod gadget;
 #[cfg(doctest)]
 mod guide;

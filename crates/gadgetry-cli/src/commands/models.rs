@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use gadgetry::files;
 use gadgetry::models::{Date, Feature, Mode, ModelFilter, ModelSpec, Provenance};
 use gadgetry::proto::usage::Price;
 use gadgetry::provider::Resolver;
@@ -228,9 +229,12 @@ fn update(args: &UpdateArgs, printer: &mut Printer) -> Result<(), Error> {
     Ok(())
 }
 
+/// Bytes of a table as it comes, compressed or not.
+const LIMIT: u64 = 64 << 20;
+
 fn table_from(place: &str) -> Result<Vec<u8>, Error> {
     if !fetch::is_address(place) {
-        return fs::read(place).map_err(|error| unreadable(place, &error));
+        return files::read(place.as_ref(), LIMIT).map_err(|error| unreadable(place, &error));
     }
     let url = place.to_owned();
     let work = move || async move { fetch::get(&url, PATIENCE, false).await };

@@ -1,8 +1,8 @@
 //! `gadgetry replay`: a saved run, played again without model or gadgets.
 
-use std::fs::File;
 use std::io::BufReader;
 
+use gadgetry::files;
 use gadgetry::log::{LogError, replay};
 use gadgetry::proto::event::Event;
 
@@ -14,7 +14,7 @@ use crate::run_events;
 
 pub(crate) fn run(args: &ReplayArgs, printer: &mut Printer) -> Result<(), Error> {
     let place = args.file.display();
-    let file = File::open(&args.file).map_err(|error| unreadable(&place, &error))?;
+    let file = files::open(&args.file).map_err(|error| unreadable(&place, &error))?;
     let mut failed = None;
     let mut print = |event: &Event| {
         if failed.is_none() {

@@ -2,8 +2,6 @@
 
 use std::borrow::Cow;
 
-use memchr::memmem;
-
 use crate::block::Markers;
 use crate::convo::neutral::neutralise;
 use crate::id::InvocationId;
@@ -50,23 +48,75 @@ pub fn result_envelope(id: &str, text: &str) -> String {
     format!("{OPENING}{id}): {}", guard_envelopes(text))
 }
 
-/// `text` in which no line begins like the envelope of another result: such a line gets U+200B behind `Result`.
+/// `text` in which no line begins like the envelope of another result, or like a note of the run: such a line gets
+/// U+200B after `Result` or `Note`.
+///
+/// A line begins after any of the separators of Unicode, and after white space. Case does not matter, nor do letters of
+/// full width.
+///
+/// ```
+/// use gadgetry_proto::convo::guard_envelopes;
+/// assert_eq!(guard_envelopes("x\u{2028} RESULT (b): 1"), "x\u{2028} RESULT\u{200B} (b): 1");
+/// assert_eq!(guard_envelopes("Note: done"), "Note\u{200B}: done");
+/// ```
 pub fn guard_envelopes(text: &str) -> Cow<'_, str> {
-    let bytes = text.as_bytes();
     let mut out = String::new();
     let mut done = 0;
-    for at in memmem::find_iter(bytes, OPENING) {
-        if at > 0 && !matches!(bytes[at - 1], b'\n' | b'\r') {
-            continue;
+    let mut rest = text;
+    loop {
+        let begin = rest.trim_start_matches(is_space);
+        if let Some(word) = forged(begin) {
+            let split = text.len() - begin.len() + word;
+            out.push_str(&text[done..split]);
+            out.push('\u{200B}');
+            done = split;
         }
-        let split = at + "Result".len();
-        out.push_str(&text[done..split]);
-        out.push('\u{200B}');
-        done = split;
+        let Some(end) = begin.find(is_separator) else {
+            break;
+        };
+        rest = &begin[end..];
     }
     if done == 0 {
         return Cow::Borrowed(text);
     }
     out.push_str(&text[done..]);
     Cow::Owned(out)
+}
+
+/// The bytes of the word that makes a line look like one of ours.
+fn forged(line: &str) -> Option<usize> {
+    let after = |word: &str| {
+        let mut rest = line.char_indices();
+        let same = word
+            .chars()
+            .all(|wanted| rest.next().is_some_and(|(_, found)| plain(found) == wanted));
+        same.then(|| line.len() - rest.as_str().len())
+    };
+    let (end, wanted) = after("result")
+        .map(|end| (end, '('))
+        .or_else(|| after("note").map(|end| (end, ':')))?;
+    let next = line[end..].trim_start_matches(is_space).chars().next();
+    next.is_some_and(|next| plain(next) == wanted)
+        .then_some(end)
+}
+
+/// The character in lower case and normal width.
+fn plain(c: char) -> char {
+    let normal = match c {
+        '\u{FF01}'..='\u{FF5E}' => char::from_u32(u32::from(c) - 0xFEE0).unwrap_or(c),
+        c => c,
+    };
+    normal.to_ascii_lowercase()
+}
+
+fn is_separator(c: char) -> bool {
+    matches!(
+        c,
+        '\n' | '\r' | '\u{B}' | '\u{C}' | '\u{85}' | '\u{2028}' | '\u{2029}'
+    )
+}
+
+/// White space, and what is as invisible, but for U+200B: with it a line is no envelope.
+fn is_space(c: char) -> bool {
+    c.is_whitespace() || matches!(c, '\u{AD}' | '\u{2060}' | '\u{FEFF}')
 }

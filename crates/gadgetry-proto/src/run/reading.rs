@@ -15,6 +15,9 @@ use crate::usage::Usage;
 /// Of text, as long as nothing better is known.
 const BYTES_PER_TOKEN: u64 = 4;
 
+/// No reply has more bytes per token on average: a report of fewer tokens is not believed.
+const MOST_BYTES_PER_TOKEN: u64 = 128;
+
 /// What a reply is that ends with [`StopReason::ToolUse`] and has no calls.
 const NO_CALL: &str = "The reply announced a call, but contained none";
 /// Bytes of a text that are read at once, so that what one delta becomes is never much.
@@ -305,8 +308,21 @@ impl Run {
     pub(super) fn used(&self, told: Usage) -> Usage {
         let bytes = self.state.raw.len() as u64;
         let unknown = told == Usage::default() && bytes > 0 && self.state.sent;
-        if unknown && self.spec.price.is_some() {
-            Usage::estimate(self.state.tokens.tokens(), bytes.div_ceil(BYTES_PER_TOKEN))
+        let output = bytes.div_ceil(BYTES_PER_TOKEN);
+        if self.spec.price.is_none() || !self.state.sent {
+            told
+        } else if unknown {
+            Usage::estimate(self.state.tokens.tokens(), output)
+        } else if bytes / MOST_BYTES_PER_TOKEN > told.output_tokens {
+            // A budget would not hold against a server that reports one token for each reply.
+            Usage {
+                output_tokens: output,
+                total_tokens: told
+                    .total_tokens
+                    .max(told.input_tokens.saturating_add(output)),
+                estimated: true,
+                ..told
+            }
         } else {
             told
         }

@@ -1,5 +1,6 @@
 //! From TOML as written to gadgets as meant.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -10,13 +11,17 @@ use toml::Spanned;
 
 use super::error::{GadgetFileError, GadgetFileProblem as Problem};
 use super::{CommandGadget, ResultForm, duration};
+use crate::files;
+
+/// Bytes of a gadget file.
+const LIMIT: u64 = 16 << 20;
 
 pub(super) fn load(path: &Path) -> Result<Vec<CommandGadget>, GadgetFileError> {
     let read = |source| GadgetFileError::Read {
         path: path.to_owned(),
         source,
     };
-    let text = std::fs::read_to_string(path).map_err(read)?;
+    let text = files::text(path, LIMIT).map_err(read)?;
     // A later change of the working directory must not change which program a gadget is.
     let absolute = std::path::absolute(path).map_err(read)?;
     let folder = absolute.parent().unwrap_or(&absolute);
@@ -52,20 +57,20 @@ fn parse(text: &str, folder: &Path) -> Result<Vec<CommandGadget>, Mistake> {
         at: error.span().map_or(0, |span| span.start),
         problem: Problem::Toml(in_words_of_toml(error.message())),
     })?;
-    let mut names: Vec<Spanned<String>> = Vec::new();
+    // By name in lower case: where it first was.
+    let mut names: BTreeMap<String, usize> = BTreeMap::new();
     let mut gadgets = Vec::new();
     for table in file.gadget {
         let (name, gadget) = gadget(table, folder)?;
         let key = name.get_ref().to_lowercase();
-        let same = |other: &&Spanned<String>| other.get_ref().to_lowercase() == key;
-        if let Some(first) = names.iter().find(same) {
+        if let Some(first) = names.get(&key) {
             let problem = Problem::DuplicateName {
                 name: name.get_ref().clone(),
-                first_line: position(text, first.span().start).0,
+                first_line: position(text, *first).0,
             };
             return Err(Mistake::new(&name.span(), problem));
         }
-        names.push(name);
+        names.insert(key, name.span().start);
         gadgets.push(gadget);
     }
     Ok(gadgets)

@@ -26,7 +26,7 @@
 
 mod header;
 
-use std::io::{BufRead, Write};
+use std::io::{self, BufRead, Write};
 
 use gadgetry_proto::event::Event;
 use gadgetry_proto::run::{Input, Misuse, Output, Run, SpecError, Summary};
@@ -35,6 +35,7 @@ use gadgetry_proto::time::Time;
 use serde::{Deserialize, Serialize};
 
 use crate::driver::Observer;
+use crate::files;
 
 pub use header::Header;
 
@@ -171,11 +172,14 @@ pub fn is_log(beginning: &[u8]) -> bool {
     digits > 0 && version[digits..].starts_with(b",\"gadgets\":[")
 }
 
+/// Bytes of one line of a log; it holds one input.
+const LINE: u64 = 256 << 20;
+
 /// Plays a log again. `observer` sees the same events as the first time. `None`: the log ends before the run does.
 ///
 /// Fails if the log cannot be read or is not one, with the number of the line.
 pub fn replay(log: impl BufRead, observer: &mut dyn Observer) -> Result<Option<Summary>, LogError> {
-    let mut lines = log.split(b'\n').enumerate().peekable();
+    let mut lines = lines(log).enumerate().peekable();
     let Some((_, first)) = lines.next() else {
         return Err(LogError::Empty);
     };
@@ -203,6 +207,21 @@ pub fn replay(log: impl BufRead, observer: &mut dyn Observer) -> Result<Option<S
         summary = drain(&mut run, observer);
     }
     Ok(summary)
+}
+
+/// The lines of a log, each within a cap.
+fn lines(mut log: impl BufRead) -> impl Iterator<Item = io::Result<Vec<u8>>> {
+    std::iter::from_fn(move || {
+        let mut line = Vec::new();
+        match files::line(&mut log, &mut line, LINE) {
+            Ok(0) => None,
+            Ok(_) => {
+                line.pop_if(|last| *last == b'\n');
+                Some(Ok(line))
+            }
+            Err(error) => Some(Err(error)),
+        }
+    })
 }
 
 fn version_error(line: &[u8], error: &serde_json::Error) -> LogError {

@@ -23,6 +23,8 @@ use std::sync::{Arc, LazyLock};
 
 use gadgetry_proto::usage::{Price, Usage};
 
+use crate::files;
+
 pub use changes::Changes;
 pub use date::{Date, DateError};
 pub use filter::ModelFilter;
@@ -82,7 +84,7 @@ impl ModelRegistry {
     /// # Errors
     /// As [`from_json`](Self::from_json), and if the file cannot be read.
     pub fn load(path: &Path) -> Result<Self, TableError> {
-        Self::from_json(File::open(path)?)
+        Self::from_json(files::open(path)?)
     }
 
     /// Writes all models to a file that [`load`](Self::load) reads, in place of what was there. It blocks.

@@ -12,7 +12,7 @@ use crate::models::litellm;
 use crate::models::spec::ModelSpec;
 
 /// Bytes of a table at most, uncompressed. LiteLLM's has 3 MB.
-const LIMIT: u64 = 64 << 20;
+const LIMIT: u64 = 16 << 20;
 
 /// Where a table comes from.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -28,8 +28,12 @@ use futures_util::{StreamExt as _, stream};
 use gadgetry_proto::delta::{Delta, StopReason};
 use gadgetry_proto::message::Request;
 
+use crate::files;
 use crate::model::Model;
 use reply::{Reply, Step};
+
+/// Bytes of a script.
+const LIMIT: u64 = 64 << 20;
 
 /// A model that gives the replies of a script, one a call, in order.
 ///
@@ -48,7 +52,7 @@ impl ScriptedModel {
     ///
     /// Fails if the file cannot be read, and at the first line that is no reply.
     pub fn from_path(path: &Path) -> Result<Self, ScriptError> {
-        let text = std::fs::read_to_string(path).map_err(|source| ScriptError::Read {
+        let text = files::text(path, LIMIT).map_err(|source| ScriptError::Read {
             path: path.to_owned(),
             source,
         })?;

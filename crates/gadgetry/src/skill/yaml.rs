@@ -4,6 +4,7 @@
 //! refused.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 use saphyr_parser::{Event, Marker, Parser, ScalarStyle, ScanError, Span, Tag};
 use serde_json::{Map, Value};
@@ -104,6 +105,7 @@ impl<'t> Events<'t> {
     /// The entries up to the end of a mapping that has begun.
     fn entries(&mut self, depth: usize) -> Result<Vec<Entry>, Mistake> {
         let mut entries: Vec<Entry> = Vec::new();
+        let mut keys = BTreeSet::new();
         loop {
             let (key, span) = match self.next()? {
                 (Event::MappingEnd, _) => return Ok(entries),
@@ -116,7 +118,7 @@ impl<'t> Events<'t> {
                     return Err(Mistake::new(span.start, problem));
                 }
             };
-            if entries.iter().any(|entry| entry.key == key) {
+            if !keys.insert(key.clone()) {
                 return Err(Mistake::new(span.start, Problem::DuplicateKey { key }));
             }
             let (event, span) = self.next()?;
