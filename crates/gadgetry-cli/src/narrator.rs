@@ -59,6 +59,12 @@ impl Narrator {
             EventKind::ModelCallStart { .. } if !self.everything => {
                 self.held = Some(String::new());
             }
+            // What is still held was not shown to the user.
+            EventKind::ReplyWithdrawn { .. } => {
+                if let Some(held) = &mut self.held {
+                    held.clear();
+                }
+            }
             // Nothing more comes of a line that is not complete.
             EventKind::ModelCallEnd { .. } | EventKind::RunFinished { .. } => {
                 self.end_line(&mut words);
@@ -103,6 +109,7 @@ fn line(kind: &EventKind, with_blocks: bool) -> Option<String> {
         EventKind::ModelCallEnd {
             error: Some(error), ..
         } => format!("  model call failed: {}", short(error)),
+        EventKind::ReplyWithdrawn { .. } => "  ! the reply so far is withdrawn".to_owned(),
         EventKind::ModelRetry { delay_ms, .. } => {
             let delay = Duration::from_millis(*delay_ms);
             format!("  retrying in {:.1} s", delay.as_secs_f64())

@@ -12,7 +12,7 @@ use crate::mistakes::Mistakes;
 use crate::words;
 use entries::{Entry, Key, read};
 
-const GADGET: [Key; 8] = [
+const GADGET: [Key; 9] = [
     Key::new("name", r#"name = "Weather""#),
     Key::new("description", r#"description = "Gets the weather""#),
     Key::new("timeout", r#"timeout = "10s""#),
@@ -20,6 +20,7 @@ const GADGET: [Key; 8] = [
     Key::new("exclusive", "exclusive"),
     Key::new("blocking", "blocking"),
     Key::new("sticky_result", "sticky_result"),
+    Key::new("unterminated", r#"unterminated = "confirm""#),
     Key::new(
         "example",
         r#"example(params = {"city": "Paris"}, output = "21°C")"#,
@@ -43,6 +44,8 @@ pub(crate) struct Options {
     pub(crate) exclusive: bool,
     pub(crate) blocking: bool,
     pub(crate) sticky_result: bool,
+    /// The name of a variant of `Unterminated`.
+    pub(crate) unterminated: Option<&'static str>,
     pub(crate) examples: Vec<Example>,
 }
 
@@ -95,6 +98,17 @@ impl Options {
             "sticky_result" => {
                 entry.no_value(input)?;
                 self.sticky_result = true;
+            }
+            "unterminated" => {
+                let policy = entry.text(input)?;
+                self.unterminated = Some(match policy.value().as_str() {
+                    "execute" => "Execute",
+                    "confirm" => "Confirm",
+                    _ => {
+                        let message = "`unterminated` is \"execute\" or \"confirm\"";
+                        return Err(syn::Error::new_spanned(policy, message));
+                    }
+                });
             }
             _ => {
                 let content = entry.list(input)?;

@@ -189,6 +189,7 @@ fn info(gadget: &Gadget) -> TokenStream {
         max_concurrent,
         exclusive,
         sticky_result,
+        unterminated,
         examples,
         ..
     } = options;
@@ -197,6 +198,10 @@ fn info(gadget: &Gadget) -> TokenStream {
     let max_concurrent = max_concurrent.map(|count| quote!(.max_concurrent(#count)));
     let exclusive = exclusive.then(|| quote!(.exclusive()));
     let sticky_result = sticky_result.then(|| quote!(.sticky_result()));
+    let unterminated = unterminated.map(|policy| {
+        let policy = quote::format_ident!("{policy}");
+        quote!(.unterminated(::gadgetry::proto::spec::Unterminated::#policy))
+    });
     let examples = examples.iter().map(example);
     quote! {
         ::gadgetry::GadgetInfo::new(#name, #description)
@@ -204,6 +209,7 @@ fn info(gadget: &Gadget) -> TokenStream {
             #max_concurrent
             #exclusive
             #sticky_result
+            #unterminated
             #(.example(#examples))*
     }
 }

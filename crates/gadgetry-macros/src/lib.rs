@@ -74,6 +74,7 @@ mod tests;
 /// | `exclusive` | nothing else may run beside it |
 /// | `blocking` | it runs on a thread where it may block, for files, databases and long computations. A timeout answers its call; the thread runs on until the function returns, because nothing can stop it, unless the function looks at its context |
 /// | `sticky_result` | compaction keeps its results |
+/// | `unterminated = "confirm"` | a block that only the end of the reply completes is not executed, and the model writes it again; `"execute"` for the opposite |
 /// | `example(params = {…}, output = "…", comment = "…")` | a call that shows how to use it; may be repeated. `params` is JSON, `output` and `comment` may be left out |
 ///
 /// # Errors

@@ -102,6 +102,12 @@ pub enum EventKind {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         error: Option<String>,
     },
+    /// What the current reply has shown is withdrawn: it was cut off before anything acted on it, and another reply
+    /// takes its place. Its end, and what it cost, follow.
+    ReplyWithdrawn {
+        /// From 1.
+        iteration: u32,
+    },
     /// The same request goes to the model again, after a while.
     ModelRetry {
         /// From 1.

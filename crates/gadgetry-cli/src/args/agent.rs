@@ -61,6 +61,10 @@ pub(crate) struct AgentArgs {
     #[arg(long, value_name = "PERCENT", default_value = "15", value_parser = output_limit)]
     pub(crate) output_limit: OutputLimit,
 
+    /// What to do with a gadget block that has no end marker at the end of a reply: ask the model to write it again, or run it
+    #[arg(long, value_name = "POLICY", default_value = "confirm")]
+    pub(crate) unterminated: OnUnterminated,
+
     /// Take the tag <NAME>…</NAME> out of what the model says as a custom block; may be repeated
     #[arg(long = "tag", value_name = "NAME", allow_hyphen_values = true)]
     pub(crate) tags: Vec<String>,
@@ -142,6 +146,15 @@ fn dialects(text: &str) -> Result<Dialects, UnknownDialect> {
     let dialects: Result<Vec<Dialect>, _> =
         text.split(',').map(|name| name.trim().parse()).collect();
     dialects.map(Dialects)
+}
+
+/// What happens to a block that only the end of the reply completes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OnUnterminated {
+    /// The model writes it again.
+    Confirm,
+    /// It is executed if its parameters are valid.
+    Execute,
 }
 
 /// How much of a result the model reads at once.

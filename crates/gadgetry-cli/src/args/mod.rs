@@ -15,7 +15,7 @@ use clap::{Args, CommandFactory, Parser, Subcommand};
 
 use crate::error::Error;
 
-pub(crate) use agent::{AgentArgs, FormatArgs, MarkerKind, OutputLimit, ToolForm};
+pub(crate) use agent::{AgentArgs, FormatArgs, MarkerKind, OnUnterminated, OutputLimit, ToolForm};
 pub(crate) use complete::CompleteArgs;
 pub(crate) use doctor::DoctorArgs;
 pub(crate) use model::{DataArgs, ModelArgs};

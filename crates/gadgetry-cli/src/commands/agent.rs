@@ -8,11 +8,12 @@ use gadgetry::driver::Observer;
 use gadgetry::log::LogWriter;
 use gadgetry::proto::event::{Event, FinishReason};
 use gadgetry::proto::run::{Input, SpecError, Summary, Tools};
+use gadgetry::proto::spec::Unterminated;
 use gadgetry::proto::tags::CustomBlock;
 use gadgetry::proto::time::Time;
 use gadgetry::{Agent, AgentError, AgentHandle, CommandGadget, Model, command};
 
-use crate::args::{AgentArgs, OutputLimit, ToolForm};
+use crate::args::{AgentArgs, OnUnterminated, OutputLimit, ToolForm};
 use crate::conduct::conduct;
 use crate::connect::{self, Wishes};
 use crate::error::Error;
@@ -33,7 +34,10 @@ pub(crate) fn run(args: &AgentArgs, printer: &mut Printer) -> Result<(), Error> 
     let catalog = catalog::load(&args.model.data)?;
     let key = args.model.server.api_key_env.as_slice();
     let gadgets = command::load(&args.gadgets).map_err(Error::input)?;
-    let gadgets: Vec<CommandGadget> = gadgets.into_iter().map(|it| it.without_env(key)).collect();
+    let policy = unterminated(args);
+    let gadgets = gadgets.into_iter();
+    let gadgets = gadgets.map(|it| it.without_env(key).unterminated(policy));
+    let gadgets: Vec<CommandGadget> = gadgets.collect();
     let model = connect::model(&args.model.model, Wishes::of(&args.model), &catalog)?;
     let inputs = connect::script(&args.model.model).into_iter();
     let in_use = InUse::by(inputs.chain([args.gadgets.as_path()]), &gadgets);
@@ -89,6 +93,13 @@ pub(crate) fn run(args: &AgentArgs, printer: &mut Printer) -> Result<(), Error> 
     verdict(&summary)
 }
 
+fn unterminated(args: &AgentArgs) -> Unterminated {
+    match args.unterminated {
+        OnUnterminated::Confirm => Unterminated::Confirm,
+        OnUnterminated::Execute => Unterminated::Execute,
+    }
+}
+
 /// The agent that the options describe.
 fn agent(
     args: &AgentArgs,
@@ -108,6 +119,7 @@ fn agent(
         .model(model)
         .gadgets(gadgets)
         .tools(tools)
+        .unterminated(unterminated(args))
         .reasoning_tags(args.model.reasoning_tags.0.clone())
         .reasoning_open(args.model.reasoning_open)
         .markers(blocks.markers)

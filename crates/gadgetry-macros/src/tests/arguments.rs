@@ -2,7 +2,7 @@
 
 use super::{read, tokens};
 
-const KNOWN: &str = "`#[gadget]` knows `name`, `description`, `timeout`, `max_concurrent`, `exclusive`, `sticky_result`, `example`";
+const KNOWN: &str = "`#[gadget]` knows `name`, `description`, `timeout`, `max_concurrent`, `exclusive`, `blocking`, `sticky_result`, `unterminated`, `example`";
 const TIMEOUT: &str = "a timeout is a text like \"500ms\", \"10s\" or \"2m\", or a whole number of milliseconds, \
      and more than nothing";
 const COUNT: &str = "`max_concurrent` is a whole number, 1 or more";
@@ -17,7 +17,7 @@ fn check(arguments: &str, expected: &[&str]) {
 #[test]
 fn all_are_read() {
     let arguments = r#"
-        name = "bell", description = " Rings. ", timeout = "1.5s", max_concurrent = 2, exclusive, sticky_result,
+        name = "bell", description = " Rings. ", timeout = "1.5s", max_concurrent = 2, exclusive, sticky_result, unterminated = "confirm",
         example(params = {"times": 1}, output = "ding", comment = "Once"), example(params = {}),
     "#;
     let (gadget, said) = read(arguments, "/// Not this.\nfn ring() {}");
@@ -29,6 +29,7 @@ fn all_are_read() {
     assert_eq!(options.timeout_ms, Some(1500));
     assert_eq!(options.max_concurrent, Some(2));
     assert!(options.exclusive && options.sticky_result);
+    assert_eq!(options.unterminated, Some("Confirm"));
     let [once, bare] = options.examples.as_slice() else {
         panic!("not two examples");
     };

@@ -219,6 +219,12 @@ impl Accumulator {
         found.next()
     }
 
+    /// Whether the reply has a tool call, complete or not.
+    pub(crate) fn has_tool_calls(&self) -> bool {
+        let is_call = |place: &Place| matches!(place.content, Some(Content::ToolUse { .. }));
+        !self.tool_calls.is_empty() || self.places.iter().any(is_call)
+    }
+
     /// Why the model stopped, if it has said so.
     pub fn stop_reason(&self) -> Option<&StopReason> {
         self.stop_reason.as_ref()

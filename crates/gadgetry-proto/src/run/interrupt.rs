@@ -86,7 +86,7 @@ impl Run {
         if self.state.phase == Phase::Summarising {
             return self.close_summary(Close::Failed(REPLY_INTERRUPTED.to_owned()));
         }
-        if self.state.handed_on {
+        if self.state.acted_on {
             return self.close_reply(Close::Failed(REPLY_INTERRUPTED.to_owned()));
         }
         self.abandon_reply(&ModelError {

@@ -85,6 +85,9 @@ impl Run {
                 TextOnly::Acknowledge => Verdict::GoOn,
                 TextOnly::Remind(_) => Verdict::Remind,
                 TextOnly::WaitForInput if self.spec.asks.human => Verdict::AskUser,
+                TextOnly::WaitForInput | TextOnly::Terminate if self.has_no_answer() => {
+                    Verdict::Finish(FinishReason::ModelError)
+                }
                 TextOnly::WaitForInput | TextOnly::Terminate => {
                     Verdict::Finish(FinishReason::Completed)
                 }

@@ -90,7 +90,7 @@ pub use trailing::{HintTiming, MakeTrailing, Standing, Trailing, iteration_hint,
 
 use calls::calls_per_reply;
 use caps::Used;
-use state::{Phase, State};
+use state::{Phase, Seen, State};
 
 /// A run of an agent. See the [module](self).
 pub struct Run {
@@ -143,7 +143,8 @@ impl Run {
             attempt: 0,
             instead: None,
             sent: false,
-            handed_on: false,
+            acted_on: false,
+            seen: Seen::default(),
             refusal: None,
             cut: None,
             scheduler: Scheduler::new(schedule),

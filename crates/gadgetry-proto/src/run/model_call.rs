@@ -13,7 +13,7 @@ use crate::run::Run;
 use crate::run::compact::Compaction;
 use crate::run::io::{Close, Output};
 use crate::run::question::QuestionKind;
-use crate::run::state::{Cut, ModelError, Pending, Phase};
+use crate::run::state::{Cut, ModelError, Pending, Phase, Seen};
 use crate::run::trailing::Standing;
 use crate::usage::Usage;
 
@@ -113,7 +113,7 @@ impl Run {
     pub(super) fn reply_with(&mut self, text: &str) {
         self.begin_reading();
         // There is no model to ask again.
-        self.state.handed_on = true;
+        self.state.acted_on = true;
         self.read(Delta::text(text));
         if self.state.phase == Phase::Reading {
             self.read(Delta::MessageEnd {
@@ -130,7 +130,8 @@ impl Run {
         state.cut = None;
         state.model_error = None;
         state.sent = false;
-        state.handed_on = false;
+        state.acted_on = false;
+        state.seen = Seen::default();
         state.refusal = None;
         state.used.begin_reply();
         state.scheduler.begin_reply();
@@ -162,7 +163,8 @@ impl Run {
             });
         }
         self.state.cut = self.how_cut();
-        if self.state.handed_on || !self.recover() {
+        self.state.seen.empty = self.is_empty();
+        if self.state.acted_on || !self.recover() {
             self.state.instead = None;
             self.finish_stages();
             self.end_reply();
@@ -188,16 +190,45 @@ impl Run {
         }
     }
 
-    /// Nothing of the reply was handed on. If it is a failure, it may be as if it had never been.
+    /// Whether the reply has ended cleanly, and holds neither text nor a block nor a call.
+    fn is_empty(&self) -> bool {
+        let state = &self.state;
+        // Text may still be held by a transform, or taken away by an interceptor.
+        let is_blank = state.raw.trim().is_empty();
+        let is_reasoning = state.seen.reasoning && self.spec.transforms.is_empty();
+        state.cut.is_none()
+            && !state.acted_on
+            && !state.seen.text
+            && !state.accumulator.has_tool_calls()
+            && (is_blank || is_reasoning)
+    }
+
+    /// Whether the reply is empty, there is no answer of an earlier one, and that counts as a failure.
+    pub(super) fn has_no_answer(&self) -> bool {
+        let counts = self.spec.retry.as_ref().is_none_or(|retry| retry.on_empty);
+        counts && self.state.seen.empty && self.state.answer.trim().is_empty()
+    }
+
+    /// Why an empty reply is no answer.
+    pub(super) fn emptiness(&self) -> ModelError {
+        let words = if self.state.seen.reasoning {
+            "the reply had reasoning, but no answer"
+        } else {
+            "the reply was empty"
+        };
+        ModelError {
+            kind: ModelErrorKind::Other,
+            words: words.to_owned(),
+            retry_after_ms: None,
+        }
+    }
+
+    /// Nothing has acted on the reply. If it is a failure, it may be as if it had never been.
     fn recover(&mut self) -> bool {
-        let empty = self.state.cut.is_none() && self.state.raw.trim().is_empty();
+        let empty = self.state.seen.empty;
         let failure = match (self.failure(), &self.spec.retry) {
             (Some(failure), _) => failure,
-            (None, Some(retry)) if empty && retry.on_empty => ModelError {
-                kind: ModelErrorKind::Other,
-                words: "the reply was empty".to_owned(),
-                retry_after_ms: None,
-            },
+            (None, Some(retry)) if empty && retry.on_empty => self.emptiness(),
             (None, _) => return false,
         };
         if empty || failure.kind.is_retryable() {
@@ -226,7 +257,8 @@ impl Run {
         {
             return true;
         }
-        if self.spec.asks.model_error && !empty {
+        // What was shown is kept where nothing else takes its place.
+        if self.spec.asks.model_error && !empty && !self.state.seen.shown {
             self.abandon_reply(&failure);
             self.state.phase = Phase::Asking;
             let question = QuestionKind::ModelError {
@@ -290,6 +322,10 @@ impl Run {
         let usage = self.used(reply.usage);
         self.state.raw.clear();
         self.state.notes.clear();
+        if self.state.seen.shown {
+            let iteration = self.state.iteration;
+            self.tell(EventKind::ReplyWithdrawn { iteration });
+        }
         self.tell_end_of_call(
             Purpose::Reply,
             reply.stop_reason,

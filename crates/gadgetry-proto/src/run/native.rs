@@ -65,7 +65,12 @@ impl Run {
             } = part
                 && !known.contains(tool_use_id.as_str())
             {
-                let end = TerminatedBy::EndOfStream;
+                // A clean end completes them.
+                let end = if self.state.cut.is_none() {
+                    TerminatedBy::EndMarker
+                } else {
+                    TerminatedBy::EndOfStream
+                };
                 let call = native_call(&self.spec, tool_use_id, name, input, end);
                 let call = self.within_values(call);
                 self.announce_native(call);

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::call::{Call, Parameters, TerminatedBy};
+use crate::delta::StopReason;
 use crate::id::CallId;
 use crate::run::Run;
 use crate::run::answer::CANCELLED;
@@ -13,8 +14,12 @@ use crate::run::io::Start;
 use crate::run::references;
 use crate::run::state::{Cut, Prepared};
 use crate::spec::RegisteredGadget;
+use crate::spec::Unterminated;
 use crate::spec::invalid_parameters;
 use crate::spec::parse_failure;
+
+const UNTERMINATED: &str = "Error: The call was not executed: the reply ended before the end marker of the block, so its \
+                            last value may be incomplete. Write the call again, whole, with its end marker.";
 
 impl Run {
     /// The parameters of a call, completed and valid; `None` if results have to be put in first. Or why it cannot
@@ -39,12 +44,23 @@ impl Run {
                 return Err(CANCELLED.to_owned());
             }
         }
+        let policy = gadget.spec().unterminated.unwrap_or(self.spec.unterminated);
+        if policy == Unterminated::Confirm && self.is_unterminated(call) {
+            return Err(UNTERMINATED.to_owned());
+        }
         match &call.parameters {
             Parameters::Malformed(error) => Err(parse_failure(gadget.name(), error)),
             // What results will bring can only be checked when they are there.
             Parameters::Parsed(_) if references::has_any(call) => Ok(None),
             Parameters::Parsed(parameters) => complete(parameters.clone(), gadget).map(Some),
         }
+    }
+
+    /// Whether nothing but the end of a whole reply completed the call. A stop sequence took the place of the end marker.
+    fn is_unterminated(&self, call: &Call) -> bool {
+        let stop_reason = self.state.accumulator.stop_reason();
+        call.terminated_by == TerminatedBy::EndOfStream
+            && stop_reason != Some(&StopReason::StopSequence)
     }
 
     /// Parameters with the results that they refer to, completed and valid.

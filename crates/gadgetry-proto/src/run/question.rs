@@ -109,7 +109,7 @@ pub enum QuestionKind {
         /// Tokens.
         usage: Usage,
     },
-    /// The model failed before anything of its reply was handed on, and there will be no retry. [`Decision::Proceed`] ends the run; [`Decision::Reply`] goes on.
+    /// The model failed before anything of its reply was shown, and there will be no retry. [`Decision::Proceed`] ends the run; [`Decision::Reply`] goes on.
     ModelError {
         /// The number of the reply, from 1.
         iteration: u32,

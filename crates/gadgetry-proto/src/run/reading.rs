@@ -8,7 +8,7 @@ use crate::event::EventKind;
 use crate::message::{Content, Message, Purpose};
 use crate::run::Run;
 use crate::run::question::QuestionKind;
-use crate::run::state::{Cut, ModelError, Pending, Phase};
+use crate::run::state::{Cut, ModelError, Pending, Phase, Seen};
 use crate::transform::DeltaTransform;
 use crate::usage::Usage;
 
@@ -103,7 +103,8 @@ impl Run {
                 }
             }
         }
-        self.state.handed_on |= is_handed_on(&delta);
+        self.state.acted_on |= is_action(&delta);
+        self.state.seen.note(&delta);
         if self.is_surplus(&delta) {
             return;
         }
@@ -266,6 +267,9 @@ impl Run {
                 retry_after_ms: None,
             });
         }
+        if self.has_no_answer() {
+            self.state.model_error = Some(self.emptiness());
+        }
         self.tell_end_of_call(Purpose::Reply, reply.stop_reason.clone(), usage, error);
         self.state.scheduler.end_reply();
         if self.spec.asks.after_model_call && self.state.cut != Some(Cut::Cancelled) {
@@ -350,11 +354,15 @@ impl Run {
     }
 }
 
-/// Whether somebody may have acted upon it, so that the reply cannot be taken back.
-fn is_handed_on(delta: &Delta) -> bool {
+/// Whether something may act on it, so that the reply cannot be withdrawn. Text, reasoning and a native call that has
+/// only begun are shown, and nothing more.
+fn is_action(delta: &Delta) -> bool {
     match delta {
-        Delta::Text { delta, .. } | Delta::Reasoning { delta, .. } => !delta.is_empty(),
-        Delta::MessageStart { .. }
+        Delta::Text { .. }
+        | Delta::Reasoning { .. }
+        | Delta::ToolCallStart { .. }
+        | Delta::ToolCallDelta { .. }
+        | Delta::MessageStart { .. }
         | Delta::MessageEnd { .. }
         | Delta::Usage { .. }
         | Delta::Error { .. }
@@ -363,9 +371,7 @@ fn is_handed_on(delta: &Delta) -> bool {
         | Delta::ReasoningMetadata { .. }
         | Delta::ProviderData(_)
         | Delta::Diagnostic(_) => false,
-        Delta::ToolCallStart { .. }
-        | Delta::ToolCallDelta { .. }
-        | Delta::ToolCallEnd { .. }
+        Delta::ToolCallEnd { .. }
         | Delta::ToolCall { .. }
         | Delta::CustomBlockStart { .. }
         | Delta::CustomBlockDelta { .. }
@@ -374,6 +380,20 @@ fn is_handed_on(delta: &Delta) -> bool {
         | Delta::GadgetCallStart { .. }
         | Delta::GadgetArgsPartial { .. }
         | Delta::GadgetCall(_) => true,
+    }
+}
+
+impl Seen {
+    fn note(&mut self, delta: &Delta) {
+        if let Delta::Text { delta, .. } = delta {
+            self.shown |= !delta.is_empty();
+            self.text |= !delta.trim().is_empty();
+        } else if let Delta::Reasoning { delta, .. } = delta {
+            self.shown |= !delta.is_empty();
+            self.reasoning |= !delta.is_empty();
+        } else {
+            self.shown |= matches!(delta, Delta::ToolCallStart { .. } | Delta::Diagnostic(_));
+        }
     }
 }
 

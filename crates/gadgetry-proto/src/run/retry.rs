@@ -2,7 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What a run does about a model call that failed while nothing of its reply had been handed on.
+/// What a run does about a model call that failed while nothing had acted on its reply: no block had begun, and no
+/// native call was complete. Text and reasoning that were shown are withdrawn, see
+/// [`EventKind::ReplyWithdrawn`](crate::event::EventKind::ReplyWithdrawn).
 ///
 /// The delay grows from `min_ms` by `factor` to `max_ms`, then varies by up to a half of itself either way, but never
 /// above `max_ms`. What the provider asks for counts instead, up to `max_retry_after_ms`; if it asks for more, the run

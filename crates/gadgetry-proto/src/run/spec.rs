@@ -17,6 +17,7 @@ use crate::run::trailing::Trailing;
 use crate::sched;
 use crate::spec::Registry;
 use crate::spec::RegistryError;
+use crate::spec::Unterminated;
 use crate::tags::CustomBlock;
 use crate::tags::TagNameError;
 use crate::transform::TransformFactory;
@@ -91,6 +92,8 @@ pub struct RunSpec {
     pub trailing: Vec<Trailing>,
     /// Whether the run ends when a gadget fails.
     pub stop_on_gadget_error: bool,
+    /// What happens to a block that only the end of the reply completes, of a gadget that does not say it.
+    pub unterminated: Unterminated,
 }
 
 impl Default for RunSpec {
@@ -123,6 +126,7 @@ impl Default for RunSpec {
             compaction: None,
             trailing: Vec::new(),
             stop_on_gadget_error: false,
+            unterminated: Unterminated::default(),
         }
     }
 }

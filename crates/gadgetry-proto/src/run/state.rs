@@ -60,8 +60,11 @@ pub(super) struct State {
     pub(super) instead: Option<Request>,
     /// Whether a model was asked for the current reply.
     pub(super) sent: bool,
-    /// Whether anything of the current reply was told.
-    pub(super) handed_on: bool,
+    /// Whether something may have acted on the current reply, so that it cannot be withdrawn.
+    pub(super) acted_on: bool,
+    /// What has come of the current reply.
+    #[serde(default)]
+    pub(super) seen: Seen,
     /// The words with which the provider refused to complete the current reply.
     #[serde(default)]
     pub(super) refusal: Option<String>,
@@ -133,6 +136,17 @@ impl PartialEq for State {
     fn eq(&self, other: &Self) -> bool {
         serde_json::to_value(self).ok() == serde_json::to_value(other).ok()
     }
+}
+
+/// What has come of a reply.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+pub(super) struct Seen {
+    /// Anything that an event has shown.
+    pub(super) shown: bool,
+    pub(super) text: bool,
+    pub(super) reasoning: bool,
+    /// It has ended cleanly, and holds neither text nor a block nor a call.
+    pub(super) empty: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

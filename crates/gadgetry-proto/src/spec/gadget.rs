@@ -47,6 +47,28 @@ pub struct GadgetSpec {
     /// Whether compaction keeps its results.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub sticky_result: bool,
+    /// What happens to a block that only the end of the reply completes; `None` leaves that to the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unterminated: Option<Unterminated>,
+}
+
+/// What happens to a gadget block without an end marker at the end of a reply that ended cleanly.
+///
+/// Such a block is complete by the format. But a proxy that loses the connection to a provider may report the stop
+/// reason `stop`, so its last value may be cut. A reply that ended with a stop sequence counts as closed.
+///
+/// ```
+/// use gadgetry_proto::spec::Unterminated;
+/// assert_eq!(Unterminated::default(), Unterminated::Execute);
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Unterminated {
+    /// It is executed if its parameters are valid.
+    #[default]
+    Execute,
+    /// It is not executed: the model is asked to write it again, whole.
+    Confirm,
 }
 
 impl Default for GadgetSpec {
@@ -60,6 +82,7 @@ impl Default for GadgetSpec {
             max_concurrent: None,
             exclusive: false,
             sticky_result: false,
+            unterminated: None,
         }
     }
 }

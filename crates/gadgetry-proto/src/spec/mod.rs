@@ -17,6 +17,7 @@ pub use coerce::coerce_json;
 pub use gadget::Example;
 pub use gadget::GadgetSpec;
 pub use gadget::RegisteredGadget;
+pub use gadget::Unterminated;
 pub use gadget::invalid_parameters;
 pub use gadget::parse_failure;
 pub(crate) use json::has_too_many_values;

@@ -128,7 +128,8 @@ impl CostTree {
                 let run = self.run_of(path, time);
                 self.run_ends(run, time, *reason, amount(total_cost.unwrap_or_default()));
             }
-            EventKind::RateLimited { .. }
+            EventKind::ReplyWithdrawn { .. }
+            | EventKind::RateLimited { .. }
             | EventKind::Compaction(_)
             | EventKind::Text { .. }
             | EventKind::Reasoning { .. }

@@ -125,6 +125,44 @@ fn a_block_that_only_a_clean_end_completes_runs() {
     }
 }
 
+/// Proxies report lost connections as `stop`, so a policy lets the model write such a block again.
+#[test]
+fn an_unterminated_block_may_need_confirmation() {
+    use gadgetry_proto::spec::Unterminated::{Confirm, Execute};
+    let open = open_block("Write:a", &[("path", "x")]);
+    let closed = block("Write:a", &[("path", "x")]);
+    let again = "0 error a: Error: The call was not executed: the reply ended before the end marker of the block, so its \
+                 last value may be incomplete. Write the call again, whole, with its end marker.";
+    let ok = "0 ok a: ok Write";
+    for (text, reason, run, gadget, expected) in [
+        (&open, StopReason::Stop, Execute, None, ok),
+        (&open, StopReason::Stop, Confirm, None, again),
+        (&open, StopReason::ToolUse, Confirm, None, again),
+        (&open, StopReason::StopSequence, Confirm, None, ok),
+        (&open, StopReason::Stop, Confirm, Some(Execute), ok),
+        (&open, StopReason::Stop, Execute, Some(Confirm), again),
+        (&closed, StopReason::Stop, Confirm, Some(Confirm), ok),
+        (
+            &closed,
+            StopReason::Other("abort".to_owned()),
+            Confirm,
+            None,
+            ok,
+        ),
+    ] {
+        let write = write().with(|spec| spec.unterminated = gadget);
+        let script = Script::default()
+            .gadget(write)
+            .with(|spec| spec.unterminated = run)
+            .reply_cut(text.as_str(), Finish::Reason(reason.clone()));
+        let lines = lines(&play(&script));
+        assert!(
+            lines.iter().any(|line| line == expected),
+            "{reason:?}, {run:?}, {gadget:?}: {lines:#?}"
+        );
+    }
+}
+
 /// Neither the order of the reasons nor the number of ends makes a cut reply whole.
 #[test]
 fn a_cut_stays_a_cut_whatever_follows() {

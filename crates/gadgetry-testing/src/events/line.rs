@@ -49,6 +49,7 @@ pub(super) fn line(kind: &EventKind) -> Option<String> {
             let kind = word(&json!(kind));
             format!("retry {attempt} after {delay_ms}ms because {kind} {error:?}")
         }
+        EventKind::ReplyWithdrawn { iteration } => format!("reply_withdrawn {iteration}"),
         EventKind::RateLimited { delay_ms } => format!("rate_limited {delay_ms}ms"),
         EventKind::Compaction(compacted) => format!(
             "compaction {} -{} turns, {} to {} tokens",

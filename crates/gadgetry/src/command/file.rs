@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use gadgetry_proto::spec::{Example, GadgetSpec, Schema};
+use gadgetry_proto::spec::{Example, GadgetSpec, Schema, Unterminated};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use toml::Spanned;
@@ -112,6 +112,7 @@ fn gadget(
         timeout_ms: table.timeout.as_ref().map(timeout).transpose()?,
         max_concurrent: table.max_concurrent.as_ref().map(concurrency).transpose()?,
         exclusive: table.exclusive,
+        unterminated: table.unterminated,
         ..GadgetSpec::default()
     };
     let gadget = CommandGadget::new(spec, program, arguments)
@@ -293,6 +294,7 @@ struct Table {
     max_concurrent: Option<Spanned<u32>>,
     #[serde(default)]
     exclusive: bool,
+    unterminated: Option<Unterminated>,
     #[serde(default)]
     env: Vec<String>,
     #[serde(default)]

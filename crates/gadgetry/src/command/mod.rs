@@ -73,7 +73,7 @@ use std::time::Duration;
 
 use futures_core::future::BoxFuture;
 use gadgetry_proto::call::Outcome;
-use gadgetry_proto::spec::GadgetSpec;
+use gadgetry_proto::spec::{GadgetSpec, Unterminated};
 use serde_json::Value;
 use tokio::process::Command;
 
@@ -114,17 +114,26 @@ pub struct CommandGadget {
     env: Vec<String>,
     /// Variables that it does not get, besides those of the providers.
     without_env: Vec<String>,
+    /// Whether its specification says what happens to an unterminated block.
+    says_unterminated: bool,
 }
 
 impl CommandGadget {
-    /// A gadget that runs `program`: a path, or a name that is looked for in `PATH`.
+    /// A gadget that runs `program`: a path, or a name that is looked for in `PATH`. Unless `spec` says otherwise, a block
+    /// of it that only the end of the reply completes is not executed, see [`Unterminated::Confirm`].
     pub fn new(
         spec: GadgetSpec,
         program: impl Into<PathBuf>,
         arguments: impl IntoIterator<Item = impl Into<String>>,
     ) -> Self {
+        let says_unterminated = spec.unterminated.is_some();
+        let spec = GadgetSpec {
+            unterminated: spec.unterminated.or(Some(Unterminated::Confirm)),
+            ..spec
+        };
         Self {
             spec,
+            says_unterminated,
             program: program.into(),
             arguments: arguments.into_iter().map(Into::into).collect(),
             grace: Duration::from_millis(200),
@@ -161,6 +170,16 @@ impl CommandGadget {
     #[must_use]
     pub fn result(mut self, form: ResultForm) -> Self {
         self.result = form;
+        self
+    }
+
+    /// Sets what happens to a block that only the end of the reply completes, unless the specification of the gadget or its
+    /// file says that.
+    #[must_use]
+    pub fn unterminated(mut self, policy: Unterminated) -> Self {
+        if !self.says_unterminated {
+            self.spec.unterminated = Some(policy);
+        }
         self
     }
 

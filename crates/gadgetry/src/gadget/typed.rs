@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use futures_core::future::BoxFuture;
 use gadgetry_proto::call::Outcome;
-use gadgetry_proto::spec::{Example, GadgetSpec, invalid_parameters};
+use gadgetry_proto::spec::{Example, GadgetSpec, Unterminated, invalid_parameters};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -164,6 +164,8 @@ pub struct GadgetInfo {
     pub exclusive: bool,
     /// Whether compaction keeps its results.
     pub sticky_result: bool,
+    /// What happens to a block that only the end of the reply completes; `None` leaves that to the run.
+    pub unterminated: Option<Unterminated>,
 }
 
 impl GadgetInfo {
@@ -212,6 +214,14 @@ impl GadgetInfo {
         self
     }
 
+    /// Sets what happens to a block that only the end of the reply completes, whatever the run's own policy. A gadget
+    /// that writes, sends or runs something should be [`Unterminated::Confirm`]: the last value of such a block may be cut.
+    #[must_use]
+    pub fn unterminated(mut self, policy: Unterminated) -> Self {
+        self.unterminated = Some(policy);
+        self
+    }
+
     /// The specification of a gadget with parameters of this type.
     pub(crate) fn into_spec<P: JsonSchema>(self) -> GadgetSpec {
         let milliseconds = |timeout: Duration| u64::try_from(timeout.as_millis());
@@ -227,6 +237,7 @@ impl GadgetInfo {
             max_concurrent: self.max_concurrent,
             exclusive: self.exclusive,
             sticky_result: self.sticky_result,
+            unterminated: self.unterminated,
         }
     }
 }

@@ -11,7 +11,7 @@ use gadgetry_proto::message::Message;
 use gadgetry_proto::prompt::PromptTemplate;
 use gadgetry_proto::run::{Asks, OnUnmet, Retry, Run, RunSpec, TextOnly, Tools, Trailing};
 use gadgetry_proto::sched;
-use gadgetry_proto::spec::{GadgetSpec, Registry};
+use gadgetry_proto::spec::{GadgetSpec, Registry, Unterminated};
 use gadgetry_proto::tags::{CustomBlock, Transform};
 use gadgetry_proto::usage::Price;
 use serde::{Deserialize, Serialize};
@@ -97,6 +97,9 @@ pub struct Header {
     /// See [`RunSpec::stop_on_gadget_error`].
     #[serde(default, skip_serializing_if = "is_default")]
     pub stop_on_gadget_error: bool,
+    /// See [`RunSpec::unterminated`].
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub unterminated: Unterminated,
     /// What the run was asked.
     pub conversation: Vec<Message>,
     /// The long results that the conversation names; see [`Run::with_outputs`].
@@ -168,6 +171,7 @@ impl Header {
             compaction: spec.compaction,
             trailing: spec.trailing,
             stop_on_gadget_error: spec.stop_on_gadget_error,
+            unterminated: spec.unterminated,
             conversation,
             outputs: OutputStore::default(),
         }
@@ -202,6 +206,7 @@ impl Header {
             compaction: self.compaction.clone(),
             trailing: self.trailing.clone(),
             stop_on_gadget_error: self.stop_on_gadget_error,
+            unterminated: self.unterminated,
             // What is code is in no log.
             transforms: Vec::new(),
             interceptors: Vec::new(),

@@ -189,6 +189,9 @@ impl Observer for FileLogging {
             // The run's own replies come as they were sent, as inputs.
             _ if path.is_empty() => {}
             EventKind::Text { text } => self.append(path, text),
+            EventKind::ReplyWithdrawn { .. } => {
+                self.append(path, "\n[the reply so far was withdrawn]\n")
+            }
             EventKind::GadgetCall(call) => {
                 let (name, id, body) =
                     (&call.gadget_name, &call.invocation_id, &call.parameters_raw);

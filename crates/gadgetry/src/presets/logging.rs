@@ -109,6 +109,9 @@ fn log(event: &Event) {
                 "the model is asked again"
             );
         }
+        EventKind::ReplyWithdrawn { iteration } => {
+            say!(warn, event, iteration, "the reply so far was withdrawn");
+        }
         EventKind::RateLimited { delay_ms } => {
             say!(warn, event, delay_ms, "a request waited for a rate limit");
         }

@@ -52,6 +52,7 @@
 //! | a reply has ended: why, tokens, costs, error | event `ModelCallEnd` |
 //! | the reply as a message | `Controller::after_model_call` that proceeds |
 //! | a model call has failed | event `ModelCallEnd` with `error`; whether the run goes on: a `ModelRetry` or a next `ModelCallStart` follows, or `RunFinished` |
+//! | what a reply has shown is withdrawn, and another reply takes its place | event `ReplyWithdrawn` |
 //! | a retry: its number, those left, error, delay | event `ModelRetry` |
 //! | a request is held back | event `RateLimited` |
 //! | a call is written, argument by argument | events `GadgetCallStart`, `GadgetArgsPartial`, `GadgetCall` (with the parameters) |

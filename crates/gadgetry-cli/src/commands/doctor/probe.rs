@@ -146,6 +146,7 @@ impl Observer for Probe {
         self.tally.event(event);
         match &event.kind {
             EventKind::Text { text } => self.written.push_str(text),
+            EventKind::ReplyWithdrawn { .. } => self.written.clear(),
             EventKind::Reasoning { .. } => self.has_reasoned = true,
             EventKind::ModelCallEnd {
                 usage,

@@ -322,6 +322,7 @@ impl Watch {
                 assert_eq!(total_cost.is_none(), self.unpriced, "whether it is known");
             }
             EventKind::ModelCallEnd { .. }
+            | EventKind::ReplyWithdrawn { .. }
             | EventKind::RateLimited { .. }
             | EventKind::GadgetProgress { .. }
             | EventKind::GadgetCost { .. }

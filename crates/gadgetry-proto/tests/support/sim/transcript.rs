@@ -239,6 +239,7 @@ fn line(kind: &EventKind) -> Option<String> {
             error,
             ..
         } => format!("retry {attempt} in {delay_ms}: {error}"),
+        EventKind::ReplyWithdrawn { iteration } => format!("withdrawn {iteration}"),
         EventKind::RateLimited { delay_ms } => format!("limited {delay_ms}"),
         EventKind::Compaction(done) => format!("compaction {}", done.removed_turns),
         EventKind::GadgetProgress {

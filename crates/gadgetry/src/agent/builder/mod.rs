@@ -11,6 +11,7 @@ use gadgetry_proto::convo::OutputStore;
 use gadgetry_proto::convo::compaction::Compaction;
 use gadgetry_proto::message::{Content, Message};
 use gadgetry_proto::run::{OnUnmet, Retry, RunSpec, TextOnly, Tools};
+use gadgetry_proto::spec::Unterminated;
 
 use crate::agent::audience::SharedObserver;
 use crate::agent::synthetic::SyntheticCall;
@@ -222,6 +223,13 @@ impl AgentBuilder {
         self
     }
 
+    /// What happens to a block that only the end of the reply completes, of a gadget that does not say it itself. By
+    /// default it is executed if its parameters are valid.
+    pub fn unterminated(mut self, policy: Unterminated) -> Self {
+        self.spec.unterminated = policy;
+        self
+    }
+
     /// The run ends when a gadget fails, with [`FinishReason::GadgetError`](crate::proto::event::FinishReason). By default
     /// the model is told, and goes on.
     pub fn stop_on_gadget_error(mut self) -> Self {
@@ -297,7 +305,7 @@ impl AgentBuilder {
 
 /// # What the provider allows
 impl AgentBuilder {
-    /// What is done when a model call fails. A request is sent again only while nothing of its reply was handed on.
+    /// What is done when a model call fails. A request is sent again only while nothing has acted on its reply.
     ///
     /// A `seed` of 0 stands for another one in each run, so that runs that failed together do not come back together.
     pub fn retry(mut self, retry: Retry) -> Self {
