@@ -198,7 +198,8 @@ fn essence(line: &str) -> &str {
 fn how_a_run_ends() {
     let asked = "[1] calling model";
     check_end(&reply("Hi."), &[], "Hi.\n", asked, "completed", 0);
-    check_end("", &[], "", asked, "completed", 0);
+    let empty = "error: model call failed: the reply was empty";
+    check_end("", &[], "", empty, "modelError", 1);
     let call = reply(&format!("Again.\n{}", block("Echo", "x")));
     check_end(
         &call.repeat(5),
