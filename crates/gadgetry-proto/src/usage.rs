@@ -173,7 +173,7 @@ impl Usage {
         let said = self.cost.filter(|cost| cost.is_finite() && *cost >= 0.0);
         match (said, price) {
             // Gateways say 0 of what they do not know.
-            (Some(cost), Some(price)) if cost == 0.0 => Some(price.cost(self)),
+            (Some(0.0), Some(price)) => Some(price.cost(self)),
             (Some(cost), _) => Some(cost),
             (None, price) => price.map(|price| price.cost(self)),
         }

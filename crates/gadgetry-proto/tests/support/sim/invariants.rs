@@ -245,14 +245,15 @@ impl Watch {
     fn event(&mut self, event: &Event) {
         assert_eq!(event.seq, self.seq, "the number of an event");
         self.seq += 1;
-        let cost = match &event.kind {
-            EventKind::ModelCallEnd { cost, .. } => {
-                self.unpriced |= cost.is_none();
-                cost.unwrap_or_default()
-            }
-            EventKind::GadgetResult { cost, .. } | EventKind::GadgetCost { cost, .. } => *cost,
-            _ => 0.0,
-        };
+        let mut cost = 0.0;
+        if let EventKind::ModelCallEnd { cost: known, .. } = &event.kind {
+            self.unpriced |= known.is_none();
+            cost = known.unwrap_or_default();
+        } else if let EventKind::GadgetResult { cost: known, .. }
+        | EventKind::GadgetCost { cost: known, .. } = &event.kind
+        {
+            cost = *known;
+        }
         self.spent = (self.spent + amount(cost)).min(f64::MAX);
         if event.depth() > 0 {
             return;
