@@ -140,6 +140,10 @@ impl PartialEq for State {
 
 /// What has come of a reply.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a fact of its own, and any of them may be true together with any other"
+)]
 pub(super) struct Seen {
     /// Anything that an event has shown.
     pub(super) shown: bool,
