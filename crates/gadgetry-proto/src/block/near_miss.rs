@@ -149,8 +149,10 @@ pub(crate) fn classify(
         if own.is_empty() || (tail.is_some() && tail != next) || !same_word(own, word) {
             continue;
         }
-        let exact = own == word && *run == lead.len;
-        return Some(if exact && index > 0 && in_prose {
+        // As with the start marker, a longer run contains the marker.
+        let contains = own == word && *run >= lead.len;
+        let exact = contains && *run == lead.len;
+        return Some(if contains && index > 0 && in_prose {
             let message = format!("{marker} stands outside any gadget block and is text");
             (DiagnosticCode::StrayMarker, message)
         } else if exact {

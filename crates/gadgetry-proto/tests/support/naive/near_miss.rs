@@ -50,13 +50,13 @@ impl Reader<'_> {
         let behind = at + run + word.len();
         let next = self.text[behind..].chars().next();
 
-        // DECIDED: "exact" means the run too, so `!!!!GADGET_END` in prose is a near miss.
-        let exact = |marker| {
-            run == exact_run && self.stands(marker, at) && {
+        // DECIDED: a longer run contains the marker, as it does in front of a start marker.
+        let contains = |marker| {
+            run >= exact_run && self.stands(marker, at + run - exact_run) && {
                 word == word_at(&self.spelling(marker)[exact_run..])
             }
         };
-        if place == Place::Prose && (exact(Marker::End) || exact(Marker::Argument)) {
+        if place == Place::Prose && (contains(Marker::End) || contains(Marker::Argument)) {
             return Some((DiagnosticCode::StrayMarker, behind));
         }
         let resembles = ALL.into_iter().any(|marker| {
