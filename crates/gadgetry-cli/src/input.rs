@@ -2,9 +2,9 @@
 
 use std::ffi::OsStr;
 use std::fmt::Display;
-use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::num::NonZeroUsize;
+use std::path::Path;
 
 use gadgetry::files;
 
@@ -36,7 +36,7 @@ impl Input {
             });
         }
         let name = file.display().to_string();
-        match File::open(file) {
+        match files::open(Path::new(file)) {
             Ok(file) => Ok(Self {
                 name,
                 source: Box::new(file),

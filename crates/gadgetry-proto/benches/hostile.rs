@@ -217,13 +217,12 @@ fn main() -> ExitCode {
 
 fn row(number: usize) -> ExitCode {
     let started = Instant::now();
-    let (name, read, is_schema) = match REPLIES.get(number) {
-        Some((name, tools, piece)) => (*name, reply(*tools, *piece), false),
-        None => {
-            let (name, judge) = SCHEMAS[number - REPLIES.len()];
-            std::hint::black_box(judge());
-            (name, 0, true)
-        }
+    let (name, read, is_schema) = if let Some((name, tools, piece)) = REPLIES.get(number) {
+        (*name, reply(*tools, *piece), false)
+    } else {
+        let (name, judge) = SCHEMAS[number - REPLIES.len()];
+        std::hint::black_box(judge());
+        (name, 0, true)
     };
     let ms = started.elapsed().as_secs_f64() * 1000.0;
     let largest = largest();

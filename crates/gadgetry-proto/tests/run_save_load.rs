@@ -61,11 +61,10 @@ proptest! {
         let mut started = BTreeSet::new();
         let mut finished = 0;
         for output in interrupt(&script, &log, at % log.inputs.len()) {
-            match output {
-                Output::Start(start) => prop_assert!(started.insert(start.id), "{} starts twice", start.id),
-                Output::Finished(_) => finished += 1,
-                _ => {}
+            if let Output::Start(start) = &output {
+                prop_assert!(started.insert(start.id), "{} starts twice", start.id);
             }
+            finished += u32::from(matches!(output, Output::Finished(_)));
         }
         prop_assert_eq!(finished, 1);
     }

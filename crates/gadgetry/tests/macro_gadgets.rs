@@ -219,6 +219,7 @@ mod parameters {
         9
     }
 
+    #[expect(clippy::too_many_arguments, reason = "one for each kind of default")]
     #[gadget(description = "Every kind of default")]
     fn defaults(
         #[gadget(default)] plain: bool,

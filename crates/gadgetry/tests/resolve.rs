@@ -601,9 +601,6 @@ async fn sent(set: impl FnOnce(Resolver) -> Resolver, name: &str, tools: bool) -
 #[tokio::test]
 async fn what_each_server_is_sent() {
     type Set = fn(Resolver) -> Resolver;
-    let as_is: Set = |it| it;
-    let high: Set = |it| it.reasoning_effort("high");
-    let off: Set = |it| it.reasoning_effort("none");
     // Settings, name, with tools; what the request has, and what it has not.
     type Row = (
         Set,
@@ -612,6 +609,9 @@ async fn what_each_server_is_sent() {
         &'static [&'static str],
         &'static str,
     );
+    let as_is: Set = |it| it;
+    let high: Set = |it| it.reasoning_effort("high");
+    let off: Set = |it| it.reasoning_effort("none");
     let cases: &[Row] = &[
         // Gateways pass the names of OpenAI's models on, with OpenAI's rules.
         (

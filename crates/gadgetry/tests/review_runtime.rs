@@ -183,7 +183,7 @@ async fn a_run_saved_with_work_in_flight_continues_by_itself() {
     assert!(run.pending().reply);
     assert_eq!(ends(&run).await, FinishReason::Completed);
 
-    run.handle(Time(1), Input::Delta(Delta::text(&call("Bell:b"))))
+    run.handle(Time(1), Input::Delta(Delta::text(call("Bell:b"))))
         .unwrap();
     drain(&mut run);
     assert_eq!(run.pending().gadgets.len(), 1);

@@ -251,7 +251,7 @@ async fn two_subagents_of_one_call_are_told_apart() {
             let context = context.clone();
             async move { drive_inside(&context, own, Told::default()).await.unwrap() }
         };
-        let both = futures_util::future::join(run("one"), run("two")).await;
+        let both = Box::pin(futures_util::future::join(run("one"), run("two"))).await;
         Outcome::ok(both.0 + &both.1)
     });
     let (services, spec) = root(&call("Twice:t"), &[twice], None);

@@ -110,10 +110,16 @@ fn is_dangerous(c: char, terminal: bool) -> bool {
     match c {
         '\n' | '\t' => false,
         '\r' | '\u{1b}' => !terminal,
-        '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{feff}' => {
-            true
-        }
-        '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{e0000}'..='\u{e007f}' => true,
+        '\u{ad}'
+        | '\u{61c}'
+        | '\u{180e}'
+        | '\u{200b}'
+        | '\u{200e}'
+        | '\u{200f}'
+        | '\u{feff}'
+        | '\u{2028}'..='\u{202e}'
+        | '\u{2060}'..='\u{206f}'
+        | '\u{e0000}'..='\u{e007f}' => true,
         c => c.is_control(),
     }
 }

@@ -127,7 +127,7 @@ fn answer(mut stream: &TcpStream, wire: Wire, reply: &Reply) -> std::io::Result<
         head.push_str("content-type: text/event-stream\r\n");
     }
     for (name, value) in &reply.headers {
-        head.push_str(&format!("{name}: {value}\r\n"));
+        head.extend([name, ": ", value, "\r\n"]);
     }
     // A broken connection can be told from an ended one only if the end is announced.
     let announced = reply.end != End::Close;
@@ -185,9 +185,9 @@ fn frames(wire: Wire, reply: &Reply) -> String {
 }
 
 fn data(frame: &Value) -> String {
-    match frame {
-        Value::String(text) => format!("data: {text}\n\n"),
-        frame => format!("data: {frame}\n\n"),
+    match frame.as_str() {
+        Some(text) => format!("data: {text}\n\n"),
+        None => format!("data: {frame}\n\n"),
     }
 }
 

@@ -1,5 +1,10 @@
 //! The process ends while work is in flight, and another one continues.
 
+#![expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "the transcript has the events that matter"
+)]
+
 use gadgetry_proto::event::{Answer, EventKind};
 use gadgetry_proto::message::Content;
 use gadgetry_proto::run::{Decision, Output, QuestionKind};

@@ -27,7 +27,7 @@ fn check(change: impl Fn(&mut RunSpec), reply: &str, expected: &[&str]) {
         {
             match (told.last_mut(), line.strip_prefix("0 reasoning ")) {
                 (Some(before), Some(more)) if before.starts_with("0 reasoning") => {
-                    before.push_str(more)
+                    before.push_str(more);
                 }
                 _ => told.push(line.clone()),
             }

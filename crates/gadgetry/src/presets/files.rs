@@ -190,7 +190,7 @@ impl Observer for FileLogging {
             _ if path.is_empty() => {}
             EventKind::Text { text } => self.append(path, text),
             EventKind::ReplyWithdrawn { .. } => {
-                self.append(path, "\n[the reply so far was withdrawn]\n")
+                self.append(path, "\n[the reply so far was withdrawn]\n");
             }
             EventKind::GadgetCall(call) => {
                 let (name, id, body) =

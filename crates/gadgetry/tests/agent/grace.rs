@@ -40,8 +40,9 @@ fn asking() -> impl IntoGadget {
 
 #[tokio::test(start_paused = true)]
 async fn only_a_gadget_that_can_notice_is_given_time() {
+    type Options = fn(AgentBuilder) -> AgentBuilder;
     let wait = |builder: AgentBuilder| builder.on_human_input(async |_| pending().await);
-    let rows: [(_, fn() -> _, fn(AgentBuilder) -> AgentBuilder, u64); 6] = [
+    let rows: [(_, fn() -> _, Options, u64); 6] = [
         ("deaf", || deaf().into_gadget(), |it| it, 0),
         ("watching", || watching().into_gadget(), |it| it, 2_000),
         ("tidy", || tidy().into_gadget(), |it| it, 700),

@@ -341,14 +341,12 @@ fn more_than_one_object() {
 #[test]
 fn many_open_calls() {
     const CALLS: u64 = 50_000;
-    let body: String = (0..CALLS)
-        .map(|n| {
-            let call = format!(
-                r#"{{"index":{n},"id":"id{n}","function":{{"name":"f","arguments":"{{"}}}}"#
-            );
-            format!("data: {{\"choices\":[{{\"delta\":{{\"tool_calls\":[{call}]}}}}]}}\n\n")
-        })
-        .collect();
+    let chunks = (0..CALLS).map(|n| {
+        let call =
+            format!(r#"{{"index":{n},"id":"id{n}","function":{{"name":"f","arguments":"{{"}}}}"#);
+        format!("data: {{\"choices\":[{{\"delta\":{{\"tool_calls\":[{call}]}}}}]}}\n\n")
+    });
+    let body = chunks.collect::<Vec<_>>().concat();
     // A scan of the calls before for each piece would take 1.25 thousand million steps, minutes in a debug build.
     let begun = read(body.as_bytes(), false, || usize::MAX).len() as u64;
     assert_eq!(begun, 1 + 2 * CALLS + 1);

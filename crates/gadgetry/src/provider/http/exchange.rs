@@ -382,7 +382,7 @@ mod tests {
         let short = || {
             default()
                 .idle_timeout(Duration::from_secs(10))
-                .progress_timeout(Duration::from_secs(60))
+                .progress_timeout(Duration::from_mins(1))
         };
         let times = |count: usize, piece| vec![(5, piece); count];
         let stalled = |limit: &str| {

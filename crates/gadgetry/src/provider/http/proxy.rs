@@ -136,7 +136,8 @@ mod tests {
     #[test]
     fn variables() {
         const HERE: &str = "except localhost,127.0.0.0/8,::1";
-        let table: [(&[(&str, &str)], Result<Vec<String>, &str>); 7] = [
+        type Row<'a> = (&'a [(&'a str, &'a str)], Result<Vec<String>, &'a str>);
+        let table: [Row<'_>; 7] = [
             (&[], Ok(vec![])),
             (
                 &[("HTTPS_PROXY", "http://p:1"), ("http_proxy", "q:2")],
