@@ -24,3 +24,4 @@ mod retries;
 mod sim;
 mod text;
 mod user;
+mod withdrawn;

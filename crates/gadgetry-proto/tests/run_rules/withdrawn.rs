@@ -1,0 +1,153 @@
+//! Replies that are withdrawn and requested again, and what keeps a reply from it.
+
+use gadgetry_proto::delta::{Delta, StopReason};
+use gadgetry_proto::tags::CustomBlock;
+use gadgetry_proto::usage::{Price, Usage};
+
+use crate::retries::{broken_behind, requests, retrying};
+use crate::sim::play;
+use crate::sim::script::{Finish, Piece, Reply, Script, block, open_block};
+use crate::sim::transcript::{check, lines};
+
+/// A reply is withdrawn and requested again unless something may have acted on it: a block has begun or a call is complete.
+/// Text, reasoning and the start of a native call are only shown.
+#[test]
+fn what_something_acted_on_stays() {
+    let text = |text: &str| Piece::Text(text.to_owned());
+    let hidden = CustomBlock::new("hidden").suppress();
+    let reasoning = Piece::Delta(Delta::Reasoning {
+        delta: "Hm.".to_owned(),
+        metadata: None,
+    });
+    let tool = Piece::Delta(Delta::ToolCallStart {
+        id: "t".to_owned(),
+        name: "Tool".to_owned(),
+    });
+    let start = Piece::Delta(Delta::MessageStart { model: None });
+    let raw = Piece::Delta(Delta::Raw {
+        data: serde_json::Value::Null,
+    });
+    for (piece, asked) in [
+        (text("So"), 2),
+        (text("So<hid"), 2),
+        (text(&block("Bell:a", &[])), 2),
+        (text(&open_block("Bell:a", &[])), 2),
+        (text("<shown>"), 1),
+        (reasoning, 2),
+        (tool, 2),
+        (start, 2),
+        (raw, 2),
+        (text(""), 2),
+        (text("\n\n"), 2),
+        (text("<hid"), 2),
+        (text("<hidden>secret</hidden>"), 2),
+        (text("!!!GADGET_ST"), 2),
+        (text("!!!GADGET_START:Bell:a"), 2),
+        (text("\n!!!GADGET_START:Bell:a"), 2),
+    ] {
+        let mut script = retrying().replies(broken_behind(vec![piece.clone()]));
+        script.base.custom_blocks = vec![hidden.clone(), CustomBlock::new("shown")];
+        let log = play(&script);
+        let found = lines(&log);
+        // With a call, the run goes on from what it has.
+        let again = found.iter().any(|line| line.contains("retry"));
+        let sent = found.iter().filter(|line| line.contains(" ask ")).count();
+        let called = found
+            .iter()
+            .any(|line| line.contains("call a") || line.contains("call t"));
+        assert_eq!(sent, asked, "{piece:?}\n{found:#?}");
+        assert_eq!(again, asked == 2 && !called, "{piece:?}\n{found:#?}");
+        if again {
+            // Nothing is left of what was taken back.
+            let answer = &log.summary.answer;
+            assert_eq!(answer, "fin", "{piece:?}");
+            let last = log
+                .history
+                .last()
+                .and_then(|message| message.raw.as_deref());
+            assert_eq!(last, Some("fin"), "{piece:?}");
+            assert_eq!(log.history.len(), log.opening.len() + 1, "{piece:?}");
+        }
+    }
+}
+
+/// What was shown is marked as withdrawn, and what it has cost counts.
+#[test]
+fn a_withdrawn_reply_is_marked_and_costs() {
+    let price = Price {
+        output: 1_000_000.0,
+        ..Price::default()
+    };
+    let thought = Piece::Delta(Delta::Reasoning {
+        delta: "Hm.".to_owned(),
+        metadata: None,
+    });
+    let counts = Piece::Delta(Delta::Usage {
+        usage: Usage {
+            output_tokens: 2,
+            ..Usage::default()
+        },
+    });
+    let pieces = vec![thought, Piece::Text("So ".to_owned()), counts];
+    let script = retrying()
+        .replies(broken_behind(pieces))
+        .with(|spec| spec.price = Some(price.clone()));
+    let log = play(&script);
+    let found = lines(&log);
+    let shown = ["0 ask 1", "0 reasoning Hm.", "0 text So ", "0 withdrawn 1"];
+    assert_eq!(found[..4], shown, "{found:#?}");
+    assert!(found[4].starts_with("0 reply error"), "{found:#?}");
+    assert!(log.summary.total_cost >= Some(2.0), "{found:#?}");
+    assert_eq!(log.history.len(), log.opening.len() + 1, "{found:#?}");
+}
+
+/// A stop reason that reports an interruption is a failure that may pass; one that nobody knows is not.
+#[test]
+fn interruptions_are_retried() {
+    for (word, asked) in [
+        ("abort", 2),
+        ("insufficient_system_resource", 2),
+        ("network_error", 2),
+        ("MALFORMED_FUNCTION_CALL", 2),
+        ("RECITATION", 1),
+        ("weird", 1),
+    ] {
+        let reason = Finish::Reason(StopReason::Other(word.to_owned()));
+        let script = retrying().reply_cut("So", reason);
+        assert_eq!(requests(&script).len(), asked, "{word}");
+    }
+    let script = retrying().reply_cut("So", Finish::Reason(StopReason::Unspecified));
+    assert_eq!(requests(&script).len(), 1);
+}
+
+/// Reasoning alone is no answer either.
+#[test]
+fn a_reply_of_reasoning_alone_is_empty() {
+    let thought = || {
+        Reply::stop(vec![Piece::Delta(Delta::Reasoning {
+            delta: "Hm.".to_owned(),
+            metadata: None,
+        })])
+    };
+    check(
+        &retrying().replies(thought()),
+        &[
+            "0 ask 1",
+            "0 reasoning Hm.",
+            "0 withdrawn 1",
+            "0 reply stop: the reply had reasoning, but no answer",
+            "0 retry 1 in 10: the reply had reasoning, but no answer",
+            "10 ask 1",
+            "10 text fin",
+            "10 end completed after 1: fin",
+        ],
+    );
+    check(
+        &Script::default().replies(thought()),
+        &[
+            "0 ask 1",
+            "0 reasoning Hm.",
+            "0 end modelError after 1 (the reply had reasoning, but no answer): ",
+        ],
+    );
+}
