@@ -180,12 +180,53 @@ pub struct Request {
     /// What the reply is for.
     #[serde(default, skip_serializing_if = "Purpose::is_reply")]
     pub purpose: Purpose,
+    /// Whether the reply must call a gadget. Only a request that offers gadgets as the provider's own tools carries it.
+    #[serde(default, skip_serializing_if = "ToolChoice::is_auto")]
+    pub tool_choice: ToolChoice,
 }
 
 impl Request {
     /// Everything that the model is to read, in order.
     pub fn all_messages(&self) -> impl Iterator<Item = &Message> {
         self.messages.iter().chain(&self.trailing)
+    }
+}
+
+/// Whether a reply must call a gadget, and which one.
+///
+/// It is a field of the provider's own interface, so it applies with [`Tools::Native`](crate::run::Tools::Native) and
+/// [`Tools::Both`](crate::run::Tools::Both). Where the model only writes blocks, nothing can force it, and the choice is
+/// ignored.
+///
+/// ```
+/// use gadgetry_proto::message::ToolChoice;
+/// assert!(ToolChoice::Gadget("Search".to_owned()).is_forced());
+/// assert!(!ToolChoice::None.is_forced());
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub enum ToolChoice {
+    /// The model decides. Nothing is sent, because this is the default of all providers.
+    #[default]
+    Auto,
+    /// The model must not call a gadget.
+    None,
+    /// The model must call at least one gadget.
+    Required,
+    /// The model must call the gadget of this name.
+    Gadget(String),
+}
+
+impl ToolChoice {
+    /// Whether the model decides.
+    pub fn is_auto(&self) -> bool {
+        *self == Self::Auto
+    }
+
+    /// Whether the model must call a gadget.
+    pub fn is_forced(&self) -> bool {
+        matches!(self, Self::Required | Self::Gadget(_))
     }
 }
 

@@ -136,8 +136,8 @@ pub mod prelude {
     pub use crate::{
         Agent, AgentBuilder, Content, Conversation, Delta, Event, EventKind, ExecutionContext,
         FinishReason, Finished, Gadget, GadgetError, GadgetInfo, GadgetOutput, GadgetSpec, Model,
-        ModelInfo, OnUnmet, Outcome, Price, RunError, ScriptedModel, TextOnly, Tools, Usage,
-        from_fn, gadget, gadgets, typed,
+        ModelInfo, OnUnmet, Outcome, Price, RunError, ScriptedModel, TextOnly, ToolChoice, Tools,
+        Usage, from_fn, gadget, gadgets, typed,
     };
 }
 
@@ -251,7 +251,7 @@ pub use gadgetry_proto::{
     convo::prompt_text,
     delta::{Delta, StopReason},
     event::{Answer, Event, EventKind, FinishReason},
-    message::{Content, Message, Role},
+    message::{Content, Message, Role, ToolChoice},
     run::{Interceptor, OnUnmet, Retry, TextOnly, Tools},
     spec::GadgetSpec,
     usage::{Price, Usage},

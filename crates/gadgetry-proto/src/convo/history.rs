@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::message::{Message, Purpose, Request, Role};
+use crate::message::{Message, Purpose, Request, Role, ToolChoice};
 use crate::prompt::append_to_system;
 
 /// The conversation so far.
@@ -57,6 +57,7 @@ impl History {
             trailing: Vec::new(),
             iteration,
             purpose: Purpose::Reply,
+            tool_choice: ToolChoice::Auto,
         }
     }
 

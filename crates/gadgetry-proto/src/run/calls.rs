@@ -45,6 +45,7 @@ impl Run {
             Ok(parameters) => (parameters, None),
             Err(error) => (None, Some(error)),
         };
+        self.state.has_called = true;
         self.state.calls.push(Record {
             call,
             gadget: gadget.map(|gadget| gadget.name().to_owned()),

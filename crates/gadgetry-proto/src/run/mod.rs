@@ -68,7 +68,7 @@ use crate::convo::neutralise;
 use crate::convo::viewer;
 use crate::delta::Delta;
 use crate::event::{Event, EventKind};
-use crate::message::{Content, Message, Role};
+use crate::message::{Content, Message, Role, ToolChoice};
 use crate::prompt::CustomBlockDoc;
 use crate::prompt::custom_block_listing;
 use crate::reply::Format;
@@ -116,16 +116,17 @@ impl std::fmt::Debug for Run {
 }
 
 impl Run {
-    /// A run about one message of the user. Fails if the tags or the viewer of `spec` cannot be used.
+    /// A run about one message of the user. Fails if the tags, the viewer or the tool choice of `spec` cannot be used.
     pub fn ask(spec: RunSpec, prompt: &str) -> Result<Self, SpecError> {
         Self::new(spec, vec![Message::text(Role::User, prompt)])
     }
 
     /// A run that goes on from a conversation. Its first request is ready at time 0.
     ///
-    /// Markers in the user's texts are made unrecognisable. Fails if the tags of the custom blocks cannot be told apart.
+    /// Markers in the user's texts are made unrecognisable. Fails as [`Run::ask`] does.
     pub fn new(mut spec: RunSpec, conversation: Vec<Message>) -> Result<Self, SpecError> {
         let has_viewer = add_viewer(&mut spec)?;
+        name_choice(&mut spec)?;
         let history = opening(&spec, conversation);
         let tokens = TokenEstimate::of(history.messages());
         let mut schedule = spec.schedule.clone();
@@ -163,6 +164,7 @@ impl Run {
             dialect_calls: 0,
             promised: false,
             reminded: false,
+            has_called: false,
             injected: Vec::new(),
             completed: None,
             stopped: None,
@@ -224,6 +226,7 @@ impl Run {
     /// If work was in flight ([`Run::pending`]) that no driver will finish, send [`Input::Interrupted`] first.
     pub fn load(mut spec: RunSpec, snapshot: Snapshot) -> Result<Self, SpecError> {
         let has_viewer = add_viewer(&mut spec)?;
+        name_choice(&mut spec)?;
         let mut run = Self::with_state(spec, has_viewer, snapshot.state)?;
         run.stage.restore(snapshot.scanner);
         if snapshot.transforms != Value::Null {
@@ -395,6 +398,16 @@ fn add_viewer(spec: &mut RunSpec) -> Result<bool, SpecError> {
     let registry = Arc::make_mut(&mut spec.registry);
     registry.add(viewer::spec()).map_err(SpecError::Viewer)?;
     Ok(true)
+}
+
+/// Gives the gadget that the model must call the name under which the provider knows it.
+fn name_choice(spec: &mut RunSpec) -> Result<(), SpecError> {
+    if let ToolChoice::Gadget(name) = &mut spec.tool_choice {
+        let gadget = spec.registry.get(name);
+        let gadget = gadget.ok_or_else(|| SpecError::ToolChoice(name.clone()))?;
+        gadget.name().clone_into(name);
+    }
+    Ok(())
 }
 
 /// The system message and the conversation as the model first sees them.

@@ -86,6 +86,11 @@ impl Run {
     /// What the model is asked next.
     pub(super) fn request(&self) -> Request {
         let mut request = self.state.history.request(self.state.iteration);
+        let choice = &self.spec.tool_choice;
+        // A model that must call a gadget each time could never answer.
+        if !(choice.is_forced() && self.state.has_called) {
+            request.tool_choice = choice.clone();
+        }
         if !self.spec.trailing.is_empty() {
             let standing = Standing {
                 iteration: self.state.iteration,

@@ -9,6 +9,7 @@ use crate::block::{Anchoring, Markers};
 use crate::convo::compaction::Compaction;
 use crate::dialect::Dialect;
 use crate::limits::Limits;
+use crate::message::ToolChoice;
 use crate::prompt::PromptTemplate;
 use crate::run::interceptor::Interceptor;
 use crate::run::question::Asks;
@@ -40,8 +41,15 @@ pub struct RunSpec {
     pub prompt: PromptTemplate,
     /// How the model calls gadgets.
     pub tools: Tools,
+    /// Whether the model must call a gadget, where it calls them through the provider's own interface. A choice that
+    /// forces a call holds until a reply of the run has called a gadget; the requests after that are
+    /// [`ToolChoice::Auto`], so that the model can answer. [`ToolChoice::None`] holds for the whole run.
+    /// A decision about [`QuestionKind::BeforeModelCall`](crate::run::QuestionKind::BeforeModelCall) can change it for
+    /// one request.
+    pub tool_choice: ToolChoice,
     /// The markers of gadget blocks.
     pub markers: Markers,
+    /// The markers of gadget blocks.
     /// Where markers count.
     pub anchoring: Anchoring,
     /// Tags that are taken out of the text.
@@ -103,6 +111,7 @@ impl Default for RunSpec {
             system: None,
             prompt: PromptTemplate::default(),
             tools: Tools::default(),
+            tool_choice: ToolChoice::default(),
             markers: Markers::default(),
             anchoring: Anchoring::default(),
             custom_blocks: Vec::new(),
@@ -156,6 +165,11 @@ pub enum SpecError {
         "the output limit brings a gadget of its own: {0}; rename yours, or switch the limit off"
     )]
     Viewer(RegistryError),
+    /// The model must call a gadget that the run does not have.
+    #[error(
+        "the tool choice names the gadget {0:?}, which the run does not have; add the gadget, or name another one"
+    )]
+    ToolChoice(String),
 }
 
 /// How a model calls gadgets.

@@ -101,6 +101,9 @@ pub(super) struct State {
     pub(super) promised: bool,
     /// Whether the last reply had notes but no calls.
     pub(super) reminded: bool,
+    /// Whether a reply of the run has called a gadget.
+    #[serde(default)]
+    pub(super) has_called: bool,
     /// Messages of the user that the next request carries.
     pub(super) injected: Vec<String>,
     /// The result of the gadget that completed the run.

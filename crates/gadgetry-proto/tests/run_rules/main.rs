@@ -23,5 +23,6 @@ mod retries;
 #[path = "../support/sim/mod.rs"]
 mod sim;
 mod text;
+mod tool_choice;
 mod user;
 mod withdrawn;

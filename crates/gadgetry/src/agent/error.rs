@@ -37,7 +37,8 @@ pub enum AgentError {
     /// A gadget cannot be registered.
     #[error(transparent)]
     Gadget(#[from] ToolboxError),
-    /// Tags that cannot be told apart, or a gadget with the name of the output viewer.
+    /// Tags that cannot be told apart, a gadget with the name of the output viewer, or a tool choice that names no gadget
+    /// of the agent.
     #[error(transparent)]
     Spec(#[from] SpecError),
     /// A custom block has the key or the tag of one that the model brings.

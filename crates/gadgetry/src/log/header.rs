@@ -7,7 +7,7 @@ use gadgetry_proto::convo::OutputStore;
 use gadgetry_proto::convo::compaction::Compaction;
 use gadgetry_proto::dialect::Dialect;
 use gadgetry_proto::limits::Limits;
-use gadgetry_proto::message::Message;
+use gadgetry_proto::message::{Message, ToolChoice};
 use gadgetry_proto::prompt::PromptTemplate;
 use gadgetry_proto::run::{Asks, OnUnmet, Retry, Run, RunSpec, TextOnly, Tools, Trailing};
 use gadgetry_proto::sched;
@@ -56,6 +56,9 @@ pub struct Header {
     /// See [`RunSpec::tools`].
     #[serde(default, skip_serializing_if = "is_default")]
     pub tools: Tools,
+    /// See [`RunSpec::tool_choice`].
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub tool_choice: ToolChoice,
     /// See [`RunSpec::limits`].
     pub limits: Limits,
     /// See [`RunSpec::schedule`].
@@ -156,6 +159,7 @@ impl Header {
             markers: spec.markers,
             anchoring: spec.anchoring,
             tools: spec.tools,
+            tool_choice: spec.tool_choice,
             limits: spec.limits,
             schedule: spec.schedule,
             max_iterations: spec.max_iterations,
@@ -191,6 +195,7 @@ impl Header {
             markers: self.markers.clone(),
             anchoring: self.anchoring,
             tools: self.tools,
+            tool_choice: self.tool_choice.clone(),
             limits: self.limits.clone(),
             schedule: self.schedule.clone(),
             max_iterations: self.max_iterations,

@@ -2,7 +2,8 @@
 //!
 //! It is a guest, and watched: a stream that ends without its end is [`ModelErrorKind::Truncated`], also where genai makes
 //! an end up; a part that it cannot read is an error, also where it would skip it; a refusal in the stream is opened until
-//! its status and its `retry-after` are found; a server that falls silent is given up; counts are always asked for. Calls and results of gadgets are text.
+//! its status and its `retry-after` are found; a server that falls silent is given up; counts are always asked for. Calls and results of gadgets are text, so
+//! [`Request::tool_choice`] is not sent.
 
 use std::fmt;
 use std::sync::Arc;

@@ -84,7 +84,6 @@ impl OpenAi {
                 xml_names: BTreeMap::new(),
                 tools: Vec::new(),
                 tool_names: Arc::default(),
-                tool_choice: None,
                 extra: Map::new(),
             },
         }
@@ -280,13 +279,6 @@ impl OpenAiBuilder {
         self
     }
 
-    /// Which tool the model must use; left to it unless set.
-    #[must_use]
-    pub fn tool_choice(mut self, choice: ToolChoice) -> Self {
-        self.wire.tool_choice = Some(choice);
-        self
-    }
-
     /// One more field of the request's body. It takes the place of a field of ours; `null` takes ours away.
     #[must_use]
     pub fn option(mut self, field: impl Into<String>, value: impl Into<Value>) -> Self {
@@ -341,19 +333,6 @@ pub enum ReasoningField {
     SwitchAndEffort,
 }
 
-/// Which tool the model must use.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ToolChoice {
-    /// Whichever it wants, or none.
-    Auto,
-    /// None.
-    None,
-    /// At least one.
-    Required,
-    /// The gadget of this name.
-    Gadget(String),
-}
-
 /// The API as pure functions.
 #[derive(Clone, Debug)]
 #[expect(
@@ -384,7 +363,6 @@ struct ChatCompletions {
     /// Empty: calls and results are text.
     tools: Vec<GadgetSpec>,
     tool_names: Arc<ToolNames>,
-    tool_choice: Option<ToolChoice>,
     extra: Map<String, Value>,
 }
 

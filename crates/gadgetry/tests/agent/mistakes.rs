@@ -8,6 +8,7 @@ use gadgetry::proto::tags::CustomBlock;
 use gadgetry::proto::usage::Price;
 use gadgetry::{
     Agent, AgentBuilder, CancellationToken, ExecutionContext, Invocation, ModelInfo, RateLimits,
+    ToolChoice,
 };
 use serde_json::json;
 
@@ -62,6 +63,10 @@ fn all_of_them() {
             })
         },
         "requests_per_minute is 0, which would let nothing through; leave it out for no limit",
+    );
+    check(
+        |it| it.tool_choice(ToolChoice::Gadget("Ecko".to_owned())),
+        "the tool choice names the gadget \"Ecko\", which the run does not have; add the gadget, or name another one",
     );
     check(
         |it| it.text_only(TextOnly::WaitForInput),

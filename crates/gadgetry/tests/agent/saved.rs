@@ -12,7 +12,7 @@ use gadgetry::proto::spec::Registry;
 use gadgetry::proto::tags::CustomBlock;
 use gadgetry::proto::time::Time;
 use gadgetry::proto::transform::DeltaTransform;
-use gadgetry::{Agent, AgentBuilder, GadgetError, ModelInfo, Observer, from_fn};
+use gadgetry::{Agent, AgentBuilder, GadgetError, ModelInfo, Observer, ToolChoice, from_fn};
 
 use crate::support::{Mock, PRICE, broken, call, echo, failed, spec, story};
 
@@ -101,6 +101,7 @@ async fn a_run_with_everything_plays_again() {
         .custom_block(CustomBlock::new("plan").description("What you do."))
         .custom_block(CustomBlock::new("done").suppress())
         .output_limit_percent(1.0)
+        .tool_choice(ToolChoice::Gadget("Echo".to_owned()))
         .budget(9.0)
         .iteration_hint(HintTiming::Always)
         .trailing("Go on.")
@@ -142,6 +143,7 @@ async fn a_run_with_everything_plays_again() {
     assert_eq!(header.trailing.len(), 2);
     assert_eq!(header.custom_blocks.len(), 2);
     assert_eq!(header.budget, Some(9.0));
+    assert_eq!(header.tool_choice, ToolChoice::Gadget("Echo".to_owned()));
 }
 
 #[tokio::test(start_paused = true)]

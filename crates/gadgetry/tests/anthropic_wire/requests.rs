@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use gadgetry::proto::call::{Call, Parameters, TerminatedBy};
 use gadgetry::proto::error::Span;
-use gadgetry::proto::message::{Content, Message, Request, Role};
+use gadgetry::proto::message::{Content, Message, Request, Role, ToolChoice};
 use gadgetry::proto::spec::GadgetSpec;
 use gadgetry::provider::anthropic::{AnthropicBuilder, PromptCache, Thinking};
 use gadgetry::provider::{Anthropic, HttpRequest, Wire as _};
@@ -289,10 +289,6 @@ fn mistakes_are_found_when_it_is_built() {
     );
     check(model().base_url("nowhere"), "base URL");
     check(model().api_key("a\nb"), "x-api-key");
-    let forced = model()
-        .reasoning_effort("low")
-        .tool_choice(json!({"type": "any"}));
-    check(forced, "cannot be made to use a tool");
     let cold = model().reasoning_effort("low").temperature(0.5);
     check(cold, "leave out the temperature, or the reasoning");
 }
@@ -470,6 +466,52 @@ fn calls_are_text_unless_tools_are_asked_for() {
 }
 
 #[test]
+fn tool_choices() {
+    let spec = |name: &str| GadgetSpec {
+        name: name.to_owned(),
+        ..GadgetSpec::default()
+    };
+    let native = || model().tools([spec("math.add"), spec("math add")]);
+    let choosing = |tool_choice: ToolChoice| Request {
+        tool_choice,
+        ..request(vec![user("Hi")])
+    };
+    let check = |builder: AnthropicBuilder, choice: ToolChoice, expected: Option<Value>| {
+        let sent = body(builder, &choosing(choice));
+        assert_eq!(sent.get("tool_choice"), expected.as_ref());
+    };
+    let named = || ToolChoice::Gadget("math add".to_owned());
+    let tool = json!({"type": "tool", "name": "math_add_2"});
+    check(native(), ToolChoice::Auto, None);
+    check(native(), ToolChoice::None, Some(json!({"type": "none"})));
+    check(native(), ToolChoice::Required, Some(json!({"type": "any"})));
+    check(native(), named(), Some(tool));
+    // Without tools, nothing can be chosen.
+    check(model(), ToolChoice::None, None);
+    check(model(), ToolChoice::Required, None);
+    check(model(), named(), None);
+
+    // A model that thinks takes no forced choice.
+    let thinking = |builder: AnthropicBuilder| builder.reasoning_effort("low");
+    check(
+        thinking(native()),
+        ToolChoice::None,
+        Some(json!({"type": "none"})),
+    );
+    check(thinking(model()), ToolChoice::Required, None);
+    for choice in [ToolChoice::Required, named()] {
+        let model = thinking(native()).build().unwrap();
+        let error = model.wire().request(&choosing(choice)).unwrap_err();
+        assert!(
+            error
+                .to_string()
+                .contains("cannot be forced to call a tool"),
+            "{error}"
+        );
+    }
+}
+
+#[test]
 fn calls_and_results_of_tools() {
     let spec = GadgetSpec {
         name: "math.add".to_owned(),
@@ -477,11 +519,7 @@ fn calls_and_results_of_tools() {
         parameters: json!({"properties": {"x": {"type": "number"}}}),
         ..GadgetSpec::default()
     };
-    let builder = || {
-        model()
-            .tools([spec.clone()])
-            .tool_choice(json!({"type": "auto"}))
-    };
+    let builder = || model().tools([spec.clone()]);
     let sent = body(builder(), &request(conversation()));
     let tool = json!({
         "name": "math_add",
@@ -489,7 +527,6 @@ fn calls_and_results_of_tools() {
         "input_schema": {"properties": {"x": {"type": "number"}}, "type": "object"},
     });
     assert_eq!(sent["tools"], json!([tool]));
-    assert_eq!(sent["tool_choice"], json!({"type": "auto"}));
     let turns = sent["messages"].as_array().unwrap();
     let parts = turns[1]["content"].as_array().unwrap();
     // What no result answers stays text.

@@ -8,7 +8,7 @@ use gadgetry::proto::message::{Message, Request, Role};
 use gadgetry::proto::run::Tools;
 use gadgetry::proto::spec::GadgetSpec;
 use gadgetry::provider::{Answer, OpenAi, Wire};
-use gadgetry::{Agent, from_fn};
+use gadgetry::{Agent, ToolChoice, from_fn};
 use serde_json::{Value, json};
 
 use crate::server::{Server, answer};
@@ -309,4 +309,48 @@ async fn an_agent_gives_back_what_it_was_given() {
         call["extra_content"]["google"]["thought_signature"],
         "SIG=="
     );
+}
+
+#[tokio::test]
+async fn an_agent_is_forced_to_call_only_until_it_has_called() {
+    let frames = [
+        r#"{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"look_up","arguments":"{}"}}]}}]}"#,
+        STOP,
+        "[DONE]",
+    ];
+    let headers = [("content-type", "text/event-stream")];
+    let server = Server::start(vec![answer("200 OK", &headers, &sse(&frames))]).await;
+    let spec = GadgetSpec {
+        name: "look.up".into(),
+        ..GadgetSpec::default()
+    };
+    let agent = Agent::builder()
+        .model(
+            OpenAi::builder("m")
+                .base_url(server.base_url())
+                .build()
+                .unwrap(),
+        )
+        .gadget(from_fn(spec, |_, _| async { Outcome::ok("done") }))
+        .tool_choice(ToolChoice::Gadget("look.up".into()))
+        .max_iterations(2);
+    let function = json!({"type": "function", "function": {"name": "look_up"}});
+    let choices = |server: &Server| -> Vec<Value> {
+        let requests = server.requests().into_iter().map(|request| {
+            let (_, body) = request.split_once("\r\n\r\n").unwrap();
+            let body: Value = serde_json::from_str(body).unwrap();
+            body["tool_choice"].clone()
+        });
+        requests.collect()
+    };
+    // It ends because of its limit of two replies; the next ask begins again.
+    let native = agent.clone().tools(Tools::Native).build().unwrap();
+    for _ in 0..2 {
+        _ = native.ask("Begin.").finish().await;
+    }
+    let expected = [function.clone(), Value::Null, function, Value::Null];
+    assert_eq!(choices(&server), expected);
+    // A model that writes blocks cannot be forced.
+    _ = agent.ask("Begin.").unwrap().finish().await;
+    assert_eq!(choices(&server)[4], Value::Null);
 }

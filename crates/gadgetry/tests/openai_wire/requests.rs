@@ -5,9 +5,11 @@ use std::sync::Arc;
 
 use gadgetry::model::ModelInfo;
 use gadgetry::proto::block::{Anchoring, Markers};
-use gadgetry::proto::message::{Content, Media, MediaData, MediaKind, Message, Request, Role};
+use gadgetry::proto::message::{
+    Content, Media, MediaData, MediaKind, Message, Request, Role, ToolChoice,
+};
 use gadgetry::proto::spec::GadgetSpec;
-use gadgetry::provider::openai::{MaxTokensField, OpenAiBuilder, ToolChoice};
+use gadgetry::provider::openai::{MaxTokensField, OpenAiBuilder};
 use gadgetry::provider::{OpenAi, Wire as _};
 use serde_json::{Value, json};
 
@@ -341,20 +343,29 @@ fn tools() {
     let tool = |name: &str| json!({"type": "function", "function": {"name": name, "description": "d", "parameters": {"type": "object"}}});
     let tools = json!([tool("f"), tool("math_add"), tool("math_add_2")]);
     assert_eq!(body(native(), vec![])["tools"], tools);
-    for (choice, expected) in [
-        (ToolChoice::Auto, json!("auto")),
-        (ToolChoice::None, json!("none")),
-        (ToolChoice::Required, json!("required")),
-        (
-            ToolChoice::Gadget("math add".into()),
-            json!({"type": "function", "function": {"name": "math_add_2"}}),
-        ),
-    ] {
-        assert_eq!(
-            body(native().tool_choice(choice), vec![])["tool_choice"],
-            expected
-        );
-    }
+}
+
+#[test]
+fn tool_choices() {
+    let check = |builder: OpenAiBuilder, tool_choice: ToolChoice, expected: Option<Value>| {
+        let request = Request {
+            tool_choice,
+            ..Request::default()
+        };
+        let sent = builder.build().unwrap().wire().request(&request).unwrap();
+        let sent: Value = serde_json::from_slice(sent.body()).unwrap();
+        assert_eq!(sent.get("tool_choice"), expected.as_ref());
+    };
+    let named = || ToolChoice::Gadget("math add".into());
+    let function = json!({"type": "function", "function": {"name": "math_add_2"}});
+    check(native(), ToolChoice::Auto, None);
+    check(native(), ToolChoice::None, Some(json!("none")));
+    check(native(), ToolChoice::Required, Some(json!("required")));
+    check(native(), named(), Some(function));
+    // Without tools, nothing can be chosen.
+    check(model(), ToolChoice::None, None);
+    check(model(), ToolChoice::Required, None);
+    check(model(), named(), None);
 }
 
 #[test]

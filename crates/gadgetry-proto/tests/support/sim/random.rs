@@ -14,6 +14,7 @@ use gadgetry_proto::error::ModelErrorKind;
 use gadgetry_proto::event::{Ancestor, Event, EventKind};
 use gadgetry_proto::id::CallId;
 use gadgetry_proto::media::{Media, MediaData, MediaKind};
+use gadgetry_proto::message::ToolChoice;
 use gadgetry_proto::run::{
     AboutCall, Asks, Command, Input, Interceptor, OnUnmet, Report, Retry, RunSpec, TextOnly,
     Trailing,
@@ -121,6 +122,10 @@ fn spec(random: &mut Random) -> RunSpec {
     };
     decided(random, &mut spec);
     spec.schedule.sequential = random.one_in(5);
+    // No choice of its own: the runs of a seed stay what they are.
+    if spec.schedule.sequential {
+        spec.tool_choice = ToolChoice::Required;
+    }
     spec.schedule.max_concurrent = *random.pick(&[None, None, Some(1), Some(2)]);
     spec.schedule.max_per_reply = *random.pick(&[None, None, Some(1), Some(3)]);
     if random.one_in(2) {

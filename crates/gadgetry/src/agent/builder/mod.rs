@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use gadgetry_proto::convo::OutputStore;
 use gadgetry_proto::convo::compaction::Compaction;
-use gadgetry_proto::message::{Content, Message};
+use gadgetry_proto::message::{Content, Message, ToolChoice};
 use gadgetry_proto::run::{OnUnmet, Retry, RunSpec, TextOnly, Tools};
 use gadgetry_proto::spec::Unterminated;
 
@@ -276,6 +276,37 @@ impl AgentBuilder {
     /// so `${id}` in its parameters stays text.
     pub fn tools(mut self, tools: Tools) -> Self {
         self.spec.tools = tools;
+        self
+    }
+
+    /// Whether the model must call a gadget, and which one. For a model that calls through its provider's own interface
+    /// ([`tools`](Self::tools)); a model that writes blocks cannot be forced, and for it the choice is ignored.
+    ///
+    /// A choice that forces a call holds, in each run, until a reply has called a gadget. After that the model decides, so
+    /// that it can answer. [`before_model_call`](Self::before_model_call) can change it for one request:
+    /// [`Request::tool_choice`](gadgetry_proto::message::Request::tool_choice).
+    ///
+    /// ```
+    /// use gadgetry::provider::OpenAi;
+    /// use gadgetry::{Agent, ToolChoice, Tools, gadget};
+    ///
+    /// /// Searches the documentation
+    /// #[gadget]
+    /// fn search(query: String) -> String {
+    ///     format!("nothing about {query}")
+    /// }
+    ///
+    /// let agent = Agent::builder()
+    ///     .model(OpenAi::builder("qwen3").base_url("http://127.0.0.1:8080/v1").build()?)
+    ///     .gadget(Search)
+    ///     .tools(Tools::Native)
+    ///     .tool_choice(ToolChoice::Gadget("Search".to_owned()))
+    ///     .build()?;
+    /// # let _ = agent;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn tool_choice(mut self, choice: ToolChoice) -> Self {
+        self.spec.tool_choice = choice;
         self
     }
 

@@ -15,7 +15,7 @@ use futures_util::{StreamExt as _, stream};
 use gadgetry_proto::block::{Anchoring, Markers};
 use gadgetry_proto::delta::Delta;
 use gadgetry_proto::error::ModelErrorKind;
-use gadgetry_proto::message::{Media, MediaKind, Request};
+use gadgetry_proto::message::{Media, MediaKind, Request, ToolChoice};
 use gadgetry_proto::spec::GadgetSpec;
 use serde_json::{Map, Value};
 
@@ -88,7 +88,6 @@ impl Anthropic {
                 xml_names: BTreeMap::new(),
                 tools: Vec::new(),
                 tool_names: Arc::default(),
-                tool_choice: None,
                 extra: Map::new(),
             },
             effort: None,
@@ -255,12 +254,6 @@ impl AnthropicBuilder {
         self
     }
 
-    /// The field `tool_choice`, such as `{"type": "any"}`.
-    pub fn tool_choice(mut self, choice: Value) -> Self {
-        self.wire.tool_choice = Some(choice);
-        self
-    }
-
     /// One more field of the request's body. It takes the place of a field of ours; `null` takes ours away.
     pub fn option(mut self, field: impl Into<String>, value: impl Into<Value>) -> Self {
         self.wire.extra.insert(field.into(), value.into());
@@ -329,7 +322,6 @@ struct Messages {
     /// Empty: calls and results are text.
     tools: Vec<GadgetSpec>,
     tool_names: Arc<ToolNames>,
-    tool_choice: Option<Value>,
     extra: Map<String, Value>,
 }
 
@@ -389,13 +381,14 @@ impl Messages {
                 "a model that thinks chooses words freely: leave out the temperature, or the reasoning",
             ));
         }
-        let forced = self
-            .tool_choice
-            .as_ref()
-            .and_then(|choice| choice["type"].as_str());
-        if self.thinking.is_some() && matches!(forced, Some("any" | "tool")) {
+        Ok(())
+    }
+
+    /// What the API would refuse of this request.
+    fn check_choice(&self, choice: &ToolChoice) -> Result<(), ProviderError> {
+        if self.thinking.is_some() && !self.tools.is_empty() && choice.is_forced() {
             return Err(mistake(
-                "a model that thinks cannot be made to use a tool; leave out one of them",
+                "a model that thinks cannot be forced to call a tool: leave out the reasoning, or the tool choice",
             ));
         }
         Ok(())
@@ -404,6 +397,7 @@ impl Messages {
 
 impl Wire for Messages {
     fn request(&self, request: &Request) -> Result<HttpRequest, ProviderError> {
+        self.check_choice(&request.tool_choice)?;
         let body = request::body(self, request);
         let base = self.base_url.0.trim_end_matches('/');
         let path = if base.ends_with("/v1") {

@@ -1,6 +1,6 @@
 //! A request as the body of the Messages API.
 
-use gadgetry_proto::message::Request;
+use gadgetry_proto::message::{Request, ToolChoice};
 use serde_json::{Map, Value, json};
 
 use super::messages::Conversation;
@@ -28,7 +28,7 @@ pub(super) fn body(wire: &Messages, request: &Request) -> Value {
             })
         });
         set("tools", Some(tools.collect()));
-        set("tool_choice", wire.tool_choice.clone());
+        set("tool_choice", tool_choice(wire, &request.tool_choice));
     }
     let (system, messages) = conversation.finish(cache_control(wire.cache));
     set("system", system);
@@ -51,6 +51,17 @@ pub(super) fn body(wire: &Messages, request: &Request) -> Value {
         }
     }
     Value::Object(body)
+}
+
+fn tool_choice(wire: &Messages, choice: &ToolChoice) -> Option<Value> {
+    match choice {
+        ToolChoice::None => Some(json!({"type": "none"})),
+        ToolChoice::Required => Some(json!({"type": "any"})),
+        ToolChoice::Gadget(name) => {
+            Some(json!({"type": "tool", "name": wire.tool_names.sent(name)}))
+        }
+        ToolChoice::Auto | _ => None,
+    }
 }
 
 fn cache_control(cache: PromptCache) -> Option<Value> {

@@ -1,9 +1,9 @@
 //! A request as the body of Chat Completions.
 
-use gadgetry_proto::message::Request;
+use gadgetry_proto::message::{Request, ToolChoice};
 use serde_json::{Map, Value, json};
 
-use super::{ChatCompletions, MaxTokensField, ReasoningField, ToolChoice, messages};
+use super::{ChatCompletions, MaxTokensField, ReasoningField, messages};
 
 /// What is asked, in an order that never changes, so that a provider's cache sees the same beginning.
 pub(super) fn body(wire: &ChatCompletions, request: &Request) -> Value {
@@ -26,10 +26,7 @@ pub(super) fn body(wire: &ChatCompletions, request: &Request) -> Value {
             })
         });
         set("tools", Some(tools.collect()));
-        set(
-            "tool_choice",
-            wire.tool_choice.as_ref().map(|it| choice(wire, it)),
-        );
+        set("tool_choice", tool_choice(wire, &request.tool_choice));
     }
     set("messages", Some(messages::of(wire, request)));
     set("stream", Some(json!(wire.streams)));
@@ -70,13 +67,14 @@ pub(super) fn body(wire: &ChatCompletions, request: &Request) -> Value {
     Value::Object(body)
 }
 
-fn choice(wire: &ChatCompletions, choice: &ToolChoice) -> Value {
+fn tool_choice(wire: &ChatCompletions, choice: &ToolChoice) -> Option<Value> {
     match choice {
-        ToolChoice::Auto => json!("auto"),
-        ToolChoice::None => json!("none"),
-        ToolChoice::Required => json!("required"),
+        ToolChoice::None => Some(json!("none")),
+        ToolChoice::Required => Some(json!("required")),
         ToolChoice::Gadget(name) => {
-            json!({"type": "function", "function": {"name": wire.tool_names.sent(name)}})
+            let name = wire.tool_names.sent(name);
+            Some(json!({"type": "function", "function": {"name": name}}))
         }
+        ToolChoice::Auto | _ => None,
     }
 }
