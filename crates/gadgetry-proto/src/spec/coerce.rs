@@ -12,7 +12,7 @@
 //!
 //! So `0042` under "string or number" stays text and `42` is a number, in whatever order the schema lists the types.
 //! Where strings are admitted, a text of several lines is never a number or boolean. Where none is, except those that an
-//! `enum` lists, white space and blank lines around the value mean nothing, and [slips](Slips) that leave one reading
+//! `enum` lists, white space and blank lines around the value mean nothing, and slips that leave one reading
 //! only are read. A text that fits nothing stays text, and validation says what was expected.
 
 use std::borrow::Cow;
