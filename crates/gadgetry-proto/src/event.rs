@@ -17,6 +17,7 @@ use crate::usage::Usage;
 
 /// One event of a run. In JSON: `seq`, `timeMs`, and the fields of its kind beside `type`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Event {
     /// Counts from 0 without gaps.
     pub seq: u64,
@@ -32,6 +33,16 @@ pub struct Event {
 }
 
 impl Event {
+    /// An event of the run itself: `path` is empty.
+    pub fn new(seq: u64, time: Time, kind: EventKind) -> Self {
+        Self {
+            seq,
+            time,
+            path: Vec::new(),
+            kind,
+        }
+    }
+
     /// 0 for the run's own events, 1 for those of its subagents, 2 for those of theirs.
     pub fn depth(&self) -> usize {
         self.path.len()
@@ -75,6 +86,7 @@ pub struct Ancestor {
     rename_all = "snake_case",
     rename_all_fields = "camelCase"
 )]
+#[non_exhaustive]
 pub enum EventKind {
     /// A request goes to the model.
     ModelCallStart {

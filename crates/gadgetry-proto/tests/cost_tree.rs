@@ -45,12 +45,10 @@ fn event(seq: u64, line: &str) -> Event {
     if words[0].contains('.') {
         path = words.remove(0).split('/').map(ancestor).collect();
     }
-    Event {
-        seq,
-        time: Time(10 * seq),
-        path,
-        kind: kind(&words).unwrap_or_else(|| panic!("no event: {line}")),
-    }
+    let kind = kind(&words).unwrap_or_else(|| panic!("no event: {line}"));
+    let mut event = Event::new(seq, Time(10 * seq), kind);
+    event.path = path;
+    event
 }
 
 fn ancestor(text: &str) -> Ancestor {

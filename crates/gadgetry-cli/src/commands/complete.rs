@@ -239,9 +239,6 @@ impl Asking {
             StopReason::Unspecified => {
                 "the reply ended without a stop reason and may be incomplete".to_owned()
             }
-            StopReason::Other(_) => {
-                format!("the reply ended with the reason \"{reason}\" and may be incomplete")
-            }
             StopReason::Stop | StopReason::StopSequence | StopReason::ToolUse => {
                 return match (self.has_said, self.called, self.thought) {
                     (Some(_), ..) => Ok(()),
@@ -251,6 +248,9 @@ impl Asking {
                     }
                     (None, false, false) => Err("the model gave no answer".to_owned()),
                 };
+            }
+            StopReason::Other(_) | _ => {
+                format!("the reply ended with the reason \"{reason}\" and may be incomplete")
             }
         })
     }

@@ -379,12 +379,7 @@ impl Run {
     }
 
     fn tell(&mut self, kind: EventKind) {
-        let event = Event {
-            seq: self.state.seq,
-            time: self.state.now,
-            path: Vec::new(),
-            kind,
-        };
+        let event = Event::new(self.state.seq, self.state.now, kind);
         self.state.seq += 1;
         self.put(Output::Event(event));
     }

@@ -13,12 +13,7 @@ use crate::sim::script::{Script, block, gadget};
 use crate::sim::transcript::check;
 
 fn event(kind: EventKind) -> Event {
-    Event {
-        seq: 77,
-        time: Time(1234),
-        path: Vec::new(),
-        kind,
-    }
+    Event::new(77, Time(1234), kind)
 }
 
 /// A subagent of call `call` tells this.

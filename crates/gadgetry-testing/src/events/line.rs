@@ -12,11 +12,6 @@ use serde_json::{Value, json};
 /// The line of an event; `None` for a piece of something that is told whole later.
 pub(super) fn line(kind: &EventKind) -> Option<String> {
     Some(match kind {
-        EventKind::GadgetCallStart { .. }
-        | EventKind::GadgetArgsPartial { .. }
-        | EventKind::CustomBlockStart { .. }
-        | EventKind::CustomBlockDelta { .. }
-        | EventKind::CustomBlockEnd { .. } => return None,
         EventKind::ModelCallStart { iteration, purpose } => {
             format!("model_call {iteration}{}", what_for(*purpose))
         }
@@ -140,6 +135,12 @@ pub(super) fn line(kind: &EventKind) -> Option<String> {
             let error = error.unwrap_or_default();
             format!("finished {reason} {iterations}{cost}{error}")
         }
+        EventKind::GadgetCallStart { .. }
+        | EventKind::GadgetArgsPartial { .. }
+        | EventKind::CustomBlockStart { .. }
+        | EventKind::CustomBlockDelta { .. }
+        | EventKind::CustomBlockEnd { .. }
+        | _ => return None,
     })
 }
 

@@ -235,16 +235,15 @@ fn questions() {
     assert_eq!(log.finish_reason(), None);
     assert!((log.total_cost() - 0.875).abs() < 1e-9);
     let shared = log.clone();
-    log.event(&Event {
-        kind: EventKind::RunFinished {
-            reason: FinishReason::Completed,
-            iterations: 1,
-            total_cost: Some(3.0),
-            answer: String::new(),
-            error: None,
-        },
-        ..log.events()[0].clone()
-    });
+    let mut finished = log.events()[0].clone();
+    finished.kind = EventKind::RunFinished {
+        reason: FinishReason::Completed,
+        iterations: 1,
+        total_cost: Some(3.0),
+        answer: String::new(),
+        error: None,
+    };
+    log.event(&finished);
     assert!((shared.total_cost() - 3.0).abs() < 1e-9);
     assert_eq!(shared.finish_reason(), Some(FinishReason::Completed));
 }

@@ -326,5 +326,6 @@ fn log(event: &Event) {
                 );
             }
         }
+        _ => say!(debug, event, kind = ?event.kind, "another event"),
     }
 }

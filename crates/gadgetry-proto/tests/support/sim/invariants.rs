@@ -339,7 +339,8 @@ impl Watch {
             | EventKind::CustomBlockEnd { .. }
             | EventKind::CustomBlock(_)
             | EventKind::Diagnostic(_)
-            | EventKind::IterationEnd { .. } => {}
+            | EventKind::IterationEnd { .. }
+            | _ => {}
         }
     }
 

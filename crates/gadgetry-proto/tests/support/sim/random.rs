@@ -71,25 +71,19 @@ fn input(random: &mut Random) -> Input {
         2 => Input::Report(call, Report::Progress("half".to_owned())),
         3 => Input::Report(call, Report::HumanQuestion("Well?".to_owned())),
         _ => {
-            let inner = Ancestor {
-                call: CallId(0),
-                invocation_id: "inner".into(),
-                agent: 0,
+            let kind = EventKind::GadgetCost {
+                invocation_id: "x".into(),
+                gadget_name: "X".to_owned(),
+                cost: if cost > 0.0 { cost } else { 0.0 },
             };
-            let event = Box::new(Event {
-                seq: 9,
-                time: Time(3),
-                path: if random.one_in(2) {
-                    vec![inner]
-                } else {
-                    Vec::new()
-                },
-                kind: EventKind::GadgetCost {
-                    invocation_id: "x".into(),
-                    gadget_name: "X".to_owned(),
-                    cost: if cost > 0.0 { cost } else { 0.0 },
-                },
-            });
+            let mut event = Box::new(Event::new(9, Time(3), kind));
+            if random.one_in(2) {
+                event.path.push(Ancestor {
+                    call: CallId(0),
+                    invocation_id: "inner".into(),
+                    agent: 0,
+                });
+            }
             Input::Report(call, Report::Child { agent: 1, event })
         }
     }

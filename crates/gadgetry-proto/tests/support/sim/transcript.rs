@@ -262,7 +262,8 @@ fn line(kind: &EventKind) -> Option<String> {
         | EventKind::CustomBlockDelta { .. }
         | EventKind::CustomBlockEnd { .. }
         | EventKind::IterationEnd { .. }
-        | EventKind::RunFinished { .. } => return None,
+        | EventKind::RunFinished { .. }
+        | _ => return None,
     })
 }
 
