@@ -82,6 +82,7 @@ impl Default for Limits {
 /// A cap that a reply ran into.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("Limit exceeded: {what} may have at most {limit} {}", what.unit())]
+#[non_exhaustive]
 pub struct LimitExceeded {
     /// What was capped.
     pub what: Limit,

@@ -44,6 +44,7 @@ impl Media {
 /// What a medium is for a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub enum MediaKind {
     /// It is looked at.
     Image,

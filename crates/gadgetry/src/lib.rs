@@ -145,16 +145,23 @@ pub mod prelude {
 #[path = "private.rs"]
 pub mod __private;
 
+#[doc(inline)]
 pub use agent::{
     Agent, AgentBuilder, AgentError, AgentHandle, AgentRun, Conversation, Finished, NotInjected,
     OnGadgetError, RunError, TypedError,
 };
 #[cfg(feature = "commands")]
+#[doc(inline)]
 pub use command::{CommandGadget, ResultForm};
+#[doc(inline)]
 pub use context::{CancellationToken, ExecutionContext, Invocation};
+#[doc(inline)]
 pub use control::{Controller, Controllers, DynController};
+#[doc(inline)]
 pub use driver::{Ended, Observer, drive};
+#[doc(inline)]
 pub use family::Family;
+#[doc(inline)]
 pub use gadget::{
     DynGadget, Gadget, GadgetError, GadgetInfo, GadgetOutput, IntoGadget, IntoGadgets, IntoOutcome,
     NoParams, from_fn, typed, validate_gadget_params,
@@ -256,15 +263,24 @@ pub use gadgetry_proto::{
     spec::GadgetSpec,
     usage::{Price, Usage},
 };
+#[doc(inline)]
 pub use human::Human;
+#[doc(inline)]
 pub use limiter::{Permit, RateLimiter, RateLimits, RateLimitsError};
+#[doc(inline)]
 pub use model::{Model, ModelInfo};
+#[doc(inline)]
 pub use model_client::ModelClient;
+#[doc(inline)]
 pub use models::{ModelRegistry, ModelSpec};
 #[cfg(feature = "providers")]
 pub use provider::model;
+#[doc(inline)]
 pub use scripted::ScriptedModel;
+#[doc(inline)]
 pub use services::{Limiter, Models, Services};
 #[cfg(feature = "skills")]
+#[doc(inline)]
 pub use skill::{Skill, Skills};
+#[doc(inline)]
 pub use toolbox::Toolbox;

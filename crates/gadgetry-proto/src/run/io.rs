@@ -129,6 +129,7 @@ pub struct Start {
 /// How a run ended.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct Summary {
     /// Why.
     pub reason: FinishReason,

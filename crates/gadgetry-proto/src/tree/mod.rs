@@ -34,19 +34,15 @@ use fold::Cursors;
 /// use gadgetry_proto::usage::Usage;
 ///
 /// let mut tree = CostTree::default();
-/// tree.apply(&Event {
-///     seq: 1,
-///     time: Time(700),
-///     path: Vec::new(),
-///     kind: EventKind::ModelCallEnd {
-///         iteration: 1,
-///         purpose: Purpose::Reply,
-///         stop_reason: StopReason::Stop,
-///         usage: Usage { input_tokens: 20, output_tokens: 5, ..Usage::default() },
-///         cost: Some(0.25),
-///         error: None,
-///     },
-/// });
+/// let end = EventKind::ModelCallEnd {
+///     iteration: 1,
+///     purpose: Purpose::Reply,
+///     stop_reason: StopReason::Stop,
+///     usage: Usage { input_tokens: 20, output_tokens: 5, ..Usage::default() },
+///     cost: Some(0.25),
+///     error: None,
+/// };
+/// tree.apply(&Event::new(1, Time(700), end));
 /// assert_eq!(tree.total(), 0.25);
 /// assert_eq!(tree.tokens().input_tokens, 20);
 /// ```
@@ -75,6 +71,7 @@ impl NodeId {
 /// Something that costs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct Node {
     /// Model calls and gadgets belong to a run, subagents to a gadget; the run itself to nothing.
     pub parent: Option<NodeId>,
@@ -101,6 +98,7 @@ pub struct Node {
     rename_all = "camelCase",
     rename_all_fields = "camelCase"
 )]
+#[non_exhaustive]
 pub enum NodeKind {
     /// The run itself, or that of a subagent.
     Run {
@@ -145,6 +143,7 @@ pub enum NodeKind {
 /// How a model call or gadget call went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub enum Status {
     /// The call is written; its gadget has not started.
     Waiting,
@@ -163,6 +162,7 @@ pub enum Status {
 /// What a node and everything below it came to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct Subtotal {
     /// US dollars, all in all: the sum of the four that follow.
     pub total: f64,

@@ -56,6 +56,7 @@ impl<F: FnMut(&Event) + Send> Observer for F {
 
 /// How a run ended.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Ended {
     /// What the run itself says about it.
     pub summary: Summary,

@@ -5,6 +5,7 @@ use gadgetry_proto::call::Outcome;
 use crate::gadget::{GadgetError, GadgetOutput};
 
 /// What the closure of [`from_fn`](crate::from_fn) may give back: a `Result`, so that `?` works in it, or an [`Outcome`].
+/// No other type can implement this trait: a type of your own implements `Serialize`, and is given back in `Ok`.
 ///
 /// ```
 /// use gadgetry::{GadgetError, IntoOutcome};
@@ -17,9 +18,17 @@ use crate::gadget::{GadgetError, GadgetOutput};
     message = "`{Self}` is nothing that a gadget's closure may give back",
     note = "give back `Ok(value)` or a `GadgetError`, or an `Outcome`"
 )]
-pub trait IntoOutcome {
+pub trait IntoOutcome: sealed::Sealed {
     /// What the call came to.
     fn into_outcome(self) -> Outcome;
+}
+
+mod sealed {
+    use super::{GadgetError, GadgetOutput, Outcome};
+
+    pub trait Sealed {}
+    impl Sealed for Outcome {}
+    impl<T: Into<GadgetOutput>> Sealed for Result<T, GadgetError> {}
 }
 
 impl IntoOutcome for Outcome {

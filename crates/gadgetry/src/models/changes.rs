@@ -8,6 +8,7 @@ use crate::models::spec::ModelSpec;
 
 /// The differences of two registries, by id, sorted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Changes {
     /// Models that are new.
     pub added: Vec<String>,

@@ -134,6 +134,7 @@ pub struct Limits {
 
 /// Something that a model can do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Feature {
     /// Gives its reply piece by piece.
     Streaming,

@@ -44,6 +44,7 @@ impl<F> fmt::Debug for ErrorLogging<F> {
 
 /// Something that has failed. Displayed, it is one line without control characters.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Failure {
     /// When, in milliseconds of the run.
     pub time: Time,
@@ -55,6 +56,7 @@ pub struct Failure {
 
 /// What has failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum FailureKind {
     /// A model call. A retry or a recovery may follow.
     ModelCall {

@@ -27,6 +27,7 @@ pub struct ProgressTracking<F> {
 
 /// The state of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Progress {
     /// The reply that the run itself is at, from 1; 0 before the first.
     pub iteration: u32,

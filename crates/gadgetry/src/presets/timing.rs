@@ -34,6 +34,7 @@ impl Observer for Timing {
 
 /// How long things took. Displayed, a line for the run, one for model calls, and one for each gadget.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct TimingReport {
     /// The whole run, in milliseconds; `None` while it goes on.
     pub run_ms: Option<u64>,
@@ -53,12 +54,12 @@ impl TimingReport {
             };
             match &node.kind {
                 NodeKind::Run { .. } if id == NodeId::ROOT => report.run_ms = Some(duration),
-                NodeKind::Run { .. } => {}
                 NodeKind::ModelCall { .. } => report.model_calls.add(duration),
                 NodeKind::Gadget { gadget_name, .. } => {
                     let durations = report.gadgets.entry(gadget_name.clone()).or_default();
                     durations.add(duration);
                 }
+                NodeKind::Run { .. } | _ => {}
             }
         }
         report

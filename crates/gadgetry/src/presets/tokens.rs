@@ -54,6 +54,7 @@ impl Observer for TokenTracking {
 
 /// How many tokens went where.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[non_exhaustive]
 pub struct TokenReport {
     /// Model calls that have ended.
     pub model_calls: u32,
@@ -91,7 +92,8 @@ impl TokenReport {
                 NodeKind::Gadget { .. } if node.parent == Some(NodeId::ROOT) => {
                     report.subagents = report.subagents.plus(node.subtotal.usage);
                 }
-                NodeKind::Run { .. } | NodeKind::ModelCall { .. } | NodeKind::Gadget { .. } => {}
+                NodeKind::Run { .. } | NodeKind::ModelCall { .. } | NodeKind::Gadget { .. } | _ => {
+                }
             }
         }
         report

@@ -19,6 +19,7 @@ const LONG_WAIT_MS: u64 = 60_000;
 
 /// A model call that failed. It never holds a key.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub struct ProviderError {
     /// What it means for us.
     pub kind: ModelErrorKind,

@@ -284,7 +284,7 @@ impl Genai {
         match medium.kind {
             MediaKind::Image => (!self.info.reads_images).then_some(NO_IMAGES),
             MediaKind::Audio => (!self.info.reads_audio).then_some(NO_SOUNDS),
-            MediaKind::File => Some(NO_FILES),
+            MediaKind::File | _ => Some(NO_FILES),
         }
     }
 

@@ -311,6 +311,7 @@ impl OpenAiBuilder {
 
 /// The field that carries the limit of a reply.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum MaxTokensField {
     /// `max_completion_tokens`, which OpenAI's reasoning models insist on.
     #[default]
@@ -321,6 +322,7 @@ pub enum MaxTokensField {
 
 /// The field that carries how hard the model thinks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ReasoningField {
     /// `reasoning_effort`, OpenAI's.
     #[default]
@@ -401,7 +403,7 @@ impl ChatCompletions {
             (MediaKind::Audio, _) if !self.reads_audio => Some(NO_SOUNDS),
             (MediaKind::Audio, MediaData::Base64(_)) => None,
             (MediaKind::Audio, MediaData::Url(_)) => Some("the API takes no links to sounds"),
-            (MediaKind::File, _) => Some(NO_FILES),
+            (MediaKind::File | _, _) => Some(NO_FILES),
         }
     }
 }

@@ -291,6 +291,7 @@ impl AnthropicBuilder {
 
 /// How long the provider keeps the beginning of a conversation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum PromptCache {
     /// Not at all.
     Off,
@@ -338,6 +339,7 @@ impl Messages {
                 Some("of images the API takes JPEG, PNG, GIF and WebP only")
             }
             (MediaKind::Image | MediaKind::File, _) => (!self.reads_images).then_some(NO_IMAGES),
+            (_, _) => Some("the API takes no media of this kind"),
         }
     }
 

@@ -67,6 +67,7 @@ pub struct Resolver {
 
 /// A provider, and how it can be reached. Its URL is printed without password and query.
 #[derive(Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Configured {
     /// The name before the colon.
     pub provider: &'static str,
@@ -89,6 +90,7 @@ impl Configured {
 
 /// Where a name leads. Its URL is printed without password and query.
 #[derive(Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Place {
     /// The provider; `None` for an address that was given with the name of its model alone.
     pub provider: Option<&'static str>,
