@@ -50,11 +50,9 @@ impl Blocks {
     /// Those of a run with this model.
     pub(crate) fn of_run(args: &FormatArgs, model: &str) -> Result<Self, Error> {
         let usual = match args.markers {
-            // A script is written before it is known what is random.
-            MarkerKind::Auto if connect::script(model).is_some() || args.has_own() => {
-                Markers::default()
-            }
-            MarkerKind::Auto | MarkerKind::Random => Markers::nonce(connect::random()),
+            MarkerKind::Auto if args.has_own() => Markers::default(),
+            MarkerKind::Auto => usual_markers(model),
+            MarkerKind::Random => Markers::nonce(connect::random()),
             MarkerKind::Plain => Markers::default(),
         };
         Self::new(
@@ -64,6 +62,16 @@ impl Blocks {
             args.line_start,
         )
         .map_err(Error::input)
+    }
+}
+
+/// The markers of a run with this model, unless the user chooses others: random ones, or plain ones for a script, which was
+/// written before the run.
+pub(crate) fn usual_markers(model: &str) -> Markers {
+    if connect::script(model).is_some() {
+        Markers::default()
+    } else {
+        Markers::nonce(connect::random())
     }
 }
 

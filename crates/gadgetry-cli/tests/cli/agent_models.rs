@@ -55,7 +55,7 @@ fn gadgets_are_called_and_their_results_go_back() {
 }
 
 /// The nonce in the markers that a system message speaks of, or nothing.
-fn nonce(system: &str) -> String {
+pub(crate) fn nonce(system: &str) -> String {
     let behind = system.split("!!!GADGET_START").nth(1).expect("a marker");
     behind.chars().take_while(|c| *c != ':').collect()
 }

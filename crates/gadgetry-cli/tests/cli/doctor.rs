@@ -2,12 +2,20 @@
 
 use serde_json::{Value, json};
 
+use crate::agent_models::nonce;
 use crate::server::{Reply, Server};
 use crate::workshop::{Ended, Workshop};
 
 const WORD: &str = "The word was marmalade-7f3.";
-const CALL: &str =
-    "!!!GADGET_START:OpenLocker\n!!!ARG:number\n42\n!!!ARG:owner\nAda\n!!!GADGET_END\n";
+
+/// The right call, with the markers of the system message.
+fn call(system: &str) -> String {
+    let nonce = nonce(system);
+    assert_eq!(nonce.len(), 9, "random markers, as `agent` has them");
+    format!(
+        "!!!GADGET_START{nonce}:OpenLocker\n!!!ARG{nonce}:number\n42\n!!!ARG{nonce}:owner\nAda\n!!!GADGET_END{nonce}\n"
+    )
+}
 
 /// Without any server on this machine but those in `env`.
 fn doctor(args: &[&str], env: &[(&str, &str)]) -> Ended {
@@ -58,7 +66,7 @@ fn what_there_is() {
 
 #[test]
 fn as_json() {
-    let server = Server::start([Reply::says(CALL), Reply::says(WORD)]);
+    let server = Server::start([Reply::Answers(call), Reply::says(WORD)]);
     let args = ["vllm:small", "--base-url", server.url(), "--json"];
     let ended = doctor(&args, &[("GROQ_API_KEY", "gsk-nobody-may-see-this")]);
     ended.check(&ended.stdout, "", 0);
@@ -102,7 +110,7 @@ fn whether_a_model_follows_the_format() {
     let word = Reply::says(WORD);
     let says = Reply::says;
     check(
-        &[says(CALL), word.clone()],
+        &[Reply::Answers(call), word.clone()],
         4,
         "2,400 tokens in, 68 tokens out\n",
         "",
@@ -126,19 +134,29 @@ fn whether_a_model_follows_the_format() {
         "vllm:small refused, or its provider withheld the reply",
     );
     check(&[says("")], 1, "", "vllm:small wrote nothing");
-    let wrong = CALL.replace("42", "24");
-    let error = "vllm:small called the gadget with wrong parameters";
-    check(&[says(&wrong), word.clone()], 3, "", error);
-    let error = "vllm:small did not use the gadget's result";
-    check(&[says(CALL), says("A sock.")], 3, "", error);
-    let near = format!("!!GADGET_START:OpenLocker\n{CALL}");
-    let error = "vllm:small called the gadget, but not quite in the right form";
+    // Markers that are not those of this run are no call: nothing that others wrote beforehand is executed.
     check(
-        &[says(&near), word],
-        4,
-        "note: !!GADGET_START is no marker",
-        error,
+        &[says(
+            "!!!GADGET_START:OpenLocker\n!!!ARG:number\n42\n!!!ARG:owner\nAda\n!!!GADGET_END\n",
+        )],
+        1,
+        "note: !!!GADGET_START is no marker",
+        "vllm:small wrote no gadget block; if it can call tools, try --tools native",
     );
+    let wrong = Reply::Answers(|system| call(system).replace("number\n42", "number\n24"));
+    let error = "vllm:small called the gadget with wrong parameters";
+    check(&[wrong, word.clone()], 3, "", error);
+    let error = "vllm:small did not use the gadget's result";
+    check(&[Reply::Answers(call), says("A sock.")], 3, "", error);
+    let near = Reply::Answers(|system| {
+        format!(
+            "!!GADGET_START{}:OpenLocker\n{}",
+            nonce(system),
+            call(system)
+        )
+    });
+    let error = "vllm:small called the gadget, but not quite in the right form";
+    check(&[near, word], 4, "note: !!GADGET_START_", error);
 }
 
 #[test]

@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 use crate::args::ToolForm;
 use crate::conduct::conduct;
 use crate::error::Error;
+use crate::options::usual_markers;
 use crate::tally::Tally;
 
 const SYSTEM: &str = "You are being tested. Do exactly what you are told, and nothing else.";
@@ -76,6 +77,7 @@ pub(super) fn probe(name: &str, model: Arc<dyn Model>, form: ToolForm) -> Result
         .model(model)
         .gadget(locker())
         .system(SYSTEM)
+        .markers(usual_markers(name))
         .max_iterations(2)
         .tools(if native { Tools::Native } else { Tools::Text })
         .without_output_limit()
