@@ -57,8 +57,26 @@ impl fmt::Debug for Toolbox {
     }
 }
 
+/// An example that does not fit the parameters of its gadget.
+pub(crate) struct UnfitExample {
+    gadget: String,
+    /// Which of the examples, from 1.
+    pub(crate) number: usize,
+    problems: Vec<Problem>,
+}
+
+impl From<UnfitExample> for ToolboxError {
+    fn from(unfit: UnfitExample) -> Self {
+        Self::Example {
+            gadget: unfit.gadget,
+            number: unfit.number,
+            problems: unfit.problems,
+        }
+    }
+}
+
 /// Whether a model that imitates the examples would be right.
-fn check_examples(spec: &GadgetSpec) -> Result<(), ToolboxError> {
+pub(crate) fn check_examples(spec: &GadgetSpec) -> Result<(), UnfitExample> {
     if spec.examples.is_empty() {
         return Ok(());
     }
@@ -68,7 +86,7 @@ fn check_examples(spec: &GadgetSpec) -> Result<(), ToolboxError> {
     };
     for (index, example) in spec.examples.iter().enumerate() {
         if let Err(problems) = complete(&schema, example.params.clone()) {
-            return Err(ToolboxError::Example {
+            return Err(UnfitExample {
                 gadget: spec.name.clone(),
                 number: index + 1,
                 problems,

@@ -251,6 +251,14 @@ fn mistakes_name_their_place_and_the_way_out() {
             &with("parameters = { type = \"object\", maxProperties = inf }"),
             "5:14: inf cannot be written in JSON; use a finite number",
         ),
+        // Examples.
+        (
+            &with(
+                "parameters = { type = \"object\", properties = { n = { type = \"integer\" } } }\n\
+                 [[gadget.examples]]\nparams = {}\n[[gadget.examples]]\nparams = { n = \"one\" }",
+            ),
+            "9:10: example 2 of gadget 'A' does not fit its parameters: n: expected integer, got string \"one\"",
+        ),
     ];
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("gadgets.toml");

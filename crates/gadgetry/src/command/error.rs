@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use gadgetry_proto::spec::SchemaError;
 
+use crate::toolbox::ToolboxError;
+
 /// A gadget file that cannot be used. The mistake is in the file or in its name.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -101,6 +103,9 @@ pub enum GadgetFileProblem {
     /// The schema does not compile.
     #[error("parameters: {0}")]
     Schema(SchemaError),
+    /// An example would be refused if a model wrote it.
+    #[error(transparent)]
+    Example(Box<ToolboxError>),
     /// TOML has values that JSON lacks.
     #[error("{value} cannot be written in JSON; use a finite number")]
     NotJson {

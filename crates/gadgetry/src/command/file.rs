@@ -12,6 +12,7 @@ use toml::Spanned;
 use super::error::{GadgetFileError, GadgetFileProblem as Problem};
 use super::{CommandGadget, ResultForm, duration};
 use crate::files;
+use crate::toolbox::check_examples;
 
 /// Bytes of a gadget file.
 const LIMIT: u64 = 16 << 20;
@@ -102,6 +103,9 @@ fn gadget(
     let command = (table.command).ok_or_else(|| missing("command", "[\"./fetch.sh\"]"))?;
     check_name(&name)?;
     let (program, arguments) = program(&command, folder)?;
+    let places: Vec<_> = (table.examples.iter())
+        .map(|example| example.params.span())
+        .collect();
     let spec = GadgetSpec {
         name: name.get_ref().clone(),
         description,
@@ -115,6 +119,10 @@ fn gadget(
         unterminated: table.unterminated,
         ..GadgetSpec::default()
     };
+    check_examples(&spec).map_err(|unfit| {
+        let place = places.get(unfit.number - 1).unwrap_or(&whole);
+        Mistake::new(place, Problem::Example(Box::new(unfit.into())))
+    })?;
     let gadget = CommandGadget::new(spec, program, arguments)
         .env(table.env)
         .result(match table.result {
