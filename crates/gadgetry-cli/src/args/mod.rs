@@ -3,6 +3,7 @@
 mod agent;
 mod complete;
 mod doctor;
+mod gadget;
 mod model;
 mod models;
 mod server;
@@ -18,6 +19,7 @@ use crate::error::Error;
 pub(crate) use agent::{AgentArgs, FormatArgs, MarkerKind, OnUnterminated, OutputLimit, ToolForm};
 pub(crate) use complete::CompleteArgs;
 pub(crate) use doctor::DoctorArgs;
+pub(crate) use gadget::{GadgetArgs, GadgetFileArgs, GadgetInfoArgs, GadgetRunArgs, GadgetVerb};
 pub(crate) use model::{DataArgs, ModelArgs};
 pub(crate) use models::{ModelsArgs, ModelsVerb, UpdateArgs};
 pub(crate) use server::ServerArgs;
@@ -70,6 +72,8 @@ pub(crate) enum Verb {
     /// The answer goes to stdout, progress to stderr. Ctrl-C cancels the run and ends its gadgets; press it again to exit
     /// immediately. Exit code 1: the model call failed, its last reply was cut off, or the run was stopped.
     Agent(AgentArgs),
+    /// List, describe, check and run the gadgets of a file, without a model.
+    Gadget(GadgetArgs),
     /// Lists the models that are known: context windows, features, prices.
     Models(ModelsArgs),
     /// Check keys and local servers; test whether a model follows the block format.

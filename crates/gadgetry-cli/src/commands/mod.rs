@@ -5,6 +5,7 @@ mod batch;
 mod complete;
 mod demo;
 mod doctor;
+mod gadget;
 mod models;
 mod parse;
 mod replay;
@@ -23,6 +24,7 @@ pub(crate) fn run(args: Gadgetry, printer: &mut Printer) -> Result<(), Error> {
         Some(Verb::Write(args)) => write::run(&args, printer),
         Some(Verb::Agent(args)) => agent::run(&args, printer),
         Some(Verb::Complete(args)) => complete::run(&args, printer),
+        Some(Verb::Gadget(args)) => gadget::run(&args, printer),
         Some(Verb::Models(args)) => models::run(&args, printer),
         Some(Verb::Doctor(args)) => doctor::run(&args, printer),
         Some(Verb::Replay(args)) => replay::run(&args, printer),

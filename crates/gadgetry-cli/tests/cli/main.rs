@@ -10,6 +10,7 @@ mod complete;
 mod demo;
 mod docs;
 mod doctor;
+mod gadget;
 #[cfg(target_os = "linux")]
 mod hostile;
 mod models;

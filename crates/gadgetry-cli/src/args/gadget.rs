@@ -1,0 +1,76 @@
+//! Options of `gadgetry gadget`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+/// Options of `gadgetry gadget`.
+#[derive(Debug, Args)]
+#[command(arg_required_else_help = false)]
+pub(crate) struct GadgetArgs {
+    /// What to do with the gadgets.
+    #[command(subcommand)]
+    pub(crate) verb: GadgetVerb,
+}
+
+/// What is done with the gadgets of a file.
+#[derive(Debug, Subcommand)]
+pub(crate) enum GadgetVerb {
+    /// List the gadgets of a file: names and descriptions
+    List(GadgetFileArgs),
+    /// Print what a model reads about a gadget: description, parameters and examples
+    Info(GadgetInfoArgs),
+    /// Check a file: schemas, examples, programs
+    ///
+    /// Prints one line for each gadget. Exit code 2 and the position in the file if something is wrong.
+    Validate(GadgetFileArgs),
+    /// Run one gadget as an agent would, without a model
+    ///
+    /// The result goes to stdout. Exit code 1: the parameters are not valid, the gadget failed, or it was cancelled.
+    Run(GadgetRunArgs),
+}
+
+/// Where the gadgets are.
+#[derive(Debug, Args)]
+pub(crate) struct GadgetFileArgs {
+    /// The gadgets, a TOML file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) gadgets: PathBuf,
+}
+
+/// One of the gadgets.
+#[derive(Debug, Args)]
+pub(crate) struct OneGadgetArgs {
+    /// The name of the gadget, in any case
+    #[arg(value_name = "NAME")]
+    pub(crate) name: String,
+
+    #[command(flatten)]
+    pub(crate) file: GadgetFileArgs,
+}
+
+/// Options of `gadgetry gadget info`.
+#[derive(Debug, Args)]
+pub(crate) struct GadgetInfoArgs {
+    #[command(flatten)]
+    pub(crate) gadget: OneGadgetArgs,
+
+    /// Print the JSON Schema of the parameters instead, on one line
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Options of `gadgetry gadget run`.
+#[derive(Debug, Args)]
+pub(crate) struct GadgetRunArgs {
+    #[command(flatten)]
+    pub(crate) gadget: OneGadgetArgs,
+
+    /// The parameters, a JSON object; `-` reads stdin
+    #[arg(long, value_name = "JSON", default_value = "{}")]
+    pub(crate) params: String,
+
+    /// Print one JSON object: parameters, result or error, duration, cost, media, and whether it ends a run
+    #[arg(long)]
+    pub(crate) json: bool,
+}

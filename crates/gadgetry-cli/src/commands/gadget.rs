@@ -1,0 +1,46 @@
+//! `gadgetry gadget`: the gadgets of a file, without a model.
+
+mod info;
+mod list;
+mod run;
+mod validate;
+
+use std::path::Path;
+
+use gadgetry::proto::spec::RegisteredGadget;
+use gadgetry::{Toolbox, command};
+
+use crate::args::{GadgetArgs, GadgetVerb};
+use crate::error::Error;
+use crate::printer::Printer;
+
+pub(crate) fn run(args: &GadgetArgs, printer: &mut Printer) -> Result<(), Error> {
+    match &args.verb {
+        GadgetVerb::List(args) => list::run(args, printer),
+        GadgetVerb::Info(args) => info::run(args, printer),
+        GadgetVerb::Validate(args) => validate::run(args, printer),
+        GadgetVerb::Run(args) => run::run(args, printer),
+    }
+}
+
+/// The gadgets of a file, checked as for a run.
+fn toolbox(path: &Path) -> Result<Toolbox, Error> {
+    let mut toolbox = Toolbox::default();
+    for gadget in command::load(path).map_err(Error::input)? {
+        let added = toolbox.add(gadget);
+        added.map_err(|error| Error::at(path.display(), error))?;
+    }
+    Ok(toolbox)
+}
+
+/// The gadget of this name.
+fn named<'t>(toolbox: &'t Toolbox, name: &str) -> Result<&'t RegisteredGadget, Error> {
+    let registry = toolbox.registry();
+    let gadget = registry.get(name);
+    gadget.ok_or_else(|| Error::input(own_words(&registry.unknown_gadget(name))))
+}
+
+/// An error for a model, without the word that every error on stderr begins with.
+fn own_words(error: &str) -> &str {
+    error.strip_prefix("Error: ").unwrap_or(error)
+}

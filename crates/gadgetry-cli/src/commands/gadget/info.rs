@@ -1,0 +1,36 @@
+//! `gadgetry gadget info`: what a model reads about a gadget.
+
+use gadgetry::proto::block::{Anchoring, Markers};
+use gadgetry::proto::prompt::PromptTemplate;
+use gadgetry::proto::spec::Registry;
+
+use super::{named, toolbox};
+use crate::args::GadgetInfoArgs;
+use crate::error::Error;
+use crate::printer::Printer;
+
+pub(crate) fn run(args: &GadgetInfoArgs, printer: &mut Printer) -> Result<(), Error> {
+    let toolbox = toolbox(&args.gadget.file.gadgets)?;
+    let gadget = named(&toolbox, &args.gadget.name)?;
+    if args.json {
+        return printer.json(&gadget.spec().parameters);
+    }
+    let registry = Registry::new([gadget.spec().clone()]).map_err(Error::input)?;
+    let section =
+        only_the_catalog().render_registry(&registry, &Markers::default(), Anchoring::Anywhere);
+    printer.text(&section.unwrap_or_default());
+    printer.text("\n");
+    Ok(())
+}
+
+/// The part of the instructions that is about the gadgets.
+fn only_the_catalog() -> PromptTemplate {
+    let nothing = || Some(String::new());
+    PromptTemplate {
+        intro: nothing(),
+        catalog: Some("{gadgets}".to_owned()),
+        format: nothing(),
+        rules: nothing(),
+        escape: nothing(),
+    }
+}

@@ -1,0 +1,23 @@
+//! `gadgetry gadget list`: names and descriptions.
+
+use gadgetry::proto::spec::RegisteredGadget;
+
+use super::toolbox;
+use crate::args::GadgetFileArgs;
+use crate::error::Error;
+use crate::lines::one_line;
+use crate::printer::Printer;
+
+pub(crate) fn run(args: &GadgetFileArgs, printer: &mut Printer) -> Result<(), Error> {
+    let toolbox = toolbox(&args.gadgets)?;
+    let width = |gadget: &RegisteredGadget| gadget.name().chars().count();
+    let widest = toolbox.registry().iter().map(width).max();
+    let widest = widest.unwrap_or_default();
+    for gadget in toolbox.registry() {
+        let name = one_line(gadget.name());
+        let description = one_line(&gadget.spec().description);
+        printer.text(&format!("{name:widest$}  {description}\n"));
+        printer.settle()?;
+    }
+    Ok(())
+}

@@ -1,0 +1,28 @@
+//! `gadgetry gadget validate`: whether the gadgets of a file can be used.
+
+use serde_json::Value;
+
+use super::toolbox;
+use crate::args::GadgetFileArgs;
+use crate::error::Error;
+use crate::lines::one_line;
+use crate::printer::Printer;
+
+pub(crate) fn run(args: &GadgetFileArgs, printer: &mut Printer) -> Result<(), Error> {
+    let toolbox = toolbox(&args.gadgets)?;
+    for gadget in toolbox.registry() {
+        let spec = gadget.spec();
+        let properties = spec.parameters.get("properties").and_then(Value::as_object);
+        let parameters = counted(properties.map_or(0, serde_json::Map::len), "parameter");
+        let examples = counted(spec.examples.len(), "example");
+        let name = one_line(gadget.name());
+        printer.text(&format!("{name}: ok, {parameters}, {examples}\n"));
+        printer.settle()?;
+    }
+    Ok(())
+}
+
+fn counted(count: usize, what: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} {what}{plural}")
+}
