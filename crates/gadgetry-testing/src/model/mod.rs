@@ -36,8 +36,9 @@ const UNMATCHED: &str = "unmatched_request";
 /// is reported; so is a rule that was never used. [`MockModelBuilder::lenient`] turns that off. Every request is checked
 /// by a [`RequestChecker`].
 ///
-/// Reports come from [`MockModel::verify`]; what it was not asked for comes as a panic when the last clone is dropped,
-/// unless the thread panics already. In a task of its own such a panic is only seen by who joins the task, so a test
+/// Reports come from [`MockModel::verify`], and as a panic when the last clone is dropped, unless the thread panics
+/// already, or the model has received no request: then `build` of its agent has probably failed, and the test shows that
+/// error. Only `verify` reports that no request came. In a task of its own such a panic is only seen by who joins the task, so a test
 /// that hands the model to one calls `verify`.
 ///
 /// Clones are the same model: one may go to an agent while the test keeps another. Two mocks share nothing.
@@ -281,11 +282,7 @@ impl Shared {
             }
         }
         let (name, asked) = (&self.name, times(record.requests.len()));
-        let mut head = format!("the mock model {name:?} was asked {asked}, not as its rules say\n");
-        if record.requests.is_empty() {
-            // It is dropped before a failed `build` returns its error.
-            head.push_str("If `build` of its agent has failed, that error is the cause; `.lenient()` shows it\n");
-        }
+        let head = format!("the mock model {name:?} was asked {asked}, not as its rules say\n");
         (!report.is_empty()).then(|| head + &report)
     }
 }
@@ -293,6 +290,10 @@ impl Shared {
 impl Drop for Shared {
     fn drop(&mut self) {
         if std::thread::panicking() || self.record().reported {
+            return;
+        }
+        // A `build` that fails drops the model before it returns its error, which must reach the test.
+        if self.record().requests.is_empty() {
             return;
         }
         if let Some(report) = self.report() {

@@ -184,7 +184,10 @@ async fn a_retry_waits_as_long_as_the_model_asks() {
     let busy = busy.retry_after(Duration::from_secs(7));
     let model = MockModel::in_order([busy, "Hello.".into()]);
     let spec = RunSpec {
-        retry: Some(Retry::default()),
+        retry: Some(Retry {
+            jitter: false,
+            ..Retry::default()
+        }),
         ..RunSpec::default()
     };
     let history = conversation().user("Hi").build();

@@ -1,7 +1,7 @@
 //! What a mock complains about, and when.
 
-use gadgetry::Model;
 use gadgetry::proto::delta::Delta;
+use gadgetry::{Agent, AgentError, Model};
 use gadgetry_testing::{
     MockModel, MockModelBuilder, RequestChecker, Rule, any, call, conversation, paused,
 };
@@ -139,6 +139,18 @@ fn reports_come_on_their_own_only_if_nobody_asked() {
     model.check().unwrap_err();
     drop(model.stream(says("y")));
     assert!(panic_of(|| drop(model)).starts_with("the mock model \"mock\" was asked 2 times"));
+    // A mock without requests leaves the word to the error of a failed `build`; only `verify` reports it.
+    let unused = || {
+        MockModel::builder()
+            .when(any())
+            .once()
+            .replies_text("x")
+            .build()
+    };
+    let failed = Agent::builder().model(unused()).max_iterations(0).build();
+    assert_eq!(failed.unwrap_err(), AgentError::NoIterations);
+    let report = "the mock model \"mock\" was asked 0 times";
+    assert!(panic_of(|| unused().verify()).starts_with(report));
     // Two panics at once would end the process.
     let words = panic_of(|| {
         let _model = unmatched();
