@@ -162,7 +162,7 @@ impl Answer {
                 }
                 // A last event that nothing ended is worth something if it is whole.
                 if let (Ok(Some(event)), None) = (decoder.finish(), broken)
-                    && (event.data == "[DONE]" || json::parse(&event.data).is_ok())
+                    && (event.data == "[DONE]" || json::is_json(&event.data))
                 {
                     self.frame(&event, out);
                 }

@@ -7,6 +7,7 @@ use gadgetry_proto::delta::Delta;
 use gadgetry_proto::error::ModelErrorKind;
 use serde_json::Value;
 
+use crate::provider::json;
 use crate::provider::redact::Secrets;
 use crate::provider::retry_after::units;
 use crate::provider::secret::ApiKey;
@@ -14,8 +15,15 @@ use crate::provider::secret::ApiKey;
 /// How much of a provider's words is kept, in characters.
 const MESSAGE_CHARS: usize = 1000;
 
+/// How much of a frame that cannot be read is shown, in characters.
+const FRAME_CHARS: usize = 200;
+
 /// A wait from this length on is part of the message, in milliseconds.
 const LONG_WAIT_MS: u64 = 60_000;
+
+/// What is said of JSON that is nested too deeply.
+pub(super) const TOO_DEEP: &str =
+    "the provider sent JSON with more than 127 nested levels, which is not read";
 
 /// A model call that failed. It never holds a key.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -105,7 +113,10 @@ impl ProviderError {
             let message =
                 format!("the answer is not an API's; check the base URL. It begins: {shown}");
             (ModelErrorKind::BadRequest, message)
-        } else if serde_json::from_str::<serde::de::IgnoredAny>(body).is_ok() {
+        } else if json::is_json(body) {
+            if let Err(error) = json::parse(body) {
+                return Self::unreadable(body, &error);
+            }
             let message = format!(
                 "the answer is JSON, but not a reply; check the base URL. It begins: {shown}"
             );
@@ -113,6 +124,22 @@ impl ProviderError {
         } else {
             let message = format!("the answer is neither an event stream nor JSON: {shown}");
             (ModelErrorKind::Transport, message)
+        };
+        Self::new(kind, message)
+    }
+
+    /// What a frame, or a document, means that cannot be read because of `error`. What is no JSON may have been damaged
+    /// on its way; JSON that is too deep, or has too large a number, would come again.
+    pub(super) fn unreadable(sent: &str, error: &serde_json::Error) -> Self {
+        let shown: String = sent.chars().take(FRAME_CHARS).collect();
+        let (kind, message) = if !json::is_json(sent) {
+            let message = format!("the provider sent a frame that is no JSON: {shown}");
+            (ModelErrorKind::Transport, message)
+        } else if json::is_too_deep(error) {
+            (ModelErrorKind::Other, TOO_DEEP.to_owned())
+        } else {
+            let message = format!("the provider sent JSON that cannot be read: {error}");
+            (ModelErrorKind::Other, message)
         };
         Self::new(kind, message)
     }

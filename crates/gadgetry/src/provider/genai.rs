@@ -28,7 +28,8 @@ use reqwest::Url;
 use serde_json::Value;
 
 use crate::model::{Model, ModelInfo};
-use crate::provider::error::{ProviderError, millis};
+use crate::provider::error::{ProviderError, TOO_DEEP, millis};
+use crate::provider::json;
 use crate::provider::omitted::{NO_FILES, NO_IMAGES, NO_SOUNDS, omitted};
 use crate::provider::redact::{Redactor, Secrets};
 use crate::provider::retry_after::retry_after;
@@ -482,6 +483,11 @@ fn refusal(error: &genai::Error, secrets: &Secrets) -> ProviderError {
         && let Some(reported) = ProviderError::from_body(body)
     {
         return reported;
+    }
+    if let genai::Error::StreamParse { serde_error, .. } = error
+        && json::is_too_deep(serde_error)
+    {
+        return ProviderError::new(ModelErrorKind::Other, TOO_DEEP);
     }
     let is = |kind| ProviderError::new(kind, error.to_string());
     if matches!(

@@ -6,6 +6,7 @@
 
 use std::borrow::Cow;
 
+use serde::de::IgnoredAny;
 use serde_json::Value;
 
 /// A lone half `u` is kept as the private character `OFFSET + u`.
@@ -16,6 +17,16 @@ const OFFSET: u32 = 0x10_0000;
 /// Every string of it must go through [`Halves`] or [`whole`] before anybody sees it.
 pub fn parse(text: &str) -> serde_json::Result<Value> {
     serde_json::from_str(&without_lone_halves(text))
+}
+
+/// Whether `text` is JSON, also if it is nested more deeply than [`parse`] reads.
+pub(super) fn is_json(text: &str) -> bool {
+    serde_json::from_str::<IgnoredAny>(text).is_ok()
+}
+
+/// Whether [`parse`] failed because the JSON has more than 127 nested levels.
+pub(super) fn is_too_deep(error: &serde_json::Error) -> bool {
+    error.to_string().starts_with("recursion limit exceeded")
 }
 
 /// `text` with U+FFFD for halves that never found each other.

@@ -6,11 +6,20 @@ use gadgetry::proto::error::ModelErrorKind as Kind;
 use crate::row::{Api, End, Row};
 use crate::{chat, messages};
 
+/// JSON with more levels than are read.
+fn deep() -> String {
+    format!("{}{}", "[".repeat(200), "]".repeat(200))
+}
+
 /// Streams of Chat Completions that fail behind some of their text.
 pub(crate) fn chat_streams() -> Vec<Row> {
     use chat::{DONE, F, F_1, F_2, HI, ROLE, STOP, hi};
     const BAD: &str = r#"{"choices":[{"index":0,"delta":{"content":"#;
-    let error = |name, frame: &'static str| hi(name, &[ROLE, HI, frame, DONE]);
+    let error = |name, frame: &str| hi(name, &[ROLE, HI, frame, DONE]);
+    let deep = format!(
+        r#"{{"choices":[{{"delta":{{"content":"no","x":{}}}}}]}}"#,
+        deep()
+    );
     vec![
         hi("ends without an end", &[ROLE, HI]).fails(Kind::Truncated),
         hi("ends in the middle of a frame", &[ROLE, HI])
@@ -30,6 +39,9 @@ pub(crate) fn chat_streams() -> Vec<Row> {
         hi("a frame that is no JSON in the middle of a call", &[HI, F, F_1, "{malformed", F_2, STOP, DONE])
             .cut("f")
             .fails(Kind::Transport),
+        error("a frame that is nested too deeply", &deep).fails(Kind::Other),
+        hi("ends within a frame that is nested too deeply", &[ROLE, HI]).cut_frame(&deep).fails(Kind::Other),
+        error("a frame with a number that is too large", r#"{"choices":[{"delta":{"content":"no","x":1e999}}]}"#).fails(Kind::Other),
         error("an error of the server", r#"{"error":{"message":"boom","type":"server_error","code":null}}"#).fails(Kind::Overloaded),
         error("an error with a number", r#"{"error":{"message":"slow down","code":429}}"#).fails(Kind::RateLimit),
         error("an error with a word", r#"{"error":{"message":"slow down","code":"rate_limit_exceeded"}}"#).fails(Kind::RateLimit),
@@ -48,6 +60,10 @@ pub(crate) fn chat_streams() -> Vec<Row> {
 pub(crate) fn messages_streams() -> Vec<Row> {
     use messages::{END, HI, HI_END, HI_START, START, STOP, USE_F, USE_F_1, hi};
     const BAD: &str = r#"{"type":"content_block_delta","index":0,"delta":{"#;
+    let deep = format!(
+        r#"{{"type":"content_block_delta","index":0,"delta":{}}}"#,
+        deep()
+    );
     let begun = |name, more: &[&str]| hi(name, &[&[START, HI_START, HI], more].concat());
     let error = |name, frame: &'static str| begun(name, &[frame]);
     vec![
@@ -65,6 +81,7 @@ pub(crate) fn messages_streams() -> Vec<Row> {
         begun("silence behind stop_reason", &[HI_END, STOP]).end(End::Silent),
         begun("silence behind message_stop", &[HI_END, STOP, END]).end(End::Silent),
         begun("a frame that is no JSON", &["{malformed", HI_END, STOP, END]).usage(10, 1).fails(Kind::Transport),
+        begun("a frame that is nested too deeply", &[&deep, HI_END, STOP, END]).usage(10, 1).fails(Kind::Other),
         error("overloaded", r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"},"request_id":"req_1"}"#).usage(10, 1).fails(Kind::Overloaded),
         error("an error of the server", r#"{"type":"error","error":{"type":"api_error","message":"boom"}}"#).usage(10, 1).fails(Kind::Overloaded),
         error("a limit", r#"{"type":"error","error":{"type":"rate_limit_error","message":"slow down"}}"#).usage(10, 1).fails(Kind::RateLimit),
@@ -117,6 +134,7 @@ pub(crate) fn answers(api: Api) -> Vec<Row> {
         row("204", 204, "").fails(Kind::Truncated),
         row("a web page", 200, "<!doctype html><html><body>Log in</body></html>").header("content-type", "text/html").fails(Kind::BadRequest),
         row("no JSON", 200, "{malformed json: <<<chaos>>>").fails(Kind::Transport),
+        row("a document that is nested too deeply", 200, &format!("{{\"choices\":{}}}", deep())).fails(Kind::Other),
         row("plain words", 200, "upstream connect error").header("content-type", "text/plain").fails(Kind::BadRequest),
         row("another document", 200, r#"{"status":"ok"}"#).fails(Kind::BadRequest),
         row("half a document", 200, r#"{"id":"x","#).end(End::Broken).fails(Kind::Truncated),

@@ -14,9 +14,6 @@ use crate::provider::tools::ToolNames;
 use crate::provider::wire::{Decode, stop_reason};
 use crate::provider::{json, sse};
 
-/// How much of a frame that cannot be read is shown, in characters.
-const SHOWN: usize = 200;
-
 /// Reads one answer, streamed or whole.
 ///
 /// What it makes of a stream:
@@ -190,12 +187,13 @@ impl Decode for Decoder {
         if self.over || data.is_empty() || data == "[DONE]" {
             return true;
         }
-        let Ok(mut body) = json::parse(data) else {
-            // What it said is lost, and a reply with a hole must not be acted upon.
-            let shown: String = data.chars().take(SHOWN).collect();
-            let message = format!("the provider sent a frame that is no JSON: {shown}");
-            self.fail(ProviderError::new(ModelErrorKind::Transport, message), out);
-            return true;
+        let mut body = match json::parse(data) {
+            Ok(body) => body,
+            Err(error) => {
+                // What it said is lost, and a reply with a hole must not be acted upon.
+                self.fail(ProviderError::unreadable(data, &error), out);
+                return true;
+            }
         };
         if !body.is_object() {
             return false;

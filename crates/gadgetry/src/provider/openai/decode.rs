@@ -17,9 +17,6 @@ use crate::provider::sse;
 use crate::provider::tools::ToolNames;
 use crate::provider::wire::Decode;
 
-/// How much of a frame that cannot be read is shown, in characters.
-const SHOWN: usize = 200;
-
 /// How much of a refusal is kept, in bytes.
 const REFUSAL: usize = 4096;
 
@@ -254,11 +251,12 @@ impl Decode for Decoder {
             self.prose(Prose::Text, &text, out);
             return true;
         }
-        let Ok(body) = json::parse(data) else {
-            let shown: String = data.chars().take(SHOWN).collect();
-            let message = format!("the provider sent a frame that is no JSON: {shown}");
-            self.fail(ProviderError::new(ModelErrorKind::Transport, message), out);
-            return true;
+        let body = match json::parse(data) {
+            Ok(body) => body,
+            Err(error) => {
+                self.fail(ProviderError::unreadable(data, &error), out);
+                return true;
+            }
         };
         if let Some(error) = error_in(&body, frame.event.as_deref()) {
             self.fail(error, out);
