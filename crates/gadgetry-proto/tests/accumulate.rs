@@ -284,3 +284,39 @@ fn the_last_named_model_counts() {
     assert_eq!(events[1]["error"]["code"], "stream_error");
     assert_eq!(output.model.as_deref(), Some("m"));
 }
+
+/// Each call is found among all others in a few steps: a search through those that began later would take 2 * 10^10 of
+/// them, minutes in a debug build.
+#[test]
+fn many_open_calls_that_end_in_the_order_in_which_they_began() {
+    const CALLS: usize = 200_000;
+    let ids: Vec<_> = (0..CALLS).map(|n| format!("call_{n}")).collect();
+    let mut reply = Accumulator::new(None);
+    for id in &ids {
+        let (id, name) = (id.clone(), "f".to_owned());
+        reply.absorb(&Delta::ToolCallStart { id, name });
+    }
+    for (n, id) in ids.iter().enumerate() {
+        assert_eq!(reply.tool_use(id), None);
+        reply.absorb(&Delta::ToolCallEnd {
+            id: id.clone(),
+            input: Some(json!({ "n": n })),
+        });
+        let found = serde_json::to_value(reply.tool_use(id)).expect("content is JSON");
+        assert_eq!(found["input"]["n"], n);
+    }
+}
+
+#[test]
+fn of_several_calls_with_one_id_the_last_is_found() {
+    let mut reply = Accumulator::new(None);
+    for n in [1, 2] {
+        reply.absorb(&Delta::ToolCall {
+            id: "a".to_owned(),
+            name: "f".to_owned(),
+            input: json!({ "n": n }),
+        });
+        let found = serde_json::to_value(reply.tool_use("a")).expect("content is JSON");
+        assert_eq!(found["input"]["n"], n);
+    }
+}

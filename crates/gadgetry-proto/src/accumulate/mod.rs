@@ -101,6 +101,9 @@ pub struct Accumulator {
     places: Vec<Place>,
     prose: Option<Prose>,
     tool_calls: BTreeMap<String, OpenToolCall>,
+    /// The place of the last complete tool call of each id.
+    #[serde(default)]
+    tool_uses: BTreeMap<String, usize>,
     /// In the inputs of tool calls that were read as JSON.
     #[serde(default)]
     json_values: usize,
@@ -208,21 +211,12 @@ impl Accumulator {
 
     /// The complete tool call of this id that came last.
     pub fn tool_use(&self, id: &str) -> Option<&Content> {
-        let content = self
-            .places
-            .iter()
-            .rev()
-            .filter_map(|place| place.content.as_ref());
-        let mut found = content.filter(
-            |content| matches!(content, Content::ToolUse { tool_use_id, .. } if tool_use_id == id),
-        );
-        found.next()
+        self.places.get(*self.tool_uses.get(id)?)?.content.as_ref()
     }
 
     /// Whether the reply has a tool call, complete or not.
     pub(crate) fn has_tool_calls(&self) -> bool {
-        let is_call = |place: &Place| matches!(place.content, Some(Content::ToolUse { .. }));
-        !self.tool_calls.is_empty() || self.places.iter().any(is_call)
+        !self.tool_calls.is_empty() || !self.tool_uses.is_empty()
     }
 
     /// Why the model stopped, if it has said so.

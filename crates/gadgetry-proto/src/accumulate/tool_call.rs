@@ -72,6 +72,7 @@ impl Accumulator {
             input: input.clone(),
             block_index,
         });
+        self.tool_uses.insert(call_id.clone(), block_index);
         let content = Content::ToolUse {
             tool_use_id: call_id,
             name,
