@@ -351,3 +351,49 @@ fn many_open_calls() {
     let begun = read(body.as_bytes(), false, || usize::MAX).len() as u64;
     assert_eq!(begun, 1 + 2 * CALLS + 1);
 }
+
+/// Arguments that come before a name are kept up to a limit; past it the call is malformed, and the others are not.
+#[test]
+fn arguments_without_a_name_have_a_limit() {
+    const LIMIT: usize = 4 << 20;
+    let frame = |call: &str| {
+        format!("data: {{\"choices\":[{{\"delta\":{{\"tool_calls\":[{call}]}}}}]}}\n\n")
+    };
+    let piece = |json: &str| {
+        let json = serde_json::to_string(json).unwrap();
+        frame(&format!(
+            r#"{{"index":0,"function":{{"arguments":{json}}}}}"#
+        ))
+    };
+    for (pieces, is_whole) in [(3, true), (4, false), (9, false)] {
+        let body = [
+            piece("{\"s\":\""),
+            piece(&"x".repeat(1 << 20)).repeat(pieces),
+            frame(r#"{"index":0,"function":{"name":"f","arguments":"y"}}"#),
+            piece("\"}"),
+            frame(r#"{"index":1,"function":{"name":"g","arguments":"{}"}}"#),
+            r#"data: {"choices":[{"delta":{},"finish_reason":"tool_calls"}]}"#.to_owned(),
+            "\n\ndata: [DONE]\n\n".to_owned(),
+        ]
+        .concat();
+        let deltas = read(body.as_bytes(), false, || usize::MAX);
+        let arguments = |call: &str| -> String {
+            let pieces = deltas.iter().filter_map(|it| match it {
+                Delta::ToolCallDelta { id, delta } if id == call => Some(delta.as_str()),
+                _ => None,
+            });
+            pieces.collect()
+        };
+        let f = arguments("call_1");
+        let read = serde_json::from_str::<serde_json::Value>(&f);
+        assert_eq!(read.is_ok(), is_whole, "{pieces}");
+        if !is_whole {
+            assert_eq!(f.len(), LIMIT, "{pieces}");
+        }
+        assert_eq!(arguments("call_2"), "{}", "{pieces}");
+        let ended = deltas
+            .iter()
+            .filter(|it| matches!(it, Delta::ToolCallEnd { .. }));
+        assert_eq!(ended.count(), 2, "{pieces}");
+    }
+}

@@ -10,12 +10,18 @@ use crate::provider::arguments::{self, Object};
 use crate::provider::json::Halves;
 use crate::provider::tools::ToolNames;
 
+/// How much is kept of what belongs to no call that has started, or to none at all, in bytes of one reply.
+const KEPT: usize = 4 << 20;
+
 /// The calls of one reply.
 ///
 /// A piece should say the index of its call, and the first one its id and name. Servers leave each of these out,
 /// repeat them, or give two calls the same. A call is complete once its JSON object is closed, so that it can start
 /// while the reply continues. A call that is sent again is dropped: one with an id that was used before, and one that
 /// says the same as an earlier call where only the repetition tells them apart.
+///
+/// Arguments are kept until the name of their call is known. Those of a call that has more of them than [`KEPT`] are cut
+/// there and stay incomplete, so that the call is malformed.
 #[derive(Debug, Default)]
 pub(super) struct Calls {
     /// In the order in which they began.
@@ -28,6 +34,8 @@ pub(super) struct Calls {
     ids: HashSet<String>,
     /// Name and arguments of the complete calls.
     complete: HashSet<(String, String)>,
+    /// Bytes that are kept.
+    kept: usize,
     names: Arc<ToolNames>,
 }
 
@@ -48,6 +56,8 @@ struct Call {
     halves: Halves,
     object: Object,
     origin: Origin,
+    /// Whether some of the arguments were dropped. Nothing is added to them.
+    is_cut: bool,
     is_over: bool,
 }
 
@@ -100,7 +110,7 @@ impl Calls {
         let call = &mut self.begun[at];
         if let (true, Some(name)) = (call.name.is_empty(), name) {
             self.names.meant(&name).clone_into(&mut call.name);
-            if call.origin == Origin::New && call.start(out) {
+            if call.origin == Origin::New && call.start(&mut self.kept, out) {
                 self.end(at, out);
             }
         }
@@ -117,7 +127,7 @@ impl Calls {
 
     fn write(&mut self, at: usize, json: &str, out: &mut Vec<Delta>) {
         let call = &mut self.begun[at];
-        if call.write(json, out) {
+        if !call.is_cut && call.write(json, &mut self.kept, out) {
             self.end(at, out);
         }
     }
@@ -135,7 +145,7 @@ impl Calls {
                 if call.origin == Origin::Doubtful {
                     call.origin = Origin::New;
                     call.object = Object::default();
-                    call.start(out);
+                    call.start(&mut self.kept, out);
                 }
                 call.is_over = true;
                 self.complete.insert(call.said(&call.json));
@@ -262,29 +272,30 @@ impl Call {
     }
 
     /// Emits the start, and what has been held. `true` if that completes the arguments.
-    fn start(&mut self, out: &mut Vec<Delta>) -> bool {
+    fn start(&mut self, kept: &mut usize, out: &mut Vec<Delta>) -> bool {
         out.push(Delta::ToolCallStart {
             id: self.id.clone(),
             name: self.name.clone(),
         });
         let held = std::mem::take(&mut self.held);
-        self.write(&held, out)
+        *kept -= held.len();
+        self.write(&held, kept, out)
     }
 
     /// Takes more arguments in. `true` if their object is complete.
-    fn write(&mut self, json: &str, out: &mut Vec<Delta>) -> bool {
+    fn write(&mut self, json: &str, kept: &mut usize, out: &mut Vec<Delta>) -> bool {
         if self.is_over {
-            self.extra.push_str(json);
+            keep(&mut self.extra, json, kept);
             return false;
         }
         if self.name.is_empty() || self.origin != Origin::New {
-            self.held.push_str(json);
+            self.is_cut = !keep(&mut self.held, json, kept);
             return self.origin != Origin::New && self.object.read(json).is_some();
         }
         let json = self.halves.join(json);
         let end = self.object.read(&json);
         let (json, extra) = json.split_at(end.unwrap_or(json.len()));
-        self.extra.push_str(extra);
+        keep(&mut self.extra, extra, kept);
         self.json.push_str(json);
         if !json.is_empty() {
             out.push(Delta::ToolCallDelta {
@@ -304,4 +315,12 @@ impl Call {
         };
         (self.name.clone(), json)
     }
+}
+
+/// Adds `piece` to what is kept. `false` if it is cut there.
+fn keep(text: &mut String, piece: &str, kept: &mut usize) -> bool {
+    let end = piece.floor_char_boundary(KEPT - *kept);
+    text.push_str(&piece[..end]);
+    *kept += end;
+    end == piece.len()
 }
