@@ -93,6 +93,11 @@ impl Answer {
         self.progressed
     }
 
+    /// Whether the reply is complete, and only the sign that ends the stream is missing.
+    pub(crate) fn may_end(&self) -> bool {
+        !self.is_over && self.decoder.may_end()
+    }
+
     /// Takes more bytes and adds what they say.
     pub fn feed(&mut self, bytes: &[u8], out: &mut Vec<Delta>) {
         if self.is_over {

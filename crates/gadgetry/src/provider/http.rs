@@ -76,7 +76,7 @@ impl HttpConfig {
     }
 
     /// How long the answer may be silent. Comments that keep the stream alive break the silence. Unless set, 5 minutes,
-    /// and 30 for a server on this machine.
+    /// and 30 for a server on this machine. A reply that is complete but for the sign of its end ends after 5 seconds.
     #[must_use]
     pub fn idle_timeout(mut self, timeout: Duration) -> Self {
         self.idle_timeout = Some(timeout);

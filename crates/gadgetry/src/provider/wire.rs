@@ -32,6 +32,12 @@ pub trait Decode: Send {
     /// Takes a whole reply instead of a stream. It gives the same deltas, the last of them the end or an error.
     fn reply(&mut self, body: Value, out: &mut Vec<Delta>);
 
+    /// Whether the reply is complete, and only the sign that ends the stream is missing. Then [`Decode::end`] gives
+    /// [`Delta::MessageEnd`], and a connection that stays silent is not waited for as long as within a reply.
+    fn may_end(&self) -> bool {
+        false
+    }
+
     /// The stream is over. Adds what was held back, and [`Delta::MessageEnd`] if the reply is known to be complete.
     fn end(&mut self, out: &mut Vec<Delta>);
 }

@@ -2,6 +2,7 @@
 //! `f` with `{"x":1}` and `g` with `{"y":"z"}`, and counts 10 and 5 tokens.
 
 use gadgetry::proto::delta::StopReason;
+use gadgetry::proto::error::ModelErrorKind;
 use gadgetry::proto::usage::Usage;
 
 use crate::row::{Api, Row, counts};
@@ -52,6 +53,11 @@ pub(crate) const CALLS: &str = finish!("tool_calls");
 pub(crate) const STOP: &str = finish!("stop");
 pub(crate) const COUNTS: &str = r#"{"id":"c1","object":"chat.completion.chunk","created":1,"model":"m","choices":[],"usage":{"prompt_tokens":10,"completion_tokens":5,"total_tokens":15}}"#;
 pub(crate) const DONE: &str = "[DONE]";
+
+/// Pieces of a choice that was not asked for.
+const OTHER: &str = r#"{"choices":[{"index":1,"delta":{"content":"no"}}]}"#;
+const OTHER_STOP: &str =
+    r#"{"choices":[{"index":1,"delta":{"content":"no"},"finish_reason":"length"}]}"#;
 
 /// The stream as it should be.
 pub(crate) const GOLDEN: [&str; 10] = [ROLE, HI, F, F_1, F_2, G, G_1, CALLS, COUNTS, DONE];
@@ -252,6 +258,13 @@ pub(crate) fn chunks() -> Vec<Row> {
         golden("choices from 1", r#"[{"index":0,"delta""#, r#"[{"index":1,"delta""#),
         hi("a second choice is not ours", &[r#"{"choices":[{"index":0,"delta":{"content":"hi"}},{"index":1,"delta":{"content":"no"}}]}"#, STOP, DONE]),
         hi("a second choice in chunks of its own", &[HI, r#"{"choices":[{"index":1,"delta":{"content":"no"}}]}"#, STOP, DONE]),
+        hi("a second choice comes first", &[OTHER, HI, OTHER, STOP, DONE]),
+        hi("a second choice comes first, with a reason to stop", &[OTHER_STOP, HI, STOP, DONE]),
+        hi("a second choice comes in front of counts and ours", &[OTHER, COUNTS, HI, STOP, DONE]).usage(10, 5),
+        hi("a second choice after a chunk without choices", &[r#"{"choices":[]}"#, HI, OTHER, OTHER, STOP, DONE]),
+        hi("only a second choice", &[r#"{"choices":[{"index":1,"delta":{"content":"hi"},"finish_reason":"stop"}]}"#, DONE]),
+        hi("only a second choice, and an end without [DONE]", &[r#"{"choices":[{"index":1,"delta":{"content":"hi"},"finish_reason":"stop"}]}"#]),
+        hi("only a piece of a second choice", &[r#"{"choices":[{"index":1,"delta":{"content":"hi"}}]}"#]).fails(ModelErrorKind::Truncated),
         hi("frames that nobody knows", &[r#"{"type":"keepalive"}"#, r#"{"foo":[1,2]}"#, HI, "17", STOP, DONE]),
         hi("reasoning_content", &[delta!(r#"{"role":"assistant","content":null,"reasoning_content":"hm"}"#), HI, STOP, DONE]).reasoning("hm"),
         hi("reasoning", &[delta!(r#"{"reasoning":"hm"}"#), HI, STOP, DONE]).reasoning("hm"),

@@ -248,6 +248,10 @@ impl Decode for Decoder {
         }
     }
 
+    fn may_end(&self) -> bool {
+        self.stop_reason.is_some() && self.blocks.is_empty()
+    }
+
     fn end(&mut self, out: &mut Vec<Delta>) {
         if self.over {
             return;

@@ -25,6 +25,10 @@ const ERROR_BODY: usize = 64 << 10;
 /// How long a silent connection is polled once more before the reply counts as stalled.
 const LAST_LOOK: Duration = Duration::from_millis(10);
 
+/// How long counts and the sign that ends the stream may take once the reply is complete apart from them. Some servers
+/// send neither, and keep the connection open.
+const GRACE: Duration = Duration::from_secs(5);
+
 /// How long the rest of the body of an error may take.
 const ERROR_BODY_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -45,6 +49,7 @@ pub(super) fn deltas(
         secrets,
         timeouts: http.config.timeouts(&request.url),
         progress: Instant::now(),
+        complete: None,
         phase: Phase::Unsent(Box::new(request)),
         http,
     };
@@ -65,6 +70,8 @@ struct Exchange {
     timeouts: Timeouts,
     /// When something of the reply came last.
     progress: Instant,
+    /// Since when only the sign that ends the stream is missing.
+    complete: Option<Instant>,
 }
 
 /// The body of an answer, piece by piece, and why it broke off.
@@ -80,6 +87,14 @@ impl Exchange {
     fn no_progress(&self) -> String {
         let limit = self.timeouts.progress;
         format!("the reply stalled: nothing of it for {limit:?}, only signs of life")
+    }
+
+    /// How much longer the reply may go without progress.
+    fn left(&self) -> Duration {
+        let left = |limit: Duration, since: Instant| limit.saturating_sub(since.elapsed());
+        let progress = left(self.timeouts.progress, self.progress);
+        self.complete
+            .map_or(progress, |since| progress.min(left(GRACE, since)))
     }
 
     /// The next deltas, some at a time; `None` when the reply is over.
@@ -99,14 +114,15 @@ impl Exchange {
                     }
                 },
                 Phase::Answered(mut body) => {
-                    let left = self
-                        .timeouts
-                        .progress
-                        .saturating_sub(self.progress.elapsed());
+                    let left = self.left();
                     match read(&mut body, self.timeouts.idle, left).await {
                         Read::Bytes(bytes) => {
                             self.answer.feed(&bytes, &mut batch);
-                            if self.answer.has_progressed() {
+                            let progressed = self.answer.has_progressed();
+                            if progressed || self.complete.is_none() {
+                                self.complete = self.answer.may_end().then(Instant::now);
+                            }
+                            if progressed {
                                 self.progress = Instant::now();
                             } else if left.is_zero() {
                                 self.answer.end(Some(&self.no_progress()), &mut batch);
@@ -356,6 +372,7 @@ mod tests {
             }),
             phase: Phase::Answered(body.chain(stream::pending()).boxed()),
             progress: began,
+            complete: None,
             http,
         };
         let mut said = String::new();
@@ -365,6 +382,12 @@ mod tests {
                     said.push_str(delta);
                 } else if let Delta::Error { error, .. } = &delta {
                     said.push_str(error);
+                } else if let Delta::MessageEnd {
+                    usage: Some(usage), ..
+                } = &delta
+                {
+                    said.push_str(&usage.output_tokens.to_string());
+                    said.push_str(" tokens");
                 }
             }
         }
@@ -439,6 +462,68 @@ mod tests {
         }
         let (said, _) = read(short(), times(1000, PING), false).await;
         assert_eq!(said, stalled("60s"));
+    }
+
+    /// Once the reply has said why it ends, a server that sends no sign of the end is not waited for as long.
+    #[tokio::test(start_paused = true)]
+    async fn a_reply_that_is_complete_needs_no_sign_of_its_end() {
+        const STOP: &str = "data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n";
+        const COUNTS: &str =
+            "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":1,\"completion_tokens\":7}}\n\n";
+        const OTHER: &str = "data: {\"choices\":[{\"index\":1,\"delta\":{\"content\":\"hi \"},\"finish_reason\":\"stop\"}]}\n\n";
+        const START: &str = "data: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"text\",\"text\":\"hi \"}}\n\n";
+        const BLOCK_STOP: &str = "data: {\"type\":\"content_block_stop\",\"index\":0}\n\n";
+        const REASON: &str =
+            "data: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\"}}\n\n";
+        let stalled = "hi the reply stalled: no data for 300s";
+        let alive = |pieces: &[(u64, &'static str)]| [pieces, &[(1, ": hello\n\n"); 100]].concat();
+        let cases = [
+            (true, vec![(0, HI), (9, STOP)], "hi ", 14),
+            (true, alive(&[(0, HI), (9, STOP)]), "hi ", 14),
+            // Counts come with the end, or after it.
+            (
+                true,
+                vec![(0, HI), (9, STOP), (4, COUNTS)],
+                "hi 7 tokens",
+                14,
+            ),
+            (
+                true,
+                vec![(0, HI), (9, STOP), (4, END), (0, COUNTS)],
+                "hi ",
+                13,
+            ),
+            // More of the reply begins the wait anew.
+            (
+                true,
+                vec![(0, HI), (0, STOP), (4, HI), (4, HI)],
+                "hi hi hi ",
+                13,
+            ),
+            // The only choice has another number, so it was waited for choice 0.
+            (true, vec![(0, OTHER)], "hi ", 5),
+            // Without a reason to stop the reply is not complete.
+            (true, vec![(0, HI)], stalled, 300),
+            (
+                false,
+                vec![(0, START), (0, BLOCK_STOP), (9, REASON)],
+                "hi ",
+                14,
+            ),
+            (false, vec![(0, START), (0, BLOCK_STOP)], stalled, 300),
+            // A block that is open may have more.
+            (
+                false,
+                vec![(0, START), (0, REASON), (9, BLOCK_STOP)],
+                "hi ",
+                14,
+            ),
+        ];
+        for (chat, pieces, expected, when) in cases {
+            let name = format!("{pieces:?}");
+            let (said, seconds) = read(HttpConfig::new(), pieces, chat).await;
+            assert_eq!((said.as_str(), seconds), (expected, when), "{name}");
+        }
     }
 
     /// A local server that loads its model first may be silent for longer.

@@ -36,13 +36,19 @@ const REFUSAL: usize = 4096;
 /// [`StopReason::Unspecified`], and calls that nothing but its end completed stay open, as after every reason that is not
 /// [clean](StopReason::is_clean). A refusal is no text: it comes as a [`Delta::Diagnostic`]. Counts come with
 /// [`Delta::MessageEnd`]; of a reply that is cut off they come as [`Delta::Usage`].
+///
+/// One choice is read, although some servers send more. It is choice 0, or, of a server that counts otherwise, the first
+/// one that comes. Therefore the first piece of another choice waits for the next piece: if that is of choice 0, the one
+/// that waits is dropped.
 #[derive(Debug, Default)]
 pub struct Decoder {
     has_begun: bool,
     /// Whether a chunk had a delta.
     has_delta: bool,
-    /// The number of the choice that is read: the first that came.
+    /// The number of the choice that is read, once it is known.
     choice: Option<u64>,
+    /// The first piece of a choice other than 0, and its number.
+    waiting: Option<(u64, Value)>,
     text: Halves,
     reasoning: Halves,
     calls: Calls,
@@ -90,12 +96,31 @@ impl Decoder {
         let Some(choice) = choice(body) else {
             return;
         };
-        // Some servers count from 1, and some send more choices than were asked for.
-        if let Some(index) = choice.get("index").and_then(Value::as_u64)
-            && *self.choice.get_or_insert(index) != index
-        {
-            return;
+        let index = choice.get("index").and_then(Value::as_u64);
+        if let (None, Some(number)) = (self.choice, index) {
+            if number == 0 {
+                self.waiting = None;
+                self.choice = Some(0);
+            } else if self.waiting.is_none() {
+                self.waiting = Some((number, choice.clone()));
+                return;
+            }
         }
+        self.settle(out);
+        if index.is_none() || index == self.choice {
+            self.piece(choice, out);
+        }
+    }
+
+    /// No piece of choice 0 has come, so the one that waits belongs to the reply.
+    fn settle(&mut self, out: &mut Vec<Delta>) {
+        if let Some((number, choice)) = self.waiting.take() {
+            self.choice = Some(number);
+            self.piece(&choice, out);
+        }
+    }
+
+    fn piece(&mut self, choice: &Value, out: &mut Vec<Delta>) {
         let part = |field: &str| choice.get(field).filter(|said| said.is_object());
         if let Some(said) = part("delta") {
             self.has_delta = true;
@@ -186,6 +211,7 @@ impl Decoder {
         if self.is_over {
             return;
         }
+        self.settle(out);
         self.is_over = true;
         for (what, halves) in [
             (Prose::Reasoning, &mut self.reasoning),
@@ -219,6 +245,7 @@ impl Decoder {
     }
 
     fn fail(&mut self, error: ProviderError, out: &mut Vec<Delta>) {
+        self.settle(out);
         self.is_over = true;
         self.counts(out);
         out.push(error.into());
@@ -243,7 +270,7 @@ impl Decode for Decoder {
         }
         if self.has_begun
             && self.refusal.is_none()
-            && self.choice.is_none_or(|index| index == 0)
+            && self.choice == Some(0)
             && frame.event.is_none()
             && let Some(text) = quick::text(data)
         {
@@ -282,7 +309,15 @@ impl Decode for Decoder {
         }
     }
 
+    fn may_end(&self) -> bool {
+        // A refusal is a reason to stop, but its words may go on.
+        let has_stopped = self.stop_reason.is_some() && self.refusal.is_none();
+        let waiting = self.waiting.as_ref();
+        has_stopped || waiting.is_some_and(|(_, choice)| stop_reason(choice).is_some())
+    }
+
     fn end(&mut self, out: &mut Vec<Delta>) {
+        self.settle(out);
         if self.stop_reason.is_some() {
             self.done(out);
         } else if !self.is_over {
