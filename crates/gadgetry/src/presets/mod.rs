@@ -9,6 +9,7 @@
 //! | [`ErrorLogging`] | calls a closure whenever something has failed | [`Failure`] |
 //! | [`FileLogging`] | writes every request and reply to a file of its own | [`FileLogging::finish`] |
 //! | [`Monitoring`] | logging, timing, tokens, costs and errors in one | its reports |
+//! | [`StripInvisible`] | an interceptor: takes invisible characters out of results | |
 //! | [`Silent`] | nothing | |
 //! | [`merge`] | all of several, in order | |
 //!
@@ -81,6 +82,7 @@
 
 mod errors;
 mod files;
+mod invisible;
 mod logging;
 mod merge;
 mod monitoring;
@@ -94,6 +96,7 @@ use crate::driver::Observer;
 
 pub use errors::{ErrorLogging, Failure, FailureKind};
 pub use files::{FileLogging, FileLoggingError};
+pub use invisible::StripInvisible;
 pub use logging::Logging;
 pub use merge::{Merged, Shared, merge};
 pub use monitoring::Monitoring;

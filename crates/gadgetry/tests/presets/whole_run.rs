@@ -4,14 +4,17 @@ use std::fs;
 use std::sync::Arc;
 use std::time::Duration;
 
-use gadgetry::presets::{FileLogging, Monitoring, Progress, ProgressTracking, Shared, merge};
+use gadgetry::presets::{
+    FileLogging, Monitoring, Progress, ProgressTracking, Shared, StripInvisible, merge,
+};
 use gadgetry::proto::call::Outcome;
 use gadgetry::proto::event::FinishReason;
 use gadgetry::proto::run::{Command, Run, RunSpec};
 use gadgetry::proto::spec::GadgetSpec;
 use gadgetry::proto::tree::NodeId;
 use gadgetry::proto::usage::Price;
-use gadgetry::{Ended, Observer, ScriptedModel, Services, Toolbox, drive, from_fn};
+use gadgetry::{Agent, Ended, Observer, ScriptedModel, Services, Toolbox, drive, from_fn};
+use gadgetry_testing::{EventLog, MockModel, call, reply};
 use tokio::sync::mpsc;
 
 /// `Pay {}`: waits 20 ms, costs half a dollar. `Slow {}`: reports a quarter, and is too late after 50 ms.
@@ -112,4 +115,40 @@ async fn a_real_run_is_watched_by_all() {
         raw.starts_with("!!!GADGET_START:Pay:p\n!!!GADGET_END\n"),
         "{raw}"
     );
+}
+
+/// The model reads a result without what a person does not see; the event has the result as it was.
+#[tokio::test]
+async fn invisible_characters_of_results_are_taken_out() {
+    let hidden: String = ('a'..='z')
+        .filter_map(|c| char::from_u32(0xe0000 + u32::from(c)))
+        .collect();
+    for (strips, read) in [(true, "Sunny."), (false, &*format!("Sunny{hidden}."))] {
+        let text = format!("Sunny{hidden}.");
+        let page = text.clone();
+        let spec = GadgetSpec {
+            name: "Page".to_owned(),
+            ..GadgetSpec::default()
+        };
+        let log = EventLog::default();
+        let model = MockModel::builder()
+            .when(|m| m.iteration(1))
+            .replies(reply().call(call("Page").id("p")))
+            .when(move |m| m.iteration(2).last_message_contains(read))
+            .replies(reply().text("Done."))
+            .build();
+        let mut agent = Agent::builder()
+            .model(model)
+            .gadget(from_fn(spec, move |_, _| {
+                let page = page.clone();
+                async move { Outcome::ok(page) }
+            }))
+            .observer(log.clone());
+        if strips {
+            agent = agent.interceptor(StripInvisible);
+        }
+        let answer = agent.ask("Go").unwrap().text().await.unwrap();
+        assert_eq!(answer, "Done.", "{strips}");
+        assert_eq!(log.expect_result("p"), text, "{strips}");
+    }
 }
