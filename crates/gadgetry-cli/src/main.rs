@@ -12,6 +12,7 @@ mod input;
 mod interrupts;
 mod lines;
 mod log_file;
+mod logging;
 mod media;
 mod narrator;
 mod options;

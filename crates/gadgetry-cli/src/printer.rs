@@ -13,6 +13,7 @@ use serde::Serialize;
 
 use crate::error::Error;
 use crate::lines::one_line;
+use crate::logging;
 
 use spinner::Spinner;
 
@@ -100,7 +101,8 @@ impl Printer {
 
     /// Shows that something goes on, if stderr is a terminal.
     pub(crate) fn spin(&mut self) {
-        if !self.quiet {
+        // A spinner and a log would overwrite each other.
+        if !self.quiet && !logging::is_on() {
             self.spinner = Spinner::start();
             self.watched = self.spinner.is_some();
         }

@@ -12,7 +12,7 @@ use std::ffi::OsString;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
-use clap::{Args, CommandFactory, Parser, Subcommand};
+use clap::{ArgAction, Args, CommandFactory, Parser, Subcommand};
 
 use crate::error::Error;
 
@@ -44,6 +44,12 @@ pub(crate) struct Gadgetry {
     /// What to do; without it, this help is printed.
     #[command(subcommand)]
     pub(crate) verb: Option<Verb>,
+
+    /// Log to stderr: -v results and failures, -vv parameters and results in full, -vvv every piece of text
+    ///
+    /// `GADGETRY_LOG=LEVEL` does the same: error, warn, info, debug or trace.
+    #[arg(short, long, global = true, action = ArgAction::Count)]
+    pub(crate) verbose: u8,
 }
 
 const EXIT_CODES: &str = "\

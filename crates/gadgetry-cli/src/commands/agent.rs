@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use gadgetry::driver::Observer;
 use gadgetry::log::LogWriter;
+use gadgetry::presets::Logging;
 use gadgetry::proto::event::{Event, FinishReason};
 use gadgetry::proto::run::{Input, SpecError, Summary, Tools};
 use gadgetry::proto::spec::Unterminated;
@@ -24,7 +25,7 @@ use crate::options::Blocks;
 use crate::printer::Printer;
 use crate::prompt::typed_or_piped;
 use crate::tally::Tally;
-use crate::{catalog, log_file, run_events};
+use crate::{catalog, log_file, logging, run_events};
 
 /// Everything that can be wrong with the input is found before anything is started or written.
 pub(crate) fn run(args: &AgentArgs, printer: &mut Printer) -> Result<(), Error> {
@@ -147,6 +148,9 @@ fn agent(
     }
     if let Some(dialects) = &args.dialects {
         agent = agent.dialects(dialects.0.iter().copied());
+    }
+    if logging::is_on() {
+        agent = agent.observer(Logging);
     }
     for tag in &args.tags {
         agent = agent.custom_block(CustomBlock::new(tag));

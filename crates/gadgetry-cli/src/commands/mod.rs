@@ -13,10 +13,12 @@ mod write;
 
 use crate::args::{self, Gadgetry, Verb};
 use crate::error::Error;
+use crate::logging;
 use crate::printer::Printer;
 
 /// Does what was typed.
 pub(crate) fn run(args: Gadgetry, printer: &mut Printer) -> Result<(), Error> {
+    logging::start(args.verbose)?;
     match args.verb {
         None => Err(Error::Help(args::help())),
         Some(Verb::Parse(args)) if args.batch => batch::run(&args, printer),

@@ -13,6 +13,7 @@ mod doctor;
 mod gadget;
 #[cfg(target_os = "linux")]
 mod hostile;
+mod logging;
 mod models;
 mod options;
 mod parse;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use gadgetry::driver::Observer;
+use gadgetry::presets::Logging;
 use gadgetry::proto::block::Markers;
 use gadgetry::proto::event::{Answer, Event, EventKind, FinishReason};
 use gadgetry::proto::message::Media;
@@ -16,6 +17,7 @@ use crate::args::GadgetRunArgs;
 use crate::conduct::conduct;
 use crate::connect;
 use crate::error::Error;
+use crate::logging;
 use crate::printer::Printer;
 use crate::prompt::typed_or_piped;
 
@@ -76,15 +78,17 @@ fn agent(gadget: Arc<dyn DynGadget>, parameters: &str) -> Result<AgentRun<'stati
     let block = format!("{start}{name}:call\n{parameters}\n{end}\n");
     let script = json!({ "text": block }).to_string();
     let model: ScriptedModel = script.parse().map_err(Error::input)?;
-    Agent::builder()
+    let mut agent = Agent::builder()
         .model(model)
         .gadget(gadget)
         .markers(markers)
         .max_iterations(1)
         .without_retry()
-        .without_output_limit()
-        .ask("")
-        .map_err(Error::input)
+        .without_output_limit();
+    if logging::is_on() {
+        agent = agent.observer(Logging);
+    }
+    agent.ask("").map_err(Error::input)
 }
 
 /// What the call gave.
