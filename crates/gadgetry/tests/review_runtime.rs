@@ -164,7 +164,7 @@ async fn a_run_saved_with_work_in_flight_continues_by_itself() {
     toolbox
         .add(from_fn(bell, |_, _| async { Outcome::ok("ding") }))
         .unwrap();
-    let services = Services::new(Arc::new(script(&[json!("Done.")])), toolbox);
+    let services = Services::new(Arc::new(script(&[json!("One."), json!("Two.")])), toolbox);
     let spec = RunSpec {
         registry: Arc::new(services.toolbox.registry().clone()),
         ..RunSpec::default()

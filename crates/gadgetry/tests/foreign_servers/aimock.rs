@@ -291,9 +291,9 @@ async fn a_failure_before_any_text_is_tried_again() {
     }
 }
 
-/// What was said before the cut stays, and the run does not take it for an answer.
+/// A reply that is cut after some text is requested again, and the run does not take what came for an answer.
 #[tokio::test]
-async fn a_failure_behind_some_text_is_told() {
+async fn a_reply_cut_after_some_text_is_no_answer() {
     const SAID: &str = "This will be cut short, for sure.";
     let said = |name: &str| json!({ "userMessage": format!("{name}.") });
     let fixtures = vec![
@@ -325,12 +325,10 @@ async fn a_failure_behind_some_text_is_told() {
             let told = ask(agent(model), &format!("{name}.")).await;
             let error = told.finished.expect_err("the reply was cut off");
             assert_eq!(error.reason(), FinishReason::ModelError, "{api:?}, {name}");
-            assert!(
-                !told.text.is_empty() && SAID.starts_with(&told.text),
-                "{api:?}, {name}"
-            );
-            assert_eq!(told.retries, [], "{api:?}, {name}");
-            assert_eq!(requests(&server).await - before, 1, "{api:?}, {name}");
+            assert!(!told.text.is_empty(), "{api:?}, {name}");
+            let kinds: Vec<Kind> = told.retries.iter().map(|(kind, _)| *kind).collect();
+            assert_eq!(kinds, [Kind::Truncated; 3], "{api:?}, {name}");
+            assert_eq!(requests(&server).await - before, 4, "{api:?}, {name}");
         }
     }
 }

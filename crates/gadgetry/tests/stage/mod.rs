@@ -119,6 +119,8 @@ pub(crate) async fn play_until(services: &Services, spec: RunSpec, cancel_at: Op
     let spec = RunSpec {
         registry: Arc::new(services.toolbox.registry().clone()),
         asks: services.asks(),
+        // Free, so that what a run comes to is known.
+        price: spec.price.clone().or(Some(Price::default())),
         ..spec
     };
     let run = Run::ask(spec.clone(), "go").unwrap();

@@ -209,10 +209,10 @@ fn examples_of_a_file_are_checked() {
         params = { txt = "hi" }
     "#;
     std::fs::write(&path, file).unwrap();
-    let gadget = command::load(&path).unwrap().remove(0);
+    let error = command::load(&path).unwrap_err().to_string();
     assert_eq!(
-        add_error(gadget),
-        "example 1 of gadget 'Echo' does not fit its parameters: text: expected string, but it is missing; \
+        error.replace(&path.display().to_string(), "FILE"),
+        "FILE:8:18: example 1 of gadget 'Echo' does not fit its parameters: text: expected string, but it is missing; \
          txt: there is no such parameter; did you mean 'text'?"
     );
 }
