@@ -180,7 +180,9 @@ fn rebuild(format: &Format, text: &str, pieces: &[&str], flush: bool) -> Result<
     format.limits.near_misses = text.len();
     let mut reader = scanner(&format);
     let mut reasoning = format.reasoning.iter();
-    let has_reasoning = reasoning.any(|name| !format.tags.contains(name));
+    // The scanner is given the names that it admits only.
+    let is_admitted = |name: &str| name.len() <= format.limits.tag_name;
+    let has_reasoning = reasoning.any(|name| is_admitted(name) && !format.tags.contains(name));
     let mut rebuilt = Rebuilt {
         text,
         at: 0,

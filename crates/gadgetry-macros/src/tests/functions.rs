@@ -80,7 +80,7 @@ fn a_function_stands_alone() {
         (
             "fn ring(&self) {}",
             &[
-                "a gadget is a free function; a type with state implements the trait `gadgetry::Gadget` instead",
+                "a gadget is a free function; for methods, put `#[gadgets]` on the impl block in place of `#[gadget]`",
             ][..],
         ),
         ("fn ring<'a, T: Copy, const N: usize>(a: T) {}", &[GENERICS]),

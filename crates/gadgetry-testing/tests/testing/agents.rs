@@ -37,7 +37,7 @@ async fn calls_run_side_by_side_and_one_after_the_other() {
         .once()
         .replies("All done.")
         .build();
-    let ((summary, log), took) = elapsed(play(&model, &toolbox, "Go")).await;
+    let ((summary, log), took) = Box::pin(elapsed(play(&model, &toolbox, "Go"))).await;
     assert_eq!(summary.answer, "All done.");
     assert_eq!(took, Duration::from_secs(3));
     assert_eq!(
