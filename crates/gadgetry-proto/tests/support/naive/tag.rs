@@ -41,8 +41,13 @@ impl Reader<'_> {
     /// Reads reasoning and says where reading goes on, and what stands before that.
     pub(super) fn reason(&mut self, opening: Opening, lead: Lead) -> (usize, Lead) {
         let start = opening.start;
+        let is_written = opening.behind > start;
         let (behind, reason) = self.tag(opening);
         if reason == EndReason::Limit {
+            if !is_written {
+                // Reasoning before the reply counts as more than blanks, too: what follows begins no line.
+                self.erased.push((start..start, "…"));
+            }
             return (behind, Lead::Text);
         }
         self.erased.push((start..behind, ""));
