@@ -2,10 +2,10 @@
 
 use gadgetry::proto::block::{CallBlock, Header};
 use gadgetry::proto::call::TerminatedBy;
-use gadgetry::proto::delta::EndReason;
 use gadgetry::proto::error::Diagnostic;
 use gadgetry::proto::id::BlockId;
 use gadgetry::proto::message::Attributes;
+use gadgetry::proto::piece::EndReason;
 use gadgetry::proto::reply::Event;
 use gadgetry::proto::spec::Schema;
 use serde::{Serialize, Serializer};

@@ -51,7 +51,7 @@ impl Narrator {
                 Some(held) => held.push_str(text),
                 None => self.text(text, &mut words),
             },
-            EventKind::GadgetCall(_) => {
+            EventKind::GadgetCall { .. } => {
                 if let Some(held) = self.held.take() {
                     self.text(&held, &mut words);
                 }
@@ -114,7 +114,7 @@ fn line(kind: &EventKind, with_blocks: bool) -> Option<String> {
             let delay = Duration::from_millis(*delay_ms);
             format!("  retrying in {:.1} s", delay.as_secs_f64())
         }
-        EventKind::GadgetCall(call) => {
+        EventKind::GadgetCall { written: call, .. } => {
             let parameters = match &call.parameters {
                 Parameters::Parsed(parameters) => short(&parameters.to_string()),
                 Parameters::Malformed(error) => format!("(malformed: {})", short(error)),

@@ -14,7 +14,7 @@ use crate::printer::Printer;
 pub(crate) fn print(event: &Event, printer: &mut Printer) -> Result<(), Error> {
     match &event.kind {
         // Where a block stands in its reply is for programs that have the reply.
-        EventKind::GadgetCall(_) => print_without("span", event, printer),
+        EventKind::GadgetCall { .. } => print_without("span", event, printer),
         EventKind::GadgetResult { cost, .. } if *cost == 0.0 => {
             print_without("cost", event, printer)
         }

@@ -27,7 +27,7 @@ impl Tally {
     pub(crate) fn event(&mut self, event: &Event) {
         match &event.kind {
             EventKind::Text { text } => self.text(text),
-            EventKind::GadgetArgsPartial { delta, .. } => self.text(delta),
+            EventKind::GadgetArgsPartial { args, .. } => self.text(&args.delta),
             EventKind::ModelCallEnd { usage, cost, .. } => self.call(*usage, *cost),
             EventKind::GadgetResult { cost, .. } => self.dollars += cost,
             _ => {}

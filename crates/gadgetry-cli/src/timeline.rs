@@ -32,7 +32,7 @@ impl Timeline {
         let now = event.time.0;
         self.end = self.end.max(now);
         match &event.kind {
-            EventKind::GadgetCall(call) => {
+            EventKind::GadgetCall { written: call, .. } => {
                 let name = format!("{} {}", call.gadget_name, call.invocation_id);
                 self.rows.push(Row {
                     name,

@@ -8,8 +8,8 @@ use serde_json::Value;
 
 use crate::call::Call;
 use crate::error::{Diagnostic, ModelErrorKind};
-use crate::id::{BlockId, InvocationId};
-use crate::message::{Attributes, CustomContentBlock, ProviderData};
+use crate::message::{CustomContentBlock, ProviderData};
+use crate::piece::{ArgsPartial, BlockDelta, BlockEnd, BlockStart, CallStart};
 use crate::usage::Usage;
 
 /// One piece of a reply: what a provider sends, and what the stages of the pipeline make of it.
@@ -121,56 +121,17 @@ pub enum Delta {
     /// What the provider wants back with this reply in later requests.
     ProviderData(ProviderData),
     /// A custom block opens.
-    CustomBlockStart {
-        /// The block.
-        block_id: BlockId,
-        /// The key of its definition.
-        tag: String,
-        /// Its attributes.
-        attrs: Attributes,
-    },
+    CustomBlockStart(BlockStart),
     /// More content of a custom block.
-    CustomBlockDelta {
-        /// The block.
-        block_id: BlockId,
-        /// The key of its definition.
-        tag: String,
-        /// More content.
-        delta: String,
-    },
+    CustomBlockDelta(BlockDelta),
     /// A custom block ends.
-    CustomBlockEnd {
-        /// The block.
-        block_id: BlockId,
-        /// The key of its definition.
-        tag: String,
-        /// Why.
-        reason: EndReason,
-    },
+    CustomBlockEnd(BlockEnd),
     /// A custom block is complete.
     CustomBlock(CustomContentBlock),
     /// The header of a gadget block is complete.
-    GadgetCallStart {
-        /// The name as written.
-        gadget_name: String,
-        /// The id.
-        invocation_id: InvocationId,
-        /// Ids that must be done first.
-        dependencies: Vec<InvocationId>,
-    },
+    GadgetCallStart(CallStart),
     /// More text of an argument.
-    GadgetArgsPartial {
-        /// The call.
-        invocation_id: InvocationId,
-        /// The name as written.
-        gadget_name: String,
-        /// The pointer of the argument.
-        field_path: String,
-        /// More of its value, as text.
-        delta: String,
-        /// Whether the value is now complete.
-        is_field_complete: bool,
-    },
+    GadgetArgsPartial(ArgsPartial),
     /// A gadget block is complete.
     GadgetCall(Arc<Call>),
     /// Something noteworthy about the reply.
@@ -203,20 +164,6 @@ impl Delta {
             metadata: None,
         }
     }
-}
-
-/// Why a custom block ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub enum EndReason {
-    /// Its closing tag.
-    Closed,
-    /// The tag closed itself.
-    SelfClosing,
-    /// The reply ended first.
-    EndOfStream,
-    /// The content passed [`crate::limits::Limits::tag_content`]; what follows is text.
-    Limit,
 }
 
 /// Why a model stopped.

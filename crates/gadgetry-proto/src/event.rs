@@ -5,13 +5,14 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::call::Call;
-use crate::delta::{EndReason, StopReason};
+use crate::call::{Call, amount};
+use crate::delta::StopReason;
 use crate::error::Diagnostic;
 use crate::error::ModelErrorKind;
-use crate::id::{BlockId, CallId, InvocationId};
+use crate::id::{CallId, InvocationId};
 use crate::media::Media;
-use crate::message::{Attributes, CustomContentBlock, Purpose};
+use crate::message::{CustomContentBlock, Purpose};
+use crate::piece::{ArgsPartial, BlockDelta, BlockEnd, BlockStart, CallStart};
 use crate::time::Time;
 use crate::usage::Usage;
 
@@ -152,33 +153,35 @@ pub enum EventKind {
         /// More text.
         text: String,
     },
-    /// The header of a block is complete.
+    /// The header of a call is complete. A call that is never completed has no other events than this and its arguments.
     GadgetCallStart {
-        /// As written.
-        gadget_name: String,
-        /// The call.
-        invocation_id: InvocationId,
-        /// Ids that must be done first.
-        dependencies: Vec<InvocationId>,
+        /// The number that the call has if it is completed. No other call of the run has it.
+        call: CallId,
+        /// The header.
+        #[serde(flatten)]
+        start: CallStart,
     },
     /// More text of an argument.
     GadgetArgsPartial {
         /// The call.
-        invocation_id: InvocationId,
-        /// As written.
-        gadget_name: String,
-        /// The pointer of the argument.
-        field_path: String,
-        /// More of its value.
-        delta: String,
-        /// Whether the value is now complete.
-        is_field_complete: bool,
+        call: CallId,
+        /// The text.
+        #[serde(flatten)]
+        args: ArgsPartial,
     },
-    /// A block is complete.
-    GadgetCall(Arc<Call>),
+    /// A call is complete.
+    GadgetCall {
+        /// The number of the call.
+        call: CallId,
+        /// The call as written.
+        #[serde(flatten)]
+        written: Arc<Call>,
+    },
     /// A gadget starts to run.
     GadgetStart {
         /// The call.
+        call: CallId,
+        /// Its id for the model.
         invocation_id: InvocationId,
         /// As written.
         gadget_name: String,
@@ -189,6 +192,8 @@ pub enum EventKind {
     /// A call was answered with a result or an error.
     GadgetResult {
         /// The call.
+        call: CallId,
+        /// Its id for the model.
         invocation_id: InvocationId,
         /// As written.
         gadget_name: String,
@@ -210,6 +215,8 @@ pub enum EventKind {
     /// A gadget whose call was answered before it ended has cost this as well.
     GadgetCost {
         /// The call.
+        call: CallId,
+        /// Its id for the model.
         invocation_id: InvocationId,
         /// As written.
         gadget_name: String,
@@ -219,6 +226,8 @@ pub enum EventKind {
     /// A running gadget tells how far it is.
     GadgetProgress {
         /// The call.
+        call: CallId,
+        /// Its id for the model.
         invocation_id: InvocationId,
         /// As written.
         gadget_name: String,
@@ -229,6 +238,9 @@ pub enum EventKind {
     HumanInputRequired {
         /// The call, if a gadget asks.
         #[serde(default, skip_serializing_if = "Option::is_none")]
+        call: Option<CallId>,
+        /// Its id for the model; present if `call` is.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         invocation_id: Option<InvocationId>,
         /// What is asked.
         question: String,
@@ -237,6 +249,9 @@ pub enum EventKind {
     HumanInputReceived {
         /// The call, if a gadget asked.
         #[serde(default, skip_serializing_if = "Option::is_none")]
+        call: Option<CallId>,
+        /// Its id for the model; present if `call` is.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         invocation_id: Option<InvocationId>,
         /// Whether there was an answer.
         answered: bool,
@@ -244,6 +259,8 @@ pub enum EventKind {
     /// A call was not executed because of a dependency or a limit.
     GadgetSkipped {
         /// The call.
+        call: CallId,
+        /// Its id for the model.
         invocation_id: InvocationId,
         /// As written.
         gadget_name: String,
@@ -253,32 +270,11 @@ pub enum EventKind {
         error: String,
     },
     /// A custom block opens.
-    CustomBlockStart {
-        /// The block.
-        block_id: BlockId,
-        /// The key of its definition.
-        tag: String,
-        /// Its attributes.
-        attrs: Attributes,
-    },
+    CustomBlockStart(BlockStart),
     /// More content of a custom block.
-    CustomBlockDelta {
-        /// The block.
-        block_id: BlockId,
-        /// The key of its definition.
-        tag: String,
-        /// More content.
-        delta: String,
-    },
+    CustomBlockDelta(BlockDelta),
     /// A custom block ends.
-    CustomBlockEnd {
-        /// The block.
-        block_id: BlockId,
-        /// The key of its definition.
-        tag: String,
-        /// Why.
-        reason: EndReason,
-    },
+    CustomBlockEnd(BlockEnd),
     /// A custom block is complete.
     CustomBlock(CustomContentBlock),
     /// Something noteworthy about a reply.
@@ -305,6 +301,50 @@ pub enum EventKind {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         error: Option<String>,
     },
+}
+
+impl EventKind {
+    /// The call that the event is about, by its number in its run; `None` for an event that is about no call.
+    #[expect(
+        clippy::wildcard_enum_match_arm,
+        reason = "the others are about no call"
+    )]
+    pub fn call(&self) -> Option<CallId> {
+        match self {
+            Self::GadgetCallStart { call, .. }
+            | Self::GadgetArgsPartial { call, .. }
+            | Self::GadgetCall { call, .. }
+            | Self::GadgetStart { call, .. }
+            | Self::GadgetResult { call, .. }
+            | Self::GadgetCost { call, .. }
+            | Self::GadgetProgress { call, .. }
+            | Self::GadgetSkipped { call, .. } => Some(*call),
+            Self::HumanInputRequired { call, .. } | Self::HumanInputReceived { call, .. } => *call,
+            _ => None,
+        }
+    }
+
+    /// What the event itself adds to the cost of its run, in US dollars; `None` if the price is not known.
+    ///
+    /// This is the one place that says so: the sum over all events of a run and of its subagents is what the run has
+    /// cost. Amounts that are negative or not finite are 0.
+    ///
+    /// ```
+    /// use gadgetry_proto::event::Event;
+    /// let event: Event = serde_json::from_str(
+    ///     r#"{ "seq": 9, "timeMs": 0, "type": "gadget_cost", "call": 0, "invocationId": "a", "gadgetName": "A", "cost": 0.5 }"#,
+    /// )?;
+    /// assert_eq!(event.kind.own_cost(), Some(0.5));
+    /// # Ok::<(), serde_json::Error>(())
+    /// ```
+    #[expect(clippy::wildcard_enum_match_arm, reason = "the others cost nothing")]
+    pub fn own_cost(&self) -> Option<f64> {
+        match self {
+            Self::ModelCallEnd { cost, .. } => cost.map(amount),
+            Self::GadgetResult { cost, .. } | Self::GadgetCost { cost, .. } => Some(amount(*cost)),
+            _ => Some(0.0),
+        }
+    }
 }
 
 /// What the model is told about a call.

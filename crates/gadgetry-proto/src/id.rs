@@ -56,7 +56,10 @@ impl fmt::Display for InvocationId {
     }
 }
 
-/// The number of a call in its run, from 0, in the order in which the calls were written. Never used twice.
+/// The number of a call in its run, from 0, in the order in which the headers of the calls were complete.
+///
+/// Never used twice: a call that was announced and then cut off keeps its number, so there may be gaps in the numbers of
+/// complete calls. `Ancestor::call` and the `call` of events are such numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct CallId(pub u32);

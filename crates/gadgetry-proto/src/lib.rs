@@ -11,7 +11,7 @@
 //! | module | what it does |
 //! |---|---|
 //! | [`visible`] | characters that are not seen, written out |
-//! | [`limits`] [`error`] [`id`] [`time`] [`usage`] [`media`] [`call`] [`message`] [`delta`] [`event`] | the vocabulary: plain data |
+//! | [`limits`] [`error`] [`id`] [`time`] [`usage`] [`media`] [`call`] [`message`] [`piece`] [`delta`] [`event`] | the vocabulary: plain data |
 //! | [`tree`] | what a run has cost, folded from its events |
 //! | [`spec`] | gadget specifications, the parameter tree, coercion and validation |
 //! | [`block`] | markers, the body of a gadget block, the writer |
@@ -37,6 +37,7 @@ pub mod id;
 pub mod limits;
 pub mod media;
 pub mod message;
+pub mod piece;
 pub mod prompt;
 pub mod reply;
 pub mod run;

@@ -24,7 +24,7 @@ pub struct Limits {
     pub tag_name: usize,
     /// Everything between the name of a tag and its `>`. With more, the tag is text.
     pub attributes: usize,
-    /// The content of a custom block. It ends there with [`crate::delta::EndReason::Limit`].
+    /// The content of a custom block. It ends there with [`crate::piece::EndReason::Limit`].
     pub tag_content: usize,
     /// Gadget calls in one reply; further ones are answered, not executed.
     pub calls_per_reply: usize,

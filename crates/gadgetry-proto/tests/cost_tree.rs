@@ -21,7 +21,7 @@
 
 use std::sync::Arc;
 
-use gadgetry_proto::call::{Call, Parameters, TerminatedBy, amount};
+use gadgetry_proto::call::{Call, Parameters, TerminatedBy};
 use gadgetry_proto::delta::StopReason;
 use gadgetry_proto::error::{ModelErrorKind, Span};
 use gadgetry_proto::event::{Ancestor, Answer, Event, EventKind};
@@ -69,6 +69,7 @@ fn kind(words: &[&str]) -> Option<EventKind> {
     };
     let word = |at: usize| words.get(at).copied().unwrap_or_default();
     let dollars = |at: usize| word(at).parse().unwrap_or(0.0);
+    let call = CallId(0);
     let (gadget_name, invocation_id) = (word(1).to_owned(), word(2).into());
     Some(match what {
         "start" => EventKind::ModelCallStart {
@@ -103,21 +104,26 @@ fn kind(words: &[&str]) -> Option<EventKind> {
             kind: ModelErrorKind::Overloaded,
             error: "overloaded".to_owned(),
         },
-        "call" => EventKind::GadgetCall(Arc::new(Call {
-            gadget_name,
-            invocation_id,
-            dependencies: Vec::new(),
-            parameters_raw: String::new(),
-            parameters: Parameters::Parsed(json!({})),
-            terminated_by: TerminatedBy::EndMarker,
-            span: Span::default(),
-        })),
+        "call" => EventKind::GadgetCall {
+            call,
+            written: Arc::new(Call {
+                gadget_name,
+                invocation_id,
+                dependencies: Vec::new(),
+                parameters_raw: String::new(),
+                parameters: Parameters::Parsed(json!({})),
+                terminated_by: TerminatedBy::EndMarker,
+                span: Span::default(),
+            }),
+        },
         "run" => EventKind::GadgetStart {
+            call,
             invocation_id,
             gadget_name,
             parameters: Arc::new(json!({})),
         },
         "ok" | "err" => EventKind::GadgetResult {
+            call,
             invocation_id,
             gadget_name,
             answer: if what == "ok" {
@@ -131,11 +137,13 @@ fn kind(words: &[&str]) -> Option<EventKind> {
             completes_run: false,
         },
         "late" => EventKind::GadgetCost {
+            call,
             invocation_id,
             gadget_name,
             cost: dollars(3),
         },
         "skip" => EventKind::GadgetSkipped {
+            call,
             invocation_id,
             gadget_name,
             failed_dependency: "x".to_owned(),
@@ -535,14 +543,10 @@ proptest! {
         let mut other = CostTree::default();
         let (mut dollars, mut tokens) = (0.0, 0);
         for event in events(&lines) {
-            if let EventKind::ModelCallEnd { cost, usage, .. } = &event.kind {
-                dollars += amount(cost.unwrap_or_default());
+            if let EventKind::ModelCallEnd { usage, .. } = &event.kind {
                 tokens += usage.input_tokens;
-            } else if let EventKind::GadgetResult { cost, .. }
-            | EventKind::GadgetCost { cost, .. } = &event.kind
-            {
-                dollars += amount(*cost);
             }
+            dollars += event.kind.own_cost().unwrap_or_default();
             // A tree that was written down goes on like the one that was not.
             if event.seq == saved_at as u64 {
                 let written = serde_json::to_string(&tree).unwrap();

@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 
 use gadgetry_proto::block::Markers;
-use gadgetry_proto::delta::EndReason;
+use gadgetry_proto::piece::EndReason;
 use gadgetry_proto::reply::{Event, Format, Scanner};
 use serde_json::{Value, json};
 

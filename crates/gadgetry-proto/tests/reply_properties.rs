@@ -2,8 +2,8 @@
 
 mod support;
 
-use gadgetry_proto::delta::EndReason;
 use gadgetry_proto::error::DiagnosticCode;
+use gadgetry_proto::piece::EndReason;
 use gadgetry_proto::reply::{Event, Format, Scanner, ScannerState};
 use proptest::prelude::*;
 use support::joined::{Joiner, Told, is_what, scan, scanner};

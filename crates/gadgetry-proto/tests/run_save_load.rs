@@ -239,35 +239,22 @@ fn is_more(last: &mut EventKind, next: &EventKind) -> bool {
             true
         }
         (
+            EventKind::GadgetArgsPartial { call, args },
             EventKind::GadgetArgsPartial {
-                field_path,
-                delta,
-                is_field_complete,
-                ..
+                call: other,
+                args: more,
             },
-            EventKind::GadgetArgsPartial {
-                field_path: path,
-                delta: more,
-                is_field_complete: complete,
-                ..
-            },
-        ) if !*is_field_complete => {
-            assert_eq!(field_path, path, "an open field");
-            delta.push_str(more);
-            *is_field_complete = *complete;
+        ) if !args.is_field_complete => {
+            assert_eq!(call, other, "an open call");
+            assert_eq!(args.field_path, more.field_path, "an open field");
+            args.delta.push_str(&more.delta);
+            args.is_field_complete = more.is_field_complete;
             true
         }
-        (
-            EventKind::CustomBlockDelta {
-                block_id, delta, ..
-            },
-            EventKind::CustomBlockDelta {
-                block_id: other,
-                delta: more,
-                ..
-            },
-        ) if *block_id == *other => {
-            delta.push_str(more);
+        (EventKind::CustomBlockDelta(block), EventKind::CustomBlockDelta(more))
+            if block.block_id == more.block_id =>
+        {
+            block.delta.push_str(&more.delta);
             true
         }
         _ => false,

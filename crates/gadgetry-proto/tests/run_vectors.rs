@@ -263,8 +263,8 @@ fn outcome(vector: &Value, log: &Log) -> Value {
 }
 
 fn said(event: &Event) -> Option<Value> {
-    if let EventKind::GadgetCall(call) = &event.kind {
-        return Some(json!(["call", call.invocation_id]));
+    if let EventKind::GadgetCall { written, .. } = &event.kind {
+        return Some(json!(["call", written.invocation_id]));
     }
     if let EventKind::GadgetResult {
         invocation_id,

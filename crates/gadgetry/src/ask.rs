@@ -221,12 +221,12 @@ fn says(delta: &Delta) -> Said {
         | Delta::ToolCallDelta { .. }
         | Delta::ToolCallEnd { .. }
         | Delta::ToolCall { .. }
-        | Delta::CustomBlockStart { .. }
-        | Delta::CustomBlockDelta { .. }
-        | Delta::CustomBlockEnd { .. }
+        | Delta::CustomBlockStart(_)
+        | Delta::CustomBlockDelta(_)
+        | Delta::CustomBlockEnd(_)
         | Delta::CustomBlock(_)
-        | Delta::GadgetCallStart { .. }
-        | Delta::GadgetArgsPartial { .. }
+        | Delta::GadgetCallStart(_)
+        | Delta::GadgetArgsPartial(_)
         | Delta::GadgetCall(_)
         | _ => Said::Words,
     }

@@ -5,48 +5,37 @@ use serde::{Deserialize, Serialize};
 use crate::accumulate::Accumulator;
 use crate::accumulate::sink::Sink;
 use crate::accumulate::stream_event::StreamEvent;
-use crate::delta::EndReason;
 use crate::id::BlockId;
-use crate::message::Attributes;
 use crate::message::Content;
 use crate::message::CustomContentBlock;
+use crate::piece::{BlockDelta, BlockEnd, BlockStart, EndReason};
 
 impl Accumulator {
-    pub(super) fn start_custom_block(
-        &mut self,
-        block_id: BlockId,
-        tag: &str,
-        attrs: &Attributes,
-        out: &mut Sink<'_>,
-    ) {
-        if self.custom_blocks.contains_key(&block_id) {
+    pub(super) fn start_custom_block(&mut self, start: &BlockStart, out: &mut Sink<'_>) {
+        if self.custom_blocks.contains_key(&start.block_id) {
             return;
         }
         let block_index = self.begin(out);
         let open = OpenCustomBlock {
             block_index,
-            tag: tag.to_owned(),
+            tag: start.tag.clone(),
             ended: false,
         };
-        self.custom_blocks.insert(block_id, open);
+        self.custom_blocks.insert(start.block_id, open);
         out.push(|| StreamEvent::CustomBlockStart {
             block_index,
-            block_id,
-            tag: tag.to_owned(),
-            attrs: attrs.clone(),
+            start: start.clone(),
         });
     }
 
-    pub(super) fn write_custom_block(&mut self, block_id: BlockId, text: &str, out: &mut Sink<'_>) {
-        if let Some(open) = self.custom_blocks.get(&block_id)
+    pub(super) fn write_custom_block(&mut self, more: &BlockDelta, out: &mut Sink<'_>) {
+        if let Some(open) = self.custom_blocks.get(&more.block_id)
             && !open.ended
-            && !text.is_empty()
+            && !more.delta.is_empty()
         {
             out.push(|| StreamEvent::CustomBlockDelta {
                 block_index: open.block_index,
-                block_id,
-                tag: open.tag.clone(),
-                delta: text.to_owned(),
+                more: BlockDelta::new(more.block_id, &open.tag, &more.delta),
             });
         }
     }
@@ -63,9 +52,7 @@ impl Accumulator {
             open.ended = true;
             out.push(|| StreamEvent::CustomBlockEnd {
                 block_index: open.block_index,
-                block_id,
-                tag: open.tag.clone(),
-                reason,
+                end: BlockEnd::new(block_id, &open.tag, reason),
             });
         }
     }

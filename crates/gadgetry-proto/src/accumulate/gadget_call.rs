@@ -6,48 +6,28 @@ use crate::accumulate::Accumulator;
 use crate::accumulate::sink::Sink;
 use crate::accumulate::stream_event::StreamEvent;
 use crate::call::Call;
-use crate::delta::Delta;
-use crate::id::InvocationId;
 use crate::message::Content;
+use crate::piece::{ArgsPartial, CallStart};
 
 impl Accumulator {
-    pub(super) fn start_gadget_call(
-        &mut self,
-        gadget_name: &str,
-        invocation_id: &InvocationId,
-        dependencies: &[InvocationId],
-        out: &mut Sink<'_>,
-    ) {
-        if self.gadget_calls.contains_key(invocation_id) {
+    pub(super) fn start_gadget_call(&mut self, start: &CallStart, out: &mut Sink<'_>) {
+        if self.gadget_calls.contains_key(&start.invocation_id) {
             return;
         }
         let block_index = self.begin(out);
-        self.gadget_calls.insert(invocation_id.clone(), block_index);
+        let id = start.invocation_id.clone();
+        self.gadget_calls.insert(id, block_index);
         out.push(|| StreamEvent::GadgetCallStart {
             block_index,
-            gadget_name: gadget_name.to_owned(),
-            invocation_id: invocation_id.clone(),
-            dependencies: dependencies.to_owned(),
+            start: start.clone(),
         });
     }
 
-    pub(super) fn write_gadget_call(&self, delta: &Delta, out: &mut Sink<'_>) {
-        if let Delta::GadgetArgsPartial {
-            invocation_id,
-            gadget_name,
-            field_path,
-            delta,
-            is_field_complete,
-        } = delta
-            && let Some(&block_index) = self.gadget_calls.get(invocation_id)
-        {
+    pub(super) fn write_gadget_call(&self, args: &ArgsPartial, out: &mut Sink<'_>) {
+        if let Some(&block_index) = self.gadget_calls.get(&args.invocation_id) {
             out.push(|| StreamEvent::GadgetArgsPartial {
                 block_index,
-                invocation_id: invocation_id.clone(),
-                gadget_name: gadget_name.clone(),
-                field_path: field_path.clone(),
-                delta: delta.clone(),
-                is_field_complete: *is_field_complete,
+                args: args.clone(),
             });
         }
     }

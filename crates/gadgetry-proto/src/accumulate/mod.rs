@@ -187,24 +187,12 @@ impl Accumulator {
             Delta::Diagnostic(diagnostic) => {
                 self.tell(|| StreamEvent::Diagnostic(diagnostic.clone()), out);
             }
-            Delta::CustomBlockStart {
-                block_id,
-                tag,
-                attrs,
-            } => self.start_custom_block(*block_id, tag, attrs, out),
-            Delta::CustomBlockDelta {
-                block_id, delta, ..
-            } => self.write_custom_block(*block_id, delta, out),
-            Delta::CustomBlockEnd {
-                block_id, reason, ..
-            } => self.end_custom_block(*block_id, *reason, out),
+            Delta::CustomBlockStart(start) => self.start_custom_block(start, out),
+            Delta::CustomBlockDelta(more) => self.write_custom_block(more, out),
+            Delta::CustomBlockEnd(end) => self.end_custom_block(end.block_id, end.reason, out),
             Delta::CustomBlock(block) => self.complete_custom_block(block, out),
-            Delta::GadgetCallStart {
-                gadget_name,
-                invocation_id,
-                dependencies,
-            } => self.start_gadget_call(gadget_name, invocation_id, dependencies, out),
-            Delta::GadgetArgsPartial { .. } => self.write_gadget_call(delta, out),
+            Delta::GadgetCallStart(start) => self.start_gadget_call(start, out),
+            Delta::GadgetArgsPartial(args) => self.write_gadget_call(args, out),
             Delta::GadgetCall(call) => self.complete_gadget_call(call, out),
         }
     }

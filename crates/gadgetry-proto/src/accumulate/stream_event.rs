@@ -7,16 +7,13 @@ use serde_json::Value;
 
 use crate::call::Call;
 use crate::delta::ContentMetadata;
-use crate::delta::EndReason;
 use crate::delta::StopReason;
 use crate::error::Diagnostic;
-use crate::id::BlockId;
-use crate::id::InvocationId;
-use crate::message::Attributes;
 use crate::message::Content;
 use crate::message::CustomContentBlock;
 use crate::message::ProviderData;
 use crate::message::Role;
+use crate::piece::{ArgsPartial, BlockDelta, BlockEnd, BlockStart, CallStart};
 use crate::usage::Usage;
 
 /// One event of a reply.
@@ -151,34 +148,25 @@ pub enum StreamEvent {
     CustomBlockStart {
         /// The place in the reply.
         block_index: usize,
-        /// The block.
-        block_id: BlockId,
-        /// The key of its definition.
-        tag: String,
-        /// Its attributes.
-        attrs: Attributes,
+        /// The opening tag.
+        #[serde(flatten)]
+        start: BlockStart,
     },
     /// More content of a custom block.
     CustomBlockDelta {
         /// The place in the reply.
         block_index: usize,
-        /// The block.
-        block_id: BlockId,
-        /// The key of its definition.
-        tag: String,
-        /// More content.
-        delta: String,
+        /// The content.
+        #[serde(flatten)]
+        more: BlockDelta,
     },
     /// A custom block ends.
     CustomBlockEnd {
         /// The place in the reply.
         block_index: usize,
-        /// The block.
-        block_id: BlockId,
-        /// The key of its definition.
-        tag: String,
-        /// Why.
-        reason: EndReason,
+        /// The end.
+        #[serde(flatten)]
+        end: BlockEnd,
     },
     /// A custom block is complete.
     CustomBlock {
@@ -190,29 +178,19 @@ pub enum StreamEvent {
     },
     /// The header of a gadget block is complete.
     GadgetCallStart {
-        /// The block.
+        /// The place in the reply.
         block_index: usize,
-        /// As written.
-        gadget_name: String,
-        /// The call.
-        invocation_id: InvocationId,
-        /// Ids that must be done first.
-        dependencies: Vec<InvocationId>,
+        /// The header.
+        #[serde(flatten)]
+        start: CallStart,
     },
     /// More text of an argument.
     GadgetArgsPartial {
-        /// The block.
+        /// The place in the reply.
         block_index: usize,
-        /// The call.
-        invocation_id: InvocationId,
-        /// As written.
-        gadget_name: String,
-        /// The pointer of the argument.
-        field_path: String,
-        /// More of its value.
-        delta: String,
-        /// Whether the value is now complete.
-        is_field_complete: bool,
+        /// The text.
+        #[serde(flatten)]
+        args: ArgsPartial,
     },
     /// A gadget block is complete.
     GadgetCall {

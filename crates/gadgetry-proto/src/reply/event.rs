@@ -2,10 +2,10 @@
 
 use crate::block::CallBlock;
 use crate::block::Header;
-use crate::delta::EndReason;
 use crate::error::Diagnostic;
 use crate::id::BlockId;
 use crate::message::Attributes;
+use crate::piece::EndReason;
 
 /// One thing in a reply. It borrows from the chunk or the scanner; take what you need before returning.
 #[derive(Clone, Debug)]

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::delta::{ContentMetadata, Delta, EndReason};
-use crate::id::{BlockId, InvocationId};
+use crate::delta::{ContentMetadata, Delta};
+use crate::id::BlockId;
 use crate::message::{Attributes, CustomContentBlock};
+use crate::piece::{ArgsPartial, BlockDelta, BlockEnd, BlockStart, CallStart, EndReason};
 use crate::reply::Event;
 use crate::reply::Format;
 use crate::reply::Scanner;
@@ -100,12 +101,12 @@ impl ReplyStage {
             | Delta::ToolCallDelta { .. }
             | Delta::ToolCallEnd { .. }
             | Delta::ToolCall { .. }
-            | Delta::CustomBlockStart { .. }
-            | Delta::CustomBlockDelta { .. }
-            | Delta::CustomBlockEnd { .. }
+            | Delta::CustomBlockStart(_)
+            | Delta::CustomBlockDelta(_)
+            | Delta::CustomBlockEnd(_)
             | Delta::CustomBlock(_)
-            | Delta::GadgetCallStart { .. }
-            | Delta::GadgetArgsPartial { .. }
+            | Delta::GadgetCallStart(_)
+            | Delta::GadgetArgsPartial(_)
             | Delta::GadgetCall(_) => {
                 let rules = &*self.rules;
                 self.scanner
@@ -137,24 +138,19 @@ impl Rules {
                     metadata: metadata.take(),
                 });
             }
-            Event::CallStart(header) => out.push(Delta::GadgetCallStart {
-                gadget_name: header.gadget_name().to_owned(),
-                invocation_id: InvocationId::from(header.invocation_id()),
-                dependencies: header.dependencies().map(InvocationId::from).collect(),
-            }),
+            Event::CallStart(header) => {
+                let start = CallStart::new(header.gadget_name(), header.invocation_id());
+                out.push(Delta::GadgetCallStart(start.after(header.dependencies())));
+            }
             Event::Argument {
                 header,
                 pointer,
                 delta,
                 complete,
             } => {
-                out.push(Delta::GadgetArgsPartial {
-                    invocation_id: InvocationId::from(header.invocation_id()),
-                    gadget_name: header.gadget_name().to_owned(),
-                    field_path: pointer.to_owned(),
-                    delta: delta.to_owned(),
-                    is_field_complete: complete,
-                });
+                let (name, id) = (header.gadget_name(), header.invocation_id());
+                let args = ArgsPartial::new(name, id, pointer, delta).complete(complete);
+                out.push(Delta::GadgetArgsPartial(args));
             }
             Event::Call(block) => {
                 let registry = self.registry.as_ref();
@@ -181,11 +177,9 @@ impl Rules {
             },
             Event::TagEnd { block, tag, reason } => {
                 if let Some(rule) = self.passing(tag) {
-                    out.push(Delta::CustomBlockEnd {
-                        block_id: block,
-                        tag: rule.key.clone(),
-                        reason,
-                    });
+                    out.push(Delta::CustomBlockEnd(BlockEnd::new(
+                        block, &rule.key, reason,
+                    )));
                 }
             }
             Event::Tag {
@@ -233,19 +227,11 @@ impl Rules {
 }
 
 fn start(block_id: BlockId, rule: &CustomBlock, attrs: &Attributes) -> Delta {
-    Delta::CustomBlockStart {
-        block_id,
-        tag: rule.key.clone(),
-        attrs: attrs.clone(),
-    }
+    Delta::CustomBlockStart(BlockStart::new(block_id, &rule.key, attrs.clone()))
 }
 
 fn content(block_id: BlockId, rule: &CustomBlock, delta: &str) -> Delta {
-    Delta::CustomBlockDelta {
-        block_id,
-        tag: rule.key.clone(),
-        delta: delta.to_owned(),
-    }
+    Delta::CustomBlockDelta(BlockDelta::new(block_id, &rule.key, delta))
 }
 
 fn complete(
@@ -266,12 +252,8 @@ fn complete(
             if !block.content.is_empty() {
                 out.push(content(block.block_id, rule, &block.content));
             }
-            let (block_id, tag) = (block.block_id, block.tag.clone());
-            out.push(Delta::CustomBlockEnd {
-                block_id,
-                tag,
-                reason,
-            });
+            let end = BlockEnd::new(block.block_id, &block.tag, reason);
+            out.push(Delta::CustomBlockEnd(end));
             out.push(Delta::CustomBlock(block));
         }
     }

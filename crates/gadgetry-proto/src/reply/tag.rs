@@ -1,10 +1,10 @@
 //! Tags in a reply: from the `<` to the closing tag, or back to prose.
 
 use crate::block::LinePrefix;
-use crate::delta::EndReason;
 use crate::error::{Diagnostic, DiagnosticCode, Span};
 use crate::id::BlockId;
 use crate::limits::{Limit, LimitExceeded};
+use crate::piece::EndReason;
 use crate::reply::Event;
 use crate::reply::Scanner;
 use crate::reply::scanner::Mode;

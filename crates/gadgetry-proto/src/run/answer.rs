@@ -6,7 +6,6 @@ use crate::event::{Answer, EventKind};
 use crate::id::{CallId, InvocationId};
 use crate::media::Media;
 use crate::run::Run;
-use crate::run::calls::index;
 use crate::run::io::Output;
 use crate::run::state::{Known, Late, Record, Status};
 use crate::sched::Unmet;
@@ -55,7 +54,7 @@ impl Run {
         self.state.questions.clear();
         self.state.blocked = None;
         for at in 0..self.state.calls.len() {
-            let id = CallId(self.state.first_call + index(at));
+            let id = self.state.calls[at].id;
             let (duration, cost) = match self.state.calls[at].status {
                 Status::Answered { .. } => continue,
                 Status::Waiting | Status::Held => (0, 0.0),
@@ -102,6 +101,7 @@ impl Run {
         let invocation_id = record.call.invocation_id.clone();
         self.remember(id, &invocation_id, None);
         self.tell(EventKind::GadgetSkipped {
+            call: id,
             invocation_id,
             gadget_name,
             failed_dependency,
@@ -151,6 +151,7 @@ impl Run {
             Err(error) => Answer::Error(error.as_ref().to_owned()),
         };
         self.tell(EventKind::GadgetResult {
+            call: id,
             invocation_id,
             gadget_name,
             answer,
@@ -170,14 +171,14 @@ impl Run {
             results.insert(id.clone(), Known { call, text });
         } else if results
             .get(id)
-            .is_some_and(|known| known.call.0 < self.state.first_call)
+            .is_some_and(|known| self.state.numbers.is_earlier(known.call))
         {
             results.remove(id);
         }
     }
 
     pub(super) fn record(&mut self, id: CallId) -> Option<&mut Record> {
-        let at = id.0.checked_sub(self.state.first_call)?;
-        self.state.calls.get_mut(at as usize)
+        let slot = self.state.numbers.slot(id)?;
+        self.state.calls.get_mut(slot)
     }
 }

@@ -19,8 +19,7 @@ use crate::sched::over_limit;
 
 impl Run {
     /// A block is complete: it waits for its turn, or is answered at once because it cannot run.
-    pub(super) fn admit(&mut self, call: Arc<Call>) {
-        let id = CallId(self.state.first_call + index(self.state.calls.len()));
+    pub(super) fn admit(&mut self, id: CallId, call: Arc<Call>) {
         let registry = Arc::clone(&self.spec.registry);
         let gadget = registry.get(&call.gadget_name);
         let cap = calls_per_reply(&self.spec);
@@ -47,6 +46,7 @@ impl Run {
         };
         self.state.has_called = true;
         self.state.calls.push(Record {
+            id,
             call,
             gadget: gadget.map(|gadget| gadget.name().to_owned()),
             parameters: parameters.map(Arc::new),
@@ -152,8 +152,8 @@ impl Run {
 
     /// Whether the gadget of this call has been started and has not come back.
     pub(super) fn is_expected(&self, id: CallId) -> bool {
-        let at = id.0.checked_sub(self.state.first_call);
-        let record = at.and_then(|at| self.state.calls.get(at as usize));
+        let slot = self.state.numbers.slot(id);
+        let record = slot.and_then(|at| self.state.calls.get(at));
         self.state.cancelled.contains_key(&id)
             || record.is_some_and(|record| matches!(record.status, Status::Running { .. }))
     }

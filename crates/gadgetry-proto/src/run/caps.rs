@@ -118,12 +118,12 @@ impl Run {
             | Delta::ToolCallDelta { .. }
             | Delta::ToolCallEnd { .. }
             | Delta::ToolCall { .. }
-            | Delta::CustomBlockStart { .. }
-            | Delta::CustomBlockDelta { .. }
-            | Delta::CustomBlockEnd { .. }
+            | Delta::CustomBlockStart(_)
+            | Delta::CustomBlockDelta(_)
+            | Delta::CustomBlockEnd(_)
             | Delta::CustomBlock(_)
-            | Delta::GadgetCallStart { .. }
-            | Delta::GadgetArgsPartial { .. }
+            | Delta::GadgetCallStart(_)
+            | Delta::GadgetArgsPartial(_)
             | Delta::GadgetCall(_) => None,
         }
     }
@@ -154,7 +154,7 @@ impl Run {
         let cap = self.spec.limits.calls_per_reply;
         let (is_surplus, is_new) = match delta {
             Delta::GadgetCall(_) => (self.state.calls.len() >= cap, true),
-            Delta::GadgetCallStart { .. } | Delta::GadgetArgsPartial { .. } => {
+            Delta::GadgetCallStart(_) | Delta::GadgetArgsPartial { .. } => {
                 (self.state.calls.len() >= cap, false)
             }
             Delta::ToolCallStart { .. } | Delta::ToolCall { .. } => {
@@ -174,9 +174,9 @@ impl Run {
             | Delta::ProviderData(_)
             | Delta::ToolCallDelta { .. }
             | Delta::ToolCallEnd { .. }
-            | Delta::CustomBlockStart { .. }
-            | Delta::CustomBlockDelta { .. }
-            | Delta::CustomBlockEnd { .. }
+            | Delta::CustomBlockStart(_)
+            | Delta::CustomBlockDelta(_)
+            | Delta::CustomBlockEnd(_)
             | Delta::CustomBlock(_) => (false, false),
         };
         if is_surplus && is_new {
@@ -270,7 +270,8 @@ fn size(delta: &Delta) -> usize {
                     .as_ref()
                     .map_or(0, |it| BLOCK + json_size(&it.extensions))
         }
-        Delta::ToolCallDelta { delta, .. } | Delta::CustomBlockDelta { delta, .. } => delta.len(),
+        Delta::ToolCallDelta { delta, .. } => delta.len(),
+        Delta::CustomBlockDelta(more) => more.delta.len(),
         Delta::ToolCallStart { id, name } => BLOCK + id.len() + name.len(),
         Delta::ToolCall { id, name, input } => BLOCK + id.len() + name.len() + value_size(input),
         Delta::ToolCallEnd { input, .. } => input.as_ref().map_or(0, value_size),
@@ -280,16 +281,16 @@ fn size(delta: &Delta) -> usize {
             BLOCK + json_size(&metadata.extensions) + lists.map(value_size).sum::<usize>()
         }
         Delta::ProviderData(it) => BLOCK + value_size(&it.data),
-        Delta::CustomBlockStart { tag, .. } => tag.len(),
+        Delta::CustomBlockStart(start) => start.tag.len(),
         Delta::CustomBlock(block) => block.content.len(),
         Delta::MessageStart { .. }
         | Delta::MessageEnd { .. }
         | Delta::Usage { .. }
         | Delta::Raw { .. }
         | Delta::Diagnostic(_)
-        | Delta::CustomBlockEnd { .. }
-        | Delta::GadgetCallStart { .. }
-        | Delta::GadgetArgsPartial { .. }
+        | Delta::CustomBlockEnd(_)
+        | Delta::GadgetCallStart(_)
+        | Delta::GadgetArgsPartial(_)
         | Delta::GadgetCall(_) => 0,
     }
 }

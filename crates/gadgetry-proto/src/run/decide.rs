@@ -138,6 +138,7 @@ impl Run {
             None
         };
         self.tell(EventKind::HumanInputReceived {
+            call: None,
             invocation_id: None,
             answered: said.is_some(),
         });
@@ -240,6 +241,7 @@ impl Run {
         }
         let invocation_id = self.record(id).map(|it| it.call.invocation_id.clone());
         self.tell(EventKind::HumanInputReceived {
+            call: Some(id),
             invocation_id,
             answered,
         });
@@ -281,6 +283,7 @@ impl Run {
             return;
         };
         self.tell(EventKind::HumanInputRequired {
+            call: Some(id),
             invocation_id: Some(about.invocation_id.clone()),
             question: question.clone(),
         });

@@ -9,6 +9,7 @@ use crate::error::{Diagnostic, DiagnosticCode, Span};
 use crate::event::EventKind;
 use crate::id::InvocationId;
 use crate::message::Content;
+use crate::piece::CallStart;
 use crate::run::Run;
 
 /// What may stand before a call on its line: wrappers around the forms of Qwen3-Coder and Anthropic.
@@ -54,11 +55,8 @@ impl Run {
             }
         }
         for call in calls {
-            self.tell(EventKind::GadgetCallStart {
-                gadget_name: call.gadget_name.clone(),
-                invocation_id: call.invocation_id.clone(),
-                dependencies: Vec::new(),
-            });
+            let (name, id) = (call.gadget_name.as_str(), call.invocation_id.clone());
+            self.announce_start(CallStart::new(name, id));
             content.push(Content::GadgetCall(Arc::clone(&call)));
             self.announce(call);
         }

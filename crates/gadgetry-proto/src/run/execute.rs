@@ -106,6 +106,7 @@ impl Run {
         let invocation_id = record.call.invocation_id.clone();
         let gadget_name = record.call.gadget_name.clone();
         self.tell(EventKind::GadgetStart {
+            call: id,
             invocation_id,
             gadget_name,
             parameters,
@@ -149,6 +150,7 @@ impl Run {
                 gadget_name,
             } = late;
             self.tell(EventKind::GadgetCost {
+                call: id,
                 invocation_id,
                 gadget_name,
                 cost,

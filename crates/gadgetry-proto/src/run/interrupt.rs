@@ -50,9 +50,9 @@ impl Run {
         let is_queued = |what: &dyn Fn(&Output) -> bool| queued.iter().any(what);
         let reading = matches!(self.state.phase, Phase::Reading | Phase::Summarising);
         let is_running = |status: &Status| matches!(status, Status::Running { .. });
-        let running = (self.state.first_call..).zip(&self.state.calls);
-        let running = running.filter(|(_, record)| is_running(&record.status));
-        let running = running.map(|(at, _)| CallId(at));
+        let running = self.state.calls.iter();
+        let running = running.filter(|record| is_running(&record.status));
+        let running = running.map(|record| record.id);
         let started =
             |id: &CallId| !is_queued(&|it| matches!(it, Output::Start(it) if it.id == *id));
         let asked =

@@ -59,6 +59,7 @@ impl Run {
     fn ask_user(&mut self) {
         let text = self.state.answer.clone();
         self.tell(EventKind::HumanInputRequired {
+            call: None,
             invocation_id: None,
             question: text.clone(),
         });

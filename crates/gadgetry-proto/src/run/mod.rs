@@ -42,6 +42,7 @@ mod io;
 mod iteration;
 mod model_call;
 mod native;
+mod numbers;
 mod prepare;
 mod question;
 mod reading;
@@ -90,6 +91,7 @@ pub use trailing::{HintTiming, MakeTrailing, Standing, Trailing, iteration_hint,
 
 use calls::calls_per_reply;
 use caps::Used;
+use numbers::CallNumbers;
 use state::{Phase, Seen, State};
 
 /// A run of an agent. See the [module](self).
@@ -149,7 +151,7 @@ impl Run {
             refusal: None,
             cut: None,
             scheduler: Scheduler::new(schedule),
-            first_call: 0,
+            numbers: CallNumbers::default(),
             calls: Vec::new(),
             deadlines: BTreeSet::new(),
             cancelled: BTreeMap::new(),

@@ -12,6 +12,7 @@ use crate::error::{Diagnostic, DiagnosticCode, Span};
 use crate::event::EventKind;
 use crate::limits::{JSON_VALUES, Limit, LimitExceeded};
 use crate::message::{Content, Message, Role};
+use crate::piece::CallStart;
 use crate::run::Run;
 use crate::run::spec::RunSpec;
 use crate::spec::{RegisteredGadget, coerce_json, has_too_many_values, json_parameters};
@@ -24,22 +25,14 @@ impl Run {
     )]
     pub(super) fn take_tool_call(&mut self, delta: Delta) {
         match delta {
-            Delta::ToolCallStart { id, name } => self.tell_native_start(&id, name),
+            Delta::ToolCallStart { id, name } => self.announce_start(CallStart::new(name, id)),
             Delta::ToolCallEnd { id, .. } => self.call_natively(&id),
             Delta::ToolCall { id, name, .. } => {
-                self.tell_native_start(&id, name);
+                self.announce_start(CallStart::new(name, id.as_str()));
                 self.call_natively(&id);
             }
             _ => {}
         }
-    }
-
-    fn tell_native_start(&mut self, id: &str, gadget_name: String) {
-        self.tell(EventKind::GadgetCallStart {
-            gadget_name,
-            invocation_id: id.into(),
-            dependencies: Vec::new(),
-        });
     }
 
     /// A tool call is complete.
@@ -122,10 +115,21 @@ impl Run {
         raw.push_str(&form.of(&calls));
     }
 
-    /// A call is complete: whoever watches is told, and it takes its way.
-    pub(super) fn announce(&mut self, call: Arc<Call>) {
-        self.tell(EventKind::GadgetCall(Arc::clone(&call)));
-        self.admit(call);
+    /// The header of a call is complete: the call gets its number.
+    pub(super) fn announce_start(&mut self, start: CallStart) {
+        let call = self.state.numbers.announce(&start.invocation_id);
+        self.tell(EventKind::GadgetCallStart { call, start });
+    }
+
+    /// A call is complete: emits it and admits it.
+    pub(super) fn announce(&mut self, written: Arc<Call>) {
+        let slot = self.state.calls.len();
+        let call = self.state.numbers.complete(&written.invocation_id, slot);
+        self.tell(EventKind::GadgetCall {
+            call,
+            written: Arc::clone(&written),
+        });
+        self.admit(call, written);
     }
 }
 

@@ -68,8 +68,8 @@ impl Run {
         let spec = Arc::clone(&self.spec);
         let default_timeout = spec.default_timeout_ms;
         let results = &self.state.results;
-        let at = (id.0 - self.state.first_call) as usize;
-        let Some(record) = self.state.calls.get_mut(at) else {
+        let slot = self.state.numbers.slot(id);
+        let Some(record) = slot.and_then(|at| self.state.calls.get_mut(at)) else {
             return Ok(None);
         };
         let Some(gadget) = spec.registry.get(&record.call.gadget_name) else {

@@ -108,7 +108,7 @@ impl Run {
         if self.is_surplus(&delta) {
             return;
         }
-        if let Delta::CustomBlockStart { .. } | Delta::CustomBlock(_) = &delta {
+        if let Delta::CustomBlockStart(_) | Delta::CustomBlock(_) = &delta {
             self.count_block();
         } else if let Delta::GadgetCall(call) = delta {
             delta = Delta::GadgetCall(self.within_values(call));
@@ -121,64 +121,15 @@ impl Run {
             Delta::Reasoning { delta, .. } if !delta.is_empty() => {
                 self.tell(EventKind::Reasoning { text: delta });
             }
-            Delta::CustomBlockStart {
-                block_id,
-                tag,
-                attrs,
-            } => {
-                self.tell(EventKind::CustomBlockStart {
-                    block_id,
-                    tag,
-                    attrs,
-                });
-            }
-            Delta::CustomBlockDelta {
-                block_id,
-                tag,
-                delta,
-            } => {
-                self.tell(EventKind::CustomBlockDelta {
-                    block_id,
-                    tag,
-                    delta,
-                });
-            }
-            Delta::CustomBlockEnd {
-                block_id,
-                tag,
-                reason,
-            } => {
-                self.tell(EventKind::CustomBlockEnd {
-                    block_id,
-                    tag,
-                    reason,
-                });
-            }
+            Delta::CustomBlockStart(start) => self.tell(EventKind::CustomBlockStart(start)),
+            Delta::CustomBlockDelta(more) => self.tell(EventKind::CustomBlockDelta(more)),
+            Delta::CustomBlockEnd(end) => self.tell(EventKind::CustomBlockEnd(end)),
             Delta::CustomBlock(block) => self.tell(EventKind::CustomBlock(block)),
-            Delta::GadgetCallStart {
-                gadget_name,
-                invocation_id,
-                dependencies,
-            } => {
-                self.tell(EventKind::GadgetCallStart {
-                    gadget_name,
-                    invocation_id,
-                    dependencies,
-                });
+            Delta::GadgetCallStart(start) => self.announce_start(start),
+            Delta::GadgetArgsPartial(args) => {
+                let call = self.state.numbers.of_piece(&args.invocation_id);
+                self.tell(EventKind::GadgetArgsPartial { call, args });
             }
-            Delta::GadgetArgsPartial {
-                invocation_id,
-                gadget_name,
-                field_path,
-                delta,
-                is_field_complete,
-            } => self.tell(EventKind::GadgetArgsPartial {
-                invocation_id,
-                gadget_name,
-                field_path,
-                delta,
-                is_field_complete,
-            }),
             Delta::GadgetCall(call) => {
                 self.announce(call);
             }
@@ -340,6 +291,7 @@ impl Run {
         usage: Usage,
         error: Option<String>,
     ) {
+        self.state.numbers.end_reply();
         let cost = usage.dollars(self.spec.price.as_ref());
         let cost = cost.map(|dollars| self.charge(dollars));
         self.state.unpriced |= cost.is_none();
@@ -373,12 +325,12 @@ fn is_action(delta: &Delta) -> bool {
         | Delta::Diagnostic(_) => false,
         Delta::ToolCallEnd { .. }
         | Delta::ToolCall { .. }
-        | Delta::CustomBlockStart { .. }
-        | Delta::CustomBlockDelta { .. }
-        | Delta::CustomBlockEnd { .. }
+        | Delta::CustomBlockStart(_)
+        | Delta::CustomBlockDelta(_)
+        | Delta::CustomBlockEnd(_)
         | Delta::CustomBlock(_)
-        | Delta::GadgetCallStart { .. }
-        | Delta::GadgetArgsPartial { .. }
+        | Delta::GadgetCallStart(_)
+        | Delta::GadgetArgsPartial(_)
         | Delta::GadgetCall(_) => true,
     }
 }

@@ -1,6 +1,5 @@
 //! What running gadgets tell.
 
-use crate::call::amount;
 use crate::event::{Ancestor, Event, EventKind};
 use crate::id::{CallId, InvocationId};
 use crate::run::Run;
@@ -20,15 +19,18 @@ impl Run {
         }
         match report {
             Report::Progress(message) => self.tell(EventKind::GadgetProgress {
+                call: id,
                 invocation_id,
                 gadget_name,
                 message,
             }),
             Report::HumanQuestion(question) => self.tell(EventKind::HumanInputRequired {
+                call: Some(id),
                 invocation_id: Some(invocation_id),
                 question,
             }),
             Report::HumanAnswer { answered } => self.tell(EventKind::HumanInputReceived {
+                call: Some(id),
                 invocation_id: Some(invocation_id),
                 answered,
             }),
@@ -39,9 +41,10 @@ impl Run {
                     agent,
                 };
                 event.path.insert(0, ancestor);
-                self.charge(own_cost(&event.kind));
-                self.state.unpriced |=
-                    matches!(event.kind, EventKind::ModelCallEnd { cost: None, .. });
+                match event.kind.own_cost() {
+                    Some(dollars) => _ = self.charge(dollars),
+                    None => self.state.unpriced = true,
+                }
                 self.pass_event(*event);
             }
         }
@@ -61,15 +64,5 @@ impl Run {
         }
         let call = &self.record(id)?.call;
         Some((call.invocation_id.clone(), call.gadget_name.clone()))
-    }
-}
-
-/// What an event adds to the cost of its run, as far as it is known.
-#[expect(clippy::wildcard_enum_match_arm, reason = "the others cost nothing")]
-fn own_cost(kind: &EventKind) -> f64 {
-    match kind {
-        EventKind::ModelCallEnd { cost, .. } => amount(cost.unwrap_or_default()),
-        EventKind::GadgetResult { cost, .. } | EventKind::GadgetCost { cost, .. } => amount(*cost),
-        _ => 0.0,
     }
 }

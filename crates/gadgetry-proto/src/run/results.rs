@@ -29,13 +29,12 @@ impl Run {
     /// Tells the model what became of its calls, in call order.
     pub(super) fn put_results(&mut self) {
         let spec = Arc::clone(&self.spec);
-        let first = self.state.first_call;
         let mut records = mem::take(&mut self.state.calls);
-        self.state.first_call += index(records.len());
+        self.state.numbers.next_reply();
         self.state.calls_before = Some(index(records.len()));
         let mut content = Vec::with_capacity(records.len());
-        for (at, record) in (0..).zip(records.drain(..)) {
-            content.extend(self.told(&spec, first + at, record));
+        for record in records.drain(..) {
+            content.extend(self.told(&spec, record));
         }
         self.state.calls = records;
         if let Some(text) = self.surplus_note() {
@@ -55,7 +54,7 @@ impl Run {
         }
     }
 
-    fn told(&mut self, spec: &RunSpec, id: u32, record: Record) -> Option<Content> {
+    fn told(&mut self, spec: &RunSpec, record: Record) -> Option<Content> {
         let Status::Answered { answer, media: own } = record.status else {
             return None;
         };
@@ -75,7 +74,7 @@ impl Run {
         }
         if !spec.interceptors.is_empty() {
             let about = AboutCall {
-                id: crate::id::CallId(id),
+                id: record.id,
                 invocation_id: call.invocation_id.clone(),
                 gadget_name: name.to_owned(),
                 parameters: known(record.parameters.as_ref(), call),

@@ -21,6 +21,7 @@ use crate::message::{Message, Request};
 use crate::reply::ScannerState;
 use crate::run::caps::Used;
 use crate::run::io::{Output, Start, Summary};
+use crate::run::numbers::CallNumbers;
 use crate::run::question::{QuestionId, QuestionKind};
 use crate::sched::Scheduler;
 use crate::sched::Unmet;
@@ -71,8 +72,8 @@ pub(super) struct State {
     /// How the current reply was cut off.
     pub(super) cut: Option<Cut>,
     pub(super) scheduler: Scheduler,
-    /// Number of the first of `calls`.
-    pub(super) first_call: u32,
+    /// The numbers of the calls.
+    pub(super) numbers: CallNumbers,
     /// Calls of the current reply, in the order written.
     pub(super) calls: Vec<Record>,
     pub(super) deadlines: BTreeSet<(Time, CallId)>,
@@ -252,6 +253,7 @@ impl Cut {
 /// One call of the current reply.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Record {
+    pub(super) id: CallId,
     pub(super) call: Arc<Call>,
     /// The name as registered, if it is.
     pub(super) gadget: Option<String>,

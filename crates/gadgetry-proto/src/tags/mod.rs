@@ -7,7 +7,6 @@ mod definition;
 mod names;
 mod opening;
 
-pub use crate::delta::EndReason;
 pub(crate) use content::{Content, ContentEnd};
 pub use definition::{BlockTransform, CustomBlock, OnStart, Transform};
 pub use names::TagNameError;

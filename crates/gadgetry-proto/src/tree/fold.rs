@@ -68,7 +68,7 @@ impl CostTree {
                 let due = Time(time.0.saturating_add(*delay_ms));
                 self.cursor(run).retry = Some((*attempt, due));
             }
-            EventKind::GadgetCall(call) => {
+            EventKind::GadgetCall { written: call, .. } => {
                 let run = self.run_of(path, time);
                 let (id, name) = (&call.invocation_id, &call.gadget_name);
                 let node = self.add_gadget(run, time, id, name, Status::Waiting);
@@ -108,6 +108,7 @@ impl CostTree {
                 invocation_id,
                 gadget_name,
                 cost,
+                ..
             } => {
                 let run = self.run_of(path, time);
                 let node = self.gadget_that_was_late(run, time, invocation_id, gadget_name);
@@ -138,9 +139,9 @@ impl CostTree {
             | EventKind::GadgetProgress { .. }
             | EventKind::HumanInputRequired { .. }
             | EventKind::HumanInputReceived { .. }
-            | EventKind::CustomBlockStart { .. }
-            | EventKind::CustomBlockDelta { .. }
-            | EventKind::CustomBlockEnd { .. }
+            | EventKind::CustomBlockStart(_)
+            | EventKind::CustomBlockDelta(_)
+            | EventKind::CustomBlockEnd(_)
             | EventKind::CustomBlock(_)
             | EventKind::Diagnostic(_)
             | EventKind::IterationEnd { .. } => {}

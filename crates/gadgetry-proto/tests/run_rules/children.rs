@@ -35,6 +35,7 @@ fn model_call(cost: f64) -> Event {
 
 fn result(id: &str, cost: f64) -> Event {
     event(EventKind::GadgetResult {
+        call: CallId(0),
         invocation_id: id.into(),
         gadget_name: "Inner".to_owned(),
         answer: Answer::Result("ok".to_owned()),
@@ -83,6 +84,7 @@ fn the_events_of_subagents_are_events_of_the_run_and_their_costs_count_once() {
                 0,
                 0,
                 event(EventKind::GadgetCost {
+                    call: CallId(0),
                     invocation_id: "z".into(),
                     gadget_name: "Inner".to_owned(),
                     cost: 8.0,

@@ -55,7 +55,7 @@ pub(super) fn line(kind: &EventKind) -> Option<String> {
         ),
         EventKind::Text { text } => format!("text {text:?}"),
         EventKind::Reasoning { text } => format!("reasoning {text:?}"),
-        EventKind::GadgetCall(call) => call_line(call),
+        EventKind::GadgetCall { written: call, .. } => call_line(call),
         EventKind::GadgetStart {
             invocation_id,
             gadget_name,
@@ -95,10 +95,12 @@ pub(super) fn line(kind: &EventKind) -> Option<String> {
         EventKind::HumanInputRequired {
             invocation_id,
             question,
+            ..
         } => format!("question {}{question:?}", of(invocation_id.as_ref())),
         EventKind::HumanInputReceived {
             invocation_id,
             answered,
+            ..
         } => {
             let answer = if *answered { "answered" } else { "unanswered" };
             format!("question {}{answer}", of(invocation_id.as_ref()))
@@ -137,9 +139,9 @@ pub(super) fn line(kind: &EventKind) -> Option<String> {
         }
         EventKind::GadgetCallStart { .. }
         | EventKind::GadgetArgsPartial { .. }
-        | EventKind::CustomBlockStart { .. }
-        | EventKind::CustomBlockDelta { .. }
-        | EventKind::CustomBlockEnd { .. }
+        | EventKind::CustomBlockStart(_)
+        | EventKind::CustomBlockDelta(_)
+        | EventKind::CustomBlockEnd(_)
         | _ => return None,
     })
 }

@@ -99,7 +99,7 @@ impl EventLog {
     /// The calls, in the order in which they were written.
     pub fn calls(&self) -> Vec<Arc<Call>> {
         self.pick(|kind| match kind {
-            EventKind::GadgetCall(call) => Some(Arc::clone(call)),
+            EventKind::GadgetCall { written, .. } => Some(Arc::clone(written)),
             _ => None,
         })
     }

@@ -192,7 +192,7 @@ impl Observer for FileLogging {
             EventKind::ReplyWithdrawn { .. } => {
                 self.append(path, "\n[the reply so far was withdrawn]\n");
             }
-            EventKind::GadgetCall(call) => {
+            EventKind::GadgetCall { written: call, .. } => {
                 let (name, id, body) =
                     (&call.gadget_name, &call.invocation_id, &call.parameters_raw);
                 self.append(path, &format!("\n[{name} {id}]\n{body}\n"));

@@ -130,31 +130,22 @@ fn log(event: &Event) {
         }
         EventKind::Text { text } => say!(trace, event, text, "text"),
         EventKind::Reasoning { text } => say!(trace, event, text, "reasoning"),
-        EventKind::GadgetCallStart {
-            gadget_name,
-            invocation_id,
-            ..
-        } => {
-            let id = invocation_id.as_str();
-            say!(trace, event, gadget = gadget_name, id, "a call begins");
+        EventKind::GadgetCallStart { start, .. } => {
+            let (gadget, id) = (&start.gadget_name, start.invocation_id.as_str());
+            say!(trace, event, gadget, id, "a call begins");
         }
-        EventKind::GadgetArgsPartial {
-            invocation_id,
-            field_path,
-            delta,
-            ..
-        } => {
-            let id = invocation_id.as_str();
+        EventKind::GadgetArgsPartial { args, .. } => {
+            let (id, delta) = (args.invocation_id.as_str(), &args.delta);
             say!(
                 trace,
                 event,
                 id,
-                field = field_path,
+                field = args.field_path,
                 delta,
                 "an argument goes on"
             );
         }
-        EventKind::GadgetCall(call) => {
+        EventKind::GadgetCall { written: call, .. } => {
             let (gadget, id) = (&call.gadget_name, call.invocation_id.as_str());
             match &call.parameters {
                 Parameters::Parsed(parameters) => {
@@ -215,6 +206,7 @@ fn log(event: &Event) {
             invocation_id,
             gadget_name,
             cost,
+            ..
         } => {
             let id = invocation_id.as_str();
             say!(
@@ -231,6 +223,7 @@ fn log(event: &Event) {
             gadget_name,
             failed_dependency,
             error,
+            ..
         } => {
             let id = invocation_id.as_str();
             say!(
@@ -254,6 +247,7 @@ fn log(event: &Event) {
         EventKind::HumanInputRequired {
             invocation_id,
             question,
+            ..
         } => {
             let id = invocation_id.as_ref().map(InvocationId::as_str);
             say!(info, event, id, question, "a person is asked");
@@ -261,21 +255,21 @@ fn log(event: &Event) {
         EventKind::HumanInputReceived {
             invocation_id,
             answered,
+            ..
         } => {
             let id = invocation_id.as_ref().map(InvocationId::as_str);
             say!(info, event, id, answered, "the person was asked");
         }
-        EventKind::CustomBlockStart { block_id, tag, .. } => {
+        EventKind::CustomBlockStart(start) => {
+            let (block_id, tag) = (start.block_id, &start.tag);
             say!(trace, event, %block_id, tag, "a custom block begins");
         }
-        EventKind::CustomBlockDelta {
-            block_id, delta, ..
-        } => {
+        EventKind::CustomBlockDelta(more) => {
+            let (block_id, delta) = (more.block_id, &more.delta);
             say!(trace, event, %block_id, delta, "a custom block goes on");
         }
-        EventKind::CustomBlockEnd {
-            block_id, reason, ..
-        } => {
+        EventKind::CustomBlockEnd(end) => {
+            let (block_id, reason) = (end.block_id, end.reason);
             say!(trace, event, %block_id, ?reason, "a custom block ends");
         }
         EventKind::CustomBlock(block) => {

@@ -86,11 +86,9 @@ async fn run(builder: gadgetry::AgentBuilder) -> Value {
     let finished = run
         .on_event(|event| match &event.kind {
             EventKind::Text { text } => told.add("text", &json!(text)),
-            EventKind::CustomBlockStart { tag, attrs, .. } => {
-                told.push(json!(["start", tag, attrs]));
-            }
-            EventKind::CustomBlockDelta { delta, .. } => told.add("in", &json!(delta)),
-            EventKind::CustomBlockEnd { tag, .. } => told.push(json!(["end", tag])),
+            EventKind::CustomBlockStart(it) => told.push(json!(["start", it.tag, it.attrs])),
+            EventKind::CustomBlockDelta(it) => told.add("in", &json!(it.delta)),
+            EventKind::CustomBlockEnd(it) => told.push(json!(["end", it.tag])),
             EventKind::CustomBlock(block) => told.push(json!(["block", block.tag, block.content])),
             EventKind::ModelCallEnd {
                 usage: counts,

@@ -162,7 +162,7 @@ impl Observer for Probe {
                 self.input_tokens = self.input_tokens.saturating_add(usage.input_tokens);
                 self.output_tokens = self.output_tokens.saturating_add(usage.output_tokens);
             }
-            EventKind::GadgetCall(call) => {
+            EventKind::GadgetCall { written: call, .. } => {
                 self.called = true;
                 if let Parameters::Malformed(problem) = &call.parameters {
                     self.notes.push(problem.clone());

@@ -10,9 +10,9 @@ mod near_miss;
 mod tag;
 
 use gadgetry_proto::call::TerminatedBy;
-use gadgetry_proto::delta::EndReason;
 use gadgetry_proto::error::{DiagnosticCode, Span};
 use gadgetry_proto::limits::Limits;
+use gadgetry_proto::piece::EndReason;
 use gadgetry_proto::reply::Format;
 use near_miss::Place;
 use std::ops::Range;

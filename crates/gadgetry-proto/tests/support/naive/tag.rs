@@ -1,7 +1,7 @@
 //! Tags.
 
-use gadgetry_proto::delta::EndReason;
 use gadgetry_proto::error::DiagnosticCode;
+use gadgetry_proto::piece::EndReason;
 
 use super::{Lead, NotOpened, Opening, Reader, Seen, diagnostic};
 

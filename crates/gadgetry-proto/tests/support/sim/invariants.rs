@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use gadgetry_proto::block::Markers;
-use gadgetry_proto::call::amount;
 use gadgetry_proto::convo::{neutralise, prompt_text};
 use gadgetry_proto::delta::Delta;
 use gadgetry_proto::event::{Answer, Event, EventKind};
@@ -14,6 +13,7 @@ use gadgetry_proto::run::{
 };
 
 use super::Log;
+use super::call_numbers::CallNumbers;
 
 /// Panics with what does not hold.
 pub fn check(log: &Log) {
@@ -64,6 +64,7 @@ struct Watch {
     given: Option<String>,
     questions: u64,
     open: BTreeMap<QuestionId, QuestionKind>,
+    numbers: CallNumbers,
     /// What all events together say was spent.
     spent: f64,
     /// Whether a model call has cost what nobody knows.
@@ -245,19 +246,13 @@ impl Watch {
     fn event(&mut self, event: &Event) {
         assert_eq!(event.seq, self.seq, "the number of an event");
         self.seq += 1;
-        let mut cost = 0.0;
-        if let EventKind::ModelCallEnd { cost: known, .. } = &event.kind {
-            self.unpriced |= known.is_none();
-            cost = known.unwrap_or_default();
-        } else if let EventKind::GadgetResult { cost: known, .. }
-        | EventKind::GadgetCost { cost: known, .. } = &event.kind
-        {
-            cost = *known;
-        }
-        self.spent = (self.spent + amount(cost)).min(f64::MAX);
+        let cost = event.kind.own_cost();
+        self.unpriced |= cost.is_none();
+        self.spent = (self.spent + cost.unwrap_or_default()).min(f64::MAX);
         if event.depth() > 0 {
             return;
         }
+        self.numbers.event(event);
         if let EventKind::Text { text } | EventKind::Reasoning { text } = &event.kind {
             let reasoning = matches!(event.kind, EventKind::Reasoning { .. });
             self.round().told |= reasoning || !text.trim().is_empty();
@@ -291,8 +286,8 @@ impl Watch {
                     ..Round::default()
                 });
             }
-            EventKind::GadgetCall(call) => {
-                let id = call.invocation_id.clone();
+            EventKind::GadgetCall { written, .. } => {
+                let id = written.invocation_id.clone();
                 self.round().announced.push(id);
             }
             EventKind::GadgetResult {
@@ -334,9 +329,9 @@ impl Watch {
             | EventKind::GadgetCallStart { .. }
             | EventKind::GadgetArgsPartial { .. }
             | EventKind::GadgetStart { .. }
-            | EventKind::CustomBlockStart { .. }
-            | EventKind::CustomBlockDelta { .. }
-            | EventKind::CustomBlockEnd { .. }
+            | EventKind::CustomBlockStart(_)
+            | EventKind::CustomBlockDelta(_)
+            | EventKind::CustomBlockEnd(_)
             | EventKind::CustomBlock(_)
             | EventKind::Diagnostic(_)
             | EventKind::IterationEnd { .. }
@@ -475,6 +470,7 @@ impl Watch {
     fn end(mut self, log: &Log) {
         assert!(self.over, "no run_finished");
         assert!(!self.reading, "the reply is still read");
+        self.numbers.end();
         self.conversation(&log.history);
         let last = log.outputs.last().and_then(|outputs| outputs.last());
         assert_eq!(last, Some(&Output::Finished(log.summary.clone())));

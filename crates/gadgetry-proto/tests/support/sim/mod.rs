@@ -8,6 +8,7 @@
     reason = "every test file uses its own part of it"
 )]
 
+mod call_numbers;
 pub mod invariants;
 pub mod script;
 pub mod transcript;

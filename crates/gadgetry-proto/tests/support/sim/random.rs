@@ -72,6 +72,7 @@ fn input(random: &mut Random) -> Input {
         3 => Input::Report(call, Report::HumanQuestion("Well?".to_owned())),
         _ => {
             let kind = EventKind::GadgetCost {
+                call: CallId(7),
                 invocation_id: "x".into(),
                 gadget_name: "X".to_owned(),
                 cost: if cost > 0.0 { cost } else { 0.0 },

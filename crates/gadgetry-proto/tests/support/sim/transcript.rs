@@ -196,7 +196,7 @@ fn line(kind: &EventKind) -> Option<String> {
     Some(match kind {
         EventKind::Text { text } => format!("text {text}"),
         EventKind::Reasoning { text } => format!("reasoning {text}"),
-        EventKind::GadgetCall(call) => {
+        EventKind::GadgetCall { written: call, .. } => {
             let error = match &call.parameters {
                 Parameters::Parsed(_) => "",
                 Parameters::Malformed(_) => " malformed",
@@ -258,9 +258,9 @@ fn line(kind: &EventKind) -> Option<String> {
         | EventKind::GadgetCallStart { .. }
         | EventKind::GadgetArgsPartial { .. }
         | EventKind::GadgetStart { .. }
-        | EventKind::CustomBlockStart { .. }
-        | EventKind::CustomBlockDelta { .. }
-        | EventKind::CustomBlockEnd { .. }
+        | EventKind::CustomBlockStart(_)
+        | EventKind::CustomBlockDelta(_)
+        | EventKind::CustomBlockEnd(_)
         | EventKind::IterationEnd { .. }
         | EventKind::RunFinished { .. }
         | _ => return None,

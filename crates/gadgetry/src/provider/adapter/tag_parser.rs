@@ -6,6 +6,7 @@ use std::sync::Arc;
 use gadgetry_proto::delta::Delta;
 use gadgetry_proto::id::BlockId;
 use gadgetry_proto::message::{Attributes, CustomContentBlock};
+use gadgetry_proto::piece::{BlockDelta, BlockEnd, BlockStart};
 use gadgetry_proto::reply::{Format, ReplyStage, ScannerState};
 use gadgetry_proto::tags::{CustomBlock, OnStart, TagNameError};
 use gadgetry_proto::transform::DeltaTransform;
@@ -131,9 +132,9 @@ impl StreamTagParser {
 
     fn hand_out(&mut self, out: &mut Vec<Delta>) {
         for mut delta in self.scanned.drain(..) {
-            if let Delta::CustomBlockStart { block_id, .. }
-            | Delta::CustomBlockDelta { block_id, .. }
-            | Delta::CustomBlockEnd { block_id, .. } = &mut delta
+            if let Delta::CustomBlockStart(BlockStart { block_id, .. })
+            | Delta::CustomBlockDelta(BlockDelta { block_id, .. })
+            | Delta::CustomBlockEnd(BlockEnd { block_id, .. }) = &mut delta
             {
                 *block_id = own(*block_id);
             } else if let Delta::CustomBlock(block) = &mut delta {
