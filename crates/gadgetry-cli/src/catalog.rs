@@ -1,4 +1,4 @@
-//! The table of models: the one in the program, or the newer one that `gadgetry models update` has kept.
+//! The table of models: the built-in one, or a newer one stored by `gadgetry models update`.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use crate::error::Error;
 /// The name of the table in the data directory.
 const TABLE: &str = "models.json.gz";
 
-/// The models that are known. A kept table that cannot be read is the user's problem, and is told.
+/// Loads the known models. A stored table that cannot be read is reported as an error.
 pub(crate) fn load(args: &DataArgs) -> Result<ModelRegistry, Error> {
     let Ok(path) = path(args) else {
         return Ok(ModelRegistry::builtin());
@@ -28,18 +28,18 @@ pub(crate) fn load(args: &DataArgs) -> Result<ModelRegistry, Error> {
     })
 }
 
-/// Where the kept table is, or would be.
+/// The path of the stored table.
 pub(crate) fn path(args: &DataArgs) -> Result<PathBuf, Error> {
     let folder = match &args.data_dir {
         Some(folder) => folder.clone(),
         None => data_dir().ok_or_else(|| {
-            Error::input("the environment names no home directory; say where with --data-dir")
+            Error::input("no home directory in the environment; set one with --data-dir")
         })?,
     };
     Ok(folder.join(TABLE))
 }
 
-/// Where programs of this user keep their data, and in it the place of this one.
+/// The user's data directory for this program.
 fn data_dir() -> Option<PathBuf> {
     let folder = |variable: &str| {
         let path = env::var_os(variable).map(PathBuf::from)?;

@@ -17,7 +17,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 use crate::error::Error;
 use crate::interrupts::Interrupts;
 
-/// How long threads that are stuck may hold up the end of the program: one may write to a pipe that nobody reads.
+/// How long stuck threads may delay the end of the program: one may be writing to a pipe that is not read.
 const PATIENCE: Duration = Duration::from_millis(250);
 
 /// The work, the watch over stdout, and two for what the libraries do aside: addresses, files.
@@ -170,5 +170,5 @@ fn stopped_at_once(timed_out: bool) -> Error {
 }
 
 fn bug(error: &JoinError) -> Error {
-    Error::Failed(format!("a bug in gadgetry ended the run: {error}"))
+    Error::Failed(format!("internal error (please report): {error}"))
 }

@@ -13,24 +13,24 @@ use gadgetry::{Model, ModelInfo, ScriptedModel};
 
 use crate::args::{ModelArgs, ServerArgs};
 use crate::error::Error;
-use crate::refusal::Telling;
+use crate::refusal::WithKeyHint;
 
-/// What stands in front of a script's name.
+/// The prefix of a script's name.
 const SCRIPT: &str = "script:";
 
-/// What is asked of a model beside its name.
+/// Options that override the defaults of a model.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Wishes<'a> {
+pub(crate) struct ModelOverrides<'a> {
     pub(crate) server: &'a ServerArgs,
     pub(crate) reasoning: Option<&'a str>,
     pub(crate) max_tokens: Option<u64>,
     pub(crate) temperature: Option<f64>,
-    /// Whether it is shown pictures, and whether it hears.
+    /// Whether the request contains images or audio.
     pub(crate) images: bool,
     pub(crate) audio: bool,
 }
 
-impl<'a> Wishes<'a> {
+impl<'a> ModelOverrides<'a> {
     /// Those of the command line.
     pub(crate) fn of(args: &'a ModelArgs) -> Self {
         Self {
@@ -82,20 +82,22 @@ pub(crate) fn random() -> u64 {
 /// The model of this name. All that is wrong with it is the user's mistake: nothing is sent yet.
 pub(crate) fn model(
     name: &str,
-    wishes: Wishes<'_>,
+    overrides: ModelOverrides<'_>,
     catalog: &ModelRegistry,
 ) -> Result<Arc<dyn Model>, Error> {
     if let Some(path) = script(name) {
         if path.as_os_str().is_empty() {
-            return Err(Error::input("no script is named; write script:FILE"));
+            return Err(Error::input(
+                "the script's file is missing; write script:FILE",
+            ));
         }
         let script = ScriptedModel::from_path(path).map_err(Error::input)?;
         return Ok(Arc::new(script));
     }
     if is_of_genai(name) {
-        return other(name, wishes, catalog);
+        return other(name, overrides, catalog);
     }
-    let server = wishes.server;
+    let server = overrides.server;
     let mut resolver = Resolver::from_env()
         .registry(catalog.clone())
         .http(server::http(server)?);
@@ -105,19 +107,21 @@ pub(crate) fn model(
         server.api_key_env.as_deref(),
         Resolver::api_key_from,
     );
-    resolver = set(resolver, wishes.reasoning, Resolver::reasoning_effort);
-    resolver = set(resolver, wishes.max_tokens, Resolver::max_tokens);
-    resolver = set(resolver, wishes.temperature, Resolver::temperature);
+    resolver = set(resolver, overrides.reasoning, Resolver::reasoning_effort);
+    resolver = set(resolver, overrides.max_tokens, Resolver::max_tokens);
+    resolver = set(resolver, overrides.temperature, Resolver::temperature);
     for (field, value) in server::fields(server)? {
         resolver = resolver.option(field, value);
     }
     let place = resolver.locate(name).map_err(Error::input)?;
     let known = resolver.describe(name).map_err(Error::input)?;
-    let info = info(&place.full_name(), known, wishes, catalog)?;
+    let info = info(&place.full_name(), known, overrides, catalog)?;
     let resolver = resolver.info(move |_| info.clone());
     let model = resolver.resolve(name).map_err(Error::input)?;
     let variable = server.api_key_env.as_deref();
-    Ok(Arc::new(Telling::new(model, &resolver, &place, variable)))
+    Ok(Arc::new(WithKeyHint::new(
+        model, &resolver, &place, variable,
+    )))
 }
 
 /// Whether this is a name of the crate `genai`, `provider::model`, and not `openai:ft:gpt-4o:acme::abc`.
@@ -130,48 +134,52 @@ fn is_of_genai(name: &str) -> bool {
 fn info(
     name: &str,
     known: Option<ModelInfo>,
-    wishes: Wishes<'_>,
+    overrides: ModelOverrides<'_>,
     catalog: &ModelRegistry,
 ) -> Result<Option<ModelInfo>, Error> {
-    // Behind another address may be another model of this name.
+    // Another base URL may serve another model of this name.
     if let Some(spec) = catalog
         .get(name)
-        .filter(|_| wishes.server.base_url.is_none())
+        .filter(|_| overrides.server.base_url.is_none())
     {
-        refuse_what_it_cannot_take(spec, wishes)?;
+        refuse_what_it_cannot_take(spec, overrides)?;
     }
     let mut info = known;
-    if wishes.images || wishes.audio {
+    if overrides.images || overrides.audio {
         let info = info.get_or_insert_default();
-        info.reads_images |= wishes.images;
-        info.reads_audio |= wishes.audio;
+        info.reads_images |= overrides.images;
+        info.reads_audio |= overrides.audio;
     }
     Ok(info)
 }
 
-/// A model behind the crate `genai`, whose names have two colons.
+/// A model of the crate `genai`, whose names have two colons.
 #[cfg(feature = "genai")]
-fn other(name: &str, wishes: Wishes<'_>, catalog: &ModelRegistry) -> Result<Arc<dyn Model>, Error> {
+fn other(
+    name: &str,
+    overrides: ModelOverrides<'_>,
+    catalog: &ModelRegistry,
+) -> Result<Arc<dyn Model>, Error> {
     use gadgetry::provider::genai::{Genai, GenaiBuilder};
 
-    let server = wishes.server;
+    let server = overrides.server;
     if !server.headers.is_empty() || server.extra_body.is_some() {
         return Err(Error::input(
-            "--header and --extra-body are not for models with two colons in their names",
+            "--header and --extra-body do not apply to models with two colons in their names",
         ));
     }
-    let max_tokens = wishes.max_tokens.map(u32::try_from).transpose();
+    let max_tokens = overrides.max_tokens.map(u32::try_from).transpose();
     let max_tokens = max_tokens.map_err(|_| Error::input("--max-tokens is too large"))?;
     let mut model = Genai::builder(name);
     model = set(model, server.base_url.as_deref(), GenaiBuilder::base_url);
     model = set(model, server::key(server)?, GenaiBuilder::api_key);
     model = set(model, server.model_timeout, GenaiBuilder::timeout);
-    model = set(model, wishes.reasoning, GenaiBuilder::reasoning_effort);
+    model = set(model, overrides.reasoning, GenaiBuilder::reasoning_effort);
     model = set(model, max_tokens, GenaiBuilder::max_tokens);
-    model = set(model, wishes.temperature, GenaiBuilder::temperature);
+    model = set(model, overrides.temperature, GenaiBuilder::temperature);
     let name = name.replacen("::", ":", 1);
     let known = catalog.get(&name).map(ModelSpec::info);
-    let info = info(&name, known, wishes, catalog)?;
+    let info = info(&name, known, overrides, catalog)?;
     model = set(model, info, GenaiBuilder::info);
     Ok(Arc::new(model.build().map_err(Error::input)?))
 }
@@ -179,7 +187,7 @@ fn other(name: &str, wishes: Wishes<'_>, catalog: &ModelRegistry) -> Result<Arc<
 #[cfg(not(feature = "genai"))]
 fn other(
     name: &str,
-    _wishes: Wishes<'_>,
+    _wishes: ModelOverrides<'_>,
     _catalog: &ModelRegistry,
 ) -> Result<Arc<dyn Model>, Error> {
     let hint = name.split_once("::").and_then(|(prefix, model)| {
@@ -188,7 +196,7 @@ fn other(
         is_known.then(|| format!("; write {prefix}:{model}, which does not"))
     });
     Err(Error::input(format_args!(
-        "{name} needs a gadgetry that was built with `--features genai`{}",
+        "{name} needs gadgetry built with `--features genai`{}",
         hint.unwrap_or_default()
     )))
 }
@@ -200,18 +208,21 @@ fn set<B, T>(builder: B, value: Option<T>, with: impl FnOnce(B, T) -> B) -> B {
     }
 }
 
-fn refuse_what_it_cannot_take(spec: &ModelSpec, wishes: Wishes<'_>) -> Result<(), Error> {
+fn refuse_what_it_cannot_take(
+    spec: &ModelSpec,
+    overrides: ModelOverrides<'_>,
+) -> Result<(), Error> {
     let info = spec.info();
     let (what, feature) = match (
-        wishes.images && !info.reads_images,
-        wishes.audio && !info.reads_audio,
+        overrides.images && !info.reads_images,
+        overrides.audio && !info.reads_audio,
     ) {
-        (true, _) => ("pictures", "vision"),
-        (_, true) => ("sounds", "audio"),
+        (true, _) => ("images", "vision"),
+        (_, true) => ("audio", "audio"),
         (false, false) => return Ok(()),
     };
     Err(Error::input(format_args!(
-        "{} takes no {what}, as far as the table of models knows; `gadgetry models --feature {feature}` lists those that do",
+        "{} does not accept {what}, according to the table of models; `gadgetry models --feature {feature}` lists models that do",
         spec.id
     )))
 }

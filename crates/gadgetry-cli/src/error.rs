@@ -8,9 +8,9 @@ use std::io;
 pub(crate) enum Error {
     /// The user's mistake. Exit code 2.
     Input(String),
-    /// Something went wrong on the way that is nobody's mistake. Exit code 1.
+    /// A failure at run time that the input did not cause. Exit code 1.
     Failed(String),
-    /// The reader of stdout went away, which is its right. Exit code 0, and nothing is said.
+    /// Stdout was closed by its reader. Exit code 0, without a message.
     Closed,
     /// The user asked for help or the version: this text goes to stdout. Exit code 0.
     Help(String),
@@ -22,9 +22,9 @@ impl Error {
         Self::Input(message.to_string())
     }
 
-    /// The machine does not let us work: no temporary folder, no threads.
+    /// A failure of the system: no temporary folder, no threads.
     pub(crate) fn machine(error: &io::Error) -> Self {
-        Self::Failed(format!("cannot work here: {error}"))
+        Self::Failed(format!("system error: {error}"))
     }
 
     /// A mistake in a file, or on a line, or anywhere else that has a name.
@@ -58,11 +58,11 @@ impl From<io::Error> for Error {
 /// What clap says, without the usage, in one line.
 fn one_line(text: &str) -> String {
     let paragraphs = text.trim().split("\n\n");
-    let told = paragraphs.take_while(|paragraph| {
+    let relevant = paragraphs.take_while(|paragraph| {
         !paragraph.starts_with("Usage:") && !paragraph.starts_with("For more information")
     });
     let words = |paragraph: &str| paragraph.split_whitespace().collect::<Vec<_>>().join(" ");
-    let line = told.map(words).collect::<Vec<_>>().join("; ");
+    let line = relevant.map(words).collect::<Vec<_>>().join("; ");
     line.strip_prefix("error: ")
         .map(str::to_owned)
         .unwrap_or(line)

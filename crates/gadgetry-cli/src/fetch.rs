@@ -1,4 +1,4 @@
-//! What lies behind an address, without any key.
+//! Fetches a URL, without any key.
 
 use std::time::Duration;
 
@@ -37,7 +37,7 @@ pub(crate) async fn get(url: &str, within: Duration, directly: bool) -> Result<V
     while let Some(chunk) = answer.chunk().await.map_err(words)? {
         bytes.extend_from_slice(&chunk);
         if bytes.len() > LIMIT {
-            return Err(format!("more than {} MiB", LIMIT >> 20));
+            return Err(format!("larger than {} MiB", LIMIT >> 20));
         }
     }
     Ok(bytes)
@@ -58,7 +58,7 @@ fn within_host(attempt: Attempt<'_>) -> Action {
         return attempt.follow();
     }
     let to = to.origin().ascii_serialization();
-    let message = format!("it redirects to {to}; if you trust that, give the address there");
+    let message = format!("it redirects to {to}; if you trust that host, pass its URL");
     attempt.error(message)
 }
 

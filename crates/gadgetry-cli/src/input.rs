@@ -45,8 +45,8 @@ impl Input {
         }
     }
 
-    /// Hands out the text as it arrives; what is not UTF-8 becomes U+FFFD, as in [`String::from_utf8_lossy`], wherever a
-    /// read cuts it. Before it waits, what was printed is written.
+    /// Yields the text as it arrives; what is not UTF-8 becomes U+FFFD, as in [`String::from_utf8_lossy`], wherever a
+    /// read cuts it. Flushes the output before it waits.
     pub(crate) fn texts(
         mut self,
         printer: &mut Printer,
@@ -87,8 +87,8 @@ impl Input {
         }
     }
 
-    /// Hands out each line that is not blank, without its end, with its number from 1; a byte order mark at the beginning is
-    /// no part of the first one. Before it waits, what was printed is written.
+    /// Yields each non-blank line, without its end, with its number from 1; a leading byte order mark is skipped.
+    /// Flushes the output before it waits.
     pub(crate) fn lines(
         self,
         printer: &mut Printer,
@@ -113,7 +113,7 @@ impl Input {
             let trimmed = whole.trim_ascii();
             if !trimmed.is_empty() {
                 line(number, trimmed, printer)?;
-                printer.settle()?;
+                printer.flush_if_full()?;
             }
         }
         Ok(())
@@ -151,7 +151,7 @@ impl Pieces {
         }
     }
 
-    /// Hands out the pieces that are complete.
+    /// Yields the pieces that are complete.
     pub(crate) fn push(&mut self, text: &str, mut piece: impl FnMut(&str)) {
         self.waiting.push_str(text);
         let waiting = self.waiting.as_str();

@@ -60,13 +60,13 @@ mod system {
         mask.is_some_and(|mask| mask & HANGUP != 0)
     }
 
-    /// Calls `then` when nobody reads stdout any more, even while nothing is written. Without a thread for it, the next
+    /// Calls `then` when stdout is closed by its reader, even while nothing is written. Without a thread for it, the next
     /// write notices.
     pub(crate) fn when_reader_goes(then: impl FnOnce() + Send + 'static) {
         let _ = thread::Builder::new().spawn(move || {
             let stdout = io::stdout();
             loop {
-                // Asks for nothing, and so is told only of errors and of the other end's end.
+                // Polls for no event, so it is woken only by errors and by the close of the other end.
                 let mut stdout = [PollFd::new(&stdout, PollFlags::empty())];
                 match poll(&mut stdout, None) {
                     Err(Errno::INTR) => {}

@@ -5,7 +5,7 @@ use gadgetry::proto::visible::visible_line;
 /// The longest value, name, result or error that is shown while a run is in progress.
 const SHOWN_CHARS: usize = 72;
 
-/// One line without invisible characters; a run of white space is one blank.
+/// One line without invisible characters; a run of whitespace becomes one space.
 pub(crate) fn one_line(text: &str) -> String {
     let words: Vec<&str> = text.split_whitespace().collect();
     visible_line(&words.join(" ")).into_owned()
@@ -13,7 +13,7 @@ pub(crate) fn one_line(text: &str) -> String {
 
 /// The same, of readable length.
 pub(crate) fn short(text: &str) -> String {
-    // Enough to fill the line, however much white space there is between the words.
+    // Enough to fill the line, however much whitespace is between the words.
     let mut words = String::new();
     let mut chars = 0;
     for word in text.split_whitespace() {

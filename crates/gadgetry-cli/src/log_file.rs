@@ -1,4 +1,4 @@
-//! The file of `--save`: only its owner can read it, and nothing but an earlier log gives way to it.
+//! The file of `--save`: readable by its owner only, and overwriting nothing but an earlier log.
 
 use std::fmt::Display;
 use std::fs::{self, File, Metadata, OpenOptions};
@@ -41,7 +41,7 @@ impl InUse {
     }
 }
 
-/// Begins the log. Whatever is there and is no log stays as it is.
+/// Creates the log. An existing file that is not a log is left unchanged.
 pub(crate) fn begin(
     path: &Path,
     header: &Header,
@@ -160,7 +160,7 @@ use other::{is_same, keep_private, open, streams};
 mod other {
     use super::{File, InUse, Metadata, OpenOptions, Path, io};
 
-    /// Metadata do not say. That they are no logs protects other files.
+    /// Not available from metadata. Other files are protected because they are not logs.
     pub(super) fn is_same(_: &Metadata, _: &Metadata) -> bool {
         false
     }

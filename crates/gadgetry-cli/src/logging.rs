@@ -1,4 +1,4 @@
-//! The log of what happens, on stderr, for those who look for a mistake.
+//! The diagnostic log on stderr.
 
 use std::env;
 use std::io::{self, Write};
@@ -42,7 +42,7 @@ fn of_environment() -> Result<LevelFilter, Error> {
     };
     let level = level.to_string_lossy();
     level.parse().map_err(|_| {
-        let message = "unknown level; write error, warn, info, debug, trace or off";
+        let message = "unknown level; expected error, warn, info, debug, trace or off";
         Error::at(VARIABLE, message)
     })
 }

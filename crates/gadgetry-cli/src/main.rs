@@ -1,4 +1,4 @@
-//! The binary `gadgetry`: what is typed becomes calls of the library, what comes of them is printed.
+//! The binary `gadgetry`: a command line for the library.
 
 mod args;
 mod catalog;

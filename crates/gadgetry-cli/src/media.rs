@@ -1,4 +1,4 @@
-//! Pictures and sounds from the command line.
+//! Images and audio from the command line.
 
 use std::path::Path;
 
@@ -76,7 +76,7 @@ fn file(
     })
 }
 
-/// What a picture behind an address most likely is; who reads it looks at its bytes.
+/// The likely media type of an image at a URL; the provider detects the real one from its bytes.
 fn type_of_address(address: &str) -> &'static str {
     let path = address.split(['?', '#']).next().unwrap_or_default();
     match path.rsplit_once('.') {

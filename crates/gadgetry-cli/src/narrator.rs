@@ -1,4 +1,4 @@
-//! A run in words: what a person sees while it happens.
+//! Formats a run's events as progress lines.
 
 use std::mem;
 use std::time::Duration;
@@ -9,22 +9,23 @@ use gadgetry::proto::id::InvocationId;
 
 use crate::lines::short;
 
-/// Before each line that the model wrote. No line of ours begins so, and no text of others begins a line without it.
+/// The prefix of each line that the model wrote. No line of ours begins with it, and no foreign text begins a line
+/// without it.
 const SAID: &str = "  | ";
 
-/// Puts events into words.
+/// Formats events as text.
 #[derive(Debug)]
 pub(crate) struct Narrator {
-    /// Whether the visible text is told whatever it is, blank lines and custom blocks, too.
+    /// Whether all visible text is shown, including blank lines and custom blocks.
     everything: bool,
-    /// The text of a reply that has called nothing yet. It may be the answer, which is not told.
+    /// The text of a reply without calls so far. It may be the answer, which is not progress.
     held: Option<String>,
-    /// Whether the text that was told last ended in the middle of a line.
+    /// Whether the last text ended in the middle of a line.
     mid_line: bool,
 }
 
 impl Narrator {
-    /// Tells what the gadgets do, and what the model says in replies that call them.
+    /// Shows the gadgets, and the text of replies that call them.
     pub(crate) fn of_gadgets() -> Self {
         Self {
             everything: false,
@@ -33,7 +34,7 @@ impl Narrator {
         }
     }
 
-    /// Tells what the gadgets do and all that the model says.
+    /// Shows the gadgets and all text of the model.
     pub(crate) fn of_everything() -> Self {
         Self {
             everything: true,
@@ -42,9 +43,9 @@ impl Narrator {
         }
     }
 
-    /// What there is to say about an event, with its line break; mostly nothing.
+    /// The lines about an event, with line breaks; usually none.
     #[expect(clippy::wildcard_enum_match_arm, reason = "most events change nothing")]
-    pub(crate) fn tell(&mut self, event: &Event) -> Option<String> {
+    pub(crate) fn narrate(&mut self, event: &Event) -> Option<String> {
         let mut words = String::new();
         match &event.kind {
             EventKind::Text { text } => match &mut self.held {
@@ -78,7 +79,7 @@ impl Narrator {
         (!words.is_empty()).then_some(words)
     }
 
-    /// More of what the model says. With a mark and without the blank lines around blocks, unless everything is told.
+    /// Appends model text; with a prefix and without the blank lines around blocks, unless everything is shown.
     fn text(&mut self, text: &str, words: &mut String) {
         for line in text.split_inclusive('\n') {
             if !self.everything && !self.mid_line {

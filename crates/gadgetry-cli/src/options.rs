@@ -130,7 +130,7 @@ impl Options {
         self.tags.as_deref().unwrap_or_default()
     }
 
-    /// Whether arguments are told while they arrive.
+    /// Whether partial arguments are reported.
     pub(crate) fn partials(&self) -> bool {
         self.partials.unwrap_or(true)
     }

@@ -1,4 +1,4 @@
-//! The one road to stdout and stderr.
+//! Writes to stdout and stderr; nothing else does.
 
 mod json;
 mod spinner;
@@ -17,10 +17,10 @@ use crate::logging;
 
 use spinner::Spinner;
 
-/// Bytes that are gathered before they are written, if nobody asks for them earlier.
+/// Bytes that are buffered before they are written, unless flushed earlier.
 const FULL: usize = 64 << 10;
 
-/// Gathers what goes to stdout, and writes it in large pieces.
+/// Buffers stdout, and writes it in large pieces.
 #[derive(Debug, Default)]
 pub(crate) struct Printer {
     gathered: Vec<u8>,
@@ -28,10 +28,10 @@ pub(crate) struct Printer {
     is_json: bool,
     /// The last character that went to a terminal.
     shown: Option<char>,
-    /// Whether progress is not told.
+    /// Whether progress is suppressed.
     quiet: bool,
     spinner: Option<Spinner>,
-    /// Whether there was one: somebody watches.
+    /// Whether there was a spinner, so the user is watching.
     watched: bool,
     /// The beginning of a line of progress, while the spinner has the line on the terminal.
     begun: String,
@@ -49,8 +49,8 @@ impl Printer {
         &mut self.gathered
     }
 
-    /// Writes what was gathered if it is much.
-    pub(crate) fn settle(&mut self) -> Result<(), Error> {
+    /// Writes the buffer if it is large.
+    pub(crate) fn flush_if_full(&mut self) -> Result<(), Error> {
         if self.gathered.len() < FULL {
             Ok(())
         } else {
@@ -93,13 +93,13 @@ impl Printer {
         visible_after(before, &text).into_owned().into_bytes()
     }
 
-    /// From now on nothing is said about what goes on.
+    /// Suppresses progress from now on.
     pub(crate) fn be_quiet(&mut self) {
         self.quiet = true;
         self.spinner = None;
     }
 
-    /// Shows that something goes on, if stderr is a terminal.
+    /// Starts the spinner if stderr is a terminal.
     pub(crate) fn spin(&mut self) {
         // A spinner and a log would overwrite each other.
         if !self.quiet && !logging::is_on() {
@@ -108,14 +108,14 @@ impl Printer {
         }
     }
 
-    /// Shows these words beside the spinner, if it is there.
+    /// Sets the spinner's message, if there is one.
     pub(crate) fn spin_with(&self, words: impl FnOnce() -> String) {
         if let Some(spinner) = &self.spinner {
-            spinner.tell(words());
+            spinner.set_message(words());
         }
     }
 
-    /// Shows it no longer.
+    /// Stops the spinner.
     pub(crate) fn stop_spinning(&mut self) {
         if self.spinner.take().is_some() {
             let begun = mem::take(&mut self.begun);
@@ -123,7 +123,7 @@ impl Printer {
         }
     }
 
-    /// Says in the end what it took, if somebody watched.
+    /// Prints a summary if there was a spinner.
     pub(crate) fn sum_up(&mut self, words: impl FnOnce() -> String) {
         self.stop_spinning();
         if mem::take(&mut self.watched) {
@@ -145,7 +145,7 @@ impl Printer {
         Ok(())
     }
 
-    /// Writes words about what goes on to stderr, unless nobody wants them. If it is gone, there is nobody to tell.
+    /// Writes progress to stderr, unless suppressed. A failure to write is ignored.
     pub(crate) fn progress(&mut self, words: &str) {
         if self.quiet {
             return;
@@ -162,7 +162,7 @@ impl Printer {
         }
     }
 
-    /// Whether somebody sees both streams on one terminal.
+    /// Whether both streams are shown on one terminal.
     pub(crate) fn shares_terminal(&self) -> bool {
         self.spinner.is_some() && io::stdout().is_terminal()
     }
@@ -172,7 +172,7 @@ impl Printer {
         self.gathered.extend_from_slice(text.as_bytes());
     }
 
-    /// Writes the rest, says what went wrong, and gives the exit code.
+    /// Writes the rest, reports the error, and returns the exit code.
     pub(crate) fn close(mut self, done: Result<(), Error>) -> ExitCode {
         let done = match done {
             Err(Error::Help(text)) => {
@@ -187,18 +187,18 @@ impl Printer {
         match done.and(written) {
             Ok(()) | Err(Error::Closed | Error::Help(_)) => ExitCode::SUCCESS,
             Err(Error::Failed(message)) => {
-                tell(&message);
+                print_error(&message);
                 ExitCode::FAILURE
             }
             Err(Error::Input(message)) => {
-                tell(&message);
+                print_error(&message);
                 ExitCode::from(2)
             }
         }
     }
 }
 
-/// One line on stderr. If that is gone, too, there is nobody to tell.
-fn tell(message: &str) {
+/// Prints one line to stderr. A failure to write is ignored.
+fn print_error(message: &str) {
     let _ = writeln!(io::stderr(), "error: {}", one_line(message));
 }

@@ -10,12 +10,12 @@ use crate::schemas::Schemas;
 #[derive(Clone, Debug)]
 pub(crate) struct Reader {
     scanner: Scanner,
-    telling: Telling,
+    events: EventOptions,
 }
 
-/// What is told of an event.
+/// Which events are events, and with which schemas.
 #[derive(Clone, Debug)]
-struct Telling {
+struct EventOptions {
     schemas: Schemas,
     partials: bool,
 }
@@ -28,30 +28,30 @@ impl Reader {
         let (every, by_name) = options.schemas();
         Ok(Self {
             scanner: Scanner::new(&format).map_err(|error| error.to_string())?,
-            telling: Telling {
+            events: EventOptions {
                 schemas: Schemas::new(every, by_name)?,
                 partials: options.partials(),
             },
         })
     }
 
-    /// Reads more of the text. Each event is appended to `out`, with `separator` behind it.
+    /// Reads more of the text. Each event is appended to `out`, followed by `separator`.
     pub(crate) fn push(&mut self, text: &str, out: &mut Vec<u8>, separator: u8) {
-        let telling = &self.telling;
+        let events = &self.events;
         self.scanner
-            .push(text, &mut |event| telling.write(&event, out, separator));
+            .push(text, &mut |event| events.write(&event, out, separator));
     }
 
     /// Ends the text. The next one is read as if it were the first.
     pub(crate) fn finish(&mut self, out: &mut Vec<u8>, separator: u8) {
-        let telling = &self.telling;
+        let events = &self.events;
         self.scanner
-            .finish(&mut |event| telling.write(&event, out, separator));
+            .finish(&mut |event| events.write(&event, out, separator));
         self.scanner.restore(ScannerState::default());
     }
 }
 
-impl Telling {
+impl EventOptions {
     fn write(&self, event: &Event<'_>, out: &mut Vec<u8>, separator: u8) {
         if !self.partials && matches!(event, Event::Argument { .. }) {
             return;

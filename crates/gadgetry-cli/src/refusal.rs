@@ -1,4 +1,4 @@
-//! A model whose refusals say which key was refused.
+//! Adds a hint about the key to authentication errors.
 
 use std::sync::Arc;
 
@@ -15,12 +15,12 @@ use gadgetry::provider::resolve::Place;
 use gadgetry::{Model, ModelInfo};
 
 /// `model`, with the name of the environment variable in its errors about keys.
-pub(crate) struct Telling {
+pub(crate) struct WithKeyHint {
     model: Arc<dyn Model>,
     words: Arc<str>,
 }
 
-impl Telling {
+impl WithKeyHint {
     /// `variable` is the one that the user named for the key.
     pub(crate) fn new(
         model: Arc<dyn Model>,
@@ -29,7 +29,7 @@ impl Telling {
         variable: Option<&str>,
     ) -> Self {
         let words = match variable {
-            Some(variable) => format!("the key is that in {variable}"),
+            Some(variable) => format!("the key comes from {variable}"),
             None => words(resolver, place),
         };
         let words = words.into();
@@ -43,19 +43,19 @@ fn words(resolver: &Resolver, place: &Place) -> String {
     let mut places = configured.iter();
     let found = places.find(|it| Some(it.provider) == place.provider);
     if let Some(variable) = found.and_then(|it| it.key) {
-        return format!("the key is that in {variable}");
+        return format!("the key comes from {variable}");
     }
     let mut wanting = Resolver::key_variables();
     match wanting.find(|(provider, _)| Some(*provider) == place.provider) {
         Some((_, variables)) => format!("no key was sent: set {}", variables.join(" or ")),
-        None => "no key was sent: name its environment variable with --api-key-env".to_owned(),
+        None => "no key was sent: set its environment variable with --api-key-env".to_owned(),
     }
 }
 
-impl Model for Telling {
+impl Model for WithKeyHint {
     fn stream(&self, request: Request) -> BoxStream<'static, Delta> {
         let words = Arc::clone(&self.words);
-        let told = move |mut delta| {
+        let with_hint = move |mut delta| {
             if let Delta::Error {
                 error,
                 kind: ModelErrorKind::Authentication,
@@ -67,7 +67,7 @@ impl Model for Telling {
             }
             delta
         };
-        self.model.stream(request).map(told).boxed()
+        self.model.stream(request).map(with_hint).boxed()
     }
 
     fn name(&self) -> &str {

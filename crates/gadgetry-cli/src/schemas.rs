@@ -20,7 +20,7 @@ pub(crate) struct Schemas {
 }
 
 impl Schemas {
-    /// Compiles them. `Err` says which one is of no use, and why.
+    /// Compiles them. `Err` names the invalid one, and the reason.
     pub(crate) fn new(
         every: Option<&Value>,
         by_name: Option<&BTreeMap<String, Value>>,

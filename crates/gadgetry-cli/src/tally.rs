@@ -1,4 +1,4 @@
-//! What a run has taken so far, in words.
+//! Formats usage and cost of a run.
 
 use std::fmt::Write as _;
 
@@ -20,10 +20,7 @@ pub(crate) struct Tally {
 
 impl Tally {
     /// Looks at an event.
-    #[expect(
-        clippy::wildcard_enum_match_arm,
-        reason = "the others take nothing that is not told in the end"
-    )]
+    #[expect(clippy::wildcard_enum_match_arm, reason = "the others have no usage")]
     pub(crate) fn event(&mut self, event: &Event) {
         match &event.kind {
             EventKind::Text { text } => self.text(text),
@@ -39,7 +36,7 @@ impl Tally {
         self.bytes = self.bytes.saturating_add(text.len() as u64);
     }
 
-    /// A model call is over. If it did not tell its tokens, they are what has come, about.
+    /// Records a completed model call. Without reported tokens they are estimated from the text.
     ///
     /// Of unknown costs nothing is shown.
     pub(crate) fn call(&mut self, usage: Usage, dollars: Option<f64>) {

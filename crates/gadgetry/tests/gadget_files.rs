@@ -223,11 +223,11 @@ fn mistakes_name_their_place_and_the_way_out() {
         // Limits.
         (
             &with("timeout = \"10 s\""),
-            "5:11: \"10 s\" is no duration; write a number and a unit, like 500ms, 10s, 1.5m or 1h",
+            "5:11: invalid duration \"10 s\"; expected a number and a unit, such as 500ms, 10s, 1.5m or 1h",
         ),
         (
             &with("timeout = \"0s\""),
-            "5:11: \"0s\" is no duration; write a number and a unit, like 500ms, 10s, 1.5m or 1h",
+            "5:11: invalid duration \"0s\"; expected a number and a unit, such as 500ms, 10s, 1.5m or 1h",
         ),
         (
             &with("max-concurrent = 0"),

@@ -16,22 +16,22 @@ pub(crate) struct AgentArgs {
     #[arg(value_name = "PROMPT")]
     pub(crate) prompt: String,
 
-    /// The gadgets that the model may call, a TOML file
+    /// TOML file with the gadgets that the model may call
     #[arg(long, value_name = "FILE")]
     pub(crate) gadgets: PathBuf,
 
-    /// How gadgets are called: as blocks of text, through the provider's own interface for tools, or both
+    /// How gadgets are called: as blocks of text, as native tool calls, or both
     #[arg(long, value_name = "FORM", default_value = "text")]
     pub(crate) tools: ToolForm,
 
-    /// Execute calls in other forms than blocks, too: names of dialects separated by commas, or `all`
+    /// Also execute calls in other forms than blocks: dialect names separated by commas, or `all`
     ///
     /// The dialects are hermes, qwen-coder, mistral, llama, anthropic, fenced-json, xml and python. Without this, a call in such
     /// a form is reported to the model, which then writes a block.
     #[arg(long, value_name = "LIST", value_parser = dialects)]
     pub(crate) dialects: Option<Dialects>,
 
-    /// Write the run's events to stdout instead of the answer, and no progress
+    /// Write the run's events to stdout instead of the answer, without progress
     #[arg(long, value_name = "FORMAT")]
     pub(crate) events: Option<EventFormat>,
 
@@ -39,7 +39,7 @@ pub(crate) struct AgentArgs {
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     pub(crate) max_iterations: Option<NonZeroUsize>,
 
-    /// Stop after this time, like 90s, 10m or 1h: the run is cancelled and its gadgets are ended
+    /// Cancel the run and stop its gadgets after this time, such as 90s, 10m or 1h
     #[arg(long, value_name = "DURATION", value_parser = super::server::duration)]
     pub(crate) timeout: Option<Duration>,
 
@@ -55,21 +55,21 @@ pub(crate) struct AgentArgs {
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     pub(crate) max_gadgets_per_response: Option<NonZeroUsize>,
 
-    /// Show the model at most this part of its context window of one result, in percent; `off` shows it whole
+    /// Maximum size of a result that the model reads, in percent of its context window; `off` removes the limit
     ///
-    /// A longer result is kept, and the model reads it piece by piece with the gadget `GadgetOutputViewer`.
+    /// A longer result is stored, and the model reads it piece by piece with the gadget `GadgetOutputViewer`.
     #[arg(long, value_name = "PERCENT", default_value = "15", value_parser = output_limit)]
     pub(crate) output_limit: OutputLimit,
 
-    /// What to do with a gadget block that has no end marker at the end of a reply: ask the model to write it again, or run it
+    /// Policy for a gadget block without an end marker at the end of a reply: let the model write it again, or run it
     #[arg(long, value_name = "POLICY", default_value = "confirm")]
     pub(crate) unterminated: OnUnterminated,
 
-    /// Take the tag <NAME>…</NAME> out of what the model says as a custom block; may be repeated
+    /// Treat <NAME>…</NAME> in the model's text as a custom block; may be repeated
     #[arg(long = "tag", value_name = "NAME", allow_hyphen_values = true)]
     pub(crate) tags: Vec<String>,
 
-    /// Keep the log of the run in FILE, for `gadgetry replay`
+    /// Save the log of the run to FILE, for `gadgetry replay`
     #[arg(long, value_name = "FILE")]
     pub(crate) save: Option<PathBuf>,
 
@@ -84,24 +84,24 @@ pub(crate) struct AgentArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Format of gadget blocks")]
 pub(crate) struct FormatArgs {
-    /// The markers of gadget blocks: `random` ones are new in each run, so no text that the model repeats is executed;
-    /// `plain` ones are shorter; `auto` is random, or plain for a script
+    /// Markers of gadget blocks: `random` ones are new in each run, so no text that the model quotes is executed;
+    /// `plain` ones are shorter; `auto` means random, or plain for a script
     #[arg(long, value_name = "KIND", default_value = "auto", conflicts_with_all = ["start", "end", "arg"])]
     pub(crate) markers: MarkerKind,
 
-    /// Begins a gadget block [plain: `!!!GADGET_START:`]
+    /// Start of a gadget block [plain: `!!!GADGET_START:`]
     #[arg(long, value_name = "MARKER", allow_hyphen_values = true)]
     pub(crate) start: Option<String>,
 
-    /// Ends a gadget block [plain: `!!!GADGET_END`]
+    /// End of a gadget block [plain: `!!!GADGET_END`]
     #[arg(long, value_name = "MARKER", allow_hyphen_values = true)]
     pub(crate) end: Option<String>,
 
-    /// Begins an argument [plain: `!!!ARG:`]
+    /// Start of an argument [plain: `!!!ARG:`]
     #[arg(long, value_name = "MARKER", allow_hyphen_values = true)]
     pub(crate) arg: Option<String>,
 
-    /// Markers count only at the start of a line; a backslash before one there makes it text
+    /// Recognise markers only at the start of a line; a backslash before one makes it text
     #[arg(long)]
     pub(crate) line_start: bool,
 }
@@ -129,7 +129,7 @@ pub(crate) enum MarkerKind {
 pub(crate) enum ToolForm {
     /// As blocks of text, which any model can write.
     Text,
-    /// Through the provider's own interface for tools; blocks are ordinary text.
+    /// As native tool calls of the provider; blocks are ordinary text.
     Native,
     /// Either way.
     Both,
@@ -174,7 +174,7 @@ fn output_limit(text: &str) -> Result<OutputLimit, &'static str> {
     number
         .filter(|percent| *percent > 0.0 && *percent <= 100.0)
         .map(OutputLimit::Percent)
-        .ok_or("write a percentage above 0 and up to 100, or off")
+        .ok_or("expected a percentage above 0 and up to 100, or off")
 }
 
 /// How events are written.
@@ -188,5 +188,5 @@ fn dollars(text: &str) -> Result<f64, &'static str> {
     let number: Option<f64> = text.strip_prefix('$').unwrap_or(text).parse().ok();
     number
         .filter(|number| number.is_finite() && *number > 0.0)
-        .ok_or("write an amount of US dollars above 0, like 0.50")
+        .ok_or("expected an amount of US dollars above 0, such as 0.50")
 }

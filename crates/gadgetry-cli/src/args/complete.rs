@@ -13,15 +13,15 @@ pub(crate) struct CompleteArgs {
     #[arg(value_name = "PROMPT", default_value = "-", hide_default_value = true)]
     pub(crate) prompt: String,
 
-    /// After a prompt, puts the text on stdin before it, with a blank line between. Without it stdin is not read
+    /// After a prompt: read stdin and send it before the prompt, separated by a blank line. Otherwise stdin is not read
     #[arg(value_name = "-", value_parser = ["-"], hide_possible_values = true)]
     pub(crate) context: Option<String>,
 
-    /// Show the model this picture: a file, or an http(s) URL; may be repeated
+    /// Image for the model: a file or an http(s) URL; may be repeated
     #[arg(long = "image", value_name = "FILE|URL")]
     pub(crate) images: Vec<String>,
 
-    /// Let the model hear this WAV or MP3 file; may be repeated
+    /// Audio for the model: a WAV or MP3 file; may be repeated
     #[arg(long, value_name = "FILE")]
     pub(crate) audio: Vec<PathBuf>,
 

@@ -9,19 +9,19 @@ use super::{DataArgs, ServerArgs, ToolForm};
 /// Options of `gadgetry doctor`.
 #[derive(Debug, Args)]
 pub(crate) struct DoctorArgs {
-    /// Try this model: PROVIDER:NAME, a shortcut like `haiku`, or script:FILE
+    /// Model to test: PROVIDER:NAME, a shortcut such as `haiku`, or script:FILE
     #[arg(value_name = "MODEL")]
     pub(crate) model: Option<String>,
 
-    /// How the model is to call the gadget: in blocks of text, or through the provider's own interface
+    /// How the model should call the gadget: as a block of text, or as a native tool call
     #[arg(long, value_name = "FORM", default_value = "text", requires = "model")]
     pub(crate) tools: ToolForm,
 
-    /// How long a local server may take to answer
+    /// Maximum time to wait for a local server
     #[arg(long, value_name = "DURATION", value_parser = super::server::duration, default_value = "2s")]
     pub(crate) wait: Duration,
 
-    /// One JSON object instead of words
+    /// Print one JSON object instead of text
     #[arg(long)]
     pub(crate) json: bool,
 

@@ -8,7 +8,7 @@ use clap::{Args, Subcommand};
 #[derive(Debug, Args)]
 #[command(arg_required_else_help = false)]
 pub(crate) struct GadgetArgs {
-    /// What to do with the gadgets.
+    /// The verb.
     #[command(subcommand)]
     pub(crate) verb: GadgetVerb,
 }
@@ -16,24 +16,24 @@ pub(crate) struct GadgetArgs {
 /// What is done with the gadgets of a file.
 #[derive(Debug, Subcommand)]
 pub(crate) enum GadgetVerb {
-    /// List the gadgets of a file: names and descriptions
+    /// List the names and descriptions of the gadgets in a file
     List(GadgetFileArgs),
-    /// Print what a model reads about a gadget: description, parameters and examples
+    /// Print the prompt text for a gadget: description, parameters and examples
     Info(GadgetInfoArgs),
     /// Check a file: schemas, examples, programs
     ///
-    /// Prints one line for each gadget. Exit code 2 and the position in the file if something is wrong.
+    /// Prints one line for each gadget. Exits with code 2 and the position in the file if something is wrong.
     Validate(GadgetFileArgs),
     /// Run one gadget as an agent would, without a model
     ///
-    /// The result goes to stdout. Exit code 1: the parameters are not valid, the gadget failed, or it was cancelled.
+    /// The result goes to stdout. Exit code 1: the parameters are invalid, the gadget failed, or it was cancelled.
     Run(GadgetRunArgs),
 }
 
 /// Where the gadgets are.
 #[derive(Debug, Args)]
 pub(crate) struct GadgetFileArgs {
-    /// The gadgets, a TOML file
+    /// TOML file with the gadgets
     #[arg(long, value_name = "FILE")]
     pub(crate) gadgets: PathBuf,
 }
@@ -41,7 +41,7 @@ pub(crate) struct GadgetFileArgs {
 /// One of the gadgets.
 #[derive(Debug, Args)]
 pub(crate) struct OneGadgetArgs {
-    /// The name of the gadget, in any case
+    /// Name of the gadget; case does not matter
     #[arg(value_name = "NAME")]
     pub(crate) name: String,
 
@@ -70,7 +70,7 @@ pub(crate) struct GadgetRunArgs {
     #[arg(long, value_name = "JSON", default_value = "{}")]
     pub(crate) params: String,
 
-    /// Print one JSON object: parameters, result or error, duration, cost, media, and whether it ends a run
+    /// Print one JSON object: parameters, result or error, duration, cost, media, and whether the gadget ends a run
     #[arg(long)]
     pub(crate) json: bool,
 }

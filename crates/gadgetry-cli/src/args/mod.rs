@@ -1,4 +1,4 @@
-//! The command line as typed. What it means is decided by the commands.
+//! The command line as typed. The commands interpret it.
 
 mod agent;
 mod complete;
@@ -24,7 +24,7 @@ pub(crate) use model::{DataArgs, ModelArgs};
 pub(crate) use models::{ModelsArgs, ModelsVerb, UpdateArgs};
 pub(crate) use server::ServerArgs;
 
-/// Reads the command line. A request for help is an `Error` that prints the help and is none.
+/// Parses the command line. A request for help is returned as [`Error::Help`].
 pub(crate) fn typed() -> Result<Gadgetry, Error> {
     Ok(Gadgetry::try_parse()?)
 }
@@ -41,7 +41,7 @@ pub(crate) fn help() -> String {
 #[derive(Debug, Parser)]
 #[command(name = "gadgetry", version, after_help = EXIT_CODES)]
 pub(crate) struct Gadgetry {
-    /// What to do; without it, this help is printed.
+    /// The verb. Without one, this help is printed.
     #[command(subcommand)]
     pub(crate) verb: Option<Verb>,
 
@@ -59,19 +59,20 @@ Exit codes: 0 success (a closed stdout pipe is not an error), 1 failed while run
 /// The verbs.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
-    /// Reads what a model wrote: text in, one JSON event a line out.
+    /// Parses model text into JSON events, one per line.
     ///
-    /// The events come as soon as the text that makes them has arrived. Bytes that are not UTF-8 become U+FFFD.
+    /// Events are written as soon as their text has arrived. Bytes that are not UTF-8 become U+FFFD.
     Parse(ParseArgs),
-    /// Writes gadget calls as blocks of text: JSON Lines in, text out.
+    /// Formats gadget calls (JSON Lines) as blocks of text.
     ///
-    /// A line is {"gadgetName", "invocationId", "dependencies": [ID, …], "parameters": {…}, "schema": {…}}; all but name
-    /// and parameters are optional. `gadgetry parse` with the same markers reads the same call from the block. At a line
-    /// that cannot be written it stops: the blocks before it are written, nothing of it is.
+    /// Each line is {"gadgetName", "invocationId", "dependencies": [ID, …], "parameters": {…}, "schema": {…}}; only name
+    /// and parameters are required. `gadgetry parse` with the same markers reads the same call from the block. Stops at
+    /// the first line that cannot be written; the blocks of earlier lines are written.
     Write(WriteArgs),
-    /// Asks a model once. The answer goes to stdout as it comes.
+    /// Sends one request to a model and streams the answer to stdout.
     ///
-    /// `gadgetry complete PROMPT -` puts the text on stdin before the prompt; without the `-`, stdin is not read. Exit code 1: the model call failed, or its answer was cut off.
+    /// `gadgetry complete PROMPT -` sends the text on stdin before the prompt; without the `-`, stdin is not read. Exit
+    /// code 1: the model call failed, or its answer was cut off.
     Complete(CompleteArgs),
     /// Runs a model and its gadgets until the model is done.
     ///
@@ -80,18 +81,19 @@ pub(crate) enum Verb {
     Agent(AgentArgs),
     /// List, describe, check and run the gadgets of a file, without a model.
     Gadget(GadgetArgs),
-    /// Lists the models that are known: context windows, features, prices.
+    /// Lists known models: context windows, features, prices.
     Models(ModelsArgs),
     /// Check keys and local servers; test whether a model follows the block format.
     ///
-    /// It tells which keys are set, never what they are, and which local servers run. With MODEL, it sends one request with
-    /// one gadget, and a second one with its result. Exit code 1: there is nothing, or the model did not do as it should.
+    /// Shows which keys are set, never their values, and which local servers respond. With MODEL, sends one request with
+    /// one gadget, and a second one with its result. Exit code 1: no key and no server was found, or the model failed the
+    /// test.
     Doctor(DoctorArgs),
-    /// Plays a saved run again, without model or gadgets.
+    /// Replays a saved run, without model or gadgets.
     ///
-    /// It writes the same events, one JSON object a line.
+    /// Writes the same events, one JSON object per line.
     Replay(ReplayArgs),
-    /// Shows a small task with a scripted model: no key, no network.
+    /// Runs a small task with a scripted model: no key, no network.
     Demo(DemoArgs),
 }
 
@@ -99,33 +101,33 @@ pub(crate) enum Verb {
 #[derive(Debug, Args)]
 #[command(after_long_help = PARSE_EVENTS)]
 pub(crate) struct ParseArgs {
-    /// The text; `-` or nothing for stdin
+    /// The text; `-` or no FILE reads stdin
     #[arg(value_name = "FILE", default_value = "-", hide_default_value = true)]
     pub(crate) file: OsString,
 
-    /// Read the text in pieces of N bytes, cut at character boundaries [default: as it arrives]
+    /// Feed the text in chunks of N bytes, split at character boundaries [default: as it arrives]
     #[arg(long, value_name = "N", value_parser = at_least_one, conflicts_with = "batch")]
     pub(crate) chunk_size: Option<NonZeroUsize>,
 
-    /// Take the tag <NAME>…</NAME> out of the text as a custom block; may be repeated
+    /// Treat <NAME>…</NAME> in the text as a custom block; may be repeated
     #[arg(long = "tag", value_name = "NAME", allow_hyphen_values = true)]
     pub(crate) tags: Vec<String>,
 
-    /// Read the parameters of every gadget by the JSON Schema in FILE
+    /// Interpret the parameters of every gadget by the JSON Schema in FILE
     #[arg(long, value_name = "FILE")]
     pub(crate) schema: Option<PathBuf>,
 
-    /// Leave out the `gadget_args_partial` events
+    /// Omit `gadget_args_partial` events
     #[arg(long)]
     pub(crate) no_partials: bool,
 
-    /// Read many texts: the input is JSON Lines, and so is the output
+    /// Parse many texts: JSON Lines in, JSON Lines out
     #[arg(
         long,
-        long_help = "Read many texts: the input is JSON Lines of {\"id\", \"chunks\": [TEXT, …], \"options\": {…}}, the \
-            output is {\"id\", \"events\": […]} a line, in order. All options are optional: start, end, arg, lineStart, \
-            tags, partials, schema (for every gadget), schemas (by gadget name); those of the command line are their \
-            defaults. A bad line gives {\"id\", \"error\"}, and exit code 2 at the end"
+        long_help = "Parse many texts. Each input line is {\"id\", \"chunks\": [TEXT, …], \"options\": {…}}, each output \
+            line {\"id\", \"events\": […]}, in the same order. The options are start, end, arg, lineStart, tags, \
+            partials, schema (for every gadget) and schemas (by gadget name); they default to those of the command \
+            line. An invalid line yields {\"id\", \"error\"}, and exit code 2 at the end"
     )]
     pub(crate) batch: bool,
 
@@ -134,7 +136,7 @@ pub(crate) struct ParseArgs {
 }
 
 const PARSE_EVENTS: &str = "\
-Events, one a line:
+Events, one per line:
   {\"type\":\"text\",\"text\"}
   {\"type\":\"gadget_call_start\",\"gadgetName\",\"invocationId\",\"dependencies\"}
   {\"type\":\"gadget_args_partial\",\"invocationId\",\"gadgetName\",\"fieldPath\",\"delta\",
@@ -151,11 +153,11 @@ Events, one a line:
 /// Options of `gadgetry write`.
 #[derive(Debug, Args)]
 pub(crate) struct WriteArgs {
-    /// The calls; `-` or nothing for stdin
+    /// The calls; `-` or no FILE reads stdin
     #[arg(value_name = "FILE", default_value = "-", hide_default_value = true)]
     pub(crate) file: OsString,
 
-    /// Write one {"text"} a line instead of text
+    /// Write one {"text"} object per line instead of text
     #[arg(long)]
     pub(crate) jsonl: bool,
 
@@ -167,7 +169,7 @@ pub(crate) struct WriteArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Format of gadget blocks")]
 pub(crate) struct BlockArgs {
-    /// Begins a gadget block
+    /// Start of a gadget block
     #[arg(
         long,
         value_name = "MARKER",
@@ -176,7 +178,7 @@ pub(crate) struct BlockArgs {
     )]
     pub(crate) start: String,
 
-    /// Ends a gadget block
+    /// End of a gadget block
     #[arg(
         long,
         value_name = "MARKER",
@@ -185,7 +187,7 @@ pub(crate) struct BlockArgs {
     )]
     pub(crate) end: String,
 
-    /// Begins an argument
+    /// Start of an argument
     #[arg(
         long,
         value_name = "MARKER",
@@ -194,7 +196,7 @@ pub(crate) struct BlockArgs {
     )]
     pub(crate) arg: String,
 
-    /// Markers count only at the start of a line; a backslash before one there makes it text
+    /// Recognise markers only at the start of a line; a backslash before one makes it text
     #[arg(long)]
     pub(crate) line_start: bool,
 }
@@ -202,7 +204,7 @@ pub(crate) struct BlockArgs {
 /// Options of `gadgetry replay`.
 #[derive(Debug, Args)]
 pub(crate) struct ReplayArgs {
-    /// What `gadgetry agent --save FILE` kept
+    /// The log that `gadgetry agent --save FILE` wrote
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
 }
@@ -213,7 +215,7 @@ pub(crate) struct DemoArgs {}
 
 fn at_least_one(text: &str) -> Result<NonZeroUsize, &'static str> {
     text.parse()
-        .map_err(|_| "write a whole number of at least 1")
+        .map_err(|_| "expected a whole number of at least 1")
 }
 
 #[cfg(test)]

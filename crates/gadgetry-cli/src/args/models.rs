@@ -8,7 +8,7 @@ use super::DataArgs;
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct ModelsArgs {
-    /// Something else than a list.
+    /// Another action than listing.
     #[command(subcommand)]
     pub(crate) verb: Option<ModelsVerb>,
 
@@ -20,19 +20,19 @@ pub(crate) struct ModelsArgs {
     #[arg(long, value_name = "NAME")]
     pub(crate) provider: Option<String>,
 
-    /// Only models that can do this; may be repeated
+    /// Only models with this feature; may be repeated
     #[arg(long = "feature", value_name = "FEATURE", value_parser = features())]
     pub(crate) features: Vec<String>,
 
-    /// Only models that run on the user's machine
+    /// Only models that run locally
     #[arg(long)]
     pub(crate) local: bool,
 
-    /// Models that cannot be used here, too, and why not
+    /// Include models that cannot be used here, with the reason
     #[arg(long)]
     pub(crate) all: bool,
 
-    /// One JSON object a line
+    /// Print one JSON object per line
     #[arg(long)]
     pub(crate) json: bool,
 
@@ -40,12 +40,12 @@ pub(crate) struct ModelsArgs {
     pub(crate) data: DataArgs,
 }
 
-/// What is done with the table of models.
+/// Actions on the table of models.
 #[derive(Debug, Subcommand)]
 pub(crate) enum ModelsVerb {
-    /// Reads a newer table, and keeps it for later commands.
+    /// Reads a newer table and stores it for later commands.
     ///
-    /// It is LiteLLM's `model_prices_and_context_window.json`, or a table that gadgetry has written.
+    /// The table is LiteLLM's `model_prices_and_context_window.json`, or one that gadgetry has written.
     Update(UpdateArgs),
 }
 

@@ -1,39 +1,39 @@
-//! Options of how the server of a model is reached.
+//! Connection options of a model's server.
 
 use std::time::Duration;
 
 use clap::Args;
 use gadgetry::command::parse_duration;
 
-/// How the server of a model is reached, and what else it is sent.
+/// Connection options of a model's server, with extra headers and fields.
 #[derive(Args)]
 #[command(next_help_heading = "Model")]
 pub(crate) struct ServerArgs {
-    /// Where the provider's server is, up to /v1 [default: what the environment says, or the provider's own]
+    /// Base URL of the API, up to /v1 [default: from the environment, or the provider's own]
     #[arg(long, value_name = "URL", requires = "model")]
     pub(crate) base_url: Option<String>,
 
-    /// The environment variable that holds the key [default: the provider's own]
+    /// Environment variable with the API key [default: the provider's own]
     #[arg(long, value_name = "VAR", requires = "model")]
     pub(crate) api_key_env: Option<String>,
 
-    /// One more header for each request, written NAME: VALUE; may be repeated
+    /// Extra request header, written NAME: VALUE; may be repeated
     #[arg(long = "header", value_name = "HEADER", requires = "model")]
     pub(crate) headers: Vec<String>,
 
-    /// More fields for the body of each request, as a JSON object; null removes a field
+    /// Extra fields for the request body, as a JSON object; null removes a field
     #[arg(long, value_name = "JSON", requires = "model")]
     pub(crate) extra_body: Option<String>,
 
-    /// Connect directly, without the proxy that the environment names
+    /// Ignore the proxy settings of the environment
     #[arg(long)]
     pub(crate) no_proxy: bool,
 
-    /// How long a connection may take [default: 15s]
+    /// Connection timeout [default: 15s]
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     pub(crate) connect_timeout: Option<Duration>,
 
-    /// How long the server may be silent, before its reply and within it [default: 5m]
+    /// Maximum time without data from the server, before and during a reply [default: 5m]
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     pub(crate) model_timeout: Option<Duration>,
 }
@@ -46,5 +46,5 @@ impl std::fmt::Debug for ServerArgs {
 }
 
 pub(super) fn duration(text: &str) -> Result<Duration, &'static str> {
-    parse_duration(text).ok_or("write a number and a unit, like 500ms, 90s, 1.5m or 1h")
+    parse_duration(text).ok_or("expected a number and a unit, such as 500ms, 90s, 1.5m or 1h")
 }

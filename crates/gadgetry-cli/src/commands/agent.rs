@@ -16,7 +16,7 @@ use gadgetry::{Agent, AgentError, AgentHandle, CommandGadget, Model, command};
 
 use crate::args::{AgentArgs, OnUnterminated, OutputLimit, ToolForm};
 use crate::conduct::conduct;
-use crate::connect::{self, Wishes};
+use crate::connect::{self, ModelOverrides};
 use crate::error::Error;
 use crate::interrupts::when_reader_goes;
 use crate::log_file::InUse;
@@ -27,7 +27,7 @@ use crate::prompt::typed_or_piped;
 use crate::tally::Tally;
 use crate::{catalog, log_file, logging, run_events};
 
-/// Everything that can be wrong with the input is found before anything is started or written.
+/// Runs the command. All input is checked before anything is started or written.
 pub(crate) fn run(args: &AgentArgs, printer: &mut Printer) -> Result<(), Error> {
     if args.model.quiet {
         printer.be_quiet();
@@ -39,7 +39,7 @@ pub(crate) fn run(args: &AgentArgs, printer: &mut Printer) -> Result<(), Error> 
     let gadgets = gadgets.into_iter();
     let gadgets = gadgets.map(|it| it.without_env(key).unterminated(policy));
     let gadgets: Vec<CommandGadget> = gadgets.collect();
-    let model = connect::model(&args.model.model, Wishes::of(&args.model), &catalog)?;
+    let model = connect::model(&args.model.model, ModelOverrides::of(&args.model), &catalog)?;
     let inputs = connect::script(&args.model.model).into_iter();
     let in_use = InUse::by(inputs.chain([args.gadgets.as_path()]), &gadgets);
     let agent = agent(args, gadgets, model)?;
@@ -83,7 +83,7 @@ pub(crate) fn run(args: &AgentArgs, printer: &mut Printer) -> Result<(), Error> 
     if let Some((log, path)) = watch.log.zip(args.save.as_deref()) {
         log.finish().map_err(|error| {
             Error::Failed(format!(
-                "{}: the log is not complete: {error}",
+                "{}: the log is incomplete: {error}",
                 path.display()
             ))
         })?;
@@ -167,10 +167,10 @@ fn mistake(args: &AgentArgs, error: AgentError) -> Error {
     let model = &args.model.model;
     match error {
         AgentError::NoNativeTools { .. } => Error::input(format_args!(
-            "{model} has no interface for tools; leave out --tools"
+            "{model} does not support native tool calls; omit --tools"
         )),
         AgentError::NoPrice { .. } => Error::input(format_args!(
-            "--budget needs a model with a known price, and none is known of {model}; `gadgetry models` lists them"
+            "--budget needs a model with a known price, and the price of {model} is unknown; `gadgetry models` lists known prices"
         )),
         AgentError::Gadget(error) => Error::at(args.gadgets.display(), error),
         AgentError::Spec(SpecError::Viewer(error)) => Error::at(
@@ -205,14 +205,14 @@ struct Watch {
     tally: Tally,
     log: Option<LogWriter<File>>,
     handle: AgentHandle,
-    /// Stdout is gone, or worse: the run is stopped.
+    /// Why stdout cannot be written; then the run is stopped.
     failed: Option<Error>,
 }
 
 impl Observer for Watch {
     fn event(&mut self, event: &Event) {
         if !self.events {
-            if let Some(words) = self.narrator.tell(event) {
+            if let Some(words) = self.narrator.narrate(event) {
                 self.printer.progress(&words);
             }
             self.tally.event(event);
@@ -232,7 +232,7 @@ impl Observer for Watch {
     }
 }
 
-/// Whether the run did what it was asked.
+/// Turns the outcome of the run into an exit code.
 pub(crate) fn verdict(summary: &Summary) -> Result<(), Error> {
     let message = match summary.reason {
         FinishReason::Completed | FinishReason::TaskCompleted | FinishReason::Stopped => {
@@ -258,7 +258,7 @@ pub(crate) fn verdict(summary: &Summary) -> Result<(), Error> {
         }
         FinishReason::Cancelled => "cancelled".to_owned(),
         FinishReason::BudgetExceeded => {
-            format!("the budget is spent: {} US dollars", summary.known_cost)
+            format!("budget exceeded: {} US dollars spent", summary.known_cost)
         }
         FinishReason::GadgetError => {
             let words = summary.error.as_deref().unwrap_or("no reason given");

@@ -31,7 +31,7 @@ pub(super) fn run(args: &ParseArgs, printer: &mut Printer) -> Result<(), Error> 
     match bad {
         0 => Ok(()),
         1 => Err(Error::Input(first)),
-        _ => Err(Error::Input(format!("{bad} lines are bad; {first}"))),
+        _ => Err(Error::Input(format!("{bad} invalid lines; {first}"))),
     }
 }
 
@@ -69,7 +69,7 @@ fn answer(line: &[u8], readers: &mut Readers, out: &mut Vec<u8>) -> Result<(), S
     Ok(())
 }
 
-/// Appends what stands in the place of a bad line.
+/// Appends the output line for an invalid input line.
 fn refuse(line: &[u8], error: &str, out: &mut Vec<u8>) {
     let any = serde_json::from_slice::<serde_json::Value>(line).unwrap_or_default();
     let id = any.get("id").unwrap_or(&serde_json::Value::Null);

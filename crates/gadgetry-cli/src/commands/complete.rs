@@ -1,4 +1,4 @@
-//! `gadgetry complete`: one question to a model, and its answer as it comes.
+//! `gadgetry complete`: one request to a model, with its answer streamed.
 
 use std::mem;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use tokio::sync::Notify;
 
 use crate::args::{CompleteArgs, ModelArgs};
 use crate::conduct::until_interrupted;
-use crate::connect::{self, Wishes};
+use crate::connect::{self, ModelOverrides};
 use crate::error::Error;
 use crate::interrupts::when_reader_goes;
 use crate::lines::one_line;
@@ -26,18 +26,18 @@ use crate::prompt::{is_piped_in, piped_and_typed, typed_or_piped};
 use crate::tally::Tally;
 use crate::{catalog, media};
 
-/// Everything that can be wrong with the input is found before anything is sent.
+/// Runs the command. All input is checked before anything is sent.
 pub(crate) fn run(args: &CompleteArgs, printer: &mut Printer) -> Result<(), Error> {
     if args.model.quiet {
         printer.be_quiet();
     }
-    let wishes = Wishes {
+    let overrides = ModelOverrides {
         images: !args.images.is_empty(),
         audio: !args.audio.is_empty(),
-        ..Wishes::of(&args.model)
+        ..ModelOverrides::of(&args.model)
     };
     let catalog = catalog::load(&args.model.data)?;
-    let model = connect::model(&args.model.model, wishes, &catalog)?;
+    let model = connect::model(&args.model.model, overrides, &catalog)?;
     let request = request(args, printer)?;
     let stage = reasoning(&args.model)?;
     let gone = Arc::new(Notify::new());
@@ -72,7 +72,7 @@ pub(crate) fn run(args: &CompleteArgs, printer: &mut Printer) -> Result<(), Erro
     done
 }
 
-/// What the model is asked.
+/// The request to the model.
 fn request(args: &CompleteArgs, printer: &mut Printer) -> Result<Request, Error> {
     let mut content = Vec::new();
     for image in &args.images {
@@ -86,7 +86,7 @@ fn request(args: &CompleteArgs, printer: &mut Printer) -> Result<Request, Error>
         Some(_) | None => {
             if args.prompt != "-" && is_piped_in() {
                 printer.progress(
-                    "  note: stdin is not read; add - after the prompt to send it, too\n",
+                    "  note: stdin is not read; add - after the prompt to send it as well\n",
                 );
             }
             typed_or_piped(&args.prompt, printer)?
@@ -94,7 +94,7 @@ fn request(args: &CompleteArgs, printer: &mut Printer) -> Result<Request, Error>
     };
     if text.trim().is_empty() {
         return Err(Error::input(
-            "there is nothing to ask: write a prompt, or pipe a text into stdin",
+            "the prompt is empty: write one, or pipe a text into stdin",
         ));
     }
     content.push(Content::Text { text });
@@ -112,7 +112,7 @@ fn request(args: &CompleteArgs, printer: &mut Printer) -> Result<Request, Error>
     })
 }
 
-/// Takes reasoning that stands in tags out of the answer.
+/// Separates reasoning in tags from the answer.
 fn reasoning(args: &ModelArgs) -> Result<ReplyStage, Error> {
     let format = Format {
         reasoning: args.reasoning_tags.0.clone(),
@@ -136,7 +136,7 @@ struct Asking {
     called: bool,
 }
 
-/// A reply through the stage that tells reasoning in tags from the answer.
+/// A reply passed through the stage that separates reasoning in tags from the answer.
 fn staged(mut stage: ReplyStage, deltas: BoxStream<'static, Delta>) -> BoxStream<'static, Delta> {
     let deltas = deltas.map(Some).chain(stream::iter([None]));
     let staged = deltas.flat_map(move |delta| {
@@ -157,10 +157,10 @@ fn staged(mut stage: ReplyStage, deltas: BoxStream<'static, Delta>) -> BoxStream
 }
 
 impl Asking {
-    /// Asks until there is an answer, or nothing can be done about a failure.
+    /// Calls the model until there is an answer, or a failure that is not retried.
     #[expect(
         clippy::wildcard_enum_match_arm,
-        reason = "the rest is no text, and ends nothing"
+        reason = "the rest is not text, and ends nothing"
     )]
     async fn ask(&mut self) -> Result<(), Error> {
         self.printer.spin();
@@ -173,7 +173,7 @@ impl Asking {
         let mut steps = ask(send, self.retry.clone());
         let (mut usage, mut refusal) = (Usage::default(), None);
         let mut end =
-            Err("model call failed: the connection broke before the answer had ended".to_owned());
+            Err("model call failed: the connection broke before the end of the answer".to_owned());
         while let Some(step) = steps.next().await {
             let delta = match step {
                 Asked::Delta(delta) => delta,
@@ -221,7 +221,7 @@ impl Asking {
         end.map_err(Error::Failed)
     }
 
-    /// A model call is over, and has cost something.
+    /// Records a completed model call and its cost.
     fn pay(&mut self, usage: Usage) {
         let price = self.model.info().price;
         self.tally.call(usage, usage.dollars(price.as_ref()));
@@ -230,7 +230,7 @@ impl Asking {
     fn verdict(&self, reason: &StopReason, refusal: Option<String>) -> Result<(), String> {
         Err(match reason {
             StopReason::MaxTokens => {
-                "the answer was cut off at the token limit; allow more with --max-tokens".to_owned()
+                "the answer was cut off at the token limit; raise it with --max-tokens".to_owned()
             }
             StopReason::ContentFilter => {
                 refusal.unwrap_or_else(|| "the provider withheld the rest of the answer".to_owned())
@@ -255,7 +255,7 @@ impl Asking {
         })
     }
 
-    /// More of the answer, at once.
+    /// Prints more of the answer immediately.
     fn say(&mut self, text: &str) -> Result<(), Error> {
         let Some(last) = text.chars().next_back() else {
             return Ok(());

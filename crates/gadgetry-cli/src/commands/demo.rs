@@ -20,7 +20,7 @@ use crate::narrator::Narrator;
 use crate::printer::Printer;
 use crate::timeline::Timeline;
 
-const PROMPT: &str = "What does the order come to? Use the discounts if there are any.";
+const PROMPT: &str = "What is the total of the order? Use the discounts if there are any.";
 const ORDERS: &str = "tea,2\nbread,3\njam,1\n";
 const PRICES: &str = "bread,2.80\njam,4.50\ntea,6.25\n";
 
@@ -55,7 +55,7 @@ ${discounts}
 ";
 
 const SECOND_REPLY: &str =
-    "The order comes to 25.40. There is no list of discounts, so nothing was taken off.\n";
+    "The total of the order is 25.40. There is no list of discounts, so nothing was taken off.\n";
 
 pub(crate) fn run(printer: &mut Printer) -> Result<(), Error> {
     let folder = tempfile::tempdir().map_err(|error| Error::machine(&error))?;
@@ -99,13 +99,13 @@ pub(crate) fn run(printer: &mut Printer) -> Result<(), Error> {
     verdict(&summary)
 }
 
-/// Tells a person what happens, and keeps it for the timeline.
+/// Prints what happens, and keeps it for the timeline.
 struct Show {
     printer: Printer,
     narrator: Narrator,
     timeline: Timeline,
     handle: AgentHandle,
-    /// Stdout is gone, or worse: the demo is stopped.
+    /// Why stdout cannot be written; then the demo is stopped.
     failed: Option<Error>,
 }
 
@@ -113,7 +113,7 @@ impl Observer for Show {
     fn event(&mut self, event: &Event) {
         self.timeline.event(event);
         if self.failed.is_none()
-            && let Some(words) = self.narrator.tell(event)
+            && let Some(words) = self.narrator.narrate(event)
         {
             self.printer.out().extend_from_slice(words.as_bytes());
             self.failed = self.printer.flush().err();

@@ -1,4 +1,4 @@
-//! `gadgetry doctor`: what there is to work with, and whether a model calls gadgets as it should.
+//! `gadgetry doctor`: checks keys and local servers, and tests whether a model calls gadgets correctly.
 
 mod probe;
 
@@ -12,14 +12,14 @@ use serde::Serialize;
 use crate::args::DoctorArgs;
 use crate::catalog;
 use crate::conduct::until_interrupted;
-use crate::connect::{self, Wishes};
+use crate::connect::{self, ModelOverrides};
 use crate::error::Error;
 use crate::lines::one_line;
 use crate::printer::Printer;
 
 use probe::Probe;
 
-/// Names of models that are shown of one server.
+/// Maximum number of model names shown per server.
 const SHOWN: usize = 5;
 
 /// All that was found.
@@ -33,7 +33,7 @@ struct Report {
     probe: Option<Probe>,
 }
 
-/// A provider's key. What it is, is nobody's business.
+/// A provider's key, without its value.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Key {
@@ -70,13 +70,13 @@ pub(crate) fn run(args: &DoctorArgs, printer: &mut Printer) -> Result<(), Error>
     if args.quiet {
         printer.be_quiet();
     }
-    // What is wrong with the name of the model is told before anything is done.
-    let wishes = Wishes::plain(&args.server);
+    // A wrong model name is reported before anything is done.
+    let overrides = ModelOverrides::plain(&args.server);
     let catalog = catalog::load(&args.data)?;
-    let connected = |name: &String| connect::model(name, wishes, &catalog);
+    let connected = |name: &String| connect::model(name, overrides, &catalog);
     let model = args.model.as_ref().map(connected).transpose()?;
     printer.spin();
-    printer.spin_with(|| "looks for local servers".to_owned());
+    printer.spin_with(|| "looking for local servers".to_owned());
     let resolver = Resolver::from_env();
     let mut report = Report {
         keys: keys(&resolver),

@@ -49,7 +49,7 @@ fn list(args: &ModelsArgs, printer: &mut Printer) -> Result<(), Error> {
     if args.json {
         for listed in shown {
             printer.json(listed)?;
-            printer.settle()?;
+            printer.flush_if_full()?;
         }
         return Ok(());
     }
@@ -60,9 +60,7 @@ fn list(args: &ModelsArgs, printer: &mut Printer) -> Result<(), Error> {
         } else {
             " and can be used; --all lists the others"
         };
-        return Err(Error::Failed(format!(
-            "no model that is known is like that{hint}"
-        )));
+        return Err(Error::Failed(format!("no known model matches{hint}")));
     }
     // Some are in the table twice.
     rows.dedup();
@@ -96,7 +94,7 @@ impl<'a> Listed<'a> {
         }
         if name.is_none() {
             notes.push(format!(
-                "not served by a provider known here ({})",
+                "not served by a known provider ({})",
                 spec.provider
             ));
         }
@@ -156,7 +154,7 @@ fn today() -> Option<Date> {
     Some(Date::from_unix_seconds(now.as_secs()))
 }
 
-/// A price with two digits behind the point, or as many as it needs up to four.
+/// A price with two to four decimal places.
 fn rounded(rate: f64) -> String {
     let long = format!("{rate:.4}");
     let kept = long.trim_end_matches('0').len();
@@ -203,7 +201,7 @@ fn table(rows: &[[String; COLUMNS]]) -> String {
 fn update(args: &UpdateArgs, printer: &mut Printer) -> Result<(), Error> {
     let path = catalog::path(&args.data)?;
     let table = table_from(&args.from)?;
-    // What is kept may be broken; that is mended now.
+    // The stored table may be broken; it is replaced now.
     let mut catalog = catalog::load(&args.data).unwrap_or_default();
     let provenance = Provenance {
         source: args.from.clone(),

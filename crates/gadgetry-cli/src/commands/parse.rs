@@ -13,12 +13,12 @@ pub(super) fn run(args: &ParseArgs, printer: &mut Printer) -> Result<(), Error> 
     match args.chunk_size.map(Pieces::new) {
         None => input.texts(printer, |text, printer| {
             reader.push(text, printer.out_json(), b'\n');
-            printer.settle()
+            printer.flush_if_full()
         })?,
         Some(mut pieces) => {
             input.texts(printer, |text, printer| {
                 pieces.push(text, |piece| reader.push(piece, printer.out_json(), b'\n'));
-                printer.settle()
+                printer.flush_if_full()
             })?;
             reader.push(pieces.rest(), printer.out_json(), b'\n');
         }

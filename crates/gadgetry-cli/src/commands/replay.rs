@@ -34,7 +34,7 @@ pub(crate) fn run(args: &ReplayArgs, printer: &mut Printer) -> Result<(), Error>
     match summary? {
         Some(_) => Ok(()),
         None => Err(Error::Failed(format!(
-            "{place}: the log ends before the run does"
+            "{place}: the log ends before the run"
         ))),
     }
 }

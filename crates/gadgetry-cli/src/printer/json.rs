@@ -11,7 +11,7 @@ pub(super) fn visible(lines: &str) -> String {
     for c in lines.chars() {
         match c {
             '\n' | '\t' => out.push(c),
-            // In a string it would be escaped already, so it stands between two values.
+            // Inside a string it would be escaped already, so this one separates two values.
             '\r' => out.push(' '),
             c if is_invisible(c, before) => {
                 for unit in c.encode_utf16(&mut [0; 2]) {

@@ -1,18 +1,18 @@
-//! The line on a terminal that tells that something goes on.
+//! The progress line on a terminal.
 
 use std::io::{self, IsTerminal as _};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressFinish, ProgressStyle};
 
-/// A turning mark, the time that has passed, and words. It vanishes with the value.
+/// A spinner with the elapsed time and a message. Dropping it clears the line.
 #[derive(Debug)]
 pub(super) struct Spinner {
     bar: ProgressBar,
 }
 
 impl Spinner {
-    /// Begins to turn on stderr; `None` if that is no terminal.
+    /// Starts on stderr; `None` if that is not a terminal.
     pub(super) fn start() -> Option<Self> {
         if !io::stderr().is_terminal() {
             return None;
@@ -25,8 +25,8 @@ impl Spinner {
         Some(Self { bar })
     }
 
-    /// Changes the words.
-    pub(super) fn tell(&self, words: String) {
+    /// Sets the message.
+    pub(super) fn set_message(&self, words: String) {
         self.bar.set_message(words);
     }
 

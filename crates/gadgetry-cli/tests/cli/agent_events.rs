@@ -200,7 +200,7 @@ fn logs_that_cannot_be_played() {
         assert!(whole.stdout.starts_with(&ended.stdout), "{ended:?}");
         ended.check(&ended.stdout, stderr, code);
     };
-    let short = "error: cut.log: the log ends before the run does\n";
+    let short = "error: cut.log: the log ends before the run\n";
     let header = log.iter().position(|byte| *byte == b'\n').expect("a line");
     let umlaut = log.iter().rposition(|byte| *byte == 0xC3).expect("an ü");
     // A crash cuts a log anywhere, in the middle of a character too.

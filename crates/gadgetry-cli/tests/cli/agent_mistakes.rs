@@ -35,7 +35,7 @@ fn mistakes_in_the_arguments() {
     );
     check(
         &["--model", "script:"],
-        "no script is named; write script:FILE",
+        "the script's file is missing; write script:FILE",
     );
     check(
         &["--model", "script:missing.jsonl"],
@@ -56,15 +56,15 @@ fn mistakes_in_the_arguments() {
     );
     check(
         &with(&["--max-iterations", "0"]),
-        "invalid value '0' for '--max-iterations <N>': write a whole number of at least 1",
+        "invalid value '0' for '--max-iterations <N>': expected a whole number of at least 1",
     );
     check(
         &with(&["--max-gadgets-per-response", "no"]),
-        "invalid value 'no' for '--max-gadgets-per-response <N>': write a whole number of at least 1",
+        "invalid value 'no' for '--max-gadgets-per-response <N>': expected a whole number of at least 1",
     );
     check(
         &with(&["--timeout", "10"]),
-        "invalid value '10' for '--timeout <DURATION>': write a number and a unit, like 500ms, 90s, 1.5m or 1h",
+        "invalid value '10' for '--timeout <DURATION>': expected a number and a unit, such as 500ms, 90s, 1.5m or 1h",
     );
     check(
         &with(&["--markers", "random", "--end", "@@"]),
@@ -78,7 +78,7 @@ fn mistakes_in_the_arguments() {
         check(
             &with(&["--output-limit", percent]),
             &format!(
-                "invalid value '{percent}' for '--output-limit <PERCENT>': write a percentage above 0 and up to 100, or off"
+                "invalid value '{percent}' for '--output-limit <PERCENT>': expected a percentage above 0 and up to 100, or off"
             ),
         );
     }
@@ -100,7 +100,7 @@ fn mistakes_in_the_gadget_file() {
         ),
         (
             "[[gadget]]\nname = \"A\"\ndescription = \"d\"\ncommand = [\"cat\"]\ntimeout = \"soon\"\n",
-            "5:11: \"soon\" is no duration; write a number and a unit, like 500ms, 10s, 1.5m or 1h",
+            "5:11: invalid duration \"soon\"; expected a number and a unit, such as 500ms, 10s, 1.5m or 1h",
         ),
         (
             "[[gadget]]\nname = \"A\"\ndescription = \"d\"\ncommand = [\"./nope.sh\"]\n",

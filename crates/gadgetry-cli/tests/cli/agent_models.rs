@@ -257,7 +257,7 @@ fn tools_of_the_provider_are_the_same_run() {
     assert!(text_of(&messages[2]).contains(r#"{"say":"hello"}"#));
     assert_eq!(text.asked()[0].body.get("tools"), None);
     let script = ["--model", "script:script.jsonl", "--tools", "native"];
-    let error = "error: script:script.jsonl has no interface for tools; leave out --tools\n";
+    let error = "error: script:script.jsonl does not support native tool calls; omit --tools\n";
     run(&Workshop::new(""), &native, &script).check("", error, 2);
 }
 
@@ -475,7 +475,7 @@ fn a_budget_ends_the_run() {
     );
     // The first call costs 0.00334, the second one reaches the budget.
     assert_eq!(server.asked().len(), 2);
-    let error = "error: the budget is spent: 0.00668 US dollars\n";
+    let error = "error: budget exceeded: 0.00668 US dollars spent\n";
     ended.check("", error, 1);
 }
 
@@ -490,7 +490,7 @@ fn a_budget_needs_a_price() {
          `gadgetry models` lists them\n",
         2,
     );
-    let bad = "error: invalid value '0' for '--budget <USD>': write an amount of US dollars above 0, like 0.50\n";
+    let bad = "error: invalid value '0' for '--budget <USD>': expected an amount of US dollars above 0, such as 0.50\n";
     run(&workshop, &server, &with(&["--budget", "0"])).check("", bad, 2);
     assert!(server.asked().is_empty());
     // What runs on this machine costs nothing.

@@ -193,6 +193,6 @@ fn too_few_processes() {
     } else {
         workshop.run("bash", &["-c", command])
     };
-    let error = "error: cannot work here: Resource temporarily unavailable (os error 11)\n";
+    let error = "error: system error: Resource temporarily unavailable (os error 11)\n";
     Ended::of(&mut limited).check("", error, 1);
 }

@@ -151,7 +151,7 @@ fn mistakes() {
         "{}\n{\"id\":1,\"chunks\":[]}\n?",
         "{\"id\":null,\"error\":\"line 1: missing field `chunks` at column 2\"}\n{\"id\":1,\"events\":[]}\n\
          {\"id\":null,\"error\":\"line 3: the line is not a JSON object\"}\n",
-        "error: 2 lines are bad; line 1: missing field `chunks` at column 2\n",
+        "error: 2 invalid lines; line 1: missing field `chunks` at column 2\n",
         2,
     );
     let output = run(&["parse", "--batch"], b"{\"id\":1,\"chunks\":[\"\xff\"]}\n");

@@ -111,7 +111,7 @@ fn options_reach_the_model() {
 
 #[test]
 fn stdin_is_read_when_it_is_asked_for() {
-    let note = "  note: stdin is not read; add - after the prompt to send it, too\n";
+    let note = "  note: stdin is not read; add - after the prompt to send it as well\n";
     let check = |args: &[&str], stdin: &str, ends: bool, stderr: &str, expected: &str| {
         let server = Server::start([Reply::says("Yes.")]);
         let workshop = Workshop::new("");
@@ -203,12 +203,12 @@ fn what_goes_wrong_on_the_way_is_exit_code_1() {
         "401 Unauthorized",
         r#"{"error":{"message":"Incorrect API key provided: sk-1234567890abcdefghij"}}"#,
     );
-    let words = "Incorrect API key provided: ***; check the key, and what it may use (HTTP 401); the key is that in OPENAI_API_KEY\n";
+    let words = "Incorrect API key provided: ***; check the key, and what it may use (HTTP 401); the key comes from OPENAI_API_KEY\n";
     check_failure(&[refused], &[], 1, "", words, 1);
     let unknown = Reply::Status("404 Not Found", r#"{"error":{"message":"no model small"}}"#);
     check_failure(&[unknown], &[], 1, "", "no model small", 1);
     let cut = Reply::Ends("Half an", "length");
-    let words = "error: the answer was cut off at the token limit; allow more with --max-tokens\n";
+    let words = "error: the answer was cut off at the token limit; raise it with --max-tokens\n";
     check_failure(&[cut], &[], 1, "Half an\n", words, 1);
     let withheld = Reply::Ends("Well,", "content_filter");
     let words = "error: the provider withheld the rest of the answer\n";
@@ -329,9 +329,9 @@ fn mistakes_are_exit_code_2_and_nothing_is_sent() {
     );
     check(
         &with(&["--temperature", "9"]),
-        "invalid value '9' for '--temperature <NUMBER>': write a number from 0 to 2",
+        "invalid value '9' for '--temperature <NUMBER>': expected a number from 0 to 2",
     );
-    let nothing = "there is nothing to ask: write a prompt, or pipe a text into stdin";
+    let nothing = "the prompt is empty: write one, or pipe a text into stdin";
     check(&["--model", "script:script.jsonl"], nothing);
     let no_variable = "no key: the environment variable NOWHERE is not set";
     check(&with(&["--api-key-env", "NOWHERE"]), no_variable);
@@ -346,7 +346,7 @@ fn mistakes_are_exit_code_2_and_nothing_is_sent() {
     );
     check(
         &with(&["--model-timeout", "5"]),
-        "invalid value '5' for '--model-timeout <DURATION>': write a number and a unit, like 500ms, 90s, 1.5m or 1h",
+        "invalid value '5' for '--model-timeout <DURATION>': expected a number and a unit, such as 500ms, 90s, 1.5m or 1h",
     );
     check(
         &[&openai[..], &["--base-url", "nowhere"]].concat(),
@@ -374,7 +374,7 @@ fn all_other_providers() {
         ended.check("Yes.\n", "", 0);
         assert_eq!(server.asked()[0].line, "POST /v1/chat/completions");
     } else {
-        let error = "error: deepseek::small needs a gadgetry that was built with `--features genai`; \
+        let error = "error: deepseek::small needs gadgetry built with `--features genai`; \
             write deepseek:small, which does not\n";
         ended.check("", error, 2);
     }
@@ -430,7 +430,7 @@ fn keys_headers_and_fields() {
     run().check("Yes.\n", "", 0);
     // What the server repeats of it is not shown.
     let error = "error: model call failed: I know *** and ***, my title; check the key, and what it may use (HTTP 403); \
-        the key is that in GATE\n";
+        the key comes from GATE\n";
     run().check("", error, 1);
     let asked = &server.asked()[0];
     for header in [
@@ -500,7 +500,7 @@ fn an_address_alone_gets_no_key() {
     ];
     let ended = Ended::of(workshop.command(&args).env("OPENAI_API_KEY", KEY));
     let error = "error: model call failed: Who are you? check the key, and what it may use (HTTP 401); \
-        no key was sent: name its environment variable with --api-key-env\n";
+        no key was sent: set its environment variable with --api-key-env\n";
     ended.check("", error, 1);
     assert!(!server.asked()[0].headers.contains("authorization"));
 }

@@ -42,7 +42,7 @@ fn plain(line: &str) -> String {
 
 const EXPECTED: &str = r#"A scripted model, real gadgets on real files in a temporary folder; no key, no network.
 
-User: What does the order come to? Use the discounts if there are any.
+User: What is the total of the order? Use the discounts if there are any.
 
 [1] calling model
 <plan> Read the lists at the same time, then write the invoice from both.
@@ -63,7 +63,7 @@ I'll read the order and the prices side by side, and the discounts while I am at
 x discounts failed: discounts.csv: No such file or directory (os error 2)
 - discounted skipped: discounts.csv: No such file or directory (os error 2)
 [2] calling model
-The order comes to 25.40. There is no list of discounts, so nothing was taken off.
+The total of the order is 25.40. There is no list of discounts, so nothing was taken off.
 
 Timeline
 ReadFile orders N ms + N ms done

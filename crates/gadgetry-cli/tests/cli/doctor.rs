@@ -155,7 +155,7 @@ fn whether_a_model_follows_the_format() {
             call(system)
         )
     });
-    let error = "vllm:small called the gadget, but not quite in the right form";
+    let error = "vllm:small called the gadget, but not exactly in the right form";
     check(&[near, word], 4, "note: !!GADGET_START_", error);
 }
 
@@ -172,7 +172,7 @@ fn native_calls() {
     ];
     let ended = doctor(&args, &[]);
     ended.check(&ended.stdout, "", 0);
-    let line = "  yes called the gadget through the provider's interface\n";
+    let line = "  yes called the gadget natively\n";
     assert!(ended.stdout.contains(line), "{ended:?}");
     assert_eq!(
         server.asked()[0].body["tools"][0]["function"]["name"],

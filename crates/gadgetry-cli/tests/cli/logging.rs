@@ -53,7 +53,7 @@ fn one_gadget_and_a_mistake() {
     assert!(ended.stderr.contains("a gadget is done"), "{ended:#?}");
     let mut command = workshop.agent(&[]);
     let error =
-        "error: GADGETRY_LOG: unknown level; write error, warn, info, debug, trace or off\n";
+        "error: GADGETRY_LOG: unknown level; expected error, warn, info, debug, trace or off\n";
     Ended::of(command.env("GADGETRY_LOG", "loud")).check("", error, 2);
 }
 

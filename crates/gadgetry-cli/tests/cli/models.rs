@@ -70,7 +70,7 @@ fn a_newer_table_counts_for_later_commands() {
     check(
         &["--all", "o", "--provider", "acme"],
         "MODEL       CONTEXT  OUTPUT  $/M IN  $/M OUT  FEATURES   NOTES\n\
-         acme/other        ?       ?       ?        ?  streaming  not served by a provider known here (acme)\n",
+         acme/other        ?       ?       ?        ?  streaming  not served by a known provider (acme)\n",
     );
     check(
         &["--all", "codex"],
@@ -154,12 +154,12 @@ fn mistakes() {
     };
     check(
         &["nothing-like-it"],
-        "no model that is known is like that",
+        "no known model matches",
         1,
     );
     check(
         &["codex"],
-        "no model that is known is like that and can be used; --all lists the others",
+        "no known model matches and can be used; --all lists the others",
         1,
     );
     check(
@@ -217,7 +217,7 @@ fn an_update_stays_where_it_belongs() {
         .trim_end_matches("/v1")
         .replace("127.0.0.1", "localhost");
     let error = format!(
-        "error: {url}: it redirects to {origin}; if you trust that, give the address there\n"
+        "error: {url}: it redirects to {origin}; if you trust that host, pass its URL\n"
     );
     refused.check("", &error, 1);
     assert!(other.asked().is_empty());

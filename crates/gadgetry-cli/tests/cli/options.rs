@@ -30,7 +30,7 @@ fn mistakes_in_the_arguments_are_one_line_and_exit_code_2() {
     }
     mistake(
         &["parse", "--chunk-size", "0"],
-        "error: invalid value '0' for '--chunk-size <N>': write a whole number of at least 1\n",
+        "error: invalid value '0' for '--chunk-size <N>': expected a whole number of at least 1\n",
     );
     mistake(
         &["parse", "--batch", "--chunk-size", "4"],

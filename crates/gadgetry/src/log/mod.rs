@@ -175,7 +175,7 @@ pub fn is_log(beginning: &[u8]) -> bool {
 /// Bytes of one line of a log; it holds one input.
 const LINE: u64 = 256 << 20;
 
-/// Plays a log again. `observer` sees the same events as the first time. `None`: the log ends before the run does.
+/// Plays a log again. `observer` sees the same events as the first time. `None`: the log ends before the run.
 ///
 /// Fails if the log cannot be read or is not one, with the number of the line.
 pub fn replay(log: impl BufRead, observer: &mut dyn Observer) -> Result<Option<Summary>, LogError> {

@@ -19,13 +19,13 @@ use crate::error::Error;
 use crate::options::usual_markers;
 use crate::tally::Tally;
 
-const SYSTEM: &str = "You are being tested. Do exactly what you are told, and nothing else.";
+const SYSTEM: &str = "You are being tested. Follow the instructions exactly, and do nothing else.";
 const PROMPT: &str = "Call the gadget OpenLocker once, with the locker number 42 and the owner \"Ada\". \
     When you have its result, write the word that was in the locker.";
-/// A word that nobody guesses.
+/// A word that cannot be guessed.
 const WORD: &str = "marmalade-7f3";
 
-/// What became of it.
+/// The result of the test.
 #[derive(Clone, Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[expect(
@@ -34,7 +34,7 @@ const WORD: &str = "marmalade-7f3";
 )]
 pub(super) struct Probe {
     model: String,
-    /// Whether the model calls gadgets as it should.
+    /// Whether the model calls gadgets correctly.
     follows_format: bool,
     answered: bool,
     called: bool,
@@ -45,7 +45,7 @@ pub(super) struct Probe {
     notes: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
-    /// What it wrote, if it did not do as it should.
+    /// What it wrote, if it failed the test.
     #[serde(skip_serializing_if = "Option::is_none")]
     reply: Option<String>,
     duration_ms: u64,
@@ -114,7 +114,7 @@ pub(super) fn probe(name: &str, model: Arc<dyn Model>, form: ToolForm) -> Result
 fn mistake(name: &str, error: &AgentError) -> Error {
     if matches!(error, AgentError::NoNativeTools { .. }) {
         return Error::input(format_args!(
-            "{name} has no interface for tools; leave out --tools native"
+            "{name} does not support native tool calls; omit --tools native"
         ));
     }
     Error::input(error)
@@ -123,7 +123,7 @@ fn mistake(name: &str, error: &AgentError) -> Error {
 fn locker() -> impl IntoGadget {
     let spec = GadgetSpec {
         name: "OpenLocker".to_owned(),
-        description: "Opens a locker and tells the word in it".to_owned(),
+        description: "Opens a locker and returns the word in it".to_owned(),
         parameters: json!({
             "type": "object",
             "properties": {
@@ -187,7 +187,7 @@ impl Probe {
         let steps = [
             (self.answered, "answered"),
             (self.called, self.way()),
-            (self.parameters_right, "gave the right parameters"),
+            (self.parameters_right, "passed the right parameters"),
             (self.used_result, "used the result"),
         ];
         for (is_done, what) in steps {
@@ -226,14 +226,14 @@ impl Probe {
                 format!("{name} called the gadget with wrong parameters")
             }
             None if !self.used_result => format!("{name} did not use the gadget's result"),
-            None => format!("{name} called the gadget, but not quite in the right form"),
+            None => format!("{name} called the gadget, but not exactly in the right form"),
         };
         Err(Error::Failed(message))
     }
 
     fn way(&self) -> &'static str {
         if self.native {
-            "called the gadget through the provider's interface"
+            "called the gadget natively"
         } else {
             "called the gadget in a block"
         }
@@ -249,7 +249,7 @@ impl Probe {
                 format!("{name} refused, or its provider withheld the reply")
             }
             Some(StopReason::ToolUse) if !self.native => format!(
-                "{name} called tools through the provider's own interface instead of writing a gadget block; try --tools native"
+                "{name} made a native tool call instead of writing a gadget block; try --tools native"
             ),
             _ if self.written.trim().is_empty() && self.has_reasoned => {
                 format!("{name} wrote only reasoning, and no answer")

@@ -17,7 +17,7 @@ pub(crate) fn run(args: &GadgetFileArgs, printer: &mut Printer) -> Result<(), Er
         let name = one_line(gadget.name());
         let description = one_line(&gadget.spec().description);
         printer.text(&format!("{name:widest$}  {description}\n"));
-        printer.settle()?;
+        printer.flush_if_full()?;
     }
     Ok(())
 }

@@ -26,7 +26,7 @@ pub(crate) fn run(args: &GadgetRunArgs, printer: &mut Printer) -> Result<(), Err
     let name = named(&toolbox, &args.gadget.name)?.name();
     let parameters = parameters(&args.params, printer)?;
     let gadget = toolbox.get(name).cloned();
-    let gadget = gadget.ok_or_else(|| Error::input("the gadget has gone"))?;
+    let gadget = gadget.ok_or_else(|| Error::input("the gadget no longer exists"))?;
     let conducted = conduct(agent(gadget, &parameters)?, None, Report::default())?;
     let (summary, report) = (conducted.summary, conducted.observer);
     if args.json && report.answer.is_some() {

@@ -17,7 +17,7 @@ pub(crate) fn run(args: &GadgetFileArgs, printer: &mut Printer) -> Result<(), Er
         let examples = counted(spec.examples.len(), "example");
         let name = one_line(gadget.name());
         printer.text(&format!("{name}: ok, {parameters}, {examples}\n"));
-        printer.settle()?;
+        printer.flush_if_full()?;
     }
     Ok(())
 }
