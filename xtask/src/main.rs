@@ -12,6 +12,8 @@ mod servers;
 mod shell;
 mod test;
 mod tidy;
+mod titles;
+mod words;
 
 use std::process::ExitCode;
 

@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::{titles, words};
+
 const MAX_LINES: usize = 600;
 
 /// Holds the repository at `root` against all rules.
@@ -27,6 +29,8 @@ pub(crate) fn check(root: &Path) -> Result<(), String> {
     for lock in ["Cargo.lock", "fuzz/Cargo.lock"] {
         problems.extend(lock_problems(lock, &read(&root.join(lock))?));
     }
+    problems.extend(words::problems(root)?);
+    problems.extend(titles::problems(root));
     if problems.is_empty() {
         return Ok(());
     }
