@@ -90,7 +90,7 @@ fn markers_cannot_be_known_before_the_run() {
     let own = |_: &str| "<<<Touch:a\n!!!GADGET_END\n".to_owned();
     let (first, note) = check_markers(&[], plain, false);
     assert!(
-        note.contains("!!!GADGET_START is no marker and was not executed"),
+        note.contains("!!!GADGET_START is not a marker and was not executed"),
         "{note}"
     );
     let (second, result) = check_markers(&["--markers", "random"], named, true);
@@ -486,8 +486,8 @@ fn a_budget_needs_a_price() {
     let unpriced = ["--model", "openai:nobody-knows", "--budget", "1"];
     run(&workshop, &server, &unpriced).check(
         "",
-        "error: --budget needs a model with a known price, and none is known of openai:nobody-knows; \
-         `gadgetry models` lists them\n",
+        "error: --budget needs a model with a known price, and the price of openai:nobody-knows is unknown; \
+         `gadgetry models` lists known prices\n",
         2,
     );
     let bad = "error: invalid value '0' for '--budget <USD>': expected an amount of US dollars above 0, such as 0.50\n";

@@ -140,7 +140,7 @@ fn whether_a_model_follows_the_format() {
             "!!!GADGET_START:OpenLocker\n!!!ARG:number\n42\n!!!ARG:owner\nAda\n!!!GADGET_END\n",
         )],
         1,
-        "note: !!!GADGET_START is no marker",
+        "note: !!!GADGET_START is not a marker",
         "vllm:small wrote no gadget block; if it can call tools, try --tools native",
     );
     let wrong = Reply::Answers(|system| call(system).replace("number\n42", "number\n24"));

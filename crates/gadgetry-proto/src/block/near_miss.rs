@@ -160,7 +160,7 @@ pub(crate) fn classify(
             (DiagnosticCode::NearMiss, message)
         } else {
             let written = written(lead, suspect);
-            let message = format!("{written} is no marker and was not executed; write {marker}");
+            let message = format!("{written} is not a marker and was not executed; write {marker}");
             (DiagnosticCode::NearMiss, message)
         });
     }
@@ -169,7 +169,7 @@ pub(crate) fn classify(
     let renamed = *run == lead.len && next == Some(b':') && renamed;
     renamed.then(|| {
         let (written, start) = (written(lead, suspect), search.markers.start());
-        let message = format!("{written} is no marker and was not executed; write {start}");
+        let message = format!("{written} is not a marker and was not executed; write {start}");
         (DiagnosticCode::NearMiss, message)
     })
 }

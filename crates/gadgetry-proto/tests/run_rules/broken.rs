@@ -270,8 +270,8 @@ fn a_near_miss_is_told_once_and_the_model_asked_again_but_not_for_ever() {
         .reply(format!("{miss}{miss}"))
         .reply(miss)
         .reply("unreached");
-    let start = "!!GADGET_START is no marker and was not executed; write !!!GADGET_START:";
-    let end = "!!GADGET_END is no marker and was not executed; write !!!GADGET_END";
+    let start = "!!GADGET_START is not a marker and was not executed; write !!!GADGET_START:";
+    let end = "!!GADGET_END is not a marker and was not executed; write !!!GADGET_END";
     check(
         &script,
         &[
@@ -310,7 +310,7 @@ fn notes_come_behind_the_results() {
         .iter()
         .filter_map(|it| it.strip_prefix("  told "))
         .collect();
-    let note = "Note: !!GADGET_END is no marker and was not executed; write !!!GADGET_END";
+    let note = "Note: !!GADGET_END is not a marker and was not executed; write !!!GADGET_END";
     assert_eq!(told, ["Result (a): ok Write", note]);
 }
 
