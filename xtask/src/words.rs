@@ -48,8 +48,8 @@ const WORDS: &[(&str, &str)] = &[
 const FINE: &[&str] = &[
     "there is|are|was|were no",
     "is|are|was|were no longer|one|more",
-    "behind a|the|an feature|features|gateway|proxy|reverse|gateways|alias|flag",
-    "tests behind features",
+    "behind a|the feature|gateway|proxy",
+    "behind features|gateways|proxies",
     "standing instructions",
 ];
 
@@ -59,22 +59,12 @@ const FIXED: &[(&str, &str, &str)] = &[];
 /// Folders and files that are not in plain English yet. Empty when the pass is complete.
 const UNFINISHED: &[&str] = &[
     "ARCHITECTURE.md",
-    "CHANGELOG.md",
-    "CONTRIBUTING.md",
     "README.md",
-    "SECURITY.md",
-    "corpus",
     "crates/gadgetry-macros",
     "crates/gadgetry-proto",
     "crates/gadgetry-testing",
     "crates/gadgetry/",
-    "docs/dependencies.md",
-    "docs/guide",
     "docs/performance.md",
-    "docs/reply-format.md",
-    "docs/security.md",
-    "docs/spec-counterparts.md",
-    "examples",
     "xtask",
 ];
 
@@ -335,7 +325,6 @@ fn unescaped(literal: &str) -> String {
 /// The files that users read: Markdown pages and the sources of crates and examples.
 fn texts(root: &Path) -> Result<Vec<PathBuf>, String> {
     let mut files = Vec::new();
-    for folder in ["crates", "docs", "examples", "corpus", "xtask"] {
         collect(&root.join(folder), &mut files)?;
     }
     for entry in read_folder(root)? {
