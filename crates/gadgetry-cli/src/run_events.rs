@@ -9,11 +9,11 @@ use crate::printer::Printer;
 /// Writes an event at once, with the fields that `docs/cli.md` promises.
 #[expect(
     clippy::wildcard_enum_match_arm,
-    reason = "all others are told as they are"
+    reason = "all others are written unchanged"
 )]
 pub(crate) fn print(event: &Event, printer: &mut Printer) -> Result<(), Error> {
     match &event.kind {
-        // Where a block stands in its reply is for programs that have the reply.
+        // The position of a block is of use only with the reply's text.
         EventKind::GadgetCall { .. } => print_without("span", event, printer),
         EventKind::GadgetResult { cost, .. } if *cost == 0.0 => {
             print_without("cost", event, printer)
