@@ -83,6 +83,7 @@ pub(crate) fn run(wanted: &[String]) -> Result<(), Failure> {
             names()
         )));
     }
+    let all_began = Instant::now();
     for step in STEPS {
         if !wanted.is_empty() && wanted.iter().all(|name| name != step.name) {
             continue;
@@ -102,6 +103,8 @@ pub(crate) fn run(wanted: &[String]) -> Result<(), Failure> {
             }
         }
     }
+    let seconds = all_began.elapsed().as_secs_f64();
+    eprintln!("── total: {seconds:.1} s");
     Ok(())
 }
 
@@ -196,11 +199,9 @@ fn foreign_servers() -> Result<Outcome, String> {
 fn features() -> Result<Outcome, String> {
     let lean = ["check", "--package", "gadgetry", "--no-default-features"];
     sh(&mut cargo(&lean))?;
-    let mut test = cargo(&["test", "--package", "gadgetry"]);
-    test.args(["--features", "genai,tokens"]);
-    for name in ["genai", "models", "foreign_servers"] {
-        test.args(["--test", name]);
-    }
+    let mut test = cargo(&["test", "--package", "gadgetry", "--test", "tests"]);
+    test.args(["--features", "genai,tokens", "--"]);
+    test.args(["genai::", "models::tokens", "foreign_servers::"]);
     sh(&mut test)?;
     Ok(Outcome::Done)
 }

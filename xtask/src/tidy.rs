@@ -23,6 +23,9 @@ pub(crate) fn check(root: &Path) -> Result<(), String> {
             problems.extend(clippy_problems(&name, &root_clippy, &read(&clippy)?));
         }
     }
+    for package in packages(root)? {
+        problems.extend(test_problems(root, &package.join("tests"))?);
+    }
     for file in rust_files(&root.join("crates"))? {
         problems.extend(length_problem(&relative(root, &file), &read(&file)?));
     }
@@ -133,6 +136,37 @@ fn clippy_problems(file: &str, root: &str, own: &str) -> Vec<String> {
         .collect()
 }
 
+/// Every file of tests is a module of `tests/main.rs`: cargo looks for no others, so one that is not is never compiled.
+fn test_problems(root: &Path, tests: &Path) -> Result<Vec<String>, String> {
+    let main = tests.join("main.rs");
+    if !main.is_file() {
+        return Ok(Vec::new());
+    }
+    let main = read(&main)?;
+    let mut problems = Vec::new();
+    for path in entries(tests)? {
+        let is_module =
+            path.join("mod.rs").is_file() || path.extension().is_some_and(|it| it == "rs");
+        let name = path.file_stem().unwrap_or_default().to_string_lossy();
+        if is_module && name != "main" && !has_module(&main, &name) {
+            let file = relative(root, &path);
+            problems.push(format!(
+                "{file}: `tests/main.rs` lacks `mod {name};`, so it is never compiled"
+            ));
+        }
+    }
+    Ok(problems)
+}
+
+fn has_module(source: &str, name: &str) -> bool {
+    let declared = source
+        .lines()
+        .filter_map(|line| line.trim().rsplit_once("mod "));
+    declared
+        .map(|(_, name)| name)
+        .any(|it| it.strip_suffix(';') == Some(name))
+}
+
 fn length_problem(file: &str, text: &str) -> Option<String> {
     let lines = text.lines().count();
     (lines > MAX_LINES).then(|| {
@@ -239,6 +273,20 @@ mod tests {
                 "x: replaces the root's clippy.toml, so it must repeat its line `\"c\",`",
             ]
         );
+    }
+
+    #[test]
+    fn a_file_of_tests_is_a_module() {
+        let main = "mod one;\npub(crate) mod two;\n#[cfg(unix)]\nmod three;\n";
+        for (name, there) in [
+            ("one", true),
+            ("two", true),
+            ("three", true),
+            ("on", false),
+            ("four", false),
+        ] {
+            assert_eq!(has_module(main, name), there, "{name}");
+        }
     }
 
     #[test]

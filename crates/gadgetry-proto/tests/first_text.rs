@@ -1,12 +1,10 @@
 //! The first text is told with the first piece that contains text: nothing waits for more than it must.
 
-mod support;
-
+use crate::support::joined::scanner;
+use crate::support::naive::{Seen, read};
+use crate::support::{cut, generate};
 use gadgetry_proto::reply::{Event, Format, Scanner};
 use proptest::prelude::*;
-use support::joined::scanner;
-use support::naive::{Seen, read};
-use support::{cut, generate};
 
 /// The number of the piece with which anything but a diagnostic is told first.
 fn first_told(scanner: &mut Scanner, pieces: &[&str]) -> Option<usize> {

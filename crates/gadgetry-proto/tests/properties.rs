@@ -1,11 +1,9 @@
 //! The fuzz targets' properties on generated input, so that a stable compiler runs them too.
 
-#[path = "support/properties.rs"]
-#[expect(unreachable_pub, reason = "the fuzz crate exports the same file")]
-mod properties;
-
 use proptest::collection::vec;
 use proptest::prelude::*;
+
+use crate::support::properties;
 
 /// What the grammars are made of, whole and nearly.
 const PIECES: [&str; 24] = [

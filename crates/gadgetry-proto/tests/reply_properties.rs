@@ -1,14 +1,12 @@
 //! The scanner against the oracle: the same reply, cut anywhere, gives what the oracle sees in the whole.
 
-mod support;
-
+use crate::support::joined::{Joiner, Told, is_what, scan, scanner};
+use crate::support::naive::{Seen, read};
+use crate::support::{cut, generate};
 use gadgetry_proto::error::DiagnosticCode;
 use gadgetry_proto::piece::EndReason;
 use gadgetry_proto::reply::{Event, Format, Scanner, ScannerState};
 use proptest::prelude::*;
-use support::joined::{Joiner, Told, is_what, scan, scanner};
-use support::naive::{Seen, read};
-use support::{cut, generate};
 
 fn agree(format: &Format, text: &str, pieces: &[&str]) -> Result<(), TestCaseError> {
     let expected = read(text, format);

@@ -1,22 +1,16 @@
 //! Two properties of runs, on random scripts: saved after any input and loaded again, a run goes on as if nothing had
 //! been; and where the model's text is cut changes nothing but where deltas are cut.
 
-#[path = "support/sim/mod.rs"]
-mod sim;
-mod support;
-
-#[path = "support/sim/random.rs"]
-mod random;
-
 use std::collections::BTreeSet;
 
 use gadgetry_proto::event::EventKind;
 use gadgetry_proto::run::{Input, Output, Run, Snapshot};
 use proptest::prelude::*;
 
-use sim::script::{Piece, Reply, Script};
-use sim::{Log, drain, interrupt, play};
-use support::cut;
+use crate::support::cut;
+use crate::support::sim::random;
+use crate::support::sim::script::{Piece, Reply, Script};
+use crate::support::sim::{Log, drain, interrupt, play};
 
 proptest! {
     #[test]

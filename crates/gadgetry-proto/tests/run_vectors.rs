@@ -2,15 +2,12 @@
 //!
 //! Calls are compared in their order, results and skips by id: the file says that their order is an observation. What differs from the reference, and why, stands in [`DEVIATIONS`].
 
-#[path = "support/sim/mod.rs"]
-mod sim;
-
 use gadgetry_proto::event::{Answer, Event, EventKind};
 use gadgetry_proto::run::{Decision, Input, Output, QuestionKind};
 use serde_json::{Value, json};
 
-use sim::Log;
-use sim::script::{Behaviour, Piece, Reply, Script, gadget};
+use crate::support::sim::script::{Behaviour, Piece, Reply, Script, gadget};
+use crate::support::sim::{self, Log};
 
 const VECTORS: &str = include_str!("../../../corpus/block-vectors.json");
 

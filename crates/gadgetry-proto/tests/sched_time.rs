@@ -2,12 +2,9 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-#[path = "support/virtual_time.rs"]
-mod virtual_time;
-
+use crate::support::virtual_time::{Task, earliest_ends, reply, simulate};
 use gadgetry_proto::id::CallId;
 use gadgetry_proto::sched::{Action, Config, Job, Scheduler, SkipDecision};
-use virtual_time::{Task, earliest_ends, reply, simulate};
 
 #[test]
 fn without_limits_every_call_ends_as_early_as_it_can() {

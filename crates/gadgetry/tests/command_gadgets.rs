@@ -15,6 +15,8 @@ use gadgetry::{CommandGadget, DynGadget as _, ExecutionContext, ResultForm};
 use rustix::process::{Pid, test_kill_process};
 use serde_json::{Value, json};
 
+use crate::support::own_process::runs_alone;
+
 /// Far beyond what anything here takes, and far below the 3,000 s that some processes would sleep.
 const SOON: Duration = Duration::from_mins(5);
 
@@ -433,19 +435,13 @@ async fn keys_of_providers_stay_out_of_the_environment() {
     let script =
         "echo ${OPENAI_API_KEY-none} ${GITHUB_TOKEN-none} ${GATE-none} ${GADGETRY_TEST_PLAIN-none}";
     // The variables of this process must not change, so another one has them.
-    if std::env::var_os("GADGETRY_TEST_PLAIN").is_none() {
-        let own = std::env::current_exe().unwrap();
-        let output = std::process::Command::new(own)
-            .args(["--exact", "keys_of_providers_stay_out_of_the_environment"])
-            .envs([
-                ("OPENAI_API_KEY", "one"),
-                ("GITHUB_TOKEN", "two"),
-                ("GATE", "three"),
-                ("GADGETRY_TEST_PLAIN", "plain"),
-            ])
-            .output()
-            .unwrap();
-        assert!(output.status.success(), "{output:?}");
+    let variables = [
+        ("OPENAI_API_KEY", "one"),
+        ("GITHUB_TOKEN", "two"),
+        ("GATE", "three"),
+        ("GADGETRY_TEST_PLAIN", "plain"),
+    ];
+    if !runs_alone(keys_of_providers_stay_out_of_the_environment, &variables) {
         return;
     }
     check(script, Outcome::ok("none none three plain")).await;

@@ -2,12 +2,11 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails here")]
 
-mod stage;
-
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use crate::support::stage::{PRICE, Priced, call, gadget, play, play_until, script, services};
 use futures_util::StreamExt as _;
 use gadgetry::context::{HumanError, SubagentError};
 use gadgetry::model_client::{ModelCallError, ModelOptions};
@@ -19,7 +18,6 @@ use gadgetry::{
     CancellationToken, ExecutionContext, Family, Invocation, Limiter, Model, Models, Services,
 };
 use serde_json::{Value, json};
-use stage::{Priced, call, gadget, play, play_until, script, services};
 use tokio::time::sleep;
 
 /// Runs `work` as the only call of a run.
@@ -287,7 +285,7 @@ impl Model for Slow {
 
     fn info(&self) -> gadgetry::ModelInfo {
         gadgetry::ModelInfo {
-            price: Some(stage::PRICE),
+            price: Some(PRICE),
             ..gadgetry::ModelInfo::default()
         }
     }

@@ -2,11 +2,10 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails here")]
 
-mod stage;
-
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use crate::support::stage::{Seen, call, echo, gadget, play, play_until, services, slow};
 use futures_core::future::BoxFuture;
 use gadgetry::control::{
     AfterGadget, AfterModelCall, BeforeGadget, BeforeModelCall, Controller, Controllers,
@@ -18,7 +17,6 @@ use gadgetry::proto::message::{Message, Request, Role};
 use gadgetry::proto::run::{Asks, Decision, QuestionKind, RunSpec, Start, TextOnly};
 use gadgetry::{DynGadget, Services};
 use serde_json::{Value, json};
-use stage::{Seen, call, echo, gadget, play, play_until, services, slow};
 use tokio::time::sleep;
 
 fn fail() -> Arc<dyn DynGadget> {

@@ -1,13 +1,12 @@
 //! Every example runs to its end, `docs/spec-counterparts.md` tells the truth about them, and the guide leads nowhere else
 //! than it says. The code of the guide is compiled by `src/guide.rs`, that of the readme by `src/readme.rs`.
 
-#[path = "support/programs.rs"]
-mod programs;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+
+use crate::support::programs::programs;
 
 fn crate_folder() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -33,7 +32,7 @@ fn examples() -> BTreeSet<String> {
 
 #[test]
 fn every_example_runs() {
-    for (example, program) in programs::programs(&examples()) {
+    for (example, program) in programs(&examples()) {
         let output = Command::new(program).output().expect("it starts");
         let (stdout, stderr) = (
             String::from_utf8_lossy(&output.stdout),

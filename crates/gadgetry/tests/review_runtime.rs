@@ -2,13 +2,12 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails here")]
 
-mod stage;
-
 use std::future::pending;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use crate::support::stage::{PRICE, Priced, call, gadget, play_until, script, services};
 use futures_core::stream::BoxStream;
 use futures_util::{StreamExt as _, stream};
 use gadgetry::proto::call::Outcome;
@@ -24,7 +23,6 @@ use gadgetry::{
     Services, Toolbox, drive, from_fn,
 };
 use serde_json::json;
-use stage::{PRICE, Priced, call, gadget, play_until, script, services};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, timeout};
 

@@ -1,9 +1,7 @@
-//! What a gadget logs. In a file of its own: a subscriber of one thread is not safe from the other threads of a test
-//! program, because `tracing` remembers for all of them who listens.
+//! What a gadget logs. In a process of its own: a subscriber of one thread is not safe from the other threads of a test
+//! program, because `tracing` caches for all of them whether anyone listens.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails here")]
-
-mod stage;
 
 use std::fmt::Write as _;
 use std::sync::{Arc, Mutex};
@@ -11,8 +9,10 @@ use std::time::Duration;
 
 use gadgetry::proto::call::Outcome;
 use serde_json::json;
-use stage::{call, gadget, play, services};
 use tokio::time::sleep;
+
+use crate::support::own_process::runs_alone;
+use crate::support::stage::{call, gadget, play, services};
 
 /// Keeps what is logged with the fields of the span around it.
 #[derive(Clone, Default)]
@@ -70,6 +70,9 @@ impl tracing::Subscriber for Log {
 
 #[tokio::test(start_paused = true)]
 async fn what_a_gadget_logs_is_attributed_to_its_call() {
+    if !runs_alone(what_a_gadget_logs_is_attributed_to_its_call, &[]) {
+        return;
+    }
     let log = Log::default();
     let _guard = tracing::subscriber::set_default(log.clone());
     let steps = gadget("Steps", |_| async {

@@ -2,11 +2,10 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails here")]
 
-mod stage;
-
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use crate::support::stage::{PRICE, Priced, call, echo, gadget, play_until, script, services};
 use gadgetry::proto::call::Outcome;
 use gadgetry::proto::event::Event;
 use gadgetry::proto::message::Request;
@@ -14,7 +13,6 @@ use gadgetry::proto::run::{Input, Run, RunSpec};
 use gadgetry::proto::time::Time;
 use gadgetry::{DynGadget, ExecutionContext, Observer, Services, Toolbox};
 use serde_json::{Value, json};
-use stage::{PRICE, Priced, call, gadget, play_until, script, services};
 use tokio::sync::mpsc;
 use tokio::time::sleep;
 
@@ -182,7 +180,7 @@ async fn every_cost_of_a_family_is_counted_once() {
 async fn a_budget_holds_for_the_whole_family() {
     let told = Told::default();
     let greedy = [reply(&call("Echo:e"), 10, 60), reply("never", 0, 1)];
-    let greedy = delegate("Greedy", &greedy, &[stage::echo()], &told);
+    let greedy = delegate("Greedy", &greedy, &[echo()], &told);
     let calls = call("Greedy:a") + &call("Greedy:b");
     let (services, spec) = root(&calls, &[greedy], Some(100.0));
     let seen = play_until(&services, spec, None).await;

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use crate::row::Row;
-use crate::victim::KEY;
+use super::row::Row;
+use super::victim::KEY;
 
 /// So much of a key, from its start, is a leak.
 const PART_OF_A_KEY: usize = 12;

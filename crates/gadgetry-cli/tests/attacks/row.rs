@@ -7,7 +7,7 @@ use std::path::Path;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::victim::KEY;
+use super::victim::KEY;
 
 /// An attack: what is sent to the program, and what must come of it.
 #[derive(Clone, Debug, Deserialize)]

@@ -8,7 +8,7 @@ use std::thread;
 
 use serde_json::{Value, json};
 
-use crate::row::{Call, End, Endless, Reply, Wire};
+use super::row::{Call, End, Endless, Reply, Wire};
 
 /// A server that answers until it is dropped.
 pub(crate) struct Server {

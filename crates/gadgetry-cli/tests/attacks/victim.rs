@@ -11,9 +11,9 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 
-use crate::outcome::Outcome;
-use crate::row::{Row, Wire};
-use crate::server::Server;
+use super::outcome::Outcome;
+use super::row::{Row, Wire};
+use super::server::Server;
 
 /// The keys of the program; rows that need one write `{KEY}`.
 pub(crate) const KEY: &str = "sk-SECRET0123456789abcdefghijkl";

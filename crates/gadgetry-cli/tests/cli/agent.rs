@@ -5,7 +5,7 @@ use std::process::Stdio;
 
 use serde_json::{Value, json};
 
-use crate::workshop::{Ended, Workshop, block, masked, reply};
+use super::workshop::{Ended, Workshop, block, masked, reply};
 
 #[test]
 fn the_answer_is_on_stdout_and_progress_on_stderr() {

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::workshop::{Ended, Workshop, block, reply};
+use super::workshop::{Ended, Workshop, block, reply};
 
 /// Type; fields that are always there; those of which there is exactly one, or those that may be there.
 const EVENTS: [(&str, &str, Rest); 16] = [
@@ -181,7 +181,7 @@ fn progress_can_be_saved_too() {
     let ended = Ended::of(&mut workshop.agent(&["--save", "run.log"]));
     ended.check("Done.\n", &ended.stderr, 0);
     let again = Ended::of(&mut workshop.command(&["replay", "run.log"]));
-    let events = crate::workshop::events(&again.stdout);
+    let events = super::workshop::events(&again.stdout);
     again.check(&again.stdout, "", 0);
     assert_eq!(events.last().expect("events")["type"], "run_finished");
 }

@@ -1,6 +1,6 @@
 //! What can be wrong with the input of `gadgetry agent`: one clear line, exit code 2, and nothing was done.
 
-use crate::workshop::{Ended, Workshop, block, reply};
+use super::workshop::{Ended, Workshop, block, reply};
 
 /// A run that would leave a trace, and an earlier log that must stay.
 fn workshop() -> Workshop {
@@ -245,7 +245,7 @@ fn a_log_is_private() {
     // What is on stdout cannot be in the log.
     let command = format!(
         "{} agent Go! --model script:script.jsonl --gadgets gadgets.toml --save out > out",
-        crate::GADGETRY
+        super::GADGETRY
     );
     let ended = Ended::of(&mut workshop.run("sh", &["-c", &command]));
     let problem = "error: --save would overwrite the file on stdout, which the run writes; name another file\n";

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::server::{Reply, Server};
-use crate::workshop::{Ended, Workshop, block, events};
+use super::server::{Reply, Server};
+use super::workshop::{Ended, Workshop, block, events};
 
 /// With markers that the replies can be written with.
 fn run(workshop: &Workshop, server: &Server, args: &[&str]) -> Ended {

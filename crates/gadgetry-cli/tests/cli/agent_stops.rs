@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::workshop::{Alive, Ended, Workshop, block, events, reply};
+use super::workshop::{Alive, Ended, Workshop, block, events, reply};
 
 /// A reply that goes on when its gadgets run: one that hangs, one that waits for it, and a block that is not complete.
 fn streaming() -> String {
@@ -183,7 +183,7 @@ fn too_few_processes() {
     let workshop = Workshop::new(&reply("Hi."));
     let command =
         "ulimit -u 1; exec ./gadgetry agent Go! --model script:script.jsonl --gadgets gadgets.toml";
-    std::fs::copy(crate::GADGETRY, workshop.path("gadgetry")).expect("a copy");
+    std::fs::copy(super::GADGETRY, workshop.path("gadgetry")).expect("a copy");
     // The limit is one of a user, and none of root.
     set_permissions(workshop.path("."), Permissions::from_mode(0o755)).expect("a mode");
     let id = Command::new("id").arg("-u").output().expect("id").stdout;

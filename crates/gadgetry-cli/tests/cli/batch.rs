@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use serde_json::{Value, json};
 
-use crate::{check, lines, run};
+use super::{check, lines, run};
 
 #[track_caller]
 fn record(line: &str, stdout: &str) {

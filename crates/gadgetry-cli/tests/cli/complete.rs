@@ -6,8 +6,8 @@ use std::slice::from_ref;
 
 use serde_json::{Value, json};
 
-use crate::server::{Reply, Server};
-use crate::workshop::{Ended, Workshop, reply};
+use super::server::{Reply, Server};
+use super::workshop::{Ended, Workshop, reply};
 
 const KEY: &str = "sk-1234567890abcdefghij";
 

@@ -1,6 +1,6 @@
 //! `gadgetry demo`, whole.
 
-use crate::workshop::{Ended, Workshop, masked};
+use super::workshop::{Ended, Workshop, masked};
 
 /// Times are masked, bars are left out, and the lines are sorted: how long a disk takes is not ours to say.
 #[test]

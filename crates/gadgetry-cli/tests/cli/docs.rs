@@ -7,8 +7,8 @@ use std::{env, fs};
 
 use serde_json::Value;
 
-use crate::GADGETRY;
-use crate::workshop::{Workshop, masked, reply, without_keys};
+use super::GADGETRY;
+use super::workshop::{Workshop, masked, reply, without_keys};
 
 /// Runs each command of each `console` block, in order, in one folder with the examples, and compares what it prints,
 /// but for times.

@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use crate::agent_models::nonce;
-use crate::server::{Reply, Server};
-use crate::workshop::{Ended, Workshop};
+use super::agent_models::nonce;
+use super::server::{Reply, Server};
+use super::workshop::{Ended, Workshop};
 
 const WORD: &str = "The word was marmalade-7f3.";
 

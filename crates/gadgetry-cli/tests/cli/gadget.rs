@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::workshop::{Ended, Workshop};
+use super::workshop::{Ended, Workshop};
 
 const FILE: &str = r#"
 [[gadget]]

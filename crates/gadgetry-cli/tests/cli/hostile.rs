@@ -3,9 +3,9 @@
 use gadgetry::proto::visible::is_invisible;
 use serde_json::json;
 
-use crate::GADGETRY;
-use crate::server::{Reply, Server};
-use crate::workshop::{Ended, Workshop, block, reply};
+use super::GADGETRY;
+use super::server::{Reply, Server};
+use super::workshop::{Ended, Workshop, block, reply};
 
 /// Commands of a terminal, C0 and C1; characters that turn the order, are not seen, or break a line.
 const HOSTILE: &str = "\u{1b}[31m\u{7f}\u{85}\u{9b}31m\u{202e}\u{2066}\u{200b}\u{ad}\u{feff}\u{e0041}\u{2028}\u{e000}";

@@ -1,7 +1,7 @@
 //! The log: `-v` and `GADGETRY_LOG`.
 
-use crate::server::{Reply, Server};
-use crate::workshop::{Ended, Workshop, block, reply};
+use super::server::{Reply, Server};
+use super::workshop::{Ended, Workshop, block, reply};
 
 /// A run of `Echo` with a text that would command a terminal and forge a line of the log.
 fn workshop() -> Workshop {

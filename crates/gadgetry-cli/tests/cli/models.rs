@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use crate::server::{Reply, Server};
-use crate::workshop::{Ended, Workshop, reply};
+use super::server::{Reply, Server};
+use super::workshop::{Ended, Workshop, reply};
 
 const TABLE: &str = r#"{
     "groq/large": {"mode": "chat", "litellm_provider": "groq", "max_input_tokens": 128000, "max_output_tokens": 8192,
@@ -152,11 +152,7 @@ fn mistakes() {
     let check = |args: &[&str], stderr: &str, code: i32| {
         models(&workshop, args).check("", &format!("error: {stderr}\n"), code);
     };
-    check(
-        &["nothing-like-it"],
-        "no known model matches",
-        1,
-    );
+    check(&["nothing-like-it"], "no known model matches", 1);
     check(
         &["codex"],
         "no known model matches and can be used; --all lists the others",
@@ -216,9 +212,8 @@ fn an_update_stays_where_it_belongs() {
         .url()
         .trim_end_matches("/v1")
         .replace("127.0.0.1", "localhost");
-    let error = format!(
-        "error: {url}: it redirects to {origin}; if you trust that host, pass its URL\n"
-    );
+    let error =
+        format!("error: {url}: it redirects to {origin}; if you trust that host, pass its URL\n");
     refused.check("", &error, 1);
     assert!(other.asked().is_empty());
     // Links that lie where a file might be written are not followed.

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::{check, run};
+use super::{check, run};
 
 #[test]
 fn mistakes_in_the_arguments_are_one_line_and_exit_code_2() {

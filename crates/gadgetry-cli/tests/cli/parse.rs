@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::{check, joined, lines, run};
+use super::{check, joined, lines, run};
 
 const CALL: &str = "!!!GADGET_START:Add:sum:a,b\n!!!ARG:n\n7\n!!!GADGET_END\n";
 

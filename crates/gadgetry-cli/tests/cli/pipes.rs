@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::GADGETRY;
+use super::GADGETRY;
 
 /// A running child: what it writes arrives line by line.
 struct Live {

@@ -1,7 +1,7 @@
 //! What a person at a terminal sees. `script`, which every Linux has, plays the terminal.
 
-use crate::GADGETRY;
-use crate::workshop::{Ended, Workshop, block, reply};
+use super::GADGETRY;
+use super::workshop::{Ended, Workshop, block, reply};
 
 /// What the terminal gets of this command, stderr at least.
 #[track_caller]

@@ -12,7 +12,7 @@ use std::time::Duration;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::GADGETRY;
+use super::GADGETRY;
 
 /// Longer than anything here takes; a test that waits so long has failed.
 const FOREVER: Duration = Duration::from_mins(5);

@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::{check, lines, run};
+use super::{check, lines, run};
 
 const ADD: &str = r#"{"gadgetName":"Add","parameters":{"a":1,"b":{"c":["x\ny"]}}}"#;
 const MIX: &str =

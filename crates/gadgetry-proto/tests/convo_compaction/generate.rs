@@ -5,7 +5,7 @@ use gadgetry_proto::event::CompactionStrategy;
 use gadgetry_proto::message::{Content, Message, Role};
 use proptest::prelude::*;
 
-use crate::words::{call, result};
+use super::words::{call, result};
 
 /// Some message that is no reply and no results.
 pub(crate) fn other() -> impl Strategy<Value = Message> {

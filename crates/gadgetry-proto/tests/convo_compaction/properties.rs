@@ -9,8 +9,8 @@ use gadgetry_proto::message::{Content, Message, Role};
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseResult;
 
-use crate::generate::{compaction, other, round};
-use crate::{form, naive};
+use super::generate::{compaction, other, round};
+use super::{form, naive};
 
 proptest! {
     #[test]

@@ -5,8 +5,8 @@ use gadgetry_proto::convo::{TokenEstimate, prompt_text};
 use gadgetry_proto::event::{Compacted, CompactionStrategy};
 use gadgetry_proto::message::Message;
 
-use crate::form;
-use crate::words::{conversation, words};
+use super::form;
+use super::words::{conversation, words};
 
 /// Slides in a window of ten long messages, where more than eight are too many and five are aimed at.
 fn compaction(keep_recent_turns: u32) -> Compaction {

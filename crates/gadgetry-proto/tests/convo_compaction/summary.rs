@@ -7,8 +7,8 @@ use gadgetry_proto::event::CompactionStrategy;
 use gadgetry_proto::media::{Media, MediaData, MediaKind};
 use gadgetry_proto::message::{Content, Message, Role};
 
-use crate::form;
-use crate::words::{call, conversation, result, words};
+use super::form;
+use super::words::{call, conversation, result, words};
 
 fn compaction(strategy: CompactionStrategy) -> Compaction {
     Compaction {

@@ -6,7 +6,7 @@ use gadgetry_proto::media::{Media, MediaData, MediaKind};
 use gadgetry_proto::message::{Attributes, Content, CustomContentBlock, Message, Role};
 use serde_json::json;
 
-use crate::words::{call, result};
+use super::words::{call, result};
 
 #[track_caller]
 fn check(content: Content, expected: u64) {

@@ -3,8 +3,8 @@
 use gadgetry_proto::reply::Format;
 use serde_json::Value;
 
-use super::support::naive::{Seen, read};
 use super::{anywhere, spelled};
+use crate::support::naive::{Seen, read};
 
 /// Texts and calls of a block vector, in order: `["text", …]` joined, `["call", {…}]` with parameters as text.
 #[test]

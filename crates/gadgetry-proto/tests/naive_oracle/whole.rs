@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use gadgetry_proto::block::Anchoring;
 use gadgetry_proto::reply::Format;
 
-use super::support::naive::{Seen, read};
-use super::support::{cut, generate};
 use super::{anywhere, line_start, range};
+use crate::support::naive::{Seen, read};
+use crate::support::{cut, generate};
 
 #[test]
 fn raw_text_and_span() {

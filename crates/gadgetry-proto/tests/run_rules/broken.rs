@@ -3,9 +3,11 @@
 use gadgetry_proto::delta::{Delta, StopReason};
 use serde_json::json;
 
-use crate::sim::play;
-use crate::sim::script::{Behaviour, Finish, Piece, Reply, Script, block, gadget, open_block};
-use crate::sim::transcript::{check, lines};
+use crate::support::sim::play;
+use crate::support::sim::script::{
+    Behaviour, Finish, Piece, Reply, Script, block, gadget, open_block,
+};
+use crate::support::sim::transcript::{check, lines};
 
 fn write() -> Behaviour {
     gadget("Write").takes_parameters(&json!({ "path": { "type": "string" } }))

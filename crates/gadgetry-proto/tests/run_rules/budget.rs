@@ -6,8 +6,8 @@
 
 use gadgetry_proto::run::{Decision, Input, QuestionKind, TextOnly};
 
-use crate::sim::script::{Piece, Reply, Script, block, gadget};
-use crate::sim::transcript::check;
+use crate::support::sim::script::{Piece, Reply, Script, block, gadget};
+use crate::support::sim::transcript::check;
 
 fn budget(dollars: f64) -> Script {
     Script::default()

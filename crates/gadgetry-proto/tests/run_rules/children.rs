@@ -8,9 +8,9 @@ use gadgetry_proto::run::{Command, Input, Report};
 use gadgetry_proto::time::Time;
 use gadgetry_proto::usage::Usage;
 
-use crate::sim::play;
-use crate::sim::script::{Script, block, gadget};
-use crate::sim::transcript::check;
+use crate::support::sim::play;
+use crate::support::sim::script::{Script, block, gadget};
+use crate::support::sim::transcript::check;
 
 fn event(kind: EventKind) -> Event {
     Event::new(77, Time(1234), kind)

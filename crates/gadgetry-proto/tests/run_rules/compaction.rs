@@ -8,8 +8,8 @@ use gadgetry_proto::message::{Content, Message, Purpose};
 use gadgetry_proto::run::{Command, Output};
 use gadgetry_proto::usage::{Price, Usage};
 
-use crate::sim::script::{Finish, Piece, Reply, Script, block, gadget};
-use crate::sim::{Log, play};
+use crate::support::sim::script::{Finish, Piece, Reply, Script, block, gadget};
+use crate::support::sim::{Log, play};
 
 /// A gadget that says much, and a model that asks for it `times` times.
 fn talkative(times: usize, strategy: CompactionStrategy) -> Script {

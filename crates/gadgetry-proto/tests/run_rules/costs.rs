@@ -4,8 +4,8 @@ use gadgetry_proto::event::EventKind;
 use gadgetry_proto::run::{Command, Decision, QuestionKind};
 use gadgetry_proto::usage::{Price, Usage};
 
-use crate::sim::play;
-use crate::sim::script::{Behaviour, Finish, Piece, Reply, Script, block, gadget};
+use crate::support::sim::play;
+use crate::support::sim::script::{Behaviour, Finish, Piece, Reply, Script, block, gadget};
 
 #[track_caller]
 fn total(script: &Script, expected: f64) {

@@ -1,7 +1,7 @@
 //! Who runs when, and what becomes of those whose dependencies fail.
 
-use crate::sim::script::{Script, block, gadget};
-use crate::sim::transcript::check;
+use crate::support::sim::script::{Script, block, gadget};
+use crate::support::sim::transcript::check;
 use gadgetry_proto::run::OnUnmet;
 
 #[test]

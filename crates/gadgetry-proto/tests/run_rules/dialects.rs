@@ -8,8 +8,8 @@ use gadgetry_proto::event::FinishReason;
 use gadgetry_proto::run::{RunSpec, Tools};
 use serde_json::json;
 
-use crate::sim::script::{Behaviour, Finish, Piece, Reply, Script, block, gadget};
-use crate::sim::{Log, play};
+use crate::support::sim::script::{Behaviour, Finish, Piece, Reply, Script, block, gadget};
+use crate::support::sim::{Log, play};
 
 /// A call of `Calc` in each form.
 const FORMS: [(Dialect, &str); 8] = [

@@ -1,7 +1,7 @@
 //! How runs end.
 
-use crate::sim::script::{Finish, Script, block, gadget};
-use crate::sim::transcript::check;
+use crate::support::sim::script::{Finish, Script, block, gadget};
+use crate::support::sim::transcript::check;
 
 #[test]
 fn a_reply_without_calls_is_the_answer() {

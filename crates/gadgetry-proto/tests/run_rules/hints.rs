@@ -2,9 +2,9 @@
 
 use gadgetry_proto::run::{HintTiming, Retry, Standing, Trailing, iteration_hint, parallel_hint};
 
-use crate::sim::play;
-use crate::sim::script::{Finish, Script, block, gadget};
-use crate::sim::transcript::check;
+use crate::support::sim::play;
+use crate::support::sim::script::{Finish, Script, block, gadget};
+use crate::support::sim::transcript::check;
 
 fn bells(ids: &[&str]) -> String {
     let calls = ids.iter().map(|id| block(&format!("Bell:{id}"), &[]));

@@ -11,9 +11,9 @@ use gadgetry_proto::message::Content;
 use gadgetry_proto::run::{AboutCall, Interceptor, QuestionKind};
 use serde_json::{Value, json};
 
-use crate::sim::play;
-use crate::sim::script::{Piece, Reply, Script, block, gadget};
-use crate::sim::transcript::{check, lines};
+use crate::support::sim::play;
+use crate::support::sim::script::{Piece, Reply, Script, block, gadget};
+use crate::support::sim::transcript::{check, lines};
 
 /// Adds its name to all that passes.
 struct Mark(&'static str);

@@ -9,8 +9,8 @@ use gadgetry_proto::event::{Answer, EventKind};
 use gadgetry_proto::message::Content;
 use gadgetry_proto::run::{Decision, Output, QuestionKind};
 
-use crate::sim::script::{Piece, Reply, Script, block, gadget};
-use crate::sim::{interrupt, play};
+use crate::support::sim::script::{Piece, Reply, Script, block, gadget};
+use crate::support::sim::{interrupt, play};
 
 /// Ends the process after `step` inputs. What was sent, started, asked and answered, before and after.
 #[track_caller]

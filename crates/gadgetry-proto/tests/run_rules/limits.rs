@@ -2,8 +2,8 @@
 
 use gadgetry_proto::run::TextOnly;
 
-use crate::sim::script::{Behaviour, Piece, Reply, Script, block, gadget};
-use crate::sim::transcript::check;
+use crate::support::sim::script::{Behaviour, Piece, Reply, Script, block, gadget};
+use crate::support::sim::transcript::check;
 
 fn bells(ids: &[&str]) -> String {
     ids.iter()

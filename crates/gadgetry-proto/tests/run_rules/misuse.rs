@@ -6,8 +6,8 @@ use gadgetry_proto::id::CallId;
 use gadgetry_proto::run::{Close, Command, Input, Misuse, Output, Run};
 use gadgetry_proto::time::Time;
 
-use crate::sim::drain;
-use crate::sim::script::{Script, block, gadget};
+use crate::support::sim::drain;
+use crate::support::sim::script::{Script, block, gadget};
 
 fn take(run: &mut Run, time: u64, input: Input) {
     run.handle(Time(time), input).expect("it makes sense");

@@ -7,9 +7,9 @@ use gadgetry_proto::message::Content;
 use gadgetry_proto::run::Tools;
 use serde_json::{Value, json};
 
-use crate::sim::play;
-use crate::sim::script::{Behaviour, Finish, Piece, Reply, Script, gadget};
-use crate::sim::transcript::check;
+use crate::support::sim::play;
+use crate::support::sim::script::{Behaviour, Finish, Piece, Reply, Script, gadget};
+use crate::support::sim::transcript::check;
 
 fn native(gadgets: impl IntoIterator<Item = Behaviour>) -> Script {
     gadgets
@@ -208,7 +208,7 @@ fn a_native_call_counts_in_every_mode() {
     let without = play(&script.with(|spec| spec.tools = Tools::Text));
     assert_eq!(without.told(), with.told());
     assert_eq!(with.told().len(), 1);
-    let told = |log: &crate::sim::Log| log.diagnostics(DiagnosticCode::NativeCall);
+    let told = |log: &crate::support::sim::Log| log.diagnostics(DiagnosticCode::NativeCall);
     assert_eq!((told(&with), told(&without)), (0, 1));
     // What goes back is text that any server takes.
     let raw = without
@@ -217,7 +217,7 @@ fn a_native_call_counts_in_every_mode() {
         .find_map(|message| message.raw.as_deref());
     let block = "!!!GADGET_START:Echo:a\n!!!ARG:text\nx\n!!!GADGET_END\n";
     assert_eq!(raw, Some(block));
-    let system = |log: &crate::sim::Log| format!("{:?}", log.history[0].content);
+    let system = |log: &crate::support::sim::Log| format!("{:?}", log.history[0].content);
     assert!(system(&without).contains("GADGET_START"));
     assert!(!system(&with).contains("GADGET_START"));
     let uses = with.history.iter().flat_map(|message| &message.content);
@@ -235,7 +235,7 @@ fn native_calls_while_the_model_writes_blocks() {
             ..self::deltas(deltas)
         }))
     };
-    let block = crate::sim::script::block("Echo:b", &[("text", "y")]);
+    let block = crate::support::sim::script::block("Echo:b", &[("text", "y")]);
     for (deltas, finish, told, raw) in [
         (
             vec![
@@ -282,7 +282,7 @@ fn native_calls_while_the_model_writes_blocks() {
 /// A block is a call only where blocks are.
 #[test]
 fn blocks_in_native_mode_are_text() {
-    let block = crate::sim::script::block("Echo:b", &[("text", "y")]);
+    let block = crate::support::sim::script::block("Echo:b", &[("text", "y")]);
     for (tools, runs) in [
         (Tools::Text, true),
         (Tools::Native, false),

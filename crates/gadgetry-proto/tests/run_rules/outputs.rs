@@ -12,9 +12,9 @@ use gadgetry_proto::message::Content;
 use gadgetry_proto::run::{Run, RunSpec, SpecError};
 use gadgetry_proto::spec::RegistryError;
 
-use crate::sim::script::{Behaviour, Finish, Script, block, gadget};
-use crate::sim::transcript::{check, lines};
-use crate::sim::{Log, play};
+use crate::support::sim::script::{Behaviour, Finish, Script, block, gadget};
+use crate::support::sim::transcript::{check, lines};
+use crate::support::sim::{Log, play};
 
 const LIMIT: usize = 20;
 

@@ -6,9 +6,9 @@ use gadgetry_proto::message::Content;
 use gadgetry_proto::run::{RunSpec, Tools};
 use gadgetry_proto::tags::CustomBlock;
 
-use crate::sim::play;
-use crate::sim::script::{Piece, Reply, Script, block, gadget};
-use crate::sim::transcript::lines;
+use crate::support::sim::play;
+use crate::support::sim::script::{Piece, Reply, Script, block, gadget};
+use crate::support::sim::transcript::lines;
 
 /// One reply under some options, cut in two everywhere: what is told of it, up to its end.
 #[track_caller]

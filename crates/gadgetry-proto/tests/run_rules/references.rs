@@ -4,9 +4,9 @@ use gadgetry_proto::error::DiagnosticCode;
 use gadgetry_proto::run::OnUnmet;
 use serde_json::json;
 
-use crate::sim::play;
-use crate::sim::script::{Behaviour, Script, block, gadget};
-use crate::sim::transcript::{check, lines};
+use crate::support::sim::play;
+use crate::support::sim::script::{Behaviour, Script, block, gadget};
+use crate::support::sim::transcript::{check, lines};
 
 fn add() -> Behaviour {
     gadget("Add")

@@ -9,9 +9,9 @@ use gadgetry_proto::run::{Run, Tools};
 use gadgetry_proto::transform::{DeltaTransform, compose};
 use serde_json::json;
 
-use crate::sim::play;
-use crate::sim::script::{Behaviour, Script, block, gadget};
-use crate::sim::transcript::{check, lines};
+use crate::support::sim::play;
+use crate::support::sim::script::{Behaviour, Script, block, gadget};
+use crate::support::sim::transcript::{check, lines};
 
 fn cook() -> Behaviour {
     let parameters = json!({
@@ -152,8 +152,8 @@ fn native_calls_are_read_like_json_bodies() {
     let script = Script::default()
         .gadget(cook())
         .with(|spec| spec.tools = Tools::Native)
-        .replies(crate::sim::script::Reply::stop(vec![
-            crate::sim::script::Piece::Delta(call),
+        .replies(crate::support::sim::script::Reply::stop(vec![
+            crate::support::sim::script::Piece::Delta(call),
         ]));
     assert_eq!(
         told(&script),

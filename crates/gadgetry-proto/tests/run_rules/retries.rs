@@ -8,9 +8,9 @@ use gadgetry_proto::message::{Message, Request, Role};
 use gadgetry_proto::run::{Command, Decision, Input, QuestionKind, Retry};
 use gadgetry_proto::usage::{Price, Usage};
 
-use crate::sim::play;
-use crate::sim::script::{Finish, Piece, Reply, Script, block, gadget};
-use crate::sim::transcript::{check, lines};
+use crate::support::sim::play;
+use crate::support::sim::script::{Finish, Piece, Reply, Script, block, gadget};
+use crate::support::sim::transcript::{check, lines};
 
 /// 10 ms, then 20, then 40; no variation.
 fn steady() -> Retry {

@@ -10,9 +10,9 @@ use gadgetry_proto::run::Output;
 use gadgetry_proto::tags::CustomBlock;
 use gadgetry_proto::transform::DeltaTransform;
 
-use crate::sim::play;
-use crate::sim::script::{Script, block, gadget};
-use crate::sim::transcript::check;
+use crate::support::sim::play;
+use crate::support::sim::script::{Script, block, gadget};
+use crate::support::sim::transcript::check;
 
 #[test]
 fn custom_blocks_pass_vanish_or_change() {
@@ -151,7 +151,7 @@ impl DeltaTransform for Late {
 
 #[test]
 fn a_call_that_a_transform_held_back_does_not_start_in_a_cancelled_run() {
-    use crate::sim::script::{Piece, Reply};
+    use crate::support::sim::script::{Piece, Reply};
     let pieces = vec![Piece::Text(block("Bell:x", &[])), Piece::Pause(9)];
     let script = Script::default()
         .gadget(gadget("Bell"))

@@ -5,8 +5,8 @@ use gadgetry_proto::message::{Request, ToolChoice};
 use gadgetry_proto::run::{Decision, QuestionKind, Retry, Run, SpecError, TextOnly, Tools};
 use serde_json::json;
 
-use crate::sim::play;
-use crate::sim::script::{Finish, Piece, Reply, Script, block, gadget};
+use crate::support::sim::play;
+use crate::support::sim::script::{Finish, Piece, Reply, Script, block, gadget};
 
 const AUTO: ToolChoice = ToolChoice::Auto;
 const NONE: ToolChoice = ToolChoice::None;

@@ -2,8 +2,8 @@
 
 use gadgetry_proto::run::Command;
 
-use crate::sim::script::{Piece, Reply, Script, block, gadget, open_block};
-use crate::sim::transcript::check;
+use crate::support::sim::script::{Piece, Reply, Script, block, gadget, open_block};
+use crate::support::sim::transcript::check;
 
 const CANCELLED: &str = "Error: The run was cancelled before the call was done";
 

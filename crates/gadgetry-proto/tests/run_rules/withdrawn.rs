@@ -4,10 +4,10 @@ use gadgetry_proto::delta::{Delta, StopReason};
 use gadgetry_proto::tags::CustomBlock;
 use gadgetry_proto::usage::{Price, Usage};
 
-use crate::retries::{broken_behind, requests, retrying};
-use crate::sim::play;
-use crate::sim::script::{Finish, Piece, Reply, Script, block, open_block};
-use crate::sim::transcript::{check, lines};
+use super::retries::{broken_behind, requests, retrying};
+use crate::support::sim::play;
+use crate::support::sim::script::{Finish, Piece, Reply, Script, block, open_block};
+use crate::support::sim::transcript::{check, lines};
 
 /// A reply is withdrawn and requested again unless something may have acted on it: a block has begun or a call is complete.
 /// Text, reasoning and the start of a native call are only shown.

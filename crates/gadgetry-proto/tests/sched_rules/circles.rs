@@ -1,6 +1,6 @@
 //! Dependencies that cannot be met: on the call itself, in a circle, on nothing.
 
-use crate::{check, parallel};
+use super::{check, parallel};
 
 #[test]
 fn itself_only() {

@@ -1,6 +1,6 @@
 //! Dependencies that succeed, fail or are skipped.
 
-use crate::{check, parallel};
+use super::{check, parallel};
 
 #[test]
 fn a_call_starts_when_its_own_dependencies_are_done() {

@@ -1,6 +1,6 @@
 //! What an id means, in a reply and across replies.
 
-use crate::{check, parallel};
+use super::{check, parallel};
 
 #[test]
 fn a_call_that_never_runs_fails_its_dependents() {

@@ -1,6 +1,6 @@
 //! Limits, order and exclusivity.
 
-use crate::{at_most, check, limit_per_reply, parallel, sequential};
+use super::{at_most, check, limit_per_reply, parallel, sequential};
 
 #[test]
 fn one_limit_per_gadget_on_every_path() {

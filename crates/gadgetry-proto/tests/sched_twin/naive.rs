@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use gadgetry_proto::id::{CallId, InvocationId};
 use gadgetry_proto::sched::{Action, Config, Job, SkipDecision, Unmet};
 
-use crate::naive_call::{Edge, Entry, State, To, why};
+use super::naive_call::{Edge, Entry, State, To, why};
 
 pub(crate) struct Naive {
     config: Config,

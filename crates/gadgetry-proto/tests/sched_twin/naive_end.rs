@@ -2,8 +2,8 @@
 
 use gadgetry_proto::id::InvocationId;
 
-use crate::naive::Naive;
-use crate::naive_call::{State, To, why};
+use super::naive::Naive;
+use super::naive_call::{State, To, why};
 
 impl Naive {
     pub(crate) fn end_reply(&mut self) {

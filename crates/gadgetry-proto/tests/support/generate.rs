@@ -23,12 +23,6 @@ pub fn cases() -> impl Strategy<Value = (Format, String)> {
         })
 }
 
-/// A reply for this format.
-pub fn replies(format: Format) -> impl Strategy<Value = String> {
-    (vec(any::<u64>(), 0..14), vec(any::<u64>(), 0..4))
-        .prop_map(move |(pieces, mutations)| assemble(&format, &pieces, &mutations))
-}
-
 /// One case from one seed, without proptest.
 pub fn case(seed: u64) -> (Format, String) {
     let mut random = Random::new(seed);

@@ -1,11 +1,13 @@
-//! What the tests of the reply scanner share: the oracle, replies to feed it, and ways to cut them.
+//! What several tests of the engine use.
 #![allow(
-    dead_code,
     unreachable_pub,
-    reason = "every test file uses its own part of it"
+    reason = "benches and fuzz targets include some of it"
 )]
 
 pub mod cut;
 pub mod generate;
 pub mod joined;
 pub mod naive;
+pub mod properties;
+pub mod sim;
+pub mod virtual_time;

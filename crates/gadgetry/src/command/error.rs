@@ -87,7 +87,9 @@ pub enum GadgetFileProblem {
     #[error("the command names no program; write command = [\"./program\", \"argument\"]")]
     EmptyCommand,
     /// The timeout is not a duration.
-    #[error("invalid duration {text:?}; expected a number and a unit, such as 500ms, 10s, 1.5m or 1h")]
+    #[error(
+        "invalid duration {text:?}; expected a number and a unit, such as 500ms, 10s, 1.5m or 1h"
+    )]
     InvalidDuration {
         /// As written.
         text: String,

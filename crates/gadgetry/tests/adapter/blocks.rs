@@ -12,7 +12,7 @@ use gadgetry::proto::transform::DeltaTransform;
 use gadgetry::provider::adapter::{Adapter, AdapterError, intercepted};
 use gadgetry::{Agent, AgentError};
 
-use crate::{streaming, whole};
+use super::{streaming, whole};
 
 fn described(key: &str, transform: Transform) -> CustomBlock {
     CustomBlock {

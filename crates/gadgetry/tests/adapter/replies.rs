@@ -10,7 +10,7 @@ use gadgetry::proto::message::Request;
 use gadgetry::proto::usage::Usage;
 use gadgetry::provider::adapter::{Adapter, AdapterError};
 
-use crate::streaming;
+use super::streaming;
 
 fn end() -> Delta {
     Delta::MessageEnd {

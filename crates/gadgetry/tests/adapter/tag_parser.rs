@@ -8,7 +8,7 @@ use gadgetry::proto::tags::CustomBlock;
 use gadgetry::proto::transform::DeltaTransform;
 use gadgetry::provider::adapter::{StreamTagParser, TagHandler};
 
-use crate::streaming;
+use super::streaming;
 
 type Told = Arc<Mutex<Vec<String>>>;
 

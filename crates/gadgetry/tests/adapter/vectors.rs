@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use gadgetry::provider::adapter::AdapterBuilder;
 
-use crate::{streaming, whole};
+use super::{streaming, whole};
 
 const VECTORS: &str = include_str!("../../../../corpus/tag-vectors.json");
 const DEVIATIONS: &str = include_str!("../../../../corpus/tag-deviations.json");

@@ -6,7 +6,7 @@ use gadgetry::proto::message::Role;
 use gadgetry::{Agent, NotInjected};
 use tokio::time::{Duration, Instant, timeout};
 
-use crate::support::{Mock, Sleepers, after, call, echo, story};
+use super::support::{Mock, Sleepers, after, call, echo, story};
 
 fn model() -> Mock {
     Mock::new([call("Echo", "e", &[("text", "hi")]), "It says hi.".into()])

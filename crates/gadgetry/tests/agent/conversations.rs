@@ -9,7 +9,7 @@ use gadgetry::proto::event::{Event, FinishReason};
 use gadgetry::{Agent, AgentBuilder, Conversation, from_fn};
 use serde_json::json;
 
-use crate::support::{Mock, Reply, call, echo, failed, gadget, spec};
+use super::support::{Mock, Reply, call, echo, failed, gadget, spec};
 
 const ASKS: usize = 12;
 

@@ -14,7 +14,7 @@ use gadgetry::proto::time::Time;
 use gadgetry::{Agent, AgentBuilder, Controller, Observer, OnGadgetError};
 use serde_json::json;
 
-use crate::support::{Mock, broken, call, echo, failed, gadget, story};
+use super::support::{Mock, broken, call, echo, failed, gadget, story};
 
 /// The story of a run, and the model's last request.
 async fn told(

@@ -16,7 +16,7 @@ use gadgetry::proto::run::{Retry, TextOnly};
 use gadgetry::{Agent, AgentBuilder, CancellationToken, ModelInfo, RateLimiter, RateLimits};
 use tokio::time::{Instant, sleep};
 
-use crate::support::{Mock, after, broken, call, echo, ended, failed, finish, story};
+use super::support::{Mock, after, broken, call, echo, ended, failed, finish, story};
 
 /// The story of a run with the options.
 async fn told(model: Mock, options: impl FnOnce(AgentBuilder) -> AgentBuilder) -> Vec<String> {
@@ -291,7 +291,7 @@ async fn a_token_cancels_all_runs() {
 
 #[tokio::test]
 async fn every_end() {
-    let check = async |reply: crate::support::Reply, reason, words: &str, said: &str| {
+    let check = async |reply: super::support::Reply, reason, words: &str, said: &str| {
         let builder = Agent::builder().model(Mock::new([reply])).without_retry();
         let error = builder.ask("?").unwrap().text().await.unwrap_err();
         assert_eq!(error.to_string(), words);

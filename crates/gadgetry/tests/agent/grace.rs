@@ -6,7 +6,7 @@ use gadgetry::proto::call::Outcome;
 use gadgetry::{Agent, AgentBuilder, ExecutionContext, IntoGadget};
 use tokio::time::{Duration, Instant, sleep};
 
-use crate::support::{Mock, call, gadget};
+use super::support::{Mock, call, gadget};
 
 /// Never ends.
 fn deaf() -> impl IntoGadget {

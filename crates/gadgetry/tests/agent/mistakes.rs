@@ -12,7 +12,7 @@ use gadgetry::{
 };
 use serde_json::json;
 
-use crate::support::{Mock, PRICE, echo, gadget};
+use super::support::{Mock, PRICE, echo, gadget};
 
 fn refused(options: impl FnOnce(AgentBuilder) -> AgentBuilder) -> String {
     let model = Mock::new(["."]);

@@ -20,7 +20,7 @@ use gadgetry::{Agent, AgentBuilder, Media, MediaData, MediaKind, ModelInfo, Skil
 use serde_json::json;
 use tokio::time::Instant;
 
-use crate::support::{Mock, Sleepers, broken, call, echo, gadget, spec, story};
+use super::support::{Mock, Sleepers, broken, call, echo, gadget, spec, story};
 
 /// The model is asked by an agent with the options, and answers with `replies`.
 async fn asked(replies: &[&str], options: impl FnOnce(AgentBuilder) -> AgentBuilder) -> Mock {

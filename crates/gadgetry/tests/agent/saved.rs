@@ -14,7 +14,7 @@ use gadgetry::proto::time::Time;
 use gadgetry::proto::transform::DeltaTransform;
 use gadgetry::{Agent, AgentBuilder, GadgetError, ModelInfo, Observer, ToolChoice, from_fn};
 
-use crate::support::{Mock, PRICE, broken, call, echo, failed, spec, story};
+use super::support::{Mock, PRICE, broken, call, echo, failed, spec, story};
 
 /// Writes the log, and keeps the events.
 struct Keeper<W> {

@@ -10,7 +10,7 @@ use gadgetry::proto::event::{Event, FinishReason};
 use gadgetry::{Agent, AgentBuilder, ExecutionContext, IntoGadget, RateLimits};
 use tokio::time::{Instant, sleep};
 
-use crate::support::{Mock, Sleepers, after, call, echo, failed, gadget, story};
+use super::support::{Mock, Sleepers, after, call, echo, failed, gadget, story};
 
 /// A gadget that asks the agent with these options, and gives its answer.
 fn delegate(

@@ -5,7 +5,7 @@ use gadgetry::schemars::JsonSchema;
 use gadgetry::serde::Deserialize;
 use gadgetry::{Agent, Conversation, TypedError};
 
-use crate::support::{Mock, call, echo, finish, gadget};
+use super::support::{Mock, call, echo, finish, gadget};
 
 #[derive(Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(crate = "gadgetry::serde")]

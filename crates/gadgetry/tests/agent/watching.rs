@@ -7,7 +7,7 @@ use gadgetry::proto::call::Outcome;
 use gadgetry::proto::event::{Event, EventKind};
 use gadgetry::{Agent, ExecutionContext, IntoGadget};
 
-use crate::support::{Mock, call, finish, gadget};
+use super::support::{Mock, call, finish, gadget};
 
 /// Runs a subagent, which says this.
 fn research() -> impl IntoGadget {

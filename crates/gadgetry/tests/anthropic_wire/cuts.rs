@@ -2,7 +2,7 @@
 
 use gadgetry::proto::delta::Delta;
 
-use crate::{read, shown, stream};
+use super::{read, shown, stream};
 
 fn golden() -> String {
     stream(&[

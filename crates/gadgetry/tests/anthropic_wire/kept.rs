@@ -9,7 +9,7 @@ use gadgetry::provider::anthropic::{PromptCache, Thinking};
 use gadgetry::provider::{Answer, Anthropic, Wire};
 use gadgetry::serde_json::{self, Value, json};
 
-use crate::stream;
+use super::stream;
 
 fn wire(model: &str, native: bool, thinking: Thinking) -> Anthropic {
     let spec = GadgetSpec {

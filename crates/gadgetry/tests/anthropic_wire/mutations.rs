@@ -1,6 +1,6 @@
 //! Every way in which a server was seen, or may be expected, to differ from the documentation.
 
-use crate::{read, shown, stream};
+use super::{read, shown, stream};
 
 const START: &str = r#"message_start {"type":"message_start","message":{"id":"msg_1","type":"message","role":"assistant","model":"m","content":[],"stop_reason":null,"stop_sequence":null,"usage":{"input_tokens":10,"output_tokens":1}}}"#;
 const OPEN: &str = r#"content_block_start {"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}"#;

@@ -9,7 +9,7 @@ use gadgetry::{Agent, Model as _, gadget};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 
-use crate::stream;
+use super::stream;
 
 /// Adds two numbers.
 #[gadget]

@@ -1,6 +1,6 @@
 //! Tools of the provider's own interface, as they come.
 
-use crate::{read, shown, stream};
+use super::{read, shown, stream};
 
 /// Pieces between the start and the end of a reply that calls tools.
 fn check(why: &str, frames: &[&str], stop_reason: &str, expected: &[&str]) {

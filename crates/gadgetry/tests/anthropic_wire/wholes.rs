@@ -3,7 +3,7 @@
 use gadgetry::provider::{Decode as _, anthropic};
 use gadgetry::serde_json::{Value, json};
 
-use crate::shown;
+use super::shown;
 
 fn check(body: Value, expected: &[&str]) {
     let mut deltas = Vec::new();

@@ -9,8 +9,8 @@ use gadgetry::proto::usage::Usage;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::agents::{APIS, Api, agent, ask, deltas, error, model, text};
-use crate::server::Server;
+use super::agents::{APIS, Api, agent, ask, deltas, error, model, text};
+use super::server::Server;
 
 /// Sizes of pieces, in UTF-16 units: with 1 the server cuts emoji into halves.
 pub(crate) const SIZES: [u32; 3] = [1, 7, 1000];

@@ -12,9 +12,9 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 
-use crate::agents::{KEY, agent, ask, deltas, error, text};
-use crate::aimock::{PATIENCE, SIZES, counts, requests, start, usage};
-use crate::server::Server;
+use super::agents::{KEY, agent, ask, deltas, error, text};
+use super::aimock::{PATIENCE, SIZES, counts, requests, start, usage};
+use super::server::Server;
 
 /// The model's name, and where the API of that provider begins.
 const APIS: [(&str, &str); 2] = [

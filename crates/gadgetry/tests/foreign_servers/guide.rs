@@ -6,7 +6,7 @@ use gadgetry::serde::Deserialize;
 use gadgetry::{Agent, Conversation};
 use serde_json::json;
 
-use crate::aimock::start;
+use super::aimock::start;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(crate = "gadgetry::serde")]
@@ -61,7 +61,7 @@ async fn it_runs() {
     };
     let base = server.url("/v1");
     let resolver = Resolver::new([
-        ("OPENAI_API_KEY", crate::agents::KEY),
+        ("OPENAI_API_KEY", super::agents::KEY),
         ("OPENAI_BASE_URL", &base),
     ]);
     let (text, forecast) = program(&resolver).await.expect("an answer");

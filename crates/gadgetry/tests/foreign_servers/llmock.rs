@@ -6,8 +6,8 @@ use gadgetry::proto::error::ModelErrorKind as Kind;
 use gadgetry::proto::event::FinishReason;
 use serde_json::{Value, json};
 
-use crate::agents::{APIS, Api, Told, agent, ask, deltas, error, model};
-use crate::server::Server;
+use super::agents::{APIS, Api, Told, agent, ask, deltas, error, model};
+use super::server::Server;
 
 /// A timeout that no reply reaches, however busy the machine is.
 const PATIENCE: Duration = Duration::from_mins(5);

@@ -5,7 +5,7 @@
 use gadgetry::models::{Feature, ModelFilter, ModelRegistry, ModelSpec};
 use gadgetry::proto::usage::{Price, Usage};
 
-use crate::{day, usage};
+use super::{day, usage};
 
 #[test]
 fn the_head_tells_where_it_comes_from() {

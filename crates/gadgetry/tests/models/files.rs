@@ -6,7 +6,7 @@ use std::io::Read;
 use gadgetry::models::{Date, ModelFilter, ModelRegistry, ModelSpec, Provenance, TableError};
 use gadgetry::proto::usage::{Price, Tier};
 
-use crate::{day, flat, priced, registry};
+use super::{day, flat, priced, registry};
 
 fn specs(models: &ModelRegistry) -> Vec<ModelSpec> {
     models.list(&ModelFilter::default()).cloned().collect()

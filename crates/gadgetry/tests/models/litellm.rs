@@ -4,7 +4,7 @@ use gadgetry::models::{Feature, Mode, ModelFilter, ModelRegistry, ModelSpec};
 use gadgetry::proto::usage::{Price, Tier};
 use serde_json::{Value, json};
 
-use crate::{day, flat};
+use super::{day, flat};
 
 /// The model that an entry becomes, beside one that makes sure that there is a table at all.
 fn read(id: &str, entry: &Value) -> Option<ModelSpec> {

@@ -2,7 +2,7 @@
 
 use gadgetry::models::{ModelRegistry, ModelSpec};
 
-use crate::{priced, registry};
+use super::{priced, registry};
 
 #[track_caller]
 fn check(models: &ModelRegistry, name: &str, id: Option<&str>) {

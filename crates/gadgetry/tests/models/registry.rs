@@ -4,7 +4,7 @@ use gadgetry::ModelInfo;
 use gadgetry::models::{Feature, Features, Mode, ModelFilter, ModelRegistry, ModelSpec};
 use gadgetry::proto::usage::{Price, Tier};
 
-use crate::{day, flat, priced, registry, usage};
+use super::{day, flat, priced, registry, usage};
 
 fn zoo() -> ModelRegistry {
     let local = ModelSpec {

@@ -2,7 +2,7 @@
 
 use gadgetry::proto::delta::Delta;
 
-use crate::show::{check, read, sse};
+use super::show::{check, read, sse};
 
 /// What reports more than one object of arguments.
 const EXTRA: &str = r#"{"type":"diagnostic","code":"extraArguments","message":"the arguments of a call of \"f\" continued after their JSON object; what followed was not executed, and needs a call of its own","span":{"start":0,"end":0}}"#;

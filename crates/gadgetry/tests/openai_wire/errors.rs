@@ -6,7 +6,7 @@ use gadgetry::proto::error::ModelErrorKind::{self, *};
 use gadgetry::provider::ProviderError;
 use gadgetry::provider::retry_after::retry_after;
 
-use crate::show::{check, sse};
+use super::show::{check, sse};
 
 #[test]
 fn refusals() {

@@ -10,8 +10,8 @@ use gadgetry::provider::{HttpConfig, OpenAi};
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpListener;
 
-use crate::server::{Act, Server, answer, chunk, head};
-use crate::show::show;
+use super::server::{Act, Server, answer, chunk, head};
+use super::show::show;
 
 /// Long enough for loopback, short enough for a test that waits for it.
 const SHORT: Duration = Duration::from_millis(150);

@@ -11,8 +11,8 @@ use gadgetry::provider::{Answer, OpenAi, Wire};
 use gadgetry::{Agent, ToolChoice, from_fn};
 use serde_json::{Value, json};
 
-use crate::server::{Server, answer};
-use crate::show::sse;
+use super::server::{Server, answer};
+use super::show::sse;
 
 fn wire(model: &str, native: bool) -> OpenAi {
     let spec = GadgetSpec {

@@ -9,8 +9,8 @@ use gadgetry::provider::{
     Anthropic, ApiKey, HttpConfig, HttpRequest, OpenAi, ProviderError, Resolver, Wire as _,
 };
 
-use crate::server::{Act, Server, answer, chunk, head};
-use crate::show::{show, sse};
+use super::server::{Act, Server, answer, chunk, head};
+use super::show::{show, sse};
 
 const KEY: &str = "sk-proj-Abc123Def456Ghi789";
 const OTHER: &str = "Zyx987Wvu654Tsr321";

@@ -6,7 +6,7 @@ use gadgetry::proto::delta::Delta;
 use gadgetry::proto::message::{Content, Media, MediaData, MediaKind, Message, Request, Role};
 use gadgetry::provider::{Anthropic, OpenAi};
 
-use crate::server::{Server, answer};
+use super::server::{Server, answer};
 
 /// The diagnostics of a request with one medium, and with a turn after it.
 async fn left_out(model: &dyn gadgetry::Model, medium: Media) -> Vec<String> {

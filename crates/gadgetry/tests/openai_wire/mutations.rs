@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::show::{check, read, show, sse};
+use super::show::{check, read, show, sse};
 
 const WHOLE: &str = "start m | text hi | call a f | args a {\"x\":1} | end a | call b g | args b {\"y\":\"z\"} | end b | stop tool_use 7+5";
 

@@ -1,6 +1,6 @@
 //! What replies say: text, reasoning, counts, endings.
 
-use crate::show::{check, sse};
+use super::show::{check, sse};
 
 /// A chunk of this delta.
 fn delta(delta: &str) -> String {

@@ -12,7 +12,7 @@ use gadgetry::proto::time::Time;
 use gadgetry::{Media, MediaData, MediaKind, Observer};
 use serde_json::json;
 
-use crate::support::{end, events, watch};
+use super::support::{end, events, watch};
 
 /// All files of a folder, by name.
 fn files(folder: &Path) -> Vec<(String, String)> {

@@ -11,7 +11,7 @@ use gadgetry::proto::run::Input;
 use gadgetry::proto::time::Time;
 use serde_json::json;
 
-use crate::support::{events, watch};
+use super::support::{events, watch};
 
 /// Tells what it was told.
 struct Echo<'a>(&'static str, &'a Mutex<Vec<String>>);

@@ -8,8 +8,10 @@ use gadgetry::proto::tree::CostTree;
 use gadgetry::proto::usage::Usage;
 use serde_json::json;
 
-use crate::logging::{logged, logged_by_logging};
-use crate::support::{FAILURES, end, eventful, events, watch};
+use crate::support::own_process::runs_alone;
+
+use super::logging::{logged, logged_by_logging};
+use super::support::{FAILURES, end, eventful, events, watch};
 
 #[test]
 fn progress_is_told_after_everything_that_costs() {
@@ -101,6 +103,9 @@ fn errors_are_told_in_lines() {
 
 #[test]
 fn monitoring_is_all_of_them() {
+    if !runs_alone(monitoring_is_all_of_them, &[]) {
+        return;
+    }
     let (mut monitoring, mut timing, mut tokens) = (
         Monitoring::default(),
         Timing::default(),

@@ -5,7 +5,7 @@ use gadgetry::provider::resolve::LocalServer;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 
-use crate::{ANTHROPIC, OPENAI};
+use super::{ANTHROPIC, OPENAI};
 
 /// A server that gives one answer to one request, and then the request line that it got and its key.
 async fn server(status: &str, body: &str) -> (String, tokio::task::JoinHandle<String>) {

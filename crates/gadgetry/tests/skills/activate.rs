@@ -1,6 +1,6 @@
 //! Placeholders: what is filled in, and what stays as it is.
 
-use crate::{folder, skill_with};
+use super::{folder, skill_with};
 
 fn activate(text: &str, arguments: &str) -> String {
     skill_with(&folder(), "s", text).activate(arguments)

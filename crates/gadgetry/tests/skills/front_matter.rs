@@ -4,7 +4,7 @@ use gadgetry::Skill;
 use gadgetry::skill::{SKILL_FILE_LIMIT, SkillError, SkillProblem as Problem};
 use serde_json::{Value, json};
 
-use crate::{folder, put, put_skill};
+use super::{folder, put, put_skill};
 
 fn load(text: impl AsRef<[u8]>) -> Result<Skill, SkillError> {
     let folder = folder();

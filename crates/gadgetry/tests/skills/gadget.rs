@@ -9,7 +9,7 @@ use gadgetry::{CancellationToken, ExecutionContext, Invocation, Skills, Toolbox}
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::{folder, put, put_skill, skill_with};
+use super::{folder, put, put_skill, skill_with};
 
 fn spec(skills: &Skills) -> GadgetSpec {
     skills.gadget().spec().clone()

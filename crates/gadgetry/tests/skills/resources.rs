@@ -5,7 +5,7 @@ use std::fs;
 use gadgetry::Skill;
 use gadgetry::skill::{RESOURCE_LIMIT, ResourceError};
 
-use crate::{folder, put, skill_with};
+use super::{folder, put, skill_with};
 
 fn paths(skill: &Skill) -> Vec<String> {
     let resources = skill.resources().expect("a list");

@@ -5,7 +5,7 @@ use std::path::Path;
 use gadgetry::Skills;
 use gadgetry::skill::SkillError;
 
-use crate::{folder, put, put_skill, skill_with};
+use super::{folder, put, put_skill, skill_with};
 
 fn names(skills: &Skills) -> Vec<&str> {
     skills.iter().map(gadgetry::Skill::name).collect()

@@ -11,7 +11,7 @@ use gadgetry::{
 };
 use serde_json::json;
 
-use crate::support::execute;
+use super::support::execute;
 
 /// A gadget that returns what `0` makes, after it has reported 0.25 dollars.
 struct Returns<F>(F);

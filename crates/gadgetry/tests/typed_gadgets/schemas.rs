@@ -4,7 +4,7 @@ use gadgetry::IntoGadget as _;
 use gadgetry::schemars::JsonSchema;
 use gadgetry::serde::Deserialize;
 
-use crate::support::{Probe, check, params};
+use super::support::{Probe, check, params};
 
 params! {
     struct Basic {

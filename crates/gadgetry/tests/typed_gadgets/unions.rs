@@ -7,8 +7,8 @@ use gadgetry::NoParams;
 use gadgetry::schemars::JsonSchema;
 use gadgetry::serde::Deserialize;
 
-use crate::schemas::{Settings, User};
-use crate::support::{check, params};
+use super::schemas::{Settings, User};
+use super::support::{check, params};
 
 params! {
     struct Maps {

@@ -7,7 +7,7 @@ use gadgetry::serde::Deserialize;
 use gadgetry::{CommandGadget, DynGadget, IntoGadget, from_fn, validate_gadget_params};
 use serde_json::{Value, json};
 
-use crate::support::Probe;
+use super::support::Probe;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(crate = "gadgetry::serde")]

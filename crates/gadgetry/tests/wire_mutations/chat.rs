@@ -5,7 +5,7 @@ use gadgetry::proto::delta::StopReason;
 use gadgetry::proto::error::ModelErrorKind;
 use gadgetry::proto::usage::Usage;
 
-use crate::row::{Api, Row, counts};
+use super::row::{Api, Row, counts};
 
 /// A chunk as OpenAI sends it, around a `delta`.
 macro_rules! delta {

@@ -2,8 +2,8 @@
 
 use gadgetry::proto::delta::StopReason;
 
-use crate::chat::{CALLS, COUNTS, DONE, F, F_1, F_2, G, G_1, HI, ROLE, hi, sse, whole};
-use crate::row::{Api, Row};
+use super::chat::{CALLS, COUNTS, DONE, F, F_1, F_2, G, G_1, HI, ROLE, hi, sse, whole};
+use super::row::{Api, Row};
 
 /// A chunk with an array of pieces.
 macro_rules! pieces {

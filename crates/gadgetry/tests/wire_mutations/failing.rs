@@ -3,8 +3,8 @@
 use gadgetry::proto::delta::StopReason;
 use gadgetry::proto::error::ModelErrorKind as Kind;
 
-use crate::row::{Api, End, Row};
-use crate::{chat, messages};
+use super::row::{Api, End, Row};
+use super::{chat, messages};
 
 /// JSON with more levels than are read.
 fn deep() -> String {

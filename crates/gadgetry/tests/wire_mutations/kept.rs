@@ -5,7 +5,7 @@ use futures_util::StreamExt as _;
 use gadgetry::proto::delta::Delta;
 use serde_json::Value;
 
-use crate::row::{Finish, Kept};
+use super::row::{Finish, Kept};
 
 /// A call as far as it has come.
 struct Call {

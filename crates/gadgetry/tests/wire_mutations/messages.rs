@@ -4,7 +4,7 @@
 use gadgetry::proto::delta::StopReason;
 use gadgetry::proto::usage::Usage;
 
-use crate::row::{Api, Row, counts};
+use super::row::{Api, Row, counts};
 
 /// The frame that says why the model stopped.
 macro_rules! stop {

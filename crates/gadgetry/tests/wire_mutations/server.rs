@@ -7,7 +7,7 @@ use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, Buf
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{TcpListener, TcpStream};
 
-use crate::row::{Answer, End};
+use super::row::{Answer, End};
 
 /// Starts the server on a free port of loopback. It lives as long as the test's runtime.
 pub(crate) async fn start(answers: Vec<Answer>) -> SocketAddr {

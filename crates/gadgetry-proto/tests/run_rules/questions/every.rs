@@ -13,9 +13,9 @@ use gadgetry_proto::time::Time;
 use serde_json::json;
 
 use super::request;
-use crate::sim::script::{Finish, Script, block, gadget};
-use crate::sim::transcript::lines;
-use crate::sim::{drain, play};
+use crate::support::sim::script::{Finish, Script, block, gadget};
+use crate::support::sim::transcript::lines;
+use crate::support::sim::{drain, play};
 
 /// Everything is asked.
 fn all() -> Asks {

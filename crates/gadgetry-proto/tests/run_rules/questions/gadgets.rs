@@ -6,9 +6,9 @@ use gadgetry_proto::run::{Command, Decision};
 use serde_json::json;
 
 use super::{CANCELLED, about, bells};
-use crate::sim::play;
-use crate::sim::script::{Behaviour, Piece, Reply, Script, block, gadget};
-use crate::sim::transcript::{check, lines};
+use crate::support::sim::play;
+use crate::support::sim::script::{Behaviour, Piece, Reply, Script, block, gadget};
+use crate::support::sim::transcript::{check, lines};
 
 fn before_gadget(bell: Behaviour, ids: &[&str]) -> Script {
     Script::default()

@@ -11,8 +11,8 @@ use gadgetry_proto::event::EventKind;
 use gadgetry_proto::run::{AboutCall, Asks, Decision, Interceptor, Output, QuestionKind};
 use serde_json::{Value, json};
 
-use crate::sim::play;
-use crate::sim::script::{Behaviour, Script, block, gadget};
+use crate::support::sim::play;
+use crate::support::sim::script::{Behaviour, Script, block, gadget};
 
 /// Makes every `n` one more, and remembers what it was told about calls.
 #[derive(Default)]

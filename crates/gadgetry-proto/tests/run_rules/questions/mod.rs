@@ -11,7 +11,7 @@ use std::sync::Arc;
 use gadgetry_proto::message::{Message, Request, Role};
 use gadgetry_proto::run::{Decision, QuestionKind};
 
-use crate::sim::script::{Script, block};
+use crate::support::sim::script::{Script, block};
 
 const CANCELLED: &str = "Error: The run was cancelled before the call was done";
 

@@ -11,9 +11,9 @@ use gadgetry_proto::message::{Content, Message, Role};
 use gadgetry_proto::run::{Command, Decision, QuestionKind};
 
 use super::{bells, request};
-use crate::sim::play;
-use crate::sim::script::{Finish, Piece, Script, gadget};
-use crate::sim::transcript::check;
+use crate::support::sim::play;
+use crate::support::sim::script::{Finish, Piece, Script, gadget};
+use crate::support::sim::transcript::check;
 
 fn before_model_call() -> Script {
     Script::default()

@@ -8,8 +8,8 @@
 use gadgetry_proto::run::{Command, Decision, QuestionKind, TextOnly};
 
 use super::about;
-use crate::sim::script::{Script, block, gadget};
-use crate::sim::transcript::check;
+use crate::support::sim::script::{Script, block, gadget};
+use crate::support::sim::transcript::check;
 
 fn oracle() -> Script {
     let oracle = gadget("Oracle")

@@ -6,7 +6,7 @@ use gadgetry_proto::message::{Message, Request, Role};
 use gadgetry_proto::run::{Decision, QuestionKind};
 use serde_json::json;
 
-use crate::sim::script::block;
+use super::script::block;
 use crate::support::generate::Random;
 
 /// How long it takes, and what comes of it.

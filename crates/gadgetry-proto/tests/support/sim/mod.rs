@@ -2,14 +2,11 @@
 //!
 //! Nothing sleeps. What will happen stands in a queue ordered by time and then by the order of asking; the clock jumps
 //! from one entry to the next. Every log is checked by [`invariants`] before a test sees it.
-#![allow(
-    dead_code,
-    unreachable_pub,
-    reason = "every test file uses its own part of it"
-)]
 
 mod call_numbers;
+mod decisions;
 pub mod invariants;
+pub mod random;
 pub mod script;
 pub mod transcript;
 

@@ -1,9 +1,6 @@
 //! Random scripts: gadgets that fail, wait, ask and run out of time; replies honest, hostile and cut off; limits;
 //! commands; decisions, retries, interceptors and subagents.
 
-#[path = "decisions.rs"]
-mod decisions;
-
 use std::sync::Arc;
 
 use gadgetry_proto::block::Anchoring;
@@ -25,7 +22,7 @@ use gadgetry_proto::transform::DeltaTransform;
 use gadgetry_proto::usage::{Price, Usage};
 use serde_json::{Value, json};
 
-use crate::sim::script::{Behaviour, Finish, Piece, Reply, Script, block, gadget, open_block};
+use super::script::{Behaviour, Finish, Piece, Reply, Script, block, gadget, open_block};
 use crate::support::generate::{self, Random};
 use gadgetry_proto::reply::Format;
 
@@ -57,7 +54,7 @@ pub(crate) fn script(seed: u64, pauses: bool) -> Script {
         let input = input(random);
         script = script.input_at(1 + random.next() % 9, input);
     }
-    script.decide = Arc::new(move |question| decisions::decide(seed, question));
+    script.decide = Arc::new(move |question| super::decisions::decide(seed, question));
     script
 }
 

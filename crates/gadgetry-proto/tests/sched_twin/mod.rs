@@ -10,7 +10,7 @@ use gadgetry_proto::id::CallId;
 use gadgetry_proto::sched::{Action, Config, Job, Scheduler, SkipDecision};
 use proptest::prelude::*;
 
-use crate::naive::Naive;
+use naive::Naive;
 
 /// What happens next. Numbers choose among what there is at that moment.
 #[derive(Clone, Debug)]

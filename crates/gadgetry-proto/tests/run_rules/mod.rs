@@ -20,8 +20,6 @@ mod reasoning;
 mod references;
 mod refusals;
 mod retries;
-#[path = "../support/sim/mod.rs"]
-mod sim;
 mod text;
 mod tool_choice;
 mod user;

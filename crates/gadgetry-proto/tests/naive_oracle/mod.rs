@@ -9,8 +9,6 @@
 mod block;
 mod near_miss;
 mod prose;
-#[path = "../support/mod.rs"]
-mod support;
 mod tags;
 mod vectors;
 mod whole;
@@ -18,11 +16,11 @@ mod whole;
 use std::fmt::Write as _;
 use std::ops::Range;
 
+use crate::support::naive::{Seen, read};
 use gadgetry_proto::block::{Anchoring, Markers};
 use gadgetry_proto::error::Span;
 use gadgetry_proto::limits::Limits;
 use gadgetry_proto::reply::Format;
-use support::naive::{Seen, read};
 
 /// What the rule is, the format, the reply, and what is seen in it.
 type Row<'a> = (&'a str, Format, &'a str, &'a [&'a str]);

@@ -17,7 +17,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use crate::row::Row;
+use row::Row;
 
 /// The rows that there must be at least; fewer means that a file was lost.
 const AT_LEAST: usize = 200;

@@ -1,6 +1,5 @@
 //! A run on a scripted model, and what is seen of it.
 
-#![allow(dead_code, reason = "each test file uses its part")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails here")]
 #![expect(
     clippy::wildcard_enum_match_arm,

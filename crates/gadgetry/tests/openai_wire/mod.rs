@@ -20,8 +20,7 @@ mod requests;
 mod server;
 mod show;
 
-#[path = "../support/wire.rs"]
-mod properties;
+use crate::support::wire;
 
 /// Pieces of JSON and of streams that a provider might have in mind.
 const PIECES: [&str; 26] = [
@@ -71,6 +70,6 @@ fn whatever_a_provider_sends() {
                 bytes.extend_from_slice(PIECES[below(PIECES.len())].as_bytes());
             }
         }
-        properties::check(&bytes);
+        wire::check(&bytes);
     }
 }

@@ -26,7 +26,7 @@ use gadgetry::Model;
 use gadgetry::proto::message::{Message, Request, Role};
 use gadgetry::provider::{Anthropic, HttpConfig, OpenAi};
 
-use crate::row::{Answer, Api, End, Finish, Kept, Row};
+use row::{Answer, Api, End, Finish, Kept, Row};
 
 /// Bytes in a piece of the answer.
 const SIZES: [usize; 3] = [1, 7, usize::MAX];

@@ -1,0 +1,4 @@
+//! The tests of the built binary: one program.
+
+mod attacks;
+mod cli;

@@ -1,0 +1,36 @@
+//! The tests of the engine: one program, because each program links the engine again.
+
+mod accumulate;
+mod accumulate_properties;
+mod allocations;
+mod convo_compaction;
+mod convo_history;
+mod convo_neutral;
+mod convo_output;
+mod convo_text;
+mod convo_vectors;
+mod convo_viewer;
+mod cost_tree;
+mod dialects;
+mod first_text;
+mod module_order;
+mod naive_oracle;
+mod parser_vectors;
+mod pipeline_vectors;
+mod prompt_catalog;
+mod prompt_custom_blocks;
+mod prompt_params;
+mod properties;
+mod reply_hostile;
+mod reply_properties;
+mod run_caps;
+mod run_hostile;
+mod run_rules;
+mod run_save_load;
+mod run_vectors;
+mod sched_rules;
+mod sched_time;
+mod sched_twin;
+mod support;
+mod transform;
+mod usage;

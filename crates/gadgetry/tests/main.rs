@@ -1,0 +1,30 @@
+//! The tests of the runtime: one program, because each program links the runtime again.
+
+mod adapter;
+mod agent;
+mod anthropic_wire;
+mod ask;
+mod command_gadgets;
+mod context;
+mod control;
+mod driver;
+mod examples;
+mod foreign_servers;
+mod gadget_files;
+mod gadgets;
+mod genai;
+pub mod macro_gadgets;
+pub mod macro_methods;
+mod models;
+mod openai_wire;
+mod presets;
+mod resolve;
+mod review_runtime;
+mod scripted_model;
+mod skills;
+mod spans;
+mod sse;
+mod subagents;
+mod support;
+mod typed_gadgets;
+mod wire_mutations;
