@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::delta::Delta;
-use crate::run::question::AboutCall;
+use crate::run::start::AboutCall;
 
 /// Rewrites what passes through a run, without waiting: the same input must always give the same output, or a replay
 /// differs. All interceptors of a run see what the one before has made of it.

@@ -1,17 +1,14 @@
 //! What goes into a run and what comes out of it.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
-
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use crate::call::Outcome;
 use crate::delta::Delta;
 use crate::event::{Event, FinishReason};
-use crate::id::{CallId, InvocationId};
+use crate::id::CallId;
 use crate::message::Request;
 use crate::run::question::{Decision, Question, QuestionId};
+use crate::run::start::Start;
 use crate::time::Time;
 
 /// What a driver tells a run.
@@ -108,22 +105,6 @@ pub enum Output {
     Wait(Option<Time>),
     /// The run is over. It gives nothing else from now on.
     Finished(Summary),
-}
-
-/// A gadget to start.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Start {
-    /// The call.
-    pub id: CallId,
-    /// Its id for the model.
-    pub invocation_id: InvocationId,
-    /// The name as registered.
-    pub gadget_name: String,
-    /// Coerced, completed with defaults and valid.
-    pub parameters: Value,
-    /// Results of the dependencies that succeeded.
-    pub dependencies: BTreeMap<InvocationId, Arc<str>>,
 }
 
 /// How a run ended.

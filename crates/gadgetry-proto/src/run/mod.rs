@@ -29,83 +29,77 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-mod answer;
 mod calls;
-mod caps;
-mod compact;
-mod decide;
+mod context;
+mod conversation;
 mod dialects;
-mod execute;
 mod interceptor;
-mod interrupt;
 mod io;
-mod iteration;
-mod model_call;
+mod money;
 mod native;
-mod numbers;
-mod prepare;
+mod outbox;
+mod pending;
+mod pipeline;
 mod question;
-mod reading;
-mod references;
-mod report;
-mod results;
+mod questions;
+mod reply;
 mod retry;
+mod size;
+mod snapshot;
 mod spec;
+mod start;
 mod state;
+mod summary;
 mod trailing;
+mod truncation;
+mod turn;
+mod usage;
+mod verdict;
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::mem;
 use std::sync::Arc;
 
-use serde_json::Value;
-
-use crate::accumulate::Accumulator;
 use crate::block::Markers;
-use crate::call::amount;
-use crate::convo::History;
+use crate::call::Outcome;
 use crate::convo::OutputStore;
-use crate::convo::TokenEstimate;
-use crate::convo::neutralise;
 use crate::convo::viewer;
-use crate::delta::Delta;
-use crate::event::{Event, EventKind};
-use crate::message::{Content, Message, Role, ToolChoice};
-use crate::prompt::CustomBlockDoc;
-use crate::prompt::custom_block_listing;
-use crate::reply::Format;
-use crate::reply::ReplyStage;
-use crate::sched::Scheduler;
+use crate::event::{EventKind, FinishReason};
+use crate::id::CallId;
+use crate::message::{Message, Role, ToolChoice};
 use crate::time::Time;
-use crate::transform::Compose;
-use crate::transform::DeltaTransform;
-use crate::transform::compose;
 
 pub use interceptor::Interceptor;
-pub use interrupt::PendingWork;
-pub use io::{Close, Command, Input, Misuse, Output, Report, Start, Summary};
-pub use question::{AboutCall, Asks, Decision, Question, QuestionId, QuestionKind};
+pub use io::{Close, Command, Input, Misuse, Output, Report, Summary};
+pub use pending::PendingWork;
+pub use question::{Asks, Decision, Question, QuestionId, QuestionKind};
 pub use retry::Retry;
+pub use snapshot::Snapshot;
 pub use spec::{OnUnmet, RunSpec, SpecError, TextOnly, Tools};
-pub use state::Snapshot;
+pub use start::{AboutCall, Start};
 pub use trailing::{HintTiming, MakeTrailing, Standing, Trailing, iteration_hint, parallel_hint};
 
-use calls::calls_per_reply;
-use caps::Used;
-use numbers::CallNumbers;
-use state::{Phase, Seen, State};
+use calls::Calls;
+use context::Context;
+use pipeline::Pipeline;
+use questions::Subject;
+use state::{Phase, State};
+use turn::{CancelledTurn, Parts, Progress, Turn};
+use verdict::{Facts, Verdict, verdict};
+
+/// What the model reads about a gadget that was running when the program ended.
+const GADGET_INTERRUPTED: &str = "interrupted: the program ended while this gadget was running. \
+     Whether it took effect is unknown; check before you call it again";
+
+const REPLY_INTERRUPTED: &str = "the program ended before the model had finished its reply";
 
 /// A run of an agent. See the [module](self).
+///
+/// Its parts have their own state and know nothing of each other's. They meet here: a rule that concerns several of them
+/// (the budget is spent while a question is open, say) is in this file, or in [`Turn`] if it is about a model call.
 pub struct Run {
     spec: Arc<RunSpec>,
-    /// Whether the run answers calls of the viewer itself.
-    has_viewer: bool,
-    stage: ReplyStage,
-    /// Those of the current reply, from its first delta on.
-    transforms: Option<Compose>,
+    pipeline: Pipeline,
     state: State,
-    /// Between stages; empty between inputs.
-    scanned: Vec<Delta>,
-    transformed: Vec<Delta>,
 }
 
 impl std::fmt::Debug for Run {
@@ -123,103 +117,30 @@ impl Run {
         Self::new(spec, vec![Message::text(Role::User, prompt)])
     }
 
-    /// A run that goes on from a conversation. Its first request is ready at time 0.
+    /// A run that continues a conversation. Its first request is ready at time 0.
     ///
     /// Markers in the user's texts are made unrecognisable. Fails as [`Run::ask`] does.
     pub fn new(mut spec: RunSpec, conversation: Vec<Message>) -> Result<Self, SpecError> {
-        let has_viewer = add_viewer(&mut spec)?;
-        name_choice(&mut spec)?;
-        let history = opening(&spec, conversation);
-        let tokens = TokenEstimate::of(history.messages());
-        let mut schedule = spec.schedule.clone();
-        schedule.max_per_reply = Some(calls_per_reply(&spec));
-        let state = State {
-            now: Time::default(),
-            begun: false,
-            seq: 0,
-            iteration: 0,
-            phase: Phase::Working,
-            history,
-            accumulator: Accumulator::default(),
-            raw: String::new(),
-            model_error: None,
-            attempt: 0,
-            instead: None,
-            sent: false,
-            acted_on: false,
-            seen: Seen::default(),
-            refusal: None,
-            cut: None,
-            scheduler: Scheduler::new(schedule),
-            numbers: CallNumbers::default(),
-            calls: Vec::new(),
-            deadlines: BTreeSet::new(),
-            cancelled: BTreeMap::new(),
-            results: BTreeMap::new(),
-            tokens,
-            summary_plan: None,
-            summary_error: None,
-            overflowed: false,
-            compact_now: false,
-            stored: OutputStore::default(),
-            notes: Vec::new(),
-            dialect_calls: 0,
-            promised: false,
-            reminded: false,
-            has_called: false,
-            injected: Vec::new(),
-            completed: None,
-            stopped: None,
-            calls_before: None,
-            appended: Vec::new(),
-            questions: BTreeMap::new(),
-            next_question: 0,
-            blocked: None,
-            total_cost: 0.0,
-            used: Used::default(),
-            unpriced: false,
-            elsewhere: 0.0,
-            answer: String::new(),
-            outputs: VecDeque::new(),
-            summary: None,
+        prepare(&mut spec)?;
+        let state = State::new(&spec, conversation);
+        let pipeline = Pipeline::new(&spec)?;
+        let spec = Arc::new(spec);
+        let mut run = Self {
+            spec,
+            pipeline,
+            state,
         };
-        let mut run = Self::with_state(spec, has_viewer, state)?;
-        run.next_reply();
+        run.next_turn();
         Ok(run)
     }
 
-    fn with_state(spec: RunSpec, has_viewer: bool, state: State) -> Result<Self, SpecError> {
-        let format = Format {
-            markers: spec.tools.reads_blocks().then(|| spec.markers.clone()),
-            anchoring: spec.anchoring,
-            tags: Vec::new(),
-            reasoning: spec.reasoning_tags.clone(),
-            reasoning_open: spec.reasoning_open,
-            limits: spec.limits.clone(),
-        };
-        let registry = Some(Arc::clone(&spec.registry));
-        let stage = ReplyStage::new(format, spec.custom_blocks.clone(), registry)?;
-        let spec = Arc::new(spec);
-        Ok(Self {
-            spec,
-            has_viewer,
-            stage,
-            transforms: None,
-            state,
-            scanned: Vec::new(),
-            transformed: Vec::new(),
-        })
-    }
-
-    /// Everything that [`Run::load`] needs to go on, besides the [`RunSpec`]. Possible after any input.
+    /// Everything that [`Run::load`] needs to continue, besides the [`RunSpec`]. Possible after any input.
     pub fn save(&self) -> Snapshot {
+        let (scanner, transforms) = self.pipeline.save();
         Snapshot {
             state: self.state.clone(),
-            scanner: self.stage.state().clone(),
-            transforms: self
-                .transforms
-                .as_ref()
-                .map_or(Value::Null, DeltaTransform::save),
+            scanner,
+            transforms,
         }
     }
 
@@ -227,26 +148,26 @@ impl Run {
     ///
     /// If work was in flight ([`Run::pending`]) that no driver will finish, send [`Input::Interrupted`] first.
     pub fn load(mut spec: RunSpec, snapshot: Snapshot) -> Result<Self, SpecError> {
-        let has_viewer = add_viewer(&mut spec)?;
-        name_choice(&mut spec)?;
-        let mut run = Self::with_state(spec, has_viewer, snapshot.state)?;
-        run.stage.restore(snapshot.scanner);
-        if snapshot.transforms != Value::Null {
-            run.transforms().load(&snapshot.transforms);
-        }
-        Ok(run)
+        prepare(&mut spec)?;
+        let mut pipeline = Pipeline::new(&spec)?;
+        pipeline.load(snapshot.scanner, &snapshot.transforms);
+        Ok(Self {
+            spec: Arc::new(spec),
+            pipeline,
+            state: snapshot.state,
+        })
     }
 
     /// The same run, whose viewer also finds `outputs`: those of the run that it continues.
     #[must_use]
     pub fn with_outputs(mut self, outputs: OutputStore) -> Self {
-        self.state.stored = outputs;
+        self.state.calls.execution.stored = outputs;
         self
     }
 
     /// The long results that the viewer can show.
     pub fn outputs(&self) -> &OutputStore {
-        &self.state.stored
+        &self.state.calls.execution.stored
     }
 
     /// The markers of the blocks in its conversation.
@@ -256,22 +177,23 @@ impl Run {
 
     /// The conversation so far, without the reply that is being read.
     pub fn history(&self) -> &[Message] {
-        self.state.history.messages()
+        self.state.conversation.messages()
     }
 
     /// The conversation and the [outputs](Run::outputs), to keep. They are not copied unless a request still holds them.
     pub fn into_history(self) -> (Vec<Message>, OutputStore) {
-        (self.state.history.into_messages(), self.state.stored)
+        let outputs = self.state.calls.execution.stored;
+        (self.state.conversation.into_messages(), outputs)
     }
 
-    /// What the run has cost so far, in US dollars, its subagents included, as far as it is known.
+    /// The known cost of the run so far, in US dollars, its subagents included.
     pub fn total_cost(&self) -> f64 {
-        self.state.total_cost
+        self.state.money.known_total()
     }
 
     /// The time of the last input; 0 before the first.
     pub fn now(&self) -> Time {
-        self.state.now
+        self.state.out.now()
     }
 
     /// Takes an input at `now`. Time that goes back counts as standing still.
@@ -279,39 +201,41 @@ impl Run {
     /// Afterwards drain [`Run::poll`]. An error is a mistake of the driver and changes nothing; whatever a model,
     /// a gadget or a user says is never an error. After the run has finished, every input is ignored.
     pub fn handle(&mut self, now: Time, input: Input) -> Result<(), Misuse> {
-        if self.state.phase == Phase::Finished {
+        if matches!(self.state.phase, Phase::Finished(_)) {
             return Ok(());
         }
-        self.check(&input)?;
-        self.state.now = self.state.now.max(now);
-        let first = !std::mem::replace(&mut self.state.begun, true);
-        // A result that has come is not too late, whatever the clock says.
+        self.state.check(&input)?;
+        self.state.out.advance_to(now);
+        let is_first = !mem::replace(&mut self.state.has_begun, true);
+        // A result that has arrived is not late, whatever the clock says.
         if !matches!(input, Input::Done(..)) {
             self.expire();
         }
         match input {
-            Input::Delta(delta) if self.state.phase == Phase::Summarising => {
-                self.read_summary(delta);
-            }
-            Input::ModelClosed(close) if self.state.phase == Phase::Summarising => {
-                self.close_summary(close);
-            }
-            Input::Delta(delta) => self.read(delta),
-            Input::ModelClosed(close) => self.close_reply(close),
+            Input::Delta(delta) => self.turn(|turn, parts| turn.read(delta, parts)),
+            Input::ModelClosed(close) => self.turn(|turn, parts| turn.close(close, parts)),
             Input::Done(id, outcome) => {
                 self.done(id, outcome);
                 self.expire();
             }
             Input::Command(Command::Cancel) => self.cancel(),
             Input::Command(Command::Inject(text)) => self.inject(text),
-            Input::Command(Command::Compact) => self.state.compact_now = true,
+            Input::Command(Command::Compact) => self.state.conversation.request_compaction(),
             Input::Decision(id, decision) => self.decide(id, decision),
-            Input::Report(id, report) => self.report(id, report),
-            Input::RateLimited(delay_ms) => self.tell(EventKind::RateLimited { delay_ms }),
+            Input::Report(id, report) => {
+                let (calls, mut cx) = self.calls();
+                if let Some(event) = calls.execution.report(id, report, &mut cx) {
+                    self.state.money.charge_event(&event.kind);
+                    self.state.out.forward(event);
+                }
+            }
+            Input::RateLimited(delay_ms) => {
+                self.state.out.emit(EventKind::RateLimited { delay_ms });
+            }
             Input::SpentElsewhere(dollars) => {
-                self.state.elsewhere = amount(dollars);
-                if first {
-                    self.call_back();
+                self.state.money.set_external_spend(dollars);
+                if is_first {
+                    self.turn(Turn::call_back);
                 }
             }
             Input::Interrupted => self.interrupted(),
@@ -321,120 +245,256 @@ impl Run {
         Ok(())
     }
 
-    fn check(&self, input: &Input) -> Result<(), Misuse> {
-        match input {
-            Input::Delta(_) | Input::ModelClosed(_)
-                if !matches!(self.state.phase, Phase::Reading | Phase::Summarising) =>
-            {
-                Err(Misuse::NoReply)
-            }
-            Input::Done(id, _) if !self.is_expected(*id) => Err(Misuse::NotRunning(*id)),
-            Input::Decision(id, decision) => match self.state.questions.get(id) {
-                Some(open) if !open.pending.admits(decision) => Err(Misuse::WrongDecision(*id)),
-                Some(_) | None => Ok(()),
-            },
-            Input::Delta(_)
-            | Input::ModelClosed(_)
-            | Input::Done(..)
-            | Input::Command(_)
-            | Input::Report(..)
-            | Input::RateLimited(_)
-            | Input::SpentElsewhere(_)
-            | Input::Interrupted
-            | Input::Tick => Ok(()),
-        }
-    }
-
     /// What to do next. Drain it until [`Output::Wait`] or [`Output::Finished`].
     pub fn poll(&mut self) -> Output {
-        if let Some(output) = self.state.outputs.pop_front() {
+        if let Some(output) = self.state.out.pop() {
             return output;
         }
-        match &self.state.summary {
-            Some(summary) => Output::Finished(summary.clone()),
-            None => Output::Wait(self.alarm()),
+        match &self.state.phase {
+            Phase::Finished(summary) => Output::Finished(summary.as_ref().clone()),
+            Phase::Turn(_) | Phase::Working(_) | Phase::AskingUser | Phase::Settling { .. } => {
+                Output::Wait(self.state.alarm())
+            }
         }
     }
 
-    /// When something happens if nothing else does.
-    fn alarm(&self) -> Option<Time> {
-        let deadline = self.state.deadlines.first().map(|(deadline, _)| *deadline);
-        match self.state.phase {
-            Phase::Backoff(until) => Some(deadline.map_or(until, |deadline| deadline.min(until))),
-            Phase::Reading
-            | Phase::Summarising
-            | Phase::Working
-            | Phase::Asking
-            | Phase::Settling(_)
-            | Phase::Finished => deadline,
+    /// The work in flight. What is still to come out of [`Run::poll`] is not in flight yet.
+    pub fn pending(&self) -> PendingWork {
+        self.state.pending()
+    }
+
+    // The parts, borrowed one by one.
+
+    fn calls(&mut self) -> (&mut Calls, Context<'_>) {
+        let cx = Context {
+            spec: &self.spec,
+            out: &mut self.state.out,
+            questions: &mut self.state.questions,
+        };
+        (&mut self.state.calls, cx)
+    }
+
+    /// Lets the current turn do something, if there is one, and follows what it has come to.
+    fn turn(&mut self, act: impl FnOnce(&mut Turn, &mut Parts<'_>) -> Progress) {
+        let State {
+            out,
+            money,
+            questions,
+            calls,
+            conversation,
+            phase,
+            ..
+        } = &mut self.state;
+        let Phase::Turn(turn) = phase else {
+            return;
+        };
+        let mut parts = Parts {
+            money,
+            calls,
+            conversation,
+            pipeline: &mut self.pipeline,
+            cx: Context {
+                spec: &self.spec,
+                out,
+                questions,
+            },
+        };
+        match act(turn, &mut parts) {
+            Progress::Waits => {}
+            Progress::Read(reply) => *phase = Phase::Working(Box::new(reply)),
+            Progress::Ends { reason, is_unsent } => {
+                self.state.iteration -= u32::from(is_unsent);
+                self.finish(reason, None);
+            }
         }
     }
 
-    /// The transforms of the current reply.
-    fn transforms(&mut self) -> &mut Compose {
-        let make = || compose(self.spec.transforms.iter().map(|make| make()).collect());
-        self.transforms.get_or_insert_with(make)
+    // From one turn to the next.
+
+    /// The next turn is due, unless the budget is spent.
+    fn next_turn(&mut self) {
+        self.state.conversation.push_injected(&self.spec);
+        if self.state.money.exhausts(self.spec.budget) {
+            return self.finish(FinishReason::BudgetExceeded, None);
+        }
+        self.state.iteration += 1;
+        self.state.phase = Phase::Turn(Box::new(Turn::new(self.state.iteration)));
+        self.turn(Turn::begin);
     }
 
-    fn put(&mut self, output: Output) {
-        self.state.outputs.push_back(output);
+    /// Continues as far as possible without an input.
+    fn advance(&mut self) {
+        match &self.state.phase {
+            Phase::Turn(_) => self.turn(Turn::tick),
+            Phase::Working(_) => self.work(),
+            Phase::Settling { .. } => self.state.settle(),
+            Phase::AskingUser | Phase::Finished(_) => {}
+        }
     }
 
-    fn tell(&mut self, kind: EventKind) {
-        let event = Event::new(self.state.seq, self.state.now, kind);
-        self.state.seq += 1;
-        self.put(Output::Event(event));
+    /// Continues if all calls of the reply are answered.
+    fn work(&mut self) {
+        let (calls, mut cx) = self.calls();
+        calls.execution.dispatch(&mut cx);
+        if cx.questions.is_blocking() || !calls.execution.is_idle() {
+            return;
+        }
+        let has_called = !calls.is_empty();
+        let has_notes = !calls.notes.is_empty();
+        self.state.end_iteration(&self.spec);
+        let Phase::Working(reply) = mem::replace(&mut self.state.phase, Phase::AskingUser) else {
+            return;
+        };
+        let facts = Facts {
+            is_completed: self.state.calls.execution.completed.is_some(),
+            stopped: self.state.calls.execution.stopped,
+            has_called,
+            // A model that only misses the form is corrected, but not without end.
+            is_corrected: has_notes && !self.state.was_corrected,
+            has_injected: self.state.conversation.has_injected(),
+            iteration: self.state.iteration,
+        };
+        self.state.was_corrected = has_notes && !has_called;
+        match verdict(&facts, &reply, &self.spec) {
+            Verdict::Finish(reason) => self.finish(reason, reply.words(reason)),
+            Verdict::Continue => self.next_turn(),
+            Verdict::Remind => {
+                if let TextOnly::Remind(text) = &self.spec.text_only {
+                    let reminder = Message::text(Role::User, text);
+                    self.state.conversation.push(reminder);
+                }
+                self.next_turn();
+            }
+            Verdict::AskUser => self.state.ask_user(),
+        }
+    }
+
+    // Calls and decisions.
+
+    fn expire(&mut self) {
+        let (calls, mut cx) = self.calls();
+        calls.execution.expire(&mut cx);
+    }
+
+    fn done(&mut self, id: CallId, outcome: Outcome) {
+        let cost = self.state.money.charge(outcome.cost);
+        let (calls, mut cx) = self.calls();
+        calls.execution.done(id, outcome, cost, &mut cx);
+    }
+
+    /// Takes a decision. One about a question that is not open is ignored.
+    fn decide(&mut self, id: QuestionId, decision: Decision) {
+        let Some(subject) = self.state.questions.close(id) else {
+            return;
+        };
+        match subject {
+            Subject::Start(id) | Subject::Unmet(id) | Subject::Outcome(id) | Subject::Human(id) => {
+                let (calls, mut cx) = self.calls();
+                calls.execution.decide(id, decision, &mut cx);
+            }
+            Subject::ModelCall | Subject::ModelError => {
+                self.turn(|turn, parts| turn.decide(decision, parts));
+            }
+            Subject::AfterReply { has_message } => {
+                if let Decision::AfterReply { text, append } = decision {
+                    let conversation = &mut self.state.conversation;
+                    conversation.append(append);
+                    match text {
+                        Some(text) if has_message => conversation.rewrite_last(text),
+                        Some(text) => conversation.push(Message::text(Role::Assistant, text)),
+                        None => {}
+                    }
+                } else if decision == Decision::Stop {
+                    self.state.calls.execution.stopped = Some(FinishReason::Stopped);
+                }
+            }
+            Subject::Input => {
+                let said = if let Decision::Result(text) = decision {
+                    Some(text)
+                } else {
+                    None
+                };
+                self.state.out.emit(EventKind::HumanInputReceived {
+                    call: None,
+                    invocation_id: None,
+                    answered: said.is_some(),
+                });
+                match said {
+                    Some(text) => {
+                        self.state.conversation.inject(text);
+                        self.next_turn();
+                    }
+                    None => self.finish(FinishReason::Completed, None),
+                }
+            }
+        }
+    }
+
+    /// The user says something. If the run waits for just that, it continues.
+    fn inject(&mut self, text: String) {
+        match self.state.questions.find(&Subject::Input) {
+            Some(id) => self.decide(id, Decision::Result(text)),
+            None => self.state.conversation.inject(text),
+        }
+    }
+
+    // The end.
+
+    /// Stops everything: running gadgets are cancelled, and every call is answered.
+    fn cancel(&mut self) {
+        if matches!(self.state.phase, Phase::Settling { .. }) {
+            return;
+        }
+        self.state.questions.clear();
+        let is_working = matches!(self.state.phase, Phase::Working(_));
+        let mut turn = CancelledTurn::Sent;
+        self.turn(|it, parts| {
+            turn = it.cancel(parts);
+            Progress::Waits
+        });
+        self.state.iteration -= u32::from(matches!(turn, CancelledTurn::Unsent));
+        // If a reply was being read, this has happened before its end, so that no call in its rest has started.
+        let (calls, mut cx) = self.calls();
+        calls.execution.cancel_all(&mut cx);
+        if is_working || matches!(turn, CancelledTurn::Read) {
+            self.state.end_iteration(&self.spec);
+        }
+        self.finish(FinishReason::Cancelled, None);
+    }
+
+    /// All work in flight is lost. Gadgets have failed, questions are asked again, and the turn decides about its reply.
+    fn interrupted(&mut self) {
+        let lost = self.pending();
+        for id in lost.questions {
+            self.state.questions.ask_again(id, &mut self.state.out);
+        }
+        for id in lost.gadgets {
+            self.done(id, Outcome::error(GADGET_INTERRUPTED));
+        }
+        if lost.reply {
+            self.turn(|turn, parts| turn.interrupt(REPLY_INTERRUPTED, parts));
+        }
+    }
+
+    /// Ends the run, once cancelled gadgets have reported their costs.
+    fn finish(&mut self, reason: FinishReason, error: Option<String>) {
+        self.state.phase = Phase::Settling { reason, error };
+        self.state.settle();
     }
 }
 
-/// Adds the viewer's description where outputs are limited and there is a gadget to have them.
-fn add_viewer(spec: &mut RunSpec) -> Result<bool, SpecError> {
-    if spec.output_limit.is_none() || spec.registry.is_empty() {
-        return Ok(false);
+/// Makes the configuration ready for use.
+fn prepare(spec: &mut RunSpec) -> Result<(), SpecError> {
+    // The viewer is described to the model where outputs are limited and there are gadgets to have them.
+    if spec.output_limit.is_some() && !spec.registry.is_empty() {
+        let registry = Arc::make_mut(&mut spec.registry);
+        registry.add(viewer::spec()).map_err(SpecError::Viewer)?;
     }
-    let registry = Arc::make_mut(&mut spec.registry);
-    registry.add(viewer::spec()).map_err(SpecError::Viewer)?;
-    Ok(true)
-}
-
-/// Gives the gadget that the model must call the name under which the provider knows it.
-fn name_choice(spec: &mut RunSpec) -> Result<(), SpecError> {
+    // The gadget that the model must call gets the name under which the provider knows it.
     if let ToolChoice::Gadget(name) = &mut spec.tool_choice {
         let gadget = spec.registry.get(name);
         let gadget = gadget.ok_or_else(|| SpecError::ToolChoice(name.clone()))?;
         gadget.name().clone_into(name);
     }
     Ok(())
-}
-
-/// The system message and the conversation as the model first sees them.
-fn opening(spec: &RunSpec, mut conversation: Vec<Message>) -> History {
-    for message in conversation
-        .iter_mut()
-        .filter(|message| message.role == Role::User)
-    {
-        for content in &mut message.content {
-            if let Content::Text { text } = content {
-                *text = neutralise(text, &spec.markers).into_owned();
-            }
-        }
-    }
-    if let Some(system) = &spec.system {
-        conversation.insert(0, Message::text(Role::System, system));
-    }
-    let mut history = History::new(conversation);
-    if spec.tools.reads_blocks() {
-        let (registry, markers) = (&spec.registry, &spec.markers);
-        let gadgets = spec
-            .prompt
-            .render_registry(registry, markers, spec.anchoring);
-        history.append_to_system(&gadgets.unwrap_or_default());
-    }
-    let blocks = spec.custom_blocks.iter().map(|block| CustomBlockDoc {
-        tag: block.xml_tag(),
-        description: block.description.as_deref(),
-        instructions: block.instructions.as_deref(),
-    });
-    history.append_to_system(&custom_block_listing(blocks).unwrap_or_default());
-    history
 }

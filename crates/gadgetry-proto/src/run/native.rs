@@ -1,139 +1,51 @@
-//! Calls through the provider's own interface become calls of gadgets.
+//! Calls through the provider's own interface, as calls of gadgets and as text.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::Value;
 
 use crate::call::{Call, Parameters, TerminatedBy};
 use crate::convo::TextForm;
-use crate::delta::Delta;
 use crate::error::{Diagnostic, DiagnosticCode, Span};
 use crate::event::EventKind;
 use crate::limits::{JSON_VALUES, Limit, LimitExceeded};
 use crate::message::{Content, Message, Role};
-use crate::piece::CallStart;
-use crate::run::Run;
 use crate::run::spec::RunSpec;
 use crate::spec::{RegisteredGadget, coerce_json, has_too_many_values, json_parameters};
 
-impl Run {
-    /// Takes a piece of a tool call in. The accumulator has it already.
-    #[expect(
-        clippy::wildcard_enum_match_arm,
-        reason = "only pieces of tool calls come here, and JSON in the making is for the accumulator alone"
-    )]
-    pub(super) fn take_tool_call(&mut self, delta: Delta) {
-        match delta {
-            Delta::ToolCallStart { id, name } => self.announce_start(CallStart::new(name, id)),
-            Delta::ToolCallEnd { id, .. } => self.call_natively(&id),
-            Delta::ToolCall { id, name, .. } => {
-                self.announce_start(CallStart::new(name, id.as_str()));
-                self.call_natively(&id);
-            }
-            _ => {}
-        }
-    }
-
-    /// A tool call is complete.
-    fn call_natively(&mut self, id: &str) {
-        if let Some(Content::ToolUse { name, input, .. }) = self.state.accumulator.tool_use(id) {
-            let call = native_call(&self.spec, id, name, input, TerminatedBy::EndMarker);
-            let call = self.within_values(call);
-            self.announce_native(call);
-        }
-    }
-
-    /// Calls that the end of the reply has ended. After a cut they are answered, and not executed.
-    pub(super) fn end_tool_calls(&mut self, content: &[Content]) {
-        let records = self.state.calls.iter();
-        let known: BTreeSet<_> = records
-            .map(|record| record.call.invocation_id.clone())
-            .collect();
-        for part in content {
-            if let Content::ToolUse {
-                tool_use_id,
-                name,
-                input,
-            } = part
-                && !known.contains(tool_use_id.as_str())
-            {
-                // A clean end completes them.
-                let end = if self.state.cut.is_none() {
-                    TerminatedBy::EndMarker
-                } else {
-                    TerminatedBy::EndOfStream
-                };
-                let call = native_call(&self.spec, tool_use_id, name, input, end);
-                let call = self.within_values(call);
-                self.announce_native(call);
-            }
-        }
-    }
-
-    fn announce_native(&mut self, call: Arc<Call>) {
-        if !self.spec.tools.is_native() {
-            let name = &call.gadget_name;
-            let message = format!(
-                "{name} was called through the provider's own interface, not in a block; the call counts as a block. \
-                 If this model calls so on purpose, use native tools"
-            );
-            self.tell(EventKind::Diagnostic(Diagnostic {
-                code: DiagnosticCode::NativeCall,
-                message,
-                span: call.span,
-            }));
-        }
-        self.announce(call);
-    }
-
-    /// The reply as written, with the calls that came through the provider's interface behind it as blocks, so that a
-    /// provider that knows no tools can be sent them.
-    pub(super) fn write_native_calls(&self, raw: &mut String, content: &[Content]) {
-        if self.spec.tools.is_native() {
-            return;
-        }
-        let calls = content
-            .iter()
-            .filter(|part| matches!(part, Content::ToolUse { .. }));
-        let calls = Message {
-            role: Role::Assistant,
-            content: calls.cloned().collect(),
-            raw: None,
-        };
-        if calls.content.is_empty() {
-            return;
-        }
-        let form = TextForm {
-            markers: &self.spec.markers,
-            anchoring: self.spec.anchoring,
-            xml_names: &BTreeMap::new(),
-        };
-        if !raw.is_empty() && !raw.ends_with('\n') {
-            raw.push('\n');
-        }
-        raw.push_str(&form.of(&calls));
-    }
-
-    /// The header of a call is complete: the call gets its number.
-    pub(super) fn announce_start(&mut self, start: CallStart) {
-        let call = self.state.numbers.announce(&start.invocation_id);
-        self.tell(EventKind::GadgetCallStart { call, start });
-    }
-
-    /// A call is complete: emits it and admits it.
-    pub(super) fn announce(&mut self, written: Arc<Call>) {
-        let slot = self.state.calls.len();
-        let call = self.state.numbers.complete(&written.invocation_id, slot);
-        self.tell(EventKind::GadgetCall {
-            call,
-            written: Arc::clone(&written),
-        });
-        self.admit(call, written);
-    }
+/// The diagnostic of a native call where blocks are expected. The call is executed all the same.
+pub(super) fn unexpected(call: &Call) -> EventKind {
+    let name = &call.gadget_name;
+    let message = format!(
+        "{name} was called through the provider's own interface, not in a block; the call counts as a block. \
+         If this model calls so on purpose, use native tools"
+    );
+    EventKind::Diagnostic(Diagnostic {
+        code: DiagnosticCode::NativeCall,
+        message,
+        span: call.span,
+    })
 }
 
-fn native_call(
+/// The native calls of a message as blocks, so that a provider that knows no tools can be sent them.
+pub(super) fn as_blocks(content: &[Content], spec: &RunSpec) -> Option<String> {
+    let is_call = |part: &&Content| matches!(part, Content::ToolUse { .. });
+    let calls = Message {
+        role: Role::Assistant,
+        content: content.iter().filter(is_call).cloned().collect(),
+        raw: None,
+    };
+    let form = TextForm {
+        markers: &spec.markers,
+        anchoring: spec.anchoring,
+        xml_names: &BTreeMap::new(),
+    };
+    (!calls.content.is_empty()).then(|| form.of(&calls).into_owned())
+}
+
+/// The gadget call that a complete tool call is.
+pub(super) fn call(
     spec: &RunSpec,
     id: &str,
     name: &str,
@@ -145,7 +57,7 @@ fn native_call(
     let not_an_object = || Parameters::Malformed("The input is not a JSON object".to_owned());
     let parameters = match input {
         Value::Object(_) => Parameters::Parsed(coerce_json(input.clone(), schema)),
-        // JSON with slips, or the text of an object as a JSON string.
+        // The accumulator leaves text that is not JSON as it is: JSON with slips, or the text of an object as a string.
         Value::String(json) if has_too_many_values(json) => {
             let (what, limit) = (Limit::JsonValues, JSON_VALUES);
             Parameters::Malformed(LimitExceeded { what, limit }.to_string())

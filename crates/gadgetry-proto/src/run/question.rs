@@ -5,9 +5,8 @@ use serde_json::Value;
 
 use crate::delta::StopReason;
 use crate::error::ModelErrorKind;
-use crate::id::{CallId, InvocationId};
 use crate::message::{Message, Request};
-use crate::run::io::Start;
+use crate::run::start::{AboutCall, Start};
 use crate::usage::Usage;
 
 /// Which questions a run asks. What it does not ask, it decides as [`Decision::Proceed`] would.
@@ -69,22 +68,6 @@ pub struct Question {
     pub id: QuestionId,
     /// What is asked.
     pub kind: QuestionKind,
-}
-
-/// The call that a question is about.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct AboutCall {
-    /// The call.
-    pub id: CallId,
-    /// Its id for the model.
-    pub invocation_id: InvocationId,
-    /// The gadget, as registered.
-    pub gadget_name: String,
-    /// Its parameters: as they went to the gadget, or, if it has not started, as far as they are completed; else as
-    /// written. `null` if they could not be read.
-    #[serde(default)]
-    pub parameters: Value,
 }
 
 /// What is asked, and what may be decided.

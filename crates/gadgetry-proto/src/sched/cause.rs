@@ -12,7 +12,7 @@ use crate::sched::job::Unmet;
 const SHOWN: usize = 500;
 
 /// Why a dependency is not met. The error of a failed call is shared by all that depend on it.
-#[derive(Serialize, Deserialize, Clone, Debug)]
+#[derive(Serialize, Deserialize, Clone, Debug, PartialEq, Eq)]
 #[serde(rename_all = "camelCase")]
 pub(super) enum Cause {
     OnlyItself,

@@ -13,7 +13,7 @@ use crate::sched::job::Job;
 ///
 /// Every gadget has a lane. A lane with room offers the first of its ready calls, so the next call to start is always
 /// the least of the offers, whatever the number of ready calls behind them.
-#[derive(Serialize, Deserialize, Clone, Debug)]
+#[derive(Serialize, Deserialize, Clone, Debug, PartialEq, Eq)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Gate {
     max: Option<u32>,
@@ -26,14 +26,14 @@ pub(super) struct Gate {
 }
 
 /// What the gate must know about a call.
-#[derive(Serialize, Deserialize, Clone, Copy, Debug)]
+#[derive(Serialize, Deserialize, Clone, Copy, Debug, PartialEq, Eq)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Seat {
     lane: usize,
     exclusive: bool,
 }
 
-#[derive(Serialize, Deserialize, Clone, Debug, Default)]
+#[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq, Eq)]
 #[serde(rename_all = "camelCase")]
 struct Lane {
     max: Option<u32>,

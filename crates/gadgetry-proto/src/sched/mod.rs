@@ -63,7 +63,7 @@ pub use crate::sched::job::SkipDecision;
 pub use crate::sched::job::Unmet;
 
 /// Says which call may start. It is plain data: saved and loaded at any moment, it continues as if nothing had been.
-#[derive(Serialize, Deserialize, Clone, Debug)]
+#[derive(Serialize, Deserialize, Clone, Debug, PartialEq, Eq)]
 #[serde(rename_all = "camelCase")]
 pub struct Scheduler {
     config: Config,
@@ -74,7 +74,7 @@ pub struct Scheduler {
     calls_in_reply: u32,
 }
 
-#[derive(Serialize, Deserialize, Clone, Debug)]
+#[derive(Serialize, Deserialize, Clone, Debug, PartialEq, Eq)]
 #[serde(rename_all = "camelCase")]
 enum Notice {
     Unmet(CallId, Cause),

@@ -15,7 +15,7 @@ use crate::sched::fate::Fate;
 use crate::sched::gate::Seat;
 
 /// Ids, calls and dependencies. Every edge is walked once when it is made and once when it is settled.
-#[derive(Serialize, Deserialize, Clone, Debug, Default)]
+#[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq, Eq)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Graph {
     reply: u32,
@@ -35,14 +35,14 @@ pub(super) enum Change {
     Unmet(CallId, Cause),
 }
 
-#[derive(Serialize, Deserialize, Clone, Debug)]
+#[derive(Serialize, Deserialize, Clone, Debug, PartialEq, Eq)]
 #[serde(rename_all = "camelCase")]
 struct Meaning {
     reply: u32,
     fate: Fate,
 }
 
-#[derive(Serialize, Deserialize, Clone, Debug)]
+#[derive(Serialize, Deserialize, Clone, Debug, PartialEq, Eq)]
 #[serde(rename_all = "camelCase")]
 struct Node {
     invocation_id: InvocationId,
@@ -55,7 +55,7 @@ struct Node {
     dependents: Vec<CallId>,
 }
 
-#[derive(Serialize, Deserialize, Clone, Debug)]
+#[derive(Serialize, Deserialize, Clone, Debug, PartialEq, Eq)]
 #[serde(rename_all = "camelCase")]
 struct Dependency {
     id: InvocationId,

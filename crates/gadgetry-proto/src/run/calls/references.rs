@@ -1,4 +1,4 @@
-//! `${id}` in parameters: the result of a dependency takes the place of the whole value.
+//! `${id}` in parameters: the result of a dependency replaces the whole value.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -8,7 +8,8 @@ use serde_json::Value;
 use crate::call::{Call, Parameters};
 use crate::id::InvocationId;
 use crate::limits::{Limit, LimitExceeded, Limits};
-use crate::run::state::Known;
+use crate::run::calls::known::KnownResults;
+use crate::run::spec::RunSpec;
 use crate::spec::View;
 use crate::spec::coerce;
 use crate::spec::depth;
@@ -23,7 +24,7 @@ pub(super) fn has_any(call: &Call) -> bool {
     !call.dependencies.is_empty() && find(parameters, &|text| inner(text).map(|_| ())).is_some()
 }
 
-/// What stands in the first reference to a call that `is_known`, but that is not among the dependencies.
+/// The id in the first reference to a call that `is_known` but is not among the dependencies.
 pub(super) fn undeclared(
     call: &Call,
     is_known: impl Fn(&InvocationId) -> bool,
@@ -34,7 +35,7 @@ pub(super) fn undeclared(
     find(parameters, &|text| {
         let inner = inner(text)?;
         let declared = call.dependencies.iter();
-        let mut declared = declared.filter_map(|id| pointer_behind(id, inner));
+        let mut declared = declared.filter_map(|id| pointer_after(id, inner));
         if declared.next().is_some() {
             return None;
         }
@@ -43,7 +44,23 @@ pub(super) fn undeclared(
     })
 }
 
-/// The first thing that `look` finds in the texts of a value.
+/// The note about a reference that [`undeclared`] has found.
+pub(super) fn undeclared_note(call: &Call, id: &InvocationId, spec: &RunSpec) -> String {
+    let (name, own) = (&call.gadget_name, &call.invocation_id);
+    if spec.tools.reads_blocks() {
+        let start = spec.markers.start();
+        format!(
+            "${{{id}}} in the call {own} stayed text, because {id} is not among its dependencies; write \
+             {start}{name}:{own}:{id}"
+        )
+    } else {
+        format!(
+            "${{{id}}} in the call {own} stayed text: a call through the provider's interface has no dependencies"
+        )
+    }
+}
+
+/// The first match of `look` in the texts of a value.
 fn find<T>(value: &Value, look: &impl Fn(&str) -> Option<T>) -> Option<T> {
     match value {
         Value::String(text) => look(text),
@@ -53,24 +70,24 @@ fn find<T>(value: &Value, look: &impl Fn(&str) -> Option<T>) -> Option<T> {
     }
 }
 
-/// What a text refers to that is a reference as a whole.
+/// What is between `${` and `}`, if the whole text is a reference.
 fn inner(text: &str) -> Option<&str> {
     text.strip_prefix("${")?.strip_suffix('}')
 }
 
-/// What follows the id in a reference to it, from its `/` on.
-fn pointer_behind<'t>(id: &InvocationId, inner: &'t str) -> Option<&'t str> {
+/// What follows the id in a reference to it, its `/` included.
+fn pointer_after<'t>(id: &InvocationId, inner: &'t str) -> Option<&'t str> {
     let pointer = inner.strip_prefix(id.as_str())?;
     (pointer.is_empty() || pointer.starts_with('/')).then_some(pointer)
 }
 
 /// Replaces references to declared dependencies in the parameters of one call.
 ///
-/// A reference is a value whose whole text is `${id}`, or `${id/pointer}` for a part of a result that is JSON. What takes
-/// its place is coerced as if it had been written there.
+/// A reference is a value whose whole text is `${id}`, or `${id/pointer}` for a part of a result that is JSON. With the
+/// result `{"n": 7}` of `count`, `"${count/n}"` becomes `7`: the replacement is coerced as if the model had written it there.
 pub(super) struct Resolver<'a> {
     dependencies: &'a [InvocationId],
-    results: &'a BTreeMap<InvocationId, Known>,
+    results: &'a KnownResults,
     /// Results that were read as JSON; `None` for those that are something else.
     parsed: BTreeMap<&'a InvocationId, Option<Value>>,
     limits: &'a Limits,
@@ -81,7 +98,7 @@ pub(super) struct Resolver<'a> {
 impl<'a> Resolver<'a> {
     pub(super) fn new(
         dependencies: &'a [InvocationId],
-        results: &'a BTreeMap<InvocationId, Known>,
+        results: &'a KnownResults,
         limits: &'a Limits,
         room: usize,
     ) -> Self {
@@ -99,20 +116,20 @@ impl<'a> Resolver<'a> {
         self.room
     }
 
-    /// Replaces them all, or says in words for the model why one has no value.
+    /// Replaces them all. The error is for the model: why one has no value.
     pub(super) fn resolve(
         &mut self,
         parameters: &mut Value,
-        place: &View<'_>,
+        schema: &View<'_>,
     ) -> Result<(), String> {
-        self.walk(parameters, place)?;
+        self.walk(parameters, schema)?;
         if depth(parameters) > self.limits.depth {
             return Err(exceeded(Limit::Depth, self.limits.depth));
         }
         Ok(())
     }
 
-    fn walk(&mut self, parameters: &mut Value, place: &View<'_>) -> Result<(), String> {
+    fn walk(&mut self, parameters: &mut Value, schema: &View<'_>) -> Result<(), String> {
         match parameters {
             Value::String(text) => {
                 if let Some(found) = self.lookup(text) {
@@ -121,17 +138,17 @@ impl<'a> Resolver<'a> {
                         .room
                         .checked_sub(found.len())
                         .ok_or_else(|| exceeded(Limit::References, self.limits.references))?;
-                    *parameters = coerce(&found, Some(place));
+                    *parameters = coerce(&found, Some(schema));
                 }
             }
             Value::Array(items) => {
                 for (index, item) in items.iter_mut().enumerate() {
-                    self.walk(item, &place.item(index))?;
+                    self.walk(item, &schema.item(index))?;
                 }
             }
             Value::Object(fields) => {
                 for (key, field) in fields {
-                    self.walk(field, &place.property(key))?;
+                    self.walk(field, &schema.property(key))?;
                 }
             }
             Value::Null | Value::Bool(_) | Value::Number(_) => {}
@@ -139,7 +156,7 @@ impl<'a> Resolver<'a> {
         Ok(())
     }
 
-    /// What `text` refers to; `None` if it is no reference.
+    /// The value of a reference; `None` if `text` is not one.
     fn lookup(&mut self, text: &str) -> Option<Result<Cow<'a, str>, String>> {
         let reference = inner(text)?;
         let (id, pointer) = self.split(reference)?;
@@ -147,7 +164,7 @@ impl<'a> Resolver<'a> {
             let error = format!("Error: {text} has no value: {why}");
             Some(Err(visible_line(&error).into_owned()))
         };
-        let Some(Known { text: result, .. }) = self.results.get(id) else {
+        let Some(result) = self.results.get(id) else {
             return nothing(&format!("\"{id}\" has no result"));
         };
         if pointer.is_empty() {
@@ -170,10 +187,10 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// The dependency, and what follows it from its `/` on. An id may hold a `/` itself: the longest one counts.
+    /// The dependency, and what follows it. An id may contain a `/` itself, so the longest one counts.
     fn split<'t>(&self, reference: &'t str) -> Option<(&'a InvocationId, &'t str)> {
         let candidates = self.dependencies.iter().filter_map(|id| {
-            let pointer = pointer_behind(id, reference)?;
+            let pointer = pointer_after(id, reference)?;
             Some((id, pointer))
         });
         candidates.max_by_key(|(id, _)| id.as_str().len())

@@ -1,0 +1,582 @@
+//! Calls from the moment they are announced to their answers.
+//!
+//! ```text
+//! Waiting ─► (Undecided) ─► (Held) ─► Running ─► (Asking) ─► (Ended) ─► Answered
+//! ```
+//!
+//! The states in brackets are for calls about which a question is open. A call can be answered from any state: by an
+//! error before it starts, by its timeout while its gadget still runs, or because the run is cancelled.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::mem;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::call::Outcome;
+use crate::convo::OutputStore;
+use crate::convo::viewer;
+use crate::event::{Ancestor, Event, EventKind, FinishReason};
+use crate::id::CallId;
+use crate::run::calls::CANCELLED;
+use crate::run::calls::ledger::{Answering, Ledger};
+use crate::run::calls::prepare;
+use crate::run::calls::record::{Ended, Names, Prepared, Record, Status};
+use crate::run::calls::result;
+use crate::run::calls::room::Room;
+use crate::run::context::Context;
+use crate::run::io::Report;
+use crate::run::question::{Decision, QuestionKind};
+use crate::run::questions::Subject;
+use crate::run::spec::{OnUnmet, RunSpec};
+use crate::sched::Action;
+use crate::sched::Job;
+use crate::sched::Scheduler;
+use crate::sched::SkipDecision;
+use crate::sched::Unmet;
+use crate::time::Time;
+
+/// Runs the calls of a reply. Everything in it concerns calls that are announced already.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(in crate::run) struct Execution {
+    scheduler: Scheduler,
+    pub(super) ledger: Ledger,
+    deadlines: BTreeSet<(Time, CallId)>,
+    /// Answered calls whose gadgets were cancelled and have not returned. Their costs still count.
+    cancelled: BTreeMap<CallId, Names>,
+    pub(super) room: Room,
+    /// Results that were too long for the conversation.
+    pub(in crate::run) stored: OutputStore,
+    /// The result of the gadget that completed the run.
+    pub(in crate::run) completed: Option<String>,
+    /// Why the run ends once all calls are answered.
+    pub(in crate::run) stopped: Option<FinishReason>,
+}
+
+impl Execution {
+    pub(super) fn new(scheduler: Scheduler) -> Self {
+        Self {
+            scheduler,
+            ledger: Ledger::default(),
+            deadlines: BTreeSet::new(),
+            cancelled: BTreeMap::new(),
+            room: Room::default(),
+            stored: OutputStore::default(),
+            completed: None,
+            stopped: None,
+        }
+    }
+
+    pub(super) fn begin_reply(&mut self) {
+        self.room.begin_reply();
+        self.scheduler.begin_reply();
+    }
+
+    /// The reply has no more calls.
+    pub(in crate::run) fn end_reply(&mut self) {
+        self.scheduler.end_reply();
+        self.ledger.end_reply();
+    }
+
+    /// Whether no call waits or runs.
+    pub(in crate::run) fn is_idle(&self) -> bool {
+        self.scheduler.is_idle()
+    }
+
+    /// When the first timeout expires.
+    pub(in crate::run) fn next_deadline(&self) -> Option<Time> {
+        self.deadlines.first().map(|(deadline, _)| *deadline)
+    }
+
+    /// Gadgets that have not returned, cancelled ones last.
+    pub(in crate::run) fn in_flight(&self) -> impl Iterator<Item = CallId> + '_ {
+        let running = self.ledger.records().iter().filter(|it| it.is_running());
+        let running = running.map(|record| record.id);
+        running.chain(self.cancelled.keys().copied())
+    }
+
+    /// Whether the gadget of this call has started and not returned.
+    pub(in crate::run) fn is_in_flight(&self, id: CallId) -> bool {
+        let record = self.ledger.get(id);
+        self.cancelled.contains_key(&id) || record.is_some_and(Record::is_running)
+    }
+
+    /// Whether a cancelled gadget has not returned yet.
+    pub(in crate::run) fn has_cancelled(&self) -> bool {
+        !self.cancelled.is_empty()
+    }
+
+    /// Takes a call that can run: it starts once its dependencies and the limits allow it.
+    pub(super) fn add(&mut self, record: Record, job: Job) {
+        self.ledger.push(record);
+        self.scheduler.add(job);
+    }
+
+    /// Takes a call that cannot run, and answers it.
+    pub(super) fn add_failed(&mut self, record: Record, error: String, cx: &mut Context<'_>) {
+        let id = record.id;
+        let invocation_id = record.call.invocation_id.clone();
+        self.ledger.push(record);
+        self.scheduler.add_failed(invocation_id, error.clone());
+        self.answer(id, Err(error.into()), cx);
+    }
+
+    /// Takes a call beyond the limit, and skips it.
+    pub(super) fn add_surplus(&mut self, record: Record, unmet: Unmet, cx: &mut Context<'_>) {
+        let invocation_id = record.call.invocation_id.clone();
+        self.ledger.push(record);
+        self.scheduler
+            .add_failed(invocation_id, unmet.error.clone());
+        self.ledger.skip(unmet, cx.out);
+    }
+
+    /// Does what the scheduler wants, until it wants nothing more.
+    pub(in crate::run) fn dispatch(&mut self, cx: &mut Context<'_>) {
+        while let Some(action) = self.scheduler.poll() {
+            match action {
+                Action::Start(id) => self.start(id, cx),
+                Action::Unmet(unmet) => self.unmet(unmet, cx),
+                Action::OverLimit(unmet) => self.ledger.skip(unmet, cx.out),
+                Action::Reject { id, error } => self.answer(id, Err(error.into()), cx),
+            }
+        }
+    }
+
+    fn unmet(&mut self, unmet: Unmet, cx: &mut Context<'_>) {
+        let id = unmet.id;
+        if cx.spec.asks.dependency_skipped
+            && let Some(record) = self.ledger.get_mut(id)
+        {
+            let question = QuestionKind::DependencySkipped {
+                about: record.about(),
+                failed_dependency: unmet.failed_dependency.clone(),
+                error: unmet.error.clone(),
+            };
+            record.status = Status::Undecided(unmet);
+            cx.questions.ask(Subject::Unmet(id), question, cx.out);
+            return;
+        }
+        let decision = match &cx.spec.on_unmet {
+            OnUnmet::Skip => Decision::Proceed,
+            OnUnmet::Execute => Decision::Execute,
+            OnUnmet::Fallback(result) => Decision::Result(result.clone()),
+        };
+        self.resolve(unmet, decision, cx);
+    }
+
+    /// The scheduler has room for the call.
+    fn start(&mut self, id: CallId, cx: &mut Context<'_>) {
+        let spec = cx.spec;
+        let Some((record, results)) = self.ledger.with_results(id) else {
+            return;
+        };
+        let Some(gadget) = spec.registry.get(&record.call.gadget_name) else {
+            return;
+        };
+        let prepared = prepare::prepare(id, record, gadget, results, &mut self.room, spec);
+        let mut prepared = match prepared {
+            Ok(prepared) => prepared,
+            Err(error) => return self.settle(id, Err(error), cx),
+        };
+        if result::has_viewer(spec) && gadget.name() == viewer::NAME {
+            let parameters = Arc::new(prepared.start.parameters);
+            self.emit_start(id, Arc::clone(&parameters), cx);
+            let shown = result::view(&parameters, &self.stored, spec);
+            return self.settle(id, shown, cx);
+        }
+        if let Err(error) = self.room.check_result(&spec.limits) {
+            return self.settle(id, Err(error), cx);
+        }
+        if !spec.interceptors.is_empty()
+            && let Some(record) = self.ledger.get(id)
+            && let Err(error) = prepare::intercept(record.about(), &mut prepared, spec)
+        {
+            return self.settle(id, Err(error), cx);
+        }
+        if spec.asks.before_gadget {
+            let start = prepared.start.clone();
+            if let Some(record) = self.ledger.get_mut(id) {
+                record.status = Status::Held(Box::new(prepared));
+            }
+            let question = QuestionKind::BeforeGadget { start };
+            cx.questions.ask(Subject::Start(id), question, cx.out);
+        } else {
+            self.launch(prepared, cx);
+        }
+    }
+
+    /// The gadget starts.
+    fn launch(&mut self, prepared: Prepared, cx: &mut Context<'_>) {
+        let Prepared { start, timeout_ms } = prepared;
+        let since = cx.out.now();
+        let id = start.id;
+        let deadline = timeout_ms.map(|timeout| since + Duration::from_millis(timeout));
+        if let Some(deadline) = deadline {
+            self.deadlines.insert((deadline, id));
+        }
+        let Some(record) = self.ledger.get_mut(id) else {
+            return;
+        };
+        record.status = Status::Running { since, deadline };
+        // The gadget owns its parameters; everyone else shares this copy.
+        self.emit_start(id, Arc::new(start.parameters.clone()), cx);
+        cx.out.start(start);
+    }
+
+    fn emit_start(&mut self, id: CallId, parameters: Arc<Value>, cx: &mut Context<'_>) {
+        let Some(record) = self.ledger.get_mut(id) else {
+            return;
+        };
+        record.parameters = Some(Arc::clone(&parameters));
+        let Names {
+            invocation_id,
+            gadget_name,
+        } = record.names();
+        cx.out.emit(EventKind::GadgetStart {
+            call: id,
+            invocation_id,
+            gadget_name,
+            parameters,
+        });
+    }
+
+    /// A gadget has returned. Its cost is charged already.
+    pub(in crate::run) fn done(
+        &mut self,
+        id: CallId,
+        outcome: Outcome,
+        cost: f64,
+        cx: &mut Context<'_>,
+    ) {
+        if let Some(names) = self.cancelled.remove(&id) {
+            return self.done_late(id, names, cost, cx);
+        }
+        let Some(record) = self.ledger.get_mut(id) else {
+            return;
+        };
+        let Status::Running { since, deadline } = record.status else {
+            return;
+        };
+        if let Some(deadline) = deadline {
+            self.deadlines.remove(&(deadline, id));
+        }
+        let mut outcome = outcome;
+        outcome.result = self.room.take_result(outcome.result, &cx.spec.limits);
+        let question = outcome.asks_human.take();
+        let ended = Ended {
+            outcome,
+            duration_ms: cx.out.now().since(since),
+            cost,
+        };
+        match question {
+            Some(question) => self.ask_human(id, ended, question, cx),
+            None => self.judge(id, ended, cx),
+        }
+    }
+
+    /// The call was answered earlier. Only now is its gadget's place free.
+    fn done_late(&mut self, id: CallId, names: Names, cost: f64, cx: &mut Context<'_>) {
+        if cost > 0.0 {
+            let Names {
+                invocation_id,
+                gadget_name,
+            } = names;
+            cx.out.emit(EventKind::GadgetCost {
+                call: id,
+                invocation_id,
+                gadget_name,
+                cost,
+            });
+        }
+        if let Some(Status::Answered {
+            answer: Err(error), ..
+        }) = self.ledger.get_mut(id).map(|record| &record.status)
+        {
+            let error = error.as_ref().to_owned();
+            self.scheduler.finish(id, Err(error));
+            self.dispatch(cx);
+        }
+    }
+
+    /// Asks a person for the result.
+    fn ask_human(&mut self, id: CallId, ended: Ended, question: String, cx: &mut Context<'_>) {
+        let Some(record) = self.ledger.get_mut(id) else {
+            return;
+        };
+        let about = record.about();
+        cx.out.emit(EventKind::HumanInputRequired {
+            call: Some(id),
+            invocation_id: Some(about.invocation_id.clone()),
+            question: question.clone(),
+        });
+        if !cx.spec.asks.human {
+            return self.human_answered(id, ended, None, cx);
+        }
+        record.status = Status::Asking(Box::new(ended));
+        let question = QuestionKind::Human { about, question };
+        cx.questions.ask(Subject::Human(id), question, cx.out);
+    }
+
+    /// A person has answered, or cannot be asked: then the gadget's own result counts.
+    fn human_answered(
+        &mut self,
+        id: CallId,
+        mut ended: Ended,
+        answer: Option<String>,
+        cx: &mut Context<'_>,
+    ) {
+        let record = self.ledger.get(id);
+        cx.out.emit(EventKind::HumanInputReceived {
+            call: Some(id),
+            invocation_id: record.map(|record| record.call.invocation_id.clone()),
+            answered: answer.is_some(),
+        });
+        if let Some(text) = answer {
+            ended.outcome.result = Ok(text);
+        }
+        self.judge(id, ended, cx);
+    }
+
+    /// The outcome is complete. A controller may change it.
+    fn judge(&mut self, id: CallId, ended: Ended, cx: &mut Context<'_>) {
+        if !cx.spec.asks.after_gadget {
+            return self.conclude(id, ended, cx);
+        }
+        let Some(record) = self.ledger.get_mut(id) else {
+            return;
+        };
+        let question = QuestionKind::AfterGadget {
+            about: record.about(),
+            result: ended.outcome.result.clone(),
+            duration_ms: ended.duration_ms,
+        };
+        record.status = Status::Ended(Box::new(ended));
+        cx.questions.ask(Subject::Outcome(id), question, cx.out);
+    }
+
+    /// The outcome is final.
+    fn conclude(&mut self, id: CallId, ended: Ended, cx: &mut Context<'_>) {
+        let outcome = ended.outcome;
+        if outcome.completes_run {
+            let (Ok(text) | Err(text)) = &outcome.result;
+            self.completed = Some(text.clone());
+        }
+        if outcome.result.is_err() {
+            self.failed(cx.spec);
+        }
+        let finished = outcome.result.as_ref().map(|_| ()).map_err(Clone::clone);
+        let answer = Answering {
+            answer: outcome.result.map(Arc::from).map_err(Arc::from),
+            media: outcome.media,
+            completes_run: outcome.completes_run,
+            duration_ms: ended.duration_ms,
+            cost: ended.cost,
+        };
+        self.ledger.answer(id, answer, cx.out);
+        self.scheduler.finish(id, finished);
+        self.dispatch(cx);
+    }
+
+    /// A gadget that ran has failed.
+    fn failed(&mut self, spec: &RunSpec) {
+        if spec.stop_on_gadget_error {
+            self.stopped.get_or_insert(FinishReason::GadgetError);
+        }
+    }
+
+    /// Takes a decision about a call, which its [`Subject`] admits. A call that was answered meanwhile ignores it.
+    #[expect(
+        clippy::wildcard_enum_match_arm,
+        reason = "a decision that its question does not admit never gets here; the rest is to proceed"
+    )]
+    pub(in crate::run) fn decide(&mut self, id: CallId, decision: Decision, cx: &mut Context<'_>) {
+        let Some(record) = self.ledger.get_mut(id) else {
+            return;
+        };
+        match (mem::replace(&mut record.status, Status::Waiting), decision) {
+            (Status::Undecided(unmet), decision) => self.resolve(unmet, decision, cx),
+            (Status::Held(mut prepared), Decision::Parameters(parameters)) => {
+                prepared.start.parameters = parameters;
+                match prepare::validate(&mut prepared, cx.spec) {
+                    Ok(()) => self.launch(*prepared, cx),
+                    Err(error) => self.settle(id, Err(error), cx),
+                }
+            }
+            (Status::Held(prepared), Decision::Result(text)) => {
+                record.parameters = Some(Arc::new(prepared.start.parameters));
+                self.settle(id, Ok(text), cx);
+            }
+            (Status::Held(prepared), Decision::Deny(error)) => {
+                record.parameters = Some(Arc::new(prepared.start.parameters));
+                self.settle(id, Err(error), cx);
+            }
+            (Status::Held(prepared), _) => self.launch(*prepared, cx),
+            (Status::Asking(ended), Decision::Result(text)) => {
+                self.human_answered(id, *ended, Some(text), cx);
+            }
+            (Status::Asking(ended), _) => self.human_answered(id, *ended, None, cx),
+            (Status::Ended(mut ended), decision) => {
+                match decision {
+                    Decision::Result(text) => ended.outcome.result = Ok(text),
+                    Decision::Deny(error) => ended.outcome = Outcome::error(error),
+                    Decision::Stop => self.stopped = Some(FinishReason::Stopped),
+                    _ => {}
+                }
+                self.conclude(id, *ended, cx);
+            }
+            (status, _) => record.status = status,
+        }
+        self.dispatch(cx);
+    }
+
+    /// Decides about a call with an unmet dependency.
+    #[expect(
+        clippy::wildcard_enum_match_arm,
+        reason = "a decision that its question does not admit never gets here; the rest is to proceed"
+    )]
+    fn resolve(&mut self, unmet: Unmet, decision: Decision, cx: &mut Context<'_>) {
+        let id = unmet.id;
+        match decision {
+            Decision::Execute => {
+                self.scheduler.decide(id, SkipDecision::Execute);
+            }
+            Decision::Result(text) => {
+                self.scheduler.decide(id, SkipDecision::Fallback);
+                self.answer(id, Ok(Arc::from(text)), cx);
+            }
+            _ => {
+                self.scheduler.decide(id, SkipDecision::Skip);
+                self.ledger.skip(unmet, cx.out);
+            }
+        }
+    }
+
+    /// Answers every running call whose time is over.
+    ///
+    /// For the scheduler the call runs until its gadget has returned: a gadget that must run alone would otherwise
+    /// start while the late one is still at work.
+    pub(in crate::run) fn expire(&mut self, cx: &mut Context<'_>) {
+        let now = cx.out.now();
+        while let Some((deadline, id)) = self.deadlines.first().copied() {
+            if deadline > now {
+                break;
+            }
+            self.deadlines.remove(&(deadline, id));
+            let Some(record) = self.ledger.get_mut(id) else {
+                continue;
+            };
+            let Status::Running { since, .. } = record.status else {
+                continue;
+            };
+            let name = record.gadget.as_deref().unwrap_or_default();
+            let allowed = deadline.since(since);
+            let error = format!("Gadget '{name}' execution exceeded timeout of {allowed}ms");
+            self.cancel_gadget(id, cx);
+            self.failed(cx.spec);
+            let answer = Answering::after(Err(Arc::from(error)), now.since(since), 0.0);
+            self.ledger.answer(id, answer, cx.out);
+        }
+    }
+
+    /// Cancels what runs and answers what waits. Questions about calls are the caller's to forget.
+    pub(in crate::run) fn cancel_all(&mut self, cx: &mut Context<'_>) {
+        self.scheduler.cancel_all();
+        self.deadlines.clear();
+        let now = cx.out.now();
+        let ids: Vec<CallId> = self.ledger.records().iter().map(|it| it.id).collect();
+        for id in ids {
+            let (duration, cost) = match self.ledger.get(id).map(|record| &record.status) {
+                None | Some(Status::Answered { .. }) => continue,
+                Some(Status::Waiting | Status::Undecided(_) | Status::Held(_)) => (0, 0.0),
+                Some(Status::Running { since, .. }) => {
+                    let since = *since;
+                    self.cancel_gadget(id, cx);
+                    (now.since(since), 0.0)
+                }
+                Some(Status::Asking(ended) | Status::Ended(ended)) => {
+                    (ended.duration_ms, ended.cost)
+                }
+            };
+            let answer = Answering::after(Err(Arc::from(CANCELLED)), duration, cost);
+            self.ledger.answer(id, answer, cx.out);
+        }
+    }
+
+    fn cancel_gadget(&mut self, id: CallId, cx: &mut Context<'_>) {
+        if let Some(record) = self.ledger.get_mut(id) {
+            let names = record.names();
+            self.cancelled.insert(id, names);
+            cx.out.cancel(id);
+        }
+    }
+
+    /// A call that the scheduler has started ends without its gadget.
+    ///
+    /// Dispatching what follows is the caller's task, which may be [`Calls::dispatch`] itself: thousands of such calls
+    /// must not become as many levels of recursion.
+    fn settle(&mut self, id: CallId, result: Result<String, String>, cx: &mut Context<'_>) {
+        let finished = result.as_ref().map(|_| ()).map_err(Clone::clone);
+        self.answer(id, result.map(Arc::from).map_err(Arc::from), cx);
+        self.scheduler.finish(id, finished);
+    }
+
+    /// Answers a call whose gadget did not run.
+    fn answer(&mut self, id: CallId, answer: Result<Arc<str>, Arc<str>>, cx: &mut Context<'_>) {
+        let answer = Answering::after(answer, 0, 0.0);
+        self.ledger.answer(id, answer, cx.out);
+    }
+
+    /// Emits what a gadget reports, and returns the event of a subagent with its path, for the caller to charge and to
+    /// emit. After a call is answered, only the events of its subagents matter: they still cost money.
+    #[must_use]
+    pub(in crate::run) fn report(
+        &mut self,
+        id: CallId,
+        report: Report,
+        cx: &mut Context<'_>,
+    ) -> Option<Event> {
+        let record = self.ledger.get(id);
+        let names = match self.cancelled.get(&id) {
+            Some(names) => names.clone(),
+            None => record?.names(),
+        };
+        let is_running = record.is_some_and(Record::is_running);
+        match report {
+            Report::Child { agent, mut event } => {
+                let ancestor = Ancestor {
+                    call: id,
+                    invocation_id: names.invocation_id,
+                    agent,
+                };
+                event.path.insert(0, ancestor);
+                return Some(*event);
+            }
+            Report::Progress(message) if is_running => {
+                cx.out.emit(EventKind::GadgetProgress {
+                    call: id,
+                    invocation_id: names.invocation_id,
+                    gadget_name: names.gadget_name,
+                    message,
+                });
+            }
+            Report::HumanQuestion(question) if is_running => {
+                cx.out.emit(EventKind::HumanInputRequired {
+                    call: Some(id),
+                    invocation_id: Some(names.invocation_id),
+                    question,
+                });
+            }
+            Report::HumanAnswer { answered } if is_running => {
+                cx.out.emit(EventKind::HumanInputReceived {
+                    call: Some(id),
+                    invocation_id: Some(names.invocation_id),
+                    answered,
+                });
+            }
+            Report::Progress(_) | Report::HumanQuestion(_) | Report::HumanAnswer { .. } => {}
+        }
+        None
+    }
+}

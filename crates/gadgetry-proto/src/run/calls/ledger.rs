@@ -1,0 +1,188 @@
+//! The records of the current reply's calls, and their answers.
+
+use std::mem;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::event::{Answer, EventKind};
+use crate::id::{CallId, InvocationId};
+use crate::media::Media;
+use crate::run::calls::known::KnownResults;
+use crate::run::calls::numbers::CallNumbers;
+use crate::run::calls::record::{Names, Record, Status};
+use crate::run::outbox::Outbox;
+use crate::sched::Unmet;
+
+/// Numbers the calls of a run, and keeps the records of the current reply until the model reads their answers.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct Ledger {
+    numbers: CallNumbers,
+    /// In the order in which the calls were complete.
+    records: Vec<Record>,
+    results: KnownResults,
+    /// Calls in the previous reply.
+    previous: Option<usize>,
+}
+
+/// How a call is answered.
+pub(super) struct Answering {
+    pub(super) answer: Result<Arc<str>, Arc<str>>,
+    pub(super) media: Vec<Media>,
+    pub(super) completes_run: bool,
+    pub(super) duration_ms: u64,
+    pub(super) cost: f64,
+}
+
+impl Answering {
+    /// An answer and nothing else.
+    pub(super) fn after(answer: Result<Arc<str>, Arc<str>>, duration_ms: u64, cost: f64) -> Self {
+        Self {
+            answer,
+            media: Vec::new(),
+            completes_run: false,
+            duration_ms,
+            cost,
+        }
+    }
+}
+
+impl Ledger {
+    /// The number of a call whose header is complete.
+    pub(super) fn announce(&mut self, id: &InvocationId) -> CallId {
+        self.numbers.announce(id)
+    }
+
+    /// The number of the call that a piece belongs to.
+    pub(super) fn of_piece(&mut self, id: &InvocationId) -> CallId {
+        self.numbers.of_piece(id)
+    }
+
+    /// The number of a complete call, whose record is pushed next.
+    pub(super) fn complete(&mut self, id: &InvocationId) -> CallId {
+        self.numbers.complete(id, self.records.len())
+    }
+
+    /// The reply is over: calls that are not complete never will be.
+    pub(super) fn end_reply(&mut self) {
+        self.numbers.end_reply();
+    }
+
+    pub(super) fn push(&mut self, record: Record) {
+        self.records.push(record);
+    }
+
+    pub(super) fn records(&self) -> &[Record] {
+        &self.records
+    }
+
+    pub(super) fn get(&self, id: CallId) -> Option<&Record> {
+        self.records.get(self.numbers.slot(id)?)
+    }
+
+    pub(super) fn get_mut(&mut self, id: CallId) -> Option<&mut Record> {
+        self.records.get_mut(self.numbers.slot(id)?)
+    }
+
+    /// A record, with the results that its call may refer to.
+    pub(super) fn with_results(&mut self, id: CallId) -> Option<(&mut Record, &KnownResults)> {
+        let record = self.records.get_mut(self.numbers.slot(id)?)?;
+        Some((record, &self.results))
+    }
+
+    pub(super) fn results(&self) -> &KnownResults {
+        &self.results
+    }
+
+    /// Calls in the previous reply; `None` before the first.
+    pub(super) fn previous(&self) -> Option<usize> {
+        self.previous
+    }
+
+    /// Takes all records. The numbers of later calls follow theirs.
+    pub(super) fn take(&mut self) -> Vec<Record> {
+        let records = mem::take(&mut self.records);
+        self.previous = Some(records.len());
+        self.numbers.next_reply();
+        records
+    }
+
+    /// An id means its latest call. So a call without a result removes the one that a call of an earlier reply left, but
+    /// never that of a call of its own reply, whose id it had no right to.
+    fn remember(&mut self, call: CallId, id: InvocationId, result: Option<&Arc<str>>) {
+        if let Some(text) = result {
+            self.results.insert(id, call, Arc::clone(text));
+        } else {
+            let numbers = &self.numbers;
+            self.results.remove_if(&id, |of| numbers.is_earlier(of));
+        }
+    }
+
+    /// Answers a call.
+    pub(super) fn answer(&mut self, id: CallId, answering: Answering, out: &mut Outbox) {
+        let Answering {
+            answer,
+            media,
+            completes_run,
+            duration_ms,
+            cost,
+        } = answering;
+        let Some(record) = self.get_mut(id) else {
+            return;
+        };
+        let Names {
+            invocation_id,
+            gadget_name,
+        } = record.names();
+        record.status = Status::Answered {
+            answer: answer.clone(),
+            media: media.clone(),
+            told: None,
+        };
+        self.remember(id, invocation_id.clone(), answer.as_ref().ok());
+        let answer = match answer {
+            Ok(result) => Answer::Result(result.as_ref().to_owned()),
+            Err(error) => Answer::Error(error.as_ref().to_owned()),
+        };
+        out.emit(EventKind::GadgetResult {
+            call: id,
+            invocation_id,
+            gadget_name,
+            answer,
+            duration_ms,
+            cost,
+            media,
+            completes_run,
+        });
+    }
+
+    /// Answers a call that does not run because of a dependency or a limit.
+    pub(super) fn skip(&mut self, unmet: Unmet, out: &mut Outbox) {
+        let Unmet {
+            id,
+            failed_dependency,
+            error,
+            told,
+        } = unmet;
+        let Some(record) = self.get_mut(id) else {
+            return;
+        };
+        let Names {
+            invocation_id,
+            gadget_name,
+        } = record.names();
+        record.status = Status::Answered {
+            answer: Err(Arc::from(error.as_str())),
+            media: Vec::new(),
+            told: Some(Arc::from(told)),
+        };
+        self.remember(id, invocation_id.clone(), None);
+        out.emit(EventKind::GadgetSkipped {
+            call: id,
+            invocation_id,
+            gadget_name,
+            failed_dependency,
+            error,
+        });
+    }
+}

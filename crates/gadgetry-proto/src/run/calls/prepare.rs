@@ -1,0 +1,158 @@
+//! Whether a call can run, and with which parameters.
+
+use std::mem;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::call::{Call, Parameters, TerminatedBy};
+use crate::delta::StopReason;
+use crate::id::CallId;
+use crate::run::calls::known::KnownResults;
+use crate::run::calls::record::{Prepared, Record};
+use crate::run::calls::references;
+use crate::run::calls::room::Room;
+use crate::run::calls::{CANCELLED, ReplyEnd};
+use crate::run::spec::RunSpec;
+use crate::run::start::{AboutCall, Start};
+use crate::run::truncation::Truncation;
+use crate::sched::Job;
+use crate::spec::RegisteredGadget;
+use crate::spec::Unterminated;
+use crate::spec::invalid_parameters;
+use crate::spec::parse_failure;
+
+const UNTERMINATED: &str = "Error: The call was not executed: the reply ended before the end marker of the block, so its \
+                            last value may be incomplete. Write the call again, whole, with its end marker.";
+
+/// Checks a call that was just read.
+///
+/// Returns its parameters, completed and valid, or `None` if results have to be put in first. The error is for the model.
+pub(super) fn examine(
+    call: &Call,
+    gadget: Option<&RegisteredGadget>,
+    end: ReplyEnd<'_>,
+    spec: &RunSpec,
+) -> Result<Option<Value>, String> {
+    let Some(gadget) = gadget else {
+        return Err(spec.registry.unknown_gadget(&call.gadget_name));
+    };
+    if let Some(truncation) = end.truncation {
+        if call.terminated_by == TerminatedBy::EndOfStream {
+            let how = truncation.words();
+            return Err(format!(
+                "Error: The call was not executed: {how} before the block was complete. Write the call again."
+            ));
+        }
+        // A transform may have held a complete call back until the run was cancelled.
+        if *truncation == Truncation::Cancelled {
+            return Err(CANCELLED.to_owned());
+        }
+    }
+    let policy = gadget.spec().unterminated.unwrap_or(spec.unterminated);
+    if policy == Unterminated::Confirm && is_unterminated(call, end.stop_reason) {
+        return Err(UNTERMINATED.to_owned());
+    }
+    match &call.parameters {
+        Parameters::Malformed(error) => Err(parse_failure(gadget.name(), error)),
+        // A value that a result will bring can only be checked once it is there.
+        Parameters::Parsed(_) if references::has_any(call) => Ok(None),
+        Parameters::Parsed(parameters) => complete(parameters.clone(), gadget).map(Some),
+    }
+}
+
+/// Whether only the end of a whole reply completed the call. A stop sequence counts as the end marker, which it replaced.
+fn is_unterminated(call: &Call, stop_reason: Option<&StopReason>) -> bool {
+    call.terminated_by == TerminatedBy::EndOfStream
+        && stop_reason != Some(&StopReason::StopSequence)
+}
+
+/// Takes the parameters of a call, with the results that they refer to, completed and valid. The error is for the model.
+pub(super) fn prepare(
+    id: CallId,
+    record: &mut Record,
+    gadget: &RegisteredGadget,
+    results: &KnownResults,
+    room: &mut Room,
+    spec: &RunSpec,
+) -> Result<Prepared, String> {
+    let call = &record.call;
+    let parameters = match (record.parameters.take(), &call.parameters) {
+        (Some(parameters), _) => Arc::unwrap_or_clone(parameters),
+        (None, Parameters::Malformed(error)) => return Err(parse_failure(gadget.name(), error)),
+        (None, Parameters::Parsed(parameters)) => {
+            let mut parameters = parameters.clone();
+            let left = room.left_for_references(&spec.limits);
+            let mut resolver =
+                references::Resolver::new(&call.dependencies, results, &spec.limits, left);
+            resolver.resolve(&mut parameters, &gadget.schema().root())?;
+            room.take_references(left - resolver.room(), &parameters, &spec.limits)?;
+            complete(parameters, gadget)?
+        }
+    };
+    let dependencies = call.dependencies.iter();
+    let dependencies = dependencies.filter_map(|id| Some((id.clone(), results.get(id)?.clone())));
+    let own_timeout = gadget.spec().timeout_ms;
+    Ok(Prepared {
+        start: Start {
+            id,
+            invocation_id: call.invocation_id.clone(),
+            gadget_name: gadget.name().to_owned(),
+            parameters,
+            dependencies: dependencies.collect(),
+        },
+        // Zero means that there is no timeout.
+        timeout_ms: own_timeout
+            .or(spec.default_timeout_ms)
+            .filter(|milliseconds| *milliseconds > 0),
+    })
+}
+
+/// The call for the scheduler.
+pub(super) fn job(id: CallId, call: &Call, gadget: &RegisteredGadget) -> Job {
+    Job {
+        dependencies: call.dependencies.clone(),
+        max_concurrent: gadget.spec().max_concurrent,
+        exclusive: gadget.spec().exclusive,
+        ..Job::new(id, call.invocation_id.clone(), gadget.name())
+    }
+}
+
+/// Fills in defaults and checks. The error is for the model.
+pub(super) fn complete(mut parameters: Value, gadget: &RegisteredGadget) -> Result<Value, String> {
+    let problems = gadget.schema().complete(&mut parameters);
+    if problems.is_empty() {
+        Ok(parameters)
+    } else {
+        Err(invalid_parameters(gadget.name(), &problems))
+    }
+}
+
+/// Fills in defaults and checks parameters that were changed. The error is for the model.
+pub(super) fn validate(prepared: &mut Prepared, spec: &RunSpec) -> Result<(), String> {
+    if let Some(gadget) = spec.registry.get(&prepared.start.gadget_name) {
+        let parameters = mem::take(&mut prepared.start.parameters);
+        prepared.start.parameters = complete(parameters, gadget)?;
+    }
+    Ok(())
+}
+
+/// Lets the interceptors rewrite the parameters of a call. The error is for the model.
+pub(super) fn intercept(
+    mut about: AboutCall,
+    prepared: &mut Prepared,
+    spec: &RunSpec,
+) -> Result<(), String> {
+    about.parameters = mem::take(&mut prepared.start.parameters);
+    let mut parameters = about.parameters.clone();
+    for interceptor in &spec.interceptors {
+        parameters = interceptor.parameters(&about, parameters);
+    }
+    let changed = parameters != about.parameters;
+    prepared.start.parameters = parameters;
+    if changed {
+        validate(prepared, spec)
+    } else {
+        Ok(())
+    }
+}

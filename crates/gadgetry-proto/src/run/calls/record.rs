@@ -1,0 +1,103 @@
+//! One call of the current reply, from its block to its answer.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::call::{Call, Outcome, Parameters};
+use crate::id::{CallId, InvocationId};
+use crate::media::Media;
+use crate::run::start::{AboutCall, Start};
+use crate::sched::Unmet;
+use crate::time::Time;
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct Record {
+    pub(super) id: CallId,
+    pub(super) call: Arc<Call>,
+    /// The name as registered, if it is.
+    pub(super) gadget: Option<String>,
+    /// Completed and valid, until the call is prepared to start, which takes them; then as they went to the gadget.
+    pub(super) parameters: Option<Arc<Value>>,
+    pub(super) status: Status,
+}
+
+/// What a call waits for.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) enum Status {
+    /// For its dependencies and for room among the running ones.
+    Waiting,
+    /// For a decision about a dependency that is not met.
+    Undecided(Unmet),
+    /// For a decision whether and how it starts.
+    Held(Box<Prepared>),
+    /// For its gadget.
+    Running { since: Time, deadline: Option<Time> },
+    /// For a person who completes the outcome.
+    Asking(Box<Ended>),
+    /// For a decision about the outcome.
+    Ended(Box<Ended>),
+    Answered {
+        answer: Result<Arc<str>, Arc<str>>,
+        media: Vec<Media>,
+        /// What the model reads instead of the answer.
+        told: Option<Arc<str>>,
+    },
+}
+
+/// A call that can start.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct Prepared {
+    pub(super) start: Start,
+    pub(super) timeout_ms: Option<u64>,
+}
+
+/// A gadget that has returned.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct Ended {
+    pub(super) outcome: Outcome,
+    pub(super) duration_ms: u64,
+    /// Already charged.
+    pub(super) cost: f64,
+}
+
+/// The names of a call that was answered before its gadget returned.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Names {
+    pub(super) invocation_id: InvocationId,
+    /// As written.
+    pub(super) gadget_name: String,
+}
+
+impl Record {
+    pub(super) fn names(&self) -> Names {
+        Names {
+            invocation_id: self.call.invocation_id.clone(),
+            gadget_name: self.call.gadget_name.clone(),
+        }
+    }
+
+    pub(super) fn is_running(&self) -> bool {
+        matches!(self.status, Status::Running { .. })
+    }
+
+    /// The call as a question shows it.
+    pub(super) fn about(&self) -> AboutCall {
+        AboutCall {
+            id: self.id,
+            invocation_id: self.call.invocation_id.clone(),
+            gadget_name: self.gadget.clone().unwrap_or_default(),
+            parameters: self.known_parameters(),
+        }
+    }
+
+    /// The parameters as far as they are known: completed ones, else as written, else `null`.
+    pub(super) fn known_parameters(&self) -> Value {
+        match (&self.parameters, &self.call.parameters) {
+            (Some(parameters), _) => parameters.as_ref().clone(),
+            (None, Parameters::Parsed(parameters)) => parameters.clone(),
+            (None, Parameters::Malformed(_)) => Value::Null,
+        }
+    }
+}

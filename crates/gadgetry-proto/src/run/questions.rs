@@ -1,0 +1,137 @@
+//! The questions that have no answer yet.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::id::CallId;
+use crate::run::outbox::Outbox;
+use crate::run::question::{Decision, Question, QuestionId, QuestionKind};
+
+/// Numbers questions, and remembers what each is for until it is answered.
+///
+/// What depends on the answer is not kept here: it is the state of whoever asked, such as the record of a call that is
+/// held. So a question that no longer matters can simply be forgotten.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct Questions {
+    open: BTreeMap<QuestionId, Open>,
+    next: u64,
+    /// The loop waits for the answer to this one.
+    blocking: Option<QuestionId>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct Open {
+    subject: Subject,
+    /// As asked, to be asked again if the run is interrupted.
+    kind: QuestionKind,
+}
+
+/// Whose decision it is.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) enum Subject {
+    /// Whether and how the request goes out.
+    ModelCall,
+    /// What follows a model call that failed.
+    ModelError,
+    /// What the conversation keeps of a reply.
+    AfterReply {
+        /// Whether the conversation has a message of the reply.
+        has_message: bool,
+    },
+    /// What the user says next.
+    Input,
+    /// Whether and how a gadget starts.
+    Start(CallId),
+    /// What follows an unmet dependency.
+    Unmet(CallId),
+    /// What an outcome means.
+    Outcome(CallId),
+    /// What a person answers to a gadget.
+    Human(CallId),
+}
+
+impl Subject {
+    /// Whether `decision` is an answer to it.
+    fn admits(&self, decision: &Decision) -> bool {
+        use Decision as D;
+        match self {
+            _ if matches!(decision, D::Proceed) => true,
+            Self::ModelCall => matches!(decision, D::Request(_) | D::Reply(_) | D::Stop),
+            Self::AfterReply { .. } => matches!(decision, D::AfterReply { .. } | D::Stop),
+            Self::ModelError => matches!(decision, D::Reply(_)),
+            Self::Start(_) => matches!(decision, D::Parameters(_) | D::Result(_) | D::Deny(_)),
+            Self::Unmet(_) => matches!(decision, D::Execute | D::Result(_)),
+            Self::Outcome(_) => matches!(decision, D::Result(_) | D::Deny(_) | D::Stop),
+            Self::Human(_) | Self::Input => matches!(decision, D::Result(_)),
+        }
+    }
+}
+
+impl Questions {
+    /// Asks. Whatever does not depend on the answer continues.
+    pub(super) fn ask(
+        &mut self,
+        subject: Subject,
+        kind: QuestionKind,
+        out: &mut Outbox,
+    ) -> QuestionId {
+        let id = QuestionId(self.next);
+        self.next += 1;
+        out.ask(Question {
+            id,
+            kind: kind.clone(),
+        });
+        self.open.insert(id, Open { subject, kind });
+        id
+    }
+
+    /// Asks, and lets the loop wait for the answer.
+    pub(super) fn block(&mut self, subject: Subject, kind: QuestionKind, out: &mut Outbox) {
+        self.blocking = Some(self.ask(subject, kind, out));
+    }
+
+    /// Whether the loop waits for an answer.
+    pub(super) fn is_blocking(&self) -> bool {
+        self.blocking.is_some()
+    }
+
+    /// Whether the answer fits the question. Any answer fits a question that is not open: it is ignored.
+    pub(super) fn admits(&self, id: QuestionId, decision: &Decision) -> bool {
+        let open = self.open.get(&id);
+        open.is_none_or(|open| open.subject.admits(decision))
+    }
+
+    /// Closes a question that is answered; `None` if it was not open.
+    pub(super) fn close(&mut self, id: QuestionId) -> Option<Subject> {
+        let open = self.open.remove(&id)?;
+        self.blocking.take_if(|blocking| *blocking == id);
+        Some(open.subject)
+    }
+
+    /// The open question of a subject.
+    pub(super) fn find(&self, subject: &Subject) -> Option<QuestionId> {
+        let mut open = self.open.iter();
+        open.find(|(_, open)| open.subject == *subject)
+            .map(|(id, _)| *id)
+    }
+
+    /// Forgets all questions. Answers to them are ignored.
+    pub(super) fn clear(&mut self) {
+        self.open.clear();
+        self.blocking = None;
+    }
+
+    /// Open questions in the order asked.
+    pub(super) fn ids(&self) -> impl Iterator<Item = QuestionId> + '_ {
+        self.open.keys().copied()
+    }
+
+    /// Asks an open question once more, under its old number.
+    pub(super) fn ask_again(&self, id: QuestionId, out: &mut Outbox) {
+        if let Some(open) = self.open.get(&id) {
+            let kind = open.kind.clone();
+            out.ask(Question { id, kind });
+        }
+    }
+}

@@ -1,0 +1,587 @@
+//! One reply while it is read: from its deltas to a message, its events and its calls.
+
+use std::collections::BTreeSet;
+use std::mem;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::accumulate::Accumulator;
+use crate::call::{Call, TerminatedBy};
+use crate::delta::{Delta, StopReason};
+use crate::error::{Diagnostic, DiagnosticCode, ModelErrorKind};
+use crate::event::{EventKind, FinishReason};
+use crate::limits::{Limit, LimitExceeded};
+use crate::message::{Content, Message};
+use crate::piece::CallStart;
+use crate::run::calls::{Calls, ReplyEnd, limit_exceeded};
+use crate::run::context::Context;
+use crate::run::conversation::Conversation;
+use crate::run::dialects::FoundCalls;
+use crate::run::io::Close;
+use crate::run::native;
+use crate::run::pipeline::Pipeline;
+use crate::run::size::ReplySize;
+use crate::run::spec::RunSpec;
+use crate::run::truncation::{ModelError, Truncation};
+use crate::run::usage::believable;
+use crate::usage::Usage;
+
+/// Bytes of a text that are read at once, so that one delta never becomes too much.
+const PIECE: usize = 64 << 10;
+
+/// What a reply is that ends with [`StopReason::ToolUse`] and has no calls.
+const NO_CALL: &str = "The reply announced a call, but contained none";
+
+/// The reply that is being read.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a fact of its own, and any of them may be true together with any other"
+)]
+pub(super) struct Reply {
+    accumulator: Accumulator,
+    /// The reply as written.
+    raw: String,
+    size: ReplySize,
+    /// Whether a model was called for it.
+    is_sent: bool,
+    /// Whether something may have acted on it, so that it cannot be withdrawn.
+    is_acted_on: bool,
+    /// Whether events have shown any of it.
+    is_shown: bool,
+    has_text: bool,
+    has_reasoning: bool,
+    /// The words with which the provider refused to complete it.
+    refusal: Option<String>,
+    error: Option<ModelError>,
+    truncation: Option<Truncation>,
+}
+
+/// What the run needs of a reply after it was read.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct EndedReply {
+    pub(super) truncation: Option<Truncation>,
+    /// Why it failed, if it did.
+    pub(super) error: Option<ModelError>,
+    pub(super) refusal: Option<String>,
+    /// Whether it ended as if it had called something, and had called nothing.
+    pub(super) lacks_call: bool,
+    /// Whether it is empty, there is no earlier answer, and that counts as a failure.
+    pub(super) lacks_answer: bool,
+}
+
+impl EndedReply {
+    /// The words of the error that ends a run for this reason.
+    pub(super) fn words(self, reason: FinishReason) -> Option<String> {
+        match reason {
+            FinishReason::ModelError => self.error.map(|error| error.words),
+            FinishReason::Withheld => self.refusal,
+            FinishReason::Completed
+            | FinishReason::TaskCompleted
+            | FinishReason::MaxIterations
+            | FinishReason::Truncated
+            | FinishReason::Cancelled
+            | FinishReason::BudgetExceeded
+            | FinishReason::GadgetError
+            | FinishReason::Stopped => None,
+        }
+    }
+}
+
+/// A reply whose message is in the conversation. Its calls may still run.
+pub(super) struct ReadReply {
+    pub(super) ended: EndedReply,
+    /// Whether the conversation has a message of it: white space alone is none.
+    pub(super) has_message: bool,
+    pub(super) stop_reason: Option<StopReason>,
+    pub(super) usage: Usage,
+    /// The words of the failure, for the event.
+    pub(super) words: Option<String>,
+}
+
+impl Reply {
+    /// A reply of a model that was called.
+    pub(super) fn of_model() -> Self {
+        Self {
+            is_sent: true,
+            ..Self::default()
+        }
+    }
+
+    /// A reply that a decision gives in place of the model. There is nothing to retry.
+    pub(super) fn of_decision() -> Self {
+        Self {
+            is_acted_on: true,
+            ..Self::default()
+        }
+    }
+
+    pub(super) fn is_sent(&self) -> bool {
+        self.is_sent
+    }
+
+    /// Whether something may have acted on it, so that it cannot be withdrawn.
+    pub(super) fn is_acted_on(&self) -> bool {
+        self.is_acted_on
+    }
+
+    /// Whether events have shown any of it.
+    pub(super) fn is_shown(&self) -> bool {
+        self.is_shown
+    }
+
+    /// Whether it has reached the cap on its length. Then it ends, as if the model had reached its token limit.
+    pub(super) fn is_full(&self) -> bool {
+        self.size.is_full()
+    }
+
+    /// Takes a delta.
+    pub(super) fn read(
+        &mut self,
+        mut delta: Delta,
+        pipeline: &mut Pipeline,
+        calls: &mut Calls,
+        cx: &mut Context<'_>,
+    ) {
+        for interceptor in &cx.spec.interceptors {
+            match interceptor.delta(delta) {
+                Some(changed) => delta = changed,
+                None => return,
+            }
+        }
+        if let Delta::Text {
+            delta: text,
+            metadata,
+        } = &mut delta
+            && text.len() > PIECE
+        {
+            let mut rest = text.as_str();
+            while !rest.is_empty() && !self.is_full() {
+                let (piece, more) = rest.split_at(rest.floor_char_boundary(PIECE));
+                let piece = Delta::Text {
+                    delta: piece.to_owned(),
+                    metadata: metadata.take(),
+                };
+                self.read_piece(piece, pipeline, calls, cx);
+                rest = more;
+            }
+        } else {
+            self.read_piece(delta, pipeline, calls, cx);
+        }
+    }
+
+    fn read_piece(
+        &mut self,
+        delta: Delta,
+        pipeline: &mut Pipeline,
+        calls: &mut Calls,
+        cx: &mut Context<'_>,
+    ) {
+        let Some(delta) = self.size.admit(delta, cx.spec.limits.reply) else {
+            return;
+        };
+        if let Delta::Text { delta, .. } = &delta {
+            self.raw.push_str(delta);
+        } else if let Delta::Error {
+            error,
+            kind,
+            retry_after_ms,
+            ..
+        } = &delta
+        {
+            self.error = Some(ModelError {
+                kind: *kind,
+                words: error.clone(),
+                retry_after_ms: *retry_after_ms,
+            });
+        }
+        let mut ready = pipeline.push(delta);
+        for delta in ready.drain(..) {
+            self.take_in(delta, calls, cx);
+        }
+        pipeline.recycle(ready);
+    }
+
+    /// The end of the pipeline: into the message, the events and the calls.
+    fn take_in(&mut self, mut delta: Delta, calls: &mut Calls, cx: &mut Context<'_>) {
+        if let Delta::Text { delta: text, .. } = &mut delta {
+            for interceptor in &cx.spec.interceptors {
+                match interceptor.text(mem::take(text)) {
+                    Some(changed) => *text = changed,
+                    None => return,
+                }
+            }
+        }
+        self.is_acted_on |= is_action(&delta);
+        self.see(&delta);
+        if calls.is_surplus(&delta, self.raw.len() as u64, cx) {
+            return;
+        }
+        if let Delta::CustomBlockStart(_) | Delta::CustomBlock(_) = &delta {
+            self.size.add_block(cx.spec.limits.reply);
+        } else if let Delta::GadgetCall(call) = delta {
+            delta = Delta::GadgetCall(calls.count_values(call, cx.spec));
+        }
+        self.accumulator.absorb(&delta);
+        match delta {
+            Delta::Text { delta, .. } if !delta.is_empty() => {
+                cx.out.emit(EventKind::Text { text: delta });
+            }
+            Delta::Reasoning { delta, .. } if !delta.is_empty() => {
+                cx.out.emit(EventKind::Reasoning { text: delta });
+            }
+            Delta::CustomBlockStart(start) => cx.out.emit(EventKind::CustomBlockStart(start)),
+            Delta::CustomBlockDelta(more) => cx.out.emit(EventKind::CustomBlockDelta(more)),
+            Delta::CustomBlockEnd(end) => cx.out.emit(EventKind::CustomBlockEnd(end)),
+            Delta::CustomBlock(block) => cx.out.emit(EventKind::CustomBlock(block)),
+            Delta::GadgetCallStart(start) => calls.announce_start(start, cx),
+            Delta::GadgetArgsPartial(args) => calls.announce_args(args, cx),
+            Delta::GadgetCall(call) => calls.announce(call, self.end(), cx),
+            Delta::Diagnostic(diagnostic) => self.diagnose(diagnostic, calls, cx),
+            Delta::ToolCallStart { id, name } => {
+                calls.announce_start(CallStart::new(name, id), cx);
+            }
+            Delta::ToolCallEnd { id, .. } => self.call_natively(&id, calls, cx),
+            Delta::ToolCall { id, name, .. } => {
+                calls.announce_start(CallStart::new(name, id.as_str()), cx);
+                self.call_natively(&id, calls, cx);
+            }
+            // The accumulator keeps these, or they are counts and frames.
+            Delta::Text { .. }
+            | Delta::Reasoning { .. }
+            | Delta::ToolCallDelta { .. }
+            | Delta::MessageStart { .. }
+            | Delta::MessageEnd { .. }
+            | Delta::Usage { .. }
+            | Delta::Error { .. }
+            | Delta::Raw { .. }
+            | Delta::ContentMetadata { .. }
+            | Delta::ReasoningMetadata { .. }
+            | Delta::ProviderData(_) => {}
+        }
+    }
+
+    fn see(&mut self, delta: &Delta) {
+        if let Delta::Text { delta, .. } = delta {
+            self.is_shown |= !delta.is_empty();
+            self.has_text |= !delta.trim().is_empty();
+        } else if let Delta::Reasoning { delta, .. } = delta {
+            self.is_shown |= !delta.is_empty();
+            self.has_reasoning |= !delta.is_empty();
+        } else {
+            self.is_shown |= matches!(delta, Delta::ToolCallStart { .. } | Delta::Diagnostic(_));
+        }
+    }
+
+    /// How far the reply has come, for a call that is announced now.
+    fn end(&self) -> ReplyEnd<'_> {
+        ReplyEnd {
+            truncation: self.truncation.as_ref(),
+            stop_reason: self.accumulator.stop_reason(),
+        }
+    }
+
+    fn diagnose(&mut self, diagnostic: Diagnostic, calls: &mut Calls, cx: &mut Context<'_>) {
+        let code = diagnostic.code;
+        if code == DiagnosticCode::StrayReasoningEnd {
+            self.accumulator.text_was_reasoning();
+        }
+        // What the model can do better in its next reply.
+        let missed = [
+            DiagnosticCode::NearMiss,
+            DiagnosticCode::CutHeader,
+            DiagnosticCode::RepeatedCall,
+            DiagnosticCode::ExtraArguments,
+        ];
+        if missed.contains(&code) {
+            calls.notes.add(&diagnostic.message);
+        }
+        if code == DiagnosticCode::Refusal {
+            self.refusal = Some(diagnostic.message.clone());
+        }
+        cx.out.emit(EventKind::Diagnostic(diagnostic));
+    }
+
+    /// A tool call is complete.
+    fn call_natively(&mut self, id: &str, calls: &mut Calls, cx: &mut Context<'_>) {
+        if let Some(Content::ToolUse { name, input, .. }) = self.accumulator.tool_use(id) {
+            let call = native::call(cx.spec, id, name, input, TerminatedBy::EndMarker);
+            announce_native(call, self.end(), calls, cx);
+        }
+    }
+
+    /// Ends a reply that is [full](Self::is_full).
+    pub(super) fn end_full(&mut self, cx: &mut Context<'_>) {
+        let (what, limit) = (Limit::Reply, cx.spec.limits.reply);
+        let exceeded = LimitExceeded { what, limit };
+        cx.out.emit(limit_exceeded(exceeded, self.raw.len() as u64));
+        self.accumulator.absorb(&Delta::MessageEnd {
+            stop_reason: StopReason::MaxTokens,
+            usage: None,
+        });
+    }
+
+    /// The stream is over: decides how the reply ended.
+    pub(super) fn close(&mut self, close: Close) {
+        if let Close::Failed(words) = close {
+            let error = ModelError::new(ModelErrorKind::Transport, words);
+            self.error.get_or_insert(error);
+        }
+        self.truncation = if self.error.is_some() {
+            Some(Truncation::Error)
+        } else if self.is_full() {
+            Some(Truncation::Length)
+        } else {
+            Truncation::of(self.accumulator.stop_reason())
+        };
+    }
+
+    /// The run is cancelled while the reply is read.
+    pub(super) fn cancel(&mut self) {
+        self.truncation = Some(Truncation::Cancelled);
+    }
+
+    /// What went wrong, if the model or the connection is at fault.
+    pub(super) fn failure(&self) -> Option<ModelError> {
+        let failure = self.truncation.as_ref()?.failure()?;
+        Some(self.error.clone().unwrap_or(failure))
+    }
+
+    /// Why the reply is no answer: it has ended cleanly, and holds neither text nor a block nor a call.
+    pub(super) fn emptiness(&self, spec: &RunSpec) -> Option<ModelError> {
+        // A transform may still hold text, and an interceptor may have removed some: then the model has written more
+        // than was shown.
+        let is_blank = self.raw.trim().is_empty();
+        let is_reasoning = self.has_reasoning && spec.transforms.is_empty();
+        let is_empty = self.truncation.is_none()
+            && !self.is_acted_on
+            && !self.has_text
+            && !self.accumulator.has_tool_calls()
+            && (is_blank || is_reasoning);
+        let words = if self.has_reasoning {
+            "the reply had reasoning, but no answer"
+        } else {
+            "the reply was empty"
+        };
+        is_empty.then(|| ModelError::new(ModelErrorKind::Other, words))
+    }
+
+    /// Withdraws the reply. Only what it has used remains.
+    pub(super) fn withdraw(
+        self,
+        iteration: u32,
+        pipeline: &mut Pipeline,
+        calls: &mut Calls,
+        conversation: &Conversation,
+        cx: &mut Context<'_>,
+    ) -> (Option<StopReason>, Usage) {
+        pipeline.discard();
+        calls.notes.clear();
+        calls.execution.end_reply();
+        if self.is_shown {
+            cx.out.emit(EventKind::ReplyWithdrawn { iteration });
+        }
+        let bytes = self.raw.len() as u64;
+        let output = self.accumulator.into_output();
+        let usage = if self.is_sent {
+            believable(output.usage, bytes, conversation.tokens(), cx.spec)
+        } else {
+            output.usage
+        };
+        (output.stop_reason, usage)
+    }
+
+    /// Makes a message of the reply and adds it to the conversation.
+    pub(super) fn finish(
+        mut self,
+        pipeline: &mut Pipeline,
+        calls: &mut Calls,
+        conversation: &mut Conversation,
+        cx: &mut Context<'_>,
+    ) -> ReadReply {
+        let emptiness = self.emptiness(cx.spec);
+        let mut ready = pipeline.finish();
+        for delta in ready.drain(..) {
+            self.take_in(delta, calls, cx);
+        }
+        pipeline.recycle(ready);
+        let output = mem::take(&mut self.accumulator).into_output();
+        conversation.observe(output.usage.input_tokens);
+        let usage = if self.is_sent {
+            let bytes = self.raw.len() as u64;
+            believable(output.usage, bytes, conversation.tokens(), cx.spec)
+        } else {
+            output.usage
+        };
+        let mut message = output.message;
+        self.end_tool_calls(&message.content, calls, cx);
+        self.read_dialects(&mut message.content, calls, cx);
+        let announced = output.stop_reason == Some(StopReason::ToolUse);
+        let lacks_call = announced && self.truncation.is_none() && calls.is_empty();
+        if lacks_call {
+            calls.notes.add(&no_call_note(cx.spec));
+        }
+        conversation.set_answer(visible_text(&message));
+        let has_message = self.push_message(message, conversation, cx.spec);
+        calls.execution.end_reply();
+        let failure = self.failure();
+        let words = failure.as_ref().map(|failure| failure.words.clone());
+        let counts = cx.spec.retry.as_ref().is_none_or(|retry| retry.on_empty);
+        let lack = emptiness.filter(|_| counts && !conversation.has_answer());
+        let lacks_answer = lack.is_some();
+        let no_call = lacks_call.then(|| ModelError::new(ModelErrorKind::Other, NO_CALL));
+        ReadReply {
+            ended: EndedReply {
+                truncation: self.truncation,
+                error: lack.or(no_call).or(failure),
+                refusal: self.refusal,
+                lacks_call,
+                lacks_answer,
+            },
+            has_message,
+            stop_reason: output.stop_reason,
+            usage,
+            words,
+        }
+    }
+
+    /// Announces calls that only the end of the reply has ended. After a truncation they are answered, not executed.
+    fn end_tool_calls(&self, content: &[Content], calls: &mut Calls, cx: &mut Context<'_>) {
+        // A clean end completes them.
+        let end = if self.truncation.is_none() {
+            TerminatedBy::EndMarker
+        } else {
+            TerminatedBy::EndOfStream
+        };
+        let known: BTreeSet<String> = calls.ids().map(str::to_owned).collect();
+        for part in content {
+            if let Content::ToolUse {
+                tool_use_id,
+                name,
+                input,
+            } = part
+                && !known.contains(tool_use_id)
+            {
+                let call = native::call(cx.spec, tool_use_id, name, input, end);
+                announce_native(call, self.end(), calls, cx);
+            }
+        }
+    }
+
+    /// Announces calls in other dialects, after the other calls of the reply. If the reply calls nothing, the model
+    /// learns about calls in dialects that are not executed.
+    fn read_dialects(&self, content: &mut Vec<Content>, calls: &mut Calls, cx: &mut Context<'_>) {
+        let found = FoundCalls::of(&self.raw, content, cx.spec);
+        for found in found.calls {
+            let call = Arc::new(found.into_call(calls.next_dialect_id()));
+            let (name, id) = (call.gadget_name.as_str(), call.invocation_id.clone());
+            calls.announce_start(CallStart::new(name, id), cx);
+            content.push(Content::GadgetCall(Arc::clone(&call)));
+            calls.announce(call, self.end(), cx);
+        }
+        if calls.is_empty() {
+            for found in found.foreign {
+                let refusal = found.refusal(cx.spec);
+                calls.notes.add(&refusal.message);
+                cx.out.emit(EventKind::Diagnostic(refusal));
+            }
+        }
+    }
+
+    /// Adds the message to the conversation, unless it says nothing: white space alone says nothing, and providers
+    /// refuse it.
+    fn push_message(
+        &mut self,
+        mut message: Message,
+        conversation: &mut Conversation,
+        spec: &RunSpec,
+    ) -> bool {
+        let mut raw = mem::take(&mut self.raw);
+        if !spec.tools.is_native()
+            && let Some(blocks) = native::as_blocks(&message.content, spec)
+        {
+            if !raw.is_empty() && !raw.ends_with('\n') {
+                raw.push('\n');
+            }
+            raw.push_str(&blocks);
+        }
+        let is_written = !raw.is_empty();
+        for interceptor in &spec.interceptors {
+            raw = interceptor.reply(raw);
+        }
+        let says_something = !raw.trim().is_empty() || !message.content.iter().all(is_blank);
+        if says_something {
+            // An empty text is kept where an interceptor has removed all of it.
+            message.raw = Some(raw).filter(|raw| is_written || !raw.is_empty());
+            conversation.push(message);
+        }
+        says_something
+    }
+}
+
+fn announce_native(call: Arc<Call>, end: ReplyEnd<'_>, calls: &mut Calls, cx: &mut Context<'_>) {
+    let call = calls.count_values(call, cx.spec);
+    if !cx.spec.tools.is_native() {
+        cx.out.emit(native::unexpected(&call));
+    }
+    calls.announce(call, end, cx);
+}
+
+/// The note for a model that says that it calls something, and calls nothing.
+fn no_call_note(spec: &RunSpec) -> String {
+    let how = if spec.tools.reads_blocks() {
+        let start = spec.markers.start();
+        format!("To call a gadget, write a block that begins with {start}")
+    } else {
+        "To call a gadget, use your interface for tools".to_owned()
+    };
+    format!("{NO_CALL}. {how}; if you are done, answer without a call.")
+}
+
+/// Whether something may act on a delta, so that the reply cannot be withdrawn. Text, reasoning and a native call that
+/// has only begun are shown, and nothing more.
+fn is_action(delta: &Delta) -> bool {
+    match delta {
+        Delta::Text { .. }
+        | Delta::Reasoning { .. }
+        | Delta::ToolCallStart { .. }
+        | Delta::ToolCallDelta { .. }
+        | Delta::MessageStart { .. }
+        | Delta::MessageEnd { .. }
+        | Delta::Usage { .. }
+        | Delta::Error { .. }
+        | Delta::Raw { .. }
+        | Delta::ContentMetadata { .. }
+        | Delta::ReasoningMetadata { .. }
+        | Delta::ProviderData(_)
+        | Delta::Diagnostic(_) => false,
+        Delta::ToolCallEnd { .. }
+        | Delta::ToolCall { .. }
+        | Delta::CustomBlockStart(_)
+        | Delta::CustomBlockDelta(_)
+        | Delta::CustomBlockEnd(_)
+        | Delta::CustomBlock(_)
+        | Delta::GadgetCallStart(_)
+        | Delta::GadgetArgsPartial(_)
+        | Delta::GadgetCall(_) => true,
+    }
+}
+
+/// Whether a part of a message says nothing by itself.
+fn is_blank(content: &Content) -> bool {
+    if let Content::Text { text } = content {
+        return text.trim().is_empty();
+    }
+    matches!(content, Content::ProviderData(_))
+}
+
+fn visible_text(message: &Message) -> String {
+    let mut text = String::new();
+    for content in &message.content {
+        if let Content::Text { text: more } = content {
+            text.push_str(more);
+        }
+    }
+    text
+}

@@ -1,0 +1,41 @@
+//! A gadget to start, and the call that a question is about.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::id::{CallId, InvocationId};
+
+/// A gadget to start.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Start {
+    /// The call.
+    pub id: CallId,
+    /// Its id for the model.
+    pub invocation_id: InvocationId,
+    /// The name as registered.
+    pub gadget_name: String,
+    /// Coerced, completed with defaults and valid.
+    pub parameters: Value,
+    /// Results of the dependencies that succeeded.
+    pub dependencies: BTreeMap<InvocationId, Arc<str>>,
+}
+
+/// The call that a question is about.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AboutCall {
+    /// The call.
+    pub id: CallId,
+    /// Its id for the model.
+    pub invocation_id: InvocationId,
+    /// The gadget, as registered.
+    pub gadget_name: String,
+    /// Its parameters: as they went to the gadget, or, if it has not started, as far as they are completed; else as
+    /// written. `null` if they could not be read.
+    #[serde(default)]
+    pub parameters: Value,
+}

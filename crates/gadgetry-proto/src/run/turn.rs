@@ -1,0 +1,567 @@
+//! One turn of the model: from the request that is due to a reply that was read.
+//!
+//! ```text
+//! begin ─► (Summarising) ─► (Held) ─► Reading ─► read
+//!                             ▲          │ a reply that nothing has acted on fails
+//!                             └──────────┴─► Backoff, a shorter conversation, or Failed
+//! ```
+
+use std::mem;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::convo::compaction::Plan;
+use crate::delta::{Delta, StopReason};
+use crate::error::ModelErrorKind;
+use crate::event::{EventKind, FinishReason};
+use crate::message::{Purpose, Request};
+use crate::run::calls::Calls;
+use crate::run::context::Context;
+use crate::run::conversation::Conversation;
+use crate::run::io::Close;
+use crate::run::money::Money;
+use crate::run::pipeline::Pipeline;
+use crate::run::question::{Decision, QuestionKind};
+use crate::run::questions::Subject;
+use crate::run::reply::{EndedReply, Reply};
+use crate::run::summary::SummaryReply;
+use crate::run::trailing::Standing;
+use crate::run::truncation::{ModelError, Truncation};
+use crate::time::Time;
+use crate::usage::Usage;
+
+/// A request, and what became of it so far.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct Turn {
+    /// From 1.
+    iteration: u32,
+    /// Retries so far.
+    attempt: u32,
+    /// Whether the conversation was compacted because the model found it too long. That happens once a turn.
+    is_compacted: bool,
+    /// The request of a decision, which a retry sends again.
+    replacement_request: Option<Request>,
+    stage: Stage,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+enum Stage {
+    /// Nothing is sent yet.
+    New,
+    /// A summary is read, to make the conversation shorter first.
+    Summarising(Box<SummaryReply>),
+    /// The request waits for a decision.
+    Held,
+    Reading(Box<Reply>),
+    /// The request is sent again at this time.
+    Backoff(Time),
+    /// A decision is due about a model call that failed.
+    Failed(ModelError),
+    /// Nothing follows.
+    Over,
+}
+
+/// What a turn has come to.
+#[must_use]
+pub(super) enum Progress {
+    /// It waits for an input.
+    Waits,
+    /// The reply was read.
+    Read(EndedReply),
+    /// The run ends.
+    Ends {
+        reason: FinishReason,
+        /// Whether the request was never sent: then the turn does not count.
+        is_unsent: bool,
+    },
+}
+
+/// What a cancelled turn has come to.
+pub(super) enum CancelledTurn {
+    /// Its request was never sent, so it does not count.
+    Unsent,
+    Sent,
+    /// A part of the reply was read, and is in the conversation.
+    Read,
+}
+
+/// What a turn works with.
+pub(super) struct Parts<'a> {
+    pub(super) money: &'a mut Money,
+    pub(super) calls: &'a mut Calls,
+    pub(super) conversation: &'a mut Conversation,
+    pub(super) pipeline: &'a mut Pipeline,
+    pub(super) cx: Context<'a>,
+}
+
+impl Parts<'_> {
+    fn is_spent(&self) -> bool {
+        self.money.exhausts(self.cx.spec.budget)
+    }
+}
+
+impl Turn {
+    /// A turn with this number, from 1.
+    pub(super) fn new(iteration: u32) -> Self {
+        Self {
+            iteration,
+            attempt: 0,
+            is_compacted: false,
+            replacement_request: None,
+            stage: Stage::New,
+        }
+    }
+
+    /// Compacts the conversation if it has to be, and sends the request.
+    pub(super) fn begin(&mut self, parts: &mut Parts<'_>) -> Progress {
+        match parts.conversation.plan_next(parts.cx.spec) {
+            Some(plan) => self.compact(plan, parts),
+            None => self.ask_model(parts),
+        }
+    }
+
+    /// Whether deltas are expected.
+    pub(super) fn is_reading(&self) -> bool {
+        matches!(self.stage, Stage::Reading(_) | Stage::Summarising(_))
+    }
+
+    /// Whether a model was called for the reply that is read now.
+    pub(super) fn is_sent(&self) -> bool {
+        match &self.stage {
+            Stage::Reading(reply) => reply.is_sent(),
+            Stage::Summarising(_) => true,
+            Stage::New | Stage::Held | Stage::Backoff(_) | Stage::Failed(_) | Stage::Over => false,
+        }
+    }
+
+    /// When the request is sent again.
+    pub(super) fn retry_time(&self) -> Option<Time> {
+        if let Stage::Backoff(until) = self.stage {
+            Some(until)
+        } else {
+            None
+        }
+    }
+
+    /// Sends the request again if its time has come.
+    pub(super) fn tick(&mut self, parts: &mut Parts<'_>) -> Progress {
+        match self.stage {
+            Stage::Backoff(until) if parts.cx.out.now() >= until => self.retry(parts),
+            Stage::Backoff(_)
+            | Stage::New
+            | Stage::Summarising(_)
+            | Stage::Held
+            | Stage::Reading(_)
+            | Stage::Failed(_)
+            | Stage::Over => Progress::Waits,
+        }
+    }
+
+    fn end(&mut self, reason: FinishReason, is_unsent: bool) -> Progress {
+        self.stage = Stage::Over;
+        Progress::Ends { reason, is_unsent }
+    }
+
+    /// Carries out a plan of compaction, then sends the request. A summary has to be read first.
+    fn compact(&mut self, plan: Plan, parts: &mut Parts<'_>) -> Progress {
+        match plan {
+            Plan::Slide(slide) => {
+                let compacted = parts.conversation.slide(slide);
+                parts.cx.out.emit(EventKind::Compaction(compacted));
+                self.ask_model(parts)
+            }
+            Plan::Summarise(plan) => {
+                let purpose = Purpose::Summary;
+                let request = Request {
+                    messages: plan.messages(),
+                    iteration: self.iteration,
+                    purpose,
+                    ..Request::default()
+                };
+                self.stage = Stage::Summarising(Box::new(SummaryReply::new(plan)));
+                self.emit_start(purpose, parts);
+                parts.cx.out.send(request);
+                Progress::Waits
+            }
+        }
+    }
+
+    /// Sends the request, unless a decision about it is due first.
+    fn ask_model(&mut self, parts: &mut Parts<'_>) -> Progress {
+        if parts.is_spent() {
+            return self.end(FinishReason::BudgetExceeded, true);
+        }
+        let request = self.request(parts);
+        if parts.cx.spec.asks.before_model_call {
+            self.stage = Stage::Held;
+            let question = QuestionKind::BeforeModelCall { request };
+            parts
+                .cx
+                .questions
+                .block(Subject::ModelCall, question, parts.cx.out);
+        } else {
+            self.transmit(request, parts);
+        }
+        Progress::Waits
+    }
+
+    fn request(&self, parts: &Parts<'_>) -> Request {
+        let spec = parts.cx.spec;
+        let status = Standing {
+            iteration: self.iteration,
+            max_iterations: spec.max_iterations,
+            spent: parts.money.spent(),
+            budget: spec.budget,
+            calls_before: parts.calls.previous(),
+        };
+        let has_called = parts.calls.has_called();
+        parts.conversation.request(&status, has_called, spec)
+    }
+
+    fn transmit(&mut self, mut request: Request, parts: &mut Parts<'_>) {
+        request.iteration = self.iteration;
+        self.begin_reading(Reply::of_model(), parts);
+        parts.cx.out.send(request);
+    }
+
+    fn retry(&mut self, parts: &mut Parts<'_>) -> Progress {
+        if parts.is_spent() {
+            return self.end(FinishReason::BudgetExceeded, false);
+        }
+        let replacement = self.replacement_request.clone();
+        let request = replacement.unwrap_or_else(|| self.request(parts));
+        self.transmit(request, parts);
+        Progress::Waits
+    }
+
+    /// Takes the decision about the request, or about a model call that failed.
+    #[expect(
+        clippy::wildcard_enum_match_arm,
+        reason = "a decision that its question does not admit never gets here; the rest is to proceed"
+    )]
+    pub(super) fn decide(&mut self, decision: Decision, parts: &mut Parts<'_>) -> Progress {
+        if let Stage::Failed(error) = &mut self.stage {
+            if let Decision::Reply(text) = decision {
+                return self.reply_with(&text, parts);
+            }
+            let error = error.clone();
+            self.stage = Stage::Over;
+            return Progress::Read(EndedReply {
+                truncation: Some(Truncation::Error),
+                error: Some(error),
+                ..EndedReply::default()
+            });
+        }
+        self.replacement_request = None;
+        // The budget may have been spent elsewhere while the question was open.
+        let sends = matches!(decision, Decision::Proceed | Decision::Request(_));
+        if sends && parts.is_spent() {
+            return self.end(FinishReason::BudgetExceeded, true);
+        }
+        match decision {
+            Decision::Request(request) => {
+                self.replacement_request = Some(request.clone());
+                self.transmit(request, parts);
+            }
+            Decision::Reply(text) => return self.reply_with(&text, parts),
+            Decision::Stop => return self.end(FinishReason::Stopped, true),
+            _ => {
+                let request = self.request(parts);
+                self.transmit(request, parts);
+            }
+        }
+        Progress::Waits
+    }
+
+    /// Takes a text as the reply. No model is called.
+    fn reply_with(&mut self, text: &str, parts: &mut Parts<'_>) -> Progress {
+        self.begin_reading(Reply::of_decision(), parts);
+        let progress = self.read(Delta::text(text), parts);
+        // A text beyond the cap has ended the reply already.
+        if !self.is_reading() {
+            return progress;
+        }
+        let end = Delta::MessageEnd {
+            stop_reason: StopReason::Stop,
+            usage: None,
+        };
+        match self.read(end, parts) {
+            Progress::Waits => self.close(Close::Ended, parts),
+            progress @ (Progress::Read(_) | Progress::Ends { .. }) => progress,
+        }
+    }
+
+    fn begin_reading(&mut self, reply: Reply, parts: &mut Parts<'_>) {
+        self.stage = Stage::Reading(Box::new(reply));
+        parts.pipeline.begin_reply();
+        parts.calls.begin_reply();
+        self.emit_start(Purpose::Reply, parts);
+    }
+
+    fn emit_start(&self, purpose: Purpose, parts: &mut Parts<'_>) {
+        parts.cx.out.emit(EventKind::ModelCallStart {
+            iteration: self.iteration,
+            purpose,
+        });
+    }
+
+    /// Takes a delta of the reply or of the summary.
+    pub(super) fn read(&mut self, delta: Delta, parts: &mut Parts<'_>) -> Progress {
+        match &mut self.stage {
+            Stage::Reading(reply) => {
+                reply.read(delta, parts.pipeline, parts.calls, &mut parts.cx);
+                if reply.is_full() {
+                    parts.cx.out.close_model();
+                    reply.end_full(&mut parts.cx);
+                    return self.close(Close::Ended, parts);
+                }
+            }
+            Stage::Summarising(summary) => {
+                if !summary.read(delta, parts.cx.spec) {
+                    parts.cx.out.close_model();
+                    let words = "the summary was too long".to_owned();
+                    return self.close(Close::Failed(words), parts);
+                }
+            }
+            Stage::New | Stage::Held | Stage::Backoff(_) | Stage::Failed(_) | Stage::Over => {}
+        }
+        Progress::Waits
+    }
+
+    /// The stream of the reply or of the summary is over.
+    pub(super) fn close(&mut self, close: Close, parts: &mut Parts<'_>) -> Progress {
+        match mem::replace(&mut self.stage, Stage::Over) {
+            Stage::Reading(reply) => self.close_reply(reply, close, parts),
+            Stage::Summarising(summary) => {
+                let tokens = parts.conversation.tokens();
+                let ended = summary.close(close, tokens, parts.cx.spec);
+                let (stop_reason, usage) = (ended.stop_reason, ended.usage);
+                self.end_call(Purpose::Summary, stop_reason, usage, ended.error, parts);
+                // Without a summary, what it was to replace is left out.
+                let compacted = match ended.text {
+                    Some(text) => parts
+                        .conversation
+                        .summarise(ended.plan, &text, parts.cx.spec),
+                    None => parts.conversation.slide(ended.plan.fallback()),
+                };
+                parts.cx.out.emit(EventKind::Compaction(compacted));
+                self.ask_model(parts)
+            }
+            stage @ (Stage::New
+            | Stage::Held
+            | Stage::Backoff(_)
+            | Stage::Failed(_)
+            | Stage::Over) => {
+                self.stage = stage;
+                Progress::Waits
+            }
+        }
+    }
+
+    fn close_reply(
+        &mut self,
+        mut reply: Box<Reply>,
+        close: Close,
+        parts: &mut Parts<'_>,
+    ) -> Progress {
+        reply.close(close);
+        // What has acted on a reply cannot be undone.
+        if !reply.is_acted_on() {
+            match self.recover(reply, parts) {
+                Ok(progress) => return progress,
+                Err(kept) => reply = kept,
+            }
+        }
+        self.replacement_request = None;
+        Progress::Read(self.finish_reply(*reply, parts))
+    }
+
+    /// Withdraws a reply that failed, if there is another way: a retry, a shorter conversation, or a decision. Otherwise
+    /// returns the reply, which is kept.
+    fn recover(
+        &mut self,
+        reply: Box<Reply>,
+        parts: &mut Parts<'_>,
+    ) -> Result<Progress, Box<Reply>> {
+        let spec = parts.cx.spec;
+        let emptiness = reply.emptiness(spec);
+        let is_empty = emptiness.is_some();
+        let on_empty = spec.retry.as_ref().is_some_and(|retry| retry.on_empty);
+        let Some(failure) = reply.failure().or(emptiness.filter(|_| on_empty)) else {
+            return Err(reply);
+        };
+        let (iteration, attempt) = (self.iteration, self.attempt + 1);
+        if (is_empty || failure.kind.is_retryable())
+            && let Some(retry) = &spec.retry
+            && let Some(delay_ms) = retry.delay_ms(iteration, attempt, failure.retry_after_ms)
+        {
+            self.withdraw(*reply, &failure, parts);
+            self.attempt = attempt;
+            self.stage = Stage::Backoff(parts.cx.out.now() + Duration::from_millis(delay_ms));
+            parts.cx.out.emit(EventKind::ModelRetry {
+                iteration,
+                attempt,
+                left: retry.retries - attempt,
+                delay_ms,
+                kind: failure.kind,
+                error: failure.words,
+            });
+            return Ok(Progress::Waits);
+        }
+        if failure.kind == ModelErrorKind::ContextOverflow
+            && !self.is_compacted
+            && let Some(plan) = parts.conversation.plan_overflow(spec)
+        {
+            self.withdraw(*reply, &failure, parts);
+            self.is_compacted = true;
+            return Ok(self.compact(plan, parts));
+        }
+        // What was shown is kept where nothing else replaces it.
+        if spec.asks.model_error && !is_empty && !reply.is_shown() {
+            self.withdraw(*reply, &failure, parts);
+            let question = QuestionKind::ModelError {
+                iteration,
+                kind: failure.kind,
+                error: failure.words.clone(),
+            };
+            self.stage = Stage::Failed(failure);
+            parts
+                .cx
+                .questions
+                .block(Subject::ModelError, question, parts.cx.out);
+            return Ok(Progress::Waits);
+        }
+        Err(reply)
+    }
+
+    /// Withdraws a reply. Only its cost remains.
+    fn withdraw(&mut self, reply: Reply, failure: &ModelError, parts: &mut Parts<'_>) {
+        let (stop_reason, usage) = reply.withdraw(
+            self.iteration,
+            parts.pipeline,
+            parts.calls,
+            parts.conversation,
+            &mut parts.cx,
+        );
+        let words = Some(failure.words.clone());
+        self.end_call(Purpose::Reply, stop_reason, usage, words, parts);
+    }
+
+    /// Makes a message of the reply. Its calls may still run.
+    fn finish_reply(&mut self, reply: Reply, parts: &mut Parts<'_>) -> EndedReply {
+        let read = reply.finish(
+            parts.pipeline,
+            parts.calls,
+            parts.conversation,
+            &mut parts.cx,
+        );
+        let stop_reason = read.stop_reason.clone();
+        self.end_call(Purpose::Reply, stop_reason, read.usage, read.words, parts);
+        let is_cancelled = read.ended.truncation == Some(Truncation::Cancelled);
+        if parts.cx.spec.asks.after_model_call && !is_cancelled {
+            let has_message = read.has_message;
+            let message = parts.conversation.messages().last();
+            let question = QuestionKind::AfterModelCall {
+                iteration: self.iteration,
+                message: message.filter(|_| has_message).cloned(),
+                stop_reason: read.stop_reason.unwrap_or(StopReason::Error),
+                usage: read.usage,
+            };
+            let subject = Subject::AfterReply { has_message };
+            parts.cx.questions.block(subject, question, parts.cx.out);
+        }
+        read.ended
+    }
+
+    /// Charges a model call and emits its end.
+    fn end_call(
+        &self,
+        purpose: Purpose,
+        stop_reason: Option<StopReason>,
+        usage: Usage,
+        error: Option<String>,
+        parts: &mut Parts<'_>,
+    ) {
+        let price = parts.cx.spec.price.as_ref();
+        let cost = parts.money.charge_model_call(&usage, price);
+        parts.cx.out.emit(EventKind::ModelCallEnd {
+            iteration: self.iteration,
+            purpose,
+            stop_reason: stop_reason.unwrap_or(StopReason::Error),
+            usage,
+            cost,
+            error,
+        });
+    }
+
+    /// The run is cancelled: ends what is in flight, and answers all calls.
+    pub(super) fn cancel(&mut self, parts: &mut Parts<'_>) -> CancelledTurn {
+        match mem::replace(&mut self.stage, Stage::Over) {
+            Stage::Reading(mut reply) => {
+                parts.calls.execution.cancel_all(&mut parts.cx);
+                parts.cx.out.close_model();
+                reply.cancel();
+                _ = self.finish_reply(*reply, parts);
+                CancelledTurn::Read
+            }
+            Stage::Summarising(summary) => {
+                parts.cx.out.close_model();
+                let close = Close::Failed("the run was cancelled".to_owned());
+                let tokens = parts.conversation.tokens();
+                let ended = summary.close(close, tokens, parts.cx.spec);
+                let (stop_reason, usage) = (ended.stop_reason, ended.usage);
+                self.end_call(Purpose::Summary, stop_reason, usage, ended.error, parts);
+                // A summary after an overflow follows a request that did go out.
+                if self.is_compacted {
+                    CancelledTurn::Sent
+                } else {
+                    CancelledTurn::Unsent
+                }
+            }
+            Stage::New | Stage::Held => CancelledTurn::Unsent,
+            Stage::Backoff(_) | Stage::Failed(_) | Stage::Over => CancelledTurn::Sent,
+        }
+    }
+
+    /// Calls the first request back if the whole budget was spent before the run began.
+    pub(super) fn call_back(&mut self, parts: &mut Parts<'_>) -> Progress {
+        let purpose = match self.stage {
+            Stage::Reading(_) => Purpose::Reply,
+            Stage::Summarising(_) => Purpose::Summary,
+            Stage::New | Stage::Held | Stage::Backoff(_) | Stage::Failed(_) | Stage::Over => {
+                return Progress::Waits;
+            }
+        };
+        if !parts.is_spent() {
+            return Progress::Waits;
+        }
+        parts.cx.out.close_model();
+        let words = Some("the budget was spent before".to_owned());
+        self.end_call(purpose, None, Usage::default(), words, parts);
+        parts.calls.execution.end_reply();
+        self.end(FinishReason::BudgetExceeded, true)
+    }
+
+    /// The model call is lost. A reply of which nothing was used is requested again, and that is no attempt of the retry
+    /// policy: neither the model nor the network has failed. Any other reply counts as cut off.
+    pub(super) fn interrupt(&mut self, words: &str, parts: &mut Parts<'_>) -> Progress {
+        match mem::replace(&mut self.stage, Stage::Over) {
+            Stage::Reading(reply) if !reply.is_acted_on() => {
+                let failure = ModelError::new(ModelErrorKind::Transport, words);
+                self.withdraw(*reply, &failure, parts);
+                self.retry(parts)
+            }
+            stage @ (Stage::New
+            | Stage::Summarising(_)
+            | Stage::Held
+            | Stage::Reading(_)
+            | Stage::Backoff(_)
+            | Stage::Failed(_)
+            | Stage::Over) => {
+                self.stage = stage;
+                self.close(Close::Failed(words.to_owned()), parts)
+            }
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! What follows a reply whose calls are all answered.
+
+use crate::event::FinishReason;
+use crate::run::reply::EndedReply;
+use crate::run::spec::{RunSpec, TextOnly};
+use crate::run::truncation::Truncation;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    Finish(FinishReason),
+    Continue,
+    /// The model has to end the run in another way, and is reminded of it.
+    Remind,
+    AskUser,
+}
+
+/// What the verdict depends on besides the reply itself.
+#[derive(Clone, Copy, Debug)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a fact of its own, and any of them may be true together with any other"
+)]
+pub(super) struct Facts {
+    /// A gadget has completed the run.
+    pub(super) is_completed: bool,
+    /// A decision or the failure of a gadget ends the run.
+    pub(super) stopped: Option<FinishReason>,
+    pub(super) has_called: bool,
+    /// The model should learn what was wrong with its reply, and did not already miss the form in the one before.
+    pub(super) is_corrected: bool,
+    /// The user has sent a message meanwhile.
+    pub(super) has_injected: bool,
+    /// From 1.
+    pub(super) iteration: u32,
+}
+
+/// Decides. The order of the endings is the order of their strength:
+///
+/// 1. A gadget that completed the run gives the answer, whatever else happened in that reply.
+/// 2. A stop, by a decision or by a failed gadget, was asked for; the model must not get another turn.
+/// 3. Something that the model has not read yet (results, a correction, the user's message) keeps the run alive even
+///    after a reply that was cut off: the next reply can make up for it.
+/// 4. Only then the way the reply ended counts: a truncated reply is no answer.
+/// 5. A whole reply without calls means what [`RunSpec::text_only`] says.
+///
+/// Whatever would continue still ends at the limit of iterations.
+pub(super) fn verdict(facts: &Facts, reply: &EndedReply, spec: &RunSpec) -> Verdict {
+    let verdict = if facts.is_completed {
+        Verdict::Finish(FinishReason::TaskCompleted)
+    } else if let Some(reason) = facts.stopped {
+        Verdict::Finish(reason)
+    } else if facts.has_called || facts.is_corrected || facts.has_injected {
+        Verdict::Continue
+    } else {
+        match &reply.truncation {
+            Some(truncation) => Verdict::Finish(truncated(truncation)),
+            // The model announced a call and made none: that is no answer.
+            None if reply.lacks_call => Verdict::Finish(FinishReason::ModelError),
+            None => text_only(reply, spec),
+        }
+    };
+    let ends = matches!(verdict, Verdict::Finish(_));
+    if !ends && facts.iteration >= spec.max_iterations {
+        return Verdict::Finish(FinishReason::MaxIterations);
+    }
+    verdict
+}
+
+fn truncated(truncation: &Truncation) -> FinishReason {
+    match truncation {
+        Truncation::Length => FinishReason::Truncated,
+        Truncation::Filter => FinishReason::Withheld,
+        Truncation::Error
+        | Truncation::Disconnect
+        | Truncation::Unspecified
+        | Truncation::Reason(_) => FinishReason::ModelError,
+        Truncation::Cancelled => FinishReason::Cancelled,
+    }
+}
+
+fn text_only(reply: &EndedReply, spec: &RunSpec) -> Verdict {
+    match &spec.text_only {
+        TextOnly::Acknowledge => Verdict::Continue,
+        TextOnly::Remind(_) => Verdict::Remind,
+        TextOnly::WaitForInput if spec.asks.human => Verdict::AskUser,
+        TextOnly::WaitForInput | TextOnly::Terminate if reply.lacks_answer => {
+            Verdict::Finish(FinishReason::ModelError)
+        }
+        TextOnly::WaitForInput | TextOnly::Terminate => Verdict::Finish(FinishReason::Completed),
+    }
+}
