@@ -15,8 +15,11 @@ use support::loads::{CHAIN, ITERATIONS, Load, PARALLEL};
 use support::reading::{consume, scanner};
 use support::texts::{PLACES, Place, call, chunks, prose};
 
-/// The most instructions of one push.
-const PUSH: u32 = 200;
+/// The most instructions of one push at each of [`PLACES`].
+const PUSH: [u32; 3] = [120, 180, 150];
+
+/// The most instructions of a small call that is read whole.
+const CALL: u32 = 4000;
 
 /// Runs, and what one call of theirs is called.
 const RUNS: [(&str, Load); 3] = [
@@ -43,10 +46,10 @@ fn main() {
 }
 
 fn list() {
-    for place in PLACES {
-        println!("{} {PUSH}", push_case(place));
+    for (place, most) in PLACES.into_iter().zip(PUSH) {
+        println!("{} {most}", push_case(place));
     }
-    println!("small-call-whole");
+    println!("small-call-whole {CALL}");
     println!("small-call-in-4-byte-pushes");
     for (name, _) in RUNS {
         println!("{name}");

@@ -30,6 +30,34 @@ pub struct Call {
     pub span: Span,
 }
 
+impl Call {
+    /// Whether a parameter refers to the result of another call, as `${id}`. Only declared dependencies are put in.
+    ///
+    /// What such a parameter will be is not known before that call has ended, so it cannot be checked now.
+    pub fn has_references(&self) -> bool {
+        let Parameters::Parsed(parameters) = &self.parameters else {
+            return false;
+        };
+        let is_any = |text: &str| reference(text).map(|_| ());
+        !self.dependencies.is_empty() && find_text(parameters, &is_any).is_some()
+    }
+}
+
+/// The inside of a text that as a whole is a reference: `id` or `id/pointer` of `${id}`.
+pub(crate) fn reference(text: &str) -> Option<&str> {
+    text.strip_prefix("${")?.strip_suffix('}')
+}
+
+/// The first thing that `look` finds in the texts of a value.
+pub(crate) fn find_text<T>(value: &Value, look: &impl Fn(&str) -> Option<T>) -> Option<T> {
+    match value {
+        Value::String(text) => look(text),
+        Value::Array(items) => items.iter().find_map(|item| find_text(item, look)),
+        Value::Object(fields) => fields.values().find_map(|field| find_text(field, look)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => None,
+    }
+}
+
 /// What the body of a block says.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Parameters {

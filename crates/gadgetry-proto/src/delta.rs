@@ -166,6 +166,72 @@ impl Delta {
     }
 }
 
+/// What a [`Delta`] is a part of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum DeltaKind {
+    /// The text of the reply.
+    Text,
+    /// Reasoning.
+    Reasoning,
+    /// A call through the provider's own interface.
+    ToolCall,
+    /// A custom block.
+    CustomBlock,
+    /// A gadget call.
+    GadgetCall,
+    /// No content: a frame, a count, an error, metadata or a remark. It has no place among the content, so what comes
+    /// before and after it may belong together.
+    Frame,
+}
+
+/// What it is about. This is the one list of the variants by kind.
+impl Delta {
+    /// What it is a part of.
+    ///
+    /// ```
+    /// use gadgetry_proto::delta::{Delta, DeltaKind};
+    /// assert_eq!(Delta::text("Hi").kind(), DeltaKind::Text);
+    /// ```
+    pub fn kind(&self) -> DeltaKind {
+        match self {
+            Self::Text { .. } => DeltaKind::Text,
+            Self::Reasoning { .. } => DeltaKind::Reasoning,
+            Self::ToolCallStart { .. }
+            | Self::ToolCallDelta { .. }
+            | Self::ToolCallEnd { .. }
+            | Self::ToolCall { .. } => DeltaKind::ToolCall,
+            Self::CustomBlockStart(_)
+            | Self::CustomBlockDelta(_)
+            | Self::CustomBlockEnd(_)
+            | Self::CustomBlock(_) => DeltaKind::CustomBlock,
+            Self::GadgetCallStart(_) | Self::GadgetArgsPartial(_) | Self::GadgetCall(_) => {
+                DeltaKind::GadgetCall
+            }
+            Self::MessageStart { .. }
+            | Self::MessageEnd { .. }
+            | Self::Usage { .. }
+            | Self::Error { .. }
+            | Self::Raw { .. }
+            | Self::ContentMetadata { .. }
+            | Self::ReasoningMetadata { .. }
+            | Self::ProviderData(_)
+            | Self::Diagnostic(_) => DeltaKind::Frame,
+        }
+    }
+
+    /// Whether something may act on it, so that the reply can no longer be withdrawn. Text, reasoning and a call through
+    /// the provider's interface that has only begun are shown, and nothing more.
+    pub fn is_action(&self) -> bool {
+        match self.kind() {
+            DeltaKind::CustomBlock | DeltaKind::GadgetCall => true,
+            DeltaKind::ToolCall => {
+                matches!(self, Self::ToolCallEnd { .. } | Self::ToolCall { .. })
+            }
+            DeltaKind::Text | DeltaKind::Reasoning | DeltaKind::Frame => false,
+        }
+    }
+}
+
 /// Why a model stopped.
 ///
 /// Only [`StopReason::Stop`], [`StopReason::StopSequence`] and [`StopReason::ToolUse`] say that the reply is whole; after

@@ -14,12 +14,12 @@
 //! | [`limits`] [`error`] [`id`] [`time`] [`usage`] [`media`] [`call`] [`message`] [`piece`] [`delta`] [`event`] | the vocabulary: plain data |
 //! | [`tree`] | what a run has cost, folded from its events |
 //! | [`spec`] | gadget specifications, the parameter tree, coercion and validation |
-//! | [`block`] | markers, the body of a gadget block, the writer |
-//! | [`tags`] | tags, attributes, custom-block definitions |
-//! | [`reply`] | the one scanner over a reply |
-//! | [`dialect`] | calls in the forms that models were trained on |
 //! | [`transform`] | delta transforms and their composition |
 //! | [`accumulate`] | deltas into one message and its stream events |
+//! | [`block`] | markers, the body of a gadget block, the writer |
+//! | [`tags`] | tags, attributes, custom-block definitions |
+//! | [`reply`] | the one scanner over a reply, and the reader: scanner, transforms, message, checks of calls |
+//! | [`dialect`] | calls in the forms that models were trained on |
 //! | [`sched`] | which call may start now |
 //! | [`prompt`] | what the model is told |
 //! | [`convo`] | history, result envelopes, output limits |

@@ -63,7 +63,7 @@ pub trait DeltaTransform: Send {
 
     /// Its state between two deltas, for a run that is saved while a reply streams.
     ///
-    /// A fresh transform of the same factory that has loaded this value goes on exactly as this one would. The default
+    /// A fresh transform of the same factory that has loaded this value continues exactly as this one would. The default
     /// is right for a transform that remembers nothing.
     fn save(&self) -> Value {
         Value::Null
@@ -75,44 +75,57 @@ pub trait DeltaTransform: Send {
     }
 }
 
-/// Several transforms as one: each reads what the one before it hands on.
+/// Several transforms as one: each reads what the one before it appends.
 pub fn compose(stages: Vec<Box<dyn DeltaTransform>>) -> Compose {
-    Compose { stages }
+    Compose {
+        stages,
+        ..Compose::default()
+    }
 }
 
 /// Transforms in a row; without any, every delta passes unchanged. Made by [`compose`].
 ///
-/// At the end, what a stage still held goes through the stages behind it before these hand out their own. Its saved
+/// At the end, what a stage still holds goes through the stages after it before these append their own. Its saved
 /// state is the list of its stages' states.
 #[derive(Default)]
 pub struct Compose {
     stages: Vec<Box<dyn DeltaTransform>>,
+    /// Memory for deltas between two stages; empty between two calls.
+    passing: Vec<Delta>,
+    passed: Vec<Delta>,
+}
+
+impl Compose {
+    /// Sends what the first `reached` stages passed on through the others.
+    fn pass(&mut self, reached: usize, is_end: bool, out: &mut Vec<Delta>) {
+        for stage in &mut self.stages[reached..] {
+            for delta in self.passing.drain(..) {
+                stage.process(delta, &mut self.passed);
+            }
+            if is_end {
+                stage.flush(&mut self.passed);
+            }
+            mem::swap(&mut self.passing, &mut self.passed);
+        }
+        out.append(&mut self.passing);
+    }
 }
 
 impl DeltaTransform for Compose {
     fn process(&mut self, delta: Delta, out: &mut Vec<Delta>) {
-        let mut passing = vec![delta];
-        let mut passed = Vec::new();
-        for stage in &mut self.stages {
-            for delta in passing.drain(..) {
-                stage.process(delta, &mut passed);
+        // Of nothing, or of one transform, nothing lies between two stages.
+        match self.stages.as_mut_slice() {
+            [] => out.push(delta),
+            [only] => only.process(delta, out),
+            [first, ..] => {
+                first.process(delta, &mut self.passing);
+                self.pass(1, false, out);
             }
-            mem::swap(&mut passing, &mut passed);
         }
-        out.append(&mut passing);
     }
 
     fn flush(&mut self, out: &mut Vec<Delta>) {
-        let mut passing = Vec::new();
-        let mut passed = Vec::new();
-        for stage in &mut self.stages {
-            for delta in passing.drain(..) {
-                stage.process(delta, &mut passed);
-            }
-            stage.flush(&mut passed);
-            mem::swap(&mut passing, &mut passed);
-        }
-        out.append(&mut passing);
+        self.pass(0, true, out);
     }
 
     fn save(&self) -> Value {

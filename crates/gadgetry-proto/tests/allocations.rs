@@ -2,8 +2,11 @@
 
 use allocation_counter::{AllocationInfo, measure};
 use gadgetry_proto::block::Markers;
+use gadgetry_proto::delta::Delta;
 use gadgetry_proto::limits::Limits;
-use gadgetry_proto::reply::{Event, Format, Scanner};
+use gadgetry_proto::reply::{Event, Format, Pipeline, ReplyStage, Scanner};
+use gadgetry_proto::run::{Input, Output, Run, RunSpec};
+use gadgetry_proto::time::Time;
 
 const KIB: usize = 1 << 10;
 const MIB: usize = 1 << 20;
@@ -134,4 +137,55 @@ fn a_delta_of_what_is_kept_allocates_only_now_and_then() {
             );
         }
     }
+}
+
+/// One thousand tokens of a model, in which nothing begins or ends.
+fn tokens() -> Vec<Delta> {
+    (0..1000).map(|_| Delta::text("word ")).collect()
+}
+
+/// Without transforms a text is moved through the pipeline.
+#[test]
+fn a_text_passes_the_pipeline_without_a_copy() {
+    let format = Format {
+        markers: Some(Markers::default()),
+        ..Format::default()
+    };
+    let stage = ReplyStage::new(format, Vec::new(), None).expect("there are no tags");
+    let mut pipeline = Pipeline::new(stage, []);
+    let (deltas, mut out) = (tokens(), Vec::with_capacity(2000));
+    let info = measure(|| {
+        for delta in deltas {
+            pipeline.push(delta, &mut out);
+        }
+    });
+    assert_eq!(out.len(), 1000);
+    assert_eq!(info.count_total, 0, "{info:?}");
+}
+
+/// Of a text an event owns what the delta owned; what is kept of it is one text that grows.
+#[test]
+fn a_text_passes_a_run_without_a_copy() {
+    let mut run = Run::ask(RunSpec::default(), "Hello").expect("there are no tags");
+    let drain = |run: &mut Run| {
+        let mut events = 0;
+        loop {
+            let output = run.poll();
+            if matches!(output, Output::Wait(_)) {
+                return events;
+            }
+            events += usize::from(matches!(output, Output::Event(_)));
+        }
+    };
+    drain(&mut run);
+    let (deltas, mut texts) = (tokens(), 0);
+    let info = measure(|| {
+        for delta in deltas {
+            run.handle(Time(0), Input::Delta(delta))
+                .expect("a reply is read");
+            texts += drain(&mut run);
+        }
+    });
+    assert_eq!(texts, 1000);
+    assert!(info.count_total <= 40, "{info:?}");
 }

@@ -23,6 +23,7 @@ mod prompt_params;
 mod properties;
 mod reply_hostile;
 mod reply_properties;
+mod reply_reader;
 mod run_caps;
 mod run_hostile;
 mod run_rules;

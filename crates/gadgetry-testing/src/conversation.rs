@@ -2,13 +2,12 @@
 
 use std::sync::Arc;
 
-use gadgetry::proto::accumulate::Accumulator;
 use gadgetry::proto::block::{Anchoring, Markers};
 use gadgetry::proto::convo::{result_content, results_message};
 use gadgetry::proto::delta::Delta;
 use gadgetry::proto::id::InvocationId;
 use gadgetry::proto::message::{Content, Message, Role};
-use gadgetry::proto::reply::{self, ReplyStage};
+use gadgetry::proto::reply::{self, Reader};
 use gadgetry::proto::spec::Registry;
 
 use crate::call::{Format, MockCall};
@@ -166,21 +165,14 @@ impl Conversation {
             anchoring: self.format.anchoring,
             ..reply::Format::default()
         };
-        let registry = Some(Arc::new(self.format.registry.clone()));
-        let mut stage = match ReplyStage::new(format, Vec::new(), registry) {
-            Ok(stage) => stage,
+        let registry = Arc::new(self.format.registry.clone());
+        let mut reader = match Reader::new(format, Vec::new(), registry) {
+            Ok(reader) => reader,
             // It fails for bad names of tags, and there are none.
             Err(error) => panic!("the fixture cannot be read: {error}"),
         };
         let mut deltas = Vec::new();
-        stage.process(Delta::text(&raw), &mut deltas);
-        stage.finish(&mut deltas);
-        let mut accumulator = Accumulator::default();
-        for delta in &deltas {
-            accumulator.apply(delta, &mut Vec::new());
-        }
-        let mut message = accumulator.finish(&mut Vec::new()).message;
-        message.raw = Some(raw);
-        self.messages.push(message);
+        reader.push(Delta::text(raw), &mut deltas);
+        self.messages.push(reader.finish(&mut deltas).message);
     }
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use futures_core::stream::BoxStream;
 use futures_util::{FutureExt as _, StreamExt as _, stream};
-use gadgetry_proto::delta::Delta;
+use gadgetry_proto::delta::{Delta, DeltaKind};
 use gadgetry_proto::error::ModelErrorKind;
 use gadgetry_proto::message::Request;
 use gadgetry_proto::run::Retry;
@@ -205,30 +205,11 @@ impl<S: Fn() -> BoxStream<'static, Delta>> Asking<S> {
 }
 
 fn says(delta: &Delta) -> Said {
-    match delta {
-        Delta::Text { delta, .. } if delta.trim().is_empty() => Said::Nothing,
-        Delta::Reasoning { .. } | Delta::ProviderData(_) => Said::Thoughts,
-        Delta::MessageStart { .. }
-        | Delta::MessageEnd { .. }
-        | Delta::Usage { .. }
-        | Delta::Error { .. }
-        | Delta::Raw { .. }
-        | Delta::ContentMetadata { .. }
-        | Delta::ReasoningMetadata { .. }
-        | Delta::Diagnostic(_) => Said::Nothing,
-        Delta::Text { .. }
-        | Delta::ToolCallStart { .. }
-        | Delta::ToolCallDelta { .. }
-        | Delta::ToolCallEnd { .. }
-        | Delta::ToolCall { .. }
-        | Delta::CustomBlockStart(_)
-        | Delta::CustomBlockDelta(_)
-        | Delta::CustomBlockEnd(_)
-        | Delta::CustomBlock(_)
-        | Delta::GadgetCallStart(_)
-        | Delta::GadgetArgsPartial(_)
-        | Delta::GadgetCall(_)
-        | _ => Said::Words,
+    match (delta, delta.kind()) {
+        (Delta::Text { delta, .. }, _) if delta.trim().is_empty() => Said::Nothing,
+        (Delta::ProviderData(_), _) | (_, DeltaKind::Reasoning) => Said::Thoughts,
+        (_, DeltaKind::Frame) => Said::Nothing,
+        _ => Said::Words,
     }
 }
 

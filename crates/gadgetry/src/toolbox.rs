@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use gadgetry_proto::spec::{GadgetSpec, Problem, Registry, RegistryError, Schema};
 
-use crate::gadget::{DynGadget, IntoGadget, complete};
+use crate::gadget::{DynGadget, IntoGadget};
 
 /// Gadgets by name. Names are unique, whatever their case.
 ///
@@ -85,7 +85,7 @@ pub(crate) fn check_examples(spec: &GadgetSpec) -> Result<(), UnfitExample> {
         return Ok(());
     };
     for (index, example) in spec.examples.iter().enumerate() {
-        if let Err(problems) = complete(&schema, example.params.clone()) {
+        if let Err(problems) = schema.check(example.params.clone()) {
             return Err(UnfitExample {
                 gadget: spec.name.clone(),
                 number: index + 1,

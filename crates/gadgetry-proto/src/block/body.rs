@@ -1,10 +1,10 @@
-//! The machine that eats the body of a block, piece by piece.
+//! The machine that reads the body of a block, piece by piece.
 //!
 //! The body is kept as one text, because the call needs it; everything else is an offset into it. Inequalities that
 //! always hold: `value start <= emitted <= scan <= text.len()`.
 
 mod arguments;
-mod told;
+mod diagnostics;
 mod value;
 
 use std::ops::Range;
@@ -12,6 +12,7 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 
 use crate::block::Anchoring;
+use crate::block::chars::{has_white_space, trimmed};
 use crate::block::fence;
 use crate::block::fence::Fence;
 use crate::block::search::Found;
@@ -32,10 +33,10 @@ pub(crate) struct Body {
     base: u64,
     /// No marker begins before this offset of the text.
     scan: usize,
-    /// How much of the current value was handed out.
+    /// How much of the current value was emitted.
     emitted: usize,
     part: Part,
-    /// Whether the pointer of the current argument is no pointer, so that its value is not handed out.
+    /// Whether the current argument has an invalid pointer, so that its value is not emitted.
     mute: bool,
     arguments: Vec<ArgumentSpan>,
     /// Offsets of backslashes that do not belong to their value.
@@ -50,9 +51,9 @@ pub(crate) struct Body {
     overflown: bool,
     /// The last place in the current value that may be a near miss.
     suspect: Option<usize>,
-    /// How many more near misses may be told.
+    /// How many more near misses may be reported.
     room: usize,
-    /// In the order in which they are told.
+    /// In the order in which they are reported.
     diagnostics: Vec<Diagnostic>,
 }
 
@@ -69,7 +70,7 @@ enum Part {
     Value(usize),
 }
 
-/// Where one argument stands in the body.
+/// Where one argument is in the body.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct ArgumentSpan {
     pointer: Range<usize>,
@@ -84,6 +85,9 @@ pub(crate) struct Partial<'a> {
     pub(crate) complete: bool,
 }
 
+/// Where parts of values go.
+pub(crate) type Sink<'a> = dyn FnMut(Partial<'_>) + 'a;
+
 /// A marker ended the body; it was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Ended {
@@ -93,7 +97,7 @@ pub(crate) struct Ended {
 }
 
 impl Body {
-    /// Begins a new body at offset `base` of the reply, in which so many near misses may be told.
+    /// Begins a new body at offset `base` of the reply. At most `room` near misses may be reported.
     pub(crate) fn begin(&mut self, base: u64, room: usize) {
         self.text.clear();
         self.arguments.clear();
@@ -110,34 +114,34 @@ impl Body {
         self.text.len().max(128)
     }
 
-    /// Reads a piece. Hands out every part of a value that no later text can take back.
+    /// Reads a piece. Emits every part of a value that no later text can change.
     pub(crate) fn feed(
         &mut self,
         piece: &str,
         search: &MarkerSearch,
         limits: &Limits,
-        mut out: impl FnMut(Partial<'_>),
+        out: &mut Sink<'_>,
     ) -> Option<Ended> {
         self.text.push_str(piece);
-        let ended = self.read(search, limits, &mut out);
+        let ended = self.read(search, limits, out);
         if ended.is_none() {
             if self.scan > limits.block && !self.overflown {
-                self.overflow(limits, &mut out);
+                self.overflow(limits, out);
             }
             if self.overflown && self.text.len() > 2 * limits.indent + FORGOTTEN {
                 self.forget(limits);
             }
-            self.hand_out(
+            self.emit(
                 self.safe_end(search, limits)
                     .min(self.text.floor_char_boundary(limits.block)),
-                &mut out,
+                out,
             );
         }
         ended
     }
 
     /// Takes a piece in that ends no line and begins no marker, in the middle of a value of which nothing is held:
-    /// all of it is value. Gives the pointer, or `None` (and takes nothing) if the body stands elsewhere.
+    /// all of it is value. Gives the pointer, or `None` (and takes nothing) if the body is elsewhere.
     pub(crate) fn take_plain(&mut self, piece: &str, limits: &Limits) -> Option<&str> {
         let Part::Value(start) = self.part else {
             return None;
@@ -158,7 +162,7 @@ impl Body {
         &mut self,
         search: &MarkerSearch,
         limits: &Limits,
-        out: &mut impl FnMut(Partial<'_>),
+        out: &mut Sink<'_>,
     ) -> Option<Ended> {
         let mut newlines = Next::default();
         loop {
@@ -194,7 +198,7 @@ impl Body {
             }
             let prefix = match search.anchoring {
                 Anchoring::Anywhere => LinePrefix::Blank(0),
-                Anchoring::LineStart => LinePrefix::Blank(0).behind(text, at, limits.indent),
+                Anchoring::LineStart => LinePrefix::Blank(0).after(text, at, limits.indent),
             };
             match (search.any_at(text, at), prefix) {
                 (Found::Whole(marker), LinePrefix::Blank(blanks)) => {
@@ -239,7 +243,7 @@ impl Body {
         false
     }
 
-    /// A marker at `at`, behind so many blanks of its line.
+    /// A marker at `at`, after `blanks` bytes of blanks on its line.
     fn marker(
         &mut self,
         marker: Marker,
@@ -247,9 +251,9 @@ impl Body {
         blanks: usize,
         search: &MarkerSearch,
         limits: &Limits,
-        out: &mut impl FnMut(Partial<'_>),
+        out: &mut Sink<'_>,
     ) -> Option<Ended> {
-        let behind = at + search.text(marker).len();
+        let end_of_marker = at + search.text(marker).len();
         if let Part::Pointer(start) = self.part {
             self.end_pointer(start, at, at, limits);
         }
@@ -260,23 +264,21 @@ impl Body {
                 Marker::End => TerminatedBy::EndMarker,
                 Marker::Start | Marker::Arg => TerminatedBy::NextStart,
             };
-            let unread = self.text.len() - behind;
+            let unread = self.text.len() - end_of_marker;
             self.text.truncate(at);
             return Some(Ended { by, unread });
         }
-        self.part = Part::Pointer(behind);
-        self.scan = behind;
+        self.part = Part::Pointer(end_of_marker);
+        self.scan = end_of_marker;
         None
     }
 
     fn end_pointer(&mut self, start: usize, end: usize, value: usize, limits: &Limits) {
-        let line = &self.text[start..end];
-        let trimmed = line.trim();
-        let from = start + line.len() - line.trim_start().len();
-        let pointer = from..from + trimmed.len();
-        self.mute = trimmed.is_empty()
-            || trimmed.len() > limits.pointer
-            || trimmed.contains(char::is_whitespace);
+        let trimmed = trimmed(&self.text[start..end]);
+        let pointer = start + trimmed.start..start + trimmed.end;
+        let written = &self.text[pointer.clone()];
+        self.mute =
+            written.is_empty() || written.len() > limits.pointer || has_white_space(written);
         if !self.overflown {
             self.arguments.push(ArgumentSpan {
                 pointer,
@@ -296,7 +298,7 @@ impl Body {
         last: bool,
         search: &MarkerSearch,
         limits: &Limits,
-        out: &mut impl FnMut(Partial<'_>),
+        out: &mut Sink<'_>,
     ) {
         match self.part {
             Part::Preamble => {
@@ -316,8 +318,8 @@ impl Body {
     }
 
     /// No marker begins within the cap: what was read of the block is dropped, what follows is not kept.
-    fn overflow(&mut self, limits: &Limits, out: &mut impl FnMut(Partial<'_>)) {
-        self.hand_out(self.text.floor_char_boundary(limits.block), out);
+    fn overflow(&mut self, limits: &Limits, out: &mut Sink<'_>) {
+        self.emit(self.text.floor_char_boundary(limits.block), out);
         let exceeded = LimitExceeded {
             what: Limit::Block,
             limit: limits.block,
@@ -331,7 +333,7 @@ impl Body {
         self.forget(limits);
     }
 
-    /// Drops what was read, except what may still become a marker and what stands before it on its line.
+    /// Drops what was read, except what may still become a marker and what precedes it on its line.
     fn forget(&mut self, limits: &Limits) {
         let keep = self
             .text
@@ -348,14 +350,9 @@ impl Body {
     }
 
     /// The reply has ended inside the body.
-    pub(crate) fn finish(
-        &mut self,
-        search: &MarkerSearch,
-        limits: &Limits,
-        mut out: impl FnMut(Partial<'_>),
-    ) {
+    pub(crate) fn finish(&mut self, search: &MarkerSearch, limits: &Limits, out: &mut Sink<'_>) {
         if self.text.len() > limits.block && !self.overflown {
-            self.overflow(limits, &mut out);
+            self.overflow(limits, out);
         }
         let end = self.text.len();
         let mut line = end;
@@ -371,7 +368,7 @@ impl Body {
                     let span = self.span(fragment..end);
                     let message =
                         "The reply ended inside a marker; the fragment was dropped from the value";
-                    self.tell(DiagnosticCode::PartialMarker, message, span);
+                    self.report(DiagnosticCode::PartialMarker, message, span);
                     line = fragment;
                 }
                 if search.anchoring == Anchoring::LineStart && line < end {
@@ -380,7 +377,7 @@ impl Body {
                 }
             }
         }
-        self.end_part(end, line, true, search, limits, &mut out);
+        self.end_part(end, line, true, search, limits, out);
     }
 
     fn is_cut_marker(
@@ -395,7 +392,7 @@ impl Body {
             Anchoring::Anywhere => at == start || text[at - 1] == b'\n',
             Anchoring::LineStart => {
                 matches!(
-                    LinePrefix::Blank(0).behind(text, at, limits.indent),
+                    LinePrefix::Blank(0).after(text, at, limits.indent),
                     LinePrefix::Blank(_)
                 )
             }

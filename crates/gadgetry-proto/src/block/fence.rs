@@ -19,6 +19,9 @@ pub(crate) struct Fence {
 /// The last line of `preamble` that is not white space, if it opens a fence.
 pub(crate) fn opening(preamble: &str) -> Option<Fence> {
     let text = preamble.trim_end();
+    if text.is_empty() {
+        return None;
+    }
     let at = text.rfind('\n').map_or(0, |newline| newline + 1);
     let line = text[at..].trim_start_matches([' ', '\t']);
     let ticks = line.len() - line.trim_start_matches(TICK).len();

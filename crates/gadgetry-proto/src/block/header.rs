@@ -5,6 +5,8 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
+use crate::block::chars::trimmed;
+
 /// A header, read. It keeps its memory from block to block.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Header {
@@ -37,13 +39,13 @@ impl Header {
         self.text.clear();
         self.text.push_str(line);
         self.dependencies.clear();
-        let (name, rest) = cut(&self.text, 0..self.text.len(), &[':']);
+        let (name, rest) = cut(&self.text, 0..self.text.len(), b":");
         self.name = name;
-        let (id, rest) = rest.map_or((0..0, None), |rest| cut(&self.text, rest, &[':']));
+        let (id, rest) = rest.map_or((0..0, None), |rest| cut(&self.text, rest, b":"));
         self.id = id;
         let mut next = rest;
         while let Some(rest) = next {
-            let (dependency, rest) = cut(&self.text, rest, &[':', ',']);
+            let (dependency, rest) = cut(&self.text, rest, b":,");
             next = rest;
             let text = &self.text[dependency.clone()];
             if !text.is_empty() && !self.dependencies().any(|known| known == text) {
@@ -68,20 +70,16 @@ fn number_of(id: &str) -> Option<u64> {
     Some(number.into())
 }
 
-/// The trimmed range before the first separator, and the range behind it.
-fn cut(
-    text: &str,
-    range: Range<usize>,
-    separators: &[char],
-) -> (Range<usize>, Option<Range<usize>>) {
+/// The trimmed range before the first separator, and the range after it.
+fn cut(text: &str, range: Range<usize>, separators: &[u8]) -> (Range<usize>, Option<Range<usize>>) {
     let part = &text[range.clone()];
-    let at = part.find(separators);
+    let at = part.bytes().position(|byte| separators.contains(&byte));
     let (head, rest) = match at {
         Some(at) => (&part[..at], Some(range.start + at + 1..range.end)),
         None => (part, None),
     };
-    let start = range.start + head.len() - head.trim_start().len();
-    (start..start + head.trim().len(), rest)
+    let head = trimmed(head);
+    (range.start + head.start..range.start + head.end, rest)
 }
 
 #[cfg(test)]

@@ -81,7 +81,7 @@ impl Markers {
         Ok(markers)
     }
 
-    /// Markers that nobody can write who has not seen `seed`: the default ones with eight hexadecimal digits of it.
+    /// Markers that only who has seen `seed` can write: the default ones with eight hexadecimal digits of it.
     ///
     /// The same seed gives the same markers. Take a new random one for each run.
     #[must_use]
@@ -167,7 +167,7 @@ pub enum Anchoring {
     /// Anywhere in the text, as the grammar of the block format reads.
     #[default]
     Anywhere,
-    /// Only at the start of a line, behind optional blanks. A line that begins with backslashes and a marker is
+    /// Only at the start of a line, after optional blanks. A line that begins with backslashes and a marker is
     /// that line as literal text, less one backslash.
     LineStart,
 }

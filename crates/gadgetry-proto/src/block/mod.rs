@@ -1,9 +1,10 @@
-//! Gadget blocks: their markers, the machine that eats their body, and the writer.
+//! Gadget blocks: their markers, the machine that reads their body, and the writer.
 //!
 //! The format is that of the specification; `docs/reply-format.md` has every rule.
 
 mod body;
 mod call;
+mod chars;
 mod fence;
 mod header;
 mod markers;
@@ -11,7 +12,7 @@ mod near_miss;
 mod search;
 mod writer;
 
-pub(crate) use body::{Body, Partial};
+pub(crate) use body::{Body, Ended, Partial};
 pub use call::CallBlock;
 pub use header::Header;
 pub use markers::{Anchoring, MarkerError, Markers};

@@ -1,8 +1,9 @@
-//! Text that looks like a marker but is none.
+//! Text that looks like a marker but is not one.
 
+use crate::block::chars::is_word;
+use crate::block::chars::run_len;
 use crate::block::search::Lead;
 use crate::block::search::MarkerSearch;
-use crate::block::search::run_len;
 use crate::error::{Diagnostic, DiagnosticCode, Span};
 use crate::limits::{Limit, LimitExceeded, Limits};
 
@@ -26,11 +27,7 @@ const RENAMED: [&str; 13] = [
     "INVOKE",
 ];
 
-pub(crate) fn is_word(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-')
-}
-
-/// A run of the lead character and the word behind it.
+/// A run of the lead character and the word after it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Suspect {
     pub(crate) start: u64,
@@ -87,7 +84,7 @@ pub(crate) struct MissCount {
 }
 
 impl MissCount {
-    /// How many more may be told.
+    /// How many more may be reported.
     pub(crate) fn room(self, limits: &Limits) -> usize {
         limits
             .near_misses
@@ -125,7 +122,7 @@ impl MissCount {
     }
 }
 
-/// What a run, a word and the byte behind it are.
+/// What a run, a word and the byte after it are.
 pub(crate) fn classify(
     search: &MarkerSearch,
     lead: Lead,
@@ -164,9 +161,11 @@ pub(crate) fn classify(
             (DiagnosticCode::NearMiss, message)
         });
     }
-    // A value may quote the markers of other runs; prose that holds one was most likely meant as a call.
-    let renamed = RENAMED.contains(&word.as_str()) || in_prose && is_start_of_others(word);
-    let renamed = *run == lead.len && next == Some(b':') && renamed;
+    // A value may quote the markers of other runs; prose that holds one was most likely meant as a call, even if a sign
+    // of it is missing: `!!GADGET_START:` where markers have a nonce.
+    let of_others = in_prose && is_start_of_others(word);
+    let renamed = *run == lead.len && RENAMED.contains(&word.as_str());
+    let renamed = next == Some(b':') && (renamed || of_others);
     renamed.then(|| {
         let (written, start) = (written(lead, suspect), search.markers.start());
         let message = format!("{written} is not a marker and was not executed; write {start}");

@@ -1,10 +1,27 @@
-//! Finding markers in text that may go on.
+//! Finding markers in text of which more may come.
+//!
+//! A search answers with one of three: a whole marker, a part of one at the end of the text, or nothing. A part is
+//! what the reader has to keep until more text has come, and it is short, since a marker is: at most its length less one
+//! byte. With the default markers:
+//!
+//! ```text
+//! text               candidate   found there
+//! "a !!!GADGET_END"  2           the end marker
+//! "a !!!GAD"         2           a part: the next piece decides
+//! "a !!!Gad"         2           nothing: the search continues at 5, since no marker begins inside the run
+//! "a !!!!!!ARG:x"    2           nothing, but one may begin 3 signs before the run ends: it continues at 5
+//! "wow!"             3           a part: one sign at the very end may be the first of three
+//! ```
+//!
+//! Two bytes are searched for and not one: in English prose `!` is frequent, `!!` is rare, and a vectorised search for a
+//! pair costs what one for a byte costs. Only at the end of a text one byte has to do.
 
 use memchr::memmem::Finder;
 
 use crate::block::Anchoring;
 use crate::block::Markers;
-use crate::block::near_miss::is_word;
+use crate::block::chars::is_word;
+use crate::block::chars::run_len;
 
 /// One of the three markers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,7 +31,7 @@ pub(crate) enum Marker {
     Arg,
 }
 
-/// What stands at a place where a marker may begin.
+/// What is at a place where a marker may begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Found {
     Whole(Marker),
@@ -30,41 +47,72 @@ pub(crate) struct MarkerSearch {
     pub(crate) anchoring: Anchoring,
     /// The run of one punctuation character that begins all three markers.
     pub(crate) lead: Option<Lead>,
-    /// Finds the first two bytes, if all markers share them.
-    pair: Option<Finder<'static>>,
-    first: [u8; 3],
+    start: Start,
+    /// How many bytes all markers share at their start.
+    shared: usize,
 }
 
-/// `!!!`: a character and how often it stands.
+/// What a marker begins with, which is what a search looks for.
+#[derive(Debug)]
+enum Start {
+    /// There are no markers, so nothing is found.
+    Nothing,
+    /// Two bytes that all markers share.
+    Pair([u8; 2], Box<Finder<'static>>),
+    /// The first byte of each marker.
+    Bytes([u8; 3]),
+}
+
+/// `!!!`: a character and the number of times that it is repeated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Lead {
     pub(crate) byte: u8,
     pub(crate) len: usize,
 }
 
+/// Up to this many bytes, a loop is faster than the set-up of the searcher.
+const SHORT: usize = 16;
+
 const ALL: [Marker; 3] = [Marker::Start, Marker::End, Marker::Arg];
 
 impl MarkerSearch {
-    pub(crate) fn new(markers: Markers, anchoring: Anchoring) -> Self {
+    /// A search for `markers`. Without any, it finds nothing.
+    pub(crate) fn new(markers: Option<Markers>, anchoring: Anchoring) -> Self {
+        let Some(markers) = markers else {
+            return Self {
+                markers: Markers::default(),
+                anchoring: Anchoring::Anywhere,
+                lead: None,
+                start: Start::Nothing,
+                shared: 0,
+            };
+        };
         let bytes = [markers.start(), markers.end(), markers.arg()].map(str::as_bytes);
         let first = bytes.map(|marker| marker[0]);
         let leads = bytes.map(|marker| Lead {
             byte: marker[0],
-            len: marker.iter().take_while(|byte| **byte == marker[0]).count(),
+            len: run_len(marker, 0, marker[0]),
         });
-        let shared = leads[0] == leads[1] && leads[0] == leads[2];
+        let same = leads[0] == leads[1] && leads[0] == leads[2];
         let is_lead = first[0].is_ascii_punctuation() && !is_word(first[0]) && leads[0].len >= 2;
-        let lead = (shared && is_lead).then_some(leads[0]);
+        let lead = (same && is_lead).then_some(leads[0]);
         let pair = bytes[0]
-            .get(..2)
-            .filter(|pair| bytes.iter().all(|marker| marker.starts_with(pair)))
-            .map(|pair| Finder::new(pair).into_owned());
+            .first_chunk::<2>()
+            .filter(|pair| bytes.iter().all(|marker| marker.starts_with(*pair)));
+        let start = match pair {
+            Some(pair) => Start::Pair(*pair, Box::new(Finder::new(pair).into_owned())),
+            None => Start::Bytes(first),
+        };
+        let shared = bytes[0].iter().enumerate().take_while(|(index, byte)| {
+            bytes.iter().all(|marker| marker.get(*index) == Some(*byte))
+        });
+        let shared = shared.count();
         Self {
             markers,
             anchoring,
             lead,
-            pair,
-            first,
+            start,
+            shared,
         }
     }
 
@@ -77,35 +125,59 @@ impl MarkerSearch {
     }
 
     /// The bytes that markers begin with.
-    pub(crate) fn first_bytes(&self) -> [u8; 3] {
-        self.first
+    pub(crate) fn first_bytes(&self) -> &[u8] {
+        match &self.start {
+            Start::Nothing => &[],
+            Start::Pair(pair, _) => &pair[..1],
+            Start::Bytes(first) => first,
+        }
     }
 
-    /// The next place at or behind `from` where a marker may begin: one of which at least two bytes are there, or
+    /// The next place at or after `from` where a marker may begin: one of which at least two bytes are there, or
     /// one byte at the end of the text.
     pub(crate) fn candidate(&self, text: &[u8], from: usize) -> Option<usize> {
         let rest = text.get(from..)?;
-        if self.pair.is_none() {
-            let [a, b, c] = self.first;
-            return Some(from + memchr::memchr3(a, b, c, rest)?);
-        }
-        // A short piece is not worth the set-up of the searcher.
-        if rest.len() <= 16 {
-            let at = rest.iter().position(|byte| *byte == self.first[0])?;
-            return Some(from + at);
-        }
-        match self.pair.as_ref().and_then(|pair| pair.find(rest)) {
-            Some(at) => Some(from + at),
-            None => (rest.last() == Some(&self.first[0])).then(|| text.len() - 1),
+        match &self.start {
+            Start::Nothing => None,
+            Start::Bytes([a, b, c]) => Some(from + memchr::memchr3(*a, *b, *c, rest)?),
+            // A short piece is not worth the set-up of the searcher.
+            Start::Pair([first, _], _) if rest.len() <= SHORT => {
+                let at = rest.iter().position(|byte| byte == first)?;
+                Some(from + at)
+            }
+            Start::Pair([first, _], pair) => match pair.find(rest) {
+                Some(at) => Some(from + at),
+                None => (rest.last() == Some(first)).then(|| text.len() - 1),
+            },
         }
     }
 
-    /// What stands at `at`. A whole marker wins over a part of one.
+    /// The next whole `marker` at or after `from`.
+    pub(crate) fn find(&self, marker: Marker, text: &[u8], mut from: usize) -> Option<usize> {
+        let needle = self.text(marker).as_bytes();
+        loop {
+            let at = self.candidate(text, from)?;
+            if text[at..].starts_with(needle) {
+                return Some(at);
+            }
+            from = self.skip(text, at);
+        }
+    }
+
+    /// What is at `at`. A whole marker wins over a part of one.
     pub(crate) fn at(&self, text: &[u8], at: usize, wanted: &[Marker]) -> Found {
         let rest = &text[at..];
         let mut found = Found::Nothing;
         for &marker in wanted {
             let needle = self.text(marker).as_bytes();
+            // All markers begin alike: the byte after that distinguishes them.
+            let differs = match (needle.get(self.shared), rest.get(self.shared)) {
+                (Some(marker), Some(text)) => marker != text,
+                (None, _) | (_, None) => false,
+            };
+            if differs {
+                continue;
+            }
             if rest.starts_with(needle) {
                 return Found::Whole(marker);
             }
@@ -133,8 +205,10 @@ impl MarkerSearch {
     }
 }
 
-/// The next place of something in a text, remembered, so that what is rare is not searched for again and again
-/// where something else is frequent.
+/// The next place of something in a text, remembered.
+///
+/// A scanner that looks for markers and tags goes from one to the next of either. In a text of 10,000 tags and no marker
+/// it would search the whole rest for a marker after each tag, 10,000 times; remembered, that rest is searched once.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) enum Next {
     #[default]
@@ -144,7 +218,7 @@ pub(crate) enum Next {
 }
 
 impl Next {
-    /// The next place at or behind `from`, which `search` finds. Places are asked for from front to back.
+    /// The next place at or after `from`, which `search` finds. `from` never decreases.
     pub(crate) fn from(
         &mut self,
         from: usize,
@@ -161,19 +235,15 @@ impl Next {
     }
 }
 
-pub(crate) fn run_len(text: &[u8], at: usize, byte: u8) -> usize {
-    text[at..]
-        .iter()
-        .take_while(|other| **other == byte)
-        .count()
-}
-
-/// What stands on a line before some place.
+/// What a line holds before some place.
+///
+/// Where markers count only at the start of a line, this is what decides. It is short by a cap, so it is known without
+/// going back further: of `"  \\!!!ARG:"` the marker is escaped, of `"x !!!ARG:"` it is text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(crate) enum LinePrefix {
-    /// Blanks alone, so many bytes of them.
+    /// Blanks alone, and how many bytes of them.
     Blank(usize),
-    /// Blanks and then backslashes, so many bytes of both.
+    /// Blanks and then backslashes, and how many bytes of both.
     Escaped(usize),
     /// Anything else.
     Other,
@@ -181,7 +251,10 @@ pub(crate) enum LinePrefix {
 
 impl LinePrefix {
     /// The prefix of the line on which `text[..end]` ends, if `self` is that of the line on which `text` begins.
-    pub(crate) fn behind(self, text: &[u8], end: usize, cap: usize) -> Self {
+    ///
+    /// Pieces can be cut anywhere, so the prefix of the last piece continues in the next one: after `"one\n  "` it is
+    /// `Blank(2)`, and with that `" !!!ARG:"` begins at `Blank(3)`; after `"one "` it is `Other`.
+    pub(crate) fn after(self, text: &[u8], end: usize, cap: usize) -> Self {
         let mut start = end;
         while start > 0 && end - start <= cap && matches!(text[start - 1], b' ' | b'\t' | b'\\') {
             start -= 1;

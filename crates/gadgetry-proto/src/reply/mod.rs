@@ -3,16 +3,30 @@
 //! In prose it looks for the earliest of a start marker and a registered tag; in a gadget block tags are ordinary text;
 //! in a tag markers are ordinary text. `docs/reply-format.md` has every rule.
 
+mod block;
+pub(crate) mod check;
+mod emit;
 mod event;
-mod gadget;
+mod format;
+mod header;
+mod opening;
 mod parsers;
+mod pipeline;
 mod prose;
+mod reader;
 mod scanner;
 mod shortcut;
 mod stage;
+mod suspects;
 mod tag;
+mod truncation;
 
+pub use check::Verdict;
 pub use event::Event;
+pub use format::Format;
 pub use parsers::{BlockParser, TagParser};
-pub use scanner::{Format, Scanner, ScannerState};
+pub use pipeline::{Pipeline, PipelineState};
+pub use reader::{Reader, ReaderState};
+pub use scanner::{Scanner, ScannerState};
 pub use stage::ReplyStage;
+pub(crate) use truncation::Truncation;

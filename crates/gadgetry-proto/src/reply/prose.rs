@@ -1,42 +1,69 @@
-//! Prose: the search for openers, and text that only looks like one.
+//! Prose: the search for openers, and what of the text has to be held for it.
+//!
+//! What is held is the end of a piece that may still become an opener, and nothing else: at most the longest opener less
+//! one byte, and at the start of a line a backslash before it. For example, with the default markers and the tag `think`:
+//!
+//! ```text
+//! pieces    "Look: !!!GAD"   "GET_START:Read\n"
+//! held      "!!!GAD"         ""                    it became a marker: a block begins at byte 6
+//! text      "Look: "
+//!
+//! pieces    "if a <th"       "an b"
+//! held      "<th"            ""                    `<than` begins no tag: it is text
+//! text      "if a "          "<than b"
+//! ```
+//!
+//! A longer tail need not be held: whatever comes, an opener that begins before it would already be complete or refuted.
 
-use std::sync::Arc;
+use serde::{Deserialize, Serialize};
 
-use crate::block::Anchoring;
-use crate::block::Found;
-use crate::block::LinePrefix;
-use crate::block::Marker;
-use crate::block::MarkerSearch;
-use crate::block::Next;
-use crate::block::Suspect;
-use crate::block::classify;
+use crate::block::{Anchoring, Found, LinePrefix, Marker, Next};
 use crate::error::{Diagnostic, DiagnosticCode, Span};
-use crate::reply::Event;
-use crate::reply::Scanner;
-use crate::tags::NameIndex;
-use crate::tags::Opening;
-use crate::tags::TagKind;
+use crate::reply::emit::Emitter;
+use crate::reply::format::Prepared;
+use crate::reply::suspects::Suspects;
+use crate::tags::{NameIndex, Opening, TagKind};
+
+/// The end of the prose so far.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct Prose {
+    /// Text that may still become an opener, not emitted.
+    pub(super) held: String,
+    pub(super) suspects: Suspects,
+}
 
 /// Where openers may begin in the text that is being read.
+///
+/// A search for one kind must not run again for each opener of the other kind, or a text of many tags without a marker
+/// would cost its square.
 #[derive(Default)]
 pub(super) struct Ahead {
     marker: Next,
     tag: Next,
 }
 
-/// A stretch of prose that is being read.
-struct Reading<'a> {
-    text: &'a str,
-    /// Where reading began; the scanner's line prefix is that of this place.
-    from: usize,
+/// Text of a reply, of which the prose begins at `from`.
+#[derive(Clone, Copy)]
+pub(super) struct Stretch<'a> {
+    pub(super) text: &'a str,
+    /// The line and the backtick of the emitter are those before this place.
+    pub(super) from: usize,
     /// Offset of the text in the reply.
-    base: u64,
-    /// Text before this was handed out.
-    released: usize,
-    /// Where the first marker may begin; before it there are no near misses either.
-    plain: usize,
+    pub(super) base: u64,
     /// Whether no more text comes, so that nothing need be held.
-    last: bool,
+    pub(super) last: bool,
+}
+
+/// An opener in the text.
+pub(super) struct Opener {
+    pub(super) kind: OpenerKind,
+    pub(super) at: usize,
+    pub(super) end: usize,
+}
+
+pub(super) enum OpenerKind {
+    Block,
+    Tag(NameIndex),
 }
 
 /// What to do at a place where a marker may begin.
@@ -48,103 +75,136 @@ enum AtMarker {
     Go(usize),
 }
 
-impl Scanner {
-    /// Reads prose from `from` on, up to and including an opener, or to the end of the text. What may become an
-    /// opener is held, unless this is the `last` text.
-    pub(super) fn prose<S: FnMut(Event<'_>)>(
+impl Prose {
+    /// Prose of which nothing is held. `buffer` is memory for what will be.
+    pub(super) fn with(mut buffer: String) -> Self {
+        buffer.clear();
+        Self {
+            held: buffer,
+            suspects: Suspects::default(),
+        }
+    }
+
+    /// Whether nothing of the prose so far may become an opener or a near miss.
+    #[inline]
+    pub(super) fn is_clear(&self) -> bool {
+        self.held.is_empty() && !self.suspects.is_any()
+    }
+
+    /// Reads up to an opener, or to the end of the text. What may become an opener is held, unless this is the last text.
+    pub(super) fn read(
         &mut self,
-        text: &str,
-        from: usize,
-        base: u64,
-        last: bool,
+        stretch: Stretch<'_>,
         ahead: &mut Ahead,
-        events: &mut S,
-    ) -> usize {
+        format: &Prepared,
+        out: &mut Emitter<'_>,
+    ) -> Option<Opener> {
         let mut reading = Reading {
-            text,
-            from,
-            base,
-            released: from,
-            plain: from,
-            last,
+            prose: self,
+            text: stretch.text,
+            from: stretch.from,
+            base: stretch.base,
+            last: stretch.last,
+            released: stretch.from,
+            plain: stretch.from,
+            format,
+            out,
         };
-        let bytes = text.as_bytes();
-        let has_tags = !self.format.names.is_empty();
-        let mut marker = self.next_marker(bytes, from, ahead);
-        reading.plain = marker.unwrap_or(text.len());
-        let mut tag = if has_tags {
-            next_tag(bytes, from, ahead)
-        } else {
+        reading.read(ahead)
+    }
+
+    /// Nothing more belongs to a word at the end of the prose.
+    pub(super) fn settle(&mut self, format: &Prepared, out: &mut Emitter<'_>) {
+        self.suspects.settle(None, &format.search, out);
+    }
+}
+
+/// A stretch of prose while it is read.
+struct Reading<'a, 'o> {
+    prose: &'a mut Prose,
+    text: &'a str,
+    from: usize,
+    base: u64,
+    last: bool,
+    /// Text before this was emitted.
+    released: usize,
+    /// Where the first marker may begin; before it there are no near misses either.
+    plain: usize,
+    format: &'a Prepared,
+    out: &'a mut Emitter<'o>,
+}
+
+impl Reading<'_, '_> {
+    fn read(&mut self, ahead: &mut Ahead) -> Option<Opener> {
+        let (format, bytes) = (self.format, self.text.as_bytes());
+        let mut marker = self.next_marker(self.from, ahead);
+        self.plain = marker.unwrap_or(bytes.len());
+        let mut tag = if format.names.is_empty() {
             None
+        } else {
+            next_tag(bytes, self.from, ahead)
         };
         loop {
             match (marker, tag) {
-                (Some(at), tag) if tag.is_none_or(|tag| at <= tag) => {
-                    match self.at_marker(at, &mut reading, events) {
-                        AtMarker::Open => return self.open_block(at, &mut reading, events),
-                        AtMarker::Hold(at) => return self.end_of_text(&mut reading, at, events),
-                        AtMarker::Go(next) => marker = self.next_marker(bytes, next, ahead),
+                // Of two openers the earlier one counts.
+                (Some(at), tag) if tag.is_none_or(|tag| at <= tag) => match self.at_marker(at) {
+                    AtMarker::Open => {
+                        self.leave(at);
+                        let end = at + format.search.text(Marker::Start).len();
+                        let kind = OpenerKind::Block;
+                        return Some(Opener { kind, at, end });
                     }
-                }
-                (_, Some(at)) if at < reading.released => {
-                    tag = next_tag(bytes, reading.released, ahead);
-                }
-                (_, Some(at)) => match self.format.names.at(bytes, at) {
-                    Opening::Name(name) if self.is_quoted(name, &reading, at) => {
-                        tag = next_tag(bytes, at + 1, ahead);
-                    }
-                    Opening::Name(name) => {
-                        if self.is_line_start() {
-                            self.state.line = self.line_at(&reading, at);
+                    AtMarker::Hold(at) => return self.end(at),
+                    AtMarker::Go(next) => marker = self.next_marker(next, ahead),
+                },
+                // It is inside an escaped marker.
+                (_, Some(at)) if at < self.released => tag = next_tag(bytes, self.released, ahead),
+                (_, Some(at)) => match format.names.at(bytes, at) {
+                    Opening::Name(name) if !self.is_quoted(name, at) => {
+                        if format.is_line_start() {
+                            self.out.around.line = self.line_at(at);
                         }
-                        self.leave(&mut reading, at, events);
-                        self.begin_opening(name, base + at as u64);
-                        return at + 1 + self.format.names.len_of(name);
+                        self.leave(at);
+                        let end = at + 1 + format.names.len_of(name);
+                        let kind = OpenerKind::Tag(name);
+                        return Some(Opener { kind, at, end });
                     }
-                    Opening::Partial if !last => return self.end_of_text(&mut reading, at, events),
-                    Opening::Partial | Opening::Nothing => {
+                    Opening::Partial if !self.last => return self.end(at),
+                    Opening::Name(_) | Opening::Partial | Opening::Nothing => {
                         tag = next_tag(bytes, at + 1, ahead);
                     }
                 },
-                (_, None) => return self.end_of_text(&mut reading, text.len(), events),
+                (_, None) => return self.end(bytes.len()),
             }
         }
     }
 
-    fn next_marker(&self, text: &[u8], from: usize, ahead: &mut Ahead) -> Option<usize> {
-        let search = self.format.search.as_ref()?;
-        ahead.marker.from(from, || search.candidate(text, from))
+    fn next_marker(&self, from: usize, ahead: &mut Ahead) -> Option<usize> {
+        let search = || self.format.search.candidate(self.text.as_bytes(), from);
+        ahead.marker.from(from, search)
     }
 
-    fn at_marker<S: FnMut(Event<'_>)>(
-        &mut self,
-        at: usize,
-        reading: &mut Reading<'_>,
-        events: &mut S,
-    ) -> AtMarker {
-        let format = Arc::clone(&self.format);
-        let Some(search) = &format.search else {
-            return AtMarker::Go(reading.text.len());
-        };
-        let text = reading.text.as_bytes();
+    fn at_marker(&mut self, at: usize) -> AtMarker {
+        let search = &self.format.search;
+        let text = self.text.as_bytes();
         let prefix = match search.anchoring {
             Anchoring::Anywhere => LinePrefix::Blank(0),
-            Anchoring::LineStart => self.line_at(reading, at),
+            Anchoring::LineStart => self.line_at(at),
         };
         match prefix {
             LinePrefix::Blank(_) => match search.at(text, at, &[Marker::Start]) {
                 Found::Whole(_) => return AtMarker::Open,
-                Found::Partial(_) if !reading.last => return AtMarker::Hold(at),
+                Found::Partial(_) if !self.last => return AtMarker::Hold(at),
                 Found::Partial(_) | Found::Nothing => {}
             },
             // A backslash that was content of a tag is not ours to remove.
-            LinePrefix::Escaped(_) if at > reading.released => match search.any_at(text, at) {
+            LinePrefix::Escaped(_) if at > self.released => match search.any_at(text, at) {
                 Found::Whole(marker) => {
-                    let behind = at + search.text(marker).len();
-                    self.unescape(at, behind, reading, events);
-                    return AtMarker::Go(behind);
+                    let end = at + search.text(marker).len();
+                    self.unescape(at, end);
+                    return AtMarker::Go(end);
                 }
-                Found::Partial(_) if !reading.last => return AtMarker::Hold(at - 1),
+                Found::Partial(_) if !self.last => return AtMarker::Hold(at - 1),
                 Found::Partial(_) | Found::Nothing => {}
             },
             LinePrefix::Escaped(_) | LinePrefix::Other => {}
@@ -153,178 +213,80 @@ impl Scanner {
     }
 
     /// The marker at `at` is literal; the backslash before it goes.
-    fn unescape<S: FnMut(Event<'_>)>(
-        &mut self,
-        at: usize,
-        behind: usize,
-        reading: &mut Reading<'_>,
-        events: &mut S,
-    ) {
-        self.release_to(at - 1, reading, events);
-        self.settle(Some(b'\\'), events);
-        self.release_white(events);
-        let start = reading.base + at as u64 - 1;
-        let span = Span {
-            start,
-            end: start + 1,
-        };
-        let diagnostic = Diagnostic {
+    fn unescape(&mut self, at: usize, end: usize) {
+        self.release_to(at - 1);
+        let suspects = &mut self.prose.suspects;
+        suspects.settle(Some(b'\\'), &self.format.search, self.out);
+        self.out.begin_text();
+        let start = self.base + at as u64 - 1;
+        self.out.diagnostic(Diagnostic {
             code: DiagnosticCode::EscapedMarker,
             message: "A backslash before a marker was removed".to_owned(),
-            span,
-        };
-        self.diagnose(diagnostic, events);
-        self.hand_out(&reading.text[at..behind], events);
-        reading.released = behind;
+            span: Span {
+                start,
+                end: start + 1,
+            },
+        });
+        self.out.text(&self.text[at..end]);
+        self.released = end;
     }
 
-    fn open_block<S: FnMut(Event<'_>)>(
-        &mut self,
-        at: usize,
-        reading: &mut Reading<'_>,
-        events: &mut S,
-    ) -> usize {
-        self.leave(reading, at, events);
-        self.begin_header(reading.base + at as u64);
-        let marker = self
-            .format
-            .search
-            .as_ref()
-            .map_or(0, |search| search.markers.start().len());
-        at + marker
+    /// Emits the text before an opener at `at`.
+    fn leave(&mut self, at: usize) {
+        self.release_to(at);
+        let next = self.text.as_bytes().get(at).copied();
+        let suspects = &mut self.prose.suspects;
+        suspects.settle(next, &self.format.search, self.out);
+        self.out.around.ticked = false;
     }
 
-    /// Hands out the text before an opener at `at`.
-    fn leave<S: FnMut(Event<'_>)>(&mut self, reading: &mut Reading<'_>, at: usize, events: &mut S) {
-        self.release_to(at, reading, events);
-        self.settle(reading.text.as_bytes().get(at).copied(), events);
-        self.state.ticked = false;
-    }
-
-    /// Whether the tag of reasoning at `at` is only mentioned: a backtick stands before it.
-    fn is_quoted(&self, name: NameIndex, reading: &Reading<'_>, at: usize) -> bool {
-        let ticked = if at > reading.from {
-            reading.text.as_bytes()[at - 1] == b'`'
+    /// Whether the tag of reasoning at `at` is only mentioned: a backtick precedes it.
+    fn is_quoted(&self, name: NameIndex, at: usize) -> bool {
+        let ticked = if at > self.from {
+            self.text.as_bytes()[at - 1] == b'`'
         } else {
-            self.state.ticked
+            self.out.around.ticked
         };
         ticked && self.format.names.kind(name) != TagKind::Custom
     }
 
-    /// Hands out everything but what is held from `end` on.
-    fn end_of_text<S: FnMut(Event<'_>)>(
-        &mut self,
-        reading: &mut Reading<'_>,
-        mut end: usize,
-        events: &mut S,
-    ) -> usize {
-        if self.is_line_start() {
-            let mut line = self.line_at(reading, end);
-            let is_open = end == reading.text.len() && end > reading.released && !reading.last;
+    /// Emits everything but what is held from `end` on. There is no opener.
+    fn end(&mut self, mut end: usize) -> Option<Opener> {
+        if self.format.is_line_start() {
+            let mut line = self.line_at(end);
+            let is_open = end == self.text.len() && end > self.released && !self.last;
             if is_open && matches!(line, LinePrefix::Escaped(_)) {
                 // The backslash goes if a marker follows it.
                 end -= 1;
-                line = self.line_at(reading, end);
+                line = self.line_at(end);
             }
-            self.state.line = line;
+            self.out.around.line = line;
         }
-        if end > reading.from {
-            self.state.ticked = reading.text.as_bytes()[end - 1] == b'`';
+        if end > self.from {
+            self.out.around.ticked = self.text.as_bytes()[end - 1] == b'`';
         }
-        self.release_to(end, reading, events);
-        self.state.held.push_str(&reading.text[end..]);
-        reading.text.len()
+        self.release_to(end);
+        self.prose.held.push_str(&self.text[end..]);
+        None
     }
 
-    fn is_line_start(&self) -> bool {
-        let search = self.format.search.as_ref();
-        search.is_some_and(|search| search.anchoring == Anchoring::LineStart)
+    /// What the line of `at` holds before it.
+    fn line_at(&self, at: usize) -> LinePrefix {
+        let text = &self.text.as_bytes()[self.from..];
+        let line = self.out.around.line;
+        line.after(text, at - self.from, self.format.limits.indent)
     }
 
-    /// What stands on its line before `at`.
-    fn line_at(&self, reading: &Reading<'_>, at: usize) -> LinePrefix {
-        let text = &reading.text.as_bytes()[reading.from..];
-        self.state
-            .line
-            .behind(text, at - reading.from, self.format.limits.indent)
-    }
-
-    fn release_to<S: FnMut(Event<'_>)>(
-        &mut self,
-        end: usize,
-        reading: &mut Reading<'_>,
-        events: &mut S,
-    ) {
-        let text = &reading.text[reading.released..end];
-        if end <= reading.plain && self.state.suspect.is_none() {
-            self.hand_out(text, events);
+    fn release_to(&mut self, end: usize) {
+        let text = &self.text[self.released..end];
+        if end <= self.plain && !self.prose.suspects.is_any() {
+            self.out.text(text);
         } else {
-            self.release(text, reading.base + reading.released as u64, events);
+            let offset = self.base + self.released as u64;
+            let suspects = &mut self.prose.suspects;
+            suspects.read(text, offset, &self.format.search, self.out);
         }
-        reading.released = end;
-    }
-
-    /// No more text comes: what is held is read as it is.
-    pub(super) fn read_held<S: FnMut(Event<'_>)>(&mut self, events: &mut S) {
-        let held = std::mem::take(&mut self.state.held);
-        let base = self.state.read - held.len() as u64;
-        let read = self.prose(&held, 0, base, true, &mut Ahead::default(), events);
-        self.run(&held[read..], base + read as u64, events);
-    }
-
-    // Near misses.
-
-    /// Hands prose out, and tells what in it looks like a marker.
-    fn release<S: FnMut(Event<'_>)>(&mut self, text: &str, offset: u64, events: &mut S) {
-        let format = Arc::clone(&self.format);
-        let search = format.search.as_ref();
-        let Some((search, lead)) = search.and_then(|search| Some((search, search.lead?))) else {
-            return self.hand_out(text, events);
-        };
-        let bytes = text.as_bytes();
-        let (mut from, mut at) = (0, 0);
-        loop {
-            let suspect = match &mut self.state.suspect {
-                Some(suspect) => suspect,
-                none => {
-                    let Some(found) = search.candidate(bytes, at) else {
-                        break;
-                    };
-                    at = found;
-                    none.insert(Suspect::at(offset + found as u64))
-                }
-            };
-            at += suspect.extend(&bytes[at..], lead);
-            let Some(next) = bytes.get(at) else { break };
-            if let Some(diagnostic) = self.judge(search, Some(*next)) {
-                self.hand_out(&text[from..at], events);
-                from = at;
-                events(Event::Diagnostic(diagnostic));
-            }
-        }
-        self.hand_out(&text[from..], events);
-    }
-
-    /// The text so far ends, and with it the word that it may end with.
-    pub(super) fn settle<S: FnMut(Event<'_>)>(&mut self, next: Option<u8>, events: &mut S) {
-        let format = Arc::clone(&self.format);
-        let Some(search) = &format.search else { return };
-        if let Some(diagnostic) = self.judge(search, next) {
-            events(Event::Diagnostic(diagnostic));
-        }
-    }
-
-    /// What is to be told about the suspect, if `next` stands behind it.
-    fn judge(&mut self, search: &MarkerSearch, next: Option<u8>) -> Option<Diagnostic> {
-        let suspect = self.state.suspect.take()?;
-        let (code, message) = classify(search, search.lead?, &suspect, next, true)?;
-        let span = suspect.span();
-        let diagnostic = Diagnostic {
-            code,
-            message,
-            span,
-        };
-        self.state.misses.admit(diagnostic, &self.format.limits)
+        self.released = end;
     }
 }
 

@@ -1,51 +1,35 @@
 //! The scanner: modes, and what moves it from one to another.
+//!
+//! A mode holds what exists only while it lasts, and its type reads its text; none of them knows another mode, nor the
+//! scanner. What a mode finds is a value (an opener, the end of a header, of a body, of a tag), of which [`Pass`] makes
+//! the next mode.
 
+use std::mem;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::block::Anchoring;
-use crate::block::Body;
-use crate::block::Header;
-use crate::block::LinePrefix;
-use crate::block::MarkerSearch;
-use crate::block::Markers;
-use crate::block::MissCount;
-use crate::block::Suspect;
+use crate::block::{Anchoring, LinePrefix, Marker, Markers, MissCount};
+use crate::call::TerminatedBy;
 use crate::error::{Diagnostic, DiagnosticCode, Span};
-use crate::limits::{LimitExceeded, Limits};
+use crate::id::BlockId;
+use crate::limits::{Limit, LimitExceeded, Limits};
 use crate::message::Attributes;
-use crate::reply::Event;
-use crate::reply::prose::Ahead;
-use crate::reply::shortcut::Stops;
-use crate::tags::Content;
-use crate::tags::NameIndex;
-use crate::tags::Names;
-use crate::tags::OpeningState;
-use crate::tags::TagNameError;
-
-/// What a reply may contain besides text.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct Format {
-    /// The markers of gadget blocks; without them there are none.
-    pub markers: Option<Markers>,
-    /// Where a marker counts.
-    pub anchoring: Anchoring,
-    /// The names of tags that are taken out.
-    pub tags: Vec<String>,
-    /// The names of tags whose content is reasoning; those that are in `tags`, too, are not. They are taken out like the
-    /// others, and white space around them is no text where no text precedes it. A backtick before one makes it text.
-    pub reasoning: Vec<String>,
-    /// Whether a reply begins inside the first of `reasoning`, because the prompt template of the model has opened it.
-    pub reasoning_open: bool,
-    /// Caps.
-    pub limits: Limits,
-}
+use crate::piece::EndReason;
+use crate::reply::block::OpenBlock;
+use crate::reply::emit::{Around, Emitter, Segment, Sink};
+use crate::reply::format::Prepared;
+use crate::reply::header::{HeaderLine, HeaderStep};
+use crate::reply::opening::{OpeningStep, OpeningTag};
+use crate::reply::prose::{Ahead, OpenerKind, Prose, Stretch};
+use crate::reply::shortcut::Kind;
+use crate::reply::tag::OpenTag;
+use crate::reply::{Event, Format};
+use crate::tags::{Content, ContentEnd, NameIndex, TagKind, TagNameError};
 
 /// Reads one reply after another, in any pieces.
 ///
-/// Feeding is linear in the text, whatever the pieces. Text is handed out at once; only what may still become a
+/// Feeding is linear in the text, whatever the pieces. Text is emitted at once; only what may still become a
 /// marker or a tag is held. After joining adjacent deltas the events do not depend on the pieces.
 ///
 /// ```
@@ -64,282 +48,552 @@ pub struct Format {
 /// ```
 #[derive(Clone, Debug)]
 pub struct Scanner {
-    pub(super) format: Arc<Prepared>,
-    pub(super) state: ScannerState,
+    format: Arc<Prepared>,
+    state: ScannerState,
+    spare: Spare,
 }
 
-#[derive(Debug)]
-pub(super) struct Prepared {
-    pub(super) search: Option<MarkerSearch>,
-    pub(super) names: Names,
-    pub(super) limits: Limits,
-    pub(super) stops: Stops,
-    /// The tag that is open where a reply begins.
-    open: Option<NameIndex>,
-}
-
-/// Where a [`Scanner`] stands; what a saved run keeps of it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// The state of a [`Scanner`] between two pieces; what a saved run keeps of it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ScannerState {
-    pub(super) mode: Mode,
-    /// Offset in the reply behind the last byte that was pushed.
-    pub(super) read: u64,
-    /// Text that may still become an opener; only in prose.
-    pub(super) held: String,
-    /// White space that may stand alone between blocks.
-    pub(super) white: String,
-    /// Whether the current segment of prose is white space so far and may be dropped.
-    pub(super) leading: bool,
-    /// Whether such white space follows reasoning, so that it is no text, whatever comes.
-    pub(super) quiet: bool,
-    /// Whether the last byte of the prose before the held text is a backtick.
-    pub(super) ticked: bool,
-    /// What stands on the line before the held text, or before the opener.
-    pub(super) line: LinePrefix,
-    /// A run and a word that may be a near miss; already handed out as text.
-    pub(super) suspect: Option<Suspect>,
-    pub(super) misses: MissCount,
-    /// The header or the opening tag as far as it has arrived.
-    pub(super) buffer: String,
-    /// Offset of the opener.
-    pub(super) opener: u64,
-    pub(super) header: Header,
-    pub(super) body: Body,
-    pub(super) auto_ids: u64,
-    pub(super) opening: OpeningState,
-    pub(super) name: Option<NameIndex>,
-    pub(super) attributes: Attributes,
-    pub(super) content: Content,
-    pub(super) blocks: u32,
+    mode: Mode,
+    /// Bytes of the reply that were pushed.
+    read: u64,
+    around: Around,
+    counts: Counts,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) enum Mode {
-    Prose,
-    /// Behind a start marker.
-    Header,
-    Body,
-    /// Behind the name of an opening tag.
-    Opening,
-    /// Inside a tag.
-    Content,
+/// What is being read.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+enum Mode {
+    Prose(Prose),
+    /// After a start marker.
+    Header(HeaderLine),
+    Body(Box<OpenBlock>),
+    /// After `<` and a name.
+    Opening(OpeningTag),
+    Content(Box<OpenTag>),
 }
 
-impl Default for ScannerState {
+/// Numbers that continue from block to block.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+struct Counts {
+    misses: MissCount,
+    auto_ids: u64,
+    blocks: u32,
+}
+
+/// Memory of blocks and tags that have ended, for the next ones. It is not part of the state.
+#[derive(Clone, Debug, Default)]
+struct Spare {
+    block: Option<Box<OpenBlock>>,
+    content: Content,
+    text: String,
+}
+
+impl Default for Mode {
     fn default() -> Self {
-        Self {
-            mode: Mode::Prose,
-            read: 0,
-            held: String::new(),
-            white: String::new(),
-            leading: true,
-            quiet: false,
-            ticked: false,
-            line: LinePrefix::Blank(0),
-            suspect: None,
-            misses: MissCount::default(),
-            buffer: String::new(),
-            opener: 0,
-            header: Header::default(),
-            body: Body::default(),
-            auto_ids: 0,
-            opening: OpeningState::default(),
-            name: None,
-            attributes: Attributes::new(),
-            content: Content::default(),
-            blocks: 0,
-        }
+        Self::Prose(Prose::default())
     }
 }
 
 impl Scanner {
     /// A scanner for replies of `format`. Tag names must be names, once each.
     pub fn new(format: &Format) -> Result<Self, TagNameError> {
-        let names = Names::new(&format.tags, &format.reasoning, format.limits.tag_name)?;
-        let search = format
-            .markers
-            .clone()
-            .map(|markers| MarkerSearch::new(markers, format.anchoring));
-        let open = names.first_reasoning().filter(|_| format.reasoning_open);
-        Ok(Self::prepared(search, names, open, format.limits.clone()))
+        Prepared::new(format).map(Self::of)
     }
 
     /// A scanner that knows no tags.
     pub(super) fn for_blocks(markers: Markers, anchoring: Anchoring, limits: Limits) -> Self {
-        let search = Some(MarkerSearch::new(markers, anchoring));
-        Self::prepared(search, Names::default(), None, limits)
+        Self::of(Prepared::of_blocks(markers, anchoring, limits))
     }
 
-    fn prepared(
-        search: Option<MarkerSearch>,
-        names: Names,
-        open: Option<NameIndex>,
-        limits: Limits,
-    ) -> Self {
-        let stops = Stops::new(search.as_ref(), &names);
-        let prepared = Prepared {
-            search,
-            names,
-            limits,
-            stops,
-            open,
-        };
+    fn of(format: Prepared) -> Self {
         Self {
-            format: Arc::new(prepared),
+            format: Arc::new(format),
             state: ScannerState::default(),
+            spare: Spare::default(),
         }
     }
 
-    /// Where it stands.
+    /// The state between two pieces.
     pub fn state(&self) -> &ScannerState {
         &self.state
     }
 
-    /// Goes on from where another scanner of the same format stood.
+    /// Continues from the state of another scanner of the same format.
     pub fn restore(&mut self, state: ScannerState) {
         self.state = state;
     }
 
     /// Reads more of the reply.
+    #[inline]
     pub fn push(&mut self, chunk: &str, events: &mut impl FnMut(Event<'_>)) {
+        match self.state.read_plain(chunk, &self.format) {
+            Some(event) => events(event),
+            None => self.push_any(chunk, events),
+        }
+    }
+
+    fn push_any(&mut self, chunk: &str, sink: &mut Sink<'_>) {
         let base = self.state.read;
-        if let Some(name) = self.format.open.filter(|_| base == 0 && !chunk.is_empty()) {
-            self.state.name = Some(name);
-            self.state.attributes.clear();
-            self.open_tag(name, false, events);
-        }
         self.state.read += chunk.len() as u64;
-        if !self.shortcut(chunk, events) {
-            self.run(chunk, base, events);
+        let mut pass = self.pass(sink);
+        if base == 0 && !chunk.is_empty() {
+            pass.begin_reply();
         }
+        pass.run(chunk, base);
     }
 
-    /// Ends the reply. The scanner is ready for the next one; automatic ids and the numbers of custom blocks go
-    /// on.
+    /// Ends the reply. The scanner is ready for the next one; automatic ids and the numbers of custom blocks continue.
     pub fn finish(&mut self, events: &mut impl FnMut(Event<'_>)) {
-        loop {
-            self.take_openers_apart(events);
-            match self.state.mode {
-                Mode::Body => self.finish_body(events),
-                Mode::Content => self.finish_content(events),
-                Mode::Prose | Mode::Header | Mode::Opening => break,
-            }
-        }
+        self.pass(events).finish();
         let state = &mut self.state;
-        (state.mode, state.leading, state.line) = (Mode::Prose, true, LinePrefix::Blank(0));
-        (state.quiet, state.ticked) = (false, false);
-        (state.read, state.misses) = (0, MissCount::default());
-        state.white.clear();
+        state.read = 0;
+        state.around.begin_reply();
+        state.counts.misses = MissCount::default();
     }
 
-    /// Hands out held text, because something that is not text comes next. Open blocks and tags stay open.
+    /// Emits held text, because something that is not text comes next. Open blocks and tags stay open.
     pub fn flush(&mut self, events: &mut impl FnMut(Event<'_>)) {
-        self.take_openers_apart(events);
-        if self.state.mode == Mode::Prose {
-            self.state.line = LinePrefix::Other;
+        self.pass(events).flush();
+        if matches!(self.state.mode, Mode::Prose(_)) {
+            self.state.around.line = LinePrefix::Other;
         }
     }
 
-    /// No more text comes that could make an opener of what is held.
-    fn take_openers_apart<S: FnMut(Event<'_>)>(&mut self, events: &mut S) {
-        loop {
-            match self.state.mode {
-                Mode::Header => self.give_back_header(self.header_limit(), events),
-                Mode::Opening => self.give_back_opening(self.opening_limit(), events),
-                Mode::Prose if !self.state.held.is_empty() => self.read_held(events),
-                Mode::Prose => break self.settle(None, events),
-                Mode::Body | Mode::Content => break,
-            }
+    fn pass<'a>(&'a mut self, sink: &'a mut Sink<'_>) -> Pass<'a> {
+        let (format, state) = (&*self.format, &mut self.state);
+        Pass {
+            format,
+            mode: &mut state.mode,
+            end: state.read,
+            auto_ids: &mut state.counts.auto_ids,
+            blocks: &mut state.counts.blocks,
+            spare: &mut self.spare,
+            out: Emitter {
+                limits: &format.limits,
+                around: &mut state.around,
+                misses: &mut state.counts.misses,
+                sink,
+            },
         }
     }
+}
 
-    pub(super) fn run<S: FnMut(Event<'_>)>(&mut self, text: &str, base: u64, events: &mut S) {
-        let mut at = 0;
-        let mut ahead = Ahead::default();
-        while at < text.len() {
-            at = match self.state.mode {
-                Mode::Prose if self.state.held.is_empty() => {
-                    self.prose(text, at, base, false, &mut ahead, events)
+impl ScannerState {
+    /// Reads a piece that is one event and changes no mode; `None`, and nothing read, for any other.
+    #[inline]
+    fn read_plain<'a>(&'a mut self, piece: &'a str, format: &'a Prepared) -> Option<Event<'a>> {
+        let event = match &mut self.mode {
+            Mode::Prose(prose) => {
+                let is_plain = self.around.segment == Segment::Text
+                    && prose.is_clear()
+                    && format.stops.pass(piece, Kind::Prose);
+                if !is_plain {
+                    return None;
                 }
-                Mode::Prose => self.rejoin(text, at, base, events),
-                Mode::Header => self.header(text, at, base, events),
-                Mode::Body => self.body(text, at, base, events),
-                Mode::Opening => self.opening(text, at, events),
-                Mode::Content => self.content(text, at, base, events),
+                self.around.ticked = piece.ends_with('`');
+                Event::Text(piece)
+            }
+            Mode::Body(block) if format.stops.pass(piece, Kind::Value) => {
+                block.read_plain(piece, &format.limits)?
+            }
+            Mode::Content(tag) if format.stops.pass(piece, Kind::Content) => {
+                tag.read_plain(piece, format)?
+            }
+            Mode::Body(_) | Mode::Content(_) | Mode::Header(_) | Mode::Opening(_) => return None,
+        };
+        self.read += piece.len() as u64;
+        Some(event)
+    }
+}
+
+/// One pass over a piece of the reply: the parts of the scanner, borrowed one by one.
+///
+/// Each step takes the mode out, and gives the next one.
+struct Pass<'a> {
+    format: &'a Prepared,
+    mode: &'a mut Mode,
+    /// Bytes of the reply that were pushed, this piece included.
+    end: u64,
+    auto_ids: &'a mut u64,
+    blocks: &'a mut u32,
+    spare: &'a mut Spare,
+    out: Emitter<'a>,
+}
+
+/// A text while it is read; it begins at `base` of the reply.
+struct Text<'a> {
+    text: &'a str,
+    at: usize,
+    base: u64,
+    ahead: Ahead,
+}
+
+impl<'a> Text<'a> {
+    fn rest(&self) -> &'a str {
+        &self.text[self.at..]
+    }
+
+    /// At most `len` bytes of the rest, cut between characters; they are read.
+    fn take(&mut self, len: usize) -> &'a str {
+        let rest = self.rest();
+        let piece = &rest[..rest.floor_char_boundary(len)];
+        self.at += piece.len();
+        piece
+    }
+
+    /// Where reading is, as an offset in the reply.
+    fn offset(&self) -> u64 {
+        self.base + self.at as u64
+    }
+}
+
+impl Pass<'_> {
+    /// Reads the whole of a text.
+    fn run(&mut self, text: &str, base: u64) {
+        let mut text = Text {
+            text,
+            at: 0,
+            base,
+            ahead: Ahead::default(),
+        };
+        while text.at < text.text.len() {
+            *self.mode = match mem::take(self.mode) {
+                Mode::Prose(prose) if prose.held.is_empty() => self.prose(prose, &mut text, false),
+                Mode::Prose(prose) => self.rejoin(prose, &mut text),
+                Mode::Header(header) => self.header(header, &mut text),
+                Mode::Body(block) => self.body(block, &mut text),
+                Mode::Opening(opening) => self.opening(opening, &mut text),
+                Mode::Content(tag) => self.content(tag, &mut text),
             };
         }
     }
 
-    /// Reads held text together with what follows it.
-    fn rejoin<S: FnMut(Event<'_>)>(
-        &mut self,
-        text: &str,
-        at: usize,
-        base: u64,
-        events: &mut S,
-    ) -> usize {
-        let end = text.floor_char_boundary(at + 64);
-        let mut joined = std::mem::take(&mut self.state.held);
-        let held = joined.len() as u64;
-        joined.push_str(&text[at..end]);
-        self.run(&joined, base + at as u64 - held, events);
-        if self.state.held.is_empty() {
-            joined.clear();
-            self.state.held = joined;
-        }
-        end
-    }
-
-    /// Hands text out, unless it is white space that may stand alone.
-    pub(super) fn hand_out<S: FnMut(Event<'_>)>(&mut self, mut text: &str, events: &mut S) {
-        if self.state.quiet {
-            text = text.trim_start();
-        }
-        if text.is_empty() {
-            return;
-        }
-        if self.state.leading {
-            let white = text.len() - text.trim_start().len();
-            if white == text.len()
-                && self.state.white.len() + white <= self.format.limits.whitespace
-            {
-                self.state.white.push_str(text);
-                return;
-            }
-            self.release_white(events);
-        }
-        events(Event::Text(text));
-    }
-
-    /// The segment is text, white space and all.
-    pub(super) fn release_white<S: FnMut(Event<'_>)>(&mut self, events: &mut S) {
-        (self.state.leading, self.state.quiet) = (false, false);
-        if !self.state.white.is_empty() {
-            events(Event::Text(&self.state.white));
-            self.state.white.clear();
+    /// The first piece of a reply comes, which may begin inside a tag.
+    fn begin_reply(&mut self) {
+        if let Some(name) = self.format.open {
+            *self.mode = Mode::Content(self.open_tag(name, Attributes::new()));
         }
     }
 
-    pub(super) fn tell_limit<S: FnMut(Event<'_>)>(
-        &mut self,
-        exceeded: &LimitExceeded,
-        span: Span,
-        events: &mut S,
-    ) {
-        self.release_white(events);
-        let diagnostic = Diagnostic {
-            code: DiagnosticCode::LimitExceeded,
-            message: exceeded.to_string(),
-            span,
+    /// No more text comes that could make an opener of what is held.
+    fn flush(&mut self) {
+        loop {
+            *self.mode = match mem::take(self.mode) {
+                Mode::Prose(prose) if !prose.held.is_empty() => self.read_held(prose),
+                Mode::Header(header) => {
+                    let exceeded = header.passed(self.format);
+                    self.give_back_header(header, exceeded)
+                }
+                Mode::Opening(opening) => {
+                    let exceeded = opening.passed(self.format);
+                    self.give_back_opening(opening, exceeded)
+                }
+                mut mode @ (Mode::Prose(_) | Mode::Body(_) | Mode::Content(_)) => {
+                    if let Mode::Prose(prose) = &mut mode {
+                        prose.settle(self.format, &mut self.out);
+                    }
+                    *self.mode = mode;
+                    return;
+                }
+            };
+        }
+    }
+
+    /// The reply ends, and everything in it.
+    fn finish(&mut self) {
+        loop {
+            self.flush();
+            *self.mode = match mem::take(self.mode) {
+                Mode::Body(mut block) => {
+                    block.finish(self.format, &mut self.out);
+                    Mode::Prose(self.end_block(block, TerminatedBy::EndOfStream, self.end))
+                }
+                Mode::Content(mut tag) => {
+                    if tag.finish(self.format, &mut self.out) {
+                        Mode::Prose(self.end_tag(*tag, EndReason::EndOfStream))
+                    } else {
+                        self.cut_tag(*tag, self.end)
+                    }
+                }
+                mode @ (Mode::Prose(_) | Mode::Header(_) | Mode::Opening(_)) => {
+                    *self.mode = mode;
+                    return;
+                }
+            };
+        }
+    }
+
+    // Prose.
+
+    fn prose(&mut self, mut prose: Prose, text: &mut Text<'_>, last: bool) -> Mode {
+        let stretch = Stretch {
+            text: text.text,
+            from: text.at,
+            base: text.base,
+            last,
         };
-        self.diagnose(diagnostic, events);
+        let found = prose.read(stretch, &mut text.ahead, self.format, &mut self.out);
+        let Some(opener) = found else {
+            text.at = text.text.len();
+            return Mode::Prose(prose);
+        };
+        text.at = opener.end;
+        let at = text.base + opener.at as u64;
+        match opener.kind {
+            OpenerKind::Block => Mode::Header(HeaderLine::with(at, prose.held)),
+            OpenerKind::Tag(name) => {
+                Mode::Opening(OpeningTag::with(at, name, prose.held, self.format))
+            }
+        }
     }
 
-    /// Emits a diagnostic, unless the reply has had too many.
-    pub(super) fn diagnose<S: FnMut(Event<'_>)>(&mut self, diagnostic: Diagnostic, events: &mut S) {
-        let admitted = self.state.misses.admit(diagnostic, &self.format.limits);
-        if let Some(diagnostic) = admitted {
-            events(Event::Diagnostic(diagnostic));
+    /// Reads held text together with what follows it.
+    fn rejoin(&mut self, prose: Prose, text: &mut Text<'_>) -> Mode {
+        // The held text is shorter than an opener, so a little more decides about it. What follows is read in place.
+        const ENOUGH: usize = 64;
+        let Prose { held, suspects } = prose;
+        let offset = text.offset() - held.len() as u64;
+        let mut joined = held;
+        joined.push_str(text.take(ENOUGH));
+        *self.mode = Mode::Prose(Prose {
+            held: mem::take(&mut self.spare.text),
+            suspects,
+        });
+        self.run(&joined, offset);
+        joined.clear();
+        self.spare.text = joined;
+        mem::take(self.mode)
+    }
+
+    /// No more text comes: what is held is read as it is.
+    fn read_held(&mut self, mut prose: Prose) -> Mode {
+        let held = mem::take(&mut prose.held);
+        let mut text = Text {
+            base: self.end - held.len() as u64,
+            text: &held,
+            at: 0,
+            ahead: Ahead::default(),
+        };
+        *self.mode = self.prose(prose, &mut text, true);
+        let offset = text.offset();
+        self.run(text.rest(), offset);
+        mem::take(self.mode)
+    }
+
+    // Blocks.
+
+    fn header(&mut self, mut header: HeaderLine, text: &mut Text<'_>) -> Mode {
+        match header.read(text.rest(), self.format) {
+            HeaderStep::More { read } => {
+                text.at += read;
+                Mode::Header(header)
+            }
+            HeaderStep::Whole { read, len, closed } => {
+                text.at += read;
+                let base = text.offset();
+                let mut block = self.spare.block.take().unwrap_or_default();
+                let line = &header.text[..len];
+                block.begin(header.opener, line, base, self.auto_ids, &mut self.out);
+                self.spare.text = header.text;
+                if closed {
+                    Mode::Prose(self.end_block(block, TerminatedBy::EndMarker, base))
+                } else {
+                    Mode::Body(block)
+                }
+            }
+            HeaderStep::TooLong { read } => {
+                text.at += read;
+                let cap = HeaderLine::cap(self.format);
+                self.give_back_header(header, Some(cap))
+            }
         }
+    }
+
+    /// What was taken for a start marker and a header is text.
+    fn give_back_header(&mut self, header: HeaderLine, exceeded: Option<LimitExceeded>) -> Mode {
+        let marker = self.format.search.text(Marker::Start);
+        let span = Span {
+            start: header.opener,
+            end: header.opener + marker.len() as u64,
+        };
+        if let Some(exceeded) = exceeded {
+            self.out.limit(&exceeded, span);
+        } else {
+            self.out.begin_text();
+            let message = format!(
+                "The reply ended inside the line of {marker} and nothing was executed; write a line break behind it"
+            );
+            let code = DiagnosticCode::CutHeader;
+            self.out.diagnostic(Diagnostic {
+                code,
+                message,
+                span,
+            });
+        }
+        self.out.text(marker);
+        self.out.around.ticked = marker.ends_with('`');
+        self.read_again(&header.text, span.end)
+    }
+
+    /// Reads text again that was taken for a part of an opener.
+    fn read_again(&mut self, text: &str, base: u64) -> Mode {
+        self.out.around.line = LinePrefix::Other;
+        *self.mode = Mode::default();
+        self.run(text, base);
+        mem::take(self.mode)
+    }
+
+    fn body(&mut self, mut block: Box<OpenBlock>, text: &mut Text<'_>) -> Mode {
+        let piece = text.take(block.appetite());
+        let Some(ended) = block.read(piece, self.format, &mut self.out) else {
+            return Mode::Body(block);
+        };
+        text.at -= ended.unread;
+        let end = text.offset();
+        if ended.by != TerminatedBy::NextStart {
+            return Mode::Prose(self.end_block(block, ended.by, end));
+        }
+        let opener = end - self.format.search.text(Marker::Start).len() as u64;
+        let prose = self.end_block(block, ended.by, opener);
+        Mode::Header(HeaderLine::with(opener, prose.held))
+    }
+
+    fn end_block(&mut self, mut block: Box<OpenBlock>, by: TerminatedBy, end: u64) -> Prose {
+        block.end(by, end, self.format, &mut self.out);
+        self.spare.block = Some(block);
+        (self.out.around.segment, self.out.around.line) = (Segment::Blank, LinePrefix::Other);
+        self.blank_prose()
+    }
+
+    /// Prose of which nothing was read.
+    fn blank_prose(&mut self) -> Prose {
+        Prose::with(mem::take(&mut self.spare.text))
+    }
+
+    // Tags.
+
+    fn opening(&mut self, mut opening: OpeningTag, text: &mut Text<'_>) -> Mode {
+        match opening.read(text.rest(), self.format) {
+            OpeningStep::More => {
+                text.at = text.text.len();
+                Mode::Opening(opening)
+            }
+            OpeningStep::Open { read, self_closing } => {
+                text.at += read;
+                let name = opening.name;
+                if self.format.names.kind(name) == TagKind::StrayEnd {
+                    return self.stray_end(&opening, text.offset());
+                }
+                let attributes = opening.attributes(self.format);
+                self.spare.text = opening.text;
+                let tag = self.open_tag(name, attributes);
+                if self_closing {
+                    Mode::Prose(self.end_tag(*tag, EndReason::SelfClosing))
+                } else {
+                    Mode::Content(tag)
+                }
+            }
+            OpeningStep::Text { read, exceeded } => {
+                text.at += read;
+                self.give_back_opening(opening, exceeded)
+            }
+        }
+    }
+
+    fn open_tag(&mut self, name: NameIndex, attributes: Attributes) -> Box<OpenTag> {
+        if self.format.names.kind(name) == TagKind::Custom {
+            self.out.begin_text();
+        } else if self.out.around.segment != Segment::Text {
+            self.out.begin_quiet();
+        }
+        *self.blocks += 1;
+        let mut content = mem::take(&mut self.spare.content);
+        content.begin();
+        let tag = Box::new(OpenTag {
+            name,
+            block: BlockId(*self.blocks),
+            attributes,
+            content,
+        });
+        tag.start(self.format, &mut self.out);
+        tag
+    }
+
+    /// The closing tag that ends at `end` closes nothing.
+    fn stray_end(&mut self, opening: &OpeningTag, end: u64) -> Mode {
+        let name = self.format.names.text(opening.name);
+        let message = format!(
+            "<{name}> without an opening tag: the text before it was taken as reasoning; if the replies of this model \
+             begin inside the tag, set reasoning_open"
+        );
+        self.out.diagnostic(Diagnostic {
+            code: DiagnosticCode::StrayReasoningEnd,
+            message,
+            span: Span {
+                start: opening.opener,
+                end,
+            },
+        });
+        self.out.begin_quiet();
+        self.out.around.line = LinePrefix::Blank(0);
+        Mode::Prose(self.blank_prose())
+    }
+
+    /// What was taken for a tag is text.
+    fn give_back_opening(&mut self, opening: OpeningTag, exceeded: Option<LimitExceeded>) -> Mode {
+        let start = opening.opener;
+        let end = start + 1;
+        if let Some(exceeded) = exceeded {
+            self.out.limit(&exceeded, Span { start, end });
+        }
+        self.out.text("<");
+        self.read_again(&opening.text[1..], end)
+    }
+
+    fn content(&mut self, mut tag: Box<OpenTag>, text: &mut Text<'_>) -> Mode {
+        let piece = text.take(tag.appetite());
+        match tag.read(piece, self.format, &mut self.out) {
+            None => Mode::Content(tag),
+            Some(ContentEnd::Closed { unread }) => {
+                text.at -= unread;
+                Mode::Prose(self.end_tag(*tag, EndReason::Closed))
+            }
+            Some(ContentEnd::Limit) => self.cut_tag(*tag, text.offset()),
+        }
+    }
+
+    /// The content that was read up to `end` passed its cap; what follows the cap is prose.
+    fn cut_tag(&mut self, mut tag: OpenTag, end: u64) -> Mode {
+        let excess = tag.content.take_excess(&self.format.limits);
+        let cut = end - excess.len() as u64;
+        let exceeded = LimitExceeded {
+            what: Limit::TagContent,
+            limit: self.format.limits.tag_content,
+        };
+        let span = Span {
+            start: cut,
+            end: cut,
+        };
+        self.out.limit(&exceeded, span);
+        let content = tag.content.text().as_bytes();
+        let line = LinePrefix::Other.after(content, content.len(), self.format.limits.indent);
+        *self.mode = Mode::Prose(self.end_tag(tag, EndReason::Limit));
+        self.out.around.line = line;
+        self.run(&excess, cut);
+        mem::take(self.mode)
+    }
+
+    fn end_tag(&mut self, tag: OpenTag, reason: EndReason) -> Prose {
+        tag.end(reason, self.format, &mut self.out);
+        // Reasoning changes nothing about the prose around it.
+        if self.format.names.kind(tag.name) == TagKind::Custom {
+            self.out.around.segment = Segment::Text;
+            self.out.around.line = LinePrefix::Other;
+        }
+        self.spare.content = tag.content;
+        self.blank_prose()
     }
 }

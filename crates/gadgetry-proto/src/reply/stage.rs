@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::delta::{ContentMetadata, Delta};
+use crate::delta::{ContentMetadata, Delta, DeltaKind};
 use crate::id::BlockId;
 use crate::message::{Attributes, CustomContentBlock};
 use crate::piece::{ArgsPartial, BlockDelta, BlockEnd, BlockStart, CallStart, EndReason};
@@ -18,7 +18,7 @@ use crate::tags::Transform;
 
 /// Takes gadget calls and custom blocks out of the text of replies.
 ///
-/// Deltas that are not text pass unchanged, in order: text that is held is handed out before them.
+/// Deltas that are not text pass unchanged, in order: text that is held is emitted before them.
 ///
 /// ```
 /// use gadgetry_proto::delta::Delta;
@@ -47,7 +47,7 @@ struct Rules {
 }
 
 impl ReplyStage {
-    /// A stage for replies of `format`, whose tags are those of `blocks`. Fails if a tag is none, or there twice.
+    /// A stage for replies of `format`, whose tags are those of `blocks`. Fails if a tag is not a name, or is there twice.
     pub fn new(
         mut format: Format,
         blocks: Vec<CustomBlock>,
@@ -64,12 +64,12 @@ impl ReplyStage {
         })
     }
 
-    /// Where the scanner stands.
+    /// The state of the scanner.
     pub fn state(&self) -> &ScannerState {
         self.scanner.state()
     }
 
-    /// Goes on from where another stage of the same definition stood.
+    /// Continues from the state of another stage of the same definition.
     pub fn restore(&mut self, state: ScannerState) {
         self.scanner.restore(state);
     }
@@ -77,40 +77,34 @@ impl ReplyStage {
     /// Takes one delta and appends what takes its place.
     pub fn process(&mut self, delta: Delta, out: &mut Vec<Delta>) {
         match delta {
-            Delta::Text { delta, metadata } => {
-                let mut metadata = metadata;
+            Delta::Text {
+                delta: text,
+                mut metadata,
+            } => {
                 let rules = &*self.rules;
-                self.scanner
-                    .push(&delta, &mut |event| rules.apply(event, &mut metadata, out));
+                // Most pieces are text as a whole: they are moved and not copied, once the scanner has let go of them.
+                let mut whole = None;
+                self.scanner.push(&text, &mut |event| match event {
+                    Event::Text(part) if std::ptr::eq(part, text.as_str()) => {
+                        whole = Some(out.len());
+                        rules.apply(Event::Text(""), &mut metadata, out);
+                    }
+                    event => rules.apply(event, &mut metadata, out),
+                });
+                if let Some(Delta::Text { delta, .. }) = whole.and_then(|at| out.get_mut(at)) {
+                    *delta = text;
+                }
                 if let Some(metadata) = metadata {
                     out.push(Delta::ContentMetadata { metadata });
                 }
             }
-            // Counts, frames and remarks have no place in the text.
-            Delta::MessageStart { .. }
-            | Delta::MessageEnd { .. }
-            | Delta::Usage { .. }
-            | Delta::Error { .. }
-            | Delta::Raw { .. }
-            | Delta::ContentMetadata { .. }
-            | Delta::ReasoningMetadata { .. }
-            | Delta::ProviderData(_)
-            | Delta::Diagnostic(_) => out.push(delta),
-            Delta::Reasoning { .. }
-            | Delta::ToolCallStart { .. }
-            | Delta::ToolCallDelta { .. }
-            | Delta::ToolCallEnd { .. }
-            | Delta::ToolCall { .. }
-            | Delta::CustomBlockStart(_)
-            | Delta::CustomBlockDelta(_)
-            | Delta::CustomBlockEnd(_)
-            | Delta::CustomBlock(_)
-            | Delta::GadgetCallStart(_)
-            | Delta::GadgetArgsPartial(_)
-            | Delta::GadgetCall(_) => {
-                let rules = &*self.rules;
-                self.scanner
-                    .flush(&mut |event| rules.apply(event, &mut None, out));
+            delta => {
+                // What is held comes before other content; what is no content changes nothing about it.
+                if delta.kind() != DeltaKind::Frame {
+                    let rules = &*self.rules;
+                    self.scanner
+                        .flush(&mut |event| rules.apply(event, &mut None, out));
+                }
                 out.push(delta);
             }
         }

@@ -136,11 +136,9 @@ impl Run {
 
     /// Everything that [`Run::load`] needs to continue, besides the [`RunSpec`]. Possible after any input.
     pub fn save(&self) -> Snapshot {
-        let (scanner, transforms) = self.pipeline.save();
         Snapshot {
             state: self.state.clone(),
-            scanner,
-            transforms,
+            pipeline: self.pipeline.save(),
         }
     }
 
@@ -150,7 +148,7 @@ impl Run {
     pub fn load(mut spec: RunSpec, snapshot: Snapshot) -> Result<Self, SpecError> {
         prepare(&mut spec)?;
         let mut pipeline = Pipeline::new(&spec)?;
-        pipeline.load(snapshot.scanner, &snapshot.transforms);
+        pipeline.load(snapshot.pipeline);
         Ok(Self {
             spec: Arc::new(spec),
             pipeline,

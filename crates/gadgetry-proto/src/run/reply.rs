@@ -23,7 +23,7 @@ use crate::run::native;
 use crate::run::pipeline::Pipeline;
 use crate::run::size::ReplySize;
 use crate::run::spec::RunSpec;
-use crate::run::truncation::{ModelError, Truncation};
+use crate::run::truncation::{ModelError, Truncation, failure};
 use crate::run::usage::believable;
 use crate::usage::Usage;
 
@@ -213,7 +213,7 @@ impl Reply {
                 }
             }
         }
-        self.is_acted_on |= is_action(&delta);
+        self.is_acted_on |= delta.is_action();
         self.see(&delta);
         if calls.is_surplus(&delta, self.raw.len() as u64, cx) {
             return;
@@ -344,7 +344,7 @@ impl Reply {
 
     /// What went wrong, if the model or the connection is at fault.
     pub(super) fn failure(&self) -> Option<ModelError> {
-        let failure = self.truncation.as_ref()?.failure()?;
+        let failure = failure(self.truncation.as_ref()?)?;
         Some(self.error.clone().unwrap_or(failure))
     }
 
@@ -537,35 +537,6 @@ fn no_call_note(spec: &RunSpec) -> String {
         "To call a gadget, use your interface for tools".to_owned()
     };
     format!("{NO_CALL}. {how}; if you are done, answer without a call.")
-}
-
-/// Whether something may act on a delta, so that the reply cannot be withdrawn. Text, reasoning and a native call that
-/// has only begun are shown, and nothing more.
-fn is_action(delta: &Delta) -> bool {
-    match delta {
-        Delta::Text { .. }
-        | Delta::Reasoning { .. }
-        | Delta::ToolCallStart { .. }
-        | Delta::ToolCallDelta { .. }
-        | Delta::MessageStart { .. }
-        | Delta::MessageEnd { .. }
-        | Delta::Usage { .. }
-        | Delta::Error { .. }
-        | Delta::Raw { .. }
-        | Delta::ContentMetadata { .. }
-        | Delta::ReasoningMetadata { .. }
-        | Delta::ProviderData(_)
-        | Delta::Diagnostic(_) => false,
-        Delta::ToolCallEnd { .. }
-        | Delta::ToolCall { .. }
-        | Delta::CustomBlockStart(_)
-        | Delta::CustomBlockDelta(_)
-        | Delta::CustomBlockEnd(_)
-        | Delta::CustomBlock(_)
-        | Delta::GadgetCallStart(_)
-        | Delta::GadgetArgsPartial(_)
-        | Delta::GadgetCall(_) => true,
-    }
 }
 
 /// Whether a part of a message says nothing by itself.

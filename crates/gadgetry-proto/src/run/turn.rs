@@ -294,7 +294,6 @@ impl Turn {
 
     fn begin_reading(&mut self, reply: Reply, parts: &mut Parts<'_>) {
         self.stage = Stage::Reading(Box::new(reply));
-        parts.pipeline.begin_reply();
         parts.calls.begin_reply();
         self.emit_start(Purpose::Reply, parts);
     }

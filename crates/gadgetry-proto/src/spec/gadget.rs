@@ -191,6 +191,12 @@ impl RegisteredGadget {
     pub fn schema(&self) -> &Schema {
         &self.schema
     }
+
+    /// [`Schema::check`], with the answer that the model reads as the error.
+    pub fn check(&self, parameters: Value) -> Result<Value, String> {
+        let checked = self.schema.check(parameters);
+        checked.map_err(|problems| invalid_parameters(self.name(), &problems))
+    }
 }
 
 /// The answer to a call whose parameters are not valid.

@@ -176,6 +176,31 @@ impl Schema {
         }
     }
 
+    /// The parameters with defaults filled in, or what is wrong with them. This is the one check of a call: what a run
+    /// does before it executes a gadget. Parameters must be an object, even if the schema admits more.
+    ///
+    /// ```
+    /// use gadgetry_proto::spec::Schema;
+    /// use serde_json::json;
+    ///
+    /// let schema = Schema::new(json!({ "properties": { "n": { "type": "integer", "default": 1 } } }))?;
+    /// assert_eq!(schema.check(json!({})), Ok(json!({ "n": 1 })));
+    /// let problems = schema.check(json!({ "n": "x" })).unwrap_err();
+    /// assert_eq!(problems[0].to_string(), "n: expected integer, got string \"x\"");
+    /// # Ok::<(), gadgetry_proto::spec::SchemaError>(())
+    /// ```
+    pub fn check(&self, mut parameters: Value) -> Result<Value, Vec<Problem>> {
+        let mut problems = self.complete(&mut parameters);
+        if problems.is_empty() && !parameters.is_object() {
+            problems.push(problem::not_an_object(&parameters));
+        }
+        if problems.is_empty() {
+            Ok(parameters)
+        } else {
+            Err(problems)
+        }
+    }
+
     /// A default of a property, at the root or in objects below it, that would be refused if it were written in a
     /// call. Schemas with conditions are not looked into, nor what is inside lists.
     pub(crate) fn wrong_default(&self) -> Option<WrongDefault> {

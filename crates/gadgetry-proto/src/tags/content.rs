@@ -1,4 +1,6 @@
-//! The machine that eats the content of a tag, piece by piece.
+//! The machine that reads the content of a tag, piece by piece.
+
+use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
@@ -17,9 +19,9 @@ pub(crate) struct Content {
 /// How the content ended within a piece.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ContentEnd {
-    /// A closing tag; so many bytes of the piece were not read.
+    /// A closing tag; the last `unread` bytes of the piece were not read.
     Closed { unread: usize },
-    /// The cap; the text behind it comes back from [`Content::take_excess`].
+    /// The cap; the text after it comes back from [`Content::take_excess`].
     Limit,
 }
 
@@ -34,14 +36,14 @@ impl Content {
         self.text.len().max(128)
     }
 
+    /// Reads a piece. Gives what of the content is new and can no longer change, as a range of [`Content::text`].
     pub(crate) fn feed(
         &mut self,
         piece: &str,
         name: NameIndex,
         names: &Names,
         limits: &Limits,
-        mut out: impl FnMut(&str),
-    ) -> Option<ContentEnd> {
+    ) -> (Range<usize>, Option<ContentEnd>) {
         self.text.push_str(piece);
         let end = self.read(name, names, limits);
         let safe = if end.is_some() {
@@ -49,11 +51,8 @@ impl Content {
         } else {
             self.scan
         };
-        self.hand_out(
-            safe.min(self.text.floor_char_boundary(limits.tag_content)),
-            &mut out,
-        );
-        end
+        let safe = safe.min(self.text.floor_char_boundary(limits.tag_content));
+        (self.take_new(safe), end)
     }
 
     /// Takes a piece in that begins no tag, if nothing is held; `false` (and nothing taken) otherwise.
@@ -80,8 +79,8 @@ impl Content {
                 return None;
             };
             self.scan = at;
-            let behind = at + 2 + names.len_of(name);
-            let tail = text.get(behind..)?;
+            let past = at + 2 + names.len_of(name);
+            let tail = text.get(past..)?;
             let spaces = tail
                 .iter()
                 .take(limits.indent + 1)
@@ -115,23 +114,23 @@ impl Content {
         needle.starts_with(&rest[part..]).then_some(first + part)
     }
 
-    fn hand_out(&mut self, end: usize, out: &mut impl FnMut(&str)) {
-        if end > self.emitted {
-            out(&self.text[self.emitted..end]);
-            self.emitted = end;
-        }
+    /// What is new up to `end`.
+    fn take_new(&mut self, end: usize) -> Range<usize> {
+        let new = self.emitted..end.max(self.emitted);
+        self.emitted = new.end;
+        new
     }
 
-    /// Cuts the content at its cap and returns what stands behind it.
+    /// Cuts the content at its cap and returns what follows it.
     pub(crate) fn take_excess(&mut self, limits: &Limits) -> String {
         self.text
             .split_off(self.text.floor_char_boundary(limits.tag_content))
     }
 
-    /// The reply ends here: all of it is content. Returns whether it is within its cap.
-    pub(crate) fn finish(&mut self, limits: &Limits, mut out: impl FnMut(&str)) -> bool {
-        self.hand_out(self.text.floor_char_boundary(limits.tag_content), &mut out);
-        self.text.len() <= limits.tag_content
+    /// The reply ends here: all of it is content. Gives what is new, and whether the content is within its cap.
+    pub(crate) fn finish(&mut self, limits: &Limits) -> (Range<usize>, bool) {
+        let new = self.take_new(self.text.floor_char_boundary(limits.tag_content));
+        (new, self.text.len() <= limits.tag_content)
     }
 
     pub(crate) fn text(&self) -> &str {

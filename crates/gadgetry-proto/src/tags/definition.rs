@@ -1,4 +1,4 @@
-//! What a custom block is: its tag, what the model is told about it, and what becomes of it.
+//! What a custom block is: its tag, its description for the model, and how it is handled.
 
 use std::fmt;
 use std::sync::Arc;
@@ -40,7 +40,7 @@ pub struct CustomBlock {
     /// When and how to write it, for the model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instructions: Option<String>,
-    /// What becomes of it.
+    /// How it is handled.
     #[serde(default)]
     pub transform: Transform,
     /// Called when it opens. It must not change what the run does: a replayed run calls it again. It is not written down.
@@ -48,7 +48,7 @@ pub struct CustomBlock {
     pub on_start: Option<OnStart>,
 }
 
-/// What becomes of a custom block.
+/// How a custom block is handled.
 #[derive(Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Transform {
@@ -131,11 +131,11 @@ impl CustomBlock {
         self
     }
 
-    /// Calls `tell` when it opens, before its content arrives. It must not change what the run does: a replayed run
+    /// Calls `call` when it opens, before its content arrives. It must not change what the run does: a replayed run
     /// calls it again.
     #[must_use]
-    pub fn on_start(mut self, tell: impl Fn(&Attributes) + Send + Sync + 'static) -> Self {
-        self.on_start = Some(Arc::new(tell));
+    pub fn on_start(mut self, call: impl Fn(&Attributes) + Send + Sync + 'static) -> Self {
+        self.on_start = Some(Arc::new(call));
         self
     }
 

@@ -25,7 +25,7 @@ pub(crate) enum TagKind {
     StrayEnd,
 }
 
-/// What stands behind a `<`.
+/// What follows a `<`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Opening {
     /// This name, and a byte that may follow it.
@@ -119,7 +119,7 @@ impl Names {
         &self.names[name.0].close
     }
 
-    /// What stands behind the `<` at `at`.
+    /// What follows the `<` at `at`.
     pub(crate) fn at(&self, text: &[u8], at: usize) -> Opening {
         let rest = &text[at + 1..];
         let mut found = Opening::Nothing;

@@ -1,4 +1,4 @@
-//! The machine that eats an opening tag behind its name.
+//! The machine that reads an opening tag after its name.
 
 use std::borrow::Cow;
 
@@ -8,10 +8,10 @@ use serde_json::Value;
 use crate::message::Attributes;
 use crate::tags::names::is_space;
 
-/// Where in an opening tag reading stands.
+/// A place in an opening tag.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum OpeningState {
-    /// Directly behind the name of the tag.
+    /// Directly after the name of the tag.
     #[default]
     TagName,
     /// An attribute may begin.
@@ -69,7 +69,7 @@ impl OpeningState {
     }
 }
 
-/// The attributes in `text`, which is what stands between the name and the `>` of a tag that [`OpeningState`] took.
+/// The attributes in `text`, which is what is between the name and the `>` of a tag that [`OpeningState`] took.
 pub(crate) fn attributes(text: &str) -> Attributes {
     let mut attributes = Attributes::new();
     let mut rest = text.trim_start_matches(is_separator);
@@ -78,12 +78,12 @@ pub(crate) fn attributes(text: &str) -> Attributes {
             .bytes()
             .position(|byte| !is_attribute_part(byte))
             .unwrap_or(rest.len());
-        let (name, behind) = rest.split_at(end);
-        let value = behind.trim_start_matches(is_white).strip_prefix('=');
-        let (value, behind) = value.map_or((Cow::Borrowed(""), behind), take_value);
+        let (name, tail) = rest.split_at(end);
+        let value = tail.trim_start_matches(is_white).strip_prefix('=');
+        let (value, tail) = value.map_or((Cow::Borrowed(""), tail), take_value);
         attributes.insert(name.to_owned(), Value::String(value.into_owned()));
-        let next = behind.trim_start_matches(is_separator);
-        // A tag that the machine took always goes on; this guards against a loop if the two ever disagree.
+        let next = tail.trim_start_matches(is_separator);
+        // A tag that the machine took always has more; this guards against a loop if the two ever disagree.
         rest = if next.len() < rest.len() { next } else { "" };
     }
     attributes
@@ -96,8 +96,8 @@ fn take_value(text: &str) -> (Cow<'_, str>, &str) {
         .next()
         .filter(|quote| matches!(quote, '"' | '\''))
     {
-        let (value, behind) = text[1..].split_once(quote).unwrap_or((&text[1..], ""));
-        return (decode_entities(value), behind);
+        let (value, tail) = text[1..].split_once(quote).unwrap_or((&text[1..], ""));
+        return (decode_entities(value), tail);
     }
     let end = text.find(is_white).unwrap_or(text.len());
     (decode_entities(&text[..end]), &text[end..])

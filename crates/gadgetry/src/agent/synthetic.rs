@@ -2,13 +2,12 @@
 
 use std::sync::Arc;
 
-use gadgetry_proto::accumulate::Accumulator;
 use gadgetry_proto::block::Writer;
 use gadgetry_proto::convo::{result_content, results_message};
 use gadgetry_proto::delta::Delta;
 use gadgetry_proto::id::InvocationId;
 use gadgetry_proto::message::Message;
-use gadgetry_proto::reply::{Format, ReplyStage};
+use gadgetry_proto::reply::{Format, Reader};
 use gadgetry_proto::run::{RunSpec, SpecError};
 use serde_json::Value;
 
@@ -70,16 +69,9 @@ fn reply(text: String, spec: &RunSpec) -> Result<Message, AgentError> {
         limits: spec.limits.clone(),
         ..Format::default()
     };
-    let mut stage = ReplyStage::new(format, Vec::new(), Some(Arc::clone(&spec.registry)))
-        .map_err(SpecError::from)?;
+    let registry = Arc::clone(&spec.registry);
+    let mut reader = Reader::new(format, Vec::new(), registry).map_err(SpecError::from)?;
     let mut deltas = Vec::new();
-    stage.process(Delta::text(text.clone()), &mut deltas);
-    stage.finish(&mut deltas);
-    let mut accumulator = Accumulator::new(None);
-    for delta in &deltas {
-        accumulator.apply(delta, &mut Vec::new());
-    }
-    let mut message = accumulator.finish(&mut Vec::new()).message;
-    message.raw = Some(text);
-    Ok(message)
+    reader.push(Delta::text(text), &mut deltas);
+    Ok(reader.finish(&mut deltas).message)
 }

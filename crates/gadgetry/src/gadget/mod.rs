@@ -37,8 +37,8 @@ pub use error::GadgetError;
 pub use function::{FnGadget, from_fn};
 pub use outcome::IntoOutcome;
 pub use output::GadgetOutput;
+pub(crate) use params::read;
 pub use params::{InvalidParams, ValidateParams, validate_gadget_params};
-pub(crate) use params::{complete, read};
 pub use several::IntoGadgets;
 pub use typed::{Gadget, GadgetInfo, NoParams};
 

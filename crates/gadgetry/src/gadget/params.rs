@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use gadgetry_proto::spec::{GadgetSpec, Problem, Schema, SchemaError};
 use serde::de::DeserializeOwned;
-use serde_json::{Value, json};
+use serde_json::Value;
 use serde_path_to_error::{Path, Segment};
 
 #[cfg(feature = "commands")]
@@ -112,7 +112,9 @@ fn checked(spec: &GadgetSpec, params: Value) -> Result<Value, InvalidParams> {
         Ok(schema) => schema,
         Err(error) => return Err(broken(&error)),
     };
-    complete(&schema, params).map_err(|problems| InvalidParams { problems })
+    schema
+        .check(params)
+        .map_err(|problems| InvalidParams { problems })
 }
 
 /// The fault of the gadget, not of the parameters; a toolbox would not have taken it.
@@ -123,21 +125,6 @@ fn broken(error: &SchemaError) -> InvalidParams {
     };
     InvalidParams {
         problems: vec![problem],
-    }
-}
-
-/// The parameters with defaults, or what is wrong with them. They must be an object, whatever the schema admits.
-pub(crate) fn complete(schema: &Schema, mut params: Value) -> Result<Value, Vec<Problem>> {
-    let mut problems = schema.complete(&mut params);
-    if problems.is_empty() && !params.is_object() {
-        let any_object = Schema::new(json!({ "type": "object" }));
-        problems =
-            any_object.map_or_else(|error| broken(&error).problems, |it| it.validate(&params));
-    }
-    if problems.is_empty() {
-        Ok(params)
-    } else {
-        Err(problems)
     }
 }
 

@@ -1,6 +1,6 @@
-//! The values of a body: what of them may be handed out, and where they end.
+//! The values of a body: what of them may be emitted, and where they end.
 
-use super::{Body, Part, Partial};
+use super::{Body, Part, Partial, Sink};
 use crate::block::Anchoring;
 use crate::block::fence;
 use crate::block::fence::Fence;
@@ -23,7 +23,7 @@ impl Body {
         };
         self.preamble = fence.at;
         let span = self.span(start + line..end);
-        self.tell(
+        self.report(
             DiagnosticCode::FenceRemoved,
             "A code fence around all arguments was removed",
             span,
@@ -31,7 +31,7 @@ impl Body {
         without_newline(&self.text, start, start + line)
     }
 
-    pub(super) fn finish_value(&mut self, end: usize, out: &mut impl FnMut(Partial<'_>)) {
+    pub(super) fn finish_value(&mut self, end: usize, out: &mut Sink<'_>) {
         if let Some(argument) = self.arguments.last_mut().filter(|_| !self.overflown) {
             argument.value.end = end;
             if !self.mute {
@@ -47,7 +47,7 @@ impl Body {
         self.emitted = end;
     }
 
-    pub(super) fn hand_out(&mut self, end: usize, out: &mut impl FnMut(Partial<'_>)) {
+    pub(super) fn emit(&mut self, end: usize, out: &mut Sink<'_>) {
         let (Part::Value(_), Some(argument)) = (&self.part, self.arguments.last()) else {
             return;
         };
@@ -89,17 +89,12 @@ impl Body {
     }
 
     /// A backslash before the marker at `at`, at the start of a line.
-    pub(super) fn escape(
-        &mut self,
-        at: usize,
-        search: &MarkerSearch,
-        out: &mut impl FnMut(Partial<'_>),
-    ) {
+    pub(super) fn escape(&mut self, at: usize, search: &MarkerSearch, out: &mut Sink<'_>) {
         if !matches!(self.part, Part::Value(_)) || self.overflown {
             return;
         }
         self.settle(at - 1, search);
-        self.hand_out(at - 1, out);
+        self.emit(at - 1, out);
         self.emitted = at;
         self.escapes.push(at - 1);
     }
@@ -116,7 +111,7 @@ impl Body {
         }
     }
 
-    /// The text before `end` is value, so what the suspect is can be told. If it runs into what is behind `end`, it is
+    /// The text before `end` is value, so the suspect can be judged. If it runs past `end`, it is
     /// no near miss.
     pub(super) fn settle(&mut self, end: usize, search: &MarkerSearch) {
         let (Some(at), Some(lead)) = (self.suspect.take(), search.lead) else {
@@ -124,13 +119,13 @@ impl Body {
         };
         let text = self.text.as_bytes();
         let mut suspect = Suspect::at(self.base + at as u64);
-        let behind = at + suspect.extend(&text[at..], lead);
-        let next = text.get(behind).copied();
-        if behind > end {
+        let past = at + suspect.extend(&text[at..], lead);
+        let next = text.get(past).copied();
+        if past > end {
             return;
         }
         if let Some((code, message)) = classify(search, lead, &suspect, next, false) {
-            self.tell(code, &message, suspect.span());
+            self.report(code, &message, suspect.span());
             self.room -= 1;
         }
     }

@@ -2,11 +2,11 @@ use super::*;
 
 fn search(start: &str, end: &str, arg: &str) -> MarkerSearch {
     let markers = Markers::new(start, end, arg).unwrap();
-    MarkerSearch::new(markers, Anchoring::Anywhere)
+    MarkerSearch::new(Some(markers), Anchoring::Anywhere)
 }
 
 fn default() -> MarkerSearch {
-    MarkerSearch::new(Markers::default(), Anchoring::Anywhere)
+    MarkerSearch::new(Some(Markers::default()), Anchoring::Anywhere)
 }
 
 #[test]
@@ -118,11 +118,11 @@ fn remembered() {
 fn line_prefixes() {
     #[track_caller]
     fn check(before: LinePrefix, text: &str, expected: LinePrefix) {
-        let found = before.behind(text.as_bytes(), text.len(), 3);
+        let found = before.after(text.as_bytes(), text.len(), 3);
         assert_eq!(found, expected, "{before:?} {text:?}");
         let pieces = text
             .bytes()
-            .fold(before, |prefix, byte| prefix.behind(&[byte], 1, 3));
+            .fold(before, |prefix, byte| prefix.after(&[byte], 1, 3));
         assert_eq!(pieces, expected, "{before:?} {text:?} byte by byte");
     }
     use LinePrefix::{Blank, Escaped, Other};

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::call::{Call, Parameters, TerminatedBy};
-use crate::delta::StopReason;
 use crate::id::CallId;
+use crate::reply::{Verdict, check};
 use crate::run::calls::known::KnownResults;
 use crate::run::calls::record::{Prepared, Record};
 use crate::run::calls::references;
@@ -18,12 +18,7 @@ use crate::run::start::{AboutCall, Start};
 use crate::run::truncation::Truncation;
 use crate::sched::Job;
 use crate::spec::RegisteredGadget;
-use crate::spec::Unterminated;
-use crate::spec::invalid_parameters;
 use crate::spec::parse_failure;
-
-const UNTERMINATED: &str = "Error: The call was not executed: the reply ended before the end marker of the block, so its \
-                            last value may be incomplete. Write the call again, whole, with its end marker.";
 
 /// Checks a call that was just read.
 ///
@@ -39,32 +34,20 @@ pub(super) fn examine(
     };
     if let Some(truncation) = end.truncation {
         if call.terminated_by == TerminatedBy::EndOfStream {
-            let how = truncation.words();
-            return Err(format!(
-                "Error: The call was not executed: {how} before the block was complete. Write the call again."
-            ));
+            return Err(truncation.refusal());
         }
         // A transform may have held a complete call back until the run was cancelled.
         if *truncation == Truncation::Cancelled {
             return Err(CANCELLED.to_owned());
         }
     }
-    let policy = gadget.spec().unterminated.unwrap_or(spec.unterminated);
-    if policy == Unterminated::Confirm && is_unterminated(call, end.stop_reason) {
-        return Err(UNTERMINATED.to_owned());
-    }
-    match &call.parameters {
-        Parameters::Malformed(error) => Err(parse_failure(gadget.name(), error)),
+    check::terminated(call, gadget, spec.unterminated, end.stop_reason)?;
+    match check::parameters(call, gadget) {
+        Verdict::Valid(parameters) => Ok(Some(parameters)),
         // A value that a result will bring can only be checked once it is there.
-        Parameters::Parsed(_) if references::has_any(call) => Ok(None),
-        Parameters::Parsed(parameters) => complete(parameters.clone(), gadget).map(Some),
+        Verdict::NeedsResults => Ok(None),
+        Verdict::Invalid(error) => Err(error),
     }
-}
-
-/// Whether only the end of a whole reply completed the call. A stop sequence counts as the end marker, which it replaced.
-fn is_unterminated(call: &Call, stop_reason: Option<&StopReason>) -> bool {
-    call.terminated_by == TerminatedBy::EndOfStream
-        && stop_reason != Some(&StopReason::StopSequence)
 }
 
 /// Takes the parameters of a call, with the results that they refer to, completed and valid. The error is for the model.
@@ -87,7 +70,7 @@ pub(super) fn prepare(
                 references::Resolver::new(&call.dependencies, results, &spec.limits, left);
             resolver.resolve(&mut parameters, &gadget.schema().root())?;
             room.take_references(left - resolver.room(), &parameters, &spec.limits)?;
-            complete(parameters, gadget)?
+            gadget.check(parameters)?
         }
     };
     let dependencies = call.dependencies.iter();
@@ -118,21 +101,11 @@ pub(super) fn job(id: CallId, call: &Call, gadget: &RegisteredGadget) -> Job {
     }
 }
 
-/// Fills in defaults and checks. The error is for the model.
-pub(super) fn complete(mut parameters: Value, gadget: &RegisteredGadget) -> Result<Value, String> {
-    let problems = gadget.schema().complete(&mut parameters);
-    if problems.is_empty() {
-        Ok(parameters)
-    } else {
-        Err(invalid_parameters(gadget.name(), &problems))
-    }
-}
-
 /// Fills in defaults and checks parameters that were changed. The error is for the model.
 pub(super) fn validate(prepared: &mut Prepared, spec: &RunSpec) -> Result<(), String> {
     if let Some(gadget) = spec.registry.get(&prepared.start.gadget_name) {
         let parameters = mem::take(&mut prepared.start.parameters);
-        prepared.start.parameters = complete(parameters, gadget)?;
+        prepared.start.parameters = gadget.check(parameters)?;
     }
     Ok(())
 }

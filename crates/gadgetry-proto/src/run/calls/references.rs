@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::call::{Call, Parameters};
+use crate::call::{Call, Parameters, find_text, reference};
 use crate::id::InvocationId;
 use crate::limits::{Limit, LimitExceeded, Limits};
 use crate::run::calls::known::KnownResults;
@@ -16,14 +16,6 @@ use crate::spec::depth;
 use crate::spec::has_too_many_values;
 use crate::visible::visible_line;
 
-/// Whether the call may refer to results.
-pub(super) fn has_any(call: &Call) -> bool {
-    let Parameters::Parsed(parameters) = &call.parameters else {
-        return false;
-    };
-    !call.dependencies.is_empty() && find(parameters, &|text| inner(text).map(|_| ())).is_some()
-}
-
 /// The id in the first reference to a call that `is_known` but is not among the dependencies.
 pub(super) fn undeclared(
     call: &Call,
@@ -32,8 +24,8 @@ pub(super) fn undeclared(
     let Parameters::Parsed(parameters) = &call.parameters else {
         return None;
     };
-    find(parameters, &|text| {
-        let inner = inner(text)?;
+    find_text(parameters, &|text| {
+        let inner = reference(text)?;
         let declared = call.dependencies.iter();
         let mut declared = declared.filter_map(|id| pointer_after(id, inner));
         if declared.next().is_some() {
@@ -58,21 +50,6 @@ pub(super) fn undeclared_note(call: &Call, id: &InvocationId, spec: &RunSpec) ->
             "${{{id}}} in the call {own} stayed text: a call through the provider's interface has no dependencies"
         )
     }
-}
-
-/// The first match of `look` in the texts of a value.
-fn find<T>(value: &Value, look: &impl Fn(&str) -> Option<T>) -> Option<T> {
-    match value {
-        Value::String(text) => look(text),
-        Value::Array(items) => items.iter().find_map(|item| find(item, look)),
-        Value::Object(fields) => fields.values().find_map(|field| find(field, look)),
-        Value::Null | Value::Bool(_) | Value::Number(_) => None,
-    }
-}
-
-/// What is between `${` and `}`, if the whole text is a reference.
-fn inner(text: &str) -> Option<&str> {
-    text.strip_prefix("${")?.strip_suffix('}')
 }
 
 /// What follows the id in a reference to it, its `/` included.
@@ -158,7 +135,7 @@ impl<'a> Resolver<'a> {
 
     /// The value of a reference; `None` if `text` is not one.
     fn lookup(&mut self, text: &str) -> Option<Result<Cow<'a, str>, String>> {
-        let reference = inner(text)?;
+        let reference = reference(text)?;
         let (id, pointer) = self.split(reference)?;
         let nothing = |why: &str| {
             let error = format!("Error: {text} has no value: {why}");

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::call::{Call, Parameters};
-use crate::delta::Delta;
+use crate::delta::{Delta, DeltaKind};
 use crate::limits::{Limit, LimitExceeded, Limits};
 use crate::message::Content;
 use crate::spec::count;
@@ -38,30 +38,19 @@ impl Room {
 
     /// Counts a part of a call if it belongs to one call too many: nothing else is kept of such calls.
     pub(super) fn count_surplus(&mut self, delta: &Delta, calls: usize, cap: usize) -> Surplus {
-        let (is_surplus, is_new) = match delta {
-            Delta::GadgetCall(_) => (calls >= cap, true),
-            Delta::GadgetCallStart(_) | Delta::GadgetArgsPartial(_) => (calls >= cap, false),
-            Delta::ToolCallStart { .. } | Delta::ToolCall { .. } => {
+        let (is_surplus, is_new) = match delta.kind() {
+            DeltaKind::GadgetCall => (calls >= cap, matches!(delta, Delta::GadgetCall(_))),
+            DeltaKind::ToolCall
+                if matches!(delta, Delta::ToolCallStart { .. } | Delta::ToolCall { .. }) =>
+            {
                 self.native += 1;
                 (self.native > cap, true)
             }
-            Delta::Text { .. }
-            | Delta::Reasoning { .. }
-            | Delta::MessageStart { .. }
-            | Delta::MessageEnd { .. }
-            | Delta::Usage { .. }
-            | Delta::Error { .. }
-            | Delta::Raw { .. }
-            | Delta::Diagnostic(_)
-            | Delta::ContentMetadata { .. }
-            | Delta::ReasoningMetadata { .. }
-            | Delta::ProviderData(_)
-            | Delta::ToolCallDelta { .. }
-            | Delta::ToolCallEnd { .. }
-            | Delta::CustomBlockStart(_)
-            | Delta::CustomBlockDelta(_)
-            | Delta::CustomBlockEnd(_)
-            | Delta::CustomBlock(_) => (false, false),
+            DeltaKind::Text
+            | DeltaKind::Reasoning
+            | DeltaKind::ToolCall
+            | DeltaKind::CustomBlock
+            | DeltaKind::Frame => (false, false),
         };
         if !is_surplus {
             return Surplus::No;

@@ -48,6 +48,11 @@ impl Problem {
     }
 }
 
+/// The problem of parameters that are another type than an object.
+pub(super) fn not_an_object(parameters: &Value) -> Problem {
+    Problem::of_all(&format!("expected object, got {}", got(parameters)))
+}
+
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.pointer, self.message)

@@ -68,8 +68,8 @@ impl Reader<'_> {
                 && (tail.is_none() || tail == next)
         });
         let of_others = place == Place::Prose && is_start_of_others(word);
-        let renamed = ENVELOPES.contains(&word) || of_others;
-        let envelope = run == exact_run && renamed && next == Some(':');
+        let renamed = run == exact_run && ENVELOPES.contains(&word);
+        let envelope = (renamed || of_others) && next == Some(':');
         (resembles || envelope).then_some((DiagnosticCode::NearMiss, behind))
     }
 

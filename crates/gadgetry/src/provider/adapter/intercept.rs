@@ -1,5 +1,6 @@
 //! Custom blocks without an agent.
 
+use std::mem;
 use std::sync::Arc;
 
 use futures_core::stream::BoxStream;
@@ -8,9 +9,8 @@ use gadgetry_proto::delta::Delta;
 use gadgetry_proto::error::ModelErrorKind;
 use gadgetry_proto::message::Request;
 use gadgetry_proto::prompt::{CustomBlockDoc, append_to_system, custom_block_listing};
-use gadgetry_proto::reply::{Format, ReplyStage};
+use gadgetry_proto::reply::{Format, Pipeline, ReplyStage};
 use gadgetry_proto::tags::CustomBlock;
-use gadgetry_proto::transform::{Compose, DeltaTransform, compose};
 
 use crate::model::Model;
 
@@ -45,18 +45,27 @@ pub fn intercepted(model: &dyn Model, mut request: Request) -> BoxStream<'static
             return stream::iter([error]).boxed();
         }
     };
-    let transforms = compose(transforms.iter().map(|make| make()).collect());
-    let mut pipeline = Pipeline {
-        stage,
-        transforms,
-        scanned: Vec::new(),
-        is_over: false,
-    };
+    let mut pipeline = Pipeline::new(stage, transforms);
+    let mut is_over = false;
     let deltas = model.stream(request).map(Some);
     // `None` is the end of the stream.
     let deltas = deltas.chain(stream::iter([None]));
     deltas
-        .flat_map(move |delta| stream::iter(pipeline.take(delta)))
+        .flat_map(move |delta| {
+            let mut out = Vec::new();
+            let ends = matches!(
+                delta,
+                None | Some(Delta::MessageEnd { .. } | Delta::Error { .. })
+            );
+            // What is held comes before the first end: readers of the stream may stop there.
+            if ends && !mem::replace(&mut is_over, true) {
+                pipeline.finish(&mut out);
+            }
+            if let Some(delta) = delta {
+                pipeline.push(delta, &mut out);
+            }
+            stream::iter(out)
+        })
         .boxed()
 }
 
@@ -66,40 +75,4 @@ fn listing(blocks: &[CustomBlock]) -> Option<String> {
         description: block.description.as_deref(),
         instructions: block.instructions.as_deref(),
     }))
-}
-
-struct Pipeline {
-    stage: ReplyStage,
-    transforms: Compose,
-    scanned: Vec<Delta>,
-    /// What was held has been handed out.
-    is_over: bool,
-}
-
-impl Pipeline {
-    fn take(&mut self, delta: Option<Delta>) -> Vec<Delta> {
-        let mut out = Vec::new();
-        let ends = matches!(
-            delta,
-            None | Some(Delta::MessageEnd { .. } | Delta::Error { .. })
-        );
-        // What is held comes before the end.
-        if ends && !self.is_over {
-            self.is_over = true;
-            self.stage.finish(&mut self.scanned);
-            self.pass_on(&mut out);
-            self.transforms.flush(&mut out);
-        }
-        if let Some(delta) = delta {
-            self.stage.process(delta, &mut self.scanned);
-            self.pass_on(&mut out);
-        }
-        out
-    }
-
-    fn pass_on(&mut self, out: &mut Vec<Delta>) {
-        for delta in self.scanned.drain(..) {
-            self.transforms.process(delta, out);
-        }
-    }
 }

@@ -6,23 +6,23 @@ use super::{Body, Part};
 use crate::error::{Diagnostic, DiagnosticCode, Span};
 
 impl Body {
-    /// Tells what is noteworthy about the finished body.
-    pub(crate) fn diagnostics(&mut self, mut out: impl FnMut(Diagnostic)) {
-        self.tell_preamble();
+    /// What is noteworthy about the finished body.
+    pub(crate) fn diagnostics(&mut self) -> impl Iterator<Item = Diagnostic> {
+        self.report_preamble();
         // The sort is stable: those of one kind stay in the order of the text.
         self.diagnostics
             .sort_by_key(|diagnostic| rank(diagnostic.code));
-        self.diagnostics.drain(..).for_each(&mut out);
+        self.diagnostics.drain(..)
     }
 
-    pub(super) fn tell_preamble(&mut self) {
+    pub(super) fn report_preamble(&mut self) {
         if self.overflown {
             return;
         }
         if self.arguments.is_empty() && !matches!(self.part, Part::Pointer(_)) {
             if let Some(range) = self.json() {
                 let span = self.span(range);
-                self.tell(
+                self.report(
                     DiagnosticCode::JsonBody,
                     "The JSON body was taken as the parameters",
                     span,
@@ -35,7 +35,7 @@ impl Body {
         if !trimmed.is_empty() {
             let start = text.len() - text.trim_start().len();
             let span = self.span(start..start + trimmed.len());
-            self.tell(
+            self.report(
                 DiagnosticCode::TextBeforeArguments,
                 "Text before the first argument was ignored",
                 span,
@@ -43,7 +43,7 @@ impl Body {
         }
     }
 
-    pub(super) fn tell(&mut self, code: DiagnosticCode, message: &str, span: Span) {
+    pub(super) fn report(&mut self, code: DiagnosticCode, message: &str, span: Span) {
         self.diagnostics.push(Diagnostic {
             code,
             message: message.to_owned(),

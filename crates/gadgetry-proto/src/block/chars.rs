@@ -1,0 +1,35 @@
+//! Bytes that markers and the text around them are made of.
+
+use std::ops::Range;
+
+/// Whether a byte can be part of the word of a marker.
+pub(crate) fn is_word(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-')
+}
+
+/// How often `byte` is repeated from `at` on.
+pub(crate) fn run_len(text: &[u8], at: usize, byte: u8) -> usize {
+    text[at..]
+        .iter()
+        .take_while(|other| **other == byte)
+        .count()
+}
+
+/// What `str::trim` leaves of a text.
+pub(crate) fn trimmed(text: &str) -> Range<usize> {
+    // Nearly all names and pointers have no white space around them, and two bytes show that.
+    if let [first, .., last] = text.as_bytes()
+        && first.is_ascii_graphic()
+        && last.is_ascii_graphic()
+    {
+        return 0..text.len();
+    }
+    let start = text.len() - text.trim_start().len();
+    start..start + text.trim().len()
+}
+
+/// Whether there is white space in a text.
+pub(crate) fn has_white_space(text: &str) -> bool {
+    // Characters need not be decoded where all are visible ASCII.
+    !text.bytes().all(|byte| byte.is_ascii_graphic()) && text.contains(char::is_whitespace)
+}

@@ -1,0 +1,113 @@
+//! A gadget block that is open: its header is complete, its body arrives.
+
+use serde::{Deserialize, Serialize};
+
+use crate::block::{Body, CallBlock, Ended, Header, Partial};
+use crate::call::TerminatedBy;
+use crate::error::Span;
+use crate::limits::Limits;
+use crate::reply::Event;
+use crate::reply::emit::Emitter;
+use crate::reply::format::Prepared;
+
+/// An open block. It keeps its memory for the next one.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct OpenBlock {
+    /// Offset of the start marker in the reply.
+    opener: u64,
+    header: Header,
+    body: Body,
+}
+
+impl OpenBlock {
+    /// Begins a block whose header is `line`, and whose body begins at `base` of the reply.
+    pub(super) fn begin(
+        &mut self,
+        opener: u64,
+        line: &str,
+        base: u64,
+        auto_ids: &mut u64,
+        out: &mut Emitter<'_>,
+    ) {
+        // White space between two blocks, or before the first one, is not text.
+        out.around.drop_white();
+        self.opener = opener;
+        self.header.read(line, auto_ids);
+        self.body.begin(base, out.misses.room(out.limits));
+        out.event(Event::CallStart(&self.header));
+    }
+
+    /// How large a piece is worth reading at once.
+    pub(super) fn appetite(&self) -> usize {
+        self.body.appetite()
+    }
+
+    /// Reads a piece of the body.
+    pub(super) fn read(
+        &mut self,
+        piece: &str,
+        format: &Prepared,
+        out: &mut Emitter<'_>,
+    ) -> Option<Ended> {
+        let (header, search) = (&self.header, &format.search);
+        let mut sink = |partial: Partial<'_>| out.event(argument(header, partial));
+        self.body.feed(piece, search, &format.limits, &mut sink)
+    }
+
+    /// Reads a piece in which nothing begins or ends, if the body is in the middle of a value. See
+    /// [`crate::reply::shortcut`].
+    #[inline]
+    pub(super) fn read_plain<'a>(
+        &'a mut self,
+        piece: &'a str,
+        limits: &Limits,
+    ) -> Option<Event<'a>> {
+        let pointer = self.body.take_plain(piece, limits)?;
+        let partial = Partial {
+            pointer,
+            delta: piece,
+            complete: false,
+        };
+        Some(argument(&self.header, partial))
+    }
+
+    /// The reply has ended inside the body.
+    pub(super) fn finish(&mut self, format: &Prepared, out: &mut Emitter<'_>) {
+        let header = &self.header;
+        let mut sink = |partial: Partial<'_>| out.event(argument(header, partial));
+        self.body.finish(&format.search, &format.limits, &mut sink);
+    }
+
+    /// Emits the complete block, which ends at `end` of the reply.
+    pub(super) fn end(
+        &mut self,
+        terminated_by: TerminatedBy,
+        end: u64,
+        format: &Prepared,
+        out: &mut Emitter<'_>,
+    ) {
+        for diagnostic in self.body.diagnostics() {
+            out.diagnostic(diagnostic);
+        }
+        out.event(Event::Call(CallBlock {
+            header: &self.header,
+            body: &self.body,
+            search: &format.search,
+            limits: &format.limits,
+            terminated_by,
+            span: Span {
+                start: self.opener,
+                end,
+            },
+        }));
+    }
+}
+
+fn argument<'a>(header: &'a Header, partial: Partial<'a>) -> Event<'a> {
+    Event::Argument {
+        header,
+        pointer: partial.pointer,
+        delta: partial.delta,
+        complete: partial.complete,
+    }
+}
