@@ -4,7 +4,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures_core::future::BoxFuture;
-use gadgetry::gadget::{InvalidParams, ValidateParams};
 use gadgetry::proto::call::Outcome;
 use gadgetry::proto::id::InvocationId;
 use gadgetry::proto::spec::GadgetSpec;
@@ -109,13 +108,6 @@ impl MockGadget {
 impl IntoGadget for MockGadget {
     fn into_gadget(self) -> Arc<dyn DynGadget> {
         Arc::new(self)
-    }
-}
-
-impl ValidateParams for MockGadget {
-    fn validate_params(&self, params: Value) -> Result<Value, InvalidParams> {
-        let gadget: &dyn DynGadget = self;
-        gadget.validate_params(params)
     }
 }
 

@@ -11,7 +11,7 @@ use gadgetry::proto::id::InvocationId;
 use gadgetry::proto::spec::invalid_parameters;
 use gadgetry::{
     CancellationToken, DynGadget, ExecutionContext, Human, IntoGadget, Invocation, Media, Model,
-    Services, Toolbox, validate_gadget_params,
+    Services, Toolbox,
 };
 use serde_json::Value;
 
@@ -283,8 +283,8 @@ impl GadgetTest {
         let added = Toolbox::default().add(Arc::clone(&self.gadget));
         added.map_err(|error| error.to_string())?;
         let name = &self.gadget.spec().name;
-        validate_gadget_params(&self.gadget, parameters)
-            .map_err(|invalid| invalid_parameters(name, &invalid.problems))
+        let checked = self.gadget.check(parameters);
+        checked.map_err(|invalid| invalid_parameters(name, &invalid.problems))
     }
 
     async fn execute(&self, parameters: Value, services: Option<Services>) -> Outcome {

@@ -320,7 +320,7 @@ fn what_a_mock_tells_the_model() {
         ..GadgetSpec::default()
     };
     assert_eq!(spec, expected);
-    assert!(validate_gadget_params(&mock, json!({ "a": 1 })).is_err());
+    assert!(validate_gadget_params(mock, json!({ "a": 1 })).is_err());
     let own = MockGadget::builder("Mock")
         .schema(Value::Bool(true))
         .build();
@@ -438,8 +438,12 @@ fn a_person_answers_the_gadget() {
     );
     let loud = |question: String| async move { Some(question.to_uppercase()) };
     check(test().human(loud), Ok("ONE?, TWO?"), &both);
-    check(test(), Err("there is nobody to ask"), &[]);
-    check(test().budget(1.0), Err("there is nobody to ask"), &[]);
+    check(test(), Err("no user is available to answer"), &[]);
+    check(
+        test().budget(1.0),
+        Err("no user is available to answer"),
+        &[],
+    );
 
     let ends =
         || with_context(|_| async { Err::<(), _>(GadgetError::human_input_required("Which?")) });

@@ -107,7 +107,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         log.expect_error("where"),
         "Human input is required but not available in this run. The question was: Where?"
     );
-    assert_eq!(log.expect_error("old"), "there is nobody to ask");
+    assert_eq!(log.expect_error("old"), "no user is available to answer");
 
     // In a test, the outcome says what the gadget wants.
     let outcome = test_gadget(FinishTask, json!({ "summary": "Done." })).await;

@@ -242,42 +242,42 @@ async fn main() -> Result<(), Box<dyn Error>> {
     println!("What a call may say, and what it is told:\n");
     let basics =
         json!({ "text": "x", "number": 0.5, "whole": 7, "flag": true, "choice": "option2" });
-    accepts(&Basic, basics);
+    accepts(Basic, basics);
     refuses(
-        &Basic,
+        Basic,
         json!({ "text": "x", "number": "much", "whole": 0.5, "flag": true, "choice": "option3" }),
         &["number", "whole", "choice"],
     );
-    let completed = accepts(&Lenient, json!({ "required": "r" }));
+    let completed = accepts(Lenient, json!({ "required": "r" }));
     assert_eq!(completed["with_default"], "default");
     assert_eq!(completed.get("optional"), None);
-    refuses(&Lenient, json!({}), &["required"]);
-    accepts(&Lists, json!({ "items": ["a", "b"], "numbers": [] }));
+    refuses(Lenient, json!({}), &["required"]);
+    accepts(Lists, json!({ "items": ["a", "b"], "numbers": [] }));
     refuses(
-        &Lists,
+        Lists,
         json!({ "items": ["a", 1], "numbers": [] }),
         &["items.1"],
     );
     accepts(
-        &Nested,
+        Nested,
         json!({ "user": { "name": "Ada", "age": 36 }, "settings": { "theme": "dark" } }),
     );
     refuses(
-        &Nested,
+        Nested,
         json!({ "user": { "name": "Ada", "age": 360 }, "settings": { "theme": "red" } }),
         &["user.age", "settings.theme"],
     );
     accepts(
-        &Search,
+        Search,
         json!({ "query": "tea*", "limit": 100, "format": "csv" }),
     );
     refuses(
-        &Search,
+        Search,
         json!({ "query": "tea*", "limit": 101, "format": "pdf" }),
         &["limit", "format"],
     );
     refuses(
-        &CreateAccount,
+        CreateAccount,
         json!({ "user": { "name": "Ada", "email": "ada" }, "options": { "notify": true, "role": "guest" } }),
         &["user.email"],
     );
@@ -324,7 +324,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
 }
 
 /// Checks a call as an agent would, and gives what the gadget would get.
-fn accepts<G: Gadget>(gadget: &G, params: Value) -> Value {
+fn accepts<G: Gadget>(gadget: G, params: Value) -> Value {
     let name = gadget.info().name;
     match validate_gadget_params(gadget, params) {
         Ok(completed) => {
@@ -336,7 +336,7 @@ fn accepts<G: Gadget>(gadget: &G, params: Value) -> Value {
 }
 
 /// Checks a call that is wrong at these places.
-fn refuses<G: Gadget>(gadget: &G, params: Value, wrong: &[&str]) {
+fn refuses<G: Gadget>(gadget: G, params: Value, wrong: &[&str]) {
     let name = gadget.info().name;
     match validate_gadget_params(gadget, params) {
         Ok(completed) => panic!("{name} takes {completed}"),

@@ -65,10 +65,10 @@ async fn main() -> Result<(), Box<dyn Error>> {
 
     // Validation alone.
     assert_eq!(
-        validate_gadget_params(&Calculator, json!({ "a": 5 }))?,
+        validate_gadget_params(Calculator, json!({ "a": 5 }))?,
         json!({ "a": 5, "b": 0 })
     );
-    let refused = validate_gadget_params(&Calculator, json!({ "b": 0.5 }));
+    let refused = validate_gadget_params(Calculator, json!({ "b": 0.5 }));
     let refused = refused.err().ok_or("a is missing")?;
     println!("{refused}");
     assert_eq!(refused.problems.len(), 2);

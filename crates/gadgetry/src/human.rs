@@ -1,4 +1,4 @@
-//! The person that a run may ask.
+//! The user that a run may ask.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -7,13 +7,13 @@ use futures_core::future::BoxFuture;
 use futures_util::FutureExt as _;
 use tokio::task::coop::unconstrained;
 
-use crate::context::panic_text;
-use crate::family::Family;
+use crate::panics::panic_text;
+use crate::scope::BudgetScope;
 
-/// Somebody who answers questions.
+/// Answers questions of a run and its gadgets.
 ///
-/// Nobody is asked two things at once: all runs of a [`Family`] and all their gadgets wait for their turn,
-/// in the order in which they asked. Any `Fn(String) -> impl Future<Output = Option<String>>` is a human.
+/// Questions are asked one at a time: all runs of a [`BudgetScope`] and all their gadgets wait for their turn, in the
+/// order in which they asked. Any `Fn(String) -> impl Future<Output = Option<String>>` is a human.
 ///
 /// ```
 /// use gadgetry::Human;
@@ -22,7 +22,7 @@ use crate::family::Family;
 /// # is_human(human);
 /// ```
 pub trait Human: Send + Sync {
-    /// The answer; `None` if there is none. A panic counts as none.
+    /// Returns the answer; `None` if there is none. A panic counts as no answer.
     ///
     /// Cancel safety: the future is dropped when the answer is no longer wanted.
     fn ask(&self, question: String) -> BoxFuture<'_, Option<String>>;
@@ -38,13 +38,15 @@ where
     }
 }
 
-/// Asks `human` when it is this question's turn. It stands in the line from now on, not from when the future is polled.
+/// Asks `human` when it is this question's turn. The question joins the queue now, not when the future is first polled.
 pub(crate) fn ask_in_turn(
-    family: &Family,
+    scope: &BudgetScope,
     human: Arc<dyn Human>,
     question: String,
 ) -> impl Future<Output = Option<String>> + Send + 'static {
-    let mut turn = Box::pin(Arc::clone(&family.turn).lock_owned());
+    let mut turn = Box::pin(Arc::clone(&scope.turn).lock_owned());
+    // The first poll of the lock takes it or joins its queue. `unconstrained`, because a task that has used up its
+    // cooperative budget would get `Pending` here without having joined.
     let taken = unconstrained(&mut turn).now_or_never();
     async move {
         let _turn = match taken {

@@ -43,27 +43,37 @@
 //! [`Agent`] is where to start: [`Agent::builder`] has all options. What it is made of can be used alone. This crate is
 //! the runtime; it waits, so that the engine in [`proto`] can decide.
 //!
+//! # Modules, in the order in which they depend on each other
+//!
+//! A module names only modules above it in this list; a test fails otherwise.
+//!
 //! | module | what it does |
 //! |---|---|
-//! | [`agent`] | [`Agent`]: a model, gadgets and everything around them; start here |
+//! | `panics` `base64` `files` | private helpers |
 //! | [`mod@model`] | [`Model`]: a request in, a stream of deltas out |
+//! | [`models`] | [`ModelRegistry`]: prices, context windows and features of known models |
+//! | [`provider`] | real models over HTTP, with the feature `providers` (default) |
 //! | [`scripted`] | [`ScriptedModel`]: a model that reads its replies from a file |
-//! | [`mod@gadget`] | [`macro@gadget`], [`Gadget`], [`from_fn`] and [`DynGadget`]: what a call starts |
+//! | [`runtime`] | [`Runtime`]: clock, timers, tasks, and the steps of a durable engine |
+//! | [`limiter`] | [`RateLimiter`]: requests and tokens per minute and day, shared by runs |
+//! | [`ask`] | the one road to a model: rate limits, token counts, retries |
+//! | [`scope`] | [`BudgetScope`]: what a run shares with its subagents |
+//! | [`human`] | [`Human`]: the user that a run may ask |
+//! | `error` | [`GadgetError`] |
 //! | [`context`] | [`ExecutionContext`]: what a running gadget is given |
-//! | [`model_client`] | [`ModelClient`]: a model for the questions of a gadget |
-//! | [`models`] | [`ModelRegistry`]: prices, context windows and features of the models there are |
+//! | [`model_client`] | [`ModelClient`]: a model for a gadget's own calls |
+//! | [`mod@gadget`] | [`macro@gadget`], [`Gadget`], [`from_fn`] and [`DynGadget`]: what a call executes |
+//! | `__private` | what the expansion of the macros names |
+//! | [`toolbox`] | [`Toolbox`]: the gadgets of a run |
 //! | [`command`] | [`CommandGadget`]: a gadget that is a program |
 //! | [`skill`] | [`Skills`]: folders with instructions, which the model loads when it needs them |
-//! | [`toolbox`] | [`Toolbox`]: the gadgets of a run |
-//! | [`limiter`] | [`RateLimiter`]: requests and tokens in a time, shared by runs |
-//! | [`services`] | [`Services`]: what a run is driven with |
-//! | [`family`] | [`Family`]: runs that share cancellation and budget |
 //! | [`control`] | [`Controller`]: decides what a run leaves open |
-//! | [`human`] | [`Human`]: the person that a run may ask |
+//! | [`services`] | [`Services`]: what a run is driven with |
+//! | [`observer`] | [`Observer`]: watches a run |
 //! | [`presets`] | observers: logging, timing, tokens, progress, errors, files |
-//! | `provider` | real models over HTTP, with the feature `providers` (default) |
-//! | [`driver`] | runs a [`proto::run::Run`] on tokio |
 //! | [`log`] | the log of a run, and its replay |
+//! | [`driver`] | runs a [`proto::run::Run`] with services |
+//! | [`agent`] | [`Agent`]: a model, gadgets and everything around them; start here |
 //!
 //! The types of parameters derive `Deserialize` and `JsonSchema`. A crate that depends on gadgetry alone derives them
 //! from its re-exports, [`serde`] and [`schemars`]; [`Gadget`] shows how.
@@ -87,12 +97,13 @@ pub use {schemars, serde, serde_json};
 
 pub mod agent;
 pub mod ask;
+mod base64;
 #[cfg(feature = "commands")]
 pub mod command;
 pub mod context;
 pub mod control;
 pub mod driver;
-pub mod family;
+mod error;
 #[doc(hidden)]
 pub mod files;
 pub mod gadget;
@@ -101,14 +112,17 @@ mod guide;
 pub mod human;
 pub mod limiter;
 pub mod log;
-mod meter;
 pub mod model;
 pub mod model_client;
 pub mod models;
+pub mod observer;
+mod panics;
 pub mod presets;
 pub mod provider;
 #[cfg(doctest)]
 mod readme;
+pub mod runtime;
+pub mod scope;
 pub mod scripted;
 pub mod services;
 #[cfg(feature = "skills")]
@@ -142,7 +156,6 @@ pub mod prelude {
 }
 
 #[doc(hidden)]
-#[path = "private.rs"]
 pub mod __private;
 
 #[doc(inline)]
@@ -158,9 +171,7 @@ pub use context::{CancellationToken, ExecutionContext, Invocation};
 #[doc(inline)]
 pub use control::{Controller, Controllers, DynController};
 #[doc(inline)]
-pub use driver::{Ended, Observer, drive};
-#[doc(inline)]
-pub use family::Family;
+pub use driver::{RunResult, drive};
 #[doc(inline)]
 pub use gadget::{
     DynGadget, Gadget, GadgetError, GadgetInfo, GadgetOutput, IntoGadget, IntoGadgets, IntoOutcome,
@@ -266,19 +277,25 @@ pub use gadgetry_proto::{
 #[doc(inline)]
 pub use human::Human;
 #[doc(inline)]
-pub use limiter::{Permit, RateLimiter, RateLimits, RateLimitsError};
+pub use limiter::{Limiter, Permit, RateLimiter, RateLimits, RateLimitsError};
 #[doc(inline)]
-pub use model::{Model, ModelInfo};
+pub use model::{Model, ModelInfo, Models};
 #[doc(inline)]
 pub use model_client::ModelClient;
 #[doc(inline)]
 pub use models::{ModelRegistry, ModelSpec};
+#[doc(inline)]
+pub use observer::Observer;
 #[cfg(feature = "providers")]
 pub use provider::model;
 #[doc(inline)]
+pub use runtime::Runtime;
+#[doc(inline)]
+pub use scope::BudgetScope;
+#[doc(inline)]
 pub use scripted::ScriptedModel;
 #[doc(inline)]
-pub use services::{Limiter, Models, Services};
+pub use services::Services;
 #[cfg(feature = "skills")]
 #[doc(inline)]
 pub use skill::{Skill, Skills};

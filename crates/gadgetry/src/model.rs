@@ -1,5 +1,7 @@
 //! The seam to a model.
 
+use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
 
 use futures_core::stream::BoxStream;
@@ -9,8 +11,7 @@ use gadgetry_proto::spec::GadgetSpec;
 use gadgetry_proto::tags::CustomBlock;
 use gadgetry_proto::transform::TransformFactory;
 use gadgetry_proto::usage::Price;
-
-use crate::models::Mode;
+use serde::{Deserialize, Serialize};
 
 /// Something that answers a request with a reply, piece by piece.
 ///
@@ -109,4 +110,56 @@ pub struct ModelInfo {
     pub mode: Mode,
     /// Whether its provider reports what each request cost, so that the price need not be known.
     pub reports_cost: bool,
+}
+
+/// The provider interface that serves a model.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Mode {
+    /// Chat: messages in, a message out.
+    #[default]
+    Chat,
+    /// OpenAI's Responses interface only.
+    Responses,
+    /// Text completion: a text in, its continuation out.
+    Completion,
+}
+
+impl Mode {
+    #[expect(
+        clippy::trivially_copy_pass_by_ref,
+        reason = "serde calls it with a reference"
+    )]
+    pub(crate) fn is_chat(&self) -> bool {
+        *self == Self::Chat
+    }
+}
+
+/// Models by the name under which a gadget may ask for them.
+#[derive(Clone, Default)]
+pub struct Models(Arc<BTreeMap<String, Arc<dyn Model>>>);
+
+impl Models {
+    /// The model of this name, in exactly this case.
+    pub fn get(&self, name: &str) -> Option<&Arc<dyn Model>> {
+        self.0.get(name)
+    }
+
+    /// All of them, by name.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &Arc<dyn Model>)> {
+        self.0.iter().map(|(name, model)| (name.as_str(), model))
+    }
+}
+
+impl<N: Into<String>> FromIterator<(N, Arc<dyn Model>)> for Models {
+    fn from_iter<I: IntoIterator<Item = (N, Arc<dyn Model>)>>(models: I) -> Self {
+        let models = models.into_iter();
+        Self(Arc::new(models.map(|(name, m)| (name.into(), m)).collect()))
+    }
+}
+
+impl fmt::Debug for Models {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.0.keys()).finish()
+    }
 }

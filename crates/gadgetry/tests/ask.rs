@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use futures_core::stream::BoxStream;
 use futures_util::{StreamExt as _, stream};
-use gadgetry::ask::{Asked, ask};
+use gadgetry::ask::{ModelCall, Received};
 use gadgetry::proto::call::Outcome;
 use gadgetry::proto::delta::{Delta, StopReason};
 use gadgetry::proto::error::ModelErrorKind;
@@ -106,20 +106,15 @@ impl Model for Replies {
 /// What comes of replies, in short.
 async fn asked(replies: Vec<Vec<Delta>>, retry: Option<Retry>) -> String {
     let model = Replies::new(replies);
-    let steps = ask(
-        {
-            let model = model.clone();
-            move || model.stream(Request::default())
-        },
-        retry,
-    );
+    let call = ModelCall::new(Arc::new(model.clone())).retry(retry);
+    let steps = call.send(Request::default());
     let lines = steps.map(|step| match step {
-        Asked::Retry { delay, error, .. } => format!("retry {}: {error}", delay.as_millis()),
-        Asked::Delta(Delta::Text { delta, .. }) => format!("text {delta}"),
-        Asked::Delta(Delta::Reasoning { .. }) => "thought".to_owned(),
-        Asked::Delta(Delta::Error { error, .. }) => format!("error {error}"),
-        Asked::Delta(Delta::MessageEnd { .. }) => "end".to_owned(),
-        Asked::Delta(Delta::Usage { .. }) => "usage".to_owned(),
+        Received::Retry { delay, error, .. } => format!("retry {}: {error}", delay.as_millis()),
+        Received::Delta(Delta::Text { delta, .. }) => format!("text {delta}"),
+        Received::Delta(Delta::Reasoning { .. }) => "thought".to_owned(),
+        Received::Delta(Delta::Error { error, .. }) => format!("error {error}"),
+        Received::Delta(Delta::MessageEnd { .. }) => "end".to_owned(),
+        Received::Delta(Delta::Usage { .. }) => "usage".to_owned(),
         other => format!("{other:?}"),
     });
     let lines: Vec<String> = lines.collect().await;

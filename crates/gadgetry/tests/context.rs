@@ -8,14 +8,15 @@ use std::time::Duration;
 
 use crate::support::stage::{PRICE, Priced, call, gadget, play, play_until, script, services};
 use futures_util::StreamExt as _;
-use gadgetry::context::{HumanError, SubagentError};
+use gadgetry::context::HumanError;
+use gadgetry::driver::SubagentError;
 use gadgetry::model_client::{ModelCallError, ModelOptions};
 use gadgetry::proto::call::Outcome;
 use gadgetry::proto::message::{Message, Request, Role};
 use gadgetry::proto::run::{Command, Input, RunSpec};
 use gadgetry::proto::usage::Usage;
 use gadgetry::{
-    CancellationToken, ExecutionContext, Family, Invocation, Limiter, Model, Models, Services,
+    BudgetScope, CancellationToken, ExecutionContext, Invocation, Limiter, Model, Models, Services,
 };
 use serde_json::{Value, json};
 use tokio::time::sleep;
@@ -120,7 +121,7 @@ fn reports_stay_before_results_on_many_threads() {
 #[tokio::test(start_paused = true)]
 async fn who_it_is_and_what_is_left() {
     check(
-        |services| services.family.budget = Some(2.0),
+        |services| services.scope.budget = Some(2.0),
         |context| async move {
             context.report_cost(0.5).unwrap();
             Outcome::ok(format!(
@@ -214,7 +215,7 @@ async fn no_model_is_asked_once_the_budget_is_spent() {
     check(
         |services| {
             helper(services, &[json!("never")]);
-            services.family.budget = Some(1.0);
+            services.scope.budget = Some(1.0);
         },
         |context| async move {
             context.report_cost(1.0).unwrap();
@@ -386,7 +387,7 @@ async fn the_token_of_the_family_cancels_once() {
             Outcome::ok("x")
         })],
     );
-    let token = services.family.cancellation.clone();
+    let token = services.scope.cancellation.clone();
     tokio::spawn(async move {
         sleep(Duration::from_millis(60)).await;
         token.cancel();
@@ -398,5 +399,5 @@ async fn the_token_of_the_family_cancels_once() {
         .iter()
         .filter(|input| **input == Input::Command(Command::Cancel));
     assert_eq!(cancels.count(), 1);
-    assert_eq!(Family::default().left(), None);
+    assert_eq!(BudgetScope::default().left(), None);
 }

@@ -451,7 +451,7 @@ async fn a_person_who_cannot_answer() {
     let nobody = services(&calls, &[curious(), deferring()]);
     for (services, error) in [
         (panics, "the question was not answered"),
-        (nobody, "there is nobody to ask"),
+        (nobody, "no user is available to answer"),
     ] {
         let seen = play(&services).await;
         let answer = format!("0 a: Error(\"{error}\")");

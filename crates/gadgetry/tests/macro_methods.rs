@@ -176,7 +176,7 @@ fn a_misspelt_argument_is_refused() {
         let text = refused.map_or_else(|error| error.to_string(), |params| params.to_string());
         assert!(text.contains(expected), "{text}");
     }
-    let weather = |params| validate_gadget_params(&Weather, params);
+    let weather = |params| validate_gadget_params(Weather, params);
     check(
         weather(json!({ "city": "Paris", "unit": "F" })),
         "unit: there is no such parameter; did you mean 'units'?",
@@ -190,11 +190,11 @@ fn a_misspelt_argument_is_refused() {
         r#"{"city":"Paris","days":3}"#,
     );
     check(
-        validate_gadget_params(&Renamed, json!({ "town": "Paris" })),
+        validate_gadget_params(Renamed, json!({ "town": "Paris" })),
         "Paris",
     );
     check(
-        validate_gadget_params(&Flat, json!({ "a": 1 })),
+        validate_gadget_params(Flat, json!({ "a": 1 })),
         r#"{"a":1}"#,
     );
 }

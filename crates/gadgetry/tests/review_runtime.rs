@@ -19,7 +19,7 @@ use gadgetry::proto::spec::GadgetSpec;
 use gadgetry::proto::time::Time;
 use gadgetry::proto::usage::Usage;
 use gadgetry::{
-    Agent, CancellationToken, Family, Model, ModelInfo, Observer, RateLimiter, RateLimits,
+    Agent, BudgetScope, CancellationToken, Model, ModelInfo, Observer, RateLimiter, RateLimits,
     Services, Toolbox, drive, from_fn,
 };
 use serde_json::json;
@@ -35,7 +35,7 @@ fn reply(text: &str, tokens: u64) -> serde_json::Value {
 async fn a_run_in_a_family_that_has_spent_everything_asks_no_model() {
     let mut services = services(&[], &[]);
     services.model = Arc::new(Priced(script(&[reply("one", 2), reply("two", 2)])));
-    services.family = Family::limited_to(1.0);
+    services.scope = BudgetScope::limited_to(1.0);
     let spec = || RunSpec {
         budget: Some(1.0),
         price: Some(PRICE),
@@ -51,7 +51,7 @@ async fn a_run_in_a_family_that_has_spent_everything_asks_no_model() {
         (second.reason, second.iterations),
         (FinishReason::BudgetExceeded, 0)
     );
-    assert!((services.family.spent() - 2.0).abs() < 1e-9);
+    assert!((services.scope.spent() - 2.0).abs() < 1e-9);
 }
 
 #[tokio::test]
@@ -292,7 +292,7 @@ async fn what_a_dropped_gadget_had_asked_a_model_costs() {
         gadgetry::Models::from_iter([("endless", Arc::new(Endless) as Arc<dyn Model>)]);
     let seen = play_until(&services, RunSpec::default(), None).await;
     assert_eq!(seen.lines.last().unwrap(), "3000 Completed 10");
-    assert!((services.family.spent() - 10.0).abs() < 1e-9);
+    assert!((services.scope.spent() - 10.0).abs() < 1e-9);
 }
 
 /// A gadget that gives its token away.
@@ -459,7 +459,7 @@ async fn a_question_to_a_model_that_was_held_back_until_the_budget_was_spent_is_
         ..RateLimits::default()
     };
     services.limiter = Some(Arc::new(RateLimiter::new(limits).unwrap()));
-    services.family = Family::limited_to(9.0);
+    services.scope = BudgetScope::limited_to(9.0);
     let spec = RunSpec {
         budget: Some(9.0),
         ..RunSpec::default()

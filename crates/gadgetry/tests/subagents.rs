@@ -44,14 +44,14 @@ async fn drive_inside(
     context: &ExecutionContext,
     own: Services,
     told: Told,
-) -> Result<String, gadgetry::context::SubagentError> {
+) -> Result<String, gadgetry::driver::SubagentError> {
     let mut subagent = context.subagent()?;
     subagent.services.model = own.model;
     subagent.services.toolbox = own.toolbox;
     let spec = RunSpec {
         registry: Arc::new(subagent.services.toolbox.registry().clone()),
         price: Some(PRICE),
-        budget: subagent.services.family.budget,
+        budget: subagent.services.scope.budget,
         ..RunSpec::default()
     };
     let run = Run::ask(spec, "go").unwrap();
@@ -96,7 +96,7 @@ fn root(calls: &str, gadgets: &[Arc<dyn DynGadget>], budget: Option<f64>) -> (Se
     let replies = [reply(calls, 0, 1), reply("done", 0, 2)];
     let mut services = services(&replies, gadgets);
     services.model = Arc::new(Priced(script(&replies)));
-    services.family.budget = budget;
+    services.scope.budget = budget;
     let spec = RunSpec {
         price: Some(PRICE),
         budget,
@@ -146,7 +146,7 @@ async fn every_cost_of_a_family_is_counted_once() {
             format!("60 Completed {total}"),
         ]
     );
-    assert!((services.family.spent() - total).abs() < 1e-6);
+    assert!((services.scope.spent() - total).abs() < 1e-6);
     // Each hears of the others, never of itself or its own subagents.
     let heard = |name: &str| -> Vec<f64> {
         let told = told.lock().unwrap();
@@ -203,7 +203,7 @@ async fn subagents_may_not_be_nested_for_ever() {
         innermost = delegate("Inside", &replies, &[innermost], &told);
     }
     let (mut services, spec) = root(&call("Inside:i"), &[innermost], None);
-    services.family.max_depth = 2;
+    services.scope.max_depth = 2;
     let seen = play_until(&services, spec, None).await;
     let error = "0 i.0 i.0 i: Error(\"subagents may be nested 2 deep, and this run is: do the work without a further one\")";
     assert!(
@@ -238,7 +238,7 @@ async fn a_cancel_reaches_the_innermost_gadget_and_its_costs_are_counted() {
         "{:?}",
         seen.lines
     );
-    assert!((services.family.spent() - 1611.0).abs() < 1e-6);
+    assert!((services.scope.spent() - 1611.0).abs() < 1e-6);
 }
 
 #[tokio::test(start_paused = true)]

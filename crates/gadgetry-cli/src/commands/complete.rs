@@ -6,7 +6,7 @@ use std::sync::Arc;
 use futures_util::StreamExt as _;
 use futures_util::stream::{self, BoxStream};
 use gadgetry::Model;
-use gadgetry::ask::{Asked, ask};
+use gadgetry::ask::{ModelCall, Received};
 use gadgetry::proto::delta::{Delta, StopReason};
 use gadgetry::proto::error::DiagnosticCode;
 use gadgetry::proto::message::{Content, Message, Request, Role};
@@ -164,20 +164,18 @@ impl Asking {
     )]
     async fn ask(&mut self) -> Result<(), Error> {
         self.printer.spin();
-        let (model, request, stage) = (
-            Arc::clone(&self.model),
-            self.request.clone(),
-            self.stage.clone(),
-        );
-        let send = move || staged(stage.clone(), model.stream(request.clone()));
-        let mut steps = ask(send, self.retry.clone());
+        let stage = self.stage.clone();
+        let call = ModelCall::new(Arc::clone(&self.model))
+            .sender(move |model, request| staged(stage.clone(), model.stream(request)))
+            .retry(self.retry.clone());
+        let mut steps = call.send(self.request.clone());
         let (mut usage, mut refusal) = (Usage::default(), None);
         let mut end =
             Err("model call failed: the connection broke before the end of the answer".to_owned());
         while let Some(step) = steps.next().await {
             let delta = match step {
-                Asked::Delta(delta) => delta,
-                Asked::Retry { delay, error, .. } => {
+                Received::Delta(delta) => delta,
+                Received::Retry { delay, error, .. } => {
                     self.pay(mem::take(&mut usage));
                     self.thought = false;
                     self.printer.progress(&format!(

@@ -52,7 +52,7 @@ impl Surroundings {
         if self.person.is_some() {
             services.human = Some(Arc::clone(&asked) as Arc<dyn Human>);
         }
-        services.family.budget = self.budget;
+        services.scope.budget = self.budget;
         Some((services, asked))
     }
 }

@@ -11,7 +11,8 @@ use crate::agent::{Agent, AgentError, Inner};
 use crate::control::Controllers;
 use crate::limiter::RateLimiter;
 use crate::model::Model;
-use crate::services::{Models, Services};
+use crate::model::Models;
+use crate::services::Services;
 use crate::toolbox::Toolbox;
 
 /// Tokens of a context window that is not known.
@@ -55,7 +56,7 @@ impl Agent {
     }
 }
 
-/// What every run of the agent is driven with, but for its place in a family.
+/// What every run of the agent is driven with, except for its scope.
 fn services(builder: &AgentBuilder) -> Result<Services, AgentError> {
     let parent = parent(builder)?;
     let model = builder.model.clone();
@@ -90,15 +91,15 @@ fn services(builder: &AgentBuilder) -> Result<Services, AgentError> {
         }
         services.controller = Some(Arc::new(controllers));
     }
-    let family = &mut services.family;
+    let scope = &mut services.scope;
     if let Some(parent) = parent {
-        family.clone_from(&parent.family);
-        family.depth += 1;
+        scope.clone_from(&parent.scope);
+        scope.depth += 1;
     }
     if let Some(depth) = builder.max_depth {
-        let deepest = family.depth.saturating_add(depth);
-        family.max_depth = match parent {
-            Some(parent) => parent.family.max_depth.min(deepest),
+        let deepest = scope.depth.saturating_add(depth);
+        scope.max_depth = match parent {
+            Some(parent) => parent.scope.max_depth.min(deepest),
             None => deepest,
         };
     }
@@ -111,7 +112,7 @@ fn parent(builder: &AgentBuilder) -> Result<Option<&Services>, AgentError> {
         return Ok(None);
     };
     let services = context.services().ok_or(AgentError::NoParent)?;
-    let (depth, max_depth) = (services.family.depth + 1, services.family.max_depth);
+    let (depth, max_depth) = (services.scope.depth + 1, services.scope.max_depth);
     if depth > max_depth {
         return Err(AgentError::TooDeep { depth, max_depth });
     }
@@ -208,7 +209,7 @@ fn budget(own: Option<f64>, services: &Services) -> Result<(), AgentError> {
     if let Some(dollars) = own.filter(|dollars| !dollars.is_finite() || *dollars <= 0.0) {
         return Err(AgentError::Budget(dollars));
     }
-    if own.or(services.family.budget).is_none() {
+    if own.or(services.scope.budget).is_none() {
         return Ok(());
     }
     let named = services.models.iter().map(|(_, model)| model);

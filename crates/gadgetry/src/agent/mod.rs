@@ -43,7 +43,6 @@
 //!
 //! A gadget that has an agent of its own builds it with [`ExecutionContext::spawn_agent`]. See there.
 
-mod audience;
 mod build;
 mod builder;
 mod consume;
@@ -52,8 +51,9 @@ mod error;
 mod finished;
 mod handle;
 mod hooks;
-mod place;
+mod observers;
 mod run;
+mod scope;
 mod synthetic;
 mod typed;
 
@@ -76,7 +76,7 @@ pub use hooks::OnGadgetError;
 pub use run::AgentRun;
 pub use typed::TypedError;
 
-use audience::SharedObserver;
+use observers::SharedObserver;
 
 /// Something that can be asked, as often as you like. Cheap to clone.
 ///
@@ -101,7 +101,7 @@ pub struct Agent {
 
 struct Inner {
     spec: RunSpec,
-    /// But for the place in a family.
+    /// Except for the scope, which each run gets of its own.
     services: Services,
     /// The model before it was given tools.
     model: Arc<dyn Model>,

@@ -13,16 +13,15 @@ use futures_util::StreamExt as _;
 use gadgetry_proto::event::Event;
 use gadgetry_proto::message::Message;
 use gadgetry_proto::run::{Command, Retry, Run, RunSpec};
-use gadgetry_proto::tree::CostTree;
 use tokio::sync::mpsc;
 
-use crate::agent::audience::Audience;
 use crate::agent::finished::{systems, without_instructions};
-use crate::agent::place::{Place, cancelled_by};
+use crate::agent::observers::Observers;
+use crate::agent::scope::{AgentScope, cancelled_by};
 use crate::agent::{AgentHandle, Conversation, Finished, Inner, RunError, TypedError};
-use crate::driver::Observer;
 use crate::gadget::DynGadget;
 use crate::log::{Header, LogError};
+use crate::observer::Observer;
 
 /// A run that goes on while somebody consumes it.
 ///
@@ -113,7 +112,7 @@ impl<'t> AgentRun<'t> {
         question: Message,
         conversation: Option<&'t mut Conversation>,
     ) -> Self {
-        let place = Place::of(inner);
+        let scope = AgentScope::of(inner);
         let mut retry = inner.spec.retry.clone();
         if let Some(retry) = retry.as_mut().filter(|retry| retry.seed == 0) {
             retry.seed = crate::ask::random();
@@ -128,11 +127,11 @@ impl<'t> AgentRun<'t> {
             inner: Arc::clone(inner),
             before,
             question,
-            budget: place.services().family.budget,
+            budget: scope.services().scope.budget,
             retry,
         });
         let run = origin.run();
-        let cancellation = place.services().family.cancellation.clone();
+        let cancellation = scope.services().scope.cancellation.clone();
         let (handle, commands) = AgentHandle::new(cancellation);
         let given = systems(&origin.before.messages).cloned().collect();
         Self {
@@ -141,7 +140,7 @@ impl<'t> AgentRun<'t> {
             events: Queue::default(),
             state: State::Ready(Box::new(Prepared {
                 run,
-                place,
+                scope,
                 commands,
                 inner: Arc::clone(inner),
                 given,
@@ -240,7 +239,7 @@ impl<'t> AgentRun<'t> {
             return Err(TypedError::Begun);
         };
         let inner = Arc::new(self.origin.inner.ending_with(gadget)?);
-        let services = prepared.place.services_mut();
+        let services = prepared.scope.services_mut();
         services.toolbox = Arc::clone(&inner.services.toolbox);
         services.model = Arc::clone(&inner.services.model);
         self.origin.inner = Arc::clone(&inner);
@@ -330,7 +329,7 @@ fn lock(queue: &Mutex<VecDeque<Event>>) -> MutexGuard<'_, VecDeque<Event>> {
 /// A run before its first step.
 struct Prepared {
     run: Run,
-    place: Place,
+    scope: AgentScope,
     commands: mpsc::Receiver<Command>,
     inner: Arc<Inner>,
     /// The system messages that are not the agent's own, as they were given.
@@ -338,24 +337,20 @@ struct Prepared {
 }
 
 impl Prepared {
-    /// The one path: to the end of the run, telling everybody who watches.
+    /// Drives the run to its end, with all observers: the one path of all ways to consume it.
     async fn drive(self, consumer: &mut dyn Observer) -> Finished {
         let own = systems(self.run.history()).count() - self.given.len();
         let markers = self.run.markers().clone();
-        let mut audience = Audience {
-            observers: &self.inner.observers,
-            costs: CostTree::default(),
-            consumer,
-        };
-        let token = self.place.services().family.cancellation.clone();
-        let ended = self.place.drive(self.run, self.commands, &mut audience);
+        let mut observers = Observers::new(&self.inner.observers, consumer);
+        let token = self.scope.services().scope.cancellation.clone();
+        let ended = self.scope.drive(self.run, self.commands, &mut observers);
         let ended = cancelled_by(self.inner.cancellation.as_ref(), &token, ended).await;
         Finished {
             history: without_instructions(ended.history, own, self.given),
             outputs: ended.outputs,
             markers,
             summary: ended.summary,
-            costs: audience.costs,
+            costs: observers.costs,
             fault: ended.fault,
         }
     }

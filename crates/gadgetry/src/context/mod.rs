@@ -1,33 +1,33 @@
-//! What a running gadget is given beside its parameters.
+//! What a running gadget is given besides its parameters.
+//!
+//! [`ExecutionContext`] knows its call and the [`Host`] around it, and nothing of how runs are driven. Methods that need
+//! more than that are written where their types are: [`ExecutionContext::model`] in [`model_client`](crate::model_client),
+//! [`ExecutionContext::subagent`] and [`ExecutionContext::services`] in [`driver`](crate::driver).
 
+mod host;
 mod invocation;
-mod subagent;
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use gadgetry_proto::id::{CallId, InvocationId};
 use gadgetry_proto::run::Report;
-use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
 pub use tokio_util::sync::CancellationToken;
 
-use crate::family::Share;
-use crate::gadget::GadgetError;
+use crate::error::GadgetError;
 use crate::human::ask_in_turn;
-use crate::model_client::ModelClient;
-use crate::services::Services;
 
+pub(crate) use host::CallSlot;
+pub use host::Host;
 pub use invocation::Invocation;
-pub(crate) use invocation::panic_text;
-pub use subagent::{Subagent, SubagentError};
 
-/// What a gadget is given beside its parameters: who it is, and what it may ask for. Clones are the same context.
+/// The call that a gadget executes, and access to the run around it. Clones are the same context.
 ///
-/// Without a run, as in a test, there is no model, no person and no budget, and nobody hears of progress.
+/// Without a run, as in a test, there is no model, no user and no budget, and progress goes nowhere.
 ///
 /// ```
 /// use gadgetry::{ExecutionContext, GadgetError};
@@ -52,7 +52,7 @@ struct Inner {
     watches: AtomicBool,
     dependencies: BTreeMap<InvocationId, Arc<str>>,
     account: Mutex<Account>,
-    seat: Option<Seat>,
+    slot: Option<CallSlot>,
 }
 
 /// What a call has cost, and whether it is over.
@@ -62,140 +62,119 @@ struct Account {
     closed: bool,
 }
 
-/// The place of a call in a run.
-pub(crate) struct Seat {
-    pub(crate) host: Arc<Host>,
-    pub(crate) call: CallId,
-    pub(crate) iteration: u32,
-    /// How many subagents this call has started.
-    pub(crate) agents: AtomicU32,
-}
-
-/// What all calls of a run share.
-pub(crate) struct Host {
-    pub(crate) services: Services,
-    pub(crate) share: Share,
-    pub(crate) reports: UnboundedSender<(CallId, Report)>,
-}
-
 impl ExecutionContext {
-    /// The context of `invocation` without a run. It ends when `cancellation` is cancelled.
+    /// Creates the context of `invocation` without a run, cancelled by `cancellation`.
     pub fn new(invocation: &Invocation, cancellation: CancellationToken) -> Self {
-        Self::seated(invocation, cancellation, None)
+        Self::of(invocation, cancellation, None)
     }
 
-    /// The context of `invocation` as in the first reply of a run that is driven with `services`: there is their model,
-    /// their person and what is left of their family's budget. Nobody hears of progress, and nobody cancels it but
-    /// `cancellation`. For tests, and for gadgets that are called outside of a run.
-    ///
-    /// ```
-    /// use std::collections::BTreeMap;
-    /// use std::sync::Arc;
-    /// use gadgetry::proto::id::InvocationId;
-    /// use gadgetry::{CancellationToken, ExecutionContext, Family, Invocation, ScriptedModel, Services, Toolbox};
-    ///
-    /// let invocation = Invocation {
-    ///     gadget_name: "Test".to_owned(),
-    ///     invocation_id: InvocationId::from("t"),
-    ///     parameters: gadgetry::serde_json::json!({}),
-    ///     dependencies: BTreeMap::new(),
-    /// };
-    /// let model: ScriptedModel = r#"{"text": "Hello!"}"#.parse()?;
-    /// let mut services = Services::new(Arc::new(model), Toolbox::default());
-    /// services.family = Family::limited_to(0.5);
-    /// let context = ExecutionContext::with_services(&invocation, CancellationToken::new(), services);
-    /// context.report_cost(0.25)?;
-    /// assert_eq!(context.budget_left(), Some(0.25));
-    /// assert_eq!(context.model().map(|model| model.name().to_owned()).as_deref(), Some("script"));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn with_services(
+    /// Creates the context of `invocation` within `host`, as in its first reply. `call` is the id that the host receives
+    /// [reports](Host::report) with.
+    pub fn with_host(
         invocation: &Invocation,
         cancellation: CancellationToken,
-        services: Services,
+        host: Arc<dyn Host>,
+        call: CallId,
     ) -> Self {
-        let (reports, _) = unbounded_channel();
-        let share = Share::of(&services.family);
-        let seat = Seat {
-            host: Arc::new(Host {
-                services,
-                share,
-                reports,
-            }),
-            call: CallId(0),
-            iteration: 1,
-            agents: AtomicU32::new(0),
-        };
-        Self::seated(invocation, cancellation, Some(seat))
+        Self::of(invocation, cancellation, Some(CallSlot::new(host, call, 1)))
     }
 
-    pub(crate) fn seated(
+    fn of(
         invocation: &Invocation,
         cancellation: CancellationToken,
-        seat: Option<Seat>,
+        slot: Option<CallSlot>,
+    ) -> Self {
+        let Invocation {
+            gadget_name,
+            invocation_id,
+            parameters: _,
+            dependencies,
+        } = invocation;
+        Self::from_parts(
+            gadget_name.clone(),
+            invocation_id.clone(),
+            dependencies.clone(),
+            cancellation,
+            slot,
+        )
+    }
+
+    pub(crate) fn from_parts(
+        gadget_name: String,
+        invocation_id: InvocationId,
+        dependencies: BTreeMap<InvocationId, Arc<str>>,
+        cancellation: CancellationToken,
+        slot: Option<CallSlot>,
     ) -> Self {
         Self(Arc::new(Inner {
-            gadget_name: invocation.gadget_name.clone(),
-            invocation_id: invocation.invocation_id.clone(),
+            gadget_name,
+            invocation_id,
             cancellation,
             watches: AtomicBool::new(false),
-            dependencies: invocation.dependencies.clone(),
+            dependencies,
             account: Mutex::default(),
-            seat,
+            slot,
         }))
     }
 
-    /// The gadget, as registered.
+    /// Returns the name of the gadget, as registered.
     pub fn gadget_name(&self) -> &str {
         &self.0.gadget_name
     }
 
-    /// The id of the call.
+    /// Returns the id of the call.
     pub fn invocation_id(&self) -> &InvocationId {
         &self.0.invocation_id
     }
 
-    /// The number of the reply that has the call, from 1; 0 without a run.
+    /// Returns the number of the reply that contains the call, from 1; 0 without a run.
     pub fn iteration(&self) -> u32 {
-        self.seat().map_or(0, |seat| seat.iteration)
+        self.slot().map_or(0, |slot| slot.iteration)
     }
 
-    /// How deep the run is: 0 for one that nobody's gadget has started, 1 for its subagents.
+    /// Returns the nesting depth of the run: 0 for a top-level run, 1 for its subagents.
     pub fn depth(&self) -> u32 {
-        self.services().map_or(0, |services| services.family.depth)
+        self.host().map_or(0, |host| host.scope().depth)
     }
 
-    /// The result of a call that this one declared as a dependency; `None` for any other.
+    /// Returns the result of a call that this one declared as a dependency; `None` for any other.
     pub fn dependency(&self, invocation_id: &str) -> Option<&str> {
         self.0.dependencies.get(invocation_id).map(AsRef::as_ref)
     }
 
-    /// Cancelled when the run is, and when the gadget's time is up. The gadget then has time to tidy up, 2 seconds unless
-    /// [`AgentBuilder::grace`](crate::AgentBuilder::grace) says otherwise, before it is dropped. A gadget that calls neither
-    /// this nor [`throw_if_cancelled`](Self::throw_if_cancelled), and starts no subagent and asks nobody, is dropped at once.
+    /// Returns the token that is cancelled with the run, and when the gadget times out.
     ///
-    /// Cancelled, too, once the gadget is done or was dropped: work that it has spawned ends with it.
+    /// The gadget then has time to clean up, 2 seconds unless [`AgentBuilder::grace`](crate::AgentBuilder::grace) says
+    /// otherwise, before it is dropped. A gadget that uses neither this nor
+    /// [`throw_if_cancelled`](Self::throw_if_cancelled), starts no subagent and asks no question is dropped at once.
+    ///
+    /// The token is also cancelled once the gadget is done or was dropped: work that it has spawned ends with it.
     pub fn cancellation(&self) -> &CancellationToken {
         self.0.watches.store(true, Ordering::Relaxed);
         &self.0.cancellation
     }
 
-    /// The token, for code that is not the gadget's.
+    /// The token, without noting that the gadget watches it: for code that is not the gadget's.
     pub(crate) fn token(&self) -> &CancellationToken {
         &self.0.cancellation
     }
 
-    /// How long the gadget may take to tidy up.
+    /// Returns how long the gadget may take to clean up.
     pub(crate) fn grace(&self) -> Duration {
-        let services = self
-            .services()
+        // A gadget that never took its token cannot notice that it was cancelled.
+        let host = self
+            .host()
             .filter(|_| self.0.watches.load(Ordering::Relaxed));
-        // Subagents end first, and report what they have cost.
+        // Half for each level, so that subagents end first and report what they have cost.
         let share = 2_u32.saturating_pow(self.depth());
-        services.map_or(Duration::ZERO, |services| services.grace / share)
+        host.map_or(Duration::ZERO, |host| host.grace() / share)
     }
 
-    /// Fails with [`GadgetError::cancelled`] once the call is cancelled: for `?` between the steps of a long gadget.
+    /// Returns an error once the call is cancelled: for `?` between the steps of a long gadget.
+    ///
+    /// # Errors
+    ///
+    /// [`GadgetError::cancelled`] once the call is cancelled.
     pub fn throw_if_cancelled(&self) -> Result<(), GadgetError> {
         if self.cancellation().is_cancelled() {
             return Err(GadgetError::cancelled());
@@ -203,9 +182,11 @@ impl ExecutionContext {
         Ok(())
     }
 
-    /// Adds `dollars` to the cost of the call. It counts however the call ends, but not once it has ended.
+    /// Adds `dollars` to the cost of the call. They count however the call ends; after its end they are ignored.
     ///
-    /// Fails if that is no finite amount of 0 or more.
+    /// # Errors
+    ///
+    /// [`InvalidCost`] if `dollars` is negative or not finite.
     pub fn report_cost(&self, dollars: f64) -> Result<(), InvalidCost> {
         if !dollars.is_finite() || dollars < 0.0 {
             return Err(InvalidCost(dollars));
@@ -215,19 +196,19 @@ impl ExecutionContext {
             return Ok(());
         }
         account.dollars = (account.dollars + dollars).min(f64::MAX);
-        // The rest of the family sees it at once.
-        if let Some(seat) = self.seat() {
-            seat.host.share.spend(dollars);
+        // Not only when the call ends: other runs of the scope must see it at once.
+        if let Some(host) = self.host() {
+            host.spend(dollars);
         }
         Ok(())
     }
 
-    /// What was reported so far, in US dollars, models of [`ExecutionContext::model`] included.
+    /// Returns the US dollars reported so far, including calls of [`ExecutionContext::model`].
     pub fn reported_cost(&self) -> f64 {
         self.account().dollars
     }
 
-    /// The call has ended: what comes now comes too late. Gives what it has cost.
+    /// Ends the call: later reports are ignored. Returns what it has cost.
     pub(crate) fn close(&self) -> f64 {
         let mut account = self.account();
         account.closed = true;
@@ -241,68 +222,56 @@ impl ExecutionContext {
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What the run and all that share its budget may still spend, in US dollars, as of now; `None` without a budget.
+    /// Returns the US dollars left in the budget of the run and everything that shares it; `None` without a budget.
     pub fn budget_left(&self) -> Option<f64> {
-        self.services().and_then(|services| services.family.left())
+        self.host().and_then(|host| host.scope().left())
     }
 
-    /// Tells whoever watches the run how far the gadget is. Never waits.
+    /// Reports progress to the observers of the run. Never waits.
     pub fn progress(&self, message: impl Into<String>) {
         self.report(Report::Progress(message.into()));
     }
 
-    /// The model of the run, for the gadget's own questions; what they cost is counted by itself. `None` without a run.
-    pub fn model(&self) -> Option<ModelClient> {
-        let services = self.services()?;
-        let (model, models) = (services.model.clone(), services.models.clone());
-        Some(ModelClient::new(self.clone(), model, models))
-    }
-
-    /// Asks a person, and waits for the answer. Questions are asked one at a time, in order.
+    /// Asks the user and waits for the answer. Questions are asked one at a time, in order.
     ///
-    /// Fails if there is nobody to ask or no answer, and when the call is cancelled.
+    /// # Errors
+    ///
+    /// [`HumanError`] if no user is available, if there is no answer, and when the call is cancelled.
     ///
     /// Cancel safety: dropping the future withdraws the question.
     pub async fn ask_human(&self, question: impl Into<String>) -> Result<String, HumanError> {
-        let services = self.services().ok_or(HumanError::Nobody)?;
-        let human = services.human.clone().ok_or(HumanError::Nobody)?;
+        let host = self.host().ok_or(HumanError::Nobody)?;
+        let human = Arc::clone(host.human().ok_or(HumanError::Nobody)?);
         let question = question.into();
         self.report(Report::HumanQuestion(question.clone()));
-        let mut asked = Asked {
+        let mut open = OpenQuestion {
             context: self,
             answered: false,
         };
-        let answer = ask_in_turn(&services.family, human, question);
+        let answer = ask_in_turn(host.scope(), human, question);
         let answer = self.cancellation().run_until_cancelled(answer).await;
         let answer = answer
             .ok_or(HumanError::Cancelled)?
             .ok_or(HumanError::NoAnswer)?;
-        asked.answered = true;
+        open.answered = true;
         Ok(answer)
     }
 
-    /// What the run of the call is driven with; `None` without a run.
-    pub fn services(&self) -> Option<&Services> {
-        self.seat().map(|seat| &seat.host.services)
+    /// Returns the run around the call; `None` without one.
+    pub fn host(&self) -> Option<&Arc<dyn Host>> {
+        self.slot().map(|slot| &slot.host)
     }
 
-    fn seat(&self) -> Option<&Seat> {
-        self.0.seat.as_ref()
+    pub(crate) fn slot(&self) -> Option<&CallSlot> {
+        self.0.slot.as_ref()
     }
 
-    fn report(&self, report: Report) {
-        if let Some(seat) = self.seat()
+    pub(crate) fn report(&self, report: Report) {
+        if let Some(slot) = self.slot()
             && !self.account().closed
         {
-            // It fails when the run is over; then nobody wants to know.
-            let _ = seat.host.reports.send((seat.call, report));
+            slot.host.report(slot.call, report);
         }
-    }
-
-    /// The number of a further subagent.
-    fn next_agent(&self) -> u32 {
-        self.seat()
-            .map_or(0, |seat| seat.agents.fetch_add(1, Ordering::Relaxed))
     }
 }
 
@@ -317,32 +286,32 @@ impl fmt::Debug for ExecutionContext {
     }
 }
 
-/// A question that was asked. However that ends, the run is told.
-struct Asked<'a> {
+/// A question to the user that is open. Its end is reported when it is dropped, whatever ends it.
+struct OpenQuestion<'a> {
     context: &'a ExecutionContext,
     answered: bool,
 }
 
-impl Drop for Asked<'_> {
+impl Drop for OpenQuestion<'_> {
     fn drop(&mut self) {
         let answered = self.answered;
         self.context.report(Report::HumanAnswer { answered });
     }
 }
 
-/// A gadget reported a cost that is none: a mistake in the gadget.
+/// A gadget reported an invalid cost: a mistake in the gadget.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
-#[error("a cost must be a finite amount of US dollars, 0 or more, and not {0}")]
+#[error("a cost must be a finite amount of US dollars, 0 or more, got {0}")]
 pub struct InvalidCost(pub f64);
 
-/// A person did not answer. Nobody's mistake; a gadget that cannot go on without the answer fails with it.
+/// A question to the user has no answer. A gadget that needs the answer fails with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum HumanError {
     /// The run has no [`Human`](crate::Human).
-    #[error("there is nobody to ask")]
+    #[error("no user is available to answer")]
     Nobody,
-    /// The person gave no answer.
+    /// The user gave no answer.
     #[error("the question was not answered")]
     NoAnswer,
     /// The call was cancelled before there was an answer.

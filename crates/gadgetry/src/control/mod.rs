@@ -30,7 +30,7 @@ pub use several::Controllers;
 ///
 /// Decisions take their time beside everything else: other gadgets run meanwhile. A controller that panics stops its run,
 /// as a [`Command::Cancel`](gadgetry_proto::run::Command::Cancel) would, because what it might have refused must not
-/// happen; [`Ended::fault`](crate::driver::Ended::fault) has its words.
+/// happen; [`RunResult::fault`](crate::driver::RunResult::fault) has its words.
 ///
 /// Cancel safety: the future of a method is dropped when the run ends before it has decided.
 ///

@@ -1,88 +1,74 @@
-//! The driver: it waits for the model, the gadgets, the clock and the user, and tells the run what happened.
+//! The driver: waits for the model, the gadgets, the clock and the user, and feeds the run with what happens.
 //!
-//! This is the only place of the library that waits for several things at once.
+//! This is the only place of the library that waits for several things at once. What it waits with is the
+//! [`Runtime`](crate::runtime::Runtime) of its [`Services`].
 
+mod handle;
 mod reply;
+mod subagent;
 mod tasks;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::future::{Future, pending};
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU32;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use futures_core::future::BoxFuture;
 use gadgetry_proto::convo::OutputStore;
-use gadgetry_proto::event::Event;
 use gadgetry_proto::id::CallId;
-use gadgetry_proto::message::{Message, Request};
+use gadgetry_proto::message::Message;
 use gadgetry_proto::run::{
-    Command, Decision, Input, Misuse, Output, Question, QuestionKind, Report, Run, Start, Summary,
+    Command, Decision, Input, Misuse, Output, Question, QuestionId, QuestionKind, Report, Run,
+    Start, Summary,
 };
 use gadgetry_proto::time::Time;
 use tokio::sync::mpsc;
-use tokio::task::{AbortHandle, JoinSet};
-use tokio::time::{Instant, sleep_until};
 
-use crate::context::{CancellationToken, ExecutionContext, Host, Invocation, Seat};
-use crate::family::{NOTHING, Share};
+use crate::ask::ModelCall;
+use crate::context::{CallSlot, CancellationToken, ExecutionContext, Host};
 use crate::human::ask_in_turn;
+use crate::runtime::{Runtime, StepKind};
+use crate::scope::NOTHING;
 use crate::services::Services;
 
+pub use crate::observer::Observer;
+pub use subagent::{Subagent, SubagentError};
+
+use handle::RunHandle;
 use reply::Reply;
-use tasks::{Ending, decide, execute};
-
-/// Watches a run.
-pub trait Observer: Send {
-    /// Something happened.
-    fn event(&mut self, event: &Event);
-
-    /// The run is about to be told this. The inputs with their times are the log from which it can be replayed.
-    fn input(&mut self, time: Time, input: &Input) {
-        let _ = (time, input);
-    }
-
-    /// This request goes to the model, right after its event. Those of subagents are not told here.
-    fn request(&mut self, request: &Request) {
-        let _ = request;
-    }
-}
-
-impl<F: FnMut(&Event) + Send> Observer for F {
-    fn event(&mut self, event: &Event) {
-        self(event);
-    }
-}
+use tasks::{Ending, Task, Tasks};
 
 /// How a run ended.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
-pub struct Ended {
-    /// What the run itself says about it.
+pub struct RunResult {
+    /// The run's own summary.
     pub summary: Summary,
-    /// The conversation, results included: what a further run can go on from.
+    /// The conversation with all results. A further run can continue from it.
     pub history: Vec<Message>,
-    /// The long results that the conversation names: for [`Run::with_outputs`] of a further run.
+    /// The long results that the conversation refers to: for [`Run::with_outputs`] of a further run.
     pub outputs: OutputStore,
-    /// Why the driver stopped the run, if it did: a controller failed, in these words.
+    /// Why the driver stopped the run, if it did: a controller panicked or gave an impossible answer.
     pub fault: Option<String>,
 }
 
-/// Runs `run` to its end with `services`; `commands` come from the user.
+/// Drives `run` to its end with `services`; `commands` come from the user.
 ///
-/// Each gadget runs as a task of its own, so gadgets and the reading of the reply never wait for each other, and so does
-/// each decision. When a gadget's time is up, or the run is cancelled, its token is cancelled first; its future is dropped
-/// after the [grace period](Services::grace), or at once if it has never taken its token.
+/// Each gadget and each question is a task of its own, so gadgets, questions and the reply never wait for each other. When
+/// a gadget times out, or the run is cancelled, its token is cancelled first; its future is dropped after the
+/// [grace period](Services::grace), or at once if it has never taken its token.
 ///
-/// The run has to [ask](Services::asks) what controller and human are there for. A question that nobody is there for is
-/// answered with [`Decision::Proceed`].
+/// The run must [ask](Services::asks) the questions that the controller and the user are there for. A question that no one
+/// is there for is answered with [`Decision::Proceed`].
 ///
 /// A run that was [loaded](Run::load) with [work in flight](Run::pending) continues by itself: see
-/// [`Input::Interrupted`]. A caller that knows what became of that work tells the run before it calls `drive`.
+/// [`Input::Interrupted`]. A caller that knows the outcome of that work feeds it to the run before it calls `drive`.
 ///
-/// Needs a tokio runtime with time enabled, and with I/O if a gadget or model wants it.
+/// With the default [runtime](Services::runtime) it needs a tokio runtime with time enabled, and with I/O if a gadget or
+/// model does I/O.
 ///
-/// Cancel safety: dropping the future drops the reply and every gadget; what had happened was told to `observer`.
+/// Cancel safety: dropping the future drops the reply and every gadget; `observer` has seen everything until then.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -106,30 +92,30 @@ pub async fn drive(
     services: &Services,
     commands: mpsc::Receiver<Command>,
     observer: &mut dyn Observer,
-) -> Ended {
-    // Boxed, so that the future of a gadget that drives a subagent stays small.
+) -> RunResult {
     let interrupted = !run.pending().is_empty();
+    // Boxed, so that the future of a gadget that drives a subagent stays small.
     let mut driver = Box::new(Driver::new(run, services.clone(), commands, observer));
-    // What the family has spent before counts for the very first request.
-    if let Some(input) = driver.spent_elsewhere() {
-        driver.tell(input);
+    // Before anything else: what the scope has spent counts for the very first request.
+    if let Some(input) = driver.external_spend() {
+        driver.feed(input);
     }
     if interrupted {
-        driver.tell(Input::Interrupted);
+        driver.feed(Input::Interrupted);
     }
     let summary = loop {
         match driver.drain() {
             Err(summary) => break summary,
             Ok(until) => {
                 let input = driver.next(until).await;
-                driver.tell(input);
+                driver.feed(input);
             }
         }
     };
     debug_assert!(driver.running.is_empty(), "a run ends after its gadgets");
     let Driver { run, fault, .. } = *driver;
     let (history, outputs) = run.into_history();
-    Ended {
+    RunResult {
         summary,
         history,
         outputs,
@@ -139,29 +125,43 @@ pub async fn drive(
 
 struct Driver<'a> {
     run: Run,
-    host: Arc<Host>,
+    handle: Arc<RunHandle>,
+    runtime: Arc<dyn Runtime>,
+    /// When the driver began, on the clock of the runtime.
     began: Instant,
-    /// The time of the run when the driver began: a run that was saved goes on from there.
+    /// The time of the run at that moment: a run that was saved continues from there.
     since: Time,
-    /// The number of the last request.
-    iteration: u32,
     reply: Reply,
-    tasks: JoinSet<Ending>,
-    running: BTreeMap<CallId, ExecutionContext>,
+    /// How many requests were sent.
+    requests: u32,
+    /// The iteration of the last request.
+    iteration: u32,
+    tasks: Tasks,
+    running: BTreeMap<CallId, Running>,
+    questions: BTreeMap<QuestionId, Task>,
+    /// The open question of what the user says next.
+    user_input: Option<QuestionId>,
     reports: mpsc::UnboundedReceiver<(CallId, Report)>,
     commands: Option<mpsc::Receiver<Command>>,
-    /// The end of the token of the family, until it has come.
+    /// Waits for the token of the scope; `None` once it was cancelled.
     cancelled: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
-    /// The person that is asked what the user says next.
-    asked: Option<AbortHandle>,
-    /// Inputs that have come and were not told yet.
+    /// The timer of the last wait with its deadline.
+    timer: Option<(Instant, BoxFuture<'static, ()>)>,
+    /// Inputs that have come and that the run has not handled yet.
     queue: VecDeque<Input>,
-    /// When what the run is told next came. A gadget that was done in time is so, whenever the driver is polled.
+    /// When the next input came.
     came: Instant,
     /// What the run knows of the spending of others.
-    elsewhere: f64,
+    known_external: f64,
     fault: Option<String>,
     observer: &'a mut dyn Observer,
+}
+
+/// A gadget that runs.
+struct Running {
+    context: ExecutionContext,
+    /// Ends the task when the run is dropped.
+    _task: Task,
 }
 
 impl<'a> Driver<'a> {
@@ -171,51 +171,58 @@ impl<'a> Driver<'a> {
         commands: mpsc::Receiver<Command>,
         observer: &'a mut dyn Observer,
     ) -> Self {
+        let runtime = Arc::clone(&services.runtime);
+        let tasks = Tasks::new(Arc::clone(&runtime), Arc::clone(&services.scope.path));
+        let cancelled = services.scope.cancellation.clone().cancelled_owned();
         let (sender, reports) = mpsc::unbounded_channel();
-        let cancelled = services.family.cancellation.clone().cancelled_owned();
-        let share = Share::of(&services.family);
+        let handle = RunHandle::new(services, sender);
         // A run that was saved has spent something.
-        share.spend(run.total_cost());
-        let began = Instant::now();
+        handle.share.spend(run.total_cost());
+        let began = runtime.now();
         Self {
-            host: Arc::new(Host {
-                services,
-                share,
-                reports: sender,
-            }),
+            handle: Arc::new(handle),
+            runtime,
             began,
             since: run.now(),
-            iteration: 0,
             reply: Reply::default(),
-            tasks: JoinSet::new(),
+            requests: 0,
+            iteration: 0,
+            tasks,
             running: BTreeMap::new(),
+            questions: BTreeMap::new(),
+            user_input: None,
             reports,
             commands: Some(commands),
             cancelled: Some(Box::pin(cancelled)),
-            asked: None,
+            timer: None,
             queue: VecDeque::new(),
             came: began,
-            elsewhere: 0.0,
+            known_external: 0.0,
             fault: None,
             run,
             observer,
         }
     }
 
-    /// Does what the run wants. Gives when to wake it, or how it ended.
+    /// Carries out the outputs of the run. Returns when to wake it, or how it ended.
     fn drain(&mut self) -> Result<Option<Time>, Summary> {
         loop {
             match self.run.poll() {
                 Output::Send(request) => {
                     self.iteration = request.iteration;
+                    self.requests += 1;
                     self.observer.request(&request);
-                    self.reply.send(&self.host.services, request);
+                    let services = &self.handle.services;
+                    let call = ModelCall::new(Arc::clone(&services.model))
+                        .limiter(services.limiter.clone());
+                    let step = self.tasks.step(StepKind::Reply(self.requests));
+                    self.reply.send(call, request, &step, &*self.runtime);
                 }
                 Output::CloseModel => self.reply.close(),
                 Output::Start(start) => self.start(start),
                 Output::Cancel(id) => {
-                    if let Some(context) = self.running.get(&id) {
-                        context.token().cancel();
+                    if let Some(running) = self.running.get(&id) {
+                        running.context.token().cancel();
                     }
                 }
                 Output::Ask(question) => self.ask(question),
@@ -227,30 +234,29 @@ impl<'a> Driver<'a> {
     }
 
     fn start(&mut self, start: Start) {
-        let services = &self.host.services;
+        let services = &self.handle.services;
         let gadget = services.toolbox.get(&start.gadget_name).map(Arc::clone);
-        let invocation = Invocation {
-            gadget_name: start.gadget_name,
-            invocation_id: start.invocation_id,
-            parameters: start.parameters,
-            dependencies: start.dependencies,
+        let host: Arc<dyn Host> = Arc::<RunHandle>::clone(&self.handle);
+        let context = ExecutionContext::from_parts(
+            start.gadget_name,
+            start.invocation_id,
+            start.dependencies,
+            CancellationToken::new(),
+            Some(CallSlot::new(host, start.id, self.iteration)),
+        );
+        let task = self
+            .tasks
+            .gadget(start.id, gadget, start.parameters, context.clone());
+        let running = Running {
+            context,
+            _task: task,
         };
-        let seat = Seat {
-            host: Arc::clone(&self.host),
-            call: start.id,
-            iteration: self.iteration,
-            agents: AtomicU32::new(0),
-        };
-        let token = CancellationToken::new();
-        let context = ExecutionContext::seated(&invocation, token, Some(seat));
-        self.running.insert(start.id, context.clone());
-        self.tasks
-            .spawn(execute(start.id, gadget, invocation, context));
+        self.running.insert(start.id, running);
     }
 
     fn ask(&mut self, Question { id, kind }: Question) {
-        let services = &self.host.services;
-        let question = match &kind {
+        let services = &self.handle.services;
+        let for_user = match &kind {
             QuestionKind::Human { question, .. } => Some(question),
             QuestionKind::Input { text } => Some(text),
             QuestionKind::BeforeModelCall { .. }
@@ -260,27 +266,30 @@ impl<'a> Driver<'a> {
             | QuestionKind::AfterGadget { .. }
             | QuestionKind::DependencySkipped { .. } => None,
         };
-        match (question, &services.human, &services.controller) {
+        let task = match (for_user, &services.human, &services.controller) {
             (Some(question), Some(human), _) => {
-                let answer = ask_in_turn(&services.family, Arc::clone(human), question.clone());
-                let task = self.tasks.spawn(async move {
-                    let answer = answer.await;
-                    Ending::Decided(id, answer.map_or(Decision::Proceed, Decision::Result))
-                });
                 if matches!(kind, QuestionKind::Input { .. }) {
-                    self.asked = Some(task);
+                    self.user_input = Some(id);
                 }
+                let answer = ask_in_turn(&services.scope, Arc::clone(human), question.clone());
+                let decision = async { answer.await.map_or(Decision::Proceed, Decision::Result) };
+                self.tasks
+                    .question(id, "the human's side", Box::pin(decision))
             }
             (None, _, Some(controller)) => {
-                self.tasks.spawn(decide(id, kind, Arc::clone(controller)));
+                let controller = Arc::clone(controller);
+                let decision = async move { controller.decide(&kind).await };
+                self.tasks.question(id, "a controller", Box::pin(decision))
             }
             (Some(_), None, _) | (None, _, None) => {
                 self.queue.push_back(Input::Decision(id, Decision::Proceed));
+                return;
             }
-        }
+        };
+        self.questions.insert(id, task);
     }
 
-    /// What the run is to be told next.
+    /// Waits for the next input.
     async fn next(&mut self, until: Option<Time>) -> Input {
         let input = loop {
             if let Some(input) = self.queue.pop_front() {
@@ -290,11 +299,12 @@ impl<'a> Driver<'a> {
                 break input;
             }
         };
-        // Before what may lead to a further request. The pieces of a reply are too many, and do not.
+        // Whatever may lead to a further request comes after the spending of others, so that the budget is right. Deltas
+        // and reports do not lead to one, and there are too many of them.
         if matches!(input, Input::Delta(_) | Input::Report(..)) {
             return input;
         }
-        match self.spent_elsewhere() {
+        match self.external_spend() {
             Some(first) => {
                 self.queue.push_front(input);
                 first
@@ -303,39 +313,39 @@ impl<'a> Driver<'a> {
         }
     }
 
-    /// Waits for whatever comes first. Results come before more of the reply, so that dependents start early, and before
-    /// what moves the clock on, so that they are in time.
+    /// Waits for what comes first.
+    ///
+    /// The order counts when several are ready. Cancellation comes first. Results come before more of the reply, so that
+    /// dependents start early, and before the clock, so that a gadget that was done in time has not timed out. Commands
+    /// come before reports and the reply, which may be ready all the time.
     async fn wait(&mut self, until: Option<Time>) -> Option<Input> {
         let wake = until.map(|until| self.began + Duration::from_millis(until.since(self.since)));
         let input = tokio::select! {
             biased;
             () = token_cancelled(&mut self.cancelled) => Some(Input::Command(Command::Cancel)),
-            Some(ending) = self.tasks.join_next(), if !self.tasks.is_empty() => match ending {
-                Ok(ending) => return self.end(ending),
-                // Panics were caught inside; a question whose answer has come another way was withdrawn.
-                Err(_) => None,
-            },
+            ending = self.tasks.next() => return self.end(ending),
             command = next_command(&mut self.commands) => Some(Input::Command(command)),
             Some((id, report)) = self.reports.recv() => self.report(id, report),
             input = self.reply.next() => Some(input),
-            () = sleep_till(wake) => Some(Input::Tick),
+            () = wake_at(&mut self.timer, wake, &*self.runtime) => Some(Input::Tick),
         };
-        self.came = Instant::now();
+        self.came = self.runtime.now();
         input
     }
 
-    /// A report of a call that still runs.
+    /// The input for a report, unless its call is over.
     fn report(&self, id: CallId, report: Report) -> Option<Input> {
         let running = self.running.contains_key(&id);
         running.then_some(Input::Report(id, report))
     }
 
     fn end(&mut self, ending: Ending) -> Option<Input> {
-        self.came = Instant::now();
+        self.came = self.runtime.now();
         match ending {
             Ending::Done(id, outcome, at) => {
                 self.came = at;
-                // What it told before its end comes before its end. Others may tell more all the time.
+                // Its reports were sent before its end, so they are handled before it. Those of other calls come along.
+                // The number is taken once, because those may report faster than this loop reads.
                 for _ in 0..self.reports.len() {
                     let Ok((id, report)) = self.reports.try_recv() else {
                         break;
@@ -345,63 +355,69 @@ impl<'a> Driver<'a> {
                 self.queue.push_back(Input::Done(id, outcome));
                 None
             }
-            Ending::Decided(id, decision) => Some(Input::Decision(id, decision)),
-            Ending::Fault(words) => {
-                self.stop(words);
+            Ending::Decided(id, decision) => {
+                self.questions.remove(&id);
+                Some(Input::Decision(id, decision))
+            }
+            Ending::Fault(message) => {
+                self.stop(message);
                 None
             }
         }
     }
 
-    /// Nothing that a broken controller might have refused may happen.
-    fn stop(&mut self, words: String) {
-        tracing::error!("{words}: the run is stopped");
-        self.fault.get_or_insert(words);
+    /// Cancels the run because of a broken controller: what it might have refused must not happen.
+    fn stop(&mut self, message: String) {
+        tracing::error!("{message}: the run is stopped");
+        self.fault.get_or_insert(message);
         self.queue.push_front(Input::Command(Command::Cancel));
     }
 
-    /// What the family has spent beside this run, if the run does not know yet.
-    fn spent_elsewhere(&mut self) -> Option<Input> {
-        let elsewhere = self.host.share.elsewhere();
-        let changed = (elsewhere - self.elsewhere).abs() > NOTHING;
+    /// The input for what others in the scope have spent, if that has changed.
+    fn external_spend(&mut self) -> Option<Input> {
+        let external = self.handle.share.elsewhere();
+        let changed = (external - self.known_external).abs() > NOTHING;
         changed.then(|| {
-            self.elsewhere = elsewhere;
-            Input::SpentElsewhere(elsewhere)
+            self.known_external = external;
+            Input::SpentElsewhere(external)
         })
     }
 
-    fn tell(&mut self, input: Input) {
-        let elapsed = self.came.duration_since(self.began).as_millis();
+    /// Feeds the run with `input`.
+    fn feed(&mut self, input: Input) {
+        let elapsed = self.came.saturating_duration_since(self.began).as_millis();
         let elapsed = u64::try_from(elapsed).unwrap_or(u64::MAX);
+        // A gadget may have been done before an input that was handled already. The run's time never goes back.
         let now = Time(self.since.0.saturating_add(elapsed)).max(self.run.now());
         self.observer.input(now, &input);
-        let of_subagent = matches!(input, Input::Report(_, Report::Child { .. }));
+        let from_subagent = matches!(input, Input::Report(_, Report::Child { .. }));
         let done = if let Input::Done(id, _) = &input {
             self.running.remove(id)
         } else {
             None
         };
         if matches!(input, Input::Command(Command::Inject(_)))
-            && let Some(task) = self.asked.take()
+            && let Some(question) = self.user_input.take()
         {
-            // The user has said it this way. The person is free for other questions.
-            task.abort();
+            // The user has answered this way. Withdrawn, so that other questions get their turn.
+            self.questions.remove(&question);
         }
         let before = self.run.total_cost();
         match self.run.handle(now, input) {
             Ok(()) => {}
-            // Waiting for a better one would be for ever.
+            // The run would wait for a better decision for ever.
             Err(misuse @ Misuse::WrongDecision(_)) => self.stop(format!("a controller: {misuse}")),
             Err(misuse) => debug_assert!(false, "{misuse}"),
         }
         let cost = self.run.total_cost() - before;
-        if of_subagent {
-            // It has written that down itself.
-            self.host.share.learn(cost);
+        let share = &self.handle.share;
+        if from_subagent {
+            // The subagent has entered it into the ledger itself.
+            share.learn(cost);
         } else {
-            // What the gadget has reported is written down already.
-            let written = done.map_or(0.0, |context| context.reported_cost());
-            self.host.share.spend(cost - written);
+            // What the gadget has reported while it ran is in the ledger already.
+            let entered = done.map_or(0.0, |running| running.context.reported_cost());
+            share.spend(cost - entered);
         }
     }
 }
@@ -424,9 +440,20 @@ async fn next_command(commands: &mut Option<mpsc::Receiver<Command>>) -> Command
     pending().await
 }
 
-async fn sleep_till(until: Option<Instant>) {
-    match until {
-        Some(until) => sleep_until(until).await,
-        None => pending().await,
-    }
+/// Waits until `at`. The timer is kept between waits, because there is a wait for every delta and the deadline of a
+/// running gadget stays the same.
+async fn wake_at(
+    timer: &mut Option<(Instant, BoxFuture<'static, ()>)>,
+    at: Option<Instant>,
+    runtime: &dyn Runtime,
+) {
+    let Some(at) = at else {
+        return pending().await;
+    };
+    let (_, sleep) = match timer {
+        Some(kept) if kept.0 == at => kept,
+        _ => timer.insert((at, runtime.sleep_until(at))),
+    };
+    sleep.await;
+    *timer = None;
 }

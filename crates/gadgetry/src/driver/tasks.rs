@@ -1,96 +1,177 @@
-//! What runs beside the driver: gadgets and decisions. Neither their errors nor their panics get out.
+//! The tasks of a run: gadgets and questions, each on its own.
 
 use std::panic::AssertUnwindSafe;
+use std::pin::pin;
 use std::sync::Arc;
+use std::time::Instant;
 
+use futures_core::future::BoxFuture;
 use futures_util::FutureExt as _;
+use futures_util::future::{AbortHandle, Either, abortable, select};
 use gadgetry_proto::call::Outcome;
 use gadgetry_proto::id::CallId;
-use gadgetry_proto::run::{Decision, QuestionId, QuestionKind};
-use tokio::time::{Instant, timeout};
+use gadgetry_proto::run::{Decision, QuestionId};
+use serde_json::Value;
+use tokio::sync::mpsc;
 use tracing::Instrument as _;
 
-use crate::context::{ExecutionContext, Invocation, panic_text};
-use crate::control::DynController;
-use crate::gadget::DynGadget;
+use crate::context::ExecutionContext;
+use crate::gadget::{DynGadget, call};
+use crate::panics::panic_text;
+use crate::runtime::{Runtime, Step, StepKind};
 
 /// How a task ended.
-pub(crate) enum Ending {
-    /// A gadget is done, since then.
+pub(super) enum Ending {
+    /// A gadget was done at this time.
     Done(CallId, Outcome, Instant),
-    /// Somebody has decided.
+    /// A question was answered.
     Decided(QuestionId, Decision),
-    /// A controller has panicked, in these words.
+    /// A controller panicked, with this message.
     Fault(String),
 }
 
-/// Executes a call in a span of its own.
-pub(crate) fn execute(
-    id: CallId,
-    gadget: Option<Arc<dyn DynGadget>>,
-    invocation: Invocation,
-    context: ExecutionContext,
-) -> impl Future<Output = Ending> + Send + 'static {
-    let span = tracing::info_span!(
-        "gadget",
-        run = context.services().map(|services| &*services.family.path),
-        call = invocation.invocation_id.as_str(),
-        gadget = invocation.gadget_name,
-    );
-    // What the gadget has started beside itself ends with it, also when the run is dropped.
-    let end = context.token().clone().drop_guard();
-    let work = async move {
-        let _end = end;
-        let Some(gadget) = gadget else {
-            let error = format!("Gadget '{}' is not available", invocation.gadget_name);
-            return Ending::Done(id, Outcome::error(error), Instant::now());
-        };
-        let account = context.clone();
-        let work = invocation.execute(gadget.as_ref(), context);
-        // Its end may panic as well, when the future is dropped.
-        let whole = AssertUnwindSafe(until_cancelled(work, &account)).catch_unwind();
-        let outcome = whole.await;
-        let outcome = outcome.unwrap_or_else(|_| cut_short(&account, "panicked at its end"));
-        Ending::Done(id, outcome, Instant::now())
-    };
-    work.instrument(span)
+/// A running task. Dropping it ends the task.
+pub(super) struct Task(AbortHandle);
+
+impl Drop for Task {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
 }
 
-/// The outcome of `work`; if it is cancelled and does not end soon, what it has cost.
+/// Starts tasks and waits for their ends.
+pub(super) struct Tasks {
+    runtime: Arc<dyn Runtime>,
+    /// The path of the run, for spans and steps.
+    run: Arc<str>,
+    sender: mpsc::UnboundedSender<Ending>,
+    endings: mpsc::UnboundedReceiver<Ending>,
+}
+
+impl Tasks {
+    pub(super) fn new(runtime: Arc<dyn Runtime>, run: Arc<str>) -> Self {
+        let (sender, endings) = mpsc::unbounded_channel();
+        Self {
+            runtime,
+            run,
+            sender,
+            endings,
+        }
+    }
+
+    pub(super) fn step(&self, kind: StepKind) -> Step {
+        Step {
+            run: Arc::clone(&self.run),
+            kind,
+        }
+    }
+
+    /// Waits for the next task to end.
+    ///
+    /// Cancel safety: nothing is lost.
+    pub(super) async fn next(&mut self) -> Ending {
+        match self.endings.recv().await {
+            Some(ending) => ending,
+            // Never: `self` has a sender.
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Executes a call in a span of its own. `gadget` is `None` if the toolbox lacks it.
+    pub(super) fn gadget(
+        &self,
+        id: CallId,
+        gadget: Option<Arc<dyn DynGadget>>,
+        parameters: Value,
+        context: ExecutionContext,
+    ) -> Task {
+        let span = tracing::info_span!(
+            "gadget",
+            run = &*self.run,
+            call = context.invocation_id().as_str(),
+            gadget = context.gadget_name(),
+        );
+        // Work that the gadget has spawned ends with it, also when the run is dropped and the task with it.
+        let end = context.token().clone().drop_guard();
+        let runtime = Arc::clone(&self.runtime);
+        let account = context.clone();
+        let work = {
+            let runtime = Arc::clone(&runtime);
+            async move {
+                let Some(gadget) = gadget else {
+                    let name = context.gadget_name();
+                    return Outcome::error(format!("Gadget '{name}' is not available"));
+                };
+                let work = call(gadget.as_ref(), parameters, context.clone());
+                until_cancelled(work, &context, &*runtime).await
+            }
+        };
+        let work = runtime.gadget(&self.step(StepKind::Gadget(id)), Box::pin(work));
+        let task = async move {
+            let _end = end;
+            // `call` catches panics of the gadget's work. This one is from dropping its future, or from the runtime.
+            let outcome = AssertUnwindSafe(work).catch_unwind().await;
+            let outcome = outcome.unwrap_or_else(|_| cut_short(&account, "panicked at its end"));
+            // Taken here and not when the driver reads it: a gadget that was done in time is done in time, even if the
+            // driver is polled only after the timeout.
+            Ending::Done(id, outcome, runtime.now())
+        };
+        self.spawn(task.instrument(span))
+    }
+
+    /// Answers a question with what `work` yields. A panic of it, or of the runtime, is a [`Ending::Fault`] of `who`.
+    pub(super) fn question(
+        &self,
+        id: QuestionId,
+        who: &'static str,
+        work: BoxFuture<'static, Decision>,
+    ) -> Task {
+        let step = self.step(StepKind::Question(id));
+        let work = self.runtime.question(&step, work);
+        self.spawn(async move {
+            match AssertUnwindSafe(work).catch_unwind().await {
+                Ok(decision) => Ending::Decided(id, decision),
+                Err(panic) => Ending::Fault(panic_text(who, panic.as_ref())),
+            }
+        })
+    }
+
+    fn spawn(&self, task: impl Future<Output = Ending> + Send + 'static) -> Task {
+        let sender = self.sender.clone();
+        let (task, handle) = abortable(async move {
+            // It fails when the run is over.
+            let _ = sender.send(task.await);
+        });
+        self.runtime.spawn(Box::pin(task.map(|_| ())));
+        Task(handle)
+    }
+}
+
+/// Returns the outcome of `work`. If it is cancelled and does not end within its grace period, what it has cost.
 async fn until_cancelled(
     work: impl Future<Output = Outcome>,
-    account: &ExecutionContext,
+    context: &ExecutionContext,
+    runtime: &dyn Runtime,
 ) -> Outcome {
-    let mut work = Box::pin(work);
-    let token = account.token();
-    if let Some(outcome) = token.run_until_cancelled(work.as_mut()).await {
-        return outcome;
+    {
+        let mut work = pin!(work);
+        let token = context.token();
+        if let Some(outcome) = token.run_until_cancelled(work.as_mut()).await {
+            return outcome;
+        }
+        let grace = runtime.sleep_until(runtime.now() + context.grace());
+        if let Either::Left((outcome, _)) = select(work, grace).await {
+            return outcome;
+        }
+        // Here `work` is dropped, and with it its model calls, which report their cost. Only then is the cost final.
     }
-    if let Ok(outcome) = timeout(account.grace(), work.as_mut()).await {
-        return outcome;
-    }
-    // What it has asked of models is counted when it is dropped.
-    drop(work);
-    cut_short(account, "cancelled")
+    cut_short(context, "cancelled")
 }
 
-/// The outcome of a gadget that did not come to an end of its own: what it has reported counts.
-fn cut_short(account: &ExecutionContext, why: &str) -> Outcome {
+/// The outcome of a gadget that did not come to its own end: what it has reported counts.
+fn cut_short(context: &ExecutionContext, why: &str) -> Outcome {
     Outcome {
-        cost: account.close(),
+        cost: context.close(),
         ..Outcome::error(why)
-    }
-}
-
-/// Asks a controller.
-pub(crate) async fn decide(
-    id: QuestionId,
-    question: QuestionKind,
-    controller: Arc<dyn DynController>,
-) -> Ending {
-    let decision = AssertUnwindSafe(async { controller.decide(&question).await }).catch_unwind();
-    match decision.await {
-        Ok(decision) => Ending::Decided(id, decision),
-        Err(panic) => Ending::Fault(panic_text("a controller", panic.as_ref())),
     }
 }

@@ -12,7 +12,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::context::ExecutionContext;
-use crate::gadget::{DynGadget, GadgetInfo, IntoGadget, IntoOutcome, params};
+use crate::gadget::{DynGadget, GadgetInfo, IntoGadget, IntoOutcome, InvalidParams, params};
 
 /// A gadget that is a closure with parameters of a type: it captures what it needs, and the schema comes from the type.
 ///
@@ -83,6 +83,10 @@ where
                 Box::pin(ready(Outcome::error(error)))
             }
         }
+    }
+
+    fn check(&self, parameters: Value) -> Result<Value, InvalidParams> {
+        params::checked_as::<P>(&self.spec, parameters)
     }
 }
 

@@ -12,9 +12,8 @@
 //! All of them are [`IntoGadget`] and become a [`DynGadget`], which a [`Toolbox`](crate::Toolbox) holds. Parameters are
 //! checked by the engine against the schema, whatever the way.
 
-pub(crate) mod base64;
+mod call;
 mod closure;
-mod error;
 mod function;
 mod outcome;
 mod output;
@@ -32,13 +31,14 @@ use serde_json::Value;
 
 use crate::context::ExecutionContext;
 
+pub use crate::error::GadgetError;
+pub(crate) use call::call;
 pub use closure::{TypedFn, typed};
-pub use error::GadgetError;
 pub use function::{FnGadget, from_fn};
 pub use outcome::IntoOutcome;
 pub use output::GadgetOutput;
 pub(crate) use params::read;
-pub use params::{InvalidParams, ValidateParams, validate_gadget_params};
+pub use params::{InvalidParams, validate_gadget_params};
 pub use several::IntoGadgets;
 pub use typed::{Gadget, GadgetInfo, NoParams};
 
@@ -47,14 +47,24 @@ pub trait DynGadget: Send + Sync {
     /// What the model is told about it, and what the scheduler obeys.
     fn spec(&self) -> &GadgetSpec;
 
-    /// Does it. `parameters` are coerced and validated against the schema of [`DynGadget::spec`].
+    /// Executes a call. `parameters` are coerced and validated against the schema of [`DynGadget::spec`].
     ///
-    /// A gadget does not watch its own `timeout_ms`: whoever starts it cancels the token of `context`, waits a short
-    /// while, and then drops the future.
+    /// A gadget does not enforce its own `timeout_ms`: the caller cancels the token of `context`, waits for the grace
+    /// period, and then drops the future.
     ///
-    /// Cancel safety: dropping the future must end the work. A gadget that has to tidy up watches
+    /// Cancel safety: dropping the future must end the work. A gadget that has to clean up watches
     /// [`ExecutionContext::cancellation`] and returns soon after.
     fn execute(&self, parameters: Value, context: ExecutionContext) -> BoxFuture<'static, Outcome>;
+
+    /// Checks parameters as a run does before it executes a call, and returns them with defaults filled in.
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidParams`] with everything that does not fit the schema of [`DynGadget::spec`]. Gadgets whose parameters
+    /// are a type report as well what serde refuses.
+    fn check(&self, parameters: Value) -> Result<Value, InvalidParams> {
+        params::checked(self.spec(), parameters)
+    }
 }
 
 /// What can be added to a [`Toolbox`](crate::Toolbox): a gadget, in whatever way it was defined.

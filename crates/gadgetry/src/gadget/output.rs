@@ -4,7 +4,7 @@ use gadgetry_proto::call::{Outcome, amount};
 use gadgetry_proto::media::{Media, MediaData, MediaKind};
 use serde::Serialize;
 
-use crate::gadget::base64;
+use crate::base64;
 
 /// The result of a gadget: a text for the model, what it cost, and media that belong to it.
 ///

@@ -1,99 +1,49 @@
 //! Parameters: checked against a schema, and read into a type.
 
 use std::fmt;
-use std::sync::Arc;
 
 use gadgetry_proto::spec::{GadgetSpec, Problem, Schema, SchemaError};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use serde_path_to_error::{Path, Segment};
 
-#[cfg(feature = "commands")]
-use crate::command::CommandGadget;
-use crate::gadget::{DynGadget, FnGadget, Gadget};
+use crate::gadget::IntoGadget;
 
-/// Checks parameters as a run does before it executes a gadget, and gives them back with defaults filled in.
+/// Checks parameters without executing the gadget, and returns them with defaults filled in.
 ///
-/// The gadget is a typed one, or any other that a toolbox takes. Of a typed one, serde is asked, too.
+/// Takes what a toolbox takes; for a gadget behind a reference or an `Arc`, there is [`DynGadget::check`].
+///
+/// # Errors
+///
+/// [`InvalidParams`], as for [`DynGadget::check`].
 ///
 /// ```
-/// use gadgetry::proto::{call::Outcome, spec::GadgetSpec};
-/// use gadgetry::{from_fn, validate_gadget_params};
+/// use gadgetry::{gadget, validate_gadget_params};
 /// use serde_json::json;
 ///
-/// let spec = GadgetSpec {
-///     name: "Add".to_owned(),
-///     parameters: json!({
-///         "type": "object",
-///         "properties": { "a": { "type": "number" }, "b": { "type": "number", "default": 0 } },
-///         "required": ["a"],
-///     }),
-///     ..GadgetSpec::default()
-/// };
-/// let add = from_fn(spec, |_, _| async { Outcome::ok("") });
-/// assert_eq!(validate_gadget_params(&add, json!({ "a": 5 })), Ok(json!({ "a": 5, "b": 0 })));
+/// /// Adds two numbers.
+/// #[gadget]
+/// fn add(a: f64, #[gadget(default = 0.0)] b: f64) -> f64 {
+///     a + b
+/// }
 ///
-/// let refused = validate_gadget_params(&add, json!({ "a": "x" })).unwrap_err();
+/// assert_eq!(validate_gadget_params(Add, json!({ "a": 5 })), Ok(json!({ "a": 5, "b": 0.0 })));
+///
+/// let refused = validate_gadget_params(Add, json!({ "a": "x" })).unwrap_err();
 /// assert_eq!(refused.to_string(), "Invalid parameters:\n  - a: expected number, got string \"x\"");
 /// ```
-pub fn validate_gadget_params<G>(gadget: &G, params: Value) -> Result<Value, InvalidParams>
-where
-    G: ValidateParams + ?Sized,
-{
-    gadget.validate_params(params)
+pub fn validate_gadget_params(
+    gadget: impl IntoGadget,
+    params: Value,
+) -> Result<Value, InvalidParams> {
+    gadget.into_gadget().check(params)
 }
 
-/// A gadget whose parameters can be checked without executing it. See [`validate_gadget_params`].
-pub trait ValidateParams {
-    /// Fills defaults in and checks.
-    fn validate_params(&self, params: Value) -> Result<Value, InvalidParams>;
-}
-
-impl<G: Gadget> ValidateParams for G {
-    fn validate_params(&self, params: Value) -> Result<Value, InvalidParams> {
-        let params = checked(&self.info().into_spec::<G::Params>(), params)?;
-        match read::<G::Params>(params.clone()) {
-            Ok(_) => Ok(params),
-            Err(problem) => Err(InvalidParams {
-                problems: vec![problem],
-            }),
-        }
-    }
-}
-
-impl ValidateParams for dyn DynGadget {
-    fn validate_params(&self, params: Value) -> Result<Value, InvalidParams> {
-        checked(self.spec(), params)
-    }
-}
-
-impl ValidateParams for Arc<dyn DynGadget> {
-    fn validate_params(&self, params: Value) -> Result<Value, InvalidParams> {
-        checked(self.spec(), params)
-    }
-}
-
-impl<F> ValidateParams for FnGadget<F>
-where
-    Self: DynGadget,
-{
-    fn validate_params(&self, params: Value) -> Result<Value, InvalidParams> {
-        checked(self.spec(), params)
-    }
-}
-
-#[cfg(feature = "commands")]
-impl ValidateParams for CommandGadget {
-    fn validate_params(&self, params: Value) -> Result<Value, InvalidParams> {
-        checked(self.spec(), params)
-    }
-}
-
-/// Parameters that a gadget refuses. Displays with one problem a line.
+/// Parameters that a gadget refuses. Displays one problem per line.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("Invalid parameters:{}", Lines(problems))]
 pub struct InvalidParams {
-    /// What is wrong, each with its place; never empty.
+    /// The problems, each with its pointer; never empty.
     pub problems: Vec<Problem>,
 }
 
@@ -107,7 +57,8 @@ impl fmt::Display for Lines<'_> {
     }
 }
 
-fn checked(spec: &GadgetSpec, params: Value) -> Result<Value, InvalidParams> {
+/// Checks parameters against the schema of `spec`, and fills in defaults.
+pub(super) fn checked(spec: &GadgetSpec, params: Value) -> Result<Value, InvalidParams> {
     let schema = match Schema::new(spec.parameters.clone()) {
         Ok(schema) => schema,
         Err(error) => return Err(broken(&error)),
@@ -117,7 +68,21 @@ fn checked(spec: &GadgetSpec, params: Value) -> Result<Value, InvalidParams> {
         .map_err(|problems| InvalidParams { problems })
 }
 
-/// The fault of the gadget, not of the parameters; a toolbox would not have taken it.
+/// The same, and whether serde can read the parameters into `P`.
+pub(super) fn checked_as<P: DeserializeOwned>(
+    spec: &GadgetSpec,
+    params: Value,
+) -> Result<Value, InvalidParams> {
+    let params = checked(spec, params)?;
+    match read::<P>(params.clone()) {
+        Ok(_) => Ok(params),
+        Err(problem) => Err(InvalidParams {
+            problems: vec![problem],
+        }),
+    }
+}
+
+/// An invalid schema: the fault of the gadget, not of the parameters. A toolbox would have refused it.
 fn broken(error: &SchemaError) -> InvalidParams {
     let problem = Problem {
         pointer: "root".to_owned(),
@@ -128,7 +93,7 @@ fn broken(error: &SchemaError) -> InvalidParams {
     }
 }
 
-/// Reads parameters into a type. The problem is in the words of serde.
+/// Reads parameters into a type. The problem has serde's message.
 pub(crate) fn read<P: DeserializeOwned>(params: Value) -> Result<P, Problem> {
     serde_path_to_error::deserialize(params).map_err(|error| Problem {
         pointer: dotted(error.path()),
@@ -136,14 +101,14 @@ pub(crate) fn read<P: DeserializeOwned>(params: Value) -> Result<P, Problem> {
     })
 }
 
-/// What serde says, without a position, which could only be one inside a key.
+/// Serde's message without its position: the value has no lines, so that would be one inside a key.
 fn words(error: &serde_json::Error) -> String {
     let text = error.to_string();
     let position = format!(" at line {} column {}", error.line(), error.column());
     text.strip_suffix(&position).unwrap_or(&text).to_owned()
 }
 
-/// A path as the schema's problems have it: `oven.racks.0`, or `root`.
+/// Formats a path as the problems of a schema do: `oven.racks.0`, or `root`.
 fn dotted(path: &Path) -> String {
     let segments: Vec<String> = path
         .iter()

@@ -14,7 +14,8 @@ use serde_json::Value;
 
 use crate::context::ExecutionContext;
 use crate::gadget::{
-    DynGadget, GadgetError, GadgetOutput, IntoGadget, IntoOutcome as _, params, schema,
+    DynGadget, GadgetError, GadgetOutput, IntoGadget, IntoOutcome as _, InvalidParams, params,
+    schema,
 };
 
 /// A gadget whose parameters are a type: for gadgets that hold something, and wherever the compiler should know what a
@@ -276,5 +277,9 @@ impl<G: Gadget> DynGadget for Typed<G> {
             let result = gadget.execute(params, context).await;
             result.into_outcome()
         })
+    }
+
+    fn check(&self, parameters: Value) -> Result<Value, InvalidParams> {
+        params::checked_as::<G::Params>(&self.spec, parameters)
     }
 }

@@ -1,4 +1,4 @@
-//! Requests and tokens in a time: what a provider allows, shared by all runs that use it.
+//! Rate limits: requests and tokens per minute and day, shared by all runs that use them.
 
 mod limits;
 mod used;
@@ -12,17 +12,45 @@ use gadgetry_proto::usage::Usage;
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout_at};
 
-use crate::services::Limiter;
-
 pub use limits::{RateLimits, RateLimitsError};
 
 use used::Used;
 
-/// Makes requests wait until the provider allows them. Clones share what was used.
+/// Delays requests, so that they stay within what a provider allows. Runs and gadgets may share one.
 ///
-/// A request counts from the moment it is let through. Its tokens are not known then, so an estimate is held for it
-/// until [`Permit::record`] says what they were, for a minute at most; those count from that moment. Requests are let through in the order
-/// in which they asked. One that is larger than a token limit is let through alone.
+/// ```
+/// use std::time::Duration;
+/// use futures_core::future::BoxFuture;
+/// use gadgetry::Limiter;
+/// use gadgetry::proto::usage::Usage;
+///
+/// /// Admits everything at once.
+/// struct Unlimited;
+///
+/// impl Limiter for Unlimited {
+///     fn admit(&self, _tokens: u64) -> BoxFuture<'_, Duration> {
+///         Box::pin(async { Duration::ZERO })
+///     }
+///
+///     fn record(&self, _tokens: u64, _usage: Usage) {}
+/// }
+/// ```
+pub trait Limiter: Send + Sync {
+    /// Waits until a request of about `tokens` tokens may be sent. Returns how long it waited; zero if it did not.
+    ///
+    /// Cancel safety: a request whose future is dropped was not admitted.
+    fn admit(&self, tokens: u64) -> BoxFuture<'_, Duration>;
+
+    /// Records the usage of a request that was admitted with an estimate of `tokens`, when its reply has ended or was
+    /// dropped. A usage of 0 is unknown.
+    fn record(&self, tokens: u64, usage: Usage);
+}
+
+/// Delays requests until the provider allows them. Clones share what was used.
+///
+/// A request counts from the moment it is admitted. Its tokens are not known then, so an estimate is reserved for it
+/// until [`Permit::record`] reports them, for a minute at most; those count from that moment. Requests are admitted in
+/// the order in which they asked. One that is larger than a token limit is admitted alone. It uses tokio's clock.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
@@ -43,15 +71,19 @@ pub struct RateLimiter {
 
 struct Shared {
     limits: RateLimits,
-    /// Whoever holds it is the next to be let through; it is handed on in order.
+    /// Held by the request that is admitted next. Tokio's mutex is fair, so requests are admitted in order.
     turn: tokio::sync::Mutex<()>,
     used: Mutex<Used>,
-    /// A reservation became smaller, or known.
+    /// Notified when a reservation was replaced by the actual usage.
     settled: Notify,
 }
 
 impl RateLimiter {
-    /// A limiter whose first day begins at its first request. Refuses what [`RateLimits::check`] refuses.
+    /// Creates a limiter whose first day begins at its first request.
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`RateLimits::check`].
     pub fn new(limits: RateLimits) -> Result<Self, RateLimitsError> {
         limits.check()?;
         let shared = Shared {
@@ -64,31 +96,31 @@ impl RateLimiter {
         Ok(Self { shared })
     }
 
-    /// What it was made with.
+    /// Returns the limits it was created with.
     pub fn limits(&self) -> &RateLimits {
         &self.shared.limits
     }
 
     /// Waits until a request of about `tokens` tokens, in and out, may be sent.
     ///
-    /// It sleeps until the exact moment at which enough of what was used no longer counts, or until a request before
-    /// it turns out to have used less than was held for it.
+    /// It sleeps until the moment at which enough of the past usage expires, or until an earlier request turns out to
+    /// have used less than was reserved for it.
     ///
-    /// Cancel safety: dropping the future gives up the place in the queue and has no other effect.
+    /// Cancel safety: dropping the future leaves the queue and has no other effect.
     pub async fn acquire(&self, tokens: u64) -> Permit {
         let asked = Instant::now();
-        let mut held_back = false;
+        let mut delayed = false;
         let turn = if let Ok(turn) = self.shared.turn.try_lock() {
             turn
         } else {
-            held_back = true;
+            delayed = true;
             self.shared.turn.lock().await
         };
-        while let Err(wake) = self.shared.let_through(tokens) {
-            held_back = true;
+        while let Err(wake) = self.shared.admit_now(tokens) {
+            delayed = true;
             let settled = self.shared.settled.notified();
             match wake {
-                // Whichever comes first.
+                // Either past usage expires, or a reservation shrinks.
                 Some(at) => drop(timeout_at(at, settled).await),
                 None => settled.await,
             }
@@ -97,7 +129,7 @@ impl RateLimiter {
         Permit {
             shared: Arc::clone(&self.shared),
             held: Some(tokens),
-            waited: if held_back {
+            waited: if delayed {
                 asked.elapsed()
             } else {
                 Duration::ZERO
@@ -110,7 +142,7 @@ impl Limiter for RateLimiter {
     fn admit(&self, tokens: u64) -> BoxFuture<'_, Duration> {
         Box::pin(async move {
             let mut permit = self.acquire(tokens).await;
-            // `record` settles it.
+            // `Limiter::record` settles the reservation, so the permit must not.
             permit.held = None;
             permit.waited
         })
@@ -119,15 +151,15 @@ impl Limiter for RateLimiter {
     fn record(&self, tokens: u64, usage: Usage) {
         let sum = usage.input_tokens.saturating_add(usage.output_tokens);
         let used = sum.max(usage.total_tokens);
-        // Of a reply that was cut off, nothing is known.
+        // The usage of a reply that was cut off is unknown: the estimate counts.
         let used = if used == 0 { tokens } else { used };
         self.shared.settle(tokens, used);
     }
 }
 
 impl Shared {
-    /// Lets a request through, or says when to look again; `None` if only a settlement can help.
-    fn let_through(&self, tokens: u64) -> Result<(), Option<Instant>> {
+    /// Admits a request, or returns when to try again; `None` if only a settlement can help.
+    fn admit_now(&self, tokens: u64) -> Result<(), Option<Instant>> {
         self.used().admit(&self.limits, tokens)
     }
 
@@ -149,9 +181,9 @@ impl fmt::Debug for RateLimiter {
     }
 }
 
-/// A request that may be sent.
+/// Permission to send a request.
 ///
-/// Dropped without [`Permit::record`], because the reply was cut off, its estimate counts as used.
+/// If it is dropped without [`Permit::record`], because the reply was cut off, the estimate counts as used.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -167,18 +199,18 @@ impl fmt::Debug for RateLimiter {
 #[must_use = "the request counts already"]
 pub struct Permit {
     shared: Arc<Shared>,
-    /// The estimate, until it is settled.
+    /// The reserved estimate, until it is settled.
     held: Option<u64>,
     waited: Duration,
 }
 
 impl Permit {
-    /// How long the request was held back; zero if it was not.
+    /// Returns how long the request was delayed; zero if it was not.
     pub fn waited(&self) -> Duration {
         self.waited
     }
 
-    /// The reply used so many tokens, in and out.
+    /// Records the tokens that the reply used, in and out.
     pub fn record(mut self, tokens: u64) {
         self.settle(Some(tokens));
     }

@@ -34,8 +34,8 @@ use gadgetry_proto::spec::RegistryError;
 use gadgetry_proto::time::Time;
 use serde::{Deserialize, Serialize};
 
-use crate::driver::Observer;
 use crate::files;
+use crate::observer::Observer;
 
 pub use header::Header;
 

@@ -1,7 +1,8 @@
 //! Which models of a registry are meant.
 
+use crate::model::Mode;
 use crate::models::date::Date;
-use crate::models::spec::{Features, Mode, ModelSpec};
+use crate::models::spec::{Features, ModelSpec};
 
 /// Which models are meant. The default means all of them.
 ///

@@ -5,8 +5,9 @@ use std::collections::BTreeSet;
 use gadgetry_proto::usage::{Price, Tier};
 use serde_json::{Map, Value};
 
+use crate::model::Mode;
 use crate::models::names;
-use crate::models::spec::{Feature, Features, Mode, ModelSpec};
+use crate::models::spec::{Feature, Features, ModelSpec};
 use crate::models::table::{Provenance, Table};
 
 type Entry = Map<String, Value>;

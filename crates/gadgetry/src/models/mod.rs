@@ -25,10 +25,11 @@ use gadgetry_proto::usage::{Price, Usage};
 
 use crate::files;
 
+pub use crate::model::Mode;
 pub use changes::Changes;
 pub use date::{Date, DateError};
 pub use filter::ModelFilter;
-pub use spec::{Feature, Features, Limits, Mode, ModelSpec};
+pub use spec::{Feature, Features, Limits, ModelSpec};
 pub use table::{Provenance, TableError};
 #[cfg(feature = "tokens")]
 pub use tokens::count_tokens;

@@ -5,7 +5,7 @@ use std::fmt;
 use gadgetry_proto::usage::{Price, Usage};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::model::ModelInfo;
+use crate::model::{Mode, ModelInfo};
 use crate::models::date::Date;
 
 /// What is known about one model. What is absent is unknown, not zero.
@@ -97,29 +97,6 @@ impl ModelSpec {
         }
         self.batch_price = self.batch_price.filter(Price::charges);
         self
-    }
-}
-
-/// The interface that a model is asked through.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub enum Mode {
-    /// Messages in, a message out.
-    #[default]
-    Chat,
-    /// OpenAI's Responses interface alone.
-    Responses,
-    /// A text in, its continuation out.
-    Completion,
-}
-
-impl Mode {
-    #[expect(
-        clippy::trivially_copy_pass_by_ref,
-        reason = "serde calls it with a reference"
-    )]
-    fn is_chat(&self) -> bool {
-        *self == Self::Chat
     }
 }
 

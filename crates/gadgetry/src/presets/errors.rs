@@ -6,7 +6,7 @@ use gadgetry_proto::event::{Ancestor, Answer, Event, EventKind, FinishReason};
 use gadgetry_proto::id::InvocationId;
 use gadgetry_proto::time::Time;
 
-use crate::driver::Observer;
+use crate::observer::Observer;
 use crate::presets::{is_wanted, path_words};
 
 /// Calls a closure whenever something has failed.

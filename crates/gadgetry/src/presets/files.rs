@@ -13,7 +13,7 @@ use gadgetry_proto::message::{Purpose, Request, Role};
 use gadgetry_proto::run::Input;
 use gadgetry_proto::time::Time;
 
-use crate::driver::Observer;
+use crate::observer::Observer;
 use crate::presets::path_words;
 
 /// Writes model calls to a folder: `0001.request` with what the model reads, `0001.response` with what it wrote.

@@ -4,7 +4,7 @@ use gadgetry_proto::call::Parameters;
 use gadgetry_proto::event::{Answer, Event, EventKind};
 use gadgetry_proto::id::InvocationId;
 
-use crate::driver::Observer;
+use crate::observer::Observer;
 use crate::presets::{is_wanted, path_words};
 
 /// Passes every event to `tracing`, with the target `gadgetry` and the fields `depth` and `path` (of the subagent).

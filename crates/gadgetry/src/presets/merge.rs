@@ -1,7 +1,7 @@
-//! Several observers as one, and one observer in several hands.
+//! Several observers as one, and one observer with several owners.
 
 use std::fmt;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use gadgetry_proto::event::Event;
@@ -9,12 +9,12 @@ use gadgetry_proto::message::Request;
 use gadgetry_proto::run::Input;
 use gadgetry_proto::time::Time;
 
-use crate::driver::Observer;
+use crate::observer::Observer;
+use crate::panics::panic_text;
 
-/// All of `observers`, in this order.
+/// Makes one observer of several, which are called in this order.
 ///
-/// If one of them panics, those after it are told nevertheless; then the panic goes on, as it would have without the
-/// others. A panic is a mistake in the observer, and is not hidden here.
+/// An observer that panics is switched off, and an error is logged. The others and the run continue.
 ///
 /// ```
 /// use gadgetry::presets::{Silent, merge};
@@ -24,49 +24,52 @@ use crate::driver::Observer;
 /// # drop(observers);
 /// ```
 pub fn merge<'a>(observers: Vec<Box<dyn Observer + 'a>>) -> Merged<'a> {
-    Merged { observers }
+    Merged {
+        observers: observers.into_iter().map(Some).collect(),
+    }
 }
 
 /// Several observers as one; see [`merge`].
 #[derive(Default)]
 pub struct Merged<'a> {
-    observers: Vec<Box<dyn Observer + 'a>>,
+    /// `None` for one that has panicked.
+    observers: Vec<Option<Box<dyn Observer + 'a>>>,
 }
 
 impl<'a> Merged<'a> {
-    /// And this one, after the others.
+    /// Adds an observer after the others.
     #[must_use]
     pub fn and(mut self, observer: impl Observer + 'a) -> Self {
-        self.observers.push(Box::new(observer));
+        self.observers.push(Some(Box::new(observer)));
         self
     }
 
-    fn all(&mut self, mut tell: impl FnMut(&mut dyn Observer)) {
-        let mut first = None;
-        for observer in &mut self.observers {
-            // The observer may be left half-changed; nobody looks at it here, and the panic goes on.
-            let told = catch_unwind(AssertUnwindSafe(|| tell(observer.as_mut())));
-            if let Err(panic) = told {
-                first.get_or_insert(panic);
+    fn each(&mut self, mut show: impl FnMut(&mut dyn Observer)) {
+        for slot in &mut self.observers {
+            let Some(observer) = slot else {
+                continue;
+            };
+            // The observer may be half-changed after a panic. It is not used again.
+            if let Err(panic) = catch_unwind(AssertUnwindSafe(|| show(observer.as_mut()))) {
+                let text = panic_text("an observer", panic.as_ref());
+                tracing::error!("{text}: it is switched off, and the run continues");
+                *slot = None;
             }
-        }
-        if let Some(panic) = first {
-            resume_unwind(panic);
         }
     }
 }
 
 impl Observer for Merged<'_> {
     fn event(&mut self, event: &Event) {
-        self.all(|observer| observer.event(event));
+        self.each(|observer| observer.event(event));
     }
 
     fn input(&mut self, time: Time, input: &Input) {
-        self.all(|observer| observer.input(time, input));
+        self.each(|observer| observer.input(time, input));
     }
 
     fn request(&mut self, request: &Request) {
-        self.all(|observer| observer.request(request));
+        self.each(|observer| observer.request(request));
     }
 }
 
@@ -78,7 +81,7 @@ impl fmt::Debug for Merged<'_> {
     }
 }
 
-/// An observer in several hands: clones are the same one. One watches a run, another is asked what it saw.
+/// An observer with several owners: clones are the same one. One watches a run, another is read afterwards.
 ///
 /// ```
 /// use gadgetry::presets::{Shared, Timing};
@@ -91,13 +94,14 @@ impl fmt::Debug for Merged<'_> {
 pub struct Shared<O>(Arc<Mutex<O>>);
 
 impl<O> Shared<O> {
-    /// Takes it over.
+    /// Wraps `observer`.
     pub fn new(observer: O) -> Self {
         Self(Arc::new(Mutex::new(observer)))
     }
 
-    /// Gives it to `look`. The run waits if it has something to tell meanwhile. Not for calling from within the
-    /// observer itself: that would wait for ever.
+    /// Passes the observer to `look`. The run waits for `look` before its next event.
+    ///
+    /// Calling it from within the observer itself is a deadlock.
     pub fn with<R>(&self, look: impl FnOnce(&mut O) -> R) -> R {
         look(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }

@@ -92,7 +92,7 @@ mod tokens;
 
 use gadgetry_proto::event::{Ancestor, Event, FinishReason};
 
-use crate::driver::Observer;
+use crate::observer::Observer;
 
 pub use errors::{ErrorLogging, Failure, FailureKind};
 pub use files::{FileLogging, FileLoggingError};

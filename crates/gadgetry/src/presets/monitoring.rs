@@ -3,7 +3,7 @@
 use gadgetry_proto::event::Event;
 use gadgetry_proto::tree::CostTree;
 
-use crate::driver::Observer;
+use crate::observer::Observer;
 use crate::presets::tokens::Compacted;
 use crate::presets::{Failure, Logging, TimingReport, TokenReport};
 

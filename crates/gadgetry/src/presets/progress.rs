@@ -6,7 +6,7 @@ use gadgetry_proto::event::{Event, EventKind};
 use gadgetry_proto::time::Time;
 use gadgetry_proto::tree::{CostTree, NodeId};
 
-use crate::driver::Observer;
+use crate::observer::Observer;
 
 /// Calls a closure with the state of a run: after each model call, after each answered gadget call, and at the end of
 /// the run. Model calls, gadgets and subagents are all counted.

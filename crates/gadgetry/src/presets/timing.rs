@@ -6,7 +6,7 @@ use std::fmt;
 use gadgetry_proto::event::Event;
 use gadgetry_proto::tree::{CostTree, NodeId, NodeKind};
 
-use crate::driver::Observer;
+use crate::observer::Observer;
 
 /// Measures model calls, gadgets and the whole run, subagents included.
 ///

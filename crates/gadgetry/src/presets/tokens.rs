@@ -5,7 +5,7 @@ use gadgetry_proto::message::Purpose;
 use gadgetry_proto::tree::{CostTree, NodeId, NodeKind};
 use gadgetry_proto::usage::Usage;
 
-use crate::driver::Observer;
+use crate::observer::Observer;
 
 /// Counts the tokens of a run, those of compaction and subagents included.
 ///

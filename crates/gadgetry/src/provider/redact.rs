@@ -10,7 +10,7 @@ use memchr::memmem::Finder;
 use reqwest::Url;
 use serde_json::Value;
 
-use crate::gadget::base64;
+use crate::base64;
 use crate::provider::secret::{ApiKey, MASK};
 
 /// Secrets of at least this many bytes are taken out of replies, too: a digit makes it unlikely that such a text is a

@@ -238,7 +238,7 @@ async fn a_person_is_asked() {
     .await;
     assert_eq!(lines[1], "a: Really? Yes.");
     let (lines, _) = told(&[&block, "."], |it| it.gadget(ask())).await;
-    assert_eq!(lines[1], "a failed: there is nobody to ask");
+    assert_eq!(lines[1], "a failed: no user is available to answer");
 }
 
 #[tokio::test]

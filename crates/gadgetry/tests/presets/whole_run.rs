@@ -13,7 +13,7 @@ use gadgetry::proto::run::{Command, Run, RunSpec};
 use gadgetry::proto::spec::GadgetSpec;
 use gadgetry::proto::tree::NodeId;
 use gadgetry::proto::usage::Price;
-use gadgetry::{Agent, Ended, Observer, ScriptedModel, Services, Toolbox, drive, from_fn};
+use gadgetry::{Agent, Observer, RunResult, ScriptedModel, Services, Toolbox, drive, from_fn};
 use gadgetry_testing::{EventLog, MockModel, call, reply};
 use tokio::sync::mpsc;
 
@@ -40,7 +40,7 @@ fn toolbox() -> Toolbox {
     toolbox
 }
 
-async fn run(script: &str, observer: &mut dyn Observer) -> Ended {
+async fn run(script: &str, observer: &mut dyn Observer) -> RunResult {
     let model: ScriptedModel = script.parse().unwrap();
     let toolbox = toolbox();
     let spec = RunSpec {

@@ -16,8 +16,8 @@ use gadgetry::proto::spec::GadgetSpec;
 use gadgetry::proto::time::Time;
 use gadgetry::proto::usage::Price;
 use gadgetry::{
-    DynGadget, Ended, ExecutionContext, IntoGadget as _, Model, ModelInfo, Observer, ScriptedModel,
-    Services, Toolbox, drive, from_fn,
+    DynGadget, ExecutionContext, IntoGadget as _, Model, ModelInfo, Observer, RunResult,
+    ScriptedModel, Services, Toolbox, drive, from_fn,
 };
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
@@ -174,7 +174,7 @@ pub(crate) struct Seen {
     /// What the run was told.
     pub(crate) inputs: Vec<Input>,
     /// How it ended.
-    pub(crate) ended: Ended,
+    pub(crate) ended: RunResult,
 }
 
 #[derive(Default)]

@@ -52,7 +52,7 @@ fn of_a_typed_gadget() {
         ),
     ] {
         let probe = Probe::<Sum>::default();
-        assert_eq!(shown(validate_gadget_params(&probe, params)), expected);
+        assert_eq!(shown(validate_gadget_params(probe, params)), expected);
     }
 }
 
@@ -68,20 +68,20 @@ fn of_any_gadget() {
     let program = CommandGadget::new(spec(schema), "true", [] as [&str; 0]);
     let check = |params: Value, expected: &str| {
         assert_eq!(
-            shown(validate_gadget_params(&function, params.clone())),
+            shown(validate_gadget_params(function.clone(), params.clone())),
             expected
         );
         assert_eq!(
-            shown(validate_gadget_params(&program, params.clone())),
+            shown(validate_gadget_params(program.clone(), params.clone())),
             expected
         );
         let held = program.clone().into_gadget();
         assert_eq!(
-            shown(validate_gadget_params(&held, params.clone())),
+            shown(validate_gadget_params(held.clone(), params.clone())),
             expected
         );
         let object: &dyn DynGadget = held.as_ref();
-        assert_eq!(shown(validate_gadget_params(object, params)), expected);
+        assert_eq!(shown(object.check(params)), expected);
     };
     check(json!({}), r#"{"a":1}"#);
     check(
@@ -97,7 +97,7 @@ fn of_any_gadget() {
     let broken = from_fn(spec(json!({ "type": "text" })), |_, _| async {
         Outcome::ok("")
     });
-    let problems = shown(validate_gadget_params(&broken, json!({})));
+    let problems = shown(validate_gadget_params(broken, json!({})));
     assert!(
         problems.starts_with("Invalid parameters:\n  - root: the schema is broken at #"),
         "{problems}"

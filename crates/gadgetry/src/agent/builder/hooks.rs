@@ -12,8 +12,8 @@ use crate::control::{
     AfterGadget, AfterModelCall, BeforeGadget, BeforeModelCall, DynController, GadgetDone,
     ModelFailure, OnDependencySkipped, OnModelError, Reply, UnmetDependency, closures,
 };
-use crate::driver::Observer;
 use crate::human::Human;
+use crate::observer::Observer;
 
 /// # Who watches and decides
 impl AgentBuilder {

@@ -13,7 +13,7 @@ use gadgetry_proto::message::{Content, Message, ToolChoice};
 use gadgetry_proto::run::{OnUnmet, Retry, RunSpec, TextOnly, Tools};
 use gadgetry_proto::spec::Unterminated;
 
-use crate::agent::audience::SharedObserver;
+use crate::agent::observers::SharedObserver;
 use crate::agent::synthetic::SyntheticCall;
 use crate::agent::{Agent, AgentError, AgentRun};
 use crate::context::{CancellationToken, ExecutionContext};

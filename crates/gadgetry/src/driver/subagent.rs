@@ -1,5 +1,7 @@
 //! A run inside a gadget.
 
+use std::sync::atomic::Ordering;
+
 use gadgetry_proto::event::Event;
 use gadgetry_proto::message::Request;
 use gadgetry_proto::run::{Command, Input, Report, Run};
@@ -7,14 +9,15 @@ use gadgetry_proto::time::Time;
 use tokio::sync::mpsc;
 
 use crate::context::ExecutionContext;
-use crate::driver::{Ended, Observer, drive};
+use crate::driver::{RunResult, drive};
+use crate::observer::Observer;
 use crate::services::Services;
 
-/// A place for a subagent: a run that a gadget drives inside its own call.
+/// A run that a gadget drives inside its own call.
 ///
-/// It is cancelled with the call, spends the budget of its family, and asks the same person in turn. Its events become
-/// events of the parent with a longer [`path`](Event::path), and the parent counts what it has cost from them: a gadget
-/// does not report these costs again.
+/// It is cancelled with the call, spends the budget of its scope, and asks the same user in turn. Its events become
+/// events of the parent with a longer [`path`](Event::path), and the parent counts their costs: a gadget does not report
+/// these again.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -32,39 +35,43 @@ use crate::services::Services;
 /// ```
 #[derive(Debug)]
 pub struct Subagent {
-    /// What it will be driven with: at first what the parent is driven with, but for the place in the family.
+    /// What it will be driven with: the services of the parent, with a scope of its own.
     pub services: Services,
     parent: ExecutionContext,
     agent: u32,
 }
 
 impl ExecutionContext {
-    /// A place for a subagent of this call. Fails without a run, if subagents may not be nested any deeper, and if the
-    /// budget of the family is spent.
+    /// Prepares a subagent of this call.
+    ///
+    /// # Errors
+    ///
+    /// [`SubagentError`] without a run, if subagents may not be nested any deeper, and if the budget is spent.
     pub fn subagent(&self) -> Result<Subagent, SubagentError> {
         let services = self.services().ok_or(SubagentError::NoRun)?;
-        let nothing_left = services.family.left().is_some_and(|left| left <= 0.0);
-        if nothing_left && services.family.depth < services.family.max_depth {
-            return Err(SubagentError::NothingLeft);
+        let exhausted = services.scope.left().is_some_and(|left| left <= 0.0);
+        // The depth is the better reason: it would still be refused with more money.
+        if exhausted && services.scope.depth < services.scope.max_depth {
+            return Err(SubagentError::BudgetExhausted);
         }
-        self.subagent_place()
+        self.subagent_in_any_budget()
     }
 
-    /// The same, whatever is left of the budget.
-    pub(crate) fn subagent_place(&self) -> Result<Subagent, SubagentError> {
+    /// Prepares a subagent even if the budget is spent; its run then ends for that reason.
+    pub(crate) fn subagent_in_any_budget(&self) -> Result<Subagent, SubagentError> {
         let services = self.services().ok_or(SubagentError::NoRun)?;
-        let limit = services.family.max_depth;
-        if services.family.depth >= limit {
+        let slot = self.slot().ok_or(SubagentError::NoRun)?;
+        let limit = services.scope.max_depth;
+        if services.scope.depth >= limit {
             return Err(SubagentError::TooDeep { limit });
         }
-        let agent = self.next_agent();
+        let agent = slot.agents.fetch_add(1, Ordering::Relaxed);
         let token = self.cancellation().child_token();
-        let family = services
-            .family
-            .child(token, self.invocation_id().as_str(), agent);
+        let call = self.invocation_id().as_str();
+        let scope = services.scope.child(token, call, agent);
         Ok(Subagent {
             services: Services {
-                family,
+                scope,
                 ..services.clone()
             },
             parent: self.clone(),
@@ -74,21 +81,21 @@ impl ExecutionContext {
 }
 
 impl Subagent {
-    /// Which of the subagents of its call it is, from 0.
+    /// Returns its number among the subagents of its call, from 0.
     pub fn number(&self) -> u32 {
         self.agent
     }
 
-    /// Runs `run` to its end; see [`drive`]. `observer` sees what an observer of a run sees.
+    /// Drives `run` to its end; see [`drive`]. `observer` sees what an observer of a run sees.
     ///
-    /// Cancel safety: dropping the future ends the subagent and its gadgets; the parent knows what had happened. What a
-    /// gadget had reported that was still running counts for the budget, but is not in the parent's total.
+    /// Cancel safety: dropping the future ends the subagent and its gadgets; the parent knows what had happened. Costs
+    /// that its running gadgets had reported count for the budget, but are not in the parent's total.
     pub async fn drive(
         self,
         run: Run,
         commands: mpsc::Receiver<Command>,
         observer: &mut dyn Observer,
-    ) -> Ended {
+    ) -> RunResult {
         let mut forward = Forward {
             observer,
             parent: &self.parent,
@@ -98,7 +105,7 @@ impl Subagent {
     }
 }
 
-/// Tells the parent what happens.
+/// Reports the events to the parent as well.
 struct Forward<'a> {
     observer: &'a mut dyn Observer,
     parent: &'a ExecutionContext,
@@ -123,22 +130,22 @@ impl Observer for Forward<'_> {
     }
 }
 
-/// There is no place for a subagent.
+/// A subagent cannot be started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SubagentError {
     /// The context belongs to no run, as in a test.
     #[error("a subagent needs a parent, and this call belongs to no run")]
     NoRun,
-    /// [`Family::max_depth`](crate::Family::max_depth) is reached.
+    /// [`BudgetScope::max_depth`](crate::BudgetScope::max_depth) is reached.
     #[error(
         "subagents may be nested {limit} deep, and this run is: do the work without a further one"
     )]
     TooDeep {
-        /// The depth that may not be passed.
+        /// The maximum depth.
         limit: u32,
     },
-    /// [`Family::budget`](crate::Family::budget) is spent.
+    /// [`BudgetScope::budget`](crate::BudgetScope::budget) is spent.
     #[error("the budget is spent: finish without a subagent")]
-    NothingLeft,
+    BudgetExhausted,
 }

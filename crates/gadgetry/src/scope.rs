@@ -1,37 +1,37 @@
-//! Runs that belong together: a run, the subagents of its gadgets, theirs.
+//! Budget scopes: what a run shares with the subagents of its gadgets.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::context::CancellationToken;
+use tokio_util::sync::CancellationToken;
 
-/// Where a run stands among those that share its cancellation, its budget and the person that they may ask.
+/// The depth, cancellation and budget of a run, shared with its subagents.
 ///
-/// The default is a run of its own. Clones are the same place: two runs that are driven with one family, one after the
-/// other, share what they spend.
+/// The default is a scope of its own. Clones are the same scope: two runs driven one after the other with clones of one
+/// scope share what they spend.
 ///
 /// ```
-/// let family = gadgetry::Family::limited_to(0.5);
-/// assert_eq!((family.depth, family.left()), (0, Some(0.5)));
+/// let scope = gadgetry::BudgetScope::limited_to(0.5);
+/// assert_eq!((scope.depth, scope.left()), (0, Some(0.5)));
 /// ```
 #[derive(Clone, Debug)]
-pub struct Family {
-    /// 0 for a run that nobody's gadget has started, 1 for its subagents, 2 for theirs.
+pub struct BudgetScope {
+    /// The nesting depth: 0 for a top-level run, 1 for its subagents, 2 for theirs.
     pub depth: u32,
-    /// The depth that subagents may reach; 5 by default.
+    /// The maximum depth of subagents; 5 by default.
     pub max_depth: u32,
-    /// Cancels the run, and with it its subagents.
+    /// Cancels the run and its subagents.
     pub cancellation: CancellationToken,
-    /// US dollars that all of them may spend together. Gadgets and their models obey it; a run obeys the one of its
-    /// [`RunSpec`](gadgetry_proto::run::RunSpec), which should be the same.
+    /// US dollars that all runs of the scope may spend together. Gadgets and their model calls obey this limit; a run
+    /// obeys the one of its [`RunSpec`](gadgetry_proto::run::RunSpec), which should be the same.
     pub budget: Option<f64>,
-    /// For spans: `/`, or the calls that lead to this run, as `/a.0/b.1`.
+    /// The path of the run for spans: `/`, or the calls that lead to it, as `/a.0/b.1`.
     pub(crate) path: Arc<str>,
     pub(crate) ledger: Ledger,
-    /// Held by whoever speaks with the person.
+    /// Held while a question to the user is open, so that questions are asked one at a time.
     pub(crate) turn: Arc<tokio::sync::Mutex<()>>,
 }
 
-impl Default for Family {
+impl Default for BudgetScope {
     fn default() -> Self {
         Self {
             depth: 0,
@@ -45,8 +45,8 @@ impl Default for Family {
     }
 }
 
-impl Family {
-    /// A run of its own that may spend so many US dollars.
+impl BudgetScope {
+    /// Creates a scope with a budget in US dollars.
     pub fn limited_to(dollars: f64) -> Self {
         Self {
             budget: Some(dollars),
@@ -54,12 +54,12 @@ impl Family {
         }
     }
 
-    /// What all of them have spent, in US dollars; what gadgets have reported that still run is in it.
+    /// Returns the US dollars spent in the scope, including costs that running gadgets have reported so far.
     pub fn spent(&self) -> f64 {
         self.ledger.total()
     }
 
-    /// What they may still spend, in US dollars, never less than 0; `None` without a budget.
+    /// Returns the US dollars left, never less than 0; `None` without a budget.
     pub fn left(&self) -> Option<f64> {
         let inner = (self.budget, &self.ledger);
         let all = std::iter::once(inner).chain(self.ledger.around());
@@ -68,8 +68,8 @@ impl Family {
     }
 }
 
-impl Family {
-    /// The place of a subagent: one deeper, cancelled with the call that starts it.
+impl BudgetScope {
+    /// The scope of a subagent: one level deeper, cancelled with the call that starts it, same budget.
     pub(crate) fn child(&self, cancellation: CancellationToken, call: &str, agent: u32) -> Self {
         let parent = self.path.trim_end_matches('/');
         Self {
@@ -80,7 +80,7 @@ impl Family {
         }
     }
 
-    /// The same place with `dollars` for itself and those below it, inside what the family may spend.
+    /// The same scope with a budget of `dollars` for the run and its subagents, within the budget around it.
     pub(crate) fn narrowed(&self, dollars: f64) -> Self {
         let outer = (self.budget, self.ledger.clone());
         let ledger = Ledger {
@@ -95,11 +95,14 @@ impl Family {
     }
 }
 
-/// What a whole family has spent. Every dollar is written down once, by the run whose model or gadget has cost it.
+/// The sum of what a scope has spent.
+///
+/// Every dollar is entered once, by the run whose model or gadget cost it: a parent that sees the cost in an event of
+/// its subagent must not enter it again (see [`Share::learn`]).
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ledger {
     total: Arc<Mutex<f64>>,
-    /// The budget and the ledger of the family around, if this is the part of one that has a budget of its own.
+    /// The budget and ledger around this one, if this scope has been [narrowed](BudgetScope::narrowed).
     outer: Option<Arc<(Option<f64>, Ledger)>>,
 }
 
@@ -119,26 +122,37 @@ impl Ledger {
     }
 }
 
-/// A run's part of the ledger of its family.
+/// One run's view of the ledger of its scope.
+///
+/// The engine adds up its own costs and those in the events of its subagents, and must learn only about the rest. So a
+/// share keeps the sum that its run already knows; the rest is the ledger's total minus that.
+///
+/// A worked example: a parent has spent 1, and its two subagents 2 each. The ledger says 5. The parent has read the
+/// events of the first subagent only: it knows 3, so [`Share::elsewhere`] is 2. When it reads the second subagent's
+/// events, `learn(2)` makes that 0, and the run's own total is 5.
 #[derive(Debug)]
 pub(crate) struct Share {
     budget: Option<f64>,
     ledger: Ledger,
-    /// What of the ledger this run knows: what it has written down itself, and what its subagents have told.
+    /// What its run knows: what it has entered itself, and what the events of its subagents said.
     known: Mutex<f64>,
 }
 
 impl Share {
-    pub(crate) fn of(family: &Family) -> Self {
+    pub(crate) fn of(scope: &BudgetScope) -> Self {
         Self {
-            budget: family.budget,
-            ledger: family.ledger.clone(),
+            budget: scope.budget,
+            ledger: scope.ledger.clone(),
             known: Mutex::default(),
         }
     }
 
-    /// This run has spent `dollars`; less than 0 if it had written down too much.
+    /// Enters `dollars` that this run has spent; a negative amount corrects an earlier entry.
     pub(crate) fn spend(&self, dollars: f64) {
+        // Most inputs cost nothing, and this runs for each of them: no lock is taken then.
+        if dollars == 0.0 {
+            return;
+        }
         add(&self.ledger.total, dollars);
         for (_, ledger) in self.ledger.around() {
             add(&ledger.total, dollars);
@@ -146,14 +160,17 @@ impl Share {
         self.learn(dollars);
     }
 
-    /// A subagent of this run has spent `dollars`, and has written them down.
+    /// Notes `dollars` that a subagent of this run has entered.
     pub(crate) fn learn(&self, dollars: f64) {
-        add(&self.known, dollars);
+        if dollars != 0.0 {
+            add(&self.known, dollars);
+        }
     }
 
-    /// What the others have spent.
+    /// Returns what other runs of the scope have spent.
     ///
-    /// The run knows one budget. What is left of a larger one around it may be less; then this is so much more.
+    /// The engine knows one budget, the innermost. If less is left of a budget around it, the difference is added here,
+    /// so that the engine stops when the smallest of them is spent.
     pub(crate) fn elsewhere(&self) -> f64 {
         let known = *lock(&self.known);
         let inner = self.ledger.total() - known;
@@ -166,7 +183,7 @@ impl Share {
     }
 }
 
-/// Sums of the same amounts in another order differ by less than this, in US dollars.
+/// In US dollars; sums of the same amounts in another order differ by less.
 pub(crate) const NOTHING: f64 = 1e-9;
 
 fn add(sum: &Mutex<f64>, dollars: f64) {
@@ -175,5 +192,6 @@ fn add(sum: &Mutex<f64>, dollars: f64) {
 }
 
 fn lock(sum: &Mutex<f64>) -> MutexGuard<'_, f64> {
+    // A number is never left half-written, so a poisoned lock is as good as any.
     sum.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,24 +1,25 @@
-//! A model for a gadget's own questions.
+//! A model for a gadget's own calls.
+
+mod error;
 
 use std::sync::Arc;
 
 use futures_core::stream::BoxStream;
 use futures_util::{StreamExt as _, stream};
 use gadgetry_proto::delta::Delta;
-use gadgetry_proto::error::ModelErrorKind;
 use gadgetry_proto::message::{Message, Request, Role};
-use gadgetry_proto::usage::Usage;
 
-use crate::ask::{Admitted, Asked, admitted, ask};
+use crate::ask::{ModelCall, Received};
 use crate::context::ExecutionContext;
-use crate::model::{Model, ModelInfo};
+use crate::model::{Model, ModelInfo, Models};
 use crate::provider::adapter::intercepted;
-use crate::services::Models;
 
-/// A model that a gadget may ask, from [`ExecutionContext::model`].
+pub use error::ModelCallError;
+
+/// A model that a gadget may call, from [`ExecutionContext::model`].
 ///
-/// What a call costs, by the [price](ModelInfo::price) of the model, is added to the cost of the gadget's call, also when
-/// it fails or nobody reads it to its end. The rate limits of the run hold, and the cancellation of the gadget ends it.
+/// The cost of a call, by the [price](ModelInfo::price) of the model, is added to the cost of the gadget's call, also if
+/// it fails or is dropped before its end. The rate limits and retries of the run apply, and cancelling the gadget ends it.
 ///
 /// ```
 /// use gadgetry::model_client::ModelOptions;
@@ -37,24 +38,24 @@ pub struct ModelClient {
     models: Models,
 }
 
-/// How a question is asked.
+/// Options of a call with a prompt.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ModelOptions {
-    /// The name of another of [`ModelClient::models`].
+    /// The name of one of [`ModelClient::models`]; `None` for the model of the client.
     pub model: Option<String>,
-    /// Instructions.
+    /// The system prompt.
     pub system: Option<String>,
 }
 
 impl ModelOptions {
-    /// Asks another of [`ModelClient::models`].
+    /// Calls another of [`ModelClient::models`].
     #[must_use]
     pub fn model(mut self, name: impl Into<String>) -> Self {
         self.model = Some(name.into());
         self
     }
 
-    /// Gives instructions.
+    /// Sets the system prompt.
     #[must_use]
     pub fn system(mut self, text: impl Into<String>) -> Self {
         self.system = Some(text.into());
@@ -70,30 +71,26 @@ impl From<()> for ModelOptions {
 }
 
 impl ModelClient {
-    pub(crate) fn new(context: ExecutionContext, model: Arc<dyn Model>, models: Models) -> Self {
-        Self {
-            context,
-            model,
-            models,
-        }
-    }
-
-    /// The name of the model.
+    /// Returns the name of the model.
     pub fn name(&self) -> &str {
         self.model.name()
     }
 
-    /// What is known about the model.
+    /// Returns what is known about the model.
     pub fn info(&self) -> ModelInfo {
         self.model.info()
     }
 
-    /// The models that may be asked by name.
+    /// Returns the models that can be called by name.
     pub fn models(&self) -> &Models {
         &self.models
     }
 
-    /// The same for another of [`ModelClient::models`]. Fails if none has this name.
+    /// Returns a client for another of [`ModelClient::models`].
+    ///
+    /// # Errors
+    ///
+    /// [`ModelCallError::UnknownModel`] if none has this name.
     pub fn named(&self, name: &str) -> Result<Self, ModelCallError> {
         let model = self.models.get(name);
         let model = model.ok_or_else(|| ModelCallError::UnknownModel {
@@ -110,12 +107,14 @@ impl ModelClient {
         })
     }
 
-    /// The text that the model answers to `prompt`. Without options, they are `()`.
+    /// Returns the model's answer to `prompt`. Pass `()` for no options.
     ///
-    /// Fails if there is no model of the name in `options`, if the model fails or its reply is cut off, once the budget
-    /// is spent, and when the gadget's call is cancelled.
+    /// # Errors
     ///
-    /// Cancel safety: dropping the future cancels the reply; what it had cost until then is counted.
+    /// [`ModelCallError`] if there is no model of the name in `options`, if the model fails or its reply is cut off, once
+    /// the budget is spent, and when the gadget's call is cancelled.
+    ///
+    /// Cancel safety: dropping the future cancels the reply; what it had cost by then is counted.
     pub async fn complete(
         &self,
         prompt: impl Into<String>,
@@ -129,9 +128,9 @@ impl ModelClient {
         Ok(text)
     }
 
-    /// The same, piece by piece. After an error nothing follows.
+    /// Streams the model's answer to `prompt`. An error is the last item; they are those of [`ModelClient::complete`].
     ///
-    /// Cancel safety: dropping the stream cancels the reply; what it had cost until then is counted.
+    /// Cancel safety: dropping the stream cancels the reply; what it had cost by then is counted.
     pub fn stream_text(
         &self,
         prompt: impl Into<String>,
@@ -179,57 +178,56 @@ impl ModelClient {
         texts.boxed()
     }
 
-    /// The reply to a request as it comes. A call that fails before there is any text or tool call is retried like one of
-    /// the run; what the model thought in a failed attempt may come before. The reply ends when the gadget's call is cancelled. Once the budget is spent, it is
-    /// an error, and no model is asked.
+    /// Streams the reply to a request.
     ///
-    /// Cancel safety: dropping the stream cancels the reply; what it had cost until then is counted.
+    /// A failed call is retried like one of the run, while there is no text and no tool call; reasoning of the failed
+    /// attempt may have been received. The reply ends when the gadget's call is cancelled. Once the budget is spent, no
+    /// request is sent, and the reply is an error.
+    ///
+    /// Cancel safety: dropping the stream cancels the reply; what it had cost by then is counted.
     pub fn stream(&self, request: Request) -> BoxStream<'static, Delta> {
         let model = Arc::clone(&self.model);
-        let services = self.context.services();
-        let limiter = services.and_then(|services| services.limiter.clone());
-        let retry = services.and_then(|services| services.retry.clone());
-        let context = self.context.clone();
-        let cancelled = context.token().clone().cancelled_owned();
-        let send = move || {
-            let budget = context.clone();
-            let is_spent = move || budget.budget_left().is_some_and(|left| left <= 0.0);
-            // What is refused does not wait.
-            let limiter = limiter.clone().filter(|_| !is_spent());
-            let (price, asked) = (model.info().price, Arc::clone(&model));
-            // As of then: others may have spent it while this waited.
-            let send = move |request| {
-                if is_spent() {
-                    stream::iter([Delta::error("the budget is spent")]).boxed()
-                } else {
-                    intercepted(&*asked, request)
-                }
-            };
-            let payer = context.clone();
-            let tell = move |usage: Usage| {
-                // A price that is no price makes no cost.
-                let dollars = usage.dollars(price.as_ref()).unwrap_or_default();
-                let _ = payer.report_cost(dollars);
-            };
-            let steps = admitted(limiter, request.clone(), send, tell);
-            let deltas = steps.filter_map(|step| async move {
-                match step {
-                    Admitted::Delta(delta) => Some(delta),
-                    Admitted::After(_) => None,
-                }
-            });
-            deltas.boxed()
+        let call = match self.context.host() {
+            Some(host) => host.model_call(model),
+            None => ModelCall::new(model),
         };
-        let reply = ask(send, retry).filter_map(|step| async move {
-            match step {
-                Asked::Delta(delta) => Some(delta),
-                Asked::Retry { delay, error, .. } => {
+        let (payer, price) = (self.context.clone(), self.model.info().price);
+        let budget = self.context.clone();
+        let call = call
+            .sender(intercepted)
+            .check(move || match budget.budget_left() {
+                Some(left) if left <= 0.0 => Err("the budget is spent".to_owned()),
+                Some(_) | None => Ok(()),
+            })
+            .on_usage(move |usage| {
+                let dollars = usage.dollars(price.as_ref()).unwrap_or_default();
+                // Refused if the price is not a valid amount: then it has cost nothing.
+                let _ = payer.report_cost(dollars);
+            });
+        let reply = call.send(request).filter_map(|received| async move {
+            match received {
+                Received::Delta(delta) => Some(delta),
+                Received::Retry { delay, error, .. } => {
                     tracing::info!("model call of a gadget failed: {error}; retrying in {delay:?}");
                     None
                 }
+                Received::RateLimited(_) => None,
             }
         });
+        let cancelled = self.context.token().clone().cancelled_owned();
         reply.take_until(cancelled).boxed()
+    }
+}
+
+impl ExecutionContext {
+    /// Returns the model of the run, for the gadget's own calls, whose cost is counted; `None` without a run.
+    pub fn model(&self) -> Option<ModelClient> {
+        let host = self.host()?;
+        Some(ModelClient {
+            context: self.clone(),
+            model: Arc::clone(host.model()?),
+            models: host.models(),
+        })
     }
 }
 
@@ -239,46 +237,5 @@ impl std::fmt::Debug for ModelClient {
             .field("model", &self.model.name())
             .field("models", &self.models)
             .finish_non_exhaustive()
-    }
-}
-
-/// A question of a gadget to a model that has no answer. A gadget that cannot go on fails with it.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum ModelCallError {
-    /// A mistake of the gadget or of whoever set up the run.
-    #[error("no model is registered as {name:?}; {}", what_to_do(known))]
-    UnknownModel {
-        /// As asked for.
-        name: String,
-        /// The names there are.
-        known: Vec<String>,
-    },
-    /// The model failed.
-    #[error("{error}")]
-    Failed {
-        /// How.
-        kind: ModelErrorKind,
-        /// In its words.
-        error: String,
-    },
-    /// The reply ended before the model had finished it: without a stop reason, or with one that is not
-    /// [clean](gadgetry_proto::delta::StopReason::is_clean).
-    #[error("the reply of the model was cut off")]
-    CutOff,
-    /// The gadget's call was cancelled.
-    #[error("cancelled before the model had answered")]
-    Cancelled,
-}
-
-fn what_to_do(known: &[String]) -> String {
-    if known.is_empty() {
-        "register it with `AgentBuilder::named_model`, or ask the run's own model without a name"
-            .to_owned()
-    } else {
-        format!(
-            "gadgets may ask: {}; register others with `AgentBuilder::named_model`",
-            known.join(", ")
-        )
     }
 }

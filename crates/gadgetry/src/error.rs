@@ -77,7 +77,7 @@ impl GadgetError {
         Self { kind, cost: 0.0 }
     }
 
-    pub(super) fn outcome(self) -> Outcome {
+    pub(crate) fn outcome(self) -> Outcome {
         let text = self.to_string();
         let base = match self.kind {
             Kind::TaskComplete(summary) => Outcome {

@@ -1,0 +1,94 @@
+//! The scope of a run of an agent: its own, or that of the gadget call that starts it.
+
+use futures_core::future::BoxFuture;
+use gadgetry_proto::run::{Command, Run};
+use tokio::sync::mpsc;
+
+use crate::agent::Inner;
+use crate::context::CancellationToken;
+use crate::driver::{RunResult, Subagent, drive};
+use crate::observer::Observer;
+use crate::scope::BudgetScope;
+use crate::services::Services;
+
+/// Whether a run is a top-level one or a subagent, with what it is driven with.
+pub(super) enum AgentScope {
+    TopLevel(Box<Services>),
+    Subagent(Box<Subagent>),
+}
+
+impl AgentScope {
+    /// Creates the scope of one more run of an agent.
+    pub(super) fn of(inner: &Inner) -> Self {
+        let mut services = inner.services.clone();
+        let budget = inner.spec.budget;
+        let Some(parent) = &inner.parent else {
+            // A new scope for each run: the spending of one does not count for another.
+            services.scope = BudgetScope {
+                max_depth: services.scope.max_depth,
+                budget,
+                ..BudgetScope::default()
+            };
+            return Self::TopLevel(Box::new(services));
+        };
+        // Also if the budget is spent: then the run ends for that reason.
+        match parent.subagent_in_any_budget() {
+            Ok(mut subagent) => {
+                let mut scope = subagent.services.scope.clone();
+                scope.max_depth = services.scope.max_depth;
+                services.scope = match budget {
+                    Some(dollars) => scope.narrowed(dollars),
+                    None => scope,
+                };
+                subagent.services = services;
+                Self::Subagent(Box::new(subagent))
+            }
+            Err(error) => unreachable!("`build` has checked the parent: {error}"),
+        }
+    }
+
+    pub(super) fn services(&self) -> &Services {
+        match self {
+            Self::TopLevel(services) => services,
+            Self::Subagent(subagent) => &subagent.services,
+        }
+    }
+
+    pub(super) fn services_mut(&mut self) -> &mut Services {
+        match self {
+            Self::TopLevel(services) => services,
+            Self::Subagent(subagent) => &mut subagent.services,
+        }
+    }
+
+    /// Drives `run` to its end. Boxed, because the future of a driver is large and would be moved.
+    pub(super) fn drive(
+        self,
+        run: Run,
+        commands: mpsc::Receiver<Command>,
+        observer: &mut dyn Observer,
+    ) -> BoxFuture<'_, RunResult> {
+        Box::pin(async move {
+            match self {
+                Self::TopLevel(services) => drive(run, &services, commands, observer).await,
+                Self::Subagent(subagent) => subagent.drive(run, commands, observer).await,
+            }
+        })
+    }
+}
+
+/// Waits for the end of `run`, whose token `token` is cancelled with `outer`.
+pub(super) async fn cancelled_by(
+    outer: Option<&CancellationToken>,
+    token: &CancellationToken,
+    mut run: BoxFuture<'_, RunResult>,
+) -> RunResult {
+    let Some(outer) = outer else {
+        return run.await;
+    };
+    if let Some(ended) = outer.run_until_cancelled(&mut run).await {
+        return ended;
+    }
+    token.cancel();
+    run.await
+}

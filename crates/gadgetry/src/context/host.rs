@@ -1,0 +1,115 @@
+//! What a running gadget can reach: the run around its call.
+
+use std::any::Any;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
+use std::time::Duration;
+
+use gadgetry_proto::id::CallId;
+use gadgetry_proto::run::Report;
+
+use crate::ask::ModelCall;
+use crate::human::Human;
+use crate::model::{Model, Models};
+use crate::scope::BudgetScope;
+
+/// The run around a gadget call.
+///
+/// The driver has the implementation for runs. Programs that execute gadgets without a run, such as a server for other
+/// clients, implement it to receive progress and to provide a model or a user:
+///
+/// ```
+/// use std::sync::{Arc, Mutex};
+/// use gadgetry::context::Host;
+/// use gadgetry::proto::id::CallId;
+/// use gadgetry::proto::run::Report;
+/// use gadgetry::{BudgetScope, CancellationToken, ExecutionContext, Invocation};
+///
+/// /// Collects the progress of gadgets.
+/// #[derive(Default)]
+/// struct Progress {
+///     messages: Mutex<Vec<String>>,
+///     scope: BudgetScope,
+/// }
+///
+/// impl Host for Progress {
+///     fn report(&self, _call: CallId, report: Report) {
+///         if let Report::Progress(message) = report {
+///             self.messages.lock().unwrap().push(message);
+///         }
+///     }
+///
+///     fn scope(&self) -> &BudgetScope {
+///         &self.scope
+///     }
+/// }
+///
+/// let invocation = Invocation {
+///     gadget_name: "Copy".to_owned(),
+///     invocation_id: "c".into(),
+///     parameters: gadgetry::serde_json::json!({}),
+///     dependencies: Default::default(),
+/// };
+/// let host = Arc::new(Progress::default());
+/// let context = ExecutionContext::with_host(&invocation, CancellationToken::new(), host.clone(), CallId(0));
+/// context.progress("halfway");
+/// assert_eq!(*host.messages.lock().unwrap(), ["halfway"]);
+/// ```
+pub trait Host: Any + Send + Sync {
+    /// Receives a report of a running call: progress, a question to the user, an event of a subagent.
+    fn report(&self, call: CallId, report: Report);
+
+    /// Returns the depth, cancellation and budget of the run.
+    fn scope(&self) -> &BudgetScope;
+
+    /// Enters US dollars that a running call has spent, before it ends.
+    fn spend(&self, dollars: f64) {
+        let _ = dollars;
+    }
+
+    /// Returns the model of the run, if it has one.
+    fn model(&self) -> Option<&Arc<dyn Model>> {
+        None
+    }
+
+    /// Returns further models that gadgets may call by name.
+    fn models(&self) -> Models {
+        Models::default()
+    }
+
+    /// Prepares a call of `model`, with the rate limits and retries of the run.
+    fn model_call(&self, model: Arc<dyn Model>) -> ModelCall {
+        ModelCall::new(model)
+    }
+
+    /// Returns the user, if one can be asked.
+    fn human(&self) -> Option<&Arc<dyn Human>> {
+        None
+    }
+
+    /// Returns how long a cancelled gadget may take to clean up.
+    fn grace(&self) -> Duration {
+        Duration::ZERO
+    }
+}
+
+/// The position of a call in its run.
+pub(crate) struct CallSlot {
+    pub(crate) host: Arc<dyn Host>,
+    pub(crate) call: CallId,
+    /// The number of the reply that contains the call, from 1.
+    pub(crate) iteration: u32,
+    /// How many subagents the call has started.
+    pub(crate) agents: AtomicU32,
+}
+
+impl CallSlot {
+    pub(crate) fn new(host: Arc<dyn Host>, call: CallId, iteration: u32) -> Self {
+        Self {
+            host,
+            call,
+            iteration,
+            agents: AtomicU32::new(0),
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! The host that gadgets of a run see.
+
+use std::any::Any;
+use std::sync::Arc;
+use std::time::Duration;
+
+use gadgetry_proto::id::CallId;
+use gadgetry_proto::run::Report;
+use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
+
+use crate::ask::ModelCall;
+use crate::context::{CancellationToken, ExecutionContext, Host, Invocation};
+use crate::human::Human;
+use crate::model::{Model, Models};
+use crate::scope::{BudgetScope, Share};
+use crate::services::Services;
+
+/// What all calls of a run share: its services, its share of the budget, and the way back to the driver.
+pub(super) struct RunHandle {
+    pub(super) services: Services,
+    pub(super) share: Share,
+    reports: UnboundedSender<(CallId, Report)>,
+}
+
+impl RunHandle {
+    pub(super) fn new(services: Services, reports: UnboundedSender<(CallId, Report)>) -> Self {
+        let share = Share::of(&services.scope);
+        Self {
+            services,
+            share,
+            reports,
+        }
+    }
+}
+
+impl Host for RunHandle {
+    fn report(&self, call: CallId, report: Report) {
+        // It fails when the run is over. Then no one needs the report.
+        let _ = self.reports.send((call, report));
+    }
+
+    fn scope(&self) -> &BudgetScope {
+        &self.services.scope
+    }
+
+    fn spend(&self, dollars: f64) {
+        self.share.spend(dollars);
+    }
+
+    fn model(&self) -> Option<&Arc<dyn Model>> {
+        Some(&self.services.model)
+    }
+
+    fn models(&self) -> Models {
+        self.services.models.clone()
+    }
+
+    fn model_call(&self, model: Arc<dyn Model>) -> ModelCall {
+        let services = &self.services;
+        ModelCall::new(model)
+            .limiter(services.limiter.clone())
+            .retry(services.retry.clone())
+            .runtime(Arc::clone(&services.runtime))
+    }
+
+    fn human(&self) -> Option<&Arc<dyn Human>> {
+        self.services.human.as_ref()
+    }
+
+    fn grace(&self) -> Duration {
+        self.services.grace
+    }
+}
+
+impl ExecutionContext {
+    /// Creates the context of `invocation` as in the first reply of a run that is driven with `services`: it has their
+    /// model, their user and their budget. Progress goes nowhere, and only `cancellation` cancels it. For tests, and for
+    /// gadgets that are called outside of a run.
+    ///
+    /// ```
+    /// use std::collections::BTreeMap;
+    /// use std::sync::Arc;
+    /// use gadgetry::proto::id::InvocationId;
+    /// use gadgetry::{BudgetScope, CancellationToken, ExecutionContext, Invocation, ScriptedModel, Services, Toolbox};
+    ///
+    /// let invocation = Invocation {
+    ///     gadget_name: "Test".to_owned(),
+    ///     invocation_id: InvocationId::from("t"),
+    ///     parameters: gadgetry::serde_json::json!({}),
+    ///     dependencies: BTreeMap::new(),
+    /// };
+    /// let model: ScriptedModel = r#"{"text": "Hello!"}"#.parse()?;
+    /// let mut services = Services::new(Arc::new(model), Toolbox::default());
+    /// services.scope = BudgetScope::limited_to(0.5);
+    /// let context = ExecutionContext::with_services(&invocation, CancellationToken::new(), services);
+    /// context.report_cost(0.25)?;
+    /// assert_eq!(context.budget_left(), Some(0.25));
+    /// assert_eq!(context.model().map(|model| model.name().to_owned()).as_deref(), Some("script"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn with_services(
+        invocation: &Invocation,
+        cancellation: CancellationToken,
+        services: Services,
+    ) -> Self {
+        let (reports, _) = unbounded_channel();
+        let host = Arc::new(RunHandle::new(services, reports));
+        Self::with_host(invocation, cancellation, host, CallId(0))
+    }
+
+    /// Returns what the run of the call is driven with; `None` without a run, and within a [`Host`] of another kind.
+    pub fn services(&self) -> Option<&Services> {
+        let host: &dyn Any = &**self.host()?;
+        let handle: &RunHandle = host.downcast_ref()?;
+        Some(&handle.services)
+    }
+}

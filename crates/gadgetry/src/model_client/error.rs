@@ -1,0 +1,44 @@
+//! How a model call of a gadget fails.
+
+use gadgetry_proto::error::ModelErrorKind;
+
+/// A model call of a gadget failed. A gadget that needs the answer fails with it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ModelCallError {
+    /// No such model: a mistake in the gadget or in the setup of the run.
+    #[error("no model is registered as {name:?}; {}", what_to_do(known))]
+    UnknownModel {
+        /// The name as requested.
+        name: String,
+        /// The registered names.
+        known: Vec<String>,
+    },
+    /// The model failed.
+    #[error("{error}")]
+    Failed {
+        /// The kind of failure.
+        kind: ModelErrorKind,
+        /// The error message.
+        error: String,
+    },
+    /// The reply ended before the model had finished it: without a stop reason, or with one that is not
+    /// [clean](gadgetry_proto::delta::StopReason::is_clean).
+    #[error("the reply of the model was cut off")]
+    CutOff,
+    /// The gadget's call was cancelled.
+    #[error("cancelled before the model had answered")]
+    Cancelled,
+}
+
+fn what_to_do(known: &[String]) -> String {
+    if known.is_empty() {
+        "register it with `AgentBuilder::named_model`, or call the run's own model without a name"
+            .to_owned()
+    } else {
+        format!(
+            "registered models: {}; register others with `AgentBuilder::named_model`",
+            known.join(", ")
+        )
+    }
+}
