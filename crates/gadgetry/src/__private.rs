@@ -29,7 +29,6 @@ use std::marker::PhantomData;
 
 use crate::gadget::{GadgetError, GadgetOutput};
 
-pub use crate::__gadgetry_into_result as into_result;
 pub use {schemars, serde, serde_json};
 
 /// See the module.
@@ -47,6 +46,9 @@ macro_rules! __gadgetry_into_result {
         }
     };
 }
+
+#[doc(hidden)]
+pub use __gadgetry_into_result as into_result;
 
 /// The result of a function that may block. Dropping the future does not stop the function.
 pub async fn blocking(

@@ -74,6 +74,7 @@
 //! | [`log`] | the log of a run, and its replay |
 //! | [`driver`] | runs a [`proto::run::Run`] with services |
 //! | [`agent`] | [`Agent`]: a model, gadgets and everything around them; start here |
+//! | `guide` `readme` | documents whose code is compiled |
 //!
 //! The types of parameters derive `Deserialize` and `JsonSchema`. A crate that depends on gadgetry alone derives them
 //! from its re-exports, [`serde`] and [`schemars`]; [`Gadget`] shows how.

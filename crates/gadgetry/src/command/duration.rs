@@ -1,8 +1,14 @@
-//! Durations as people write them.
+//! Durations in gadget files.
+//!
+//! `#[gadget]` reads them by the same rule. A crate of macros can neither share code with this one nor be used by it at
+//! run time, so there are two functions, and both are tested against `corpus/durations.tsv`.
 
 use std::time::Duration;
 
-/// Reads a duration as gadget files have them: `500ms`, `10s`, `1.5m` or `1h`. `None` for anything else and for zero.
+/// Reads a duration: `500ms`, `10s`, `1.5m` or `1h`.
+///
+/// Returns `None` for anything else and for less than a millisecond, which is the unit of timeouts. Fractions of a
+/// millisecond are cut off.
 ///
 /// ```
 /// use std::time::Duration;
@@ -27,8 +33,9 @@ pub fn parse(text: &str) -> Option<Duration> {
         return None;
     }
     let seconds = amount.parse::<f64>().ok()? * seconds_per_unit;
-    let duration = Duration::try_from_secs_f64(seconds).ok()?;
-    (!duration.is_zero()).then_some(duration)
+    let milliseconds = Duration::try_from_secs_f64(seconds).ok()?.as_millis();
+    let milliseconds = u64::try_from(milliseconds).ok().filter(|it| *it > 0)?;
+    Some(Duration::from_millis(milliseconds))
 }
 
 #[cfg(test)]
@@ -36,34 +43,13 @@ mod tests {
     use super::parse;
 
     #[test]
-    fn reads_what_people_write() {
-        let cases = [
-            ("500ms", Some(500)),
-            ("10s", Some(10_000)),
-            ("1.5s", Some(1500)),
-            ("0.1s", Some(100)),
-            ("2m", Some(120_000)),
-            ("1.5m", Some(90_000)),
-            ("1h", Some(3_600_000)),
-            ("0s", None),
-            ("10", None),
-            ("10 s", None),
-            ("s", None),
-            ("", None),
-            ("-1s", None),
-            ("+1s", None),
-            (".5s", None),
-            ("1.s", None),
-            ("1.2.3s", None),
-            ("1e3s", None),
-            ("10d", None),
-            ("10S", None),
-            ("1m30s", None),
-            ("infs", None),
-            ("99999999999999999999999h", None),
-        ];
-        for (text, milliseconds) in cases {
-            assert_eq!(parse(text).map(|it| it.as_millis()), milliseconds, "{text}");
+    fn durations_follow_the_table() {
+        let table = include_str!("../../../../corpus/durations.tsv");
+        let rows = table.lines().filter_map(|line| line.split_once('\t'));
+        assert!(rows.clone().count() > 20);
+        for (text, expected) in rows {
+            let found = parse(text).map_or("invalid".to_owned(), |it| it.as_millis().to_string());
+            assert_eq!(found, expected, "{text}");
         }
     }
 }
