@@ -62,7 +62,7 @@
 //!     concat!(r#"{"text": "!!!GADGET_START:Order\n!!!GADGET_END"}"#, "\n", r#"{"text": "Done."}"#).parse()?;
 //! let mut toolbox = Toolbox::default();
 //! toolbox.add(Order)?;
-//! let spec = RunSpec { gadgets: toolbox.registry().clone(), ..RunSpec::default() };
+//! let spec = RunSpec { registry: Arc::new(toolbox.registry().clone()), ..RunSpec::default() };
 //! let journal = Journal::default();
 //! let kept = Arc::clone(&journal.0);
 //! let mut services = Services::new(Arc::new(model), toolbox);

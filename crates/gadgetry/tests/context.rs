@@ -193,7 +193,7 @@ async fn a_model_that_does_not_answer() {
             let error = model.named("opus").unwrap_err();
             assert_eq!(
                 error.to_string(),
-                "no model is registered as \"opus\"; gadgets may ask: haiku; register others with `AgentBuilder::named_model`"
+                "no model is registered as \"opus\"; registered models: haiku; register others with `AgentBuilder::named_model`"
             );
             let error = model.complete("x", haiku()).await.unwrap_err();
             assert!(matches!(error, ModelCallError::Failed { .. }), "{error}");
