@@ -16,10 +16,14 @@ mod genai;
 pub mod macro_gadgets;
 pub mod macro_methods;
 mod models;
+// The engine's checker reads this crate's table and sources here.
+#[path = "../../gadgetry-proto/tests/module_order.rs"]
+mod module_order;
 mod openai_wire;
 mod presets;
 mod resolve;
 mod review_runtime;
+mod runtime;
 mod scripted_model;
 mod skills;
 mod spans;
