@@ -149,7 +149,7 @@ async fn json_lines_say_more_than_a_text() {
         ),
         (
             "echo '{\"cost\":-1}'; echo '{\"cost\":0.5}'",
-            none("a cost must be a finite amount of US dollars, 0 or more, and not -1"),
+            none("a cost must be a finite amount of US dollars, 0 or more, got -1"),
             0.5,
         ),
     ] {
