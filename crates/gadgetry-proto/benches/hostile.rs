@@ -10,14 +10,13 @@
 
 use std::env;
 use std::process::{Command, ExitCode};
-use std::sync::Arc;
 use std::time::Instant;
 
 use gadgetry_proto::delta::{Delta, StopReason};
 use gadgetry_proto::limits::Limits;
-use gadgetry_proto::run::{Close, Input, Output, Run, RunSpec, Tools};
+use gadgetry_proto::run::{Close, Input, Output, Run, RunConfig, Tools};
 use gadgetry_proto::spec::{GadgetSpec, Registry, Schema, parameters};
-use gadgetry_proto::tags::CustomBlock;
+use gadgetry_proto::tags::BlockConfig;
 use gadgetry_proto::time::Time;
 use serde_json::{Value, json};
 
@@ -245,13 +244,14 @@ fn reply(tools: Tools, piece: Piece) -> usize {
         parameters: json!({ "type": "object", "properties": { "list": { "type": "array" }, "text": {} } }),
         ..GadgetSpec::default()
     };
-    let spec = RunSpec {
-        registry: Arc::new(Registry::new([echo]).expect("it is a gadget")),
-        custom_blocks: vec![CustomBlock::new("a")],
+    let registry = Registry::new([echo]).expect("it is a gadget");
+    let config = RunConfig {
+        custom_blocks: vec![BlockConfig::new("a")],
         tools,
-        ..RunSpec::default()
+        ..RunConfig::default()
     };
-    let mut run = Run::ask(spec, "go").expect("the tag is one");
+    let plan = config.plan(registry).expect("the tag is one");
+    let mut run = Run::ask(&plan, "go");
     let (mut read, mut pieces, mut requests, mut reading) = (0, 0, 0, true);
     let mut running = Vec::new();
     loop {

@@ -10,7 +10,7 @@ mod support;
 use std::hint::black_box;
 
 use gadgetry_proto::reply::Event;
-use support::engine::{drive, run_spec};
+use support::engine::{drive, plan};
 use support::loads::{CHAIN, ITERATIONS, Load, PARALLEL};
 use support::reading::{consume, scanner};
 use support::texts::{PLACES, Place, call, chunks, prose};
@@ -90,7 +90,7 @@ fn calls(rounds: usize, size: usize) {
 /// One run whose calls are as many as the rounds.
 fn runs(load: Load, rounds: usize) {
     let load = load.of_calls(u32::try_from(rounds).expect("rounds are few"));
-    let (summary, events) = drive(run_spec(&load), load.replies(usize::MAX));
+    let (summary, events) = drive(&plan(&load), load.replies(usize::MAX));
     load.check(&summary);
     black_box(events);
 }

@@ -9,7 +9,7 @@ mod support;
 use std::time::Duration;
 
 use support::clock::{best, seconds};
-use support::engine::{drive, run_spec};
+use support::engine::{drive, plan};
 use support::loads::{LOADS, Load};
 use support::size;
 
@@ -28,11 +28,11 @@ fn main() {
 
 /// Of one call, the reply coming in pieces of this size.
 fn microseconds(load: &Load, size: usize) -> f64 {
-    let spec = run_spec(load);
+    let plan = plan(load);
     let whole = best(AT_LEAST, || {
-        let (spec, replies) = (spec.clone(), load.replies(size));
+        let replies = load.replies(size);
         let mut summary = None;
-        let time = seconds(|| summary = Some(drive(spec, replies).0));
+        let time = seconds(|| summary = Some(drive(&plan, replies).0));
         load.check(&summary.expect("the run is over"));
         time
     });

@@ -5,7 +5,8 @@ use gadgetry_proto::block::Markers;
 use gadgetry_proto::delta::Delta;
 use gadgetry_proto::limits::Limits;
 use gadgetry_proto::reply::{Event, Format, Pipeline, ReplyStage, Scanner};
-use gadgetry_proto::run::{Input, Output, Run, RunSpec};
+use gadgetry_proto::run::{Input, Output, Run, RunConfig};
+use gadgetry_proto::spec::Registry;
 use gadgetry_proto::time::Time;
 
 const KIB: usize = 1 << 10;
@@ -166,7 +167,8 @@ fn a_text_passes_the_pipeline_without_a_copy() {
 /// Of a text an event owns what the delta owned; what is kept of it is one text that grows.
 #[test]
 fn a_text_passes_a_run_without_a_copy() {
-    let mut run = Run::ask(RunSpec::default(), "Hello").expect("there are no tags");
+    let plan = RunConfig::default().plan(Registry::default());
+    let mut run = Run::ask(&plan.expect("there are no tags"), "Hello");
     let drain = |run: &mut Run| {
         let mut events = 0;
         loop {

@@ -8,9 +8,9 @@ use gadgetry_proto::delta::{Delta, StopReason};
 use gadgetry_proto::event::EventKind;
 use gadgetry_proto::limits::Limits;
 use gadgetry_proto::message::{Content, Message};
-use gadgetry_proto::run::{Close, Input, Output, Run, RunSpec, Tools};
+use gadgetry_proto::run::{Close, Input, Output, Plan, Run, RunConfig, Tools};
 use gadgetry_proto::spec::{GadgetSpec, Registry};
-use gadgetry_proto::tags::CustomBlock;
+use gadgetry_proto::tags::BlockConfig;
 use gadgetry_proto::time::Time;
 use gadgetry_proto::usage::{Price, Usage};
 use serde_json::json;
@@ -24,20 +24,24 @@ type Piece<'a> = &'a dyn Fn(usize) -> Delta;
 /// A reply with so many calls.
 type Reply<'a> = &'a dyn Fn(usize) -> Vec<Delta>;
 
-fn spec(limits: Limits, tools: Tools) -> RunSpec {
+fn config(limits: Limits, tools: Tools) -> RunConfig {
+    RunConfig {
+        custom_blocks: vec![BlockConfig::new("a")],
+        max_iterations: 2,
+        limits,
+        tools,
+        ..RunConfig::default()
+    }
+}
+
+fn plan(config: RunConfig) -> Arc<Plan> {
     let echo = GadgetSpec {
         name: "Echo".to_owned(),
         parameters: json!({ "type": "object", "properties": { "list": { "type": "array" }, "text": {} } }),
         ..GadgetSpec::default()
     };
-    RunSpec {
-        registry: Arc::new(Registry::new([echo]).expect("it is a gadget")),
-        custom_blocks: vec![CustomBlock::new("a")],
-        max_iterations: 2,
-        limits,
-        tools,
-        ..RunSpec::default()
-    }
+    let registry = Registry::new([echo]).expect("it is a gadget");
+    config.plan(registry).expect("the tag is one")
 }
 
 /// What came of one reply.
@@ -58,8 +62,8 @@ struct Played {
 
 /// Plays one reply, in which every gadget gives `result`, up to the next request.
 #[expect(clippy::wildcard_enum_match_arm, reason = "only some outputs matter")]
-fn play(spec: RunSpec, reply: impl IntoIterator<Item = Delta>, result: &str) -> Played {
-    let mut run = Run::ask(spec, "go").expect("the tag is one");
+fn play(config: RunConfig, reply: impl IntoIterator<Item = Delta>, result: &str) -> Played {
+    let mut run = Run::ask(&plan(config), "go");
     let mut played = Played::default();
     let end = Delta::MessageEnd {
         stop_reason: StopReason::Stop,
@@ -228,7 +232,7 @@ fn an_endless_reply_is_cut() {
     ];
     for (name, tools, delta, started) in rows {
         let reply = (0..1_000_000).map(delta);
-        let played = play(spec(limits.clone(), tools), reply, "ok");
+        let played = play(config(limits.clone(), tools), reply, "ok");
         assert_eq!(played.closed, 1, "{name}");
         assert!(played.read < 110_000, "{name}: {}", played.read);
         assert_eq!(played.started, started, "{name}");
@@ -252,7 +256,7 @@ fn where_a_reply_is_cut_does_not_depend_on_the_deltas() {
     let answer = |size: usize| {
         let pieces = text.as_bytes().chunks(size * 10);
         let deltas = pieces.map(|piece| Delta::text(String::from_utf8_lossy(piece)));
-        let mut run = Run::ask(spec(limits.clone(), Tools::Text), "go").expect("the tag is one");
+        let mut run = Run::ask(&plan(config(limits.clone(), Tools::Text)), "go");
         for delta in deltas {
             if run.handle(Time(0), Input::Delta(delta)).is_err() {
                 break;
@@ -303,7 +307,7 @@ fn calls_past_the_cap_are_answered_in_one_line() {
             (3, Some("1 further call was")),
             (5_000, Some("4998 further calls were")),
         ] {
-            let played = play(spec(limits.clone(), tools), reply(count), "ok");
+            let played = play(config(limits.clone(), tools), reply(count), "ok");
             assert_eq!(played.started.len(), 2, "{tools:?} {count}");
             let expected: Vec<String> = ["ok", "ok"]
                 .map(str::to_owned)
@@ -338,7 +342,7 @@ fn json_values_are_counted_across_the_calls_of_a_reply() {
     };
     let native = native(0).into_iter().chain(native(1)).collect();
     for (tools, reply) in [(Tools::Text, blocks), (Tools::Native, native)] {
-        let played = play(spec(limits.clone(), tools), reply, "ok");
+        let played = play(config(limits.clone(), tools), reply, "ok");
         assert_eq!(played.started, ["c0"], "{tools:?}");
         let told = &played.told[1];
         let words = "Limit exceeded: the parameters of a reply may have at most 50 JSON values";
@@ -361,7 +365,7 @@ fn results_are_counted_across_the_calls_of_a_reply() {
         references: 100_000,
         ..Limits::default()
     };
-    let played = play(spec(limits, Tools::Text), [Delta::text(&reply)], &result);
+    let played = play(config(limits, Tools::Text), [Delta::text(&reply)], &result);
     assert_eq!(played.started, ["e", "d0", "d1"]);
     let words = "Error: Limit exceeded: the results in the parameters of a reply may have at most 100000 bytes";
     assert_eq!(played.told[3..], [words; 3]);
@@ -372,7 +376,7 @@ fn results_are_counted_across_the_calls_of_a_reply() {
         ..Limits::default()
     };
     let played = play(
-        spec(limits.clone(), Tools::Text),
+        config(limits.clone(), Tools::Text),
         [Delta::text(&reply)],
         &result,
     );
@@ -425,9 +429,9 @@ fn an_endless_reply_takes_no_more_memory_than_the_cap() {
         }),
     ];
     for (name, tools, delta) in rows {
-        let spec = spec(limits.clone(), tools);
+        let config = config(limits.clone(), tools);
         let info = measure(|| {
-            play(spec.clone(), (0..20_000).map(delta), "ok");
+            play(config.clone(), (0..20_000).map(delta), "ok");
         });
         assert!(
             info.bytes_max < 40 * MIB as u64,
@@ -443,8 +447,8 @@ fn an_endless_reply_takes_no_more_memory_than_the_cap() {
 fn a_report_of_too_few_tokens_is_not_believed() {
     let text = "x".repeat(40_000);
     for (reported, counted) in [(1, 10_000), (311, 10_000), (313, 313), (20_000, 20_000)] {
-        let mut run_spec = spec(Limits::default(), Tools::Text);
-        run_spec.price = Some(Price {
+        let mut config = config(Limits::default(), Tools::Text);
+        config.price = Some(Price {
             output: 1.0,
             ..Price::default()
         });
@@ -453,7 +457,7 @@ fn a_report_of_too_few_tokens_is_not_believed() {
             output_tokens: reported,
             ..Usage::default()
         };
-        let mut run = Run::ask(run_spec, "go").expect("the tag is one");
+        let mut run = Run::ask(&plan(config), "go");
         let end = Delta::MessageEnd {
             stop_reason: StopReason::Stop,
             usage: Some(usage),

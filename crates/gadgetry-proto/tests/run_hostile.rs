@@ -7,34 +7,37 @@ use gadgetry_proto::call::Outcome;
 use gadgetry_proto::delta::{Delta, StopReason};
 use gadgetry_proto::event::{Answer, EventKind};
 use gadgetry_proto::limits::Limits;
-use gadgetry_proto::run::{Close, Input, Output, Run, RunSpec, Start};
+use gadgetry_proto::run::{Close, Input, Output, Plan, Run, RunConfig, Start};
 use gadgetry_proto::spec::{GadgetSpec, Registry, Schema};
 use gadgetry_proto::time::Time;
 use serde_json::{Value, json};
 
 /// Any parameters; `deep` is an array.
-fn spec(limits: Limits) -> RunSpec {
+fn echo() -> Registry {
     let echo = GadgetSpec {
         name: "Echo".to_owned(),
         parameters: json!({ "type": "object", "properties": { "deep": { "type": "array" } } }),
         ..GadgetSpec::default()
     };
-    let registry = Registry::new([echo]).expect("the name is one");
-    RunSpec {
-        registry: Arc::new(registry),
+    Registry::new([echo]).expect("the name is one")
+}
+
+fn plan(limits: Limits) -> Arc<Plan> {
+    let config = RunConfig {
         limits,
-        ..RunSpec::default()
-    }
+        ..RunConfig::default()
+    };
+    config.plan(echo()).expect("no tags")
 }
 
 /// Plays one reply in which every call that starts gives `result`. Gives what was started, and every answer.
 fn play(limits: Limits, reply: &str, result: &str) -> (Vec<Start>, Vec<String>) {
-    play_spec(spec(limits), reply, result)
+    play_plan(&plan(limits), reply, result)
 }
 
 #[expect(clippy::wildcard_enum_match_arm, reason = "only answers matter")]
-fn play_spec(spec: RunSpec, reply: &str, result: &str) -> (Vec<Start>, Vec<String>) {
-    let mut run = Run::ask(spec, "go").expect("no tags");
+fn play_plan(plan: &Arc<Plan>, reply: &str, result: &str) -> (Vec<Start>, Vec<String>) {
+    let mut run = Run::ask(plan, "go");
     let (mut started, mut answers) = (Vec::new(), Vec::new());
     let end = Delta::MessageEnd {
         stop_reason: StopReason::Stop,
@@ -165,12 +168,15 @@ fn thousands_of_calls_that_fail_at_once() {
 
 #[test]
 fn thousands_of_views_at_once() {
-    let mut spec = spec(Limits::default());
-    spec.output_limit = Some(100);
+    let limited = RunConfig {
+        output_limit: Some(100),
+        ..RunConfig::default()
+    };
+    let plan = limited.plan(echo()).expect("no tags");
     let (calls, mut reply) = (5_000, two_calls(""));
     for _ in 0..calls {
         reply += "!!!GADGET_START:GadgetOutputViewer::a/b\n!!!ARG:id\nx\n!!!GADGET_END\n";
     }
-    let (started, answers) = play_spec(spec, &reply, "{}");
+    let (started, answers) = play_plan(&plan, &reply, "{}");
     assert_eq!((started.len(), answers.len()), (2, calls));
 }

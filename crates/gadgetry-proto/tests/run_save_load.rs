@@ -17,7 +17,7 @@ proptest! {
     fn a_run_goes_on_where_it_was_saved(seed in any::<u64>()) {
         let script = random::script(seed, true);
         let log = play(&script);
-        let mut run = Run::new(script.spec(), script.conversation.clone()).expect("good tags");
+        let mut run = Run::new(&script.plan(), script.conversation.clone());
         for (step, expected) in log.outputs.iter().enumerate() {
             if let Some((time, input)) = step.checked_sub(1).map(|at| &log.inputs[at]) {
                 run.handle(*time, input.clone()).expect("it was taken before");
@@ -182,7 +182,7 @@ fn first_word(value: &impl std::fmt::Debug) -> String {
 fn reloaded(run: &Run, script: &Script) -> Run {
     let saved = serde_json::to_string(&run.save()).expect("a snapshot is JSON");
     let snapshot: Snapshot = serde_json::from_str(&saved).expect("its own JSON");
-    Run::load(script.spec(), snapshot).expect("good tags")
+    Run::load(&script.plan(), snapshot)
 }
 
 /// The same script, each text in random pieces, or character by character.

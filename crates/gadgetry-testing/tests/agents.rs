@@ -6,7 +6,7 @@ use gadgetry::proto::convo::compaction::Compaction;
 use gadgetry::proto::error::ModelErrorKind;
 use gadgetry::proto::event::FinishReason;
 use gadgetry::proto::message::Purpose;
-use gadgetry::proto::run::{HintTiming, Retry, RunSpec, iteration_hint};
+use gadgetry::proto::run::{HintTiming, Retry, RunConfig, iteration_hint};
 use gadgetry_testing::{
     Cut, MockGadget, MockModel, Reply, Then, any, call, conversation, elapsed, fixtures, reply,
 };
@@ -183,12 +183,12 @@ async fn a_retry_waits_as_long_as_the_model_asks() {
     let busy = reply().fails_as(ModelErrorKind::RateLimit, "slow down");
     let busy = busy.retry_after(Duration::from_secs(7));
     let model = MockModel::in_order([busy, "Hello.".into()]);
-    let spec = RunSpec {
+    let spec = RunConfig {
         retry: Some(Retry {
             jitter: false,
             ..Retry::default()
         }),
-        ..RunSpec::default()
+        ..RunConfig::default()
     };
     let history = conversation().user("Hi").build();
     let toolbox = toolbox([wait("Fast", 1)]);
@@ -213,10 +213,10 @@ async fn compaction_asks_for_a_summary_and_goes_on() {
         .once()
         .replies_text("All done.")
         .build();
-    let spec = RunSpec {
+    let spec = RunConfig {
         context_window: Some(2000),
         compaction: Some(Compaction::default()),
-        ..RunSpec::default()
+        ..RunConfig::default()
     };
     let toolbox = toolbox([MockGadget::builder("Step").build()]);
     let (summary, log) = play_on(spec, fixtures::long(20, 400), &model, &toolbox).await;
@@ -243,9 +243,9 @@ async fn hints_stand_behind_the_last_message() {
         .when(|m| m.has_result("f").message_contains("[Reply 2 of 10"))
         .replies("Bye.")
         .build();
-    let spec = RunSpec {
+    let spec = RunConfig {
         trailing: vec![iteration_hint(HintTiming::Always)],
-        ..RunSpec::default()
+        ..RunConfig::default()
     };
     let history = conversation().user("Go").build();
     let (summary, _) = play_on(spec, history, &model, &toolbox([wait("Fast", 1)])).await;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use futures_util::StreamExt as _;
 use gadgetry::proto::delta::Delta;
 use gadgetry::proto::message::{Message, Request};
-use gadgetry::proto::run::{Run, RunSpec, Summary};
+use gadgetry::proto::run::{Run, RunConfig, Summary};
 use gadgetry::{IntoGadget, Model, Services, Toolbox, driver};
 use gadgetry_testing::{EventLog, MockModel, conversation};
 
@@ -64,18 +64,18 @@ pub(crate) async fn play(
     prompt: &str,
 ) -> (Summary, EventLog) {
     let history = conversation().user(prompt).build();
-    play_on(RunSpec::default(), history, model, toolbox).await
+    play_on(RunConfig::default(), history, model, toolbox).await
 }
 
-/// A whole run of `spec` with these gadgets, which goes on from `history`.
+/// A whole run with these gadgets, which continues `history`.
 pub(crate) async fn play_on(
-    spec: RunSpec,
+    config: RunConfig,
     history: Vec<Message>,
     model: &MockModel,
     toolbox: &Toolbox,
 ) -> (Summary, EventLog) {
-    let registry = Arc::new(toolbox.registry().clone());
-    let run = Run::new(RunSpec { registry, ..spec }, history).unwrap();
+    let plan = config.plan(Arc::clone(toolbox.registry())).unwrap();
+    let run = Run::new(&plan, history);
     let mut log = EventLog::default();
     let (_commands, receiver) = tokio::sync::mpsc::channel(1);
     let services = Services::new(Arc::new(model.clone()), toolbox.clone());

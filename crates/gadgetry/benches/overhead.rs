@@ -11,7 +11,7 @@ mod support;
 use std::time::Duration;
 
 use support::clock::{best, seconds};
-use support::engine::{drive, run_spec};
+use support::engine::{drive, plan};
 use support::loads::{ITERATIONS, LOADS, Load, MORE_ITERATIONS};
 use support::{size, verdict};
 
@@ -80,10 +80,10 @@ fn run(load: &Load, size: usize) -> f64 {
 
 /// Microseconds a call in the engine alone.
 fn engine(load: &Load, size: usize) -> f64 {
-    let spec = run_spec(load);
+    let plan = plan(load);
     a_call(load, || {
-        let (spec, replies) = (spec.clone(), load.replies(size));
-        seconds(|| load.check(&drive(spec, replies).0))
+        let replies = load.replies(size);
+        seconds(|| load.check(&drive(&plan, replies).0))
     })
 }
 

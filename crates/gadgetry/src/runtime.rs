@@ -15,7 +15,7 @@
 //!
 //! use futures_core::future::BoxFuture;
 //! use gadgetry::proto::call::Outcome;
-//! use gadgetry::proto::run::{Run, RunSpec};
+//! use gadgetry::proto::run::{Run, RunConfig};
 //! use gadgetry::runtime::{Runtime, Step, Tokio};
 //! use gadgetry::{Event, ScriptedModel, Services, Toolbox, drive, gadget};
 //!
@@ -62,13 +62,13 @@
 //!     concat!(r#"{"text": "!!!GADGET_START:Order\n!!!GADGET_END"}"#, "\n", r#"{"text": "Done."}"#).parse()?;
 //! let mut toolbox = Toolbox::default();
 //! toolbox.add(Order)?;
-//! let spec = RunSpec { registry: Arc::new(toolbox.registry().clone()), ..RunSpec::default() };
+//! let plan = RunConfig::default().plan(Arc::clone(toolbox.registry()))?;
 //! let journal = Journal::default();
 //! let kept = Arc::clone(&journal.0);
 //! let mut services = Services::new(Arc::new(model), toolbox);
 //! services.runtime = Arc::new(journal);
 //! let (_commands, receiver) = tokio::sync::mpsc::channel(1);
-//! drive(Run::ask(spec, "Hungry!")?, &services, receiver, &mut |_: &Event| {}).await;
+//! drive(Run::ask(&plan, "Hungry!"), &services, receiver, &mut |_: &Event| {}).await;
 //! assert_eq!(kept.lock().unwrap()["/ gadget 0"].result.as_deref(), Ok("ordered"));
 //! # Ok(())
 //! # }

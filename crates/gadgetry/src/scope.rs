@@ -22,7 +22,7 @@ pub struct BudgetScope {
     /// Cancels the run and its subagents.
     pub cancellation: CancellationToken,
     /// US dollars that all runs of the scope may spend together. Gadgets and their model calls obey this limit; a run
-    /// obeys the one of its [`RunSpec`](gadgetry_proto::run::RunSpec), which should be the same.
+    /// obeys the one of its [`RunConfig`](gadgetry_proto::run::RunConfig), which should be the same.
     pub budget: Option<f64>,
     /// The path of the run for spans: `/`, or the calls that lead to it, as `/a.0/b.1`.
     pub(crate) path: Arc<str>,

@@ -40,7 +40,7 @@ pub struct Services {
     /// Further models that gadgets may call by name.
     pub models: Models,
     /// What is retried of model calls inside gadgets, and in subagents without a setting of their own. The run itself obeys
-    /// [`RunSpec::retry`](gadgetry_proto::run::RunSpec::retry).
+    /// [`RunConfig::retry`](gadgetry_proto::run::RunConfig::retry).
     pub retry: Option<Retry>,
     /// How long a cancelled gadget may take to clean up before its future is dropped: 2 seconds by default, in subagents
     /// half of that for each level. A gadget that has never taken its token gets no time, since it cannot notice.
@@ -69,7 +69,7 @@ impl Services {
     }
 
     /// Returns the questions that a run must ask for these services: the value for
-    /// [`RunSpec::asks`](gadgetry_proto::run::RunSpec::asks).
+    /// [`RunConfig::asks`](gadgetry_proto::run::RunConfig::asks).
     pub fn asks(&self) -> Asks {
         Asks {
             human: self.human.is_some(),

@@ -20,7 +20,7 @@ use crate::gadget::{DynGadget, IntoGadget};
 /// ```
 #[derive(Clone, Default)]
 pub struct Toolbox {
-    registry: Registry,
+    registry: Arc<Registry>,
     gadgets: BTreeMap<String, Arc<dyn DynGadget>>,
 }
 
@@ -34,7 +34,7 @@ impl Toolbox {
             return Err(ToolboxError::NoConcurrency { gadget });
         }
         check_examples(spec)?;
-        self.registry.add(spec.clone())?;
+        Arc::make_mut(&mut self.registry).add(spec.clone())?;
         let name = spec.name.clone();
         self.gadgets.insert(name, gadget);
         Ok(())
@@ -46,7 +46,7 @@ impl Toolbox {
     }
 
     /// What the model is told about them.
-    pub fn registry(&self) -> &Registry {
+    pub fn registry(&self) -> &Arc<Registry> {
         &self.registry
     }
 }

@@ -13,7 +13,7 @@ use gadgetry::driver::SubagentError;
 use gadgetry::model_client::{ModelCallError, ModelOptions};
 use gadgetry::proto::call::Outcome;
 use gadgetry::proto::message::{Message, Request, Role};
-use gadgetry::proto::run::{Command, Input, RunSpec};
+use gadgetry::proto::run::{Command, Input, RunConfig};
 use gadgetry::proto::usage::Usage;
 use gadgetry::{
     BudgetScope, CancellationToken, ExecutionContext, Invocation, Limiter, Model, Models, Services,
@@ -307,7 +307,7 @@ async fn a_cancel_ends_the_questions_of_a_gadget() {
     });
     let mut services = services(&[json!(call("Work:w"))], &[asking]);
     services.models = Models::from_iter([("haiku", Arc::new(Slow) as Arc<dyn Model>)]);
-    let seen = play_until(&services, RunSpec::default(), Some(40)).await;
+    let seen = play_until(&services, RunConfig::default(), Some(40)).await;
     assert_eq!(seen.lines.last().unwrap(), "40 Cancelled 7");
     assert_eq!(
         *outcome.lock().unwrap(),
@@ -373,7 +373,7 @@ async fn a_request_that_waits_for_the_limiter_is_dropped_by_a_cancel() {
     let toll = Arc::new(Toll::default());
     let mut services = services(&[json!("never")], &[]);
     services.limiter = Some(toll.clone());
-    let seen = play_until(&services, RunSpec::default(), Some(30)).await;
+    let seen = play_until(&services, RunConfig::default(), Some(30)).await;
     assert_eq!(seen.lines, ["30 Cancelled 0"]);
     assert_eq!(toll.seen.lock().unwrap().len(), 1, "nothing was used");
 }

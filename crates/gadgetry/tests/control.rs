@@ -5,7 +5,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use crate::support::stage::{Seen, call, echo, gadget, play, play_until, services, slow};
+use crate::support::stage::{Seen, call, echo, gadget, plan, play, play_until, services, slow};
 use futures_core::future::BoxFuture;
 use gadgetry::control::{
     AfterGadget, AfterModelCall, BeforeGadget, BeforeModelCall, Controller, Controllers,
@@ -14,7 +14,7 @@ use gadgetry::control::{
 use gadgetry::proto::call::Outcome;
 use gadgetry::proto::event::FinishReason;
 use gadgetry::proto::message::{Message, Request, Role};
-use gadgetry::proto::run::{Asks, Decision, QuestionKind, RunSpec, Start, TextOnly};
+use gadgetry::proto::run::{Asks, Decision, QuestionKind, RunConfig, Start, TextOnly};
 use gadgetry::{DynGadget, Services};
 use serde_json::{Value, json};
 use tokio::time::sleep;
@@ -358,23 +358,22 @@ async fn a_controller_that_never_decides_does_not_outlive_a_cancel() {
         &[json!(call("Echo:e"))],
         closures::before_gadget(|_| std::future::pending()),
     );
-    let seen = play_until(&services, RunSpec::default(), Some(50)).await;
+    let seen = play_until(&services, RunConfig::default(), Some(50)).await;
     assert_eq!(seen.lines.last().unwrap(), "50 Cancelled 0");
 }
 
 #[tokio::test(start_paused = true)]
 async fn without_anybody_to_decide_the_run_proceeds() {
     let services = services(&[json!(call("Echo:e")), json!("done")], &[echo()]);
-    let spec = RunSpec {
-        registry: Arc::new(services.toolbox.registry().clone()),
+    let config = RunConfig {
         asks: Asks {
             human: true,
             ..Asks::controller()
         },
         text_only: TextOnly::WaitForInput,
-        ..RunSpec::default()
+        ..RunConfig::default()
     };
-    let run = gadgetry::proto::run::Run::ask(spec, "go").unwrap();
+    let run = gadgetry::proto::run::Run::ask(&plan(&services, config), "go");
     let (_commands, receiver) = tokio::sync::mpsc::channel(1);
     let ended = gadgetry::drive(run, &services, receiver, &mut |_: &_| {}).await;
     assert_eq!(ended.summary.answer, "done");
@@ -465,7 +464,7 @@ async fn a_person_who_cannot_answer() {
     }
 
     let silent = with_human(&calls, |_| std::future::pending());
-    let seen = play_until(&silent, RunSpec::default(), Some(70)).await;
+    let seen = play_until(&silent, RunConfig::default(), Some(70)).await;
     assert_eq!(seen.lines.last().unwrap(), "70 Cancelled 0");
 }
 
@@ -476,9 +475,9 @@ async fn a_run_waits_for_what_the_user_says_next() {
         json!("What?"),
         json!({ "text": "Good.", "expect": { "contains": ["That."] } }),
     ];
-    let spec = RunSpec {
+    let spec = RunConfig {
         text_only: TextOnly::WaitForInput,
-        ..RunSpec::default()
+        ..RunConfig::default()
     };
     let seen = play_until(&with_human(&replies, human), spec, None).await;
     assert_eq!(seen.ended.summary.answer, "Good.");

@@ -18,8 +18,8 @@ use gadgetry::proto::call::Outcome;
 use gadgetry::proto::delta::Delta;
 use gadgetry::proto::event::{Event, EventKind, FinishReason};
 use gadgetry::proto::message::{Message, Request, Role};
-use gadgetry::proto::run::{Command, Input, Retry, Run, RunSpec, Summary};
-use gadgetry::proto::spec::GadgetSpec;
+use gadgetry::proto::run::{Command, Input, Retry, Run, RunConfig, Summary};
+use gadgetry::proto::spec::{GadgetSpec, Registry};
 use gadgetry::proto::time::Time;
 use gadgetry::{Model, Observer, ScriptedModel, Services, Toolbox, drive, from_fn};
 use serde_json::json;
@@ -135,12 +135,18 @@ impl Write for SharedFile {
     }
 }
 
+/// The header of a run with these gadgets, and the defaults for everything else.
+fn header(toolbox: &Toolbox) -> Header {
+    let plan = RunConfig::default().plan(Arc::clone(toolbox.registry()));
+    Header::of(&plan.unwrap(), vec![Message::text(Role::User, "go")]).unwrap()
+}
+
 /// Runs a script, cancelled at some time; also checks that the log replays, and that no gadget is left running.
 async fn check(replies: &str, cancel_at: Option<u64>, expected: &[&str]) -> Summary {
     let running = Arc::new(AtomicUsize::new(0));
     let toolbox = toolbox(&running);
     let model: ScriptedModel = replies.parse().unwrap();
-    let header = Header::new(toolbox.registry(), vec![Message::text(Role::User, "go")]);
+    let header = header(&toolbox);
     let file = SharedFile::default();
     let log = LogWriter::new(file.clone(), &header).unwrap();
     let mut keeper = Keeper {
@@ -311,7 +317,7 @@ async fn a_gadget_that_panics_when_it_is_dropped_is_answered() {
         r#"{"text": "done"}"#
     );
     let model: ScriptedModel = replies.parse().unwrap();
-    let header = Header::new(toolbox.registry(), vec![Message::text(Role::User, "go")]);
+    let header = header(&toolbox);
     let (_commands, receiver) = mpsc::channel(1);
     let run = header.run().unwrap();
     let services = Services::new(Arc::new(model), toolbox);
@@ -330,7 +336,7 @@ async fn a_reply_that_is_always_ready_leaves_room_for_gadgets() {
     );
     let model: ScriptedModel = script.parse().unwrap();
     let toolbox = toolbox(&Arc::default());
-    let header = Header::new(toolbox.registry(), vec![Message::text(Role::User, "go")]);
+    let header = header(&toolbox);
     let (_commands, receiver) = mpsc::channel(1);
     let (mut texts, mut before) = (0, None);
     let mut watch = |event: &Event| match &event.kind {
@@ -368,11 +374,11 @@ impl Model for Broken {
 async fn a_model_that_panics_has_failed_for_good() {
     for (at_once, words) in [(true, "no connection"), (false, "no more")] {
         let services = Services::new(Arc::new(Broken { at_once }), Toolbox::default());
-        let spec = RunSpec {
+        let config = RunConfig {
             retry: Some(Retry::default()),
-            ..RunSpec::default()
+            ..RunConfig::default()
         };
-        let run = Run::ask(spec, "go").unwrap();
+        let run = Run::ask(&config.plan(Registry::default()).unwrap(), "go");
         let (_commands, receiver) = mpsc::channel(1);
         let mut asked = 0;
         let mut count = |event: &Event| {
@@ -406,16 +412,12 @@ fn logs_that_are_none() {
             .unwrap_err()
             .to_string()
     };
-    let header = serde_json::to_string(&Header::new(
-        &gadgetry::proto::spec::Registry::default(),
-        vec![],
-    ))
-    .unwrap();
+    let header = serde_json::to_string(&header(&Toolbox::default())).unwrap();
     assert_eq!(play(""), "the log is empty");
     assert!(play("{}").starts_with("line 1: not a line of a gadgetry log: "));
     assert_eq!(
-        play(&header.replace("\"version\":1", "\"version\":9")),
-        "the log has format version 9; this gadgetry reads version 1"
+        play(&header.replace("\"version\":2", "\"version\":9")),
+        "the log has format version 9; this gadgetry reads version 2"
     );
     assert!(play(&format!("{header}\nnonsense\n{{}}")).starts_with("line 2: not a line"));
     let early = r#"{"timeMs": 1, "input": {"done": [7, {"result": {"Ok": "x"}}]}}"#;

@@ -7,14 +7,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use crate::support::stage::{PRICE, Priced, call, gadget, play_until, script, services};
+use crate::support::stage::{PRICE, Priced, call, gadget, plan, play_until, script, services};
 use futures_core::stream::BoxStream;
 use futures_util::{StreamExt as _, stream};
 use gadgetry::proto::call::Outcome;
 use gadgetry::proto::delta::Delta;
 use gadgetry::proto::event::{Event, EventKind, FinishReason};
 use gadgetry::proto::message::{Message, Request, Role};
-use gadgetry::proto::run::{Command, Input, Output, Run, RunSpec, TextOnly};
+use gadgetry::proto::run::{Command, Input, Output, Run, RunConfig, TextOnly};
 use gadgetry::proto::spec::GadgetSpec;
 use gadgetry::proto::time::Time;
 use gadgetry::proto::usage::Usage;
@@ -36,10 +36,10 @@ async fn a_run_in_a_family_that_has_spent_everything_asks_no_model() {
     let mut services = services(&[], &[]);
     services.model = Arc::new(Priced(script(&[reply("one", 2), reply("two", 2)])));
     services.scope = BudgetScope::limited_to(1.0);
-    let spec = || RunSpec {
+    let spec = || RunConfig {
         budget: Some(1.0),
         price: Some(PRICE),
-        ..RunSpec::default()
+        ..RunConfig::default()
     };
     let first = play_until(&services, spec(), None).await.ended.summary;
     assert_eq!(
@@ -99,11 +99,10 @@ async fn a_person_is_not_kept_by_a_question_that_was_answered_otherwise() {
         }
         (question == "Sure?").then(|| "yes".to_owned())
     }));
-    let spec = RunSpec {
+    let config = RunConfig {
         text_only: TextOnly::WaitForInput,
-        registry: Arc::new(services.toolbox.registry().clone()),
         asks: services.asks(),
-        ..RunSpec::default()
+        ..RunConfig::default()
     };
     let (sender, receiver) = mpsc::channel(1);
     tokio::spawn(async move {
@@ -116,7 +115,7 @@ async fn a_person_is_not_kept_by_a_question_that_was_answered_otherwise() {
             results.push(format!("{answer:?}"));
         }
     };
-    let run = Run::ask(spec, "go").unwrap();
+    let run = Run::ask(&plan(&services, config), "go");
     let ended = drive(run, &services, receiver, &mut observer);
     let ended = timeout(Duration::from_mins(1), ended).await;
     assert_eq!(ended.unwrap().summary.answer, "Bye.");
@@ -138,14 +137,11 @@ async fn the_clock_of_a_run_that_was_saved_goes_on() {
     toolbox.add(never).unwrap();
     let replies = [json!(call("Never:n")), json!("Done.")];
     let services = Services::new(Arc::new(script(&replies)), toolbox);
-    let spec = RunSpec {
-        registry: Arc::new(services.toolbox.registry().clone()),
-        ..RunSpec::default()
-    };
+    let plan = plan(&services, RunConfig::default());
     // An hour has gone by before the request goes out.
-    let mut run = Run::ask(spec.clone(), "go").unwrap();
+    let mut run = Run::ask(&plan, "go");
     run.handle(Time(3_600_000), Input::Tick).unwrap();
-    let run = Run::load(spec, run.save()).unwrap();
+    let run = Run::load(&plan, run.save());
     let began = Instant::now();
     let ended = drive(run, &services, mpsc::channel(1).1, &mut |_: &Event| {}).await;
     assert_eq!(ended.summary.answer, "Done.");
@@ -163,20 +159,17 @@ async fn a_run_saved_with_work_in_flight_continues_by_itself() {
         .add(from_fn(bell, |_, _| async { Outcome::ok("ding") }))
         .unwrap();
     let services = Services::new(Arc::new(script(&[json!("One."), json!("Two.")])), toolbox);
-    let spec = RunSpec {
-        registry: Arc::new(services.toolbox.registry().clone()),
-        ..RunSpec::default()
-    };
+    let plan = plan(&services, RunConfig::default());
     let drain = |run: &mut Run| while !matches!(run.poll(), Output::Wait(_)) {};
     let ends = async |run: &Run| {
-        let run = Run::load(spec.clone(), run.save()).unwrap();
+        let run = Run::load(&plan, run.save());
         let mut inputs = Vec::new();
         let ended = drive(run, &services, mpsc::channel(1).1, &mut Inputs(&mut inputs)).await;
         assert_eq!(inputs.first(), Some(&Input::Interrupted));
         ended.summary.reason
     };
 
-    let mut run = Run::ask(spec.clone(), "go").unwrap();
+    let mut run = Run::ask(&plan, "go");
     drain(&mut run);
     assert!(run.pending().reply);
     assert_eq!(ends(&run).await, FinishReason::Completed);
@@ -290,7 +283,7 @@ async fn what_a_dropped_gadget_had_asked_a_model_costs() {
     let mut services = Services::new(Arc::new(script(&replies)), toolbox);
     services.models =
         gadgetry::Models::from_iter([("endless", Arc::new(Endless) as Arc<dyn Model>)]);
-    let seen = play_until(&services, RunSpec::default(), None).await;
+    let seen = play_until(&services, RunConfig::default(), None).await;
     assert_eq!(seen.lines.last().unwrap(), "3000 Completed 10");
     assert!((services.scope.spent() - 10.0).abs() < 1e-9);
 }
@@ -335,7 +328,7 @@ async fn what_a_gadget_has_started_is_cancelled_when_the_run_is_dropped() {
 async fn a_subagent_ends_with_the_gadget_that_has_started_it() {
     let kept = Arc::default();
     let services = services(&[json!(call("Leak:l")), json!("Done.")], &[leaks(&kept)]);
-    let seen = play_until(&services, RunSpec::default(), None).await;
+    let seen = play_until(&services, RunConfig::default(), None).await;
     assert_eq!(seen.lines.last().unwrap(), "1000 Completed 0");
     assert!(kept.lock().unwrap().clone().unwrap().is_cancelled());
 }
@@ -460,9 +453,9 @@ async fn a_question_to_a_model_that_was_held_back_until_the_budget_was_spent_is_
     };
     services.limiter = Some(Arc::new(RateLimiter::new(limits).unwrap()));
     services.scope = BudgetScope::limited_to(9.0);
-    let spec = RunSpec {
+    let spec = RunConfig {
         budget: Some(9.0),
-        ..RunSpec::default()
+        ..RunConfig::default()
     };
     let seen = play_until(&services, spec, None).await;
     let refused = "60000 l: Error(\"the budget is spent\")".to_owned();

@@ -17,7 +17,7 @@ use futures_core::stream::BoxStream;
 use futures_util::task::{ArcWake, waker};
 use futures_util::{StreamExt as _, stream};
 use gadgetry::proto::call::Outcome;
-use gadgetry::proto::run::{Decision, Input, Run, RunSpec};
+use gadgetry::proto::run::{Decision, Input, Run, RunConfig};
 use gadgetry::proto::spec::GadgetSpec;
 use gadgetry::runtime::{Runtime, Step};
 use gadgetry::{
@@ -271,10 +271,9 @@ fn run(executor: &Virtual, runtime: Arc<dyn Runtime>, script: &str) -> Seen {
         async { Some("yes".to_owned()) }
     }));
     services.runtime = runtime;
-    let spec = RunSpec {
-        registry: Arc::new(services.toolbox.registry().clone()),
+    let config = RunConfig {
         asks: services.asks(),
-        ..RunSpec::default()
+        ..RunConfig::default()
     };
     let (_commands, receiver) = tokio::sync::mpsc::channel(1);
     let mut ends = Vec::new();
@@ -283,7 +282,7 @@ fn run(executor: &Virtual, runtime: Arc<dyn Runtime>, script: &str) -> Seen {
             ends.push(format!("{} {}", invocation_id.as_str(), event.time.0));
         }
     };
-    let run = Run::ask(spec, "Go!").unwrap();
+    let run = Run::ask(&crate::support::stage::plan(&services, config), "Go!");
     let result = executor.block_on(drive(run, &services, receiver, &mut observer));
     let work = std::mem::take(&mut *work.lock().unwrap());
     Seen { result, work, ends }

@@ -5,11 +5,13 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use crate::support::stage::{PRICE, Priced, call, echo, gadget, play_until, script, services};
+use crate::support::stage::{
+    PRICE, Priced, call, echo, gadget, plan, play_until, script, services,
+};
 use gadgetry::proto::call::Outcome;
 use gadgetry::proto::event::Event;
 use gadgetry::proto::message::Request;
-use gadgetry::proto::run::{Input, Run, RunSpec};
+use gadgetry::proto::run::{Input, Run, RunConfig};
 use gadgetry::proto::time::Time;
 use gadgetry::{DynGadget, ExecutionContext, Observer, Services, Toolbox};
 use serde_json::{Value, json};
@@ -48,13 +50,12 @@ async fn drive_inside(
     let mut subagent = context.subagent()?;
     subagent.services.model = own.model;
     subagent.services.toolbox = own.toolbox;
-    let spec = RunSpec {
-        registry: Arc::new(subagent.services.toolbox.registry().clone()),
+    let config = RunConfig {
         price: Some(PRICE),
         budget: subagent.services.scope.budget,
-        ..RunSpec::default()
+        ..RunConfig::default()
     };
-    let run = Run::ask(spec, "go").unwrap();
+    let run = Run::ask(&plan(&subagent.services, config), "go");
     let mut listener = Listener {
         name: context.invocation_id().to_string(),
         told,
@@ -92,15 +93,15 @@ fn reply(text: &str, milliseconds: u64, tokens: u64) -> Value {
     json!({ "chunks": [{ "delayMs": milliseconds }, text], "usage": { "inputTokens": tokens } })
 }
 
-fn root(calls: &str, gadgets: &[Arc<dyn DynGadget>], budget: Option<f64>) -> (Services, RunSpec) {
+fn root(calls: &str, gadgets: &[Arc<dyn DynGadget>], budget: Option<f64>) -> (Services, RunConfig) {
     let replies = [reply(calls, 0, 1), reply("done", 0, 2)];
     let mut services = services(&replies, gadgets);
     services.model = Arc::new(Priced(script(&replies)));
     services.scope.budget = budget;
-    let spec = RunSpec {
+    let spec = RunConfig {
         price: Some(PRICE),
         budget,
-        ..RunSpec::default()
+        ..RunConfig::default()
     };
     (services, spec)
 }

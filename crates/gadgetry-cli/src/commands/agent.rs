@@ -8,7 +8,7 @@ use gadgetry::driver::Observer;
 use gadgetry::log::LogWriter;
 use gadgetry::presets::Logging;
 use gadgetry::proto::event::{Event, FinishReason};
-use gadgetry::proto::run::{Input, SpecError, Summary, Tools};
+use gadgetry::proto::run::{Input, PlanError, Summary, Tools};
 use gadgetry::proto::spec::Unterminated;
 use gadgetry::proto::tags::CustomBlock;
 use gadgetry::proto::time::Time;
@@ -173,7 +173,7 @@ fn mistake(args: &AgentArgs, error: AgentError) -> Error {
             "--budget needs a model with a known price, and the price of {model} is unknown; `gadgetry models` lists known prices"
         )),
         AgentError::Gadget(error) => Error::at(args.gadgets.display(), error),
-        AgentError::Spec(SpecError::Viewer(error)) => Error::at(
+        AgentError::Plan(PlanError::Viewer(error)) => Error::at(
             args.gadgets.display(),
             format_args!("{error}; rename the gadget, or add --output-limit off"),
         ),

@@ -4,24 +4,25 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use gadgetry_proto::delta::Delta;
-use gadgetry_proto::run::{Close, Input, Output, Run, RunSpec, Summary};
+use gadgetry_proto::run::{Close, Input, Output, Plan, Run, RunConfig, Summary};
 use gadgetry_proto::spec::Registry;
 use gadgetry_proto::time::Time;
 
 use super::loads::{Load, fetch, look_at, spec};
 
 /// What a run of `load` is made of.
-pub fn run_spec(load: &Load) -> RunSpec {
-    RunSpec {
-        registry: Arc::new(Registry::new([spec()]).expect("the gadget is well formed")),
+pub fn plan(load: &Load) -> Arc<Plan> {
+    let registry = Registry::new([spec()]).expect("the gadget is well formed");
+    let config = RunConfig {
         max_iterations: load.iterations + 1,
-        ..RunSpec::default()
-    }
+        ..RunConfig::default()
+    };
+    config.plan(registry).expect("there are no tags")
 }
 
 /// Does a whole run. Returns how it ended and how many events it told.
-pub fn drive(spec: RunSpec, replies: Vec<Vec<Delta>>) -> (Summary, u64) {
-    let mut run = Run::ask(spec, "Fetch everything.").expect("there are no tags");
+pub fn drive(plan: &Arc<Plan>, replies: Vec<Vec<Delta>>) -> (Summary, u64) {
+    let mut run = Run::ask(plan, "Fetch everything.");
     let mut replies = replies.into_iter();
     let mut reply = None;
     let mut done = VecDeque::new();

@@ -53,6 +53,13 @@ impl Prepared {
         Self::of(search, Names::default(), None, limits)
     }
 
+    /// The same with other markers, which cannot make it invalid.
+    pub(super) fn with_markers(&self, markers: Option<Markers>, anchoring: Anchoring) -> Self {
+        let search = MarkerSearch::new(markers, anchoring);
+        let (names, limits) = (self.names.clone(), self.limits.clone());
+        Self::of(search, names, self.open, limits)
+    }
+
     fn of(search: MarkerSearch, names: Names, open: Option<NameIndex>, limits: Limits) -> Self {
         let stops = Stops::new(&search, &names);
         Self {

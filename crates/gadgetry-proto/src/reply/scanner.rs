@@ -103,6 +103,11 @@ impl Scanner {
         Prepared::new(format).map(Self::of)
     }
 
+    /// A new scanner of the same format but for its markers.
+    pub fn with_markers(&self, markers: Option<Markers>, anchoring: Anchoring) -> Self {
+        Self::of(self.format.with_markers(markers, anchoring))
+    }
+
     /// A scanner that knows no tags.
     pub(super) fn for_blocks(markers: Markers, anchoring: Anchoring, limits: Limits) -> Self {
         Self::of(Prepared::of_blocks(markers, anchoring, limits))

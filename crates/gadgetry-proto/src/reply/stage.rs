@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::block::{Anchoring, Markers};
 use crate::delta::{ContentMetadata, Delta, DeltaKind};
 use crate::id::BlockId;
 use crate::message::{Attributes, CustomContentBlock};
@@ -62,6 +63,15 @@ impl ReplyStage {
             scanner,
             rules: Arc::new(Rules { blocks, registry }),
         })
+    }
+
+    /// A new stage of the same definition but for its markers, which cannot make it invalid.
+    #[must_use]
+    pub fn with_markers(&self, markers: Option<Markers>, anchoring: Anchoring) -> Self {
+        Self {
+            scanner: self.scanner.with_markers(markers, anchoring),
+            rules: Arc::clone(&self.rules),
+        }
     }
 
     /// The state of the scanner.

@@ -8,13 +8,11 @@ use serde::{Deserialize, Serialize};
 use crate::convo::History;
 use crate::convo::TextForm;
 use crate::convo::TokenEstimate;
-use crate::convo::compaction::{Plan, Slide, Summarise};
+use crate::convo::compaction::{self, Slide, Summarise};
 use crate::convo::neutralise;
 use crate::event::Compacted;
 use crate::message::{Content, Message, Request, Role};
-use crate::prompt::CustomBlockDoc;
-use crate::prompt::custom_block_listing;
-use crate::run::spec::RunSpec;
+use crate::run::plan::Plan;
 use crate::run::trailing::Standing;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -33,32 +31,21 @@ pub(super) struct Conversation {
 
 impl Conversation {
     /// The system message and the conversation as the model first reads them.
-    pub(super) fn new(spec: &RunSpec, mut messages: Vec<Message>) -> Self {
+    pub(super) fn new(plan: &Plan, mut messages: Vec<Message>) -> Self {
         // Only the user's texts are escaped: a reply keeps the blocks that the model itself has written.
         for message in messages.iter_mut().filter(|it| it.role == Role::User) {
             for content in &mut message.content {
                 if let Content::Text { text } = content {
-                    *text = neutralise(text, &spec.markers).into_owned();
+                    *text = neutralise(text, &plan.config.markers).into_owned();
                 }
             }
         }
-        if let Some(system) = &spec.system {
+        if let Some(system) = &plan.config.system {
             messages.insert(0, Message::text(Role::System, system));
         }
         let mut history = History::new(messages);
-        if spec.tools.reads_blocks() {
-            let (registry, markers) = (&spec.registry, &spec.markers);
-            let gadgets = spec
-                .prompt
-                .render_registry(registry, markers, spec.anchoring);
-            history.append_to_system(&gadgets.unwrap_or_default());
-        }
-        let blocks = spec.custom_blocks.iter().map(|block| CustomBlockDoc {
-            tag: block.xml_tag(),
-            description: block.description.as_deref(),
-            instructions: block.instructions.as_deref(),
-        });
-        history.append_to_system(&custom_block_listing(blocks).unwrap_or_default());
+        history.append_to_system(&plan.gadget_instructions);
+        history.append_to_system(&plan.block_instructions);
         Self {
             tokens: TokenEstimate::of(history.messages()),
             history,
@@ -118,9 +105,9 @@ impl Conversation {
     }
 
     /// Adds the messages of the user that were kept.
-    pub(super) fn push_injected(&mut self, spec: &RunSpec) {
+    pub(super) fn push_injected(&mut self, plan: &Plan) {
         for text in mem::take(&mut self.injected) {
-            let text = neutralise(&text, &spec.markers).into_owned();
+            let text = neutralise(&text, &plan.config.markers).into_owned();
             self.push(Message::text(Role::User, text));
         }
     }
@@ -151,14 +138,13 @@ impl Conversation {
 
     /// The next request. A forced tool choice ends with the first call of the run: a model that must call a gadget each
     /// time could never answer.
-    pub(super) fn request(&self, status: &Standing, has_called: bool, spec: &RunSpec) -> Request {
+    pub(super) fn request(&self, status: &Standing, has_called: bool, plan: &Plan) -> Request {
         let mut request = self.history.request(status.iteration);
-        let choice = &spec.tool_choice;
+        let choice = &plan.config.tool_choice;
         if !(choice.is_forced() && has_called) {
             request.tool_choice = choice.clone();
         }
-        let trailing = spec.trailing.iter();
-        let texts = trailing.filter_map(|it| it.message(status));
+        let texts = plan.trailing(status);
         request.trailing = texts.map(|text| Message::text(Role::User, text)).collect();
         request
     }
@@ -169,30 +155,30 @@ impl Conversation {
     }
 
     /// What compaction takes out before the next request, if the conversation is too long or a command asks for it.
-    pub(super) fn plan_next(&mut self, spec: &RunSpec) -> Option<Plan> {
+    pub(super) fn next_compaction(&mut self, plan: &Plan) -> Option<compaction::Plan> {
         let now = mem::take(&mut self.compaction_requested);
-        self.plan(now, spec)
+        self.compaction(now, plan)
     }
 
     /// What compaction takes out, whatever the length: the model found the conversation too long.
-    pub(super) fn plan_overflow(&self, spec: &RunSpec) -> Option<Plan> {
-        self.plan(true, spec)
+    pub(super) fn overflow_compaction(&self, plan: &Plan) -> Option<compaction::Plan> {
+        self.compaction(true, plan)
     }
 
-    fn plan(&self, now: bool, spec: &RunSpec) -> Option<Plan> {
-        let compaction = spec.compaction.as_ref()?;
+    fn compaction(&self, now: bool, plan: &Plan) -> Option<compaction::Plan> {
+        let compaction = plan.config.compaction.as_ref()?;
         // A tag can have another name in the text than in the program.
-        let renamed = spec.custom_blocks.iter();
+        let renamed = plan.custom_blocks.iter();
         let xml_names: BTreeMap<String, String> = renamed
             .filter(|block| block.xml_tag() != block.key)
             .map(|block| (block.key.clone(), block.xml_tag().to_owned()))
             .collect();
         let form = TextForm {
-            markers: &spec.markers,
-            anchoring: spec.anchoring,
+            markers: &plan.config.markers,
+            anchoring: plan.config.anchoring,
             xml_names: &xml_names,
         };
-        let window = spec.context_window.unwrap_or(0);
+        let window = plan.config.context_window.unwrap_or(0);
         let (messages, tokens) = (self.history.messages(), &self.tokens);
         if now {
             compaction.plan_now(messages, tokens, window, &form)
@@ -201,21 +187,21 @@ impl Conversation {
         }
     }
 
-    /// Leaves out what a plan says.
+    /// Leaves out what compaction says.
     pub(super) fn slide(&mut self, slide: Slide) -> Compacted {
         let compacted = slide.apply(self.history.edit());
         self.tokens.recount(self.history.messages());
         compacted
     }
 
-    /// Replaces what a plan says by its summary.
+    /// Replaces what compaction says by its summary.
     pub(super) fn summarise(
         &mut self,
-        plan: Summarise,
+        replaced: Summarise,
         summary: &str,
-        spec: &RunSpec,
+        plan: &Plan,
     ) -> Compacted {
-        let compacted = plan.apply(self.history.edit(), summary, &spec.markers);
+        let compacted = replaced.apply(self.history.edit(), summary, &plan.config.markers);
         self.tokens.recount(self.history.messages());
         compacted
     }

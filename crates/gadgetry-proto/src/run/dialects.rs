@@ -6,7 +6,7 @@ use crate::dialect::{DialectCall, find};
 use crate::error::{Diagnostic, DiagnosticCode, Span};
 use crate::id::InvocationId;
 use crate::message::Content;
-use crate::run::spec::RunSpec;
+use crate::run::plan::Plan;
 
 /// What may precede a call on its line: wrappers around the forms of Qwen3-Coder and Anthropic.
 const WRAPPERS: [&str; 3] = [
@@ -20,7 +20,7 @@ const CUT: &str = "The reply ended inside the call";
 /// The calls in the visible text of a reply.
 #[derive(Default)]
 pub(super) struct FoundCalls {
-    /// Those in a dialect of [`RunSpec::dialects`], with the text that they are written in.
+    /// Those in a dialect of [`RunConfig::dialects`], with the text that they are written in.
     pub(super) calls: Vec<Found>,
     /// Those of known gadgets in other dialects. They are not executed.
     pub(super) foreign: Vec<Found>,
@@ -35,9 +35,9 @@ pub(super) struct Found {
 
 impl FoundCalls {
     /// Looks for calls. `raw` is the reply as written, to which the spans refer.
-    pub(super) fn of(raw: &str, content: &[Content], spec: &RunSpec) -> Self {
+    pub(super) fn of(raw: &str, content: &[Content], plan: &Plan) -> Self {
         let mut all = Self::default();
-        if spec.registry.is_empty() {
+        if plan.registry.is_empty() {
             return all;
         }
         for part in content {
@@ -47,16 +47,16 @@ impl FoundCalls {
             // The text is as it was written, unless a transform has changed it.
             let base = raw.find(text.as_str()).unwrap_or_default() as u64;
             let mut end = 0;
-            for call in find(text, &spec.registry, &spec.limits) {
+            for call in find(text, &plan.registry, &plan.config.limits) {
                 let span = Span {
                     start: base + call.range.start as u64,
                     end: base + call.range.end as u64,
                 };
-                let begins = begins_line(&text[end..call.range.start], spec.anchoring);
+                let begins = begins_line(&text[end..call.range.start], plan.config.anchoring);
                 end = call.range.end;
                 let raw = text[call.range.clone()].to_owned();
-                let is_executed = spec.dialects.contains(&call.dialect) && begins;
-                let is_known = spec.registry.get(&call.gadget_name).is_some();
+                let is_executed = plan.config.dialects.contains(&call.dialect) && begins;
+                let is_known = plan.registry.get(&call.gadget_name).is_some();
                 let found = Found { call, raw, span };
                 if is_executed {
                     all.calls.push(found);
@@ -96,11 +96,11 @@ impl Found {
     }
 
     /// Why a call in a foreign dialect is not executed, for the observer and the model.
-    pub(super) fn refusal(&self, spec: &RunSpec) -> Diagnostic {
+    pub(super) fn refusal(&self, plan: &Plan) -> Diagnostic {
         let name = &self.call.gadget_name;
         let dialect = self.call.dialect;
-        let how = if spec.tools.reads_blocks() {
-            let (start, end) = (spec.markers.start(), spec.markers.end());
+        let how = if plan.config.tools.reads_blocks() {
+            let (start, end) = (plan.config.markers.start(), plan.config.markers.end());
             format!("write a block that begins with {start}{name} and ends with {end}")
         } else {
             "call it through your interface for tools".to_owned()

@@ -10,10 +10,12 @@
 //!
 //! ```
 //! use gadgetry_proto::delta::{Delta, StopReason};
-//! use gadgetry_proto::run::{Close, Input, Output, Run, RunSpec};
+//! use gadgetry_proto::run::{Close, Input, Output, Run, RunConfig};
+//! use gadgetry_proto::spec::Registry;
 //! use gadgetry_proto::time::Time;
 //!
-//! let mut run = Run::ask(RunSpec::default(), "Hello")?;
+//! let plan = RunConfig::default().plan(Registry::default())?;
+//! let mut run = Run::ask(&plan, "Hello");
 //! let mut drain = |run: &mut Run| loop {
 //!     match run.poll() {
 //!         output @ (Output::Wait(_) | Output::Finished(_)) => return output,
@@ -30,6 +32,7 @@
 //! ```
 
 mod calls;
+mod config;
 mod context;
 mod conversation;
 mod dialects;
@@ -40,13 +43,13 @@ mod native;
 mod outbox;
 mod pending;
 mod pipeline;
+mod plan;
 mod question;
 mod questions;
 mod reply;
 mod retry;
 mod size;
 mod snapshot;
-mod spec;
 mod start;
 mod state;
 mod summary;
@@ -62,19 +65,19 @@ use std::sync::Arc;
 use crate::block::Markers;
 use crate::call::Outcome;
 use crate::convo::OutputStore;
-use crate::convo::viewer;
 use crate::event::{EventKind, FinishReason};
 use crate::id::CallId;
-use crate::message::{Message, Role, ToolChoice};
+use crate::message::{Message, Role};
 use crate::time::Time;
 
+pub use config::{OnUnmet, RunConfig, TextOnly, Tools};
 pub use interceptor::Interceptor;
 pub use io::{Close, Command, Input, Misuse, Output, Report, Summary};
 pub use pending::PendingWork;
+pub use plan::{Code, Plan, PlanError, RunOptions};
 pub use question::{Asks, Decision, Question, QuestionId, QuestionKind};
 pub use retry::Retry;
 pub use snapshot::Snapshot;
-pub use spec::{OnUnmet, RunSpec, SpecError, TextOnly, Tools};
 pub use start::{AboutCall, Start};
 pub use trailing::{HintTiming, MakeTrailing, Standing, Trailing, iteration_hint, parallel_hint};
 
@@ -97,7 +100,7 @@ const REPLY_INTERRUPTED: &str = "the program ended before the model had finished
 /// Its parts have their own state and know nothing of each other's. They meet here: a rule that concerns several of them
 /// (the budget is spent while a question is open, say) is in this file, or in [`Turn`] if it is about a model call.
 pub struct Run {
-    spec: Arc<RunSpec>,
+    plan: Arc<Plan>,
     pipeline: Pipeline,
     state: State,
 }
@@ -105,36 +108,32 @@ pub struct Run {
 impl std::fmt::Debug for Run {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Run")
-            .field("spec", &self.spec)
+            .field("plan", &self.plan)
             .field("state", &self.state)
             .finish_non_exhaustive()
     }
 }
 
 impl Run {
-    /// A run about one message of the user. Fails if the tags, the viewer or the tool choice of `spec` cannot be used.
-    pub fn ask(spec: RunSpec, prompt: &str) -> Result<Self, SpecError> {
-        Self::new(spec, vec![Message::text(Role::User, prompt)])
+    /// A run about one message of the user.
+    pub fn ask(plan: &Arc<Plan>, prompt: &str) -> Self {
+        Self::new(plan, vec![Message::text(Role::User, prompt)])
     }
 
     /// A run that continues a conversation. Its first request is ready at time 0.
     ///
-    /// Markers in the user's texts are made unrecognisable. Fails as [`Run::ask`] does.
-    pub fn new(mut spec: RunSpec, conversation: Vec<Message>) -> Result<Self, SpecError> {
-        prepare(&mut spec)?;
-        let state = State::new(&spec, conversation);
-        let pipeline = Pipeline::new(&spec)?;
-        let spec = Arc::new(spec);
+    /// Markers in the user's texts are made unrecognisable.
+    pub fn new(plan: &Arc<Plan>, conversation: Vec<Message>) -> Self {
         let mut run = Self {
-            spec,
-            pipeline,
-            state,
+            plan: Arc::clone(plan),
+            pipeline: Pipeline::new(plan),
+            state: State::new(plan, conversation),
         };
         run.next_turn();
-        Ok(run)
+        run
     }
 
-    /// Everything that [`Run::load`] needs to continue, besides the [`RunSpec`]. Possible after any input.
+    /// Everything that [`Run::load`] needs to continue, besides the [`Plan`]. Possible after any input.
     pub fn save(&self) -> Snapshot {
         Snapshot {
             state: self.state.clone(),
@@ -142,18 +141,22 @@ impl Run {
         }
     }
 
-    /// Continues where a run of the same `spec` was saved. Fails as [`Run::ask`] does.
+    /// Continues where a run of the same `plan` was saved.
     ///
     /// If work was in flight ([`Run::pending`]) that no driver will finish, send [`Input::Interrupted`] first.
-    pub fn load(mut spec: RunSpec, snapshot: Snapshot) -> Result<Self, SpecError> {
-        prepare(&mut spec)?;
-        let mut pipeline = Pipeline::new(&spec)?;
+    pub fn load(plan: &Arc<Plan>, snapshot: Snapshot) -> Self {
+        let mut pipeline = Pipeline::new(plan);
         pipeline.load(snapshot.pipeline);
-        Ok(Self {
-            spec: Arc::new(spec),
+        Self {
+            plan: Arc::clone(plan),
             pipeline,
             state: snapshot.state,
-        })
+        }
+    }
+
+    /// What the run is made from.
+    pub fn plan(&self) -> &Arc<Plan> {
+        &self.plan
     }
 
     /// The same run, whose viewer also finds `outputs`: those of the run that it continues.
@@ -170,7 +173,7 @@ impl Run {
 
     /// The markers of the blocks in its conversation.
     pub fn markers(&self) -> &Markers {
-        &self.spec.markers
+        &self.plan.config.markers
     }
 
     /// The conversation so far, without the reply that is being read.
@@ -265,7 +268,7 @@ impl Run {
 
     fn calls(&mut self) -> (&mut Calls, Context<'_>) {
         let cx = Context {
-            spec: &self.spec,
+            plan: &self.plan,
             out: &mut self.state.out,
             questions: &mut self.state.questions,
         };
@@ -292,7 +295,7 @@ impl Run {
             conversation,
             pipeline: &mut self.pipeline,
             cx: Context {
-                spec: &self.spec,
+                plan: &self.plan,
                 out,
                 questions,
             },
@@ -311,8 +314,8 @@ impl Run {
 
     /// The next turn is due, unless the budget is spent.
     fn next_turn(&mut self) {
-        self.state.conversation.push_injected(&self.spec);
-        if self.state.money.exhausts(self.spec.budget) {
+        self.state.conversation.push_injected(&self.plan);
+        if self.state.money.exhausts(self.plan.config.budget) {
             return self.finish(FinishReason::BudgetExceeded, None);
         }
         self.state.iteration += 1;
@@ -339,7 +342,7 @@ impl Run {
         }
         let has_called = !calls.is_empty();
         let has_notes = !calls.notes.is_empty();
-        self.state.end_iteration(&self.spec);
+        self.state.end_iteration(&self.plan);
         let Phase::Working(reply) = mem::replace(&mut self.state.phase, Phase::AskingUser) else {
             return;
         };
@@ -353,11 +356,11 @@ impl Run {
             iteration: self.state.iteration,
         };
         self.state.was_corrected = has_notes && !has_called;
-        match verdict(&facts, &reply, &self.spec) {
+        match verdict(&facts, &reply, &self.plan) {
             Verdict::Finish(reason) => self.finish(reason, reply.words(reason)),
             Verdict::Continue => self.next_turn(),
             Verdict::Remind => {
-                if let TextOnly::Remind(text) = &self.spec.text_only {
+                if let TextOnly::Remind(text) = &self.plan.config.text_only {
                     let reminder = Message::text(Role::User, text);
                     self.state.conversation.push(reminder);
                 }
@@ -455,7 +458,7 @@ impl Run {
         let (calls, mut cx) = self.calls();
         calls.execution.cancel_all(&mut cx);
         if is_working || matches!(turn, CancelledTurn::Read) {
-            self.state.end_iteration(&self.spec);
+            self.state.end_iteration(&self.plan);
         }
         self.finish(FinishReason::Cancelled, None);
     }
@@ -479,20 +482,4 @@ impl Run {
         self.state.phase = Phase::Settling { reason, error };
         self.state.settle();
     }
-}
-
-/// Makes the configuration ready for use.
-fn prepare(spec: &mut RunSpec) -> Result<(), SpecError> {
-    // The viewer is described to the model where outputs are limited and there are gadgets to have them.
-    if spec.output_limit.is_some() && !spec.registry.is_empty() {
-        let registry = Arc::make_mut(&mut spec.registry);
-        registry.add(viewer::spec()).map_err(SpecError::Viewer)?;
-    }
-    // The gadget that the model must call gets the name under which the provider knows it.
-    if let ToolChoice::Gadget(name) = &mut spec.tool_choice {
-        let gadget = spec.registry.get(name);
-        let gadget = gadget.ok_or_else(|| SpecError::ToolChoice(name.clone()))?;
-        gadget.name().clone_into(name);
-    }
-    Ok(())
 }

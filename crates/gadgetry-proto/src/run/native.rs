@@ -11,7 +11,7 @@ use crate::error::{Diagnostic, DiagnosticCode, Span};
 use crate::event::EventKind;
 use crate::limits::{JSON_VALUES, Limit, LimitExceeded};
 use crate::message::{Content, Message, Role};
-use crate::run::spec::RunSpec;
+use crate::run::plan::Plan;
 use crate::spec::{RegisteredGadget, coerce_json, has_too_many_values, json_parameters};
 
 /// The diagnostic of a native call where blocks are expected. The call is executed all the same.
@@ -29,7 +29,7 @@ pub(super) fn unexpected(call: &Call) -> EventKind {
 }
 
 /// The native calls of a message as blocks, so that a provider that knows no tools can be sent them.
-pub(super) fn as_blocks(content: &[Content], spec: &RunSpec) -> Option<String> {
+pub(super) fn as_blocks(content: &[Content], plan: &Plan) -> Option<String> {
     let is_call = |part: &&Content| matches!(part, Content::ToolUse { .. });
     let calls = Message {
         role: Role::Assistant,
@@ -37,8 +37,8 @@ pub(super) fn as_blocks(content: &[Content], spec: &RunSpec) -> Option<String> {
         raw: None,
     };
     let form = TextForm {
-        markers: &spec.markers,
-        anchoring: spec.anchoring,
+        markers: &plan.config.markers,
+        anchoring: plan.config.anchoring,
         xml_names: &BTreeMap::new(),
     };
     (!calls.content.is_empty()).then(|| form.of(&calls).into_owned())
@@ -46,13 +46,13 @@ pub(super) fn as_blocks(content: &[Content], spec: &RunSpec) -> Option<String> {
 
 /// The gadget call that a complete tool call is.
 pub(super) fn call(
-    spec: &RunSpec,
+    plan: &Plan,
     id: &str,
     name: &str,
     input: &Value,
     terminated_by: TerminatedBy,
 ) -> Arc<Call> {
-    let gadget = spec.registry.get(name);
+    let gadget = plan.registry.get(name);
     let schema = gadget.map(RegisteredGadget::schema);
     let not_an_object = || Parameters::Malformed("The input is not a JSON object".to_owned());
     let parameters = match input {
@@ -62,7 +62,7 @@ pub(super) fn call(
             let (what, limit) = (Limit::JsonValues, JSON_VALUES);
             Parameters::Malformed(LimitExceeded { what, limit }.to_string())
         }
-        Value::String(text) => match json_parameters(text, schema, &spec.limits) {
+        Value::String(text) => match json_parameters(text, schema, &plan.config.limits) {
             Ok(Some(parameters)) => Parameters::Parsed(parameters),
             Ok(None) => not_an_object(),
             Err(error) => Parameters::Malformed(error.to_string()),

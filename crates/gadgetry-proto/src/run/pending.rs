@@ -6,8 +6,10 @@ use crate::run::question::QuestionId;
 /// The work that a run has handed to its driver and waits for.
 ///
 /// ```
-/// use gadgetry_proto::run::{Run, RunSpec};
-/// let mut run = Run::ask(RunSpec::default(), "Hello")?;
+/// use gadgetry_proto::run::{Run, RunConfig};
+/// use gadgetry_proto::spec::Registry;
+/// let plan = RunConfig::default().plan(Registry::default())?;
+/// let mut run = Run::ask(&plan, "Hello");
 /// assert!(run.pending().is_empty(), "the driver has not been given the request yet");
 /// run.poll(); // the event of the model call
 /// run.poll(); // the request

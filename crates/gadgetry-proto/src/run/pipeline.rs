@@ -1,12 +1,10 @@
 //! The pipeline of a run: the stages that a delta passes before the run takes it in.
 
 use std::mem;
-use std::sync::Arc;
 
 use crate::delta::Delta;
-use crate::reply::{self, Format, PipelineState, ReplyStage};
-use crate::run::spec::RunSpec;
-use crate::tags::TagNameError;
+use crate::reply::{self, PipelineState};
+use crate::run::plan::Plan;
 
 /// Code with state of its own. What a saved run keeps of it is [`Pipeline::save`].
 pub(super) struct Pipeline {
@@ -16,21 +14,11 @@ pub(super) struct Pipeline {
 }
 
 impl Pipeline {
-    pub(super) fn new(spec: &RunSpec) -> Result<Self, TagNameError> {
-        let format = Format {
-            markers: spec.tools.reads_blocks().then(|| spec.markers.clone()),
-            anchoring: spec.anchoring,
-            tags: Vec::new(),
-            reasoning: spec.reasoning_tags.clone(),
-            reasoning_open: spec.reasoning_open,
-            limits: spec.limits.clone(),
-        };
-        let registry = Some(Arc::clone(&spec.registry));
-        let stage = ReplyStage::new(format, spec.custom_blocks.clone(), registry)?;
-        Ok(Self {
-            stages: reply::Pipeline::new(stage, spec.transforms.clone()),
+    pub(super) fn new(plan: &Plan) -> Self {
+        Self {
+            stages: reply::Pipeline::new(plan.stage.clone(), plan.code.transforms.clone()),
             ready: Vec::new(),
-        })
+        }
     }
 
     /// What a delta becomes. Give the list back by [`Pipeline::recycle`].

@@ -12,10 +12,10 @@ use crate::usage::Usage;
 /// Which questions a run asks. What it does not ask, it decides as [`Decision::Proceed`] would.
 ///
 /// ```
-/// use gadgetry_proto::run::{Asks, RunSpec};
+/// use gadgetry_proto::run::{Asks, RunConfig};
 /// let asks = Asks { before_gadget: true, ..Asks::default() };
-/// let spec = RunSpec { asks, ..RunSpec::default() };
-/// assert!(!spec.asks.human);
+/// let config = RunConfig { asks, ..RunConfig::default() };
+/// assert!(!config.asks.human);
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]

@@ -21,8 +21,8 @@ use crate::run::dialects::FoundCalls;
 use crate::run::io::Close;
 use crate::run::native;
 use crate::run::pipeline::Pipeline;
+use crate::run::plan::Plan;
 use crate::run::size::ReplySize;
-use crate::run::spec::RunSpec;
 use crate::run::truncation::{ModelError, Truncation, failure};
 use crate::run::usage::believable;
 use crate::usage::Usage;
@@ -144,7 +144,7 @@ impl Reply {
         calls: &mut Calls,
         cx: &mut Context<'_>,
     ) {
-        for interceptor in &cx.spec.interceptors {
+        for interceptor in &cx.plan.code.interceptors {
             match interceptor.delta(delta) {
                 Some(changed) => delta = changed,
                 None => return,
@@ -178,7 +178,7 @@ impl Reply {
         calls: &mut Calls,
         cx: &mut Context<'_>,
     ) {
-        let Some(delta) = self.size.admit(delta, cx.spec.limits.reply) else {
+        let Some(delta) = self.size.admit(delta, cx.plan.config.limits.reply) else {
             return;
         };
         if let Delta::Text { delta, .. } = &delta {
@@ -206,7 +206,7 @@ impl Reply {
     /// The end of the pipeline: into the message, the events and the calls.
     fn take_in(&mut self, mut delta: Delta, calls: &mut Calls, cx: &mut Context<'_>) {
         if let Delta::Text { delta: text, .. } = &mut delta {
-            for interceptor in &cx.spec.interceptors {
+            for interceptor in &cx.plan.code.interceptors {
                 match interceptor.text(mem::take(text)) {
                     Some(changed) => *text = changed,
                     None => return,
@@ -219,9 +219,9 @@ impl Reply {
             return;
         }
         if let Delta::CustomBlockStart(_) | Delta::CustomBlock(_) = &delta {
-            self.size.add_block(cx.spec.limits.reply);
+            self.size.add_block(cx.plan.config.limits.reply);
         } else if let Delta::GadgetCall(call) = delta {
-            delta = Delta::GadgetCall(calls.count_values(call, cx.spec));
+            delta = Delta::GadgetCall(calls.count_values(call, cx.plan));
         }
         self.accumulator.absorb(&delta);
         match delta {
@@ -306,14 +306,14 @@ impl Reply {
     /// A tool call is complete.
     fn call_natively(&mut self, id: &str, calls: &mut Calls, cx: &mut Context<'_>) {
         if let Some(Content::ToolUse { name, input, .. }) = self.accumulator.tool_use(id) {
-            let call = native::call(cx.spec, id, name, input, TerminatedBy::EndMarker);
+            let call = native::call(cx.plan, id, name, input, TerminatedBy::EndMarker);
             announce_native(call, self.end(), calls, cx);
         }
     }
 
     /// Ends a reply that is [full](Self::is_full).
     pub(super) fn end_full(&mut self, cx: &mut Context<'_>) {
-        let (what, limit) = (Limit::Reply, cx.spec.limits.reply);
+        let (what, limit) = (Limit::Reply, cx.plan.config.limits.reply);
         let exceeded = LimitExceeded { what, limit };
         cx.out.emit(limit_exceeded(exceeded, self.raw.len() as u64));
         self.accumulator.absorb(&Delta::MessageEnd {
@@ -349,11 +349,11 @@ impl Reply {
     }
 
     /// Why the reply is no answer: it has ended cleanly, and holds neither text nor a block nor a call.
-    pub(super) fn emptiness(&self, spec: &RunSpec) -> Option<ModelError> {
+    pub(super) fn emptiness(&self, plan: &Plan) -> Option<ModelError> {
         // A transform may still hold text, and an interceptor may have removed some: then the model has written more
         // than was shown.
         let is_blank = self.raw.trim().is_empty();
-        let is_reasoning = self.has_reasoning && spec.transforms.is_empty();
+        let is_reasoning = self.has_reasoning && plan.code.transforms.is_empty();
         let is_empty = self.truncation.is_none()
             && !self.is_acted_on
             && !self.has_text
@@ -385,7 +385,7 @@ impl Reply {
         let bytes = self.raw.len() as u64;
         let output = self.accumulator.into_output();
         let usage = if self.is_sent {
-            believable(output.usage, bytes, conversation.tokens(), cx.spec)
+            believable(output.usage, bytes, conversation.tokens(), cx.plan)
         } else {
             output.usage
         };
@@ -400,7 +400,7 @@ impl Reply {
         conversation: &mut Conversation,
         cx: &mut Context<'_>,
     ) -> ReadReply {
-        let emptiness = self.emptiness(cx.spec);
+        let emptiness = self.emptiness(cx.plan);
         let mut ready = pipeline.finish();
         for delta in ready.drain(..) {
             self.take_in(delta, calls, cx);
@@ -410,7 +410,7 @@ impl Reply {
         conversation.observe(output.usage.input_tokens);
         let usage = if self.is_sent {
             let bytes = self.raw.len() as u64;
-            believable(output.usage, bytes, conversation.tokens(), cx.spec)
+            believable(output.usage, bytes, conversation.tokens(), cx.plan)
         } else {
             output.usage
         };
@@ -420,14 +420,19 @@ impl Reply {
         let announced = output.stop_reason == Some(StopReason::ToolUse);
         let lacks_call = announced && self.truncation.is_none() && calls.is_empty();
         if lacks_call {
-            calls.notes.add(&no_call_note(cx.spec));
+            calls.notes.add(&no_call_note(cx.plan));
         }
         conversation.set_answer(visible_text(&message));
-        let has_message = self.push_message(message, conversation, cx.spec);
+        let has_message = self.push_message(message, conversation, cx.plan);
         calls.execution.end_reply();
         let failure = self.failure();
         let words = failure.as_ref().map(|failure| failure.words.clone());
-        let counts = cx.spec.retry.as_ref().is_none_or(|retry| retry.on_empty);
+        let counts = cx
+            .plan
+            .config
+            .retry
+            .as_ref()
+            .is_none_or(|retry| retry.on_empty);
         let lack = emptiness.filter(|_| counts && !conversation.has_answer());
         let lacks_answer = lack.is_some();
         let no_call = lacks_call.then(|| ModelError::new(ModelErrorKind::Other, NO_CALL));
@@ -463,7 +468,7 @@ impl Reply {
             } = part
                 && !known.contains(tool_use_id)
             {
-                let call = native::call(cx.spec, tool_use_id, name, input, end);
+                let call = native::call(cx.plan, tool_use_id, name, input, end);
                 announce_native(call, self.end(), calls, cx);
             }
         }
@@ -472,7 +477,7 @@ impl Reply {
     /// Announces calls in other dialects, after the other calls of the reply. If the reply calls nothing, the model
     /// learns about calls in dialects that are not executed.
     fn read_dialects(&self, content: &mut Vec<Content>, calls: &mut Calls, cx: &mut Context<'_>) {
-        let found = FoundCalls::of(&self.raw, content, cx.spec);
+        let found = FoundCalls::of(&self.raw, content, cx.plan);
         for found in found.calls {
             let call = Arc::new(found.into_call(calls.next_dialect_id()));
             let (name, id) = (call.gadget_name.as_str(), call.invocation_id.clone());
@@ -482,7 +487,7 @@ impl Reply {
         }
         if calls.is_empty() {
             for found in found.foreign {
-                let refusal = found.refusal(cx.spec);
+                let refusal = found.refusal(cx.plan);
                 calls.notes.add(&refusal.message);
                 cx.out.emit(EventKind::Diagnostic(refusal));
             }
@@ -495,11 +500,11 @@ impl Reply {
         &mut self,
         mut message: Message,
         conversation: &mut Conversation,
-        spec: &RunSpec,
+        plan: &Plan,
     ) -> bool {
         let mut raw = mem::take(&mut self.raw);
-        if !spec.tools.is_native()
-            && let Some(blocks) = native::as_blocks(&message.content, spec)
+        if !plan.config.tools.is_native()
+            && let Some(blocks) = native::as_blocks(&message.content, plan)
         {
             if !raw.is_empty() && !raw.ends_with('\n') {
                 raw.push('\n');
@@ -507,7 +512,7 @@ impl Reply {
             raw.push_str(&blocks);
         }
         let is_written = !raw.is_empty();
-        for interceptor in &spec.interceptors {
+        for interceptor in &plan.code.interceptors {
             raw = interceptor.reply(raw);
         }
         let says_something = !raw.trim().is_empty() || !message.content.iter().all(is_blank);
@@ -521,17 +526,17 @@ impl Reply {
 }
 
 fn announce_native(call: Arc<Call>, end: ReplyEnd<'_>, calls: &mut Calls, cx: &mut Context<'_>) {
-    let call = calls.count_values(call, cx.spec);
-    if !cx.spec.tools.is_native() {
+    let call = calls.count_values(call, cx.plan);
+    if !cx.plan.config.tools.is_native() {
         cx.out.emit(native::unexpected(&call));
     }
     calls.announce(call, end, cx);
 }
 
 /// The note for a model that says that it calls something, and calls nothing.
-fn no_call_note(spec: &RunSpec) -> String {
-    let how = if spec.tools.reads_blocks() {
-        let start = spec.markers.start();
+fn no_call_note(plan: &Plan) -> String {
+    let how = if plan.config.tools.reads_blocks() {
+        let start = plan.config.markers.start();
         format!("To call a gadget, write a block that begins with {start}")
     } else {
         "To call a gadget, use your interface for tools".to_owned()

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::reply::PipelineState;
 use crate::run::state::State;
 
-/// Everything that a saved run needs besides its [`crate::run::RunSpec`]. Opaque; made to be serialised.
+/// Everything that a saved run needs besides its [`crate::run::Plan`]. Opaque; made to be serialised.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Snapshot {
     pub(super) state: State,

@@ -12,10 +12,10 @@ use crate::run::io::{Input, Misuse, Output, Summary};
 use crate::run::money::Money;
 use crate::run::outbox::Outbox;
 use crate::run::pending::PendingWork;
+use crate::run::plan::Plan;
 use crate::run::question::{QuestionId, QuestionKind};
 use crate::run::questions::{Questions, Subject};
 use crate::run::reply::EndedReply;
-use crate::run::spec::RunSpec;
 use crate::run::turn::Turn;
 use crate::time::Time;
 
@@ -56,13 +56,13 @@ pub(super) enum Phase {
 }
 
 impl State {
-    pub(super) fn new(spec: &RunSpec, conversation: Vec<Message>) -> Self {
+    pub(super) fn new(plan: &Plan, conversation: Vec<Message>) -> Self {
         Self {
             out: Outbox::default(),
             money: Money::default(),
             questions: Questions::default(),
-            calls: Calls::new(spec),
-            conversation: Conversation::new(spec, conversation),
+            calls: Calls::new(plan),
+            conversation: Conversation::new(plan, conversation),
             phase: Phase::AskingUser,
             iteration: 0,
             has_begun: false,
@@ -133,7 +133,7 @@ impl State {
     }
 
     /// Adds the results of the calls to the conversation.
-    pub(super) fn end_iteration(&mut self, spec: &RunSpec) {
+    pub(super) fn end_iteration(&mut self, plan: &Plan) {
         let State {
             out,
             calls,
@@ -141,7 +141,7 @@ impl State {
             iteration,
             ..
         } = self;
-        let results = calls.take_results(spec);
+        let results = calls.take_results(plan);
         if !results.is_empty() {
             conversation.push(results_message(results));
         }

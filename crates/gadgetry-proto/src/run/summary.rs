@@ -6,8 +6,8 @@ use crate::accumulate::Accumulator;
 use crate::convo::compaction::Summarise;
 use crate::delta::{Delta, StopReason};
 use crate::run::io::Close;
+use crate::run::plan::Plan;
 use crate::run::size::ReplySize;
-use crate::run::spec::RunSpec;
 use crate::run::usage::believable;
 use crate::usage::Usage;
 
@@ -43,8 +43,8 @@ impl SummaryReply {
     }
 
     /// Takes a delta. Returns whether there is room for more.
-    pub(super) fn read(&mut self, delta: Delta, spec: &RunSpec) -> bool {
-        let delta = self.size.admit(delta, spec.limits.reply);
+    pub(super) fn read(&mut self, delta: Delta, plan: &Plan) -> bool {
+        let delta = self.size.admit(delta, plan.config.limits.reply);
         if self.size.is_full() {
             return false;
         }
@@ -61,14 +61,14 @@ impl SummaryReply {
 
     /// The stream is over. A summary counts only if the model has finished it: half of one would lose what the other
     /// half was to keep.
-    pub(super) fn close(self, close: Close, tokens: u64, spec: &RunSpec) -> EndedSummary {
+    pub(super) fn close(self, close: Close, tokens: u64, plan: &Plan) -> EndedSummary {
         let error = match close {
             Close::Ended => self.error,
             Close::Failed(error) => Some(error),
         };
         let output = self.accumulator.into_output();
         let is_whole = error.is_none() && output.stop_reason == Some(StopReason::Stop);
-        let usage = believable(output.usage, self.text.len() as u64, tokens, spec);
+        let usage = believable(output.usage, self.text.len() as u64, tokens, plan);
         EndedSummary {
             plan: self.plan,
             text: is_whole.then_some(self.text),

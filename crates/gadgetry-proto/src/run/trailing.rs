@@ -1,6 +1,5 @@
 //! Messages that only one request carries: hints to the model about where the run stands.
 
-use std::fmt;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -24,11 +23,11 @@ pub struct Standing {
 ///
 /// ```
 /// use gadgetry_proto::run::{Standing, Trailing};
-/// let hurry = Trailing::by(|standing| (standing.spent > 1.0).then(|| "Be quick.".to_owned()));
-/// let now = Standing { iteration: 2, max_iterations: 4, spent: 1.5, budget: None, calls_before: None };
-/// assert_eq!(hurry.message(&now).as_deref(), Some("Be quick."));
+/// let hint = Trailing::Parallel(2);
+/// let now = Standing { iteration: 2, max_iterations: 4, spent: 1.5, budget: None, calls_before: Some(1) };
+/// assert!(hint.message(&now).is_some_and(|text| text.contains("one reply")));
 /// ```
-#[derive(Clone, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Trailing {
     /// This text, with every request.
@@ -37,21 +36,15 @@ pub enum Trailing {
     Iterations(HintTiming),
     /// See [`parallel_hint`].
     Parallel(u32),
-    /// Whatever this makes of it; `None` for no message. It cannot be written down.
-    #[serde(skip)]
-    By(MakeTrailing),
+    /// Made by the closure of this name in [`Code::trailing`](crate::run::Code::trailing).
+    Code(String),
 }
 
-/// Makes a message of where a run stands. It must be a function of what it is given, or a replay differs.
+/// Makes a message from the status of a run; `None` for no message. It must be a function of what it is given, or a replay differs.
 pub type MakeTrailing = Arc<dyn Fn(&Standing) -> Option<String> + Send + Sync>;
 
 impl Trailing {
-    /// [`Trailing::By`] a closure.
-    pub fn by(make: impl Fn(&Standing) -> Option<String> + Send + Sync + 'static) -> Self {
-        Self::By(Arc::new(make))
-    }
-
-    /// The message for a request that is made now.
+    /// The message for a request that is made now. That of a closure only its [`Plan`](crate::run::Plan) can make.
     pub fn message(&self, standing: &Standing) -> Option<String> {
         match self {
             Self::Text(text) => Some(text.clone()),
@@ -60,18 +53,7 @@ impl Trailing {
                 let calls = standing.calls_before?;
                 (1..*few).contains(&calls).then(|| PARALLEL.to_owned())
             }
-            Self::By(make) => make(standing),
-        }
-    }
-}
-
-impl fmt::Debug for Trailing {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Text(text) => f.debug_tuple("Text").field(text).finish(),
-            Self::Iterations(timing) => f.debug_tuple("Iterations").field(timing).finish(),
-            Self::Parallel(few) => f.debug_tuple("Parallel").field(few).finish(),
-            Self::By(_) => f.write_str("By"),
+            Self::Code(_) => None,
         }
     }
 }

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::convo::compaction::Plan;
+use crate::convo::compaction;
 use crate::delta::{Delta, StopReason};
 use crate::error::ModelErrorKind;
 use crate::event::{EventKind, FinishReason};
@@ -97,7 +97,7 @@ pub(super) struct Parts<'a> {
 
 impl Parts<'_> {
     fn is_spent(&self) -> bool {
-        self.money.exhausts(self.cx.spec.budget)
+        self.money.exhausts(self.cx.plan.config.budget)
     }
 }
 
@@ -115,7 +115,7 @@ impl Turn {
 
     /// Compacts the conversation if it has to be, and sends the request.
     pub(super) fn begin(&mut self, parts: &mut Parts<'_>) -> Progress {
-        match parts.conversation.plan_next(parts.cx.spec) {
+        match parts.conversation.next_compaction(parts.cx.plan) {
             Some(plan) => self.compact(plan, parts),
             None => self.ask_model(parts),
         }
@@ -164,14 +164,14 @@ impl Turn {
     }
 
     /// Carries out a plan of compaction, then sends the request. A summary has to be read first.
-    fn compact(&mut self, plan: Plan, parts: &mut Parts<'_>) -> Progress {
+    fn compact(&mut self, plan: compaction::Plan, parts: &mut Parts<'_>) -> Progress {
         match plan {
-            Plan::Slide(slide) => {
+            compaction::Plan::Slide(slide) => {
                 let compacted = parts.conversation.slide(slide);
                 parts.cx.out.emit(EventKind::Compaction(compacted));
                 self.ask_model(parts)
             }
-            Plan::Summarise(plan) => {
+            compaction::Plan::Summarise(plan) => {
                 let purpose = Purpose::Summary;
                 let request = Request {
                     messages: plan.messages(),
@@ -193,7 +193,7 @@ impl Turn {
             return self.end(FinishReason::BudgetExceeded, true);
         }
         let request = self.request(parts);
-        if parts.cx.spec.asks.before_model_call {
+        if parts.cx.plan.config.asks.before_model_call {
             self.stage = Stage::Held;
             let question = QuestionKind::BeforeModelCall { request };
             parts
@@ -207,16 +207,16 @@ impl Turn {
     }
 
     fn request(&self, parts: &Parts<'_>) -> Request {
-        let spec = parts.cx.spec;
+        let plan = parts.cx.plan;
         let status = Standing {
             iteration: self.iteration,
-            max_iterations: spec.max_iterations,
+            max_iterations: plan.config.max_iterations,
             spent: parts.money.spent(),
-            budget: spec.budget,
+            budget: plan.config.budget,
             calls_before: parts.calls.previous(),
         };
         let has_called = parts.calls.has_called();
-        parts.conversation.request(&status, has_called, spec)
+        parts.conversation.request(&status, has_called, plan)
     }
 
     fn transmit(&mut self, mut request: Request, parts: &mut Parts<'_>) {
@@ -317,7 +317,7 @@ impl Turn {
                 }
             }
             Stage::Summarising(summary) => {
-                if !summary.read(delta, parts.cx.spec) {
+                if !summary.read(delta, parts.cx.plan) {
                     parts.cx.out.close_model();
                     let words = "the summary was too long".to_owned();
                     return self.close(Close::Failed(words), parts);
@@ -334,14 +334,14 @@ impl Turn {
             Stage::Reading(reply) => self.close_reply(reply, close, parts),
             Stage::Summarising(summary) => {
                 let tokens = parts.conversation.tokens();
-                let ended = summary.close(close, tokens, parts.cx.spec);
+                let ended = summary.close(close, tokens, parts.cx.plan);
                 let (stop_reason, usage) = (ended.stop_reason, ended.usage);
                 self.end_call(Purpose::Summary, stop_reason, usage, ended.error, parts);
                 // Without a summary, what it was to replace is left out.
                 let compacted = match ended.text {
                     Some(text) => parts
                         .conversation
-                        .summarise(ended.plan, &text, parts.cx.spec),
+                        .summarise(ended.plan, &text, parts.cx.plan),
                     None => parts.conversation.slide(ended.plan.fallback()),
                 };
                 parts.cx.out.emit(EventKind::Compaction(compacted));
@@ -383,16 +383,20 @@ impl Turn {
         reply: Box<Reply>,
         parts: &mut Parts<'_>,
     ) -> Result<Progress, Box<Reply>> {
-        let spec = parts.cx.spec;
-        let emptiness = reply.emptiness(spec);
+        let plan = parts.cx.plan;
+        let emptiness = reply.emptiness(plan);
         let is_empty = emptiness.is_some();
-        let on_empty = spec.retry.as_ref().is_some_and(|retry| retry.on_empty);
+        let on_empty = plan
+            .config
+            .retry
+            .as_ref()
+            .is_some_and(|retry| retry.on_empty);
         let Some(failure) = reply.failure().or(emptiness.filter(|_| on_empty)) else {
             return Err(reply);
         };
         let (iteration, attempt) = (self.iteration, self.attempt + 1);
         if (is_empty || failure.kind.is_retryable())
-            && let Some(retry) = &spec.retry
+            && let Some(retry) = &plan.config.retry
             && let Some(delay_ms) = retry.delay_ms(iteration, attempt, failure.retry_after_ms)
         {
             self.withdraw(*reply, &failure, parts);
@@ -410,14 +414,14 @@ impl Turn {
         }
         if failure.kind == ModelErrorKind::ContextOverflow
             && !self.is_compacted
-            && let Some(plan) = parts.conversation.plan_overflow(spec)
+            && let Some(compaction) = parts.conversation.overflow_compaction(plan)
         {
             self.withdraw(*reply, &failure, parts);
             self.is_compacted = true;
-            return Ok(self.compact(plan, parts));
+            return Ok(self.compact(compaction, parts));
         }
         // What was shown is kept where nothing else replaces it.
-        if spec.asks.model_error && !is_empty && !reply.is_shown() {
+        if plan.config.asks.model_error && !is_empty && !reply.is_shown() {
             self.withdraw(*reply, &failure, parts);
             let question = QuestionKind::ModelError {
                 iteration,
@@ -458,7 +462,7 @@ impl Turn {
         let stop_reason = read.stop_reason.clone();
         self.end_call(Purpose::Reply, stop_reason, read.usage, read.words, parts);
         let is_cancelled = read.ended.truncation == Some(Truncation::Cancelled);
-        if parts.cx.spec.asks.after_model_call && !is_cancelled {
+        if parts.cx.plan.config.asks.after_model_call && !is_cancelled {
             let has_message = read.has_message;
             let message = parts.conversation.messages().last();
             let question = QuestionKind::AfterModelCall {
@@ -482,7 +486,7 @@ impl Turn {
         error: Option<String>,
         parts: &mut Parts<'_>,
     ) {
-        let price = parts.cx.spec.price.as_ref();
+        let price = parts.cx.plan.config.price.as_ref();
         let cost = parts.money.charge_model_call(&usage, price);
         parts.cx.out.emit(EventKind::ModelCallEnd {
             iteration: self.iteration,
@@ -508,7 +512,7 @@ impl Turn {
                 parts.cx.out.close_model();
                 let close = Close::Failed("the run was cancelled".to_owned());
                 let tokens = parts.conversation.tokens();
-                let ended = summary.close(close, tokens, parts.cx.spec);
+                let ended = summary.close(close, tokens, parts.cx.plan);
                 let (stop_reason, usage) = (ended.stop_reason, ended.usage);
                 self.end_call(Purpose::Summary, stop_reason, usage, ended.error, parts);
                 // A summary after an overflow follows a request that did go out.

@@ -1,6 +1,6 @@
 //! What a model call has used, as far as its provider can be believed.
 
-use crate::run::spec::RunSpec;
+use crate::run::plan::Plan;
 use crate::usage::Usage;
 
 /// Bytes of text per token, where nothing better is known.
@@ -13,9 +13,9 @@ const MOST_BYTES_PER_TOKEN: u64 = 128;
 ///
 /// Where the model has a price, a budget must hold even against a server that reports nothing, or one token per reply:
 /// then the usage is an estimate.
-pub(super) fn believable(reported: Usage, bytes: u64, tokens: u64, spec: &RunSpec) -> Usage {
+pub(super) fn believable(reported: Usage, bytes: u64, tokens: u64, plan: &Plan) -> Usage {
     let output = bytes.div_ceil(BYTES_PER_TOKEN);
-    if spec.price.is_none() {
+    if plan.config.price.is_none() {
         reported
     } else if reported == Usage::default() && bytes > 0 {
         Usage::estimate(tokens, output)

@@ -1,8 +1,9 @@
 //! What follows a reply whose calls are all answered.
 
 use crate::event::FinishReason;
+use crate::run::config::TextOnly;
+use crate::run::plan::Plan;
 use crate::run::reply::EndedReply;
-use crate::run::spec::{RunSpec, TextOnly};
 use crate::run::truncation::Truncation;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,10 +42,10 @@ pub(super) struct Facts {
 /// 3. Something that the model has not read yet (results, a correction, the user's message) keeps the run alive even
 ///    after a reply that was cut off: the next reply can make up for it.
 /// 4. Only then the way the reply ended counts: a truncated reply is no answer.
-/// 5. A whole reply without calls means what [`RunSpec::text_only`] says.
+/// 5. A whole reply without calls means what [`RunConfig::text_only`] says.
 ///
 /// Whatever would continue still ends at the limit of iterations.
-pub(super) fn verdict(facts: &Facts, reply: &EndedReply, spec: &RunSpec) -> Verdict {
+pub(super) fn verdict(facts: &Facts, reply: &EndedReply, plan: &Plan) -> Verdict {
     let verdict = if facts.is_completed {
         Verdict::Finish(FinishReason::TaskCompleted)
     } else if let Some(reason) = facts.stopped {
@@ -56,11 +57,11 @@ pub(super) fn verdict(facts: &Facts, reply: &EndedReply, spec: &RunSpec) -> Verd
             Some(truncation) => Verdict::Finish(truncated(truncation)),
             // The model announced a call and made none: that is no answer.
             None if reply.lacks_call => Verdict::Finish(FinishReason::ModelError),
-            None => text_only(reply, spec),
+            None => text_only(reply, plan),
         }
     };
     let ends = matches!(verdict, Verdict::Finish(_));
-    if !ends && facts.iteration >= spec.max_iterations {
+    if !ends && facts.iteration >= plan.config.max_iterations {
         return Verdict::Finish(FinishReason::MaxIterations);
     }
     verdict
@@ -78,11 +79,11 @@ fn truncated(truncation: &Truncation) -> FinishReason {
     }
 }
 
-fn text_only(reply: &EndedReply, spec: &RunSpec) -> Verdict {
-    match &spec.text_only {
+fn text_only(reply: &EndedReply, plan: &Plan) -> Verdict {
+    match &plan.config.text_only {
         TextOnly::Acknowledge => Verdict::Continue,
         TextOnly::Remind(_) => Verdict::Remind,
-        TextOnly::WaitForInput if spec.asks.human => Verdict::AskUser,
+        TextOnly::WaitForInput if plan.config.asks.human => Verdict::AskUser,
         TextOnly::WaitForInput | TextOnly::Terminate if reply.lacks_answer => {
             Verdict::Finish(FinishReason::ModelError)
         }

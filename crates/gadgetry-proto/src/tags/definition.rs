@@ -3,8 +3,6 @@
 use std::fmt;
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
-
 use crate::delta::Delta;
 use crate::message::{Attributes, CustomContentBlock};
 
@@ -26,40 +24,31 @@ pub type OnStart = Arc<dyn Fn(&Attributes) + Send + Sync>;
 ///     .map(|block| Some(vec![Delta::text(format!("[{}]", block.content))]));
 /// assert_eq!(debug.xml_tag(), "debug-info");
 /// ```
-#[derive(Clone, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone)]
 pub struct CustomBlock {
     /// The name that the application uses; events and messages carry it.
     pub key: String,
     /// The XML tag, where it differs from the key.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tag: Option<String>,
     /// What the block is, for the model.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// When and how to write it, for the model.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instructions: Option<String>,
     /// How it is handled.
-    #[serde(default)]
     pub transform: Transform,
-    /// Called when it opens. It must not change what the run does: a replayed run calls it again. It is not written down.
-    #[serde(skip)]
+    /// Called when it opens. It must not change what the run does: a replayed run calls it again.
     pub on_start: Option<OnStart>,
 }
 
 /// How a custom block is handled.
-#[derive(Clone, Default, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, Default)]
 pub enum Transform {
     /// It is content of the message, and its events stream.
     #[default]
     Pass,
     /// It is taken out and leaves no event.
     Suppress,
-    /// Decided when it is complete. Until then none of its events are emitted; if it passes, they follow together. It
-    /// cannot be written down.
-    #[serde(skip)]
+    /// Decided when it is complete. Until then none of its events are emitted; if it passes, they follow together.
     Map(BlockTransform),
     /// Its content is reasoning, piece by piece as it streams; the tag leaves no event.
     Reasoning,

@@ -2,11 +2,13 @@
 //!
 //! `docs/reply-format.md` has every rule of reading them.
 
+mod config;
 mod content;
 mod definition;
 mod names;
 mod opening;
 
+pub use config::{BlockCode, BlockConfig, BlockMode};
 pub(crate) use content::{Content, ContentEnd};
 pub use definition::{BlockTransform, CustomBlock, OnStart, Transform};
 pub use names::TagNameError;

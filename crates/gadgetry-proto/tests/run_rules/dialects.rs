@@ -5,7 +5,7 @@ use gadgetry_proto::delta::Delta;
 use gadgetry_proto::dialect::Dialect;
 use gadgetry_proto::error::DiagnosticCode;
 use gadgetry_proto::event::FinishReason;
-use gadgetry_proto::run::{RunSpec, Tools};
+use gadgetry_proto::run::{RunConfig, Tools};
 use serde_json::json;
 
 use crate::support::sim::script::{Behaviour, Finish, Piece, Reply, Script, block, gadget};
@@ -47,7 +47,7 @@ fn calc() -> Behaviour {
         .answers(|start| start.parameters.to_string())
 }
 
-fn run(change: impl FnOnce(&mut RunSpec), replies: &[&str]) -> Log {
+fn run(change: impl FnOnce(&mut RunConfig), replies: &[&str]) -> Log {
     let script = Script::default().gadget(calc()).with(change);
     let script = replies
         .iter()
@@ -103,7 +103,7 @@ fn a_call_in_another_form_is_never_an_answer() {
 fn a_dialect_that_is_switched_on_is_executed() {
     for (dialect, form) in FORMS {
         let reply = format!("Let me see.\n{form}\n");
-        let on = |spec: &mut RunSpec| spec.dialects = vec![dialect];
+        let on = |spec: &mut RunConfig| spec.dialects = vec![dialect];
         for cut in (0..=reply.len()).step_by(7) {
             let (before, behind) = reply.split_at(cut);
             let pieces = [before, behind].map(|text| Piece::Text(text.to_owned()));
@@ -207,7 +207,7 @@ fn where_a_call_may_stand() {
 #[test]
 fn native_mode_and_transforms() {
     let form = FORMS[0].1;
-    let on = |spec: &mut RunSpec| {
+    let on = |spec: &mut RunConfig| {
         spec.dialects = vec![Dialect::Hermes];
         spec.tools = Tools::Native;
     };

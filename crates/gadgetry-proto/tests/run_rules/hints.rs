@@ -1,6 +1,10 @@
 //! Messages that only one request carries.
 
-use gadgetry_proto::run::{HintTiming, Retry, Standing, Trailing, iteration_hint, parallel_hint};
+use std::sync::Arc;
+
+use gadgetry_proto::run::{
+    HintTiming, MakeTrailing, Retry, Standing, Trailing, iteration_hint, parallel_hint,
+};
 
 use crate::support::sim::play;
 use crate::support::sim::script::{Finish, Script, block, gadget};
@@ -11,24 +15,37 @@ fn bells(ids: &[&str]) -> String {
     calls.collect()
 }
 
-/// Tells all that it knows.
-fn standing() -> Trailing {
-    Trailing::by(|standing| {
-        let Standing {
-            iteration,
-            max_iterations,
-            spent,
-            budget,
-            calls_before,
-        } = standing;
-        Some(format!(
-            "{iteration}/{max_iterations} {spent} {budget:?} {calls_before:?}"
-        ))
-    })
+fn by_code(name: &str) -> Trailing {
+    Trailing::Code(name.to_owned())
+}
+
+/// Reports all that it knows.
+fn standing(standing: &Standing) -> Option<String> {
+    let Standing {
+        iteration,
+        max_iterations,
+        spent,
+        budget,
+        calls_before,
+    } = standing;
+    Some(format!(
+        "{iteration}/{max_iterations} {spent} {budget:?} {calls_before:?}"
+    ))
 }
 
 fn hinted(hints: Vec<Trailing>) -> Script {
+    let code: [(&str, MakeTrailing); 2] = [
+        ("standing", Arc::new(standing)),
+        (
+            "second",
+            Arc::new(|now| (now.iteration == 2).then(|| "Now.".to_owned())),
+        ),
+    ];
+    let named = |name: &str| hints.contains(&by_code(name));
+    let code = code.into_iter().filter(|(name, _)| named(name));
+    let code = code.map(|(name, make)| (name.to_owned(), make)).collect();
     Script::default()
+        .with_code(|it| it.trailing = code)
         .gadget(gadget("Bell").costs(0.5))
         .with(|spec| {
             spec.trailing = hints;
@@ -41,9 +58,8 @@ fn hinted(hints: Vec<Trailing>) -> Script {
 
 #[test]
 fn each_request_has_its_own_hints_in_order() {
-    let second = Trailing::by(|standing| (standing.iteration == 2).then(|| "Now.".to_owned()));
     check(
-        &hinted(vec![standing(), second]),
+        &hinted(vec![by_code("standing"), by_code("second")]),
         &[
             "  hint 1/4 0 Some(9.0) None",
             "0 ask 1",
@@ -72,7 +88,10 @@ fn each_request_has_its_own_hints_in_order() {
 
 #[test]
 fn hints_do_not_touch_the_history() {
-    let (with, without) = (play(&hinted(vec![standing()])), play(&hinted(Vec::new())));
+    let (with, without) = (
+        play(&hinted(vec![by_code("standing")])),
+        play(&hinted(Vec::new())),
+    );
     assert_eq!(with.history, without.history);
     for (with, without) in with.requests().into_iter().zip(without.requests()) {
         assert_eq!(with.messages, without.messages);
@@ -84,7 +103,7 @@ fn hints_do_not_touch_the_history() {
 
 #[test]
 fn a_retry_has_the_hints_of_its_request() {
-    let mut script = hinted(vec![standing()]);
+    let mut script = hinted(vec![by_code("standing")]);
     script.base.retry = Some(Retry {
         min_ms: 5,
         jitter: false,

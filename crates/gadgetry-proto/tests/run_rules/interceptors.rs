@@ -80,7 +80,7 @@ fn with(interceptors: Vec<Arc<dyn Interceptor>>) -> Script {
     let bell = gadget("Bell").answers(|start| start.parameters["key"].to_string());
     Script::default()
         .gadget(bell.takes_parameters(&json!({ "key": { "type": "string" } })))
-        .with(|spec| spec.interceptors = interceptors)
+        .with_code(|code| code.interceptors = interceptors)
 }
 
 #[test]
@@ -172,7 +172,7 @@ fn changed_parameters_are_completed_and_validated_once_more() {
         let bell = gadget("Bell").takes_parameters(&json!({ "key": { "type": "string" }, "n": n }));
         let script = Script::default()
             .gadget(bell)
-            .with(|spec| spec.interceptors = vec![Arc::new(Give(parameters.clone()))])
+            .with_code(|code| code.interceptors = vec![Arc::new(Give(parameters.clone()))])
             .reply(block("Bell:a", &[("key", "k")]) + &block("Bell:b:a", &[("key", "k")]));
         let found = lines(&play(&script));
         assert!(

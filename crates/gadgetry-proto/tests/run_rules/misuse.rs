@@ -16,7 +16,7 @@ fn take(run: &mut Run, time: u64, input: Input) {
 /// A run whose first reply has called `Bell` (which runs) and `Gong` (which does not exist).
 fn working() -> Run {
     let script = Script::default().gadget(gadget("Bell"));
-    let mut run = Run::new(script.spec(), script.conversation).expect("good tags");
+    let mut run = Run::new(&script.plan(), script.conversation);
     drain(&mut run);
     let text = block("Bell:a", &[]) + &block("Gong:b", &[]);
     take(&mut run, 1, Input::Delta(Delta::text(text)));

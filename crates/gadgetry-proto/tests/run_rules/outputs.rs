@@ -9,7 +9,7 @@ use gadgetry_proto::convo::viewer::NAME;
 use gadgetry_proto::event::EventKind;
 use gadgetry_proto::media::{Media, MediaData, MediaKind};
 use gadgetry_proto::message::Content;
-use gadgetry_proto::run::{Run, RunSpec, SpecError};
+use gadgetry_proto::run::PlanError;
 use gadgetry_proto::spec::RegistryError;
 
 use crate::support::sim::script::{Behaviour, Finish, Script, block, gadget};
@@ -271,17 +271,14 @@ fn without_gadgets_nothing_is_limited() {
 fn a_gadget_with_the_name_of_the_viewer() {
     for name in [NAME, "gadgetoutputviewer"] {
         let script = limited([gadget(name)]);
-        let error = Run::new(script.spec(), script.conversation.clone()).err();
+        let error = script.try_plan().err();
         assert!(
             matches!(
                 error,
-                Some(SpecError::Viewer(RegistryError::Duplicate { .. }))
+                Some(PlanError::Viewer(RegistryError::Duplicate { .. }))
             ),
             "{error:?}"
         );
-        let snapshot = Run::ask(RunSpec::default(), "Go").expect("no tags").save();
-        let error = Run::load(script.spec(), snapshot).err();
-        assert!(matches!(error, Some(SpecError::Viewer(_))), "{error:?}");
         // Without the limit it is a gadget like any other.
         let mut script = script.reply(block(&format!("{name}:a"), &[]));
         script.base.output_limit = None;

@@ -3,8 +3,8 @@
 use gadgetry_proto::delta::Delta;
 use gadgetry_proto::error::DiagnosticCode;
 use gadgetry_proto::message::Content;
-use gadgetry_proto::run::{RunSpec, Tools};
-use gadgetry_proto::tags::CustomBlock;
+use gadgetry_proto::run::{RunConfig, Tools};
+use gadgetry_proto::tags::BlockConfig;
 
 use crate::support::sim::play;
 use crate::support::sim::script::{Piece, Reply, Script, block, gadget};
@@ -12,7 +12,7 @@ use crate::support::sim::transcript::lines;
 
 /// One reply under some options, cut in two everywhere: what is told of it, up to its end.
 #[track_caller]
-fn check(change: impl Fn(&mut RunSpec), reply: &str, expected: &[&str]) {
+fn check(change: impl Fn(&mut RunConfig), reply: &str, expected: &[&str]) {
     for cut in (0..=reply.len()).filter(|at| reply.is_char_boundary(*at)) {
         let (before, behind) = reply.split_at(cut);
         let pieces = [before, behind].map(|text| Piece::Text(text.to_owned()));
@@ -43,8 +43,8 @@ fn check(change: impl Fn(&mut RunSpec), reply: &str, expected: &[&str]) {
 fn nothing_in_reasoning_is_text_or_a_call() {
     let draft = block("Bell:d", &[]);
     let real = block("Bell:r", &[]);
-    let default = |_: &mut RunSpec| {};
-    let native = |spec: &mut RunSpec| spec.tools = Tools::Native;
+    let default = |_: &mut RunConfig| {};
+    let native = |spec: &mut RunConfig| spec.tools = Tools::Native;
     let thought = format!("0 reasoning {draft}");
     for options in [default, native] {
         check(
@@ -94,7 +94,7 @@ fn nothing_in_reasoning_is_text_or_a_call() {
         ],
     );
     check(
-        |spec| spec.custom_blocks = vec![CustomBlock::new("think")],
+        |spec| spec.custom_blocks = vec![BlockConfig::new("think")],
         "<think>a</think>b",
         &["0 block think a", "0 text b", "0 end completed after 1: b"],
     );

@@ -184,14 +184,14 @@ fn each_reply_has_one_instance_of_a_transform() {
     let count = Arc::clone(&made);
     let script = Script::default()
         .gadget(cook())
-        .with(move |spec| {
-            spec.transforms.push(Arc::new(move || {
+        .with_code(move |code| {
+            code.transforms.push(Arc::new(move || {
                 count.fetch_add(1, Ordering::Relaxed);
                 Box::new(compose(Vec::new())) as Box<dyn DeltaTransform>
             }));
         })
         .reply(block("Cook:a", &[("dish", "pie")]));
-    let run = Run::new(script.spec(), script.conversation.clone()).expect("a good specification");
+    let run = Run::new(&script.plan(), script.conversation.clone());
     drop(run);
     assert_eq!(made.load(Ordering::Relaxed), 0, "no reply yet");
     let _ = play(&script);

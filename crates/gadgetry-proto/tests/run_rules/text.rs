@@ -25,7 +25,9 @@ fn custom_blocks_pass_vanish_or_change() {
     let note = CustomBlock::new("note")
         .map(|block| Some(vec![Delta::text(format!("[{}]", block.content))]));
     let script = Script::default()
-        .with(|spec| spec.custom_blocks = vec![think, done, note])
+        .custom_block(think)
+        .custom_block(done)
+        .custom_block(note)
         .reply("A<thinking hard=\"yes\">b</thinking>C<done/>D<note>e</note>F");
     check(
         &script,
@@ -42,7 +44,7 @@ fn custom_blocks_pass_vanish_or_change() {
 
 #[test]
 fn thoughts_in_tags_are_reasoning_as_they_come() {
-    let thinks = || Script::default().with(|spec| spec.custom_blocks = vec![CustomBlock::think()]);
+    let thinks = || Script::default().custom_block(CustomBlock::think());
     let lines = [
         "0 ask 1",
         "0 text A",
@@ -86,7 +88,7 @@ impl DeltaTransform for Shout {
 fn transforms_change_what_is_shown_but_not_what_the_model_wrote() {
     let script = Script::default()
         .gadget(gadget("Bell"))
-        .with(|spec| spec.transforms = vec![Arc::new(|| Box::new(Shout(0)))])
+        .with_code(|code| code.transforms = vec![Arc::new(|| Box::new(Shout(0)))])
         .reply(format!("ab{}", block("Bell:x", &[])))
         .reply("c");
     check(
@@ -127,7 +129,7 @@ impl DeltaTransform for Drop {
 fn a_call_that_a_transform_takes_away_is_no_call() {
     let script = Script::default()
         .gadget(gadget("Bell"))
-        .with(|spec| spec.transforms = vec![Arc::new(|| Box::new(Drop))])
+        .with_code(|code| code.transforms = vec![Arc::new(|| Box::new(Drop))])
         .reply(format!("ab{}", block("Bell:x", &[])));
     check(
         &script,
@@ -155,7 +157,7 @@ fn a_call_that_a_transform_held_back_does_not_start_in_a_cancelled_run() {
     let pieces = vec![Piece::Text(block("Bell:x", &[])), Piece::Pause(9)];
     let script = Script::default()
         .gadget(gadget("Bell"))
-        .with(|spec| spec.transforms = vec![Arc::new(|| Box::new(Late(Vec::new())))])
+        .with_code(|code| code.transforms = vec![Arc::new(|| Box::new(Late(Vec::new())))])
         .replies(Reply::stop(pieces))
         .at(5, gadgetry_proto::run::Command::Cancel);
     let error = "Error: The run was cancelled before the call was done";

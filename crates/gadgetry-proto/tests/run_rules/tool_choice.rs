@@ -2,7 +2,7 @@
 
 use gadgetry_proto::delta::Delta;
 use gadgetry_proto::message::{Request, ToolChoice};
-use gadgetry_proto::run::{Decision, QuestionKind, Retry, Run, SpecError, TextOnly, Tools};
+use gadgetry_proto::run::{Decision, PlanError, QuestionKind, Retry, TextOnly, Tools};
 use serde_json::json;
 
 use crate::support::sim::play;
@@ -115,11 +115,8 @@ fn a_decision_changes_it_for_one_request() {
 
 #[test]
 fn a_gadget_that_the_run_does_not_have_is_a_mistake() {
-    let spec = choosing(named("Horn")).spec();
-    let error = Run::ask(spec.clone(), "Go").unwrap_err();
-    assert_eq!(error, SpecError::ToolChoice("Horn".to_owned()));
-    let snapshot = Run::ask(choosing(AUTO).spec(), "Go").unwrap().save();
-    assert_eq!(Run::load(spec, snapshot).unwrap_err(), error);
+    let error = choosing(named("Horn")).try_plan().unwrap_err();
+    assert_eq!(error, PlanError::ToolChoice("Horn".to_owned()));
 }
 
 /// Requests that were stored before there was a choice leave it to the model.

@@ -45,8 +45,10 @@ fn what_something_acted_on_stays() {
         (text("!!!GADGET_START:Bell:a"), 2),
         (text("\n!!!GADGET_START:Bell:a"), 2),
     ] {
-        let mut script = retrying().replies(broken_behind(vec![piece.clone()]));
-        script.base.custom_blocks = vec![hidden.clone(), CustomBlock::new("shown")];
+        let script = retrying()
+            .custom_block(hidden.clone())
+            .custom_block(CustomBlock::new("shown"))
+            .replies(broken_behind(vec![piece.clone()]));
         let log = play(&script);
         let found = lines(&log);
         // With a call, the run goes on from what it has.

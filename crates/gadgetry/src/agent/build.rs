@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
-use gadgetry_proto::convo::{char_limit, viewer};
-use gadgetry_proto::run::{Retry, Run, RunSpec, TextOnly};
-use gadgetry_proto::tags::CustomBlock;
+use gadgetry_proto::convo::char_limit;
+use gadgetry_proto::run::{Code, Plan, Retry, RunConfig, TextOnly};
 
-use crate::agent::builder::{AgentBuilder, Limits, Setting};
+use crate::agent::builder::{AgentBuilder, Limits, OutputLimit, Setting};
 use crate::agent::{Agent, AgentError, Inner};
 use crate::control::Controllers;
 use crate::limiter::RateLimiter;
@@ -21,17 +20,16 @@ const USUAL_WINDOW: u64 = 128_000;
 impl Agent {
     pub(super) fn new(builder: AgentBuilder) -> Result<Self, AgentError> {
         let mut services = services(&builder)?;
-        let spec = spec(&builder, &services)?;
+        let plan = plan(&builder, &services)?;
         let model = Arc::clone(&services.model);
-        services.model = Self::model_for(&model, &spec)?;
+        services.model = Self::model_for(&model, &plan)?;
         let mut opening = builder.history;
         for call in &builder.synthetic {
-            opening.extend(call.messages(&spec)?);
+            opening.extend(call.messages(plan.config(), services.toolbox.registry())?);
         }
-        Run::new(spec.clone(), Vec::new())?;
         Ok(Self {
             inner: Arc::new(Inner {
-                spec,
+                plan: Arc::new(plan),
                 services,
                 model,
                 opening,
@@ -46,10 +44,10 @@ impl Agent {
     /// The model, with the gadgets of the run as its tools if it calls them so.
     pub(super) fn model_for(
         model: &Arc<dyn Model>,
-        spec: &RunSpec,
+        plan: &Plan,
     ) -> Result<Arc<dyn Model>, AgentError> {
-        if spec.tools.is_native() {
-            with_tools(model, spec)
+        if plan.config().tools.is_native() {
+            with_tools(model, plan)
         } else {
             Ok(Arc::clone(model))
         }
@@ -120,71 +118,75 @@ fn parent(builder: &AgentBuilder) -> Result<Option<&Services>, AgentError> {
 }
 
 /// What every run of the agent is made from.
-fn spec(builder: &AgentBuilder, services: &Services) -> Result<RunSpec, AgentError> {
+fn plan(builder: &AgentBuilder, services: &Services) -> Result<Plan, AgentError> {
     let info = services.model.info();
-    let mut spec = builder.spec.clone();
-    if spec.max_iterations == 0 {
+    let mut config = builder.config.clone();
+    if config.max_iterations == 0 {
         return Err(AgentError::NoIterations);
     }
-    if spec.text_only == TextOnly::WaitForInput && services.human.is_none() {
+    if config.text_only == TextOnly::WaitForInput && services.human.is_none() {
         return Err(AgentError::NobodyToAsk);
     }
-    budget(spec.budget, services)?;
-    if let Some(compaction) = &builder.compaction {
+    budget(config.budget, services)?;
+    if let Some(compaction) = &config.compaction {
         percentage("`trigger_percent`", compaction.trigger_percent)?;
         percentage("`target_percent`", compaction.target_percent)?;
     }
-    spec.compaction.clone_from(&builder.compaction);
-    spec.context_window = info.context_window;
-    spec.output_limit = match builder.output_limit {
-        None => None,
-        Some(percent) => {
-            let percent = percentage("`.output_limit_percent(…)`", percent)?;
-            Some(char_limit(
-                info.context_window.unwrap_or(USUAL_WINDOW),
-                percent,
-            ))
-        }
-    };
-    spec.custom_blocks = custom_blocks(&spec.custom_blocks, &*services.model)?;
-    let transforms = services.model.transforms();
-    spec.transforms = transforms.into_iter().chain(spec.transforms).collect();
-    spec.registry = Arc::new(services.toolbox.registry().clone());
-    spec.price = info.price;
-    spec.asks = services.asks();
-    spec.retry.clone_from(&services.retry);
-    Ok(spec)
+    config.context_window = config.context_window.or(info.context_window);
+    config.price = config.price.or(info.price);
+    if let OutputLimit::Percent(percent) = builder.output_limit {
+        let percent = percentage("`.output_limit_percent(…)`", percent)?;
+        let window = config.context_window.unwrap_or(USUAL_WINDOW);
+        config.output_limit = Some(char_limit(window, percent));
+    }
+    let mut code = builder.code.clone();
+    add_those_of_the_model(&*services.model, &mut config, &mut code)?;
+    config.asks = services.asks();
+    config.retry.clone_from(&services.retry);
+    let registry = Arc::clone(services.toolbox.registry());
+    Ok(Plan::new(config, registry, code)?)
 }
 
 /// The model that knows the gadgets of the run as its tools.
-fn with_tools(model: &Arc<dyn Model>, spec: &RunSpec) -> Result<Arc<dyn Model>, AgentError> {
-    let gadgets = spec.registry.iter().map(|gadget| gadget.spec().clone());
-    let mut gadgets: Vec<_> = gadgets.collect();
-    if spec.output_limit.is_some() && !gadgets.is_empty() {
-        gadgets.push(viewer::spec());
-    }
+fn with_tools(model: &Arc<dyn Model>, plan: &Plan) -> Result<Arc<dyn Model>, AgentError> {
+    let gadgets = plan.registry().iter().map(|gadget| gadget.spec().clone());
+    let gadgets: Vec<_> = gadgets.collect();
     let given = model.with_tools(&gadgets);
     given.ok_or_else(|| AgentError::NoNativeTools {
         model: model.name().to_owned(),
     })
 }
 
-/// Those of the model, which stand closer to it, and then the agent's `own`.
-fn custom_blocks(own: &[CustomBlock], model: &dyn Model) -> Result<Vec<CustomBlock>, AgentError> {
-    let mut blocks = model.custom_blocks();
-    for block in own {
-        let same =
-            |other: &&CustomBlock| other.xml_tag() == block.xml_tag() || other.key == block.key;
-        if let Some(other) = blocks.iter().find(same) {
+/// Adds the custom blocks and the transforms of the model. They come first, because they are closer to the model.
+fn add_those_of_the_model(
+    model: &dyn Model,
+    config: &mut RunConfig,
+    code: &mut Code,
+) -> Result<(), AgentError> {
+    let mut blocks = Vec::new();
+    for block in model.custom_blocks() {
+        let own = config.custom_blocks.iter();
+        let mut same = own.filter(|own| own.xml_tag() == block.xml_tag() || own.key == block.key);
+        if let Some(own) = same.next() {
+            let name = |key: &str, tag: &str| format!("{key} (<{tag}>)");
             return Err(AgentError::CustomBlockOfModel {
-                block: format!("{} (<{}>)", block.key, block.xml_tag()),
+                block: name(&own.key, own.xml_tag()),
                 model: model.name().to_owned(),
-                other: format!("{} (<{}>)", other.key, other.xml_tag()),
+                other: name(&block.key, block.xml_tag()),
             });
         }
+        let (block, own) = block.into_parts();
+        if !own.is_empty() {
+            code.blocks.insert(block.xml_tag().to_owned(), own);
+        }
+        blocks.push(block);
     }
-    blocks.extend_from_slice(own);
-    Ok(blocks)
+    blocks.append(&mut config.custom_blocks);
+    config.custom_blocks = blocks;
+    let mut transforms = model.transforms();
+    transforms.append(&mut code.transforms);
+    code.transforms = transforms;
+    Ok(())
 }
 
 fn toolbox(builder: &AgentBuilder) -> Result<Toolbox, AgentError> {

@@ -4,7 +4,7 @@ use std::fmt;
 
 use gadgetry_proto::block::WriteError;
 use gadgetry_proto::event::FinishReason;
-use gadgetry_proto::run::SpecError;
+use gadgetry_proto::run::PlanError;
 
 use crate::agent::Finished;
 use crate::limiter::RateLimitsError;
@@ -40,7 +40,7 @@ pub enum AgentError {
     /// Tags that cannot be told apart, a gadget with the name of the output viewer, or a tool choice that names no gadget
     /// of the agent.
     #[error(transparent)]
-    Spec(#[from] SpecError),
+    Plan(#[from] PlanError),
     /// A custom block has the key or the tag of one that the model brings.
     #[error(
         "the custom block {block} of the agent is in the way of {other}, which the model {model:?} brings; leave one of \

@@ -61,7 +61,7 @@ use std::sync::Arc;
 
 use gadgetry_proto::convo::OutputStore;
 use gadgetry_proto::message::{Content, Message, Role};
-use gadgetry_proto::run::RunSpec;
+use gadgetry_proto::run::Plan;
 
 use crate::context::{CancellationToken, ExecutionContext};
 use crate::model::Model;
@@ -100,7 +100,7 @@ pub struct Agent {
 }
 
 struct Inner {
-    spec: RunSpec,
+    plan: Arc<Plan>,
     /// Except for the scope, which each run gets of its own.
     services: Services,
     /// The model before it was given tools.
@@ -118,6 +118,11 @@ impl Agent {
     /// An agent without anything yet.
     pub fn builder() -> AgentBuilder {
         AgentBuilder::default()
+    }
+
+    /// What its runs are made from.
+    pub fn plan(&self) -> &Arc<Plan> {
+        &self.inner.plan
     }
 
     /// A run about one message of the user. Nothing happens until the run is consumed.
@@ -200,7 +205,7 @@ fn of_user(content: Vec<Content>) -> Message {
 impl std::fmt::Debug for Agent {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Agent")
-            .field("spec", &self.inner.spec)
+            .field("plan", &self.inner.plan)
             .field("services", &self.inner.services)
             .finish_non_exhaustive()
     }

@@ -12,7 +12,7 @@ use futures_core::future::BoxFuture;
 use futures_util::StreamExt as _;
 use gadgetry_proto::event::Event;
 use gadgetry_proto::message::Message;
-use gadgetry_proto::run::{Command, Retry, Run, RunSpec};
+use gadgetry_proto::run::{Command, Plan, Run, RunOptions};
 use tokio::sync::mpsc;
 
 use crate::agent::finished::{systems, without_instructions};
@@ -63,19 +63,12 @@ struct Origin {
     /// What was said before, and how.
     before: Conversation,
     question: Message,
-    budget: Option<f64>,
-    retry: Option<Retry>,
+    options: RunOptions,
 }
 
 impl Origin {
-    fn spec(&self) -> RunSpec {
-        let mut spec = self.inner.spec.clone();
-        spec.budget = self.budget;
-        spec.retry.clone_from(&self.retry);
-        if let Some(markers) = &self.before.markers {
-            spec.markers.clone_from(markers);
-        }
-        spec
+    fn plan(&self) -> Arc<Plan> {
+        Arc::new(self.inner.plan.with(self.options.clone()))
     }
 
     fn messages(&self) -> Vec<Message> {
@@ -89,10 +82,7 @@ impl Origin {
     }
 
     fn run(&self) -> Run {
-        match Run::new(self.spec(), self.messages()) {
-            Ok(run) => run.with_outputs(self.before.outputs.clone()),
-            Err(error) => unreachable!("`build` has tried this specification: {error}"),
-        }
+        Run::new(&self.plan(), self.messages()).with_outputs(self.before.outputs.clone())
     }
 }
 
@@ -113,22 +103,24 @@ impl<'t> AgentRun<'t> {
         conversation: Option<&'t mut Conversation>,
     ) -> Self {
         let scope = AgentScope::of(inner);
-        let mut retry = inner.spec.retry.clone();
-        if let Some(retry) = retry.as_mut().filter(|retry| retry.seed == 0) {
-            retry.seed = crate::ask::random();
-        }
+        let retry = inner.plan.config().retry.as_ref();
+        let needs_seed = retry.is_some_and(|retry| retry.seed == 0);
         let begun = conversation.as_deref().filter(|it| !it.is_empty());
         let before = begun.cloned().unwrap_or_else(|| Conversation {
             messages: inner.opening.clone(),
             outputs: inner.outputs.clone(),
             markers: None,
         });
+        let options = RunOptions {
+            budget: scope.services().scope.budget,
+            retry_seed: needs_seed.then(crate::ask::random),
+            markers: before.markers.clone(),
+        };
         let origin = Box::new(Origin {
             inner: Arc::clone(inner),
             before,
             question,
-            budget: scope.services().scope.budget,
-            retry,
+            options,
         });
         let run = origin.run();
         let cancellation = scope.services().scope.cancellation.clone();
@@ -252,7 +244,7 @@ impl<'t> AgentRun<'t> {
     /// [`LogError::Code`] if the agent has transforms, interceptors, a custom block with a closure, or
     /// [`trailing_with`](crate::AgentBuilder::trailing_with).
     pub fn header(&self) -> Result<Header, LogError> {
-        let mut header = Header::of(self.origin.spec(), self.origin.messages())?;
+        let mut header = Header::of(&self.origin.plan(), self.origin.messages())?;
         header.outputs = self.origin.before.outputs.clone();
         Ok(header)
     }

@@ -21,7 +21,7 @@ impl AgentScope {
     /// Creates the scope of one more run of an agent.
     pub(super) fn of(inner: &Inner) -> Self {
         let mut services = inner.services.clone();
-        let budget = inner.spec.budget;
+        let budget = inner.plan.config().budget;
         let Some(parent) = &inner.parent else {
             // A new scope for each run: the spending of one does not count for another.
             services.scope = BudgetScope {

@@ -8,7 +8,8 @@ use gadgetry_proto::delta::Delta;
 use gadgetry_proto::id::InvocationId;
 use gadgetry_proto::message::Message;
 use gadgetry_proto::reply::{Format, Reader};
-use gadgetry_proto::run::{RunSpec, SpecError};
+use gadgetry_proto::run::{PlanError, RunConfig};
+use gadgetry_proto::spec::Registry;
 use serde_json::Value;
 
 use crate::agent::AgentError;
@@ -24,16 +25,20 @@ pub(super) struct SyntheticCall {
 
 impl SyntheticCall {
     /// The reply that makes the call, and the message with its result, as a run would have kept them.
-    pub(super) fn messages(&self, spec: &RunSpec) -> Result<[Message; 2], AgentError> {
-        let Some(gadget) = spec.registry.get(&self.gadget_name) else {
+    pub(super) fn messages(
+        &self,
+        config: &RunConfig,
+        registry: &Arc<Registry>,
+    ) -> Result<[Message; 2], AgentError> {
+        let Some(gadget) = registry.get(&self.gadget_name) else {
             return Err(AgentError::SyntheticGadget {
                 id: self.id.clone(),
-                problem: spec.registry.unknown_gadget(&self.gadget_name),
+                problem: registry.unknown_gadget(&self.gadget_name),
             });
         };
         let writer = Writer {
-            markers: &spec.markers,
-            anchoring: spec.anchoring,
+            markers: &config.markers,
+            anchoring: config.anchoring,
         };
         let mut block = String::new();
         let (name, id) = (gadget.name(), Some(self.id.as_str()));
@@ -55,22 +60,26 @@ impl SyntheticCall {
             &InvocationId::from(self.id.as_str()),
             name,
             Ok(&self.result),
-            &spec.markers,
+            &config.markers,
         );
-        Ok([reply(block, spec)?, results_message([result])])
+        Ok([reply(block, config, registry)?, results_message([result])])
     }
 }
 
 /// The message that a run makes of a reply of this text.
-fn reply(text: String, spec: &RunSpec) -> Result<Message, AgentError> {
+fn reply(
+    text: String,
+    config: &RunConfig,
+    registry: &Arc<Registry>,
+) -> Result<Message, AgentError> {
     let format = Format {
-        markers: Some(spec.markers.clone()),
-        anchoring: spec.anchoring,
-        limits: spec.limits.clone(),
+        markers: Some(config.markers.clone()),
+        anchoring: config.anchoring,
+        limits: config.limits.clone(),
         ..Format::default()
     };
-    let registry = Arc::clone(&spec.registry);
-    let mut reader = Reader::new(format, Vec::new(), registry).map_err(SpecError::from)?;
+    let registry = Arc::clone(registry);
+    let mut reader = Reader::new(format, Vec::new(), registry).map_err(PlanError::from)?;
     let mut deltas = Vec::new();
     reader.push(Delta::text(text), &mut deltas);
     Ok(reader.finish(&mut deltas).message)

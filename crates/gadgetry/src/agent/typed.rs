@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_core::future::BoxFuture;
 use gadgetry_proto::call::Outcome;
-use gadgetry_proto::run::{Run, TextOnly};
+use gadgetry_proto::run::{Plan, TextOnly};
 use gadgetry_proto::spec::{GadgetSpec, Problem, invalid_parameters};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -97,14 +97,14 @@ impl Inner {
     pub(super) fn ending_with(&self, gadget: Arc<dyn DynGadget>) -> Result<Self, AgentError> {
         let mut services = self.services.clone();
         Arc::make_mut(&mut services.toolbox).add(gadget)?;
-        let mut spec = self.spec.clone();
-        spec.registry = Arc::new(services.toolbox.registry().clone());
+        let mut config = self.plan.config().clone();
         let reminder = format!("Give your answer by calling the gadget {NAME}, not as text.");
-        spec.text_only = TextOnly::Remind(reminder);
-        services.model = Agent::model_for(&self.model, &spec)?;
-        Run::new(spec.clone(), Vec::new())?;
+        config.text_only = TextOnly::Remind(reminder);
+        let registry = Arc::clone(services.toolbox.registry());
+        let plan = Plan::new(config, registry, self.plan.code().clone())?;
+        services.model = Agent::model_for(&self.model, &plan)?;
         Ok(Self {
-            spec,
+            plan: Arc::new(plan),
             services,
             model: Arc::clone(&self.model),
             opening: self.opening.clone(),

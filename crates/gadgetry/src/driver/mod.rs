@@ -73,13 +73,14 @@ pub struct RunResult {
 /// ```
 /// use std::sync::Arc;
 /// use gadgetry::proto::event::Event;
-/// use gadgetry::proto::run::{Run, RunSpec};
+/// use gadgetry::proto::run::{Run, RunConfig};
+/// use gadgetry::proto::spec::Registry;
 /// use gadgetry::{ScriptedModel, Services, Toolbox, drive};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let model: ScriptedModel = r#"{"text": "Hello!"}"#.parse()?;
-/// let run = Run::ask(RunSpec::default(), "Hi")?;
+/// let run = Run::ask(&RunConfig::default().plan(Registry::default())?, "Hi");
 /// let services = Services::new(Arc::new(model), Toolbox::default());
 /// let (_commands, receiver) = tokio::sync::mpsc::channel(1);
 /// let ended = drive(run, &services, receiver, &mut |_: &Event| {}).await;

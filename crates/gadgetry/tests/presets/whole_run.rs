@@ -9,7 +9,7 @@ use gadgetry::presets::{
 };
 use gadgetry::proto::call::Outcome;
 use gadgetry::proto::event::FinishReason;
-use gadgetry::proto::run::{Command, Run, RunSpec};
+use gadgetry::proto::run::{Command, Run, RunConfig};
 use gadgetry::proto::spec::GadgetSpec;
 use gadgetry::proto::tree::NodeId;
 use gadgetry::proto::usage::Price;
@@ -43,18 +43,20 @@ fn toolbox() -> Toolbox {
 async fn run(script: &str, observer: &mut dyn Observer) -> RunResult {
     let model: ScriptedModel = script.parse().unwrap();
     let toolbox = toolbox();
-    let spec = RunSpec {
-        registry: Arc::new(toolbox.registry().clone()),
+    let config = RunConfig {
         price: Some(Price {
             input: 1e6 / 8.0,
             output: 1e6 / 4.0,
             ..Price::default()
         }),
-        ..RunSpec::default()
+        ..RunConfig::default()
     };
     let services = Services::new(Arc::new(model), toolbox);
     let (_commands, receiver) = mpsc::channel::<Command>(1);
-    let run = Run::ask(spec, "Go").unwrap();
+    let plan = config
+        .plan(Arc::clone(services.toolbox.registry()))
+        .unwrap();
+    let run = Run::ask(&plan, "Go");
     drive(run, &services, receiver, observer).await
 }
 

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use gadgetry::proto::call::Outcome;
 use gadgetry::proto::event::{Event, EventKind};
-use gadgetry::proto::run::{Command, Input, Output, Run, RunSpec};
+use gadgetry::proto::run::{Command, Input, Output, Plan, Run, RunConfig};
 use gadgetry::proto::spec::GadgetSpec;
 use gadgetry::proto::time::Time;
 use gadgetry::proto::usage::Price;
@@ -113,16 +113,27 @@ pub(crate) fn services(replies: &[Value], gadgets: &[Arc<dyn DynGadget>]) -> Ser
     Services::new(Arc::new(script(replies)), toolbox)
 }
 
+/// The plan of a run with the gadgets of these services.
+pub(crate) fn plan(services: &Services, config: RunConfig) -> Arc<Plan> {
+    config
+        .plan(Arc::clone(services.toolbox.registry()))
+        .unwrap()
+}
+
 /// Runs to the end, cancelled at some time.
-pub(crate) async fn play_until(services: &Services, spec: RunSpec, cancel_at: Option<u64>) -> Seen {
-    let spec = RunSpec {
-        registry: Arc::new(services.toolbox.registry().clone()),
+pub(crate) async fn play_until(
+    services: &Services,
+    config: RunConfig,
+    cancel_at: Option<u64>,
+) -> Seen {
+    let config = RunConfig {
         asks: services.asks(),
         // Free, so that what a run comes to is known.
-        price: spec.price.clone().or(Some(Price::default())),
-        ..spec
+        price: config.price.clone().or(Some(Price::default())),
+        ..config
     };
-    let run = Run::ask(spec.clone(), "go").unwrap();
+    let plan = plan(services, config);
+    let run = Run::ask(&plan, "go");
     let (sender, receiver) = mpsc::channel(1);
     tokio::spawn(async move {
         if let Some(at) = cancel_at {
@@ -132,7 +143,7 @@ pub(crate) async fn play_until(services: &Services, spec: RunSpec, cancel_at: Op
     });
     let mut keeper = Keeper::default();
     let ended = drive(run, services, receiver, &mut keeper).await;
-    assert_eq!(replay(spec, &keeper.inputs), keeper.events);
+    assert_eq!(replay(&plan, &keeper.inputs), keeper.events);
     Seen {
         lines: keeper.lines,
         events: keeper.events,
@@ -142,8 +153,8 @@ pub(crate) async fn play_until(services: &Services, spec: RunSpec, cancel_at: Op
 }
 
 /// What the same inputs at the same times give once more.
-fn replay(spec: RunSpec, inputs: &[(Time, Input)]) -> Vec<Event> {
-    let mut run = Run::ask(spec, "go").unwrap();
+fn replay(plan: &Arc<Plan>, inputs: &[(Time, Input)]) -> Vec<Event> {
+    let mut run = Run::ask(plan, "go");
     let mut events = Vec::new();
     let mut drain = |run: &mut Run| loop {
         match run.poll() {
@@ -162,7 +173,7 @@ fn replay(spec: RunSpec, inputs: &[(Time, Input)]) -> Vec<Event> {
 
 /// Runs to the end.
 pub(crate) async fn play(services: &Services) -> Seen {
-    play_until(services, RunSpec::default(), None).await
+    play_until(services, RunConfig::default(), None).await
 }
 
 /// What was seen of a run.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures_core::future::BoxFuture;
 use gadgetry::proto::call::Outcome;
 use gadgetry::proto::event::Event;
-use gadgetry::proto::run::{Run, RunSpec};
+use gadgetry::proto::run::{Run, RunConfig};
 use gadgetry::proto::spec::GadgetSpec;
 use gadgetry::schemars::JsonSchema;
 use gadgetry::serde::{Deserialize, Serialize};
@@ -227,11 +227,8 @@ async fn a_run_calls_a_typed_gadget() {
                  !!!GADGET_START:Count:b:a\n!!!ARG:by\n0\n!!!GADGET_END\n\
                  !!!GADGET_START:Count:c:a\n!!!ARG:by\n3\n!!!ARG:last\ntrue\n!!!GADGET_END\n";
     let model: ScriptedModel = json!({ "text": reply }).to_string().parse().unwrap();
-    let spec = RunSpec {
-        registry: Arc::new(toolbox.registry().clone()),
-        ..RunSpec::default()
-    };
-    let run = Run::ask(spec, "Count").unwrap();
+    let plan = RunConfig::default().plan(Arc::clone(toolbox.registry()));
+    let run = Run::ask(&plan.unwrap(), "Count");
     let (_commands, receiver) = mpsc::channel(1);
     let mut errors = Vec::new();
     let mut watch = |event: &Event| {

@@ -13,7 +13,7 @@ pub(crate) fn run(args: &GadgetFileArgs, printer: &mut Printer) -> Result<(), Er
     let width = |gadget: &RegisteredGadget| gadget.name().chars().count();
     let widest = toolbox.registry().iter().map(width).max();
     let widest = widest.unwrap_or_default();
-    for gadget in toolbox.registry() {
+    for gadget in toolbox.registry().iter() {
         let name = one_line(gadget.name());
         let description = one_line(&gadget.spec().description);
         printer.text(&format!("{name:widest$}  {description}\n"));

@@ -10,7 +10,7 @@ use crate::printer::Printer;
 
 pub(crate) fn run(args: &GadgetFileArgs, printer: &mut Printer) -> Result<(), Error> {
     let toolbox = toolbox(&args.gadgets)?;
-    for gadget in toolbox.registry() {
+    for gadget in toolbox.registry().iter() {
         let spec = gadget.spec();
         let properties = spec.parameters.get("properties").and_then(Value::as_object);
         let parameters = counted(properties.map_or(0, serde_json::Map::len), "parameter");

@@ -26,11 +26,12 @@ use crate::run::calls::prepare;
 use crate::run::calls::record::{Ended, Names, Prepared, Record, Status};
 use crate::run::calls::result;
 use crate::run::calls::room::Room;
+use crate::run::config::OnUnmet;
 use crate::run::context::Context;
 use crate::run::io::Report;
+use crate::run::plan::Plan;
 use crate::run::question::{Decision, QuestionKind};
 use crate::run::questions::Subject;
-use crate::run::spec::{OnUnmet, RunSpec};
 use crate::sched::Action;
 use crate::sched::Job;
 use crate::sched::Scheduler;
@@ -146,7 +147,7 @@ impl Execution {
 
     fn unmet(&mut self, unmet: Unmet, cx: &mut Context<'_>) {
         let id = unmet.id;
-        if cx.spec.asks.dependency_skipped
+        if cx.plan.config.asks.dependency_skipped
             && let Some(record) = self.ledger.get_mut(id)
         {
             let question = QuestionKind::DependencySkipped {
@@ -158,7 +159,7 @@ impl Execution {
             cx.questions.ask(Subject::Unmet(id), question, cx.out);
             return;
         }
-        let decision = match &cx.spec.on_unmet {
+        let decision = match &cx.plan.config.on_unmet {
             OnUnmet::Skip => Decision::Proceed,
             OnUnmet::Execute => Decision::Execute,
             OnUnmet::Fallback(result) => Decision::Result(result.clone()),
@@ -168,34 +169,34 @@ impl Execution {
 
     /// The scheduler has room for the call.
     fn start(&mut self, id: CallId, cx: &mut Context<'_>) {
-        let spec = cx.spec;
+        let plan = cx.plan;
         let Some((record, results)) = self.ledger.with_results(id) else {
             return;
         };
-        let Some(gadget) = spec.registry.get(&record.call.gadget_name) else {
+        let Some(gadget) = plan.registry.get(&record.call.gadget_name) else {
             return;
         };
-        let prepared = prepare::prepare(id, record, gadget, results, &mut self.room, spec);
+        let prepared = prepare::prepare(id, record, gadget, results, &mut self.room, plan);
         let mut prepared = match prepared {
             Ok(prepared) => prepared,
             Err(error) => return self.settle(id, Err(error), cx),
         };
-        if result::has_viewer(spec) && gadget.name() == viewer::NAME {
+        if plan.has_viewer && gadget.name() == viewer::NAME {
             let parameters = Arc::new(prepared.start.parameters);
             self.emit_start(id, Arc::clone(&parameters), cx);
-            let shown = result::view(&parameters, &self.stored, spec);
+            let shown = result::view(&parameters, &self.stored, plan);
             return self.settle(id, shown, cx);
         }
-        if let Err(error) = self.room.check_result(&spec.limits) {
+        if let Err(error) = self.room.check_result(&plan.config.limits) {
             return self.settle(id, Err(error), cx);
         }
-        if !spec.interceptors.is_empty()
+        if !plan.code.interceptors.is_empty()
             && let Some(record) = self.ledger.get(id)
-            && let Err(error) = prepare::intercept(record.about(), &mut prepared, spec)
+            && let Err(error) = prepare::intercept(record.about(), &mut prepared, plan)
         {
             return self.settle(id, Err(error), cx);
         }
-        if spec.asks.before_gadget {
+        if plan.config.asks.before_gadget {
             let start = prepared.start.clone();
             if let Some(record) = self.ledger.get_mut(id) {
                 record.status = Status::Held(Box::new(prepared));
@@ -263,7 +264,9 @@ impl Execution {
             self.deadlines.remove(&(deadline, id));
         }
         let mut outcome = outcome;
-        outcome.result = self.room.take_result(outcome.result, &cx.spec.limits);
+        outcome.result = self
+            .room
+            .take_result(outcome.result, &cx.plan.config.limits);
         let question = outcome.asks_human.take();
         let ended = Ended {
             outcome,
@@ -311,7 +314,7 @@ impl Execution {
             invocation_id: Some(about.invocation_id.clone()),
             question: question.clone(),
         });
-        if !cx.spec.asks.human {
+        if !cx.plan.config.asks.human {
             return self.human_answered(id, ended, None, cx);
         }
         record.status = Status::Asking(Box::new(ended));
@@ -341,7 +344,7 @@ impl Execution {
 
     /// The outcome is complete. A controller may change it.
     fn judge(&mut self, id: CallId, ended: Ended, cx: &mut Context<'_>) {
-        if !cx.spec.asks.after_gadget {
+        if !cx.plan.config.asks.after_gadget {
             return self.conclude(id, ended, cx);
         }
         let Some(record) = self.ledger.get_mut(id) else {
@@ -364,7 +367,7 @@ impl Execution {
             self.completed = Some(text.clone());
         }
         if outcome.result.is_err() {
-            self.failed(cx.spec);
+            self.failed(cx.plan);
         }
         let finished = outcome.result.as_ref().map(|_| ()).map_err(Clone::clone);
         let answer = Answering {
@@ -380,8 +383,8 @@ impl Execution {
     }
 
     /// A gadget that ran has failed.
-    fn failed(&mut self, spec: &RunSpec) {
-        if spec.stop_on_gadget_error {
+    fn failed(&mut self, plan: &Plan) {
+        if plan.config.stop_on_gadget_error {
             self.stopped.get_or_insert(FinishReason::GadgetError);
         }
     }
@@ -399,7 +402,7 @@ impl Execution {
             (Status::Undecided(unmet), decision) => self.resolve(unmet, decision, cx),
             (Status::Held(mut prepared), Decision::Parameters(parameters)) => {
                 prepared.start.parameters = parameters;
-                match prepare::validate(&mut prepared, cx.spec) {
+                match prepare::validate(&mut prepared, cx.plan) {
                     Ok(()) => self.launch(*prepared, cx),
                     Err(error) => self.settle(id, Err(error), cx),
                 }
@@ -474,7 +477,7 @@ impl Execution {
             let allowed = deadline.since(since);
             let error = format!("Gadget '{name}' execution exceeded timeout of {allowed}ms");
             self.cancel_gadget(id, cx);
-            self.failed(cx.spec);
+            self.failed(cx.plan);
             let answer = Answering::after(Err(Arc::from(error)), now.since(since), 0.0);
             self.ledger.answer(id, answer, cx.out);
         }

@@ -24,7 +24,7 @@ use crate::limits::{Limit, LimitExceeded};
 use crate::message::Content;
 use crate::piece::{ArgsPartial, CallStart};
 use crate::run::context::Context;
-use crate::run::spec::RunSpec;
+use crate::run::plan::Plan;
 use crate::run::truncation::Truncation;
 use crate::sched::Scheduler;
 use crate::sched::over_limit;
@@ -56,9 +56,9 @@ pub(super) struct Calls {
 }
 
 impl Calls {
-    pub(super) fn new(spec: &RunSpec) -> Self {
-        let mut schedule = spec.schedule.clone();
-        schedule.max_per_reply = Some(calls_per_reply(spec));
+    pub(super) fn new(plan: &Plan) -> Self {
+        let mut schedule = plan.config.schedule.clone();
+        schedule.max_per_reply = Some(calls_per_reply(plan));
         Self {
             execution: Execution::new(Scheduler::new(schedule)),
             notes: Notes::default(),
@@ -100,7 +100,7 @@ impl Calls {
 
     /// Whether a delta belongs to a call beyond the cap. Nothing else is kept of it; `at` is the place in the reply.
     pub(super) fn is_surplus(&mut self, delta: &Delta, at: u64, cx: &mut Context<'_>) -> bool {
-        let limit = cx.spec.limits.calls_per_reply;
+        let limit = cx.plan.config.limits.calls_per_reply;
         let calls = self.execution.ledger.records().len();
         let surplus = self.execution.room.count_surplus(delta, calls, limit);
         if surplus == Surplus::First {
@@ -112,8 +112,8 @@ impl Calls {
     }
 
     /// Counts the values of a call; one with too many becomes malformed.
-    pub(super) fn count_values(&mut self, call: Arc<Call>, spec: &RunSpec) -> Arc<Call> {
-        self.execution.room.take_call(call, &spec.limits)
+    pub(super) fn count_values(&mut self, call: Arc<Call>, plan: &Plan) -> Arc<Call> {
+        self.execution.room.take_call(call, &plan.config.limits)
     }
 
     /// The header of a call is complete: the call gets its number.
@@ -135,15 +135,15 @@ impl Calls {
             call: id,
             written: Arc::clone(&call),
         });
-        let spec = cx.spec;
-        let gadget = spec.registry.get(&call.gadget_name);
-        let cap = calls_per_reply(spec);
+        let plan = cx.plan;
+        let gadget = plan.registry.get(&call.gadget_name);
+        let cap = calls_per_reply(plan);
         let is_surplus = self.execution.ledger.records().len() >= cap as usize;
         // The answer to a surplus call is short, whatever else is wrong with it.
         let examined = if is_surplus {
             Ok(None)
         } else {
-            prepare::examine(&call, gadget, end, spec)
+            prepare::examine(&call, gadget, end, plan)
         };
         if !is_surplus {
             self.note_undeclared_reference(&call, cx);
@@ -181,7 +181,7 @@ impl Calls {
             ledger.results().contains(id) || records.any(|known| known.call.invocation_id == *id)
         };
         if let Some(id) = references::undeclared(call, is_known) {
-            let message = references::undeclared_note(call, &id, cx.spec);
+            let message = references::undeclared_note(call, &id, cx.plan);
             self.notes.add(&message);
             cx.out.emit(EventKind::Diagnostic(Diagnostic {
                 code: DiagnosticCode::UndeclaredReference,
@@ -192,14 +192,14 @@ impl Calls {
     }
 
     /// What the model reads about its calls, in call order, then the notes. The records are dropped.
-    pub(super) fn take_results(&mut self, spec: &RunSpec) -> Vec<Content> {
+    pub(super) fn take_results(&mut self, plan: &Plan) -> Vec<Content> {
         let records = self.execution.ledger.take();
         let mut contents = Vec::with_capacity(records.len());
         for record in records {
             let (stored, notes) = (&mut self.execution.stored, &mut self.notes);
-            contents.extend(result::content(record, stored, notes, spec));
+            contents.extend(result::content(record, stored, notes, plan));
         }
-        contents.extend(self.execution.room.surplus_note(&spec.limits));
+        contents.extend(self.execution.room.surplus_note(&plan.config.limits));
         contents.extend(self.notes.take());
         contents
     }
@@ -220,8 +220,12 @@ fn index(count: usize) -> u32 {
 }
 
 /// The stricter of the run's own limit and the cap.
-fn calls_per_reply(spec: &RunSpec) -> u32 {
-    let cap = index(spec.limits.calls_per_reply);
-    let own = spec.schedule.max_per_reply.filter(|limit| *limit > 0);
+fn calls_per_reply(plan: &Plan) -> u32 {
+    let cap = index(plan.config.limits.calls_per_reply);
+    let own = plan
+        .config
+        .schedule
+        .max_per_reply
+        .filter(|limit| *limit > 0);
     own.map_or(cap, |own| own.min(cap))
 }

@@ -13,7 +13,7 @@ use crate::run::calls::record::{Prepared, Record};
 use crate::run::calls::references;
 use crate::run::calls::room::Room;
 use crate::run::calls::{CANCELLED, ReplyEnd};
-use crate::run::spec::RunSpec;
+use crate::run::plan::Plan;
 use crate::run::start::{AboutCall, Start};
 use crate::run::truncation::Truncation;
 use crate::sched::Job;
@@ -27,10 +27,10 @@ pub(super) fn examine(
     call: &Call,
     gadget: Option<&RegisteredGadget>,
     end: ReplyEnd<'_>,
-    spec: &RunSpec,
+    plan: &Plan,
 ) -> Result<Option<Value>, String> {
     let Some(gadget) = gadget else {
-        return Err(spec.registry.unknown_gadget(&call.gadget_name));
+        return Err(plan.registry.unknown_gadget(&call.gadget_name));
     };
     if let Some(truncation) = end.truncation {
         if call.terminated_by == TerminatedBy::EndOfStream {
@@ -41,7 +41,7 @@ pub(super) fn examine(
             return Err(CANCELLED.to_owned());
         }
     }
-    check::terminated(call, gadget, spec.unterminated, end.stop_reason)?;
+    check::terminated(call, gadget, plan.config.unterminated, end.stop_reason)?;
     match check::parameters(call, gadget) {
         Verdict::Valid(parameters) => Ok(Some(parameters)),
         // A value that a result will bring can only be checked once it is there.
@@ -57,7 +57,7 @@ pub(super) fn prepare(
     gadget: &RegisteredGadget,
     results: &KnownResults,
     room: &mut Room,
-    spec: &RunSpec,
+    plan: &Plan,
 ) -> Result<Prepared, String> {
     let call = &record.call;
     let parameters = match (record.parameters.take(), &call.parameters) {
@@ -65,11 +65,11 @@ pub(super) fn prepare(
         (None, Parameters::Malformed(error)) => return Err(parse_failure(gadget.name(), error)),
         (None, Parameters::Parsed(parameters)) => {
             let mut parameters = parameters.clone();
-            let left = room.left_for_references(&spec.limits);
+            let left = room.left_for_references(&plan.config.limits);
             let mut resolver =
-                references::Resolver::new(&call.dependencies, results, &spec.limits, left);
+                references::Resolver::new(&call.dependencies, results, &plan.config.limits, left);
             resolver.resolve(&mut parameters, &gadget.schema().root())?;
-            room.take_references(left - resolver.room(), &parameters, &spec.limits)?;
+            room.take_references(left - resolver.room(), &parameters, &plan.config.limits)?;
             gadget.check(parameters)?
         }
     };
@@ -86,7 +86,7 @@ pub(super) fn prepare(
         },
         // Zero means that there is no timeout.
         timeout_ms: own_timeout
-            .or(spec.default_timeout_ms)
+            .or(plan.config.default_timeout_ms)
             .filter(|milliseconds| *milliseconds > 0),
     })
 }
@@ -102,8 +102,8 @@ pub(super) fn job(id: CallId, call: &Call, gadget: &RegisteredGadget) -> Job {
 }
 
 /// Fills in defaults and checks parameters that were changed. The error is for the model.
-pub(super) fn validate(prepared: &mut Prepared, spec: &RunSpec) -> Result<(), String> {
-    if let Some(gadget) = spec.registry.get(&prepared.start.gadget_name) {
+pub(super) fn validate(prepared: &mut Prepared, plan: &Plan) -> Result<(), String> {
+    if let Some(gadget) = plan.registry.get(&prepared.start.gadget_name) {
         let parameters = mem::take(&mut prepared.start.parameters);
         prepared.start.parameters = gadget.check(parameters)?;
     }
@@ -114,17 +114,17 @@ pub(super) fn validate(prepared: &mut Prepared, spec: &RunSpec) -> Result<(), St
 pub(super) fn intercept(
     mut about: AboutCall,
     prepared: &mut Prepared,
-    spec: &RunSpec,
+    plan: &Plan,
 ) -> Result<(), String> {
     about.parameters = mem::take(&mut prepared.start.parameters);
     let mut parameters = about.parameters.clone();
-    for interceptor in &spec.interceptors {
+    for interceptor in &plan.code.interceptors {
         parameters = interceptor.parameters(&about, parameters);
     }
     let changed = parameters != about.parameters;
     prepared.start.parameters = parameters;
     if changed {
-        validate(prepared, spec)
+        validate(prepared, plan)
     } else {
         Ok(())
     }

@@ -9,7 +9,7 @@ use crate::call::{Call, Parameters, find_text, reference};
 use crate::id::InvocationId;
 use crate::limits::{Limit, LimitExceeded, Limits};
 use crate::run::calls::known::KnownResults;
-use crate::run::spec::RunSpec;
+use crate::run::plan::Plan;
 use crate::spec::View;
 use crate::spec::coerce;
 use crate::spec::depth;
@@ -37,10 +37,10 @@ pub(super) fn undeclared(
 }
 
 /// The note about a reference that [`undeclared`] has found.
-pub(super) fn undeclared_note(call: &Call, id: &InvocationId, spec: &RunSpec) -> String {
+pub(super) fn undeclared_note(call: &Call, id: &InvocationId, plan: &Plan) -> String {
     let (name, own) = (&call.gadget_name, &call.invocation_id);
-    if spec.tools.reads_blocks() {
-        let start = spec.markers.start();
+    if plan.config.tools.reads_blocks() {
+        let start = plan.config.markers.start();
         format!(
             "${{{id}}} in the call {own} stayed text, because {id} is not among its dependencies; write \
              {start}{name}:{own}:{id}"

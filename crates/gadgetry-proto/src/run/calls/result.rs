@@ -16,7 +16,7 @@ use crate::message::Content;
 use crate::prompt::correction;
 use crate::run::calls::notes::Notes;
 use crate::run::calls::record::{Record, Status};
-use crate::run::spec::RunSpec;
+use crate::run::plan::Plan;
 use crate::run::start::AboutCall;
 use crate::spec::{RegisteredGadget, invalid_parameters, parse_failure};
 
@@ -25,7 +25,7 @@ pub(super) fn content(
     record: Record,
     stored: &mut OutputStore,
     notes: &mut Notes,
-    spec: &RunSpec,
+    plan: &Plan,
 ) -> Option<Content> {
     let Status::Answered {
         ref answer,
@@ -39,12 +39,12 @@ pub(super) fn content(
     let (Ok(answered) | Err(answered)) = answer;
     let call = &record.call;
     let name = record.gadget.as_deref().unwrap_or(&call.gadget_name);
-    let text = read_text(&record, name, told.as_ref(), answered, stored, spec);
+    let text = read_text(&record, name, told.as_ref(), answered, stored, plan);
     let mut content = result_content(
         &call.invocation_id,
         &call.gadget_name,
         if failed { Err(&*text) } else { Ok(&*text) },
-        &spec.markers,
+        &plan.config.markers,
     );
     let Content::GadgetResult {
         text: shown,
@@ -60,11 +60,11 @@ pub(super) fn content(
     if matches!(call.parameters, Parameters::Malformed(_)) {
         *shown = text.into_owned();
     }
-    if let Some(gadget) = spec.registry.get(&call.gadget_name) {
-        if failed && spec.tools.reads_blocks() {
-            shown.push_str(&help(call, answered, gadget, &spec.markers));
+    if let Some(gadget) = plan.registry.get(&call.gadget_name) {
+        if failed && plan.config.tools.reads_blocks() {
+            shown.push_str(&help(call, answered, gadget, &plan.config.markers));
         } else if !failed && let Parameters::Parsed(parameters) = &call.parameters {
-            note_undeclared(call, gadget, parameters, notes, &spec.markers);
+            note_undeclared(call, gadget, parameters, notes, &plan.config.markers);
         }
         *sticky = gadget.spec().sticky_result;
     }
@@ -81,20 +81,20 @@ fn read_text<'a>(
     told: Option<&'a Arc<str>>,
     answered: &'a Arc<str>,
     stored: &mut OutputStore,
-    spec: &RunSpec,
+    plan: &Plan,
 ) -> Cow<'a, str> {
     let whole = told.unwrap_or(answered);
     let mut text = Cow::Borrowed(whole.as_ref());
     // What the viewer shows is never stored again, or viewing would make outputs without end.
     if told.is_none()
-        && has_viewer(spec)
+        && plan.has_viewer
         && name != viewer::NAME
-        && let Some(max_chars) = spec.output_limit
+        && let Some(max_chars) = plan.config.output_limit
         && let Some(notice) = stored.keep(name, whole, max_chars)
     {
         text = Cow::Owned(notice);
     }
-    if spec.interceptors.is_empty() {
+    if plan.code.interceptors.is_empty() {
         return text;
     }
     let about = AboutCall {
@@ -103,7 +103,7 @@ fn read_text<'a>(
         gadget_name: name.to_owned(),
         parameters: record.known_parameters(),
     };
-    let interceptors = spec.interceptors.iter();
+    let interceptors = plan.code.interceptors.iter();
     let rewrite =
         |text, interceptor: &Arc<dyn crate::run::Interceptor>| interceptor.result(&about, text);
     Cow::Owned(interceptors.fold(text.into_owned(), rewrite))
@@ -140,16 +140,11 @@ fn help(call: &Call, error: &str, gadget: &RegisteredGadget, markers: &Markers) 
     }
 }
 
-/// Whether the run answers calls of the viewer itself: where outputs are limited and there are gadgets to have them.
-pub(super) fn has_viewer(spec: &RunSpec) -> bool {
-    spec.output_limit.is_some() && !spec.registry.is_empty()
-}
-
 /// Answers a call of the viewer.
 pub(super) fn view(
     parameters: &Value,
     stored: &OutputStore,
-    spec: &RunSpec,
+    plan: &Plan,
 ) -> Result<String, String> {
     #[derive(Deserialize)]
     struct View {
@@ -157,7 +152,7 @@ pub(super) fn view(
         #[serde(flatten)]
         request: ViewRequest,
     }
-    let max_chars = spec.output_limit.unwrap_or(usize::MAX);
+    let max_chars = plan.config.output_limit.unwrap_or(usize::MAX);
     let View { id, request } =
         View::deserialize(parameters).map_err(|error| format!("Error: {error}"))?;
     let text = stored.view(&id, &request, max_chars);

@@ -112,7 +112,7 @@ const QUESTIONS: [&str; 8] = [
 fn open(question: &str) -> (Run, Time, QuestionId) {
     let script = everything();
     let log = play(&script);
-    let mut run = Run::new(script.spec(), script.conversation.clone()).expect("good tags");
+    let mut run = Run::new(&script.plan(), script.conversation.clone());
     let mut now = Time(0);
     for (step, outputs) in log.outputs.iter().enumerate() {
         if let Some((time, input)) = step.checked_sub(1).map(|at| &log.inputs[at]) {

@@ -42,8 +42,8 @@ impl Interceptor for More {
 fn check(script: Script, expected: &[&str]) {
     let more = Arc::new(More::default());
     let interceptor: Arc<dyn Interceptor> = more.clone();
+    let script = script.with_code(|code| code.interceptors = vec![interceptor]);
     let log = play(&script.with(|spec| {
-        spec.interceptors = vec![interceptor];
         spec.asks = Asks {
             human: true,
             ..Asks::controller()

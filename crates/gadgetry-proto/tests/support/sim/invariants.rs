@@ -18,9 +18,9 @@ use super::call_numbers::CallNumbers;
 /// Panics with what does not hold.
 pub fn check(log: &Log) {
     let mut watch = Watch {
-        rewritten: !log.spec.interceptors.is_empty(),
-        limit: log.spec.output_limit,
-        asks: log.spec.asks,
+        rewritten: !log.plan.code().interceptors.is_empty(),
+        limit: log.plan.config().output_limit,
+        asks: log.plan.config().asks,
         sent: log.opening.clone(),
         ..Watch::default()
     };

@@ -11,6 +11,7 @@ pub mod script;
 pub mod transcript;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use gadgetry_proto::call::Outcome;
 use gadgetry_proto::delta::{Delta, StopReason};
@@ -18,7 +19,7 @@ use gadgetry_proto::error::DiagnosticCode;
 use gadgetry_proto::event::{Event, EventKind};
 use gadgetry_proto::id::CallId;
 use gadgetry_proto::message::{Content, Message, Request};
-use gadgetry_proto::run::{Close, Input, Output, Run, RunSpec, Start, Summary};
+use gadgetry_proto::run::{Close, Input, Output, Plan, Run, Start, Summary};
 use gadgetry_proto::time::Time;
 use gadgetry_proto::usage::Usage;
 
@@ -30,7 +31,7 @@ const INPUTS: usize = 100_000;
 /// Everything that went into a run and came out of it.
 #[derive(Debug)]
 pub struct Log {
-    pub spec: RunSpec,
+    pub plan: Arc<Plan>,
     /// Messages before the first request.
     pub opening: Vec<Message>,
     pub inputs: Vec<(Time, Input)>,
@@ -91,7 +92,7 @@ impl Log {
 
 /// Plays the script to its end and checks what came of it.
 pub fn play(script: &Script) -> Log {
-    let run = Run::new(script.spec(), script.conversation.clone()).expect("tags that differ");
+    let run = Run::new(&script.plan(), script.conversation.clone());
     let log = Sim::new(script, run).play();
     invariants::check(&log);
     log
@@ -100,7 +101,7 @@ pub fn play(script: &Script) -> Log {
 /// Plays `log`, the script's own, up to `step` inputs; then the process ends, and another one continues from what was
 /// saved. The outputs of both processes.
 pub fn interrupt(script: &Script, log: &Log, step: usize) -> Vec<Output> {
-    let mut run = Run::new(script.spec(), script.conversation.clone()).expect("tags that differ");
+    let mut run = Run::new(&script.plan(), script.conversation.clone());
     let mut outputs = drain(&mut run);
     for (time, input) in &log.inputs[..step] {
         run.handle(*time, input.clone())
@@ -109,7 +110,7 @@ pub fn interrupt(script: &Script, log: &Log, step: usize) -> Vec<Output> {
     }
     let saved = serde_json::to_string(&run.save()).expect("a snapshot is JSON");
     let saved = serde_json::from_str(&saved).expect("what was written");
-    let run = Run::load(script.spec(), saved).expect("the same spec");
+    let run = Run::load(&script.plan(), saved);
     let mut sim = Sim::new(script, run);
     sim.now = sim.run.now().0;
     let sent = outputs.iter().filter(|it| matches!(it, Output::Send(_)));
@@ -189,7 +190,7 @@ impl<'a> Sim<'a> {
             self.drain();
         }
         Log {
-            spec: self.script.spec(),
+            plan: self.script.plan(),
             opening: self.opening,
             inputs: self.inputs,
             outputs: self.outputs,

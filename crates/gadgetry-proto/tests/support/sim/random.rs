@@ -13,8 +13,8 @@ use gadgetry_proto::id::CallId;
 use gadgetry_proto::media::{Media, MediaData, MediaKind};
 use gadgetry_proto::message::ToolChoice;
 use gadgetry_proto::run::{
-    AboutCall, Asks, Command, Input, Interceptor, OnUnmet, Report, Retry, RunSpec, TextOnly,
-    Trailing,
+    AboutCall, Asks, Code, Command, Input, Interceptor, MakeTrailing, OnUnmet, Report, Retry,
+    RunConfig, TextOnly, Trailing,
 };
 use gadgetry_proto::tags::{CustomBlock, Transform};
 use gadgetry_proto::time::Time;
@@ -32,9 +32,12 @@ const IDS: [&str; 5] = ["a", "b", "c", "d", "e"];
 /// The script of a seed. Without `pauses`, every reply comes at once.
 pub(crate) fn script(seed: u64, pauses: bool) -> Script {
     let random = &mut Random::new(seed);
+    let stubborn = random.one_in(3);
+    let (base, code) = config(random);
     let mut script = Script {
-        stubborn: random.one_in(3),
-        base: spec(random),
+        stubborn,
+        base,
+        code,
         gadgets: NAMES.iter().map(|name| behaviour(random, name)).collect(),
         ..Script::default()
     };
@@ -87,8 +90,9 @@ fn input(random: &mut Random) -> Input {
     }
 }
 
-fn spec(random: &mut Random) -> RunSpec {
-    let mut spec = RunSpec {
+fn config(random: &mut Random) -> (RunConfig, Code) {
+    let mut code = Code::default();
+    let mut spec = RunConfig {
         max_iterations: *random.pick(&[1, 2, 5]),
         default_timeout_ms: *random.pick(&[None, None, Some(8)]),
         text_only: random
@@ -110,9 +114,9 @@ fn spec(random: &mut Random) -> RunSpec {
             Anchoring::Anywhere,
             Anchoring::LineStart,
         ]),
-        ..RunSpec::default()
+        ..RunConfig::default()
     };
-    decided(random, &mut spec);
+    decided(random, &mut spec, &mut code);
     spec.schedule.sequential = random.one_in(5);
     // No choice of its own: the runs of a seed stay what they are.
     if spec.schedule.sequential {
@@ -137,21 +141,24 @@ fn spec(random: &mut Random) -> RunSpec {
             ("done", Transform::Suppress),
             ("note", map),
         ] {
-            spec.custom_blocks.push(CustomBlock {
+            let block = CustomBlock {
                 transform,
                 ..CustomBlock::new(key)
-            });
+            };
+            let (block, map) = block.into_parts();
+            code.blocks.insert(key.to_owned(), map);
+            spec.custom_blocks.push(block);
         }
     }
     if random.one_in(2) {
-        spec.transforms
+        code.transforms
             .push(Arc::new(|| Box::new(Lines(String::new()))));
     }
-    spec
+    (spec, code)
 }
 
 /// What others decide, and what is done about failures and lengths.
-fn decided(random: &mut Random, spec: &mut RunSpec) {
+fn decided(random: &mut Random, spec: &mut RunConfig, code: &mut Code) {
     let mut often = || random.one_in(2);
     if often() {
         spec.asks = Asks {
@@ -175,12 +182,13 @@ fn decided(random: &mut Random, spec: &mut RunSpec) {
     spec.budget = *random.pick(&[None, None, None, Some(0.5), Some(0.0)]);
     spec.output_limit = *random.pick(&[None, None, Some(0), Some(5), Some(40)]);
     if random.one_in(4) {
-        spec.interceptors = vec![Arc::new(Rewrite)];
+        code.interceptors = vec![Arc::new(Rewrite)];
     }
     if random.one_in(4) {
-        spec.trailing = vec![Trailing::by(|standing| {
-            (standing.iteration > 1).then(|| format!("{standing:?}"))
-        })];
+        spec.trailing = vec![Trailing::Code("standing".to_owned())];
+        let make: MakeTrailing =
+            Arc::new(|standing| (standing.iteration > 1).then(|| format!("{standing:?}")));
+        code.trailing.insert("standing".to_owned(), make);
     }
     spec.stop_on_gadget_error = random.one_in(6);
 }

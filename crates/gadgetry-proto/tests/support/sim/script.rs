@@ -6,8 +6,11 @@ use gadgetry_proto::call::Outcome;
 use gadgetry_proto::delta::{Delta, StopReason};
 use gadgetry_proto::media::Media;
 use gadgetry_proto::message::{Message, Role};
-use gadgetry_proto::run::{Command, Decision, Input, QuestionKind, RunSpec, Start};
+use gadgetry_proto::run::{
+    Code, Command, Decision, Input, Plan, PlanError, QuestionKind, RunConfig, Start,
+};
 use gadgetry_proto::spec::{GadgetSpec, Registry};
+use gadgetry_proto::tags::CustomBlock;
 use gadgetry_proto::usage::Usage;
 use serde_json::{Value, json};
 
@@ -17,8 +20,8 @@ pub type Decide = Arc<dyn Fn(&QuestionKind) -> (u64, Decision) + Send + Sync>;
 /// Everything that happens to a run.
 #[derive(Clone)]
 pub struct Script {
-    /// Without the registry, which comes from the gadgets.
-    pub base: RunSpec,
+    pub base: RunConfig,
+    pub code: Code,
     pub conversation: Vec<Message>,
     pub gadgets: Vec<Behaviour>,
     pub replies: Vec<Reply>,
@@ -33,7 +36,8 @@ pub struct Script {
 impl Default for Script {
     fn default() -> Self {
         Self {
-            base: RunSpec::default(),
+            base: RunConfig::default(),
+            code: Code::default(),
             conversation: vec![Message::text(Role::User, "Go")],
             gadgets: Vec::new(),
             replies: Vec::new(),
@@ -45,13 +49,15 @@ impl Default for Script {
 }
 
 impl Script {
-    /// The configuration of its run.
-    pub fn spec(&self) -> RunSpec {
+    /// What its run is made from.
+    pub fn plan(&self) -> Arc<Plan> {
+        Arc::new(self.try_plan().expect("a good configuration"))
+    }
+
+    pub fn try_plan(&self) -> Result<Plan, PlanError> {
         let specs = self.gadgets.iter().map(|gadget| gadget.spec.clone());
-        RunSpec {
-            registry: Arc::new(Registry::new(specs).expect("good gadgets")),
-            ..self.base.clone()
-        }
+        let registry = Registry::new(specs).expect("good gadgets");
+        Plan::new(self.base.clone(), registry, self.code.clone())
     }
 
     pub fn behaviour(&self, name: &str) -> Option<&Behaviour> {
@@ -59,8 +65,23 @@ impl Script {
     }
 
     #[must_use]
-    pub fn with(mut self, change: impl FnOnce(&mut RunSpec)) -> Self {
+    pub fn with(mut self, change: impl FnOnce(&mut RunConfig)) -> Self {
         change(&mut self.base);
+        self
+    }
+
+    #[must_use]
+    pub fn with_code(mut self, change: impl FnOnce(&mut Code)) -> Self {
+        change(&mut self.code);
+        self
+    }
+
+    #[must_use]
+    pub fn custom_block(mut self, block: CustomBlock) -> Self {
+        let (config, code) = block.into_parts();
+        let tag = config.xml_tag().to_owned();
+        self.code.blocks.insert(tag, code);
+        self.base.custom_blocks.push(config);
         self
     }
 

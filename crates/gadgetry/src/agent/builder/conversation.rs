@@ -38,7 +38,7 @@ impl AgentBuilder {
         self.outputs = conversation.outputs;
         self.synthetic.clear();
         if let Some(markers) = conversation.markers {
-            self.spec.markers = markers;
+            self.config.markers = markers;
         }
         self
     }
@@ -63,7 +63,7 @@ impl AgentBuilder {
 
     /// A message that stands at the end of every request, and is not kept.
     pub fn trailing(mut self, text: impl Into<String>) -> Self {
-        self.spec.trailing.push(Trailing::Text(text.into()));
+        self.config.trailing.push(Trailing::Text(text.into()));
         self
     }
 
@@ -74,31 +74,33 @@ impl AgentBuilder {
         mut self,
         make: impl Fn(&Standing) -> Option<String> + Send + Sync + 'static,
     ) -> Self {
-        self.spec.trailing.push(Trailing::by(make));
+        let name = format!("{}", self.config.trailing.len() + 1);
+        self.config.trailing.push(Trailing::Code(name.clone()));
+        self.code.trailing.insert(name, Arc::new(make));
         self
     }
 
     /// Tells the model how many replies it has left, from some time on.
     pub fn iteration_hint(mut self, timing: HintTiming) -> Self {
-        self.spec.trailing.push(iteration_hint(timing));
+        self.config.trailing.push(iteration_hint(timing));
         self
     }
 
     /// Tells the model that several calls fit into one reply, after each reply with at least one but fewer than `few`.
     pub fn parallel_hint(mut self, few: u32) -> Self {
-        self.spec.trailing.push(parallel_hint(few));
+        self.config.trailing.push(parallel_hint(few));
         self
     }
 
     /// How the conversation is made shorter when the context window fills up.
     pub fn compaction(mut self, compaction: Compaction) -> Self {
-        self.compaction = Some(compaction);
+        self.config.compaction = Some(compaction);
         self
     }
 
     /// The conversation is never made shorter.
     pub fn without_compaction(mut self) -> Self {
-        self.compaction = None;
+        self.config.compaction = None;
         self
     }
 }
@@ -107,45 +109,49 @@ impl AgentBuilder {
 impl AgentBuilder {
     /// The markers of gadget blocks; [`Markers::nonce`] makes some that nobody can guess.
     pub fn markers(mut self, markers: Markers) -> Self {
-        self.spec.markers = markers;
+        self.config.markers = markers;
         self
     }
 
     /// Where markers count. By default anywhere in a line.
     pub fn anchoring(mut self, anchoring: Anchoring) -> Self {
-        self.spec.anchoring = anchoring;
+        self.config.anchoring = anchoring;
         self
     }
 
     /// Caps on what a reply may make the run hold: sizes, depth, calls.
     pub fn limits(mut self, limits: Limits) -> Self {
-        self.spec.limits = limits;
+        self.config.limits = limits;
         self
     }
 
     /// The words around the list of gadgets in the system message.
     pub fn prompt_template(mut self, template: PromptTemplate) -> Self {
-        self.spec.prompt = template;
+        self.config.prompt = template;
         self
     }
 
     /// Takes a tag out of the text of replies.
     pub fn custom_block(mut self, block: CustomBlock) -> Self {
-        self.spec.custom_blocks.push(block);
+        let (config, code) = block.into_parts();
+        if !code.is_empty() {
+            self.code.blocks.insert(config.xml_tag().to_owned(), code);
+        }
+        self.config.custom_blocks.push(config);
         self
     }
 
     /// The tags whose content is reasoning: it is no part of the answer, and nothing in it is executed. By default `think`
     /// and `thinking`; none with an empty list. A custom block of the same tag takes precedence.
     pub fn reasoning_tags<S: Into<String>>(mut self, tags: impl IntoIterator<Item = S>) -> Self {
-        self.spec.reasoning_tags = tags.into_iter().map(Into::into).collect();
+        self.config.reasoning_tags = tags.into_iter().map(Into::into).collect();
         self
     }
 
     /// Each reply begins inside the first of the reasoning tags, because the prompt template of the model has opened it
-    /// and the model writes the closing tag alone. See [`RunSpec::reasoning_open`](gadgetry_proto::run::RunSpec).
+    /// and the model writes the closing tag alone. See [`RunConfig::reasoning_open`](gadgetry_proto::run::RunConfig).
     pub fn reasoning_open(mut self, open: bool) -> Self {
-        self.spec.reasoning_open = open;
+        self.config.reasoning_open = open;
         self
     }
 
@@ -154,7 +160,7 @@ impl AgentBuilder {
     ///
     /// These calls are read when the reply is over, so their text is part of the text that streams.
     pub fn dialects(mut self, dialects: impl IntoIterator<Item = Dialect>) -> Self {
-        self.spec.dialects = dialects.into_iter().collect();
+        self.config.dialects = dialects.into_iter().collect();
         self
     }
 
@@ -165,7 +171,7 @@ impl AgentBuilder {
         make: impl Fn() -> T + Send + Sync + 'static,
     ) -> Self {
         let make = move || -> Box<dyn DeltaTransform> { Box::new(make()) };
-        self.spec.transforms.push(Arc::new(make));
+        self.code.transforms.push(Arc::new(make));
         self
     }
 }

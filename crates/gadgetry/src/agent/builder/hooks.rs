@@ -34,7 +34,7 @@ impl AgentBuilder {
 
     /// Rewrites what passes through a run, without waiting. Each interceptor sees what the one before has made.
     pub fn interceptor(mut self, interceptor: impl Interceptor + 'static) -> Self {
-        self.spec.interceptors.push(Arc::new(interceptor));
+        self.code.interceptors.push(Arc::new(interceptor));
         self
     }
 

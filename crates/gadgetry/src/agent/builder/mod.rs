@@ -10,7 +10,7 @@ use std::time::Duration;
 use gadgetry_proto::convo::OutputStore;
 use gadgetry_proto::convo::compaction::Compaction;
 use gadgetry_proto::message::{Content, Message, ToolChoice};
-use gadgetry_proto::run::{OnUnmet, Retry, RunSpec, TextOnly, Tools};
+use gadgetry_proto::run::{Code, OnUnmet, Retry, RunConfig, TextOnly, Tools};
 use gadgetry_proto::spec::Unterminated;
 
 use crate::agent::observers::SharedObserver;
@@ -56,10 +56,10 @@ pub struct AgentBuilder {
     pub(super) history: Vec<Message>,
     pub(super) outputs: OutputStore,
     pub(super) synthetic: Vec<SyntheticCall>,
-    /// What goes into the run as it is; the rest of it is filled in by `build`.
-    pub(super) spec: RunSpec,
-    pub(super) output_limit: Option<f64>,
-    pub(super) compaction: Option<Compaction>,
+    /// `build` adds what it takes from the model and the services.
+    pub(super) config: RunConfig,
+    pub(super) code: Code,
+    pub(super) output_limit: OutputLimit,
     pub(super) retry: Setting<Retry>,
     pub(super) limits: Setting<Limits>,
     pub(super) human: Option<Arc<dyn Human>>,
@@ -79,6 +79,15 @@ pub(super) enum Setting<T> {
     On(T),
 }
 
+/// How much of a result the model reads at once.
+#[derive(Clone, Copy)]
+pub(super) enum OutputLimit {
+    /// Of the context window.
+    Percent(f64),
+    /// As [`RunConfig::output_limit`] says.
+    Configured,
+}
+
 #[derive(Clone)]
 pub(super) enum Limits {
     Own(RateLimits),
@@ -94,9 +103,12 @@ impl Default for AgentBuilder {
             history: Vec::new(),
             outputs: OutputStore::default(),
             synthetic: Vec::new(),
-            spec: RunSpec::default(),
-            output_limit: Some(15.0),
-            compaction: Some(Compaction::default()),
+            config: RunConfig {
+                compaction: Some(Compaction::default()),
+                ..RunConfig::default()
+            },
+            code: Code::default(),
+            output_limit: OutputLimit::Percent(15.0),
             retry: Setting::Default,
             limits: Setting::Default,
             human: None,
@@ -106,6 +118,40 @@ impl Default for AgentBuilder {
             observers: Vec::new(),
             parent: None,
             max_depth: None,
+        }
+    }
+}
+
+/// # From data
+impl AgentBuilder {
+    /// An agent of a stored configuration. It is used as it is; the defaults of a builder do not apply to it.
+    ///
+    /// `code` has the code that the configuration names. [`asks`](RunConfig::asks) is what the controllers and the human
+    /// of the builder need; [`price`](RunConfig::price) and [`context_window`](RunConfig::context_window) are those of
+    /// the model, unless `config` has them.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use gadgetry::proto::run::{Code, RunConfig};
+    /// use gadgetry::{AgentBuilder, ScriptedModel};
+    /// let model: ScriptedModel = r#"{"text": "4"}"#.parse()?;
+    /// let config: RunConfig = gadgetry::serde_json::from_str(r#"{"system": "Be brief."}"#)?;
+    /// let agent = AgentBuilder::from_config(config, Code::default()).model(model).build()?;
+    /// assert_eq!(agent.ask("What is 2+2?").text().await?, "4");
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn from_config(config: RunConfig, code: Code) -> Self {
+        Self {
+            retry: match config.retry.clone() {
+                Some(retry) => Setting::On(retry),
+                None => Setting::Off,
+            },
+            output_limit: OutputLimit::Configured,
+            config,
+            code,
+            ..Self::default()
         }
     }
 }
@@ -158,7 +204,7 @@ impl AgentBuilder {
 
     /// Instructions of the application. What the model has to know about gadgets and custom blocks follows them.
     pub fn system(mut self, text: impl Into<String>) -> Self {
-        self.spec.system = Some(text.into());
+        self.config.system = Some(text.into());
         self
     }
 }
@@ -191,19 +237,19 @@ impl AgentBuilder {
     /// Gadgets run one at a time, in the order of their calls. By default they run in parallel, as far as their
     /// dependencies let them.
     pub fn sequential(mut self) -> Self {
-        self.spec.schedule.sequential = true;
+        self.config.schedule.sequential = true;
         self
     }
 
     /// So many gadgets may run at the same time; 0 is no limit.
     pub fn max_concurrent(mut self, gadgets: u32) -> Self {
-        self.spec.schedule.max_concurrent = Some(gadgets);
+        self.config.schedule.max_concurrent = Some(gadgets);
         self
     }
 
     /// So many calls of one reply are executed, the first ones; 0 is no limit.
     pub fn max_gadgets_per_reply(mut self, calls: u32) -> Self {
-        self.spec.schedule.max_per_reply = Some(calls);
+        self.config.schedule.max_per_reply = Some(calls);
         self
     }
 
@@ -212,28 +258,29 @@ impl AgentBuilder {
     /// A gadget whose time is up is cancelled, and its call is answered with an error. The next request waits until it
     /// has tidied up, see [`grace`](Self::grace).
     pub fn default_timeout(mut self, timeout: Duration) -> Self {
-        self.spec.default_timeout_ms = Some(u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX));
+        self.config.default_timeout_ms =
+            Some(u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX));
         self
     }
 
     /// What becomes of a call whose dependency was not met. By default it is skipped.
     /// [`AgentBuilder::on_dependency_skipped`] decides call by call.
     pub fn on_unmet(mut self, policy: OnUnmet) -> Self {
-        self.spec.on_unmet = policy;
+        self.config.on_unmet = policy;
         self
     }
 
     /// What happens to a block that only the end of the reply completes, of a gadget that does not say it itself. By
     /// default it is executed if its parameters are valid.
     pub fn unterminated(mut self, policy: Unterminated) -> Self {
-        self.spec.unterminated = policy;
+        self.config.unterminated = policy;
         self
     }
 
     /// The run ends when a gadget fails, with [`FinishReason::GadgetError`](crate::proto::event::FinishReason). By default
     /// the model is told, and goes on.
     pub fn stop_on_gadget_error(mut self) -> Self {
-        self.spec.stop_on_gadget_error = true;
+        self.config.stop_on_gadget_error = true;
         self
     }
 
@@ -241,13 +288,14 @@ impl AgentBuilder {
     /// percent by default. A longer one is kept aside, and the model is told how to look at it. The window of a model
     /// that does not say is taken for 128,000 tokens.
     pub fn output_limit_percent(mut self, percent: f64) -> Self {
-        self.output_limit = Some(percent);
+        self.output_limit = OutputLimit::Percent(percent);
         self
     }
 
     /// The model is shown whole results, however long they are.
     pub fn without_output_limit(mut self) -> Self {
-        self.output_limit = None;
+        self.output_limit = OutputLimit::Configured;
+        self.config.output_limit = None;
         self
     }
 }
@@ -256,7 +304,7 @@ impl AgentBuilder {
 impl AgentBuilder {
     /// The model may give so many replies; 10 by default.
     pub fn max_iterations(mut self, replies: u32) -> Self {
-        self.spec.max_iterations = replies;
+        self.config.max_iterations = replies;
         self
     }
 
@@ -267,7 +315,7 @@ impl AgentBuilder {
     /// ([`ModelInfo::is_local`](crate::ModelInfo::is_local)). A subagent's own budget is for it and its subagents; the
     /// budget of its parent is kept besides.
     pub fn budget(mut self, dollars: f64) -> Self {
-        self.spec.budget = Some(dollars);
+        self.config.budget = Some(dollars);
         self
     }
 
@@ -275,7 +323,7 @@ impl AgentBuilder {
     /// that has one, or either way. Gadgets, scheduler and events are the same; a native call declares no dependencies,
     /// so `${id}` in its parameters stays text.
     pub fn tools(mut self, tools: Tools) -> Self {
-        self.spec.tools = tools;
+        self.config.tools = tools;
         self
     }
 
@@ -306,13 +354,13 @@ impl AgentBuilder {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn tool_choice(mut self, choice: ToolChoice) -> Self {
-        self.spec.tool_choice = choice;
+        self.config.tool_choice = choice;
         self
     }
 
     /// What a reply without calls means. By default, the run is done.
     pub fn text_only(mut self, policy: TextOnly) -> Self {
-        self.spec.text_only = policy;
+        self.config.text_only = policy;
         self
     }
 
@@ -397,7 +445,7 @@ impl fmt::Debug for AgentBuilder {
                 &self.model.as_ref().map(|model| model.name().to_owned()),
             )
             .field("gadgets", &gadgets.collect::<Vec<_>>())
-            .field("spec", &self.spec)
+            .field("config", &self.config)
             .finish_non_exhaustive()
     }
 }

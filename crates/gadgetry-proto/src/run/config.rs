@@ -1,7 +1,4 @@
-//! What a run is made from. Decided once, shared by all its steps, and given again when a saved run is loaded.
-
-use std::fmt;
-use std::sync::Arc;
+//! The configuration of a run: plain data.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,103 +8,125 @@ use crate::dialect::Dialect;
 use crate::limits::Limits;
 use crate::message::ToolChoice;
 use crate::prompt::PromptTemplate;
-use crate::run::interceptor::Interceptor;
 use crate::run::question::Asks;
 use crate::run::retry::Retry;
 use crate::run::trailing::Trailing;
 use crate::sched;
-use crate::spec::Registry;
-use crate::spec::RegistryError;
 use crate::spec::Unterminated;
-use crate::tags::CustomBlock;
-use crate::tags::TagNameError;
-use crate::transform::TransformFactory;
+use crate::tags::BlockConfig;
 use crate::usage::Price;
 
-/// The configuration of a run.
+/// The configuration of a run, without its gadgets and without code.
+///
+/// A [`Plan`](crate::run::Plan) is made of it, of the gadgets and of the [`Code`](crate::run::Code) that it names.
+/// It can be stored: fields with their default value are left out, and an unknown field is an error that names it.
 ///
 /// ```
-/// use gadgetry_proto::run::RunSpec;
-/// let spec = RunSpec { system: Some("Be brief.".into()), max_iterations: 3, ..RunSpec::default() };
-/// assert_eq!(spec.markers.arg(), "!!!ARG:");
+/// use gadgetry_proto::run::RunConfig;
+/// let config: RunConfig = serde_json::from_str(r#"{"system": "Be brief.", "maxIterations": 3}"#)?;
+/// assert_eq!(config, RunConfig { system: Some("Be brief.".into()), max_iterations: 3, ..RunConfig::default() });
+/// assert_eq!(serde_json::to_string(&config)?, r#"{"system":"Be brief.","maxIterations":3}"#);
+/// # Ok::<(), serde_json::Error>(())
 /// ```
-#[derive(Clone)]
-pub struct RunSpec {
-    /// The gadgets.
-    pub registry: Arc<Registry>,
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct RunConfig {
     /// Instructions of the application; the text about gadgets and tags follows them.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub system: Option<String>,
     /// The words around the gadget catalog.
+    #[serde(skip_serializing_if = "is_default")]
     pub prompt: PromptTemplate,
     /// How the model calls gadgets.
+    #[serde(skip_serializing_if = "is_default")]
     pub tools: Tools,
     /// Whether the model must call a gadget, where it calls them through the provider's own interface. A choice that
     /// forces a call holds until a reply of the run has called a gadget; the requests after that are
     /// [`ToolChoice::Auto`], so that the model can answer. [`ToolChoice::None`] holds for the whole run.
     /// A decision about [`QuestionKind::BeforeModelCall`](crate::run::QuestionKind::BeforeModelCall) can change it for
     /// one request.
+    #[serde(skip_serializing_if = "is_default")]
     pub tool_choice: ToolChoice,
     /// The markers of gadget blocks.
+    #[serde(skip_serializing_if = "is_default")]
     pub markers: Markers,
-    /// The markers of gadget blocks.
     /// Where markers count.
+    #[serde(skip_serializing_if = "is_default")]
     pub anchoring: Anchoring,
     /// Tags that are taken out of the text.
-    pub custom_blocks: Vec<CustomBlock>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub custom_blocks: Vec<BlockConfig>,
     /// Tags whose content is reasoning: it streams as reasoning, is no part of the answer, and nothing in it is executed.
     /// By default `think` and `thinking`. A custom block of the same tag takes precedence.
+    #[serde(skip_serializing_if = "are_default_tags")]
     pub reasoning_tags: Vec<String>,
     /// Whether each reply begins inside the first of `reasoning_tags`, because the prompt template of the model has
     /// opened it. Without this, the text before a closing tag that closes nothing becomes reasoning when that tag
     /// arrives; it has been shown as text until then, and calls in it have been executed.
+    #[serde(skip_serializing_if = "is_default")]
     pub reasoning_open: bool,
     /// Other forms of calling that are executed. Their calls are read when the reply is over; their text has been shown by
-    /// then. A call in another form, where a reply calls nothing, is told to the model, so that it calls in the right
+    /// then. A call in another form, where a reply calls nothing, is reported to the model, so that it calls in the right
     /// form.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub dialects: Vec<Dialect>,
-    /// Rewrites of the deltas behind the custom blocks; each reply gets fresh ones, in this order.
-    pub transforms: Vec<TransformFactory>,
     /// Caps on what a reply may make the engine hold.
+    #[serde(skip_serializing_if = "is_default")]
     pub limits: Limits,
     /// Calls at the same time, calls a reply, one at a time.
+    #[serde(skip_serializing_if = "is_default")]
     pub schedule: sched::Config,
-    /// Replies a model may give; 10 by default.
+    /// Maximum number of model replies; 10 by default.
+    #[serde(skip_serializing_if = "is_default_iterations")]
     pub max_iterations: u32,
-    /// Milliseconds a gadget may take that has no timeout of its own.
+    /// Timeout in milliseconds of a gadget that has none of its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub default_timeout_ms: Option<u64>,
     /// What a reply without calls means.
+    #[serde(skip_serializing_if = "is_default")]
     pub text_only: TextOnly,
-    /// What becomes of a call whose dependency was not met.
+    /// Policy for calls with unmet dependencies.
+    #[serde(skip_serializing_if = "is_default")]
     pub on_unmet: OnUnmet,
     /// What the model charges; without it, model calls count as free.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub price: Option<Price>,
-    /// Which decisions somebody else takes.
+    /// The decisions that are left to a controller or a human.
+    #[serde(skip_serializing_if = "is_default")]
     pub asks: Asks,
-    /// Rewrites, in order.
-    pub interceptors: Vec<Arc<dyn Interceptor>>,
     /// What is done about failed model calls; by default, nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub retry: Option<Retry>,
-    /// US dollars. Once they are spent, no model is asked any more; what is under way is finished.
+    /// Budget in US dollars. Once it is spent, no further request is sent; work in progress completes.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub budget: Option<f64>,
-    /// Characters of a result that the model is shown at once; longer ones are kept for the viewer, which the run
-    /// then has. See [`crate::convo::char_limit`].
+    /// Characters of a result that the model reads at once. Longer ones are stored for the viewer, a gadget that the
+    /// run then adds. See [`crate::convo::char_limit`].
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub output_limit: Option<usize>,
-    /// Tokens that the model takes in one conversation, if that is known.
+    /// The context window of the model in tokens, if that is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub context_window: Option<u64>,
     /// What is done about a conversation that becomes too long; by default, nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub compaction: Option<Compaction>,
     /// Messages that only one request carries.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub trailing: Vec<Trailing>,
     /// Whether the run ends when a gadget fails.
+    #[serde(skip_serializing_if = "is_default")]
     pub stop_on_gadget_error: bool,
-    /// What happens to a block that only the end of the reply completes, of a gadget that does not say it.
+    /// Policy for a block that only the end of the reply completes, of a gadget that has no policy of its own.
+    #[serde(skip_serializing_if = "is_default")]
     pub unterminated: Unterminated,
 }
 
-impl Default for RunSpec {
+const REASONING_TAGS: [&str; 2] = ["think", "thinking"];
+const MAX_ITERATIONS: u32 = 10;
+
+impl Default for RunConfig {
     fn default() -> Self {
         Self {
-            registry: Arc::new(Registry::default()),
             system: None,
             prompt: PromptTemplate::default(),
             tools: Tools::default(),
@@ -115,19 +134,17 @@ impl Default for RunSpec {
             markers: Markers::default(),
             anchoring: Anchoring::default(),
             custom_blocks: Vec::new(),
-            reasoning_tags: ["think", "thinking"].map(str::to_owned).to_vec(),
+            reasoning_tags: REASONING_TAGS.map(str::to_owned).to_vec(),
             reasoning_open: false,
             dialects: Vec::new(),
-            transforms: Vec::new(),
             limits: Limits::default(),
             schedule: sched::Config::default(),
-            max_iterations: 10,
+            max_iterations: MAX_ITERATIONS,
             default_timeout_ms: None,
             text_only: TextOnly::default(),
             on_unmet: OnUnmet::default(),
             price: None,
             asks: Asks::default(),
-            interceptors: Vec::new(),
             retry: None,
             budget: None,
             output_limit: None,
@@ -140,36 +157,17 @@ impl Default for RunSpec {
     }
 }
 
-impl fmt::Debug for RunSpec {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RunSpec")
-            .field("registry", &self.registry)
-            .field("markers", &self.markers)
-            .field("anchoring", &self.anchoring)
-            .field("custom_blocks", &self.custom_blocks)
-            .field("transforms", &self.transforms.len())
-            .field("max_iterations", &self.max_iterations)
-            .finish_non_exhaustive()
-    }
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
-/// Why there can be no run of a [`RunSpec`]: a mistake of whoever wrote it.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
-#[non_exhaustive]
-pub enum SpecError {
-    /// The tags of the custom blocks cannot be told apart, or one is no tag.
-    #[error(transparent)]
-    Tags(#[from] TagNameError),
-    /// The output limit needs a gadget whose name is taken.
-    #[error(
-        "the output limit brings a gadget of its own: {0}; rename yours, or switch the limit off"
-    )]
-    Viewer(RegistryError),
-    /// The model must call a gadget that the run does not have.
-    #[error(
-        "the tool choice names the gadget {0:?}, which the run does not have; add the gadget, or name another one"
-    )]
-    ToolChoice(String),
+fn are_default_tags(tags: &[String]) -> bool {
+    tags == REASONING_TAGS
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+fn is_default_iterations(replies: &u32) -> bool {
+    *replies == MAX_ITERATIONS
 }
 
 /// How a model calls gadgets.
@@ -205,15 +203,15 @@ pub enum TextOnly {
     /// The run is done.
     #[default]
     Terminate,
-    /// It is kept, and the model goes on.
+    /// It is kept, and the model continues.
     Acknowledge,
     /// It is kept, and the model continues after this message of the user: for a run that only a gadget may end.
     Remind(String),
-    /// The user is asked what next; see [`Asks::human`]. Without anybody to ask, the run is done.
+    /// The user gives the next message; see [`Asks::human`]. Without a human, the run is done.
     WaitForInput,
 }
 
-/// What becomes of a call whose dependency was not met.
+/// Policy for calls with unmet dependencies.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum OnUnmet {

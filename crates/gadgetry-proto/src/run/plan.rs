@@ -1,0 +1,305 @@
+//! What a run is made from: configuration, gadgets and code, validated once.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use crate::block::Markers;
+use crate::convo::viewer;
+use crate::message::ToolChoice;
+use crate::prompt::{CustomBlockDoc, custom_block_listing};
+use crate::reply::{Format, ReplyStage};
+use crate::run::config::RunConfig;
+use crate::run::interceptor::Interceptor;
+use crate::run::trailing::{MakeTrailing, Standing, Trailing};
+use crate::spec::{Registry, RegistryError};
+use crate::tags::{BlockCode, BlockConfig, BlockMode, CustomBlock, Names, TagNameError};
+use crate::transform::TransformFactory;
+
+/// The code of a run. It cannot be stored, so it is given again with a stored [`RunConfig`].
+#[derive(Clone, Default)]
+pub struct Code {
+    /// Rewrites of the deltas after the custom blocks; each reply gets new ones, in this order.
+    pub transforms: Vec<TransformFactory>,
+    /// Rewrites of texts, parameters and results, in order.
+    pub interceptors: Vec<Arc<dyn Interceptor>>,
+    /// The code of custom blocks, by [tag](crate::tags::BlockConfig::xml_tag).
+    pub blocks: BTreeMap<String, BlockCode>,
+    /// The closures that [`Trailing::Code`] names.
+    pub trailing: BTreeMap<String, MakeTrailing>,
+}
+
+impl fmt::Debug for Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Code")
+            .field("transforms", &self.transforms.len())
+            .field("interceptors", &self.interceptors.len())
+            .field("blocks", &self.blocks)
+            .field("trailing", &self.trailing.keys())
+            .finish()
+    }
+}
+
+/// What runs are made from: a [`RunConfig`], the gadgets and the [`Code`]. Validated once, shared by any number of runs.
+///
+/// ```
+/// use gadgetry_proto::run::{Run, RunConfig};
+/// use gadgetry_proto::spec::Registry;
+///
+/// let config = RunConfig { max_iterations: 3, ..RunConfig::default() };
+/// let plan = config.plan(Registry::default())?;
+/// let (one, other) = (Run::ask(&plan, "Hello"), Run::ask(&plan, "Good evening"));
+/// assert_eq!(one.plan().config(), other.plan().config());
+/// # Ok::<(), gadgetry_proto::run::PlanError>(())
+/// ```
+#[derive(Clone)]
+pub struct Plan {
+    pub(super) config: RunConfig,
+    /// The gadgets, the viewer included.
+    pub(super) registry: Arc<Registry>,
+    /// Whether the run answers calls of the viewer itself.
+    pub(super) has_viewer: bool,
+    pub(super) code: Arc<Code>,
+    pub(super) custom_blocks: Arc<[CustomBlock]>,
+    /// The reply stage before the first reply.
+    pub(super) stage: ReplyStage,
+    /// What the system message says about gadgets.
+    pub(super) gadget_instructions: Arc<str>,
+    /// What the system message says about custom blocks.
+    pub(super) block_instructions: Arc<str>,
+}
+
+/// What differs between runs of one [`Plan`].
+///
+/// None of it can make a plan invalid. [`Plan::with`] applies it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RunOptions {
+    /// Replaces [`RunConfig::budget`].
+    pub budget: Option<f64>,
+    /// Replaces the seed of [`RunConfig::retry`].
+    pub retry_seed: Option<u64>,
+    /// Replaces [`RunConfig::markers`], for a conversation whose blocks have others.
+    pub markers: Option<Markers>,
+}
+
+impl RunConfig {
+    /// The plan of runs without code, ready to be shared.
+    ///
+    /// # Errors
+    ///
+    /// As [`Plan::new`].
+    pub fn plan(self, registry: impl Into<Arc<Registry>>) -> Result<Arc<Plan>, PlanError> {
+        Plan::new(self, registry, Code::default()).map(Arc::new)
+    }
+}
+
+impl Plan {
+    /// Validates all of it.
+    ///
+    /// # Errors
+    ///
+    /// If the tags, the viewer, or the tool choice cannot be used, and if `config` names code that `code` does not
+    /// have, or the other way round. All of these are mistakes of the caller.
+    pub fn new(
+        mut config: RunConfig,
+        registry: impl Into<Arc<Registry>>,
+        code: Code,
+    ) -> Result<Self, PlanError> {
+        let mut registry = registry.into();
+        let has_viewer = config.output_limit.is_some() && !registry.is_empty();
+        if has_viewer {
+            Arc::make_mut(&mut registry)
+                .add(viewer::spec())
+                .map_err(PlanError::Viewer)?;
+        }
+        name_choice(&mut config.tool_choice, &registry)?;
+        let custom_blocks = custom_blocks(&config, &code)?;
+        check_trailing(&config, &code)?;
+        let format = Format {
+            markers: markers_read(&config),
+            anchoring: config.anchoring,
+            tags: Vec::new(),
+            reasoning: config.reasoning_tags.clone(),
+            reasoning_open: config.reasoning_open,
+            limits: config.limits.clone(),
+        };
+        let stage = ReplyStage::new(format, custom_blocks.clone(), Some(Arc::clone(&registry)))?;
+        let docs = custom_blocks.iter().map(|block| CustomBlockDoc {
+            tag: block.xml_tag(),
+            description: block.description.as_deref(),
+            instructions: block.instructions.as_deref(),
+        });
+        Ok(Self {
+            gadget_instructions: gadget_instructions(&config, &registry),
+            block_instructions: custom_block_listing(docs).unwrap_or_default().into(),
+            config,
+            registry,
+            has_viewer,
+            code: Arc::new(code),
+            custom_blocks: custom_blocks.into(),
+            stage,
+        })
+    }
+
+    /// The same plan with these options. Nothing is validated or compiled again but the search for changed markers.
+    #[must_use]
+    pub fn with(&self, options: RunOptions) -> Self {
+        let mut plan = self.clone();
+        let RunOptions {
+            budget,
+            retry_seed,
+            markers,
+        } = options;
+        plan.config.budget = budget.or(plan.config.budget);
+        if let Some((retry, seed)) = plan.config.retry.as_mut().zip(retry_seed) {
+            retry.seed = seed;
+        }
+        if let Some(markers) = markers.filter(|markers| *markers != plan.config.markers) {
+            plan.config.markers = markers;
+            let config = &plan.config;
+            plan.stage = self
+                .stage
+                .with_markers(markers_read(config), config.anchoring);
+            plan.gadget_instructions = gadget_instructions(config, &plan.registry);
+        }
+        plan
+    }
+
+    /// The configuration. [`RunConfig::tool_choice`] has the gadget's name as it was registered.
+    pub fn config(&self) -> &RunConfig {
+        &self.config
+    }
+
+    /// The gadgets, with the viewer if there is one.
+    pub fn registry(&self) -> &Arc<Registry> {
+        &self.registry
+    }
+
+    /// Whether the registry has the viewer of long results, which the run adds and answers itself.
+    pub fn has_viewer(&self) -> bool {
+        self.has_viewer
+    }
+
+    /// The code.
+    pub fn code(&self) -> &Code {
+        &self.code
+    }
+
+    /// The messages that only the next request carries.
+    pub(super) fn trailing<'a>(
+        &'a self,
+        standing: &'a Standing,
+    ) -> impl Iterator<Item = String> + 'a {
+        let all = self.config.trailing.iter();
+        all.filter_map(|trailing| match trailing {
+            Trailing::Code(name) => self.code.trailing.get(name)?(standing),
+            Trailing::Text(_) | Trailing::Iterations(_) | Trailing::Parallel(_) => {
+                trailing.message(standing)
+            }
+        })
+    }
+}
+
+impl fmt::Debug for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Plan")
+            .field("config", &self.config)
+            .field("registry", &self.registry)
+            .field("code", &self.code)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Why there is no [`Plan`]: a mistake in the configuration.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PlanError {
+    /// Two custom blocks share a tag, or one is not a valid tag.
+    #[error(transparent)]
+    Tags(#[from] TagNameError),
+    /// The output limit needs a gadget whose name is taken.
+    #[error(
+        "the output limit brings a gadget of its own: {0}; rename yours, or switch the limit off"
+    )]
+    Viewer(RegistryError),
+    /// The model must call a gadget that the run does not have.
+    #[error(
+        "the tool choice names the gadget {0:?}, which the run does not have; add the gadget, or name another one"
+    )]
+    ToolChoice(String),
+    /// The configuration names code that was not given.
+    #[error("the configuration needs the code of {0}; add it to `Code`")]
+    MissingCode(String),
+    /// Code was given that the configuration does not name.
+    #[error(
+        "there is code of {0}, which the configuration does not have; remove it, or correct the name"
+    )]
+    UnknownCode(String),
+}
+
+/// Gives the gadget that the model must call the name under which the provider knows it.
+fn name_choice(choice: &mut ToolChoice, registry: &Registry) -> Result<(), PlanError> {
+    if let ToolChoice::Gadget(name) = choice {
+        let gadget = registry.get(name);
+        let gadget = gadget.ok_or_else(|| PlanError::ToolChoice(name.clone()))?;
+        gadget.name().clone_into(name);
+    }
+    Ok(())
+}
+
+fn custom_blocks(config: &RunConfig, code: &Code) -> Result<Vec<CustomBlock>, PlanError> {
+    let named = |tag: &str| format!("the custom block <{tag}>");
+    let tags = config.custom_blocks.iter().map(BlockConfig::xml_tag);
+    let tags: Vec<String> = tags.map(str::to_owned).collect();
+    // First, because code is found by tag.
+    Names::new(&tags, &config.reasoning_tags, config.limits.tag_name)?;
+    if let Some(tag) = code.blocks.keys().find(|tag| !tags.contains(tag)) {
+        return Err(PlanError::UnknownCode(named(tag)));
+    }
+    let join = |block: &BlockConfig| {
+        let tag = block.xml_tag();
+        let own = code.blocks.get(tag).cloned().unwrap_or_default();
+        block.with_code(own).ok_or_else(|| match block.mode {
+            BlockMode::Map => PlanError::MissingCode(named(tag)),
+            BlockMode::Keep | BlockMode::Suppress | BlockMode::Reasoning => {
+                PlanError::UnknownCode(named(tag))
+            }
+        })
+    };
+    config.custom_blocks.iter().map(join).collect()
+}
+
+fn check_trailing(config: &RunConfig, code: &Code) -> Result<(), PlanError> {
+    let named = |name: &str| format!("the trailing message {name:?}");
+    let names = || {
+        config.trailing.iter().filter_map(|it| match it {
+            Trailing::Code(name) => Some(name),
+            Trailing::Text(_) | Trailing::Iterations(_) | Trailing::Parallel(_) => None,
+        })
+    };
+    if let Some(name) = names().find(|name| !code.trailing.contains_key(*name)) {
+        return Err(PlanError::MissingCode(named(name)));
+    }
+    match code
+        .trailing
+        .keys()
+        .find(|name| names().all(|it| it != *name))
+    {
+        Some(name) => Err(PlanError::UnknownCode(named(name))),
+        None => Ok(()),
+    }
+}
+
+/// The markers that the scanner looks for; none where the model calls gadgets through its provider's interface.
+fn markers_read(config: &RunConfig) -> Option<Markers> {
+    config.tools.reads_blocks().then(|| config.markers.clone())
+}
+
+fn gadget_instructions(config: &RunConfig, registry: &Registry) -> Arc<str> {
+    if !config.tools.reads_blocks() {
+        return Arc::default();
+    }
+    let (markers, anchoring) = (&config.markers, config.anchoring);
+    let text = config.prompt.render_registry(registry, markers, anchoring);
+    text.unwrap_or_default().into()
+}

@@ -1,0 +1,144 @@
+//! A custom block in two parts: its configuration, which can be stored, and its code.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::tags::{BlockTransform, CustomBlock, OnStart, Transform};
+
+/// The configuration of a [`CustomBlock`]: everything but its code.
+///
+/// ```
+/// use gadgetry_proto::tags::{BlockConfig, BlockMode, CustomBlock};
+/// let (config, code) = CustomBlock::new("done").map(|_| None).into_parts();
+/// assert_eq!(config.mode, BlockMode::Map);
+/// assert!(code.map.is_some());
+/// let stored: BlockConfig = serde_json::from_str(r#"{"key": "done", "mode": "suppress"}"#)?;
+/// assert_eq!(stored, BlockConfig { mode: BlockMode::Suppress, ..BlockConfig::new("done") });
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct BlockConfig {
+    /// The name that the application uses; events and messages carry it.
+    pub key: String,
+    /// The XML tag, where it differs from the key.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tag: Option<String>,
+    /// What the block is, for the model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// When and how to write it, for the model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instructions: Option<String>,
+    /// What happens to a block that a model has written.
+    #[serde(default, skip_serializing_if = "BlockMode::is_keep")]
+    pub mode: BlockMode,
+}
+
+/// What happens to a custom block that a model has written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum BlockMode {
+    /// It is content of the message, and its events stream.
+    #[default]
+    Keep,
+    /// It is taken out and leaves no event.
+    Suppress,
+    /// Its content streams as reasoning.
+    Reasoning,
+    /// [`BlockCode::map`] decides when it is complete.
+    Map,
+}
+
+impl BlockMode {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+    fn is_keep(&self) -> bool {
+        *self == Self::Keep
+    }
+}
+
+/// The code of a [`CustomBlock`].
+#[derive(Clone, Default)]
+pub struct BlockCode {
+    /// Decides what replaces a complete block, where the mode is [`BlockMode::Map`].
+    pub map: Option<BlockTransform>,
+    /// See [`CustomBlock::on_start`].
+    pub on_start: Option<OnStart>,
+}
+
+impl BlockCode {
+    /// Whether there is no code.
+    pub fn is_empty(&self) -> bool {
+        self.map.is_none() && self.on_start.is_none()
+    }
+}
+
+impl BlockConfig {
+    /// A block that is kept, under the tag `key`.
+    pub fn new(key: impl Into<String>) -> Self {
+        Self {
+            key: key.into(),
+            tag: None,
+            description: None,
+            instructions: None,
+            mode: BlockMode::Keep,
+        }
+    }
+
+    /// The XML tag: the one that was set, or the key.
+    pub fn xml_tag(&self) -> &str {
+        self.tag.as_deref().unwrap_or(&self.key)
+    }
+
+    /// The definition with its code; `None` if the mode is [`BlockMode::Map`] and `code` has no map, or the other way
+    /// round.
+    pub fn with_code(&self, code: BlockCode) -> Option<CustomBlock> {
+        let transform = match (self.mode, code.map) {
+            (BlockMode::Keep, None) => Transform::Pass,
+            (BlockMode::Suppress, None) => Transform::Suppress,
+            (BlockMode::Reasoning, None) => Transform::Reasoning,
+            (BlockMode::Map, Some(map)) => Transform::Map(map),
+            (BlockMode::Keep | BlockMode::Suppress | BlockMode::Reasoning, Some(_))
+            | (BlockMode::Map, None) => return None,
+        };
+        Some(CustomBlock {
+            key: self.key.clone(),
+            tag: self.tag.clone(),
+            description: self.description.clone(),
+            instructions: self.instructions.clone(),
+            transform,
+            on_start: code.on_start,
+        })
+    }
+}
+
+impl CustomBlock {
+    /// Separates the configuration from the code; [`BlockConfig::with_code`] joins them.
+    pub fn into_parts(self) -> (BlockConfig, BlockCode) {
+        let (mode, map) = match self.transform {
+            Transform::Pass => (BlockMode::Keep, None),
+            Transform::Suppress => (BlockMode::Suppress, None),
+            Transform::Reasoning => (BlockMode::Reasoning, None),
+            Transform::Map(map) => (BlockMode::Map, Some(map)),
+        };
+        let config = BlockConfig {
+            key: self.key,
+            tag: self.tag,
+            description: self.description,
+            instructions: self.instructions,
+            mode,
+        };
+        let on_start = self.on_start;
+        (config, BlockCode { map, on_start })
+    }
+}
+
+impl fmt::Debug for BlockCode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("BlockCode")
+            .field("map", &self.map.is_some())
+            .field("on_start", &self.on_start.is_some())
+            .finish()
+    }
+}
