@@ -50,6 +50,8 @@ pub(crate) struct MarkerSearch {
     start: Start,
     /// How many bytes all markers share at their start.
     shared: usize,
+    /// The byte after those, of each marker. There is one, since no marker begins with another.
+    distinct: [u8; 3],
 }
 
 /// What a marker begins with, which is what a search looks for.
@@ -70,8 +72,10 @@ pub(crate) struct Lead {
     pub(crate) len: usize,
 }
 
-/// Up to this many bytes, a loop is faster than the set-up of the searcher.
+/// Up to this many bytes, a loop is faster than the set-up of a search.
 const SHORT: usize = 16;
+/// Up to this many bytes, a search for one byte is faster than the set-up of one for two.
+const MEDIUM: usize = 128;
 
 const ALL: [Marker; 3] = [Marker::Start, Marker::End, Marker::Arg];
 
@@ -85,6 +89,7 @@ impl MarkerSearch {
                 lead: None,
                 start: Start::Nothing,
                 shared: 0,
+                distinct: [0; 3],
             };
         };
         let bytes = [markers.start(), markers.end(), markers.arg()].map(str::as_bytes);
@@ -107,12 +112,14 @@ impl MarkerSearch {
             bytes.iter().all(|marker| marker.get(*index) == Some(*byte))
         });
         let shared = shared.count();
+        let distinct = bytes.map(|marker| marker[shared]);
         Self {
             markers,
             anchoring,
             lead,
             start,
             shared,
+            distinct,
         }
     }
 
@@ -145,6 +152,16 @@ impl MarkerSearch {
                 let at = rest.iter().position(|byte| byte == first)?;
                 Some(from + at)
             }
+            Start::Pair([first, second], _) if rest.len() <= MEDIUM => {
+                let mut at = 0;
+                loop {
+                    at += memchr::memchr(*first, &rest[at..])?;
+                    match rest.get(at + 1) {
+                        Some(next) if next != second => at += 1,
+                        Some(_) | None => return Some(from + at),
+                    }
+                }
+            }
             Start::Pair([first, _], pair) => match pair.find(rest) {
                 Some(at) => Some(from + at),
                 None => (rest.last() == Some(first)).then(|| text.len() - 1),
@@ -167,17 +184,14 @@ impl MarkerSearch {
     /// What is at `at`. A whole marker wins over a part of one.
     pub(crate) fn at(&self, text: &[u8], at: usize, wanted: &[Marker]) -> Found {
         let rest = &text[at..];
+        // All markers begin alike, and the byte after that distinguishes them: most are compared no further.
+        let next = rest.get(self.shared).copied();
         let mut found = Found::Nothing;
         for &marker in wanted {
-            let needle = self.text(marker).as_bytes();
-            // All markers begin alike: the byte after that distinguishes them.
-            let differs = match (needle.get(self.shared), rest.get(self.shared)) {
-                (Some(marker), Some(text)) => marker != text,
-                (None, _) | (_, None) => false,
-            };
-            if differs {
+            if next.is_some_and(|next| self.distinct[marker as usize] != next) {
                 continue;
             }
+            let needle = self.text(marker).as_bytes();
             if rest.starts_with(needle) {
                 return Found::Whole(marker);
             }

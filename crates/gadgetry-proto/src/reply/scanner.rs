@@ -134,26 +134,31 @@ impl Scanner {
     /// Reads more of the reply.
     #[inline]
     pub fn push(&mut self, chunk: &str, events: &mut impl FnMut(Event<'_>)) {
-        match self.state.read_plain(chunk, &self.format) {
-            Some(event) => events(event),
-            None => self.push_any(chunk, events),
+        if !self.state.read_plain(chunk, &self.format, events) {
+            self.push_any(chunk, events);
         }
     }
 
     fn push_any(&mut self, chunk: &str, sink: &mut Sink<'_>) {
         let base = self.state.read;
         self.state.read += chunk.len() as u64;
+        let mut mode = mem::take(&mut self.state.mode);
         let mut pass = self.pass(sink);
-        if base == 0 && !chunk.is_empty() {
-            pass.begin_reply();
+        if let Some(name) = pass.format.open
+            && base == 0
+            && !chunk.is_empty()
+        {
+            mode = Mode::Content(pass.open_tag(name, Attributes::new()));
         }
-        pass.run(chunk, base);
+        self.state.mode = pass.run(mode, chunk, base);
     }
 
     /// Ends the reply. The scanner is ready for the next one; automatic ids and the numbers of custom blocks continue.
     pub fn finish(&mut self, events: &mut impl FnMut(Event<'_>)) {
-        self.pass(events).finish();
+        let mode = mem::take(&mut self.state.mode);
+        let prose = self.pass(events).finish(mode);
         let state = &mut self.state;
+        state.mode = Mode::Prose(prose);
         state.read = 0;
         state.around.begin_reply();
         state.counts.misses = MissCount::default();
@@ -161,7 +166,8 @@ impl Scanner {
 
     /// Emits held text, because something that is not text comes next. Open blocks and tags stay open.
     pub fn flush(&mut self, events: &mut impl FnMut(Event<'_>)) {
-        self.pass(events).flush();
+        let mode = mem::take(&mut self.state.mode);
+        self.state.mode = self.pass(events).flush(mode);
         if matches!(self.state.mode, Mode::Prose(_)) {
             self.state.around.line = LinePrefix::Other;
         }
@@ -171,7 +177,6 @@ impl Scanner {
         let (format, state) = (&*self.format, &mut self.state);
         Pass {
             format,
-            mode: &mut state.mode,
             end: state.read,
             auto_ids: &mut state.counts.auto_ids,
             blocks: &mut state.counts.blocks,
@@ -187,39 +192,56 @@ impl Scanner {
 }
 
 impl ScannerState {
-    /// Reads a piece that is one event and changes no mode; `None`, and nothing read, for any other.
+    /// Reads a piece that is one event and changes no mode. Returns `false`, with nothing read, for any other.
+    ///
+    /// This is the short way of [`crate::reply::shortcut`]. It is compiled for each caller, so that no event has to be
+    /// put together in memory.
     #[inline]
-    fn read_plain<'a>(&'a mut self, piece: &'a str, format: &'a Prepared) -> Option<Event<'a>> {
-        let event = match &mut self.mode {
+    fn read_plain(
+        &mut self,
+        piece: &str,
+        format: &Prepared,
+        events: &mut impl FnMut(Event<'_>),
+    ) -> bool {
+        match &mut self.mode {
             Mode::Prose(prose) => {
-                let is_plain = self.around.segment == Segment::Text
-                    && prose.is_clear()
-                    && format.stops.pass(piece, Kind::Prose);
-                if !is_plain {
-                    return None;
+                let is_plain = self.around.segment == Segment::Text && prose.is_clear();
+                if !is_plain || !format.stops.pass(piece, Kind::Prose) {
+                    return false;
                 }
-                self.around.ticked = piece.ends_with('`');
-                Event::Text(piece)
+                self.around.ticked = piece.as_bytes().last() == Some(&b'`');
+                events(Event::Text(piece));
             }
-            Mode::Body(block) if format.stops.pass(piece, Kind::Value) => {
-                block.read_plain(piece, &format.limits)?
+            Mode::Body(block) => {
+                if !format.stops.pass(piece, Kind::Value) {
+                    return false;
+                }
+                let Some(event) = block.read_plain(piece, &format.limits) else {
+                    return false;
+                };
+                events(event);
             }
-            Mode::Content(tag) if format.stops.pass(piece, Kind::Content) => {
-                tag.read_plain(piece, format)?
+            Mode::Content(tag) => {
+                if !format.stops.pass(piece, Kind::Content) {
+                    return false;
+                }
+                let Some(event) = tag.read_plain(piece, format) else {
+                    return false;
+                };
+                events(event);
             }
-            Mode::Body(_) | Mode::Content(_) | Mode::Header(_) | Mode::Opening(_) => return None,
-        };
+            Mode::Header(_) | Mode::Opening(_) => return false,
+        }
         self.read += piece.len() as u64;
-        Some(event)
+        true
     }
 }
 
-/// One pass over a piece of the reply: the parts of the scanner, borrowed one by one.
+/// One pass over a piece of the reply: the parts of the scanner but its mode, borrowed one by one.
 ///
-/// Each step takes the mode out, and gives the next one.
+/// Each step takes a mode and gives the next one, so a mode that has ended cannot be used any more.
 struct Pass<'a> {
     format: &'a Prepared,
-    mode: &'a mut Mode,
     /// Bytes of the reply that were pushed, this piece included.
     end: u64,
     auto_ids: &'a mut u64,
@@ -257,7 +279,7 @@ impl<'a> Text<'a> {
 
 impl Pass<'_> {
     /// Reads the whole of a text.
-    fn run(&mut self, text: &str, base: u64) {
+    fn run(&mut self, mut mode: Mode, text: &str, base: u64) -> Mode {
         let mut text = Text {
             text,
             at: 0,
@@ -265,7 +287,7 @@ impl Pass<'_> {
             ahead: Ahead::default(),
         };
         while text.at < text.text.len() {
-            *self.mode = match mem::take(self.mode) {
+            mode = match mode {
                 Mode::Prose(prose) if prose.held.is_empty() => self.prose(prose, &mut text, false),
                 Mode::Prose(prose) => self.rejoin(prose, &mut text),
                 Mode::Header(header) => self.header(header, &mut text),
@@ -274,20 +296,18 @@ impl Pass<'_> {
                 Mode::Content(tag) => self.content(tag, &mut text),
             };
         }
+        mode
     }
 
-    /// The first piece of a reply comes, which may begin inside a tag.
-    fn begin_reply(&mut self) {
-        if let Some(name) = self.format.open {
-            *self.mode = Mode::Content(self.open_tag(name, Attributes::new()));
-        }
-    }
-
-    /// No more text comes that could make an opener of what is held.
-    fn flush(&mut self) {
+    /// No more text comes that could make an opener of what is held. An open block or tag stays open.
+    fn flush(&mut self, mut mode: Mode) -> Mode {
         loop {
-            *self.mode = match mem::take(self.mode) {
+            mode = match mode {
                 Mode::Prose(prose) if !prose.held.is_empty() => self.read_held(prose),
+                Mode::Prose(mut prose) => {
+                    prose.settle(self.format, &mut self.out);
+                    return Mode::Prose(prose);
+                }
                 Mode::Header(header) => {
                     let exceeded = header.passed(self.format);
                     self.give_back_header(header, exceeded)
@@ -296,22 +316,16 @@ impl Pass<'_> {
                     let exceeded = opening.passed(self.format);
                     self.give_back_opening(opening, exceeded)
                 }
-                mut mode @ (Mode::Prose(_) | Mode::Body(_) | Mode::Content(_)) => {
-                    if let Mode::Prose(prose) = &mut mode {
-                        prose.settle(self.format, &mut self.out);
-                    }
-                    *self.mode = mode;
-                    return;
-                }
+                Mode::Body(_) | Mode::Content(_) => return mode,
             };
         }
     }
 
     /// The reply ends, and everything in it.
-    fn finish(&mut self) {
+    fn finish(&mut self, mut mode: Mode) -> Prose {
         loop {
-            self.flush();
-            *self.mode = match mem::take(self.mode) {
+            mode = match self.flush(mode) {
+                Mode::Prose(prose) => return prose,
                 Mode::Body(mut block) => {
                     block.finish(self.format, &mut self.out);
                     Mode::Prose(self.end_block(block, TerminatedBy::EndOfStream, self.end))
@@ -323,10 +337,8 @@ impl Pass<'_> {
                         self.cut_tag(*tag, self.end)
                     }
                 }
-                mode @ (Mode::Prose(_) | Mode::Header(_) | Mode::Opening(_)) => {
-                    *self.mode = mode;
-                    return;
-                }
+                // A flush leaves none of these.
+                mode @ (Mode::Header(_) | Mode::Opening(_)) => mode,
             };
         }
     }
@@ -363,14 +375,14 @@ impl Pass<'_> {
         let offset = text.offset() - held.len() as u64;
         let mut joined = held;
         joined.push_str(text.take(ENOUGH));
-        *self.mode = Mode::Prose(Prose {
+        let prose = Prose {
             held: mem::take(&mut self.spare.text),
             suspects,
-        });
-        self.run(&joined, offset);
+        };
+        let mode = self.run(Mode::Prose(prose), &joined, offset);
         joined.clear();
         self.spare.text = joined;
-        mem::take(self.mode)
+        mode
     }
 
     /// No more text comes: what is held is read as it is.
@@ -382,10 +394,8 @@ impl Pass<'_> {
             at: 0,
             ahead: Ahead::default(),
         };
-        *self.mode = self.prose(prose, &mut text, true);
-        let offset = text.offset();
-        self.run(text.rest(), offset);
-        mem::take(self.mode)
+        let mode = self.prose(prose, &mut text, true);
+        self.run(mode, text.rest(), text.offset())
     }
 
     // Blocks.
@@ -446,9 +456,7 @@ impl Pass<'_> {
     /// Reads text again that was taken for a part of an opener.
     fn read_again(&mut self, text: &str, base: u64) -> Mode {
         self.out.around.line = LinePrefix::Other;
-        *self.mode = Mode::default();
-        self.run(text, base);
-        mem::take(self.mode)
+        self.run(Mode::default(), text, base)
     }
 
     fn body(&mut self, mut block: Box<OpenBlock>, text: &mut Text<'_>) -> Mode {
@@ -585,10 +593,9 @@ impl Pass<'_> {
         self.out.limit(&exceeded, span);
         let content = tag.content.text().as_bytes();
         let line = LinePrefix::Other.after(content, content.len(), self.format.limits.indent);
-        *self.mode = Mode::Prose(self.end_tag(tag, EndReason::Limit));
+        let prose = self.end_tag(tag, EndReason::Limit);
         self.out.around.line = line;
-        self.run(&excess, cut);
-        mem::take(self.mode)
+        self.run(Mode::Prose(prose), &excess, cut)
     }
 
     fn end_tag(&mut self, tag: OpenTag, reason: EndReason) -> Prose {
