@@ -1,4 +1,4 @@
-//! Formats usage and cost of a run.
+//! Formats usage and cost so far.
 
 use std::fmt::Write as _;
 
@@ -8,38 +8,45 @@ use gadgetry::proto::usage::Usage;
 /// Bytes of text that make a token, about.
 const BYTES_A_TOKEN: u64 = 4;
 
-/// Tokens and dollars of the model calls of a run.
+/// Tokens and costs of a run so far.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tally {
-    /// Of the calls that are over.
+    /// Tokens of the model calls that have ended.
     usage: Usage,
+    /// Costs as far as they are known, in US dollars.
     dollars: f64,
-    /// Of the reply that comes.
+    /// Whether the price of a model call is not known.
+    is_unpriced: bool,
+    /// The length of the reply that is streaming.
     bytes: u64,
 }
 
 impl Tally {
-    /// Looks at an event.
-    #[expect(clippy::wildcard_enum_match_arm, reason = "the others have no usage")]
+    /// Adds an event.
+    #[expect(clippy::wildcard_enum_match_arm, reason = "the others have no tokens")]
     pub(crate) fn event(&mut self, event: &Event) {
         match &event.kind {
             EventKind::Text { text } => self.text(text),
             EventKind::GadgetArgsPartial { args, .. } => self.text(&args.delta),
-            EventKind::ModelCallEnd { usage, cost, .. } => self.call(*usage, *cost),
-            EventKind::GadgetResult { cost, .. } => self.dollars += cost,
+            EventKind::ModelCallEnd { usage, .. } => self.tokens(*usage),
             _ => {}
         }
+        self.cost(event.kind.own_cost());
     }
 
-    /// More of a reply.
+    /// Adds text of the reply that is streaming.
     pub(crate) fn text(&mut self, text: &str) {
         self.bytes = self.bytes.saturating_add(text.len() as u64);
     }
 
-    /// Records a completed model call. Without reported tokens they are estimated from the text.
-    ///
-    /// Of unknown costs nothing is shown.
+    /// Adds a model call that has ended, and its cost.
     pub(crate) fn call(&mut self, usage: Usage, dollars: Option<f64>) {
+        self.tokens(usage);
+        self.cost(dollars);
+    }
+
+    /// Adds the tokens of a model call; an estimate if they are not known.
+    fn tokens(&mut self, usage: Usage) {
         let usage = if usage.output_tokens == 0 && self.bytes > 0 {
             let about = Usage::estimate(usage.input_tokens, self.bytes.div_ceil(BYTES_A_TOKEN));
             usage.max(about)
@@ -47,11 +54,15 @@ impl Tally {
             usage
         };
         self.usage = self.usage.plus(usage);
-        self.dollars += dollars.unwrap_or_default();
         self.bytes = 0;
     }
 
-    /// Tokens and dollars, as far as there are any.
+    fn cost(&mut self, dollars: Option<f64>) {
+        self.dollars += dollars.unwrap_or_default();
+        self.is_unpriced |= dollars.is_none();
+    }
+
+    /// Tokens and known costs, as far as there are any.
     pub(crate) fn words(&self) -> String {
         let coming = self.bytes.div_ceil(BYTES_A_TOKEN);
         let about = if coming > 0 || self.usage.estimated {
@@ -67,7 +78,8 @@ impl Tally {
         }
         let _ = write!(words, "{about}{} out", tokens(written));
         if self.dollars > 0.0 {
-            let _ = write!(words, ", {}", dollars(self.dollars));
+            let least = if self.is_unpriced { "at least " } else { "" };
+            let _ = write!(words, ", {least}{}", dollars(self.dollars));
         }
         words
     }
@@ -135,7 +147,36 @@ mod tests {
         tally.call(Usage::default(), None);
         assert_eq!(
             tally.words(),
-            "1,500 tokens in, about 5 tokens out, $0.0020"
+            "1,500 tokens in, about 5 tokens out, at least $0.0020"
         );
+    }
+
+    #[test]
+    fn every_event_with_a_cost_counts() {
+        let check = |events: &[&str], words: &str| {
+            let mut tally = Tally::default();
+            for event in events {
+                let event = format!(r#"{{ "seq": 0, "timeMs": 0, {event} }}"#);
+                tally.event(&serde_json::from_str(&event).expect("an event"));
+            }
+            assert_eq!(tally.words(), words, "{events:?}");
+        };
+        let about = |kind: &str, cost: &str| {
+            format!(
+                r#""type": "{kind}", "call": 0, "invocationId": "a", "gadgetName": "A", "cost": {cost}, "durationMs": 1, "result": "x""#
+            )
+        };
+        let (result, late) = (about("gadget_result", "0.5"), about("gadget_cost", "0.25"));
+        let end = |cost: &str| {
+            format!(
+                r#""type": "model_call_end", "iteration": 1, "stopReason": "stop", "usage": {{ "outputTokens": 1 }}, "cost": {cost}"#
+            )
+        };
+        check(&[&result], "0 tokens out, $0.50");
+        // The gadget was out of time; its cost is reported later.
+        check(&[&result, &late], "0 tokens out, $0.75");
+        check(&[&result, &end("1")], "1 token out, $1.50");
+        check(&[&end("null")], "1 token out");
+        check(&[&result, &end("null")], "1 token out, at least $0.50");
     }
 }

@@ -134,18 +134,19 @@ async fn main() -> Result<(), Box<dyn Error>> {
         .await?;
 
     let last = progress.iter().last().ok_or("the run has told")?;
+    let (models, total) = last
+        .model_cost
+        .zip(last.total_cost)
+        .ok_or("the model has a price")?;
     println!(
-        "models ${:.4}, gadgets ${:.4}\nTotal cost: ${:.6}",
-        last.model_cost, last.gadget_cost, last.total_cost
+        "models ${models:.4}, gadgets ${:.4}\nTotal cost: ${total:.6}",
+        last.gadget_cost
     );
     let dollars = |amount: f64| format!("{amount:.6}");
-    assert_eq!(dollars(last.model_cost), "0.006000");
+    assert_eq!(dollars(models), "0.006000");
     // 0.003 for the steps, 0.001 for the summary, 0.001 paid, 0.0025 for all three.
     assert_eq!(dollars(last.gadget_cost), "0.007500");
-    assert_eq!(
-        dollars(last.total_cost),
-        dollars(finished.summary.known_cost)
-    );
+    assert_eq!(dollars(total), dollars(finished.summary.known_cost));
 
     // By itself, a gadget has no model, and its costs are counted all the same.
     let outcome = test_gadget(Complex, json!({ "data": "numbers" })).await;

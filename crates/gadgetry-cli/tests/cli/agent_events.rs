@@ -14,32 +14,32 @@ const EVENTS: [(&str, &str, Rest); 16] = [
     ("text", "text", Rest::Maybe("")),
     (
         "gadget_call_start",
-        "gadgetName invocationId dependencies",
+        "call gadgetName invocationId dependencies",
         Rest::Maybe(""),
     ),
     (
         "gadget_args_partial",
-        "invocationId gadgetName fieldPath delta isFieldComplete",
+        "call invocationId gadgetName fieldPath delta isFieldComplete",
         Rest::Maybe(""),
     ),
     (
         "gadget_call",
-        "gadgetName invocationId dependencies parametersRaw terminatedBy",
+        "call gadgetName invocationId dependencies parametersRaw terminatedBy",
         Rest::OneOf("parameters parseError"),
     ),
     (
         "gadget_start",
-        "invocationId gadgetName parameters",
+        "call invocationId gadgetName parameters",
         Rest::Maybe(""),
     ),
     (
         "gadget_result",
-        "invocationId gadgetName durationMs",
+        "call invocationId gadgetName durationMs",
         Rest::OneOf("result error"),
     ),
     (
         "gadget_skipped",
-        "invocationId gadgetName failedDependency error",
+        "call invocationId gadgetName failedDependency error",
         Rest::Maybe(""),
     ),
     ("custom_block_start", "blockId tag attrs", Rest::Maybe("")),

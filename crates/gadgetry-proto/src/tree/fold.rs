@@ -11,10 +11,10 @@ use crate::id::{CallId, InvocationId};
 use crate::time::Time;
 use crate::tree::{CostTree, NodeId, NodeKind, Status};
 
-/// Where each run of a tree stands.
+/// The state of each run of a tree.
 pub(super) type Cursors = BTreeMap<NodeId, Cursor>;
 
-/// Where one run stands: what its next events may be about.
+/// The state of one run: the nodes that its next events may be about.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Cursor {
@@ -22,26 +22,23 @@ pub(super) struct Cursor {
     pub(super) model_call: Option<NodeId>,
     /// The retry that was announced, and when it is due.
     pub(super) retry: Option<(u32, Time)>,
-    /// The calls as they were written; the index is the number of the call in its run.
-    pub(super) calls: Vec<NodeId>,
-    /// Calls without an answer, by id, in the order written: a reply may write one id twice.
-    pub(super) unanswered: BTreeMap<InvocationId, Vec<NodeId>>,
-    /// By id, the latest call that was answered with an error while its gadget ran: it may still run.
-    pub(super) late: BTreeMap<InvocationId, NodeId>,
+    /// The calls.
+    pub(super) calls: BTreeMap<CallId, NodeId>,
     /// The runs of subagents, by the call that started them and their number there.
     pub(super) agents: BTreeMap<CallId, BTreeMap<u32, NodeId>>,
 }
 
 impl CostTree {
-    /// Takes the next event in.
+    /// Adds the next event.
     ///
-    /// Events that come without those that belong before them are counted all the same, so the tree may begin in the
-    /// middle of a run; what is missing then is known when the run says what it has cost.
+    /// The numbers in an event say where it belongs: [`Event::path`](crate::event::Event::path) names the run, and
+    /// `call` the call in it. Events whose predecessors are missing are counted, too, so a tree may begin in the middle
+    /// of a run; what the missing ones cost is known when the run ends.
     pub fn apply(&mut self, event: &Event) {
-        let (path, time) = (&event.path, event.time);
+        let time = event.time;
         match &event.kind {
             EventKind::ModelCallStart { iteration, purpose } => {
-                let run = self.run_of(path, time);
+                let run = self.run_of(&event.path, time);
                 self.model_call_starts(run, time, *iteration, *purpose);
             }
             EventKind::ModelCallEnd {
@@ -52,15 +49,15 @@ impl CostTree {
                 cost,
                 error,
             } => {
-                let run = self.run_of(path, time);
+                let run = self.run_of(&event.path, time);
                 let failed = error.is_some() || *stop_reason == StopReason::Error;
                 let call = self.model_call_that_ends(run, time, *iteration, *purpose);
-                self.model_call_ends(call, time, *usage, amount(cost.unwrap_or_default()), failed);
+                self.model_call_ends(call, time, *usage, cost.map(amount), failed);
             }
             EventKind::ModelRetry {
                 attempt, delay_ms, ..
             } => {
-                let run = self.run_of(path, time);
+                let run = self.run_of(&event.path, time);
                 if let Some(call) = self.cursor(run).model_call.take() {
                     self.set_status(call, Status::Failed);
                     self.end(call, time);
@@ -68,26 +65,22 @@ impl CostTree {
                 let due = Time(time.0.saturating_add(*delay_ms));
                 self.cursor(run).retry = Some((*attempt, due));
             }
-            EventKind::GadgetCall { written: call, .. } => {
-                let run = self.run_of(path, time);
-                let (id, name) = (&call.invocation_id, &call.gadget_name);
-                let node = self.add_gadget(run, time, id, name, Status::Waiting);
-                self.cursor(run).calls.push(node);
+            EventKind::GadgetCall { call, written } => {
+                self.gadget(event, *call, &written.invocation_id, &written.gadget_name);
             }
             EventKind::GadgetStart {
+                call,
                 invocation_id,
                 gadget_name,
                 ..
             } => {
-                let run = self.run_of(path, time);
-                match self.waiting(run, invocation_id) {
-                    Some(node) => self.set_status(node, Status::Running),
-                    None => {
-                        self.add_gadget(run, time, invocation_id, gadget_name, Status::Running);
-                    }
+                let node = self.gadget(event, *call, invocation_id, gadget_name);
+                if self.nodes[node.index()].ended.is_none() {
+                    self.set_status(node, Status::Running);
                 }
             }
             EventKind::GadgetResult {
+                call,
                 invocation_id,
                 gadget_name,
                 answer,
@@ -95,39 +88,41 @@ impl CostTree {
                 cost,
                 ..
             } => {
-                let run = self.run_of(path, time);
                 let status = match answer {
                     Answer::Result(_) => Status::Succeeded,
                     Answer::Error(_) => Status::Failed,
                 };
-                let node = self.gadget_that_ends(run, time, invocation_id, gadget_name);
-                self.gadget_ends(run, node, time, status, *duration_ms);
+                let node = self.gadget(event, *call, invocation_id, gadget_name);
+                self.gadget_ends(node, time, status, *duration_ms);
                 self.gadget_has_cost(node, amount(*cost));
             }
             EventKind::GadgetCost {
+                call,
                 invocation_id,
                 gadget_name,
                 cost,
-                ..
             } => {
-                let run = self.run_of(path, time);
-                let node = self.gadget_that_was_late(run, time, invocation_id, gadget_name);
+                let node = self.gadget(event, *call, invocation_id, gadget_name);
+                // A call is answered before its late cost: the answer was not seen, and was an error.
+                if self.nodes[node.index()].ended.is_none() {
+                    self.gadget_ends(node, time, Status::Failed, 0);
+                }
                 self.gadget_has_cost(node, amount(*cost));
             }
             EventKind::GadgetSkipped {
+                call,
                 invocation_id,
                 gadget_name,
                 ..
             } => {
-                let run = self.run_of(path, time);
-                let node = self.gadget_that_ends(run, time, invocation_id, gadget_name);
-                self.gadget_ends(run, node, time, Status::Skipped, 0);
+                let node = self.gadget(event, *call, invocation_id, gadget_name);
+                self.gadget_ends(node, time, Status::Skipped, 0);
             }
             EventKind::RunFinished {
                 reason, total_cost, ..
             } => {
-                let run = self.run_of(path, time);
-                self.run_ends(run, time, *reason, amount(total_cost.unwrap_or_default()));
+                let run = self.run_of(&event.path, time);
+                self.run_ends(run, time, *reason, total_cost.map(amount));
             }
             EventKind::ReplyWithdrawn { .. }
             | EventKind::RateLimited { .. }
@@ -162,42 +157,38 @@ impl CostTree {
     }
 
     fn add_agent(&mut self, run: NodeId, time: Time, ancestor: &Ancestor) -> NodeId {
-        let caller = match self.caller(run, ancestor) {
-            Some(caller) => caller,
-            None => self.add_gadget(run, time, &ancestor.invocation_id, "", Status::Running),
+        let call = ancestor.call;
+        let caller = match self.cursor(run).calls.get(&call) {
+            Some(caller) => *caller,
+            None => {
+                let caller = self.add_gadget(run, time, call, &ancestor.invocation_id, "");
+                self.set_status(caller, Status::Running);
+                caller
+            }
         };
         let kind = NodeKind::Run {
             subagent: Some(ancestor.agent),
             reason: None,
-            unattributed: 0.0,
+            unattributed: Some(0.0),
         };
         let agent = self.add(caller, time, kind);
-        let agents = self.cursor(run).agents.entry(ancestor.call).or_default();
+        let agents = self.cursor(run).agents.entry(call).or_default();
         agents.insert(ancestor.agent, agent);
         agent
     }
 
-    /// The call that started a subagent: the one of its siblings, or the one with its number, if that has its id, too
-    /// (numbers are not known from the middle of a run on), or the one that goes on under its id.
-    fn caller(&mut self, run: NodeId, ancestor: &Ancestor) -> Option<NodeId> {
-        let Cursor {
-            agents,
-            calls,
-            unanswered,
-            late,
-            ..
-        } = self.cursors.get(&run)?;
-        let siblings = agents.get(&ancestor.call);
-        if let Some((_, sibling)) = siblings.and_then(BTreeMap::first_key_value) {
-            return self.nodes[sibling.index()].parent;
+    /// The node of the call that an event is about.
+    fn gadget(&mut self, event: &Event, call: CallId, id: &InvocationId, name: &str) -> NodeId {
+        let run = self.run_of(&event.path, event.time);
+        let Some(node) = self.cursor(run).calls.get(&call).copied() else {
+            return self.add_gadget(run, event.time, call, id, name);
+        };
+        // An ancestor of an event has no name.
+        if let NodeKind::Gadget { gadget_name, .. } = &mut self.nodes[node.index()].kind
+            && gadget_name.is_empty()
+        {
+            name.clone_into(gadget_name);
         }
-        let numbered = calls.get(ancestor.call.0 as usize).copied();
-        numbered
-            .filter(|call| match &self.nodes[call.index()].kind {
-                NodeKind::Gadget { invocation_id, .. } => *invocation_id == ancestor.invocation_id,
-                NodeKind::Run { .. } | NodeKind::ModelCall { .. } => false,
-            })
-            .or_else(|| unanswered.get(&ancestor.invocation_id)?.last().copied())
-            .or_else(|| late.get(&ancestor.invocation_id).copied())
+        node
     }
 }

@@ -1,7 +1,7 @@
-//! Nodes begin, end and count.
+//! Adds nodes, ends them, and counts their costs.
 
 use crate::event::FinishReason;
-use crate::id::InvocationId;
+use crate::id::{CallId, InvocationId};
 use crate::message::Purpose;
 use crate::time::Time;
 use crate::tree::fold::Cursor;
@@ -28,7 +28,7 @@ impl CostTree {
         self.cursor(run).model_call = Some(call);
     }
 
-    /// The model call that is under way, or a new one: its start was not seen, or it is a retry.
+    /// The model call in progress, or a new one: its start was not seen, or it is a retry.
     pub(super) fn model_call_that_ends(
         &mut self,
         run: NodeId,
@@ -60,7 +60,7 @@ impl CostTree {
         call: NodeId,
         time: Time,
         counts: Usage,
-        dollars: f64,
+        price: Option<f64>,
         failed: bool,
     ) {
         let mut for_summary = false;
@@ -72,7 +72,7 @@ impl CostTree {
         } = &mut self.nodes[call.index()].kind
         {
             *usage = counts;
-            *cost = dollars;
+            *cost = price;
             for_summary = *purpose == Purpose::Summary;
         }
         self.set_status(
@@ -83,8 +83,10 @@ impl CostTree {
                 Status::Succeeded
             },
         );
+        let dollars = price.unwrap_or_default();
         self.count(call, |subtotal| {
-            add_dollars(&mut subtotal.total, dollars);
+            subtotal.unpriced = subtotal.unpriced.saturating_add(u32::from(price.is_none()));
+            add_dollars(&mut subtotal.known, dollars);
             let part = if for_summary {
                 &mut subtotal.summaries
             } else {
@@ -97,70 +99,17 @@ impl CostTree {
         self.end(call, time);
     }
 
-    /// The latest call of this id that has not started. The earlier ones of a reply with the same id run; this one
-    /// comes after them.
-    pub(super) fn waiting(&mut self, run: NodeId, id: &InvocationId) -> Option<NodeId> {
-        let calls = self.cursors.get(&run)?.unanswered.get(id)?;
-        let mut waiting = calls
-            .iter()
-            .rev()
-            .filter(|call| match self.nodes[call.index()].kind {
-                NodeKind::Gadget { status, .. } => status == Status::Waiting,
-                NodeKind::Run { .. } | NodeKind::ModelCall { .. } => false,
-            });
-        waiting.next().copied()
-    }
-
-    /// The latest call of this id that has no answer: where a reply writes an id twice, the second one is refused at
-    /// once.
-    pub(super) fn gadget_that_ends(
-        &mut self,
-        run: NodeId,
-        time: Time,
-        id: &InvocationId,
-        name: &str,
-    ) -> NodeId {
-        let unanswered = &self.cursor(run).unanswered;
-        let latest = unanswered.get(id).and_then(|calls| calls.last().copied());
-        let node = latest.unwrap_or_else(|| self.add_gadget(run, time, id, name, Status::Running));
-        let unanswered = &mut self.cursor(run).unanswered;
-        if let Some(calls) = unanswered.get_mut(id) {
-            calls.pop();
-            if calls.is_empty() {
-                unanswered.remove(id);
-            }
-        }
-        if let NodeKind::Gadget { gadget_name, .. } = &mut self.nodes[node.index()].kind
-            && gadget_name.is_empty()
-        {
-            name.clone_into(gadget_name);
-        }
-        node
-    }
-
     pub(super) fn gadget_ends(
         &mut self,
-        run: NodeId,
         node: NodeId,
         time: Time,
-        now: Status,
+        status: Status,
         milliseconds: u64,
     ) {
-        if let NodeKind::Gadget {
-            invocation_id,
-            status,
-            duration_ms,
-            ..
-        } = &mut self.nodes[node.index()].kind
-        {
+        if let NodeKind::Gadget { duration_ms, .. } = &mut self.nodes[node.index()].kind {
             *duration_ms = milliseconds;
-            let ran = *status == Status::Running;
-            if ran && now == Status::Failed {
-                let id = invocation_id.clone();
-                self.cursor(run).late.insert(id, node);
-            }
         }
-        self.set_status(node, now);
+        self.set_status(node, status);
         self.count(node, |subtotal| {
             subtotal.gadget_calls = subtotal.gadget_calls.saturating_add(1);
         });
@@ -168,39 +117,35 @@ impl CostTree {
         self.abandon_below(node, time);
     }
 
-    /// The call that was answered before its gadget came to its end.
-    pub(super) fn gadget_that_was_late(
-        &mut self,
-        run: NodeId,
-        time: Time,
-        id: &InvocationId,
-        name: &str,
-    ) -> NodeId {
-        if let Some(node) = self.cursor(run).late.get(id) {
-            return *node;
-        }
-        let node = self.gadget_that_ends(run, time, id, name);
-        self.gadget_ends(run, node, time, Status::Failed, 0);
-        node
-    }
-
     pub(super) fn gadget_has_cost(&mut self, node: NodeId, dollars: f64) {
         if let NodeKind::Gadget { cost, .. } = &mut self.nodes[node.index()].kind {
             add_dollars(cost, dollars);
         }
         self.count(node, |subtotal| {
-            add_dollars(&mut subtotal.total, dollars);
+            add_dollars(&mut subtotal.known, dollars);
             add_dollars(&mut subtotal.gadgets, dollars);
         });
     }
 
-    pub(super) fn run_ends(&mut self, run: NodeId, time: Time, why: FinishReason, told: f64) {
-        let missing = told - self.subtree_total(run);
-        let missing = if missing > told * ROUNDING {
-            missing
-        } else {
-            0.0
-        };
+    /// A run ends and reports its total: `None` if it knows of a model call without a price.
+    pub(super) fn run_ends(
+        &mut self,
+        run: NodeId,
+        time: Time,
+        why: FinishReason,
+        total: Option<f64>,
+    ) {
+        let before = self.subtotal(run);
+        // What the events did not say happened before the first one that the tree saw.
+        let missing = total.map(|total| {
+            let missing = total - before.known;
+            if missing > total * ROUNDING {
+                missing
+            } else {
+                0.0
+            }
+        });
+        let is_news = missing.is_none() && before.unpriced == 0;
         if let NodeKind::Run {
             reason,
             unattributed,
@@ -208,11 +153,17 @@ impl CostTree {
         } = &mut self.nodes[run.index()].kind
         {
             *reason = Some(why);
-            add_dollars(unattributed, missing);
+            if is_news {
+                *unattributed = None;
+            } else if let Some(sum) = unattributed {
+                add_dollars(sum, missing.unwrap_or_default());
+            }
         }
+        let dollars = missing.unwrap_or_default();
         self.count(run, |subtotal| {
-            add_dollars(&mut subtotal.total, missing);
-            add_dollars(&mut subtotal.unattributed, missing);
+            subtotal.unpriced = subtotal.unpriced.saturating_add(u32::from(is_news));
+            add_dollars(&mut subtotal.known, dollars);
+            add_dollars(&mut subtotal.unattributed, dollars);
         });
         self.end(run, time);
         self.abandon_below(run, time);
@@ -231,7 +182,7 @@ impl CostTree {
             attempt,
             purpose,
             usage: Usage::default(),
-            cost: 0.0,
+            cost: Some(0.0),
             status: Status::Running,
         };
         self.add(run, time, kind)
@@ -241,20 +192,20 @@ impl CostTree {
         &mut self,
         run: NodeId,
         time: Time,
+        call: CallId,
         id: &InvocationId,
         name: &str,
-        status: Status,
     ) -> NodeId {
         let kind = NodeKind::Gadget {
+            call,
             invocation_id: id.clone(),
             gadget_name: name.to_owned(),
             cost: 0.0,
-            status,
+            status: Status::Waiting,
             duration_ms: 0,
         };
         let node = self.add(run, time, kind);
-        let unanswered = &mut self.cursor(run).unanswered;
-        unanswered.entry(id.clone()).or_default().push(node);
+        self.cursor(run).calls.insert(call, node);
         node
     }
 
@@ -285,8 +236,8 @@ impl CostTree {
         }
     }
 
-    /// Ends everything below a node that has ended. Some of it may be heard of again: a gadget whose time is up is
-    /// answered before it has come to its end. What is told then counts.
+    /// Ends everything below a node that has ended. More events of it may follow, and count: a gadget that is out of time
+    /// is answered before it ends.
     fn abandon_below(&mut self, top: NodeId, time: Time) {
         let mut open = vec![top];
         while let Some(id) = open.pop() {
@@ -319,7 +270,7 @@ fn next_attempt((retry, _): (u32, Time)) -> u32 {
     retry.saturating_add(1)
 }
 
-/// As the run itself adds up what it costs.
+/// Adds as the run itself adds its costs.
 fn add_dollars(sum: &mut f64, dollars: f64) {
     *sum = (*sum + dollars).min(f64::MAX);
 }

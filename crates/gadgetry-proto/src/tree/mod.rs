@@ -1,8 +1,8 @@
-//! What a run has cost, as a tree: its model calls and gadgets, the subagents of a gadget, and theirs.
+//! The costs of a run as a tree: its model calls and gadgets, the subagents of a gadget, and theirs.
 //!
-//! The tree is folded from [`Event`](crate::event::Event)s and from nothing else, so whoever sees the events can have
-//! one. Every event of costs adds to its node and to all nodes above, in the order of the events: a total is read, not
-//! computed, and is the sum that the run itself makes.
+//! The tree is folded from [`Event`](crate::event::Event)s alone, so every observer can build one, also from their JSON.
+//! An event with a cost adds it to its node and to all nodes above, in the order of the events. So a total is read, not
+//! computed, and equals the sum that the run itself makes.
 
 mod fold;
 mod grow;
@@ -12,7 +12,7 @@ mod saved;
 use serde::{Deserialize, Serialize};
 
 use crate::event::FinishReason;
-use crate::id::InvocationId;
+use crate::id::{CallId, InvocationId};
 use crate::message::Purpose;
 use crate::time::Time;
 use crate::usage::Usage;
@@ -21,7 +21,7 @@ pub use saved::BrokenTree;
 
 use fold::Cursors;
 
-/// What a run has cost, by model call, gadget and subagent. See the [module](self).
+/// The costs of a run by model call, gadget and subagent. See the [module](self).
 ///
 /// It grows by one node a model call, gadget call and subagent, and is never pruned.
 ///
@@ -43,14 +43,14 @@ use fold::Cursors;
 ///     error: None,
 /// };
 /// tree.apply(&Event::new(1, Time(700), end));
-/// assert_eq!(tree.total(), 0.25);
+/// assert_eq!(tree.total(), Some(0.25));
 /// assert_eq!(tree.tokens().input_tokens, 20);
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "saved::Saved")]
 pub struct CostTree {
     nodes: Vec<Node>,
-    /// Where each run of the tree stands.
+    /// The state of each run of the tree.
     cursors: Cursors,
 }
 
@@ -75,17 +75,17 @@ impl NodeId {
 pub struct Node {
     /// Model calls and gadgets belong to a run, subagents to a gadget; the run itself to nothing.
     pub parent: Option<NodeId>,
-    /// How far below the run itself: 0 for that, 1 for its calls, 2 for the subagents of those.
+    /// The depth below the run itself: 0 for the run, 1 for its calls, 2 for the subagents of those.
     pub depth: u32,
-    /// When the tree first heard of it.
+    /// The time of its first event.
     pub began: Time,
-    /// When it had ended; `None` while it goes on.
+    /// When it ended; `None` before.
     pub ended: Option<Time>,
-    /// What it is, and its own share.
+    /// What it is, with its own cost.
     pub kind: NodeKind,
-    /// All of it, with everything below.
+    /// Its costs with those of everything below.
     pub subtotal: Subtotal,
-    /// Nodes that go on, from here down.
+    /// Nodes that have not ended, from here down.
     open: u32,
     #[serde(skip)]
     children: Vec<NodeId>,
@@ -104,11 +104,11 @@ pub enum NodeKind {
     Run {
         /// Which of the subagents of its call, from 0; `None` for the run itself.
         subagent: Option<u32>,
-        /// Why it ended; `None` while it goes on, and if nobody told.
+        /// Why it ended; `None` before its end, and if the tree has not seen its end.
         reason: Option<FinishReason>,
-        /// What the run says it has cost beyond what its events told, in US dollars: what happened before the first
-        /// event that the tree saw.
-        unattributed: f64,
+        /// Its total beyond the costs in its events, in US dollars: the cost of what happened before the first event
+        /// that the tree has seen. `None` if that includes a model call without a price.
+        unattributed: Option<f64>,
     },
     /// One request to the model and its reply.
     ModelCall {
@@ -120,59 +120,63 @@ pub enum NodeKind {
         purpose: Purpose,
         /// Tokens.
         usage: Usage,
-        /// US dollars.
-        cost: f64,
-        /// How it went.
+        /// US dollars; `None` if the price is not known.
+        cost: Option<f64>,
+        /// Its state or result.
         status: Status,
     },
     /// One call of a gadget.
     Gadget {
+        /// Its number in its run.
+        call: CallId,
         /// Its id for the model. A later reply may use it again; that is another node.
         invocation_id: InvocationId,
         /// As written.
         gadget_name: String,
         /// US dollars, without its subagents.
         cost: f64,
-        /// How it went.
+        /// Its state or result.
         status: Status,
         /// How long the gadget ran; 0 for a call that was not executed.
         duration_ms: u64,
     },
 }
 
-/// How a model call or gadget call went.
+/// The state or result of a model call or gadget call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub enum Status {
     /// The call is written; its gadget has not started.
     Waiting,
-    /// It goes on.
+    /// It is in progress.
     Running,
     /// It worked.
     Succeeded,
-    /// It did not; calls that were cancelled, too late or refused are among these.
+    /// It failed; this includes calls that were cancelled, too late or refused.
     Failed,
     /// The call was not executed because of a dependency or a limit.
     Skipped,
-    /// What it was part of has ended, and nobody told how this went.
+    /// What it was part of has ended without an event about its result.
     Abandoned,
 }
 
-/// What a node and everything below it came to.
+/// Costs and counts of a node and everything below it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Subtotal {
-    /// US dollars, all in all: the sum of the four that follow.
-    pub total: f64,
-    /// US dollars for replies.
+    /// Costs that are not known: model calls without a price, and runs whose [`NodeKind::Run::unattributed`] is `None`.
+    pub unpriced: u32,
+    /// US dollars, as far as they are known: the sum of the four that follow.
+    pub known: f64,
+    /// US dollars for replies, as far as they are known.
     pub replies: f64,
-    /// US dollars for the summaries of compaction.
+    /// US dollars for the summaries of compaction, as far as they are known.
     pub summaries: f64,
-    /// US dollars that gadgets have cost, without the replies and summaries of their subagents.
+    /// US dollars for gadgets, without the replies and summaries of their subagents.
     pub gadgets: f64,
-    /// US dollars of [`NodeKind::Run::unattributed`].
+    /// US dollars of [`NodeKind::Run::unattributed`], as far as they are known.
     pub unattributed: f64,
     /// Tokens of all model calls.
     pub usage: Usage,
@@ -183,19 +187,24 @@ pub struct Subtotal {
 }
 
 impl Subtotal {
-    /// US dollars that models were paid: replies and summaries.
-    pub fn model(&self) -> f64 {
-        self.replies + self.summaries
+    /// All costs in US dollars; `None` if one of them is not known.
+    pub fn total(&self) -> Option<f64> {
+        (self.unpriced == 0).then_some(self.known)
+    }
+
+    /// The costs of model calls in US dollars, replies and summaries; `None` if one of them is not known.
+    pub fn model(&self) -> Option<f64> {
+        (self.unpriced == 0).then_some(self.replies + self.summaries)
     }
 }
 
 impl Default for CostTree {
-    /// A run of which nothing is known yet.
+    /// The tree of a run without events.
     fn default() -> Self {
         let root = NodeKind::Run {
             subagent: None,
             reason: None,
-            unattributed: 0.0,
+            unattributed: Some(0.0),
         };
         Self {
             nodes: vec![Node::new(None, 0, Time::default(), root)],
@@ -218,15 +227,16 @@ impl Node {
         }
     }
 
-    /// Its own share of [`Subtotal::total`], in US dollars.
-    pub fn own_cost(&self) -> f64 {
+    /// Its own share of [`Subtotal::total`], in US dollars; `None` if it is not known.
+    pub fn own_cost(&self) -> Option<f64> {
         match self.kind {
             NodeKind::Run { unattributed, .. } => unattributed,
-            NodeKind::ModelCall { cost, .. } | NodeKind::Gadget { cost, .. } => cost,
+            NodeKind::ModelCall { cost, .. } => cost,
+            NodeKind::Gadget { cost, .. } => Some(cost),
         }
     }
 
-    /// How long it took, in milliseconds; `None` while it goes on.
+    /// Its duration in milliseconds; `None` before its end.
     pub fn duration_ms(&self) -> Option<u64> {
         let ended = self.ended?;
         Some(match self.kind {
@@ -237,17 +247,17 @@ impl Node {
 }
 
 impl CostTree {
-    /// US dollars, all in all. Once the run has finished, this is the `total_cost` that it tells.
-    pub fn total(&self) -> f64 {
+    /// All costs in US dollars; `None` if one of them is not known. After the end of the run, this is its `total_cost`.
+    pub fn total(&self) -> Option<f64> {
         self.subtree_total(NodeId::ROOT)
     }
 
-    /// US dollars of a node and everything below; 0 for a node of another tree.
-    pub fn subtree_total(&self, node: NodeId) -> f64 {
-        self.subtotal(node).total
+    /// The costs of a node and everything below, as in [`CostTree::total`]; 0 for a node of another tree.
+    pub fn subtree_total(&self, node: NodeId) -> Option<f64> {
+        self.subtotal(node).total()
     }
 
-    /// What a node and everything below came to; nothing for a node of another tree.
+    /// Costs and counts of a node and everything below; empty for a node of another tree.
     pub fn subtotal(&self, node: NodeId) -> Subtotal {
         self.node(node)
             .map_or_else(Subtotal::default, |node| node.subtotal)

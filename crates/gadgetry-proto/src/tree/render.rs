@@ -1,4 +1,4 @@
-//! The tree as a table for people.
+//! The tree as a table.
 
 use std::fmt::Write as _;
 
@@ -13,9 +13,11 @@ const HEADS: [&str; 5] = ["total $", "own $", "tokens in", "out", "ms"];
 const DEEPEST: u32 = 40;
 
 impl CostTree {
-    /// A table with a line a node, indented by depth: what it cost with all below it and by itself, tokens with all
-    /// below it, milliseconds (`-` while it goes on), and what it is. What a model wrote stands there without control
-    /// characters.
+    /// The tree as a table with a line for each node, indented by depth.
+    ///
+    /// Its columns are the cost with everything below and alone (`+`: at least that, as a price is not known; `?`: not
+    /// known), tokens with everything below, milliseconds (`-` before the end), and what the node is. Control characters
+    /// in text of the model are replaced.
     pub fn render(&self) -> String {
         let mut rows = Vec::with_capacity(self.nodes.len());
         let mut left = vec![NodeId::ROOT];
@@ -50,8 +52,13 @@ fn line(table: &mut String, cells: &[String; 5], widths: [usize; 5], label: &str
 fn cells(node: &Node) -> [String; 5] {
     let subtotal = &node.subtotal;
     [
-        format!("{:.6}", subtotal.total),
-        format!("{:.6}", node.own_cost()),
+        format!(
+            "{:.6}{}",
+            subtotal.known,
+            if subtotal.unpriced > 0 { "+" } else { "" }
+        ),
+        node.own_cost()
+            .map_or_else(|| "?".to_owned(), |dollars| format!("{dollars:.6}")),
         subtotal.usage.input_tokens.to_string(),
         subtotal.usage.output_tokens.to_string(),
         node.duration_ms()

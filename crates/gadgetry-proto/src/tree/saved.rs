@@ -47,13 +47,10 @@ impl TryFrom<Saved> for CostTree {
         }
         let named = cursors.iter().flat_map(|(run, cursor)| {
             let agents = cursor.agents.values().flat_map(|agents| agents.values());
-            let unanswered = cursor.unanswered.values().flatten();
             [run]
                 .into_iter()
                 .chain(&cursor.model_call)
-                .chain(&cursor.calls)
-                .chain(unanswered)
-                .chain(cursor.late.values())
+                .chain(cursor.calls.values())
                 .chain(agents)
         });
         match named.max() {

@@ -132,21 +132,16 @@ impl EventLog {
         })
     }
 
-    /// What the run and its subagents cost in US dollars; before its end, or if the price of a model call is not known, what
-    /// all events so far add up to.
-    pub fn total_cost(&self) -> f64 {
+    /// The costs of the run and its subagents in US dollars; before its end, the sum of all events so far. `None` if the
+    /// price of a model call is not known.
+    pub fn total_cost(&self) -> Option<f64> {
         let total = self.pick(|kind| match kind {
-            EventKind::RunFinished { total_cost, .. } => *total_cost,
+            EventKind::RunFinished { total_cost, .. } => Some(*total_cost),
             _ => None,
         });
         let parts = || {
             let events = self.lock();
-            let costs = events.iter().map(|event| match &event.kind {
-                EventKind::ModelCallEnd { cost, .. } => cost.unwrap_or_default(),
-                EventKind::GadgetResult { cost, .. } | EventKind::GadgetCost { cost, .. } => *cost,
-                _ => 0.0,
-            });
-            costs.sum()
+            events.iter().map(|event| event.kind.own_cost()).sum()
         };
         total.last().copied().unwrap_or_else(parts)
     }

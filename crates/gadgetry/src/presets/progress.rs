@@ -13,7 +13,7 @@ use crate::observer::Observer;
 ///
 /// ```
 /// use gadgetry::presets::{Progress, ProgressTracking};
-/// let mut spent = 0.0;
+/// let mut spent = None;
 /// let observer = ProgressTracking::new(|progress: &Progress| spent = progress.total_cost);
 /// # drop(observer);
 /// ```
@@ -43,11 +43,13 @@ pub struct Progress {
     pub input_tokens: u64,
     /// And those that came out.
     pub output_tokens: u64,
-    /// Everything, in US dollars: models, gadgets, subagents, and, at the end of the run, what it had not told before.
-    pub total_cost: f64,
-    /// Of this, what the models have cost.
-    pub model_cost: f64,
-    /// Of this, what the gadgets have cost, without the model calls of their subagents.
+    /// All costs in US dollars: models, gadgets, subagents. `None` if the price of a model call is not known.
+    pub total_cost: Option<f64>,
+    /// All costs in US dollars, as far as they are known.
+    pub known_cost: f64,
+    /// The costs of the models; `None` if the price of a model call is not known.
+    pub model_cost: Option<f64>,
+    /// The costs of the gadgets, without the model calls of their subagents.
     pub gadget_cost: f64,
     /// Time since the run began, in milliseconds.
     pub elapsed_ms: u64,
@@ -105,7 +107,8 @@ impl<F: FnMut(&Progress) + Send> Observer for ProgressTracking<F> {
             gadget_calls: all.gadget_calls,
             input_tokens: all.usage.input_tokens,
             output_tokens: all.usage.output_tokens,
-            total_cost: all.total,
+            total_cost: all.total(),
+            known_cost: all.known,
             model_cost: all.model(),
             gadget_cost: all.gadgets,
             elapsed_ms: self.now.0,

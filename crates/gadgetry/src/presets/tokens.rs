@@ -64,8 +64,8 @@ pub struct TokenReport {
     pub summaries: Usage,
     /// Of these, what subagents took, their summaries included.
     pub subagents: Usage,
-    /// What all of them cost, in US dollars.
-    pub cost: f64,
+    /// Their costs in US dollars; `None` if one of them is not known.
+    pub cost: Option<f64>,
     /// How often a conversation was compacted.
     pub compactions: u32,
     /// By how many tokens, by estimate, conversations have become shorter then.

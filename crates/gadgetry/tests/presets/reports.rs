@@ -27,8 +27,8 @@ fn progress_is_told_after_everything_that_costs() {
             p.gadget_calls,
             p.input_tokens,
             p.output_tokens,
-            p.total_cost,
-            p.model_cost,
+            p.total_cost.unwrap(),
+            p.model_cost.unwrap(),
             p.gadget_cost,
             if p.finished { ", finished" } else { "" },
         ));
@@ -72,7 +72,7 @@ fn timing_and_tokens_are_reported() {
     watch(&mut tokens, &eventful());
     let report = tokens.report();
     let both = |usage: Usage| [usage.input_tokens, usage.output_tokens];
-    assert_eq!((report.model_calls, report.cost), (5, 1.125));
+    assert_eq!((report.model_calls, report.cost), (5, Some(1.125)));
     assert_eq!(both(report.all), [1057, 108]);
     assert_eq!(both(report.summaries), [900, 90]);
     assert_eq!(both(report.subagents), [7, 3]);

@@ -15,6 +15,10 @@ pub(crate) fn events(list: &[Value]) -> Vec<Event> {
             event["type"] = json!(what);
             event["path"] = json!([{ "call": 0, "invocationId": "a", "agent": 0 }]);
         }
+        // The call `a` has number 0, `b` 1 and so on.
+        if let Some(id) = event["invocationId"].as_str() {
+            event["call"] = json!(id.as_bytes()[0] - b'a');
+        }
         serde_json::from_value(event.clone()).unwrap_or_else(|error| panic!("{event}: {error}"))
     });
     events.collect()
