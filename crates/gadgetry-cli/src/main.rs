@@ -20,7 +20,6 @@ mod printer;
 mod prompt;
 mod reader;
 mod refusal;
-mod run_events;
 mod schemas;
 mod tally;
 mod timeline;

@@ -156,7 +156,7 @@ mod tests {
         let check = |events: &[&str], words: &str| {
             let mut tally = Tally::default();
             for event in events {
-                let event = format!(r#"{{ "seq": 0, "timeMs": 0, {event} }}"#);
+                let event = format!(r#"{{ "v": 1, "seq": 0, "timeMs": 0, {event} }}"#);
                 tally.event(&serde_json::from_str(&event).expect("an event"));
             }
             assert_eq!(tally.words(), words, "{events:?}");

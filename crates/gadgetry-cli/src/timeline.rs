@@ -134,7 +134,8 @@ mod tests {
     fn a_result_closes_its_own_call() {
         let mut timeline = Timeline::default();
         let mut add = |time: u64, path: &str, event: &str| {
-            let event = format!(r#"{{ "seq": 0, "timeMs": {time}, "path": [{path}], {event} }}"#);
+            let event =
+                format!(r#"{{ "v": 1, "seq": 0, "timeMs": {time}, "path": [{path}], {event} }}"#);
             timeline.event(&serde_json::from_str(&event).expect("an event"));
         };
         let call = |number: u32| {

@@ -11,6 +11,7 @@ use crate::media::Media;
 ///
 /// In JSON it has `parameters` or `parseError`, never both.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Call {
     /// The name as written; the registry decides whether it exists.
@@ -60,6 +61,7 @@ pub(crate) fn find_text<T>(value: &Value, look: &impl Fn(&str) -> Option<T>) -> 
 
 /// What the body of a block says.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub enum Parameters {
     /// A JSON object, coerced but not validated.
     #[serde(rename = "parameters")]
@@ -71,6 +73,7 @@ pub enum Parameters {
 
 /// What ended a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum TerminatedBy {
     /// The end marker.

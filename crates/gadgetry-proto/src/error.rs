@@ -9,6 +9,7 @@ use crate::limits::LimitExceeded;
 
 /// What went wrong between us and a model, as far as it decides what to do about it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub enum ModelErrorKind {
@@ -158,6 +159,7 @@ pub enum PointerConflict {
 
 /// A half-open range of bytes of the reply, counted from its start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Span {
     /// Offset of the first byte.
     pub start: u64,
@@ -167,6 +169,7 @@ pub struct Span {
 
 /// Something about a reply that somebody should know, but that stops nothing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Diagnostic {
     /// What kind of thing it is; stable.
     pub code: DiagnosticCode,
@@ -178,6 +181,7 @@ pub struct Diagnostic {
 
 /// The kinds of [`Diagnostic`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub enum DiagnosticCode {

@@ -12,6 +12,7 @@ use crate::visible::visible_line;
 ///
 /// It is unique within one reply; a later reply may use it again and then means its own call. Clones share the text.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(transparent)]
 pub struct InvocationId(Arc<str>);
 
@@ -58,9 +59,10 @@ impl fmt::Display for InvocationId {
 
 /// The number of a call in its run, from 0, in the order in which the headers of the calls were complete.
 ///
-/// Never used twice: a call that was announced and then cut off keeps its number, so there may be gaps in the numbers of
-/// complete calls. `Ancestor::call` and the `call` of events are such numbers.
+/// Never used twice: a call that was announced and never completed keeps its number, so there may be gaps in the numbers
+/// of complete calls. `Ancestor::call` and the `call` of events are such numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(transparent)]
 pub struct CallId(pub u32);
 

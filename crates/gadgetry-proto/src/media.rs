@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 /// assert_eq!(chart.caption(), "[image: chart.png (image/png)]");
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Media {
     /// What it is for the model.
@@ -43,6 +44,7 @@ impl Media {
 
 /// What a medium is for a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub enum MediaKind {
@@ -56,6 +58,7 @@ pub enum MediaKind {
 
 /// The bytes of a medium, or where they are.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum MediaData {
     /// The bytes, in standard Base64 with padding.

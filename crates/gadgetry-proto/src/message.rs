@@ -123,6 +123,7 @@ impl Content {
 
 /// A custom block in its place in a message.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct CustomContentBlock {
     /// The same id as on the block's events.
@@ -232,6 +233,7 @@ impl ToolChoice {
 
 /// What a model is asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum Purpose {
     /// The next reply of the conversation.

@@ -17,6 +17,7 @@ use crate::message::Attributes;
 /// assert_eq!(start.dependencies.len(), 2);
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct CallStart {
@@ -54,6 +55,7 @@ impl CallStart {
 /// assert_eq!(args.field_path, "url");
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ArgsPartial {
@@ -96,6 +98,7 @@ impl ArgsPartial {
 
 /// The opening tag of a custom block, complete.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct BlockStart {
@@ -120,6 +123,7 @@ impl BlockStart {
 
 /// More content of a custom block.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct BlockDelta {
@@ -144,6 +148,7 @@ impl BlockDelta {
 
 /// The end of a custom block. The whole block follows it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct BlockEnd {
@@ -168,6 +173,7 @@ impl BlockEnd {
 
 /// Why a custom block ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum EndReason {
     /// Its closing tag.

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// Token counts of one model call, as the provider reports them. Absent fields are 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Usage {
     /// Tokens of the request, cached ones included.

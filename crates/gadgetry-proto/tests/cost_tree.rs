@@ -53,11 +53,8 @@ fn event(seq: u64, line: &str) -> Event {
 
 fn ancestor(text: &str) -> Ancestor {
     let parts: Vec<&str> = text.split('.').collect();
-    Ancestor {
-        call: CallId(parts[0].parse().unwrap()),
-        invocation_id: parts[1].into(),
-        agent: parts[2].parse().unwrap(),
-    }
+    let call = CallId(parts[0].parse().unwrap());
+    Ancestor::new(call, parts[1], parts[2].parse().unwrap())
 }
 
 fn kind(words: &[&str]) -> Option<EventKind> {
@@ -162,16 +159,14 @@ fn kind(words: &[&str]) -> Option<EventKind> {
 
 /// The number and the id of a call.
 fn call(word: &str) -> (CallId, InvocationId) {
-    let (id, number) = match word.split_once('#') {
-        Some((id, number)) => (id, number.parse().unwrap()),
-        None => (
-            word,
-            word.bytes()
-                .next()
-                .map_or(0, |letter| u32::from(letter) - u32::from(b'a')),
-        ),
-    };
-    (CallId(number), id.into())
+    if let Some((id, number)) = word.split_once('#') {
+        return (CallId(number.parse().unwrap()), id.into());
+    }
+    let letters = (b'a'..=b'z').zip(0..);
+    let first = word.bytes().next();
+    let number = letters.filter(|(letter, _)| Some(*letter) == first);
+    let number = number.map(|(_, number)| number).next();
+    (CallId(number.unwrap_or_default()), word.into())
 }
 
 fn tree(lines: &[&str]) -> CostTree {
@@ -529,7 +524,7 @@ fn what_is_not_known_is_in_no_total() {
     let tree = check(
         &["end 2 0.25 1/1", "finish completed ?", "finish completed ?"],
         &[
-            "0.250000+ ? 1 1 10 run: completed",
+            "0.250000+ ? 1 1 20 run: completed",
             "0.250000 0.250000 1 1 0 reply 2: done",
         ],
     );

@@ -12,6 +12,7 @@ mod convo_vectors;
 mod convo_viewer;
 mod cost_tree;
 mod dialects;
+mod events_schema;
 mod first_text;
 mod module_order;
 mod naive_oracle;

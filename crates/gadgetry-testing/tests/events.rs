@@ -11,6 +11,7 @@ use crate::support::panic_of;
 fn log(kinds: &[Value]) -> EventLog {
     let events = kinds.iter().enumerate().map(|(number, kind)| {
         let mut event = kind.clone();
+        event["v"] = json!(1);
         event["seq"] = json!(number);
         event["timeMs"] = json!(number);
         if let Some(id) = event["invocationId"].as_str() {

@@ -93,6 +93,8 @@ pub(crate) enum Verb {
     ///
     /// Writes the same events, one JSON object per line.
     Replay(ReplayArgs),
+    /// Describes the events of a run, the lines of `agent --events jsonl` and `replay`.
+    Events(EventsArgs),
     /// Runs a small task with a scripted model: no key, no network.
     Demo(DemoArgs),
 }
@@ -207,6 +209,14 @@ pub(crate) struct ReplayArgs {
     /// The log that `gadgetry agent --save FILE` wrote
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
+}
+
+/// Options of `gadgetry events`.
+#[derive(Debug, Args)]
+pub(crate) struct EventsArgs {
+    /// Print the JSON Schema (draft 2020-12) of an event
+    #[arg(long, required = true)]
+    pub(crate) schema: bool,
 }
 
 /// Options of `gadgetry demo`.

@@ -25,7 +25,7 @@ use crate::options::Blocks;
 use crate::printer::Printer;
 use crate::prompt::typed_or_piped;
 use crate::tally::Tally;
-use crate::{catalog, log_file, logging, run_events};
+use crate::{catalog, log_file, logging};
 
 /// Runs the command. All input is checked before anything is started or written.
 pub(crate) fn run(args: &AgentArgs, printer: &mut Printer) -> Result<(), Error> {
@@ -218,7 +218,7 @@ impl Observer for Watch {
             self.tally.event(event);
             self.printer.spin_with(|| self.tally.words());
         } else if self.failed.is_none()
-            && let Err(error) = run_events::print(event, &mut self.printer)
+            && let Err(error) = self.printer.json_line(event)
         {
             self.failed = Some(error);
             self.handle.cancel();

@@ -11,6 +11,8 @@ mod parse;
 mod replay;
 mod write;
 
+use gadgetry::proto::event::EVENTS_SCHEMA;
+
 use crate::args::{self, Gadgetry, Verb};
 use crate::error::Error;
 use crate::logging;
@@ -30,6 +32,12 @@ pub(crate) fn run(args: Gadgetry, printer: &mut Printer) -> Result<(), Error> {
         Some(Verb::Models(args)) => models::run(&args, printer),
         Some(Verb::Doctor(args)) => doctor::run(&args, printer),
         Some(Verb::Replay(args)) => replay::run(&args, printer),
+        Some(Verb::Events(args)) => {
+            if args.schema {
+                printer.text(EVENTS_SCHEMA);
+            }
+            Ok(())
+        }
         Some(Verb::Demo(_)) => demo::run(printer),
     }
 }

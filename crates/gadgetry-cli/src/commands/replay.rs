@@ -10,7 +10,6 @@ use crate::args::ReplayArgs;
 use crate::error::Error;
 use crate::input::unreadable;
 use crate::printer::Printer;
-use crate::run_events;
 
 pub(crate) fn run(args: &ReplayArgs, printer: &mut Printer) -> Result<(), Error> {
     let place = args.file.display();
@@ -18,7 +17,7 @@ pub(crate) fn run(args: &ReplayArgs, printer: &mut Printer) -> Result<(), Error>
     let mut failed = None;
     let mut print = |event: &Event| {
         if failed.is_none() {
-            failed = run_events::print(event, printer).err();
+            failed = printer.json_line(event).err();
         }
     };
     let summary = replay(BufReader::new(file), &mut print).map_err(|error| {

@@ -24,7 +24,7 @@ const EVENTS: [(&str, &str, Rest); 16] = [
     ),
     (
         "gadget_call",
-        "call gadgetName invocationId dependencies parametersRaw terminatedBy",
+        "call gadgetName invocationId dependencies parametersRaw terminatedBy span",
         Rest::OneOf("parameters parseError"),
     ),
     (
@@ -34,7 +34,7 @@ const EVENTS: [(&str, &str, Rest); 16] = [
     ),
     (
         "gadget_result",
-        "call invocationId gadgetName durationMs",
+        "call invocationId gadgetName durationMs cost",
         Rest::OneOf("result error"),
     ),
     (
@@ -118,7 +118,7 @@ fn check_fields(event: &Value, seen: &mut BTreeSet<String>) {
         panic!("{event} is not in the table");
     };
     let mut expected: BTreeSet<&str> = always.split_whitespace().collect();
-    expected.extend(["seq", "timeMs", "type"]);
+    expected.extend(["v", "seq", "timeMs", "type"]);
     let fields: BTreeSet<&str> = event
         .as_object()
         .expect("an object")
@@ -148,6 +148,9 @@ fn the_table_is_in_the_documentation() {
         .split_once("\n## ")
         .expect("an end");
     let tables = format!("{parse}\n{run}");
+    for said in ["`call`, its number", "`span`, its position"] {
+        assert!(run.contains(said), "{said}");
+    }
     for (kind, always, rest) in EVENTS {
         let rows = |part: &str| -> Vec<String> {
             let row = format!("| `{kind}` |");
@@ -156,12 +159,25 @@ fn the_table_is_in_the_documentation() {
         };
         let rows = rows(&tables);
         assert_eq!(rows.len(), 1, "{kind}: {rows:?}");
-        for field in always.split_whitespace().chain(rest.names()) {
+        // What a run adds to the rows of `parse` is said once.
+        let fields = always
+            .split_whitespace()
+            .filter(|field| !["call", "span"].contains(field));
+        for field in fields.chain(rest.names()) {
             let quoted = [format!("`{field}`"), format!("`{field}: ")];
             let told = quoted.iter().any(|name| rows[0].contains(name));
             assert!(told, "{field} in {}", rows[0]);
         }
     }
+}
+
+#[test]
+fn the_schema_of_events_is_printed() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/events.schema.json");
+    let page = fs::read_to_string(page).expect("a file");
+    super::check(&["events", "--schema"], "", &page, "", 0);
+    let output = super::run(&["events"], b"");
+    assert_eq!(output.status.code(), Some(2));
 }
 
 #[test]

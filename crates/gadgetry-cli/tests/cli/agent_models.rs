@@ -223,6 +223,7 @@ fn told(server: &Server, args: &[&'static str]) -> Vec<Value> {
     for event in &mut told {
         let fields = event.as_object_mut().expect("an object");
         let own = [
+            "v",
             "seq",
             "timeMs",
             "durationMs",
@@ -231,6 +232,7 @@ fn told(server: &Server, args: &[&'static str]) -> Vec<Value> {
             "totalCost",
             "parametersRaw",
             "stopReason",
+            "span",
         ];
         fields.retain(|field, _| !own.contains(&field.as_str()));
     }

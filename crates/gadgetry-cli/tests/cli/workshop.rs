@@ -5,10 +5,13 @@ use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read};
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::LazyLock;
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::Duration;
 
+use gadgetry::proto::event::EVENTS_SCHEMA;
+use jsonschema::Validator;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -206,7 +209,13 @@ impl From<Output> for Ended {
     }
 }
 
-/// The events on the lines; `seq` counts from 0 and time does not go back.
+/// The published schema.
+static EVENT: LazyLock<Validator> = LazyLock::new(|| {
+    let schema = serde_json::from_str(EVENTS_SCHEMA).expect("the schema is JSON");
+    jsonschema::draft202012::new(&schema).expect("the schema is one")
+});
+
+/// The events on the lines. They fit the published schema, `seq` counts from 0, and time does not go back.
 #[track_caller]
 pub(crate) fn events(stdout: &str) -> Vec<Value> {
     let events: Vec<Value> = stdout
@@ -215,6 +224,9 @@ pub(crate) fn events(stdout: &str) -> Vec<Value> {
         .collect();
     let mut time = 0;
     for (event, seq) in events.iter().zip(0_u64..) {
+        if let Err(error) = EVENT.validate(event) {
+            panic!("{error}, in {event}");
+        }
         assert_eq!(event["seq"], seq, "{event}");
         let now = event["timeMs"].as_u64().expect("a time");
         assert!(now >= time, "{event} comes after {time}");

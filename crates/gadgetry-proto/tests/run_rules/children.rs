@@ -48,11 +48,7 @@ fn result(id: &str, cost: f64) -> Event {
 
 /// An event of a subagent's subagent.
 fn deeper(mut event: Event) -> Event {
-    event.path.push(Ancestor {
-        call: CallId(4),
-        invocation_id: "x".into(),
-        agent: 1,
-    });
+    event.path.push(Ancestor::new(CallId(4), "x", 1));
     event
 }
 

@@ -12,7 +12,7 @@ use crate::support::sim::script::{Finish, Piece, Reply, Script, block, gadget};
 use crate::support::sim::{Log, play};
 
 /// A gadget that says much, and a model that asks for it `times` times.
-fn talkative(times: usize, strategy: CompactionStrategy) -> Script {
+pub(crate) fn talkative(times: usize, strategy: CompactionStrategy) -> Script {
     let talk = gadget("Talk").says(&"word ".repeat(200));
     let script = Script::default().gadget(talk).with(|spec| {
         spec.max_iterations = 50;

@@ -3,7 +3,7 @@
 mod broken;
 mod budget;
 mod children;
-mod compaction;
+pub(crate) mod compaction;
 mod costs;
 mod dependencies;
 mod dialects;
@@ -19,7 +19,7 @@ mod questions;
 mod reasoning;
 mod references;
 mod refusals;
-mod retries;
+pub(crate) mod retries;
 mod text;
 mod tool_choice;
 mod user;

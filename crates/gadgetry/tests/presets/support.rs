@@ -9,6 +9,7 @@ pub(crate) fn events(list: &[Value]) -> Vec<Event> {
     let numbered = list.iter().enumerate();
     let events = numbered.map(|(seq, event)| {
         let mut event = event.clone();
+        event["v"] = json!(1);
         event["seq"] = json!(seq);
         event["timeMs"] = json!(10 * seq);
         if let Some(what) = event["type"].as_str().unwrap().strip_prefix("sub ") {

@@ -548,11 +548,7 @@ impl Execution {
         let is_running = record.is_some_and(Record::is_running);
         match report {
             Report::Child { agent, mut event } => {
-                let ancestor = Ancestor {
-                    call: id,
-                    invocation_id: names.invocation_id,
-                    agent,
-                };
+                let ancestor = Ancestor::new(id, names.invocation_id, agent);
                 event.path.insert(0, ancestor);
                 return Some(*event);
             }

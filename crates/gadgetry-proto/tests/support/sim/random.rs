@@ -79,11 +79,7 @@ fn input(random: &mut Random) -> Input {
             };
             let mut event = Box::new(Event::new(9, Time(3), kind));
             if random.one_in(2) {
-                event.path.push(Ancestor {
-                    call: CallId(0),
-                    invocation_id: "inner".into(),
-                    agent: 0,
-                });
+                event.path.push(Ancestor::new(CallId(0), "inner", 0));
             }
             Input::Report(call, Report::Child { agent: 1, event })
         }

@@ -1,0 +1,63 @@
+//! Why a run finished, and what compaction did.
+
+use serde::{Deserialize, Serialize};
+
+/// Why a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub enum FinishReason {
+    /// The model answered without a call.
+    Completed,
+    /// A gadget ended the run.
+    TaskCompleted,
+    /// The limit of iterations was reached.
+    MaxIterations,
+    /// The last reply was cut at the token limit.
+    Truncated,
+    /// The provider refused or withheld the last reply, or its rest.
+    Withheld,
+    /// The model failed.
+    ModelError,
+    /// It was cancelled.
+    Cancelled,
+    /// The budget is spent.
+    BudgetExceeded,
+    /// A gadget failed, and the run stops on errors.
+    GadgetError,
+    /// A controller stopped it.
+    Stopped,
+}
+
+/// The result of a compaction.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct Compacted {
+    /// The strategy.
+    pub strategy: CompactionStrategy,
+    /// Replies that were removed, each with the results of its calls.
+    pub removed_turns: u32,
+    /// Messages that were removed.
+    pub removed_messages: u32,
+    /// Estimated tokens of the conversation before.
+    pub tokens_before: u64,
+    /// Estimated tokens of the conversation after.
+    pub tokens_after: u64,
+}
+
+/// How compaction shortens a conversation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub enum CompactionStrategy {
+    /// Remove older messages.
+    SlidingWindow,
+    /// Let the model summarise older messages.
+    Summary,
+    /// Summarise many messages, remove a few.
+    #[default]
+    Hybrid,
+}
