@@ -72,7 +72,7 @@ fn order(lib: &str) -> Vec<String> {
 }
 
 /// Every Rust file under `folder`, with its path below `src/`.
-fn sources(src: &Path) -> Vec<(String, String)> {
+pub(crate) fn sources(src: &Path) -> Vec<(String, String)> {
     let mut sources = Vec::new();
     let mut folders = vec![src.to_owned()];
     while let Some(folder) = folders.pop() {
@@ -91,7 +91,7 @@ fn sources(src: &Path) -> Vec<(String, String)> {
     sources
 }
 
-fn read(path: &Path) -> String {
+pub(crate) fn read(path: &Path) -> String {
     fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
@@ -123,7 +123,7 @@ fn check_file(order: &[String], file: &str, source: &str) -> Vec<String> {
     violations.collect()
 }
 
-fn place(order: &[String], name: &str) -> Option<usize> {
+pub(crate) fn place(order: &[String], name: &str) -> Option<usize> {
     order.iter().position(|module| module == name)
 }
 
@@ -135,7 +135,7 @@ enum Reference<'a> {
     Unclear(&'static str),
 }
 
-type Token<'a> = (usize, &'a str);
+pub(crate) type Token<'a> = (usize, &'a str);
 
 /// The paths through `crate` and `super` in a file that stands `depth` modules below the root.
 fn references<'a>(tokens: &[Token<'a>], depth: usize) -> Vec<(usize, Reference<'a>)> {
@@ -188,7 +188,7 @@ fn references<'a>(tokens: &[Token<'a>], depth: usize) -> Vec<(usize, Reference<'
 
 /// The tokens of Rust code with their lines, as far as paths go: names, `::`, and single characters. Comments are left
 /// out, and so is what stands in strings and characters.
-fn tokens(source: &str) -> Vec<Token<'_>> {
+pub(crate) fn tokens(source: &str) -> Vec<Token<'_>> {
     let mut tokens = Vec::new();
     let mut at = 0;
     let mut line = 1;

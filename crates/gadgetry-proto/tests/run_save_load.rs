@@ -182,7 +182,7 @@ fn first_word(value: &impl std::fmt::Debug) -> String {
 fn reloaded(run: &Run, script: &Script) -> Run {
     let saved = serde_json::to_string(&run.save()).expect("a snapshot is JSON");
     let snapshot: Snapshot = serde_json::from_str(&saved).expect("its own JSON");
-    Run::load(&script.plan(), snapshot)
+    Run::load(&script.plan(), snapshot).expect("its own version")
 }
 
 /// The same script, each text in random pieces, or character by character.

@@ -141,7 +141,7 @@ async fn the_clock_of_a_run_that_was_saved_goes_on() {
     // An hour has gone by before the request goes out.
     let mut run = Run::ask(&plan, "go");
     run.handle(Time(3_600_000), Input::Tick).unwrap();
-    let run = Run::load(&plan, run.save());
+    let run = Run::load(&plan, run.save()).unwrap();
     let began = Instant::now();
     let ended = drive(run, &services, mpsc::channel(1).1, &mut |_: &Event| {}).await;
     assert_eq!(ended.summary.answer, "Done.");
@@ -162,7 +162,7 @@ async fn a_run_saved_with_work_in_flight_continues_by_itself() {
     let plan = plan(&services, RunConfig::default());
     let drain = |run: &mut Run| while !matches!(run.poll(), Output::Wait(_)) {};
     let ends = async |run: &Run| {
-        let run = Run::load(&plan, run.save());
+        let run = Run::load(&plan, run.save()).unwrap();
         let mut inputs = Vec::new();
         let ended = drive(run, &services, mpsc::channel(1).1, &mut Inputs(&mut inputs)).await;
         assert_eq!(inputs.first(), Some(&Input::Interrupted));

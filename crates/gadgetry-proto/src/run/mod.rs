@@ -31,6 +31,16 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+// The parts, in order. A part names only parts above it, and its type has one file with its methods, so that a part can
+// be read alone. `tests/run_parts.rs` reads this table.
+//
+// | start question interceptor io pending | what goes in and comes out |
+// | retry trailing config plan | what a run is made from |
+// | outbox money size truncation usage | small facts |
+// | questions context native dialects pipeline | tools of the larger parts |
+// | calls conversation summary reply turn verdict | the cycle |
+// | state shared snapshot | all of it together |
+
 mod calls;
 mod config;
 mod context;
@@ -48,6 +58,7 @@ mod question;
 mod questions;
 mod reply;
 mod retry;
+mod shared;
 mod size;
 mod snapshot;
 mod start;
@@ -77,7 +88,7 @@ pub use pending::PendingWork;
 pub use plan::{Code, Plan, PlanError, RunOptions};
 pub use question::{Asks, Decision, Question, QuestionId, QuestionKind};
 pub use retry::Retry;
-pub use snapshot::Snapshot;
+pub use snapshot::{LoadError, Snapshot};
 pub use start::{AboutCall, Start};
 pub use trailing::{HintTiming, MakeTrailing, Standing, Trailing, iteration_hint, parallel_hint};
 
@@ -85,6 +96,7 @@ use calls::Calls;
 use context::Context;
 use pipeline::Pipeline;
 use questions::Subject;
+use snapshot::Saved;
 use state::{Phase, State};
 use turn::{CancelledTurn, Parts, Progress, Turn};
 use verdict::{Facts, Verdict, verdict};
@@ -135,23 +147,28 @@ impl Run {
 
     /// Everything that [`Run::load`] needs to continue, besides the [`Plan`]. Possible after any input.
     pub fn save(&self) -> Snapshot {
-        Snapshot {
+        Snapshot::new(Saved {
             state: self.state.clone(),
             pipeline: self.pipeline.save(),
-        }
+        })
     }
 
     /// Continues where a run of the same `plan` was saved.
     ///
     /// If work was in flight ([`Run::pending`]) that no driver will finish, send [`Input::Interrupted`] first.
-    pub fn load(plan: &Arc<Plan>, snapshot: Snapshot) -> Self {
+    ///
+    /// # Errors
+    ///
+    /// If another version of gadgetry has saved the run.
+    pub fn load(plan: &Arc<Plan>, snapshot: Snapshot) -> Result<Self, LoadError> {
+        let saved = snapshot.open()?;
         let mut pipeline = Pipeline::new(plan);
-        pipeline.load(snapshot.pipeline);
-        Self {
+        pipeline.load(saved.pipeline);
+        Ok(Self {
             plan: Arc::clone(plan),
             pipeline,
-            state: snapshot.state,
-        }
+            state: saved.state,
+        })
     }
 
     /// What the run is made from.

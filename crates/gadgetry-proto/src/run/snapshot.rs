@@ -1,13 +1,125 @@
 //! A saved run.
 
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::ser::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::Value;
 
 use crate::reply::PipelineState;
+use crate::run::shared::{put_texts, take_texts};
 use crate::run::state::State;
 
-/// Everything that a saved run needs besides its [`crate::run::Plan`]. Opaque; made to be serialised.
+/// The format of the snapshots that this version writes, and the only one that it reads.
+const VERSION: u32 = 2;
+
+/// Everything that a saved run needs besides its [`crate::run::Plan`]. Opaque; made to be serialised, as JSON.
+///
+/// A long text is written once, wherever else it occurs: a run whose gadget got a value of 1 MiB has a snapshot of little
+/// more than that.
+///
+/// ```
+/// use gadgetry_proto::run::{Run, RunConfig, Snapshot};
+/// use gadgetry_proto::spec::Registry;
+///
+/// let plan = RunConfig::default().plan(Registry::default())?;
+/// let run = Run::ask(&plan, "Hello");
+/// let json = serde_json::to_string(&run.save())?;
+/// let saved: Snapshot = serde_json::from_str(&json)?;
+/// let same = Run::load(&plan, saved)?;
+/// assert_eq!(same.history(), run.history());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Snapshot(Content);
+
+#[derive(Clone, Debug, PartialEq)]
+enum Content {
+    Readable(Box<Saved>),
+    /// Of another version. It can only be kept and written again.
+    Unreadable(Stored),
+}
+
+/// What a run is, as plain data.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Snapshot {
+pub(super) struct Saved {
     pub(super) state: State,
     pub(super) pipeline: PipelineState,
+}
+
+/// The written form. Everything but the version may have any form in another version.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct Stored {
+    version: u32,
+    #[serde(default)]
+    texts: Value,
+    #[serde(default)]
+    run: Value,
+}
+
+/// Why a run could not be loaded.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum LoadError {
+    /// Another version of gadgetry has written the snapshot.
+    #[error(
+        "the snapshot has version {found}, and this version of gadgetry reads version {expected}; load it with the \
+         version of gadgetry that saved it"
+    )]
+    Version {
+        /// The version of the snapshot.
+        found: u32,
+        /// The version that can be read.
+        expected: u32,
+    },
+}
+
+impl Snapshot {
+    pub(super) fn new(saved: Saved) -> Self {
+        Self(Content::Readable(Box::new(saved)))
+    }
+
+    pub(super) fn open(self) -> Result<Saved, LoadError> {
+        match self.0 {
+            Content::Readable(saved) => Ok(*saved),
+            Content::Unreadable(stored) => Err(LoadError::Version {
+                found: stored.version,
+                expected: VERSION,
+            }),
+        }
+    }
+}
+
+impl Serialize for Snapshot {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match &self.0 {
+            Content::Readable(saved) => {
+                let mut run = serde_json::to_value(saved).map_err(S::Error::custom)?;
+                let texts = take_texts(&mut run);
+                let stored = Stored {
+                    version: VERSION,
+                    texts: Value::from(texts),
+                    run,
+                };
+                stored.serialize(serializer)
+            }
+            Content::Unreadable(stored) => stored.serialize(serializer),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Snapshot {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let stored = Stored::deserialize(deserializer)?;
+        // The error about a version is for `Run::load`, which says what to do; here it would be one of JSON.
+        if stored.version != VERSION {
+            return Ok(Self(Content::Unreadable(stored)));
+        }
+        let Stored { texts, mut run, .. } = stored;
+        let texts: Vec<String> = serde_json::from_value(texts).map_err(D::Error::custom)?;
+        put_texts(&mut run, &texts).ok_or_else(|| {
+            D::Error::custom("the snapshot refers to a text that it does not have")
+        })?;
+        let saved = serde_json::from_value(run).map_err(D::Error::custom)?;
+        Ok(Self::new(saved))
+    }
 }

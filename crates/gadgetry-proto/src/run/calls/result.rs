@@ -16,6 +16,7 @@ use crate::message::Content;
 use crate::prompt::correction;
 use crate::run::calls::notes::Notes;
 use crate::run::calls::record::{Record, Status};
+use crate::run::interceptor::Interceptor;
 use crate::run::plan::Plan;
 use crate::run::start::AboutCall;
 use crate::spec::{RegisteredGadget, invalid_parameters, parse_failure};
@@ -104,8 +105,7 @@ fn read_text<'a>(
         parameters: record.known_parameters(),
     };
     let interceptors = plan.code.interceptors.iter();
-    let rewrite =
-        |text, interceptor: &Arc<dyn crate::run::Interceptor>| interceptor.result(&about, text);
+    let rewrite = |text, interceptor: &Arc<dyn Interceptor>| interceptor.result(&about, text);
     Cow::Owned(interceptors.fold(text.into_owned(), rewrite))
 }
 

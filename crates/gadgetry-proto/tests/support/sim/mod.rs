@@ -110,7 +110,7 @@ pub fn interrupt(script: &Script, log: &Log, step: usize) -> Vec<Output> {
     }
     let saved = serde_json::to_string(&run.save()).expect("a snapshot is JSON");
     let saved = serde_json::from_str(&saved).expect("what was written");
-    let run = Run::load(&script.plan(), saved);
+    let run = Run::load(&script.plan(), saved).expect("its own version");
     let mut sim = Sim::new(script, run);
     sim.now = sim.run.now().0;
     let sent = outputs.iter().filter(|it| matches!(it, Output::Send(_)));

@@ -1,0 +1,217 @@
+//! The long texts of a snapshot, each kept once.
+//!
+//! What a model has written is in the state of a run many times: in the reply, in the body of a block, in the parameters
+//! of a call, in those of its gadget. In memory most of these are shared; in JSON each would be a copy. So the long texts
+//! of a snapshot are in a table, and a text that occurs in another one is a reference into it.
+//!
+//! With the table `["!!!GADGET_START:Write\n!!!ARG:text\nabc…\n!!!GADGET_END"]`, the parameters
+//! `{"text": "abc…"}` are written as `{"text": "\u{1}0:34:1034"}`: the bytes 34 to 1034 of text 0. A short text that
+//! begins with U+0001 itself is in the table, too, so every other one means a reference.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::mem;
+
+use serde_json::Value;
+
+/// The first character of a reference.
+const MARK: char = '\u{1}';
+
+/// Bytes of a text that are looked up at once.
+const BLOCK: usize = 64;
+
+/// The shortest text that is looked for in others. Wherever it occurs, it covers one whole block of the other text.
+const LONG: usize = 2 * BLOCK;
+
+/// Takes the long texts out of a value, which then has references in their places.
+pub(super) fn take_texts(value: &mut Value) -> Vec<String> {
+    let mut taken = Vec::new();
+    walk(value, &mut |text| {
+        if text.len() >= LONG || text.starts_with(MARK) {
+            let number = taken.len().to_string();
+            taken.push(mem::replace(text, number));
+            text.insert(0, MARK);
+        }
+    });
+    let (places, kept) = arrange(&taken);
+    walk(value, &mut |text| {
+        if let Some(place) = number(text).and_then(|at: usize| places.get(at)) {
+            let Place {
+                text: at,
+                start,
+                end,
+            } = place;
+            *text = format!("{MARK}{at}:{start}:{end}");
+        }
+    });
+    let mut taken: Vec<Option<String>> = taken.into_iter().map(Some).collect();
+    let kept = kept.into_iter();
+    kept.filter_map(|at| taken.get_mut(at)?.take()).collect()
+}
+
+/// Puts the texts back. `None` if a reference has no text: the snapshot is damaged.
+#[must_use]
+pub(super) fn put_texts(value: &mut Value, texts: &[String]) -> Option<()> {
+    let mut is_whole = true;
+    walk(value, &mut |text| {
+        if text.starts_with(MARK) {
+            let found = resolve(text, texts).map(str::to_owned);
+            is_whole &= found.is_some();
+            *text = found.unwrap_or_default();
+        }
+    });
+    is_whole.then_some(())
+}
+
+fn resolve<'t>(reference: &str, texts: &'t [String]) -> Option<&'t str> {
+    let mut numbers = reference.strip_prefix(MARK)?.split(':');
+    let mut next = || numbers.next()?.parse::<usize>().ok();
+    let (text, start, end) = (next()?, next()?, next()?);
+    texts.get(text)?.get(start..end)
+}
+
+fn number(text: &str) -> Option<usize> {
+    text.strip_prefix(MARK)?.parse().ok()
+}
+
+/// Visits every text in a value. Keys are left alone: they are short, or rare.
+fn walk(value: &mut Value, visit: &mut impl FnMut(&mut String)) {
+    match value {
+        Value::String(text) => visit(text),
+        Value::Array(items) => items.iter_mut().for_each(|item| walk(item, visit)),
+        Value::Object(fields) => fields.values_mut().for_each(|field| walk(field, visit)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+/// Where a text is in the table.
+#[derive(Clone, Copy, Default)]
+struct Place {
+    text: usize,
+    start: usize,
+    end: usize,
+}
+
+/// Finds a place for each text, and says which of them the table keeps, in its order.
+fn arrange(texts: &[String]) -> (Vec<Place>, Vec<usize>) {
+    let mut places = vec![Place::default(); texts.len()];
+    let mut kept: Vec<usize> = Vec::new();
+    let mut blocks = Blocks::default();
+    // Longest first: a text can only occur in one that is at least as long.
+    let mut order: Vec<usize> = (0..texts.len()).collect();
+    order.sort_by_key(|at| Reverse(texts[*at].len()));
+    for at in order {
+        let text = &texts[at];
+        let found = blocks.find(text.as_bytes());
+        let (number, start) = found.unwrap_or((kept.len(), 0));
+        if found.is_none() {
+            blocks.add(number, text.as_bytes());
+            kept.push(at);
+        }
+        places[at] = Place {
+            text: number,
+            start,
+            end: start + text.len(),
+        };
+    }
+    (places, kept)
+}
+
+/// The blocks of the texts that the table keeps: those that begin at a multiple of [`BLOCK`].
+#[derive(Default)]
+struct Blocks<'t> {
+    texts: Vec<&'t [u8]>,
+    /// The first place of each block.
+    places: BTreeMap<&'t [u8], (usize, usize)>,
+}
+
+impl<'t> Blocks<'t> {
+    fn add(&mut self, number: usize, text: &'t [u8]) {
+        for (at, block) in text.chunks_exact(BLOCK).enumerate() {
+            self.places.entry(block).or_insert((number, at * BLOCK));
+        }
+        self.texts.push(text);
+    }
+
+    /// Where a text occurs.
+    ///
+    /// An occurrence covers a block of the other text that begins within its first [`BLOCK`] bytes, so as many lookups
+    /// find it, unless that block is repeated and its first place is another one. Then the text is kept twice, which
+    /// is not wrong, only longer.
+    fn find(&self, text: &[u8]) -> Option<(usize, usize)> {
+        if text.len() < LONG {
+            return None;
+        }
+        text.windows(BLOCK)
+            .take(BLOCK)
+            .enumerate()
+            .find_map(|(before, block)| {
+                let (number, at) = *self.places.get(block)?;
+                let start = at.checked_sub(before)?;
+                let rest = self.texts.get(number)?.get(start..)?;
+                rest.starts_with(text).then_some((number, start))
+            })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// Takes the texts of a value, compares the size of the table, and puts them back.
+    fn check(value: &Value, table: usize) {
+        let mut packed = value.clone();
+        let texts = take_texts(&mut packed);
+        let size: usize = texts.iter().map(String::len).sum();
+        assert_eq!(size, table, "{value:.60}: {packed}");
+        assert_eq!(put_texts(&mut packed, &texts), Some(()), "{packed}");
+        assert_eq!(packed, *value);
+    }
+
+    #[test]
+    fn a_text_that_occurs_in_another_is_kept_once() {
+        let numbers: String = (0..1_000).map(|n| format!("{n} ")).collect();
+        let inner = &numbers[77..3_001];
+        let short = &numbers[..LONG - 1];
+        let total = numbers.len();
+        check(&json!({ "a": numbers }), total);
+        check(&json!([numbers, inner, { "b": [inner, numbers] }]), total);
+        check(&json!([inner, short, numbers]), total);
+        check(&json!([short, short]), 0);
+        let other = format!("{inner}!");
+        check(&json!([numbers, other]), total + other.len());
+        // The same block everywhere.
+        let same = "x".repeat(10_000);
+        check(
+            &json!([same, format!("<{same}>"), "é".repeat(500)]),
+            10_002 + 1_000,
+        );
+    }
+
+    #[test]
+    fn a_text_that_looks_like_a_reference_is_none() {
+        check(&json!(["\u{1}", "\u{1}0:0:1", "", 1, null]), 7);
+        check(&json!({ "\u{1}0": true }), 0);
+    }
+
+    #[test]
+    fn a_reference_without_a_text_is_damage() {
+        for reference in [
+            "\u{1}",
+            "\u{1}0",
+            "\u{1}0:0:4",
+            "\u{1}1:0:0",
+            "\u{1}0:2:1",
+            "\u{1}0:0:1",
+        ] {
+            let mut value = json!([reference]);
+            assert_eq!(
+                put_texts(&mut value, &["é1".to_owned()]),
+                None,
+                "{reference:?}"
+            );
+        }
+    }
+}
