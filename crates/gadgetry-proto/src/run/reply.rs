@@ -453,6 +453,13 @@ impl Reply {
 
     /// Announces calls that only the end of the reply has ended. After a truncation they are answered, not executed.
     fn end_tool_calls(&self, content: &[Content], calls: &mut Calls, cx: &mut Context<'_>) {
+        let mut uses = content
+            .iter()
+            .filter(|part| matches!(part, Content::ToolUse { .. }))
+            .peekable();
+        if uses.peek().is_none() {
+            return;
+        }
         // A clean end completes them.
         let end = if self.truncation.is_none() {
             TerminatedBy::EndMarker
@@ -460,7 +467,7 @@ impl Reply {
             TerminatedBy::EndOfStream
         };
         let known: BTreeSet<String> = calls.ids().map(str::to_owned).collect();
-        for part in content {
+        for part in uses {
             if let Content::ToolUse {
                 tool_use_id,
                 name,
