@@ -1,4 +1,4 @@
-//! The gadgets of a run: what the model is told about them, and what a call starts.
+//! The gadgets of a run.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,7 +8,7 @@ use gadgetry_proto::spec::{GadgetSpec, Problem, Registry, RegistryError, Schema}
 
 use crate::gadget::{DynGadget, IntoGadget};
 
-/// Gadgets by name. Names are unique, whatever their case.
+/// Gadgets by name. Names are unique ignoring case.
 ///
 /// ```
 /// use gadgetry::proto::{call::Outcome, spec::GadgetSpec};
@@ -25,7 +25,7 @@ pub struct Toolbox {
 }
 
 impl Toolbox {
-    /// Adds a gadget, however it was defined. On an error the toolbox is as before.
+    /// Adds a gadget, however it was defined. On an error the toolbox is unchanged.
     pub fn add(&mut self, gadget: impl IntoGadget) -> Result<(), ToolboxError> {
         let gadget = gadget.into_gadget();
         let spec = gadget.spec();
@@ -40,12 +40,12 @@ impl Toolbox {
         Ok(())
     }
 
-    /// The gadget that a block calls by this name.
+    /// Returns the gadget that a block calls by this name, in any case.
     pub fn get(&self, name: &str) -> Option<&Arc<dyn DynGadget>> {
         self.gadgets.get(self.registry.get(name)?.name())
     }
 
-    /// What the model is told about them.
+    /// Returns the specifications, as the model reads them.
     pub fn registry(&self) -> &Arc<Registry> {
         &self.registry
     }
@@ -75,12 +75,12 @@ impl From<UnfitExample> for ToolboxError {
     }
 }
 
-/// Whether a model that imitates the examples would be right.
+/// Checks that a model that imitates the examples would be right.
 pub(crate) fn check_examples(spec: &GadgetSpec) -> Result<(), UnfitExample> {
     if spec.examples.is_empty() {
         return Ok(());
     }
-    // What is wrong with the schema, the registry tells.
+    // The registry reports an invalid schema.
     let Ok(schema) = Schema::new(spec.parameters.clone()) else {
         return Ok(());
     };
@@ -101,11 +101,11 @@ fn joined(problems: &[Problem]) -> String {
     problems.join("; ")
 }
 
-/// Why a gadget cannot be added. All of them are mistakes of whoever wrote the gadget.
+/// Why a gadget cannot be added: mistakes in its definition.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ToolboxError {
-    /// Its name is taken or no name, or its schema is none.
+    /// Its name is taken or invalid, or its schema is invalid.
     #[error(transparent)]
     Registry(#[from] RegistryError),
     /// No call could ever start.
@@ -114,7 +114,7 @@ pub enum ToolboxError {
         /// The gadget.
         gadget: String,
     },
-    /// An example would be refused if a model wrote it.
+    /// An example would be refused as a call.
     #[error(
         "example {number} of gadget '{gadget}' does not fit its parameters: {}",
         joined(problems)

@@ -1,9 +1,9 @@
-//! Controllers of one closure. Each asks for its one question and for no other.
+//! Controllers made of one closure. Each answers one kind of question.
 //!
 //! ```
 //! use gadgetry::control::{OnModelError, closures};
 //! let apologise = closures::on_model_error(|failure| async move {
-//!     OnModelError::Reply(format!("The model is not there: {}", failure.error))
+//!     OnModelError::Reply(format!("The model is unavailable: {}", failure.error))
 //! });
 //! # fn is_controller(_: impl gadgetry::control::Controller) {}
 //! # is_controller(apologise);
@@ -17,7 +17,7 @@ use crate::control::{
     ModelFailure, OnDependencySkipped, OnModelError, Reply, UnmetDependency,
 };
 
-/// One function, the type behind it, and its question.
+/// Defines a function, the type that it returns, and the question of that type.
 macro_rules! closures {
     ($($(#[$doc:meta])* $method:ident($input:ty) -> $output:ty, $type:ident asks $question:ident;)*) => {$(
         $(#[$doc])*

@@ -1,4 +1,4 @@
-//! What a controller is asked about, and what it may decide.
+//! What controllers decide about, and their decisions.
 
 use gadgetry_proto::delta::StopReason;
 use gadgetry_proto::error::ModelErrorKind;
@@ -6,16 +6,16 @@ use gadgetry_proto::message::{Message, Request};
 use gadgetry_proto::run::{AboutCall, Decision};
 use gadgetry_proto::usage::Usage;
 
-/// A reply that was read.
+/// A complete reply.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reply {
-    /// Its number, from 1.
+    /// The number of the reply, from 1.
     pub iteration: u32,
-    /// What was said; `None` if nothing was.
+    /// The message; `None` if the reply is empty.
     pub message: Option<Message>,
-    /// How it ended.
+    /// Why the model stopped.
     pub stop_reason: StopReason,
-    /// Tokens.
+    /// The tokens used.
     pub usage: Usage,
 }
 
@@ -24,20 +24,20 @@ pub struct Reply {
 pub struct ModelFailure {
     /// The number of the reply, from 1.
     pub iteration: u32,
-    /// What kind of error.
+    /// The kind of error.
     pub kind: ModelErrorKind,
-    /// Its words.
+    /// The error message.
     pub error: String,
 }
 
-/// A gadget that is done.
+/// The result of a gadget.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GadgetDone {
     /// The call.
     pub about: AboutCall,
     /// The result text, or the error text.
     pub result: Result<String, String>,
-    /// How long it ran.
+    /// The run time in milliseconds.
     pub duration_ms: u64,
 }
 
@@ -48,88 +48,88 @@ pub struct UnmetDependency {
     pub about: AboutCall,
     /// The dependency.
     pub failed_dependency: String,
-    /// Why, in words for the model.
+    /// The reason, as the model reads it.
     pub error: String,
 }
 
-/// What becomes of a request.
+/// Decision about a request.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum BeforeModelCall {
-    /// It goes out.
+    /// Sends it.
     #[default]
     Proceed,
-    /// This one goes out. The conversation stays what it is.
+    /// Sends this request instead. The conversation is unchanged.
     Replace(Request),
-    /// No model is asked: this is its reply, and blocks in it are calls like any other.
+    /// Sends nothing, and uses this text as the reply. Blocks in it are calls.
     Reply(String),
-    /// No model is asked, and the run ends.
+    /// Sends nothing, and ends the run.
     Stop,
 }
 
-/// What becomes of a reply.
+/// Decision about a reply.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum AfterModelCall {
-    /// It is kept as it is.
+    /// Keeps it unchanged.
     #[default]
     Proceed,
-    /// The conversation keeps something else.
+    /// Changes what the conversation keeps.
     Modify {
-        /// This text instead; `None` for its own. Its calls are what they are.
+        /// The new text; `None` keeps the reply's own. Its calls are unchanged.
         text: Option<String>,
-        /// Messages that follow the results of its calls.
+        /// Messages that are added after the results of its calls.
         append: Vec<Message>,
     },
-    /// It is kept, and the run ends when its calls are done.
+    /// Keeps it, and ends the run when its calls are done.
     Stop,
 }
 
-/// What becomes of a run whose model failed.
+/// Decision about a failed model call.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum OnModelError {
-    /// It ends with the error.
+    /// Ends the run with the error.
     #[default]
     Proceed,
-    /// It goes on with this reply.
+    /// Continues with this reply.
     Reply(String),
 }
 
-/// What becomes of a call.
+/// Decision about a call before it starts.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum BeforeGadget {
-    /// The gadget starts.
+    /// Starts the gadget.
     #[default]
     Proceed,
-    /// It starts with these parameters, if they are valid.
+    /// Starts it with these parameters, if they are valid.
     Parameters(serde_json::Value),
-    /// It does not start; the call succeeds with this.
+    /// Does not start it; the call succeeds with this result.
     Result(String),
-    /// It does not start; the call fails in these words.
+    /// Does not start it; the call fails with this message.
     Deny(String),
 }
 
-/// What becomes of a result.
+/// Decision about a result.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum AfterGadget {
-    /// It is what it is.
+    /// Keeps it.
     #[default]
     Proceed,
-    /// The call succeeds with this.
+    /// Replaces it: the call succeeds with this result.
     Result(String),
-    /// The call fails in these words.
+    /// Replaces it: the call fails with this message.
     Deny(String),
-    /// It is what it is, and the run ends when everything under way is done.
+    /// Keeps it, and ends the run when all work in progress is done.
     Stop,
 }
 
-/// What becomes of a call whose dependency was not met.
+/// Decision about a call whose dependency was not met.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum OnDependencySkipped {
-    /// It is skipped; or what [`OnUnmet`](gadgetry_proto::run::OnUnmet) of the run says.
+    /// Applies the run's [`OnUnmet`](gadgetry_proto::run::OnUnmet); by default the call is skipped.
     #[default]
     Skip,
-    /// It runs without the dependency.
+    /// Runs the call without the dependency.
     Execute,
-    /// It does not run; this is its result.
+    /// Does not run the call; this is its result.
     Fallback(String),
 }
 

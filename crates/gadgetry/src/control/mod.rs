@@ -1,16 +1,16 @@
-//! Who decides what a run leaves open.
+//! Decisions about a run: before and after model calls and gadgets, on errors.
 //!
 //! A [`Controller`] is one type with a method for each kind of decision. [`closures`] makes one of a single closure, and
-//! [`Controllers`] puts several in a row.
+//! [`Controllers`] combines several.
 //!
 //! | when | method | may |
 //! |---|---|---|
-//! | a request is about to go out | [`Controller::before_model_call`] | change it, reply in the model's place, end the run |
+//! | a request is about to be sent | [`Controller::before_model_call`] | replace it, reply instead of the model, end the run |
 //! | a reply was read | [`Controller::after_model_call`] | change what the conversation keeps of it, add messages, end the run |
-//! | the model failed for good | [`Controller::on_model_error`] | reply in its place |
-//! | a gadget is about to start | [`Controller::before_gadget`] | change its parameters, answer in its place, refuse |
+//! | a model call failed and is not retried | [`Controller::on_model_error`] | reply instead |
+//! | a gadget is about to start | [`Controller::before_gadget`] | change its parameters, answer instead, deny |
 //! | a gadget is done | [`Controller::after_gadget`] | change its result, end the run |
-//! | a dependency was not met | [`Controller::on_dependency_skipped`] | execute the call nevertheless, or answer for it |
+//! | a dependency was not met | [`Controller::on_dependency_skipped`] | execute the call anyway, or answer for it |
 
 pub mod closures;
 mod decision;
@@ -26,13 +26,12 @@ pub use decision::{
 };
 pub use several::Controllers;
 
-/// Decides. Every method proceeds by default, so an implementation has those that it needs, as `async fn`s.
+/// Decides about a run. Every method proceeds by default; an implementation has those that it needs, as `async fn`s.
 ///
-/// Decisions take their time beside everything else: other gadgets run meanwhile. A controller that panics stops its run,
-/// as a [`Command::Cancel`](gadgetry_proto::run::Command::Cancel) would, because what it might have refused must not
-/// happen; [`RunResult::fault`](crate::driver::RunResult::fault) has its words.
+/// Other gadgets keep running while a decision is pending. A controller that panics stops its run, as a
+/// [`Command::Cancel`](gadgetry_proto::run::Command::Cancel) would, because what it might have denied must not happen; [`RunResult::fault`](crate::driver::RunResult::fault) has the message.
 ///
-/// Cancel safety: the future of a method is dropped when the run ends before it has decided.
+/// Cancel safety: the future of a method is dropped if the run ends before it has decided.
 ///
 /// ```
 /// use gadgetry::control::{BeforeGadget, Controller};
@@ -53,42 +52,42 @@ pub use several::Controllers;
 /// }
 /// ```
 pub trait Controller: Send + Sync {
-    /// Which questions it wants. The others are decided without it, and cost nothing.
+    /// Returns the questions that it answers. The others proceed without a call of it.
     fn asks(&self) -> Asks {
         Asks::controller()
     }
 
-    /// This request is about to go to the model.
+    /// Decides about a request before it is sent.
     fn before_model_call(&self, request: &Request) -> impl Future<Output = BeforeModelCall> + Send {
         let _ = request;
         async { BeforeModelCall::Proceed }
     }
 
-    /// This reply was read. Its gadgets may be running already.
+    /// Decides about a complete reply. Its gadgets may be running already.
     fn after_model_call(&self, reply: &Reply) -> impl Future<Output = AfterModelCall> + Send {
         let _ = reply;
         async { AfterModelCall::Proceed }
     }
 
-    /// The model failed, and is not asked again by itself.
+    /// Decides about a model call that failed and is not retried.
     fn on_model_error(&self, failure: &ModelFailure) -> impl Future<Output = OnModelError> + Send {
         let _ = failure;
         async { OnModelError::Proceed }
     }
 
-    /// This gadget is about to start.
+    /// Decides about a call before its gadget starts.
     fn before_gadget(&self, start: &Start) -> impl Future<Output = BeforeGadget> + Send {
         let _ = start;
         async { BeforeGadget::Proceed }
     }
 
-    /// This gadget is done.
+    /// Decides about the result of a gadget.
     fn after_gadget(&self, done: &GadgetDone) -> impl Future<Output = AfterGadget> + Send {
         let _ = done;
         async { AfterGadget::Proceed }
     }
 
-    /// A dependency of this call was not met.
+    /// Decides about a call whose dependency was not met.
     fn on_dependency_skipped(
         &self,
         unmet: &UnmetDependency,
@@ -98,13 +97,13 @@ pub trait Controller: Send + Sync {
     }
 }
 
-/// A [`Controller`] as a run holds it, whatever its type.
+/// A [`Controller`] of any type, as a run holds it.
 pub trait DynController: Send + Sync {
-    /// Which questions it wants.
+    /// Returns the questions that it answers.
     fn questions(&self) -> Asks;
 
-    /// Decides one of them; [`Decision::Proceed`] for any other. One that does not
-    /// answer the question stops the run like a panic.
+    /// Answers one of them, and any other with [`Decision::Proceed`]. A decision that does not fit the question stops the run
+    /// like a panic.
     fn decide<'a>(&'a self, question: &'a QuestionKind) -> BoxFuture<'a, Decision>;
 }
 

@@ -8,8 +8,8 @@ use gadgetry_proto::run::{Asks, Decision, QuestionKind};
 
 use crate::control::DynController;
 
-/// Controllers in a row: each is asked what it wants to be asked, and the first that does not proceed decides. Those
-/// behind it are not asked any more, and see nothing of its decision.
+/// Several controllers. Each question goes to those that [answer](DynController::questions) it, in order, until one does not
+/// proceed. The controllers after it are not asked, and do not see its decision.
 ///
 /// ```
 /// use gadgetry::control::{AfterGadget, BeforeGadget, Controllers, closures};
@@ -25,19 +25,19 @@ use crate::control::DynController;
 pub struct Controllers(Vec<Arc<dyn DynController>>);
 
 impl Controllers {
-    /// The same with one more, which is asked last.
+    /// Adds a controller, which is asked last.
     #[must_use]
     pub fn with(mut self, controller: impl DynController + 'static) -> Self {
         self.push(Arc::new(controller));
         self
     }
 
-    /// Adds one, which is asked last.
+    /// Adds a controller, which is asked last.
     pub fn push(&mut self, controller: Arc<dyn DynController>) {
         self.0.push(controller);
     }
 
-    /// Whether there are none.
+    /// Returns whether there are none.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -45,8 +45,8 @@ impl Controllers {
 
 impl DynController for Controllers {
     fn questions(&self) -> Asks {
-        let wishes = self.0.iter().map(|controller| controller.questions());
-        wishes.fold(Asks::default(), union)
+        let questions = self.0.iter().map(|controller| controller.questions());
+        questions.fold(Asks::default(), union)
     }
 
     fn decide<'a>(&'a self, question: &'a QuestionKind) -> BoxFuture<'a, Decision> {

@@ -1,4 +1,4 @@
-//! The ways to define a gadget, and the one thing that all of them become.
+//! The ways to define a gadget, and the type that all of them become.
 //!
 //! | way | for |
 //! |---|---|
@@ -10,7 +10,7 @@
 //! | [`CommandGadget`](crate::CommandGadget) | programs |
 //!
 //! All of them are [`IntoGadget`] and become a [`DynGadget`], which a [`Toolbox`](crate::Toolbox) holds. Parameters are
-//! checked by the engine against the schema, whatever the way.
+//! checked by the engine against the schema in all cases.
 
 mod call;
 mod closure;
@@ -42,9 +42,9 @@ pub use params::{InvalidParams, validate_gadget_params};
 pub use several::IntoGadgets;
 pub use typed::{Gadget, GadgetInfo, NoParams};
 
-/// Something that a model can call, whatever way it was defined.
+/// Something that a model can call, however it was defined.
 pub trait DynGadget: Send + Sync {
-    /// What the model is told about it, and what the scheduler obeys.
+    /// Returns its description for the model and its limits for the scheduler.
     fn spec(&self) -> &GadgetSpec;
 
     /// Executes a call. `parameters` are coerced and validated against the schema of [`DynGadget::spec`].
@@ -72,7 +72,7 @@ pub trait DynGadget: Send + Sync {
 /// Every [`Gadget`] is one, also in an `Arc`, so that its owner keeps it. A type that implements [`DynGadget`] itself is
 /// added as an `Arc<dyn DynGadget>`, or implements this as well.
 pub trait IntoGadget {
-    /// The gadget as a toolbox holds it.
+    /// Converts it into the form that a toolbox holds.
     fn into_gadget(self) -> Arc<dyn DynGadget>;
 }
 

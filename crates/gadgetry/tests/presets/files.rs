@@ -61,7 +61,7 @@ fn requests_and_replies_are_files() {
         json!({ "type": "sub model_call_start", "iteration": 1 }),
         json!({ "type": "sub text", "text": "Looking." }),
         json!({
-            "type": "sub gadget_call", "gadgetName": "Ask", "invocationId": "b", "dependencies": [],
+            "type": "sub gadget_call", "gadgetName": "Ask", "invocationId": "b", "call": 0, "dependencies": [],
             "parametersRaw": "!!!ARG:q\nx", "parameters": {}, "terminatedBy": "endMarker", "span": { "start": 0, "end": 9 },
         }),
         end("sub model_call_end", 1, 0.125, [7, 3]),

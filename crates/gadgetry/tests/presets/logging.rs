@@ -96,13 +96,13 @@ fn every_event_is_logged_at_its_level() {
     );
     let rest = events(&[
         json!({ "type": "reasoning", "text": "hm" }),
-        json!({ "type": "gadget_call_start", "gadgetName": "Ask", "invocationId": "a", "dependencies": [] }),
-        json!({ "type": "gadget_args_partial", "gadgetName": "Ask", "invocationId": "a", "fieldPath": "q", "delta": "x", "isFieldComplete": true }),
+        json!({ "type": "gadget_call_start", "gadgetName": "Ask", "invocationId": "a", "call": 0, "dependencies": [] }),
+        json!({ "type": "gadget_args_partial", "gadgetName": "Ask", "invocationId": "a", "call": 0, "fieldPath": "q", "delta": "x", "isFieldComplete": true }),
         json!({
-            "type": "gadget_call", "gadgetName": "Ask", "invocationId": "a", "dependencies": [],
+            "type": "gadget_call", "gadgetName": "Ask", "invocationId": "a", "call": 0, "dependencies": [],
             "parametersRaw": "", "parseError": "gap", "terminatedBy": "endMarker", "span": { "start": 0, "end": 9 },
         }),
-        json!({ "type": "gadget_progress", "gadgetName": "Ask", "invocationId": "a", "message": "half" }),
+        json!({ "type": "gadget_progress", "gadgetName": "Ask", "invocationId": "a", "call": 0, "message": "half" }),
         json!({ "type": "human_input_required", "invocationId": "a", "question": "Sure?" }),
         json!({ "type": "human_input_received", "answered": true }),
         json!({ "type": "custom_block_start", "blockId": "block_1", "tag": "plan", "attrs": {} }),
@@ -110,7 +110,7 @@ fn every_event_is_logged_at_its_level() {
         json!({ "type": "custom_block_end", "blockId": "block_1", "tag": "plan", "reason": "closed" }),
         json!({ "type": "custom_block", "blockId": "block_1", "tag": "plan", "content": "go", "attrs": {} }),
         json!({ "type": "diagnostic", "code": "nearMiss", "message": "almost", "span": { "start": 0, "end": 9 } }),
-        json!({ "type": "gadget_cost", "gadgetName": "Ask", "invocationId": "a", "cost": 0.5 }),
+        json!({ "type": "gadget_cost", "gadgetName": "Ask", "invocationId": "a", "call": 0, "cost": 0.5 }),
         json!({ "type": "run_finished", "reason": "stopped", "iterations": 1, "totalCost": 0.0 }),
         json!({ "type": "run_finished", "reason": "modelError", "iterations": 1, "totalCost": 0.0, "error": "down" }),
     ]);

@@ -38,26 +38,26 @@ pub(crate) fn eventful() -> Vec<Event> {
     summary["purpose"] = json!("summary");
     let mut failed = end("model_call_end", 2, 0.0, [0, 0]);
     failed["error"] = json!("busy\nnow");
-    let call = |name: &str, id: &str| {
+    let call = |name: &str, id: &str, call: u32| {
         json!({
-            "type": "gadget_call", "gadgetName": name, "invocationId": id, "dependencies": [],
+            "type": "gadget_call", "call": call, "gadgetName": name, "invocationId": id, "dependencies": [],
             "parametersRaw": "!!!ARG:q\nx", "parameters": { "q": "x" }, "terminatedBy": "endMarker",
             "span": { "start": 0, "end": 9 },
         })
     };
     events(&[
         json!({ "type": "model_call_start", "iteration": 1 }),
-        call("Ask", "a"),
-        json!({ "type": "gadget_start", "gadgetName": "Ask", "invocationId": "a" }),
+        call("Ask", "a", 0),
+        json!({ "type": "gadget_start", "gadgetName": "Ask", "invocationId": "a", "call": 0 }),
         json!({ "type": "sub model_call_start", "iteration": 1 }),
         json!({ "type": "text", "text": "Wait." }),
         json!({ "type": "sub text", "text": "Well" }),
         end("model_call_end", 1, 0.25, [100, 10]),
         end("sub model_call_end", 1, 0.125, [7, 3]),
         json!({ "type": "sub run_finished", "reason": "completed", "iterations": 1, "totalCost": 0.125 }),
-        json!({ "type": "gadget_result", "gadgetName": "Ask", "invocationId": "a", "result": "yes", "durationMs": 70, "cost": 1.0 }),
-        json!({ "type": "gadget_result", "gadgetName": "Dig", "invocationId": "b", "error": "no\u{7}", "durationMs": 5, "cost": 0.5 }),
-        json!({ "type": "gadget_skipped", "gadgetName": "Dig", "invocationId": "c", "failedDependency": "b", "error": "b failed" }),
+        json!({ "type": "gadget_result", "gadgetName": "Ask", "invocationId": "a", "call": 0, "result": "yes", "durationMs": 70, "cost": 1.0 }),
+        json!({ "type": "gadget_result", "gadgetName": "Dig", "invocationId": "b", "call": 1, "error": "no\u{7}", "durationMs": 5, "cost": 0.5 }),
+        json!({ "type": "gadget_skipped", "gadgetName": "Dig", "invocationId": "c", "call": 2, "failedDependency": "b", "error": "b failed" }),
         json!({ "type": "iteration_end", "iteration": 1 }),
         json!({ "type": "model_call_start", "iteration": 2, "purpose": "summary" }),
         summary,
@@ -68,7 +68,7 @@ pub(crate) fn eventful() -> Vec<Event> {
         json!({ "type": "rate_limited", "delayMs": 5 }),
         json!({ "type": "model_call_start", "iteration": 2 }),
         end("model_call_end", 2, 0.25, [50, 5]),
-        json!({ "type": "gadget_cost", "gadgetName": "Dig", "invocationId": "b", "cost": 1.0 }),
+        json!({ "type": "gadget_cost", "gadgetName": "Dig", "invocationId": "b", "call": 1, "cost": 1.0 }),
         json!({ "type": "run_finished", "reason": "budgetExceeded", "iterations": 2, "totalCost": 3.625 }),
     ])
 }
