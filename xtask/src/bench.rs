@@ -118,7 +118,7 @@ fn count_instructions(target: &Target) -> Result<(), String> {
             Some(limit) => Some(
                 limit
                     .parse()
-                    .map_err(|_| format!("`{case}`: the limit is no number"))?,
+                    .map_err(|_| format!("`{case}`: the limit is not a number"))?,
             ),
             None => None,
         };

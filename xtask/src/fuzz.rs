@@ -3,13 +3,13 @@
 use crate::Failure;
 use crate::shell::{answers, capture, command, run as sh};
 
-/// Runs each target for so many seconds.
+/// Runs each target for this many seconds.
 pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
     let seconds = match args {
         [] => 60,
         [seconds] => seconds
             .parse::<u32>()
-            .map_err(|_| Failure::Usage(format!("`{seconds}` is no number of seconds")))?,
+            .map_err(|_| Failure::Usage(format!("`{seconds}` is not a number of seconds")))?,
         [_, unknown, ..] => return Err(Failure::Usage(format!("unexpected `{unknown}`"))),
     };
     let nightly = |args: &[&str]| {

@@ -8,7 +8,7 @@ use crate::servers;
 use crate::shell::{answers, cargo, command, root, run as sh};
 use crate::tidy;
 
-/// What became of a step that did not fail.
+/// The outcome of a step that did not fail.
 enum Outcome {
     Done,
     /// The step needs something that is optional and absent.
@@ -216,7 +216,7 @@ fn component(name: &str, subcommand: &str) -> Result<(), String> {
     if answers(&mut cargo(&[subcommand, "--version"])) {
         return Ok(());
     }
-    eprintln!("{name} is missing, so rustup is asked to add it");
+    eprintln!("{name} is missing; adding it with rustup");
     sh(&mut command("rustup", &["component", "add", name]))
         .map_err(|why| format!("{name} is missing and could not be added: {why}"))
 }

@@ -28,7 +28,7 @@ pub(crate) struct Parameter {
 }
 
 impl Function {
-    /// Fails if the item is no function with a body.
+    /// Fails if the item is not a function with a body.
     pub(crate) fn parse(item: TokenStream) -> syn::Result<Self> {
         Self::parse_stream.parse2(item)
     }
@@ -71,7 +71,7 @@ impl ToTokens for Function {
     }
 }
 
-/// Whether `fn` comes next, perhaps behind qualifiers.
+/// Whether `fn` comes next, perhaps after qualifiers.
 fn begins_function(input: ParseStream<'_>) -> bool {
     let qualifiers = ["const", "async", "safe", "unsafe", "extern"];
     let next = input.fork().parse::<TokenStream>().into_iter().flatten();

@@ -126,7 +126,7 @@ fn timeout(value: &Expr) -> syn::Result<u64> {
         _ => None,
     };
     milliseconds.ok_or_else(|| {
-        let message = "a timeout is a text like \"500ms\", \"10s\" or \"2m\", or a whole number of milliseconds, and more than nothing";
+        let message = "a timeout is a text such as \"500ms\", \"10s\" or \"2m\", or a whole number of milliseconds, and greater than 0";
         syn::Error::new_spanned(value, message)
     })
 }

@@ -10,7 +10,7 @@ use crate::ast::Function;
 use crate::attr::{self, DefaultValue, Example, Options};
 use crate::valid::{Argument, Gadget, Input};
 
-/// The function, and its gadget beside it.
+/// The function, and its gadget next to it.
 pub(crate) fn gadget(function: &Function, gadget: &Gadget) -> TokenStream {
     let Some(type_name) = &gadget.type_name else {
         return quote!(#function);
@@ -67,8 +67,8 @@ pub(crate) fn implementation(
 
 /// The type of the parameters, and its definition with what that needs.
 ///
-/// It is public because the associated type is; outside of the block around it nobody can name it. Inside, the user's
-/// types are named, too, so that its name must not be one that people write.
+/// It is public because the associated type is; it cannot be named outside of the block around it. Inside, the user's
+/// types are named, too, so its name must not be one that user code contains.
 fn params(type_name: &Ident, gadget: &Gadget) -> (TokenStream, Option<TokenStream>) {
     let arguments: Vec<&Argument> = gadget.inputs.iter().filter_map(Input::argument).collect();
     if arguments.is_empty() {
@@ -77,7 +77,7 @@ fn params(type_name: &Ident, gadget: &Gadget) -> (TokenStream, Option<TokenStrea
     let name = format_ident!("__{type_name}Params");
     let fields = arguments.iter().copied().map(field);
     let default_functions = arguments.iter().copied().filter_map(default_function);
-    // What is not declared could not be read: the model is to hear of a slip. What serde reads by other names is not in
+    // An undeclared argument could not be read, so a slip is reported to the model. What serde reads by other names is not in
     // the schema, which would refuse it.
     let is_open = arguments
         .iter()
@@ -229,7 +229,7 @@ fn example(example: &Example) -> TokenStream {
     }
 }
 
-/// The names of its locals are the macro's own, so that they hide nothing of the user's.
+/// The names of its locals are hygienic, so that they shadow no name of the user.
 fn execute(function: &Function, gadget: &Gadget, callee: &Callee<'_>) -> TokenStream {
     let name = &function.signature.ident;
     let params = Ident::new("params", Span::mixed_site());
@@ -246,7 +246,7 @@ fn execute(function: &Function, gadget: &Gadget, callee: &Callee<'_>) -> TokenSt
         } => quote!(#context),
     });
     let wait = function.signature.asyncness.map(|_| quote!(.await));
-    // What is said about a type that is no result is said at that type.
+    // The error about a type that is not a result is reported at that type.
     let place = match &function.signature.output {
         ReturnType::Type(_, ty) => ty.span(),
         ReturnType::Default => name.span(),

@@ -1,4 +1,4 @@
-//! What stands in for a gadget that had mistakes: enough that only those are reported, and not what follows from them.
+//! Replaces a gadget with mistakes: enough that only those are reported, and not what follows from them.
 
 use proc_macro2::TokenStream;
 use quote::quote;

@@ -11,7 +11,7 @@
 //! | `hidden` | knows which names its type must not have |
 //! | `methods` | takes an impl block with `#[gadgets]` apart, whose methods then go the same way |
 //! | `expand` | writes the gadget |
-//! | `fallback` | writes what stands in for it if there were mistakes, so that only those are reported |
+//! | `fallback` | writes a replacement if there were mistakes, so that only those are reported |
 //!
 //! Nothing stops at the first mistake: all are collected in `Mistakes`, and reported at once.
 
@@ -67,9 +67,9 @@ mod tests;
 ///
 /// | argument | means |
 /// |---|---|
-/// | `name = "Weather"` | what the model calls it by, instead of the struct's name |
+/// | `name = "Weather"` | the name for the model, instead of the struct's name |
 /// | `description = "…"` | its description, instead of the doc comment |
-/// | `timeout = "10s"` | a call is cancelled after this, and the next request waits until it has tidied up (see `AgentBuilder::grace`); `ms`, `s`, `m`, `h`, or a whole number of milliseconds |
+/// | `timeout = "10s"` | a call is cancelled after this, and the next request waits until it has cleaned up (see `AgentBuilder::grace`); `ms`, `s`, `m`, `h`, or a whole number of milliseconds |
 /// | `max_concurrent = 2` | so many calls of it may run at once |
 /// | `exclusive` | nothing else may run beside it |
 /// | `blocking` | it runs on a thread where it may block, for files, databases and long computations. A timeout answers its call; the thread runs on until the function returns, because nothing can stop it, unless the function looks at its context |

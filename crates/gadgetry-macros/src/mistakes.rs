@@ -17,7 +17,7 @@ impl Mistakes {
         self.0.push(mistake);
     }
 
-    /// All in one, in the order in which they were found; `None` if there are none.
+    /// All in one, in the order in which they were found; `None` without mistakes.
     pub(crate) fn into_error(self) -> Option<syn::Error> {
         self.0.into_iter().reduce(|mut all, mistake| {
             all.combine(mistake);

@@ -1,4 +1,4 @@
-//! What can be written: the function held against what a gadget may be.
+//! Validates that a function can be a gadget.
 
 use quote::format_ident;
 use syn::ext::IdentExt as _;
@@ -15,7 +15,7 @@ use crate::words;
 
 /// A gadget that can be written, if there were no mistakes.
 pub(crate) struct Gadget {
-    /// The struct. `None` if the function's name makes none, or if none may stand beside it.
+    /// The struct. `None` if the function's name makes none, or if no type may have it.
     pub(crate) type_name: Option<Ident>,
     /// What the model calls it by.
     pub(crate) name: String,
@@ -59,7 +59,7 @@ impl Gadget {
         match signature.receiver() {
             None => mistakes.add(
                 &signature.ident,
-                "a gadget of `#[gadgets]` is a method with `&self`; move other functions to an impl block of their own",
+                "a gadget of `#[gadgets]` is a method with `&self`; move other functions to a separate impl block",
             ),
             Some(receiver) if receiver.mutability.is_some() || receiver.reference.is_none() => {
                 mistakes.add(
@@ -126,7 +126,7 @@ fn check_signature(signature: &Signature, mistakes: &mut Mistakes) {
             {
                 mistakes.add(
                     attribute,
-                    "an argument cannot be conditional; make the whole gadget so",
+                    "an argument cannot be conditional; make the whole gadget conditional",
                 );
             }
         }
@@ -135,13 +135,10 @@ fn check_signature(signature: &Signature, mistakes: &mut Mistakes) {
     if !generics.params.is_empty() {
         mistakes.add(
             &generics.params,
-            "a gadget has no generics: the model must be told the types of its arguments",
+            "a gadget has no generics: the model needs to know the types of its arguments",
         );
     } else if let Some(clause) = &generics.where_clause {
-        mistakes.add(
-            clause,
-            "a gadget has no generics, so nothing to say about them",
-        );
+        mistakes.add(clause, "a gadget has no generics, so no `where` clause");
     }
     if let Some(variadic) = &signature.variadic {
         mistakes.add(variadic, "a gadget has a fixed number of parameters");
@@ -205,7 +202,7 @@ fn name(type_name: Option<&Ident>, options: &Options, mistakes: &mut Mistakes) -
     } else if text.contains(|c: char| c == ':' || c.is_whitespace() || c.is_control()) {
         mistakes.add(
             name,
-            "a gadget's name has no `:`, white space or control character",
+            "a gadget's name has no `:`, whitespace or control character",
         );
     }
     text
@@ -243,7 +240,7 @@ fn inputs(parameters: &[Parameter], mistakes: &mut Mistakes) -> Vec<Input> {
             if !attribute.path().is_ident("doc") {
                 mistakes.add(
                     attribute,
-                    "the context is no argument of the model, so it has no attributes",
+                    "the context is not an argument of the model, so it has no attributes",
                 );
             }
         }
@@ -322,7 +319,7 @@ impl<'ast> Visit<'ast> for Borrowed<'_> {
 
     fn visit_type_impl_trait(&mut self, ty: &'ast TypeImplTrait) {
         let message =
-            "an argument needs a type that can be named: the model must be told what to write";
+            "an argument needs a type that can be named: the model needs to know what to write";
         self.mistakes.add(ty, message);
     }
 

@@ -34,7 +34,7 @@ type Piece = fn(usize) -> Delta;
 const REPLIES: [(&str, Tools, Piece); 12] = [
     ("prose", Tools::Text, |_| text("word ", 13_000)),
     ("one byte a delta", Tools::Text, |_| Delta::text("x")),
-    ("white space", Tools::Text, |_| text("\n", 65_536)),
+    ("whitespace", Tools::Text, |_| text("\n", 65_536)),
     ("reasoning", Tools::Text, |_| {
         reasoning("hm ".repeat(20_000))
     }),

@@ -83,7 +83,7 @@ fn trial(chunk: usize, len: usize) -> [f64; 5] {
         move || {
             let reply = [place.opener].into_iter();
             let reply = reply.chain(chunks.iter().copied()).chain([place.closer]);
-            // White space at the end of prose is no text.
+            // Whitespace at the end of prose is no text.
             assert!(read(&mut scanner, reply) + 8 >= len);
         }
     });

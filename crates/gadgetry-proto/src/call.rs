@@ -1,4 +1,4 @@
-//! A gadget call as the model wrote it, and what became of it.
+//! A gadget call as the model wrote it, and its outcome.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -84,7 +84,7 @@ pub enum TerminatedBy {
     EndOfStream,
 }
 
-/// `dollars` as an amount: what is negative or no finite number is none.
+/// `dollars` as an amount: negative and non-finite numbers count as absent.
 pub fn amount(dollars: f64) -> f64 {
     if dollars.is_finite() && dollars > 0.0 {
         dollars
@@ -93,12 +93,12 @@ pub fn amount(dollars: f64) -> f64 {
     }
 }
 
-/// JSON writes what is no finite number as `null`.
+/// JSON writes non-finite numbers as `null`.
 fn amount_or_null<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
     Ok(Option::<f64>::deserialize(deserializer)?.map_or(0.0, amount))
 }
 
-/// What a started gadget came to.
+/// The outcome of a started gadget.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Outcome {
@@ -107,14 +107,14 @@ pub struct Outcome {
     /// What the gadget cost, in US dollars. Negative and non-finite amounts are refused by the run.
     #[serde(default, deserialize_with = "amount_or_null")]
     pub cost: f64,
-    /// Whether the run ends once everything that runs beside this call is done.
+    /// Whether the run ends once all other running calls are done.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub completes_run: bool,
-    /// A question that a person has to answer; the answer becomes the result in place of `result`, which counts where
-    /// nobody can be asked.
+    /// A question to the user; the answer becomes the result in place of `result`, which applies if
+    /// no user is available.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asks_human: Option<String>,
-    /// What belongs to the result beside its text.
+    /// What belongs to the result in addition to its text.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub media: Vec<Media>,
 }

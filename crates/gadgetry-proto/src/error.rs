@@ -1,7 +1,7 @@
 //! What is wrong with a block that a model wrote, and diagnostics about a reply.
 //!
-//! Nothing that a model writes is an error of the program: a malformed block is data, carried by an event to whoever
-//! answers the model.
+//! Nothing that a model writes is an error of the program: a malformed block is data, carried by an event to the code
+//! that answers the model.
 
 use serde::{Deserialize, Serialize};
 
@@ -52,7 +52,7 @@ impl ModelErrorKind {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[non_exhaustive]
 pub enum ParseError {
-    /// One pointer stands twice in a block.
+    /// A duplicate pointer in a block.
     #[error("Duplicate pointer: {pointer}")]
     DuplicatePointer {
         /// The pointer as written.
@@ -72,12 +72,12 @@ pub enum ParseError {
         /// The segment as written.
         segment: String,
     },
-    /// A pointer goes below a value that is text, or sets a value where an object or array already stands.
+    /// A pointer goes below a value that is text, or sets a value where an object or array already exists.
     #[error("Conflicting pointer: {pointer} ({conflict})")]
     ConflictingPointer {
         /// The pointer as written.
         pointer: String,
-        /// What stands in the way.
+        /// What conflicts with it.
         conflict: PointerConflict,
     },
     /// The line of an argument marker holds more than a pointer.
@@ -144,7 +144,7 @@ pub struct JsonError {
     pub problem: String,
 }
 
-/// What stands in the way of a pointer.
+/// What conflicts with a pointer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -163,17 +163,17 @@ pub enum PointerConflict {
 pub struct Span {
     /// Offset of the first byte.
     pub start: u64,
-    /// Offset behind the last byte; never less than `start`.
+    /// Offset after the last byte; never less than `start`.
     pub end: u64,
 }
 
-/// Something about a reply that somebody should know, but that stops nothing.
+/// A non-fatal problem or correction in a reply.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Diagnostic {
     /// What kind of thing it is; stable.
     pub code: DiagnosticCode,
-    /// One sentence for a person or a model.
+    /// One sentence for a user or a model.
     pub message: String,
     /// Where in the reply.
     pub span: Span,
@@ -185,7 +185,7 @@ pub struct Diagnostic {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub enum DiagnosticCode {
-    /// Text that looks like a marker but is none; it was not executed.
+    /// Text that looks like a marker but is not one; it was not executed.
     NearMiss,
     /// An argument or end marker outside any block; it is text.
     StrayMarker,
@@ -199,7 +199,7 @@ pub enum DiagnosticCode {
     LenientValue,
     /// The reply ended inside an end marker; the fragment was dropped from the value.
     PartialMarker,
-    /// A backslash in front of a marker at a line start was removed from the text. (In values it is the writer's.)
+    /// A backslash before a marker at a line start was removed from the text. (In values it is the writer's.)
     EscapedMarker,
     /// The reply ended inside the header of a block; the start marker is text.
     CutHeader,

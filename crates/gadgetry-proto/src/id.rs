@@ -22,7 +22,7 @@ impl InvocationId {
         &self.0
     }
 
-    /// The id as one line without invisible characters, for texts that a person or a model reads.
+    /// The id as one line without invisible characters, for texts that a user or a model reads.
     ///
     /// ```
     /// use gadgetry_proto::id::InvocationId;

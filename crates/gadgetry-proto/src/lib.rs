@@ -21,7 +21,7 @@
 //! | [`reply`] | the one scanner over a reply, and the reader: scanner, transforms, message, checks of calls |
 //! | [`dialect`] | calls in the forms that models were trained on |
 //! | [`sched`] | which call may start now |
-//! | [`prompt`] | what the model is told |
+//! | [`prompt`] | the texts of the system message |
 //! | [`convo`] | history, result envelopes, output limits |
 //! | [`run`] | the agent loop as a state machine |
 

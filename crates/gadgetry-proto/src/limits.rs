@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Limits {
-    /// The header line of a block, behind the start marker. A longer one is no block but text.
+    /// The header line of a block, after the start marker. A longer one is text, not a block.
     pub header: usize,
     /// The pointer of one argument.
     pub pointer: usize,
@@ -30,9 +30,9 @@ pub struct Limits {
     pub calls_per_reply: usize,
     /// Segments of a pointer, and levels of inline JSON.
     pub depth: usize,
-    /// Blanks and backslashes before a marker at a line start, a trailing fence line, white space in a closing tag.
+    /// Blanks and backslashes before a marker at a line start, a trailing fence line, whitespace in a closing tag.
     pub indent: usize,
-    /// A run of white space that is held because it may stand alone between blocks. A longer one is text.
+    /// A run of whitespace that is buffered because it may be all there is between blocks. A longer one is text.
     pub whitespace: usize,
     /// Diagnostics of one reply about near misses and stray markers. The next one says that this is passed; no more follow.
     pub near_misses: usize,
@@ -123,7 +123,7 @@ pub enum Limit {
     #[error("a parameter")]
     Depth,
     /// [`Limits::whitespace`]
-    #[error("held white space")]
+    #[error("buffered whitespace")]
     Whitespace,
     /// [`Limits::near_misses`]
     #[error("a reply")]

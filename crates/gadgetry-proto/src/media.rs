@@ -1,8 +1,8 @@
-//! Pictures, sounds and files beside text.
+//! Images, audio and files.
 
 use serde::{Deserialize, Serialize};
 
-/// Something beside text, in a message of the user or in the result of a gadget.
+/// A medium in a message of the user or in the result of a gadget.
 ///
 /// ```
 /// use gadgetry_proto::media::{Media, MediaData, MediaKind};
@@ -24,13 +24,13 @@ pub struct Media {
     pub mime_type: String,
     /// Its bytes, or where they are.
     pub data: MediaData,
-    /// What people call it, often a file name.
+    /// A display name, often a file name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
 }
 
 impl Media {
-    /// A line that stands for it where only text can be read.
+    /// A line that replaces it where only text can be read.
     pub fn caption(&self) -> String {
         let kind = match self.kind {
             MediaKind::Image => "image",
@@ -50,7 +50,7 @@ impl Media {
 pub enum MediaKind {
     /// It is looked at.
     Image,
-    /// It is heard.
+    /// Audio.
     Audio,
     /// Anything else.
     File,

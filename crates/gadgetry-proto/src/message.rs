@@ -81,28 +81,28 @@ pub enum Content {
         /// Its parameters.
         input: Value,
     },
-    /// What a gadget call came to.
+    /// The result of a gadget call.
     GadgetResult {
         /// The call.
         invocation_id: InvocationId,
         /// The gadget, as written in the call.
         gadget_name: String,
-        /// Result or error text, neutralised.
+        /// Result or error text, with escaped markers.
         text: String,
         /// Whether the call failed, was skipped or was never executed.
         is_error: bool,
         /// Whether compaction keeps it.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         sticky: bool,
-        /// What belongs to it beside the text.
+        /// What belongs to it in addition to the text.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         media: Vec<Media>,
     },
-    /// Something beside text.
+    /// A medium.
     Media(Media),
     /// What earlier turns were about, in their place. Only compaction makes it.
     Summary {
-        /// The summary, neutralised.
+        /// The summary, with escaped markers.
         text: String,
         /// How many turns it sums up.
         turns: u32,
@@ -165,7 +165,7 @@ pub struct ProviderData {
     pub data: Value,
 }
 
-/// What a model is asked.
+/// A request to a model.
 ///
 /// Cloning it is cheap. A driver that drops it before the model has answered spares the run a copy of the history.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -173,7 +173,7 @@ pub struct ProviderData {
 pub struct Request {
     /// The conversation, system message first.
     pub messages: Arc<Vec<Message>>,
-    /// Messages behind the conversation that only this request carries.
+    /// Messages after the conversation that only this request carries.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub trailing: Vec<Message>,
     /// The number of the iteration, from 1.
@@ -231,7 +231,7 @@ impl ToolChoice {
     }
 }
 
-/// What a model is asked for.
+/// The purpose of a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]

@@ -1,4 +1,4 @@
-//! Time as the driver tells it.
+//! Time as reported by the driver.
 
 use std::ops::Add;
 use std::time::Duration;

@@ -1,6 +1,6 @@
 //! Rewriting the deltas of a reply between the reply scanner and the accumulator.
 //!
-//! A [`DeltaTransform`] reads one delta and hands on any number. Several become one with [`compose`]. A stream gets
+//! A [`DeltaTransform`] reads one delta and emits any number. Several become one with [`compose`]. A stream gets
 //! its transforms from a [`TransformFactory`], so that no state of one reply can reach another.
 //!
 //! ```
@@ -58,7 +58,7 @@ pub trait DeltaTransform: Send {
     /// Takes one delta and appends what takes its place: itself, others, or nothing.
     fn process(&mut self, delta: Delta, out: &mut Vec<Delta>);
 
-    /// The reply is over: appends whatever is still held back. Called once, before the message ends.
+    /// The reply is over: appends whatever is still buffered. Called once, before the message ends.
     fn flush(&mut self, out: &mut Vec<Delta>);
 
     /// Its state between two deltas, for a run that is saved while a reply streams.

@@ -53,7 +53,7 @@ fn is_false(flag: &bool) -> bool {
 }
 
 impl Usage {
-    /// Counts that no provider has told, marked so.
+    /// Estimated counts, marked so.
     ///
     /// ```
     /// use gadgetry_proto::usage::Usage;
@@ -74,7 +74,7 @@ impl Usage {
 
     /// The same usage with reasoning as a part of the output, whichever way the provider counted.
     ///
-    /// Besides the flag, the counts themselves tell: reasoning came on top if only with it they add up to the total,
+    /// In addition to the flag, the counts themselves show it: reasoning came on top if only with it they add up to the total,
     /// or if there is more of it than output.
     ///
     /// ```
@@ -130,7 +130,7 @@ impl Usage {
         }
     }
 
-    /// Field by field the larger of both: providers repeat a growing count within one reply. What a provider told
+    /// Field by field the larger of both: providers repeat a growing count within one reply. What a provider reported
     /// takes the place of an estimate, however large that was.
     #[must_use]
     pub fn max(self, other: Self) -> Self {
@@ -247,7 +247,7 @@ pub struct Tier {
 impl Price {
     /// Dollars for the `usage` of one model call. The sum of several may fall into a tier that none of them reached.
     ///
-    /// Never negative: neither counts that contradict each other nor rates that are no amounts make it so.
+    /// Never negative: neither counts that contradict each other nor rates that are not amounts make it so.
     ///
     /// The sum of, in tokens and dollars a million: `(input − cached − written) × input`, `cached × cached_input`,
     /// `written × cache_write_input`, `(output − reasoning) × output` and `reasoning × reasoning_output`. Cache reads and
@@ -261,7 +261,7 @@ impl Price {
         tier.map_or(self, |tier| &tier.price).flat_cost(usage)
     }
 
-    /// Whether anything costs anything. A price of nothing is most often one that nobody knows.
+    /// Whether anything costs anything. A price of 0 is most often an unknown one.
     pub fn charges(&self) -> bool {
         [self.input, self.output]
             .into_iter()
@@ -289,7 +289,7 @@ impl Price {
     }
 }
 
-/// So many tokens at this rate; nothing if the rate is no amount.
+/// The price of this many tokens at this rate; 0 if the rate is not an amount.
 #[expect(
     clippy::cast_precision_loss,
     reason = "token counts are far below 2^52"

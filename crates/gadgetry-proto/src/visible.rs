@@ -1,4 +1,4 @@
-//! Text that a person or a model can see whole.
+//! Text without invisible characters.
 //!
 //! What a model, a server, a gadget or a web page wrote may hold characters that command a terminal, turn the order of
 //! the characters after them, or are not seen at all. Here they are written out, as in `\u{202e}`, or taken out.
@@ -30,7 +30,7 @@ pub fn is_invisible(c: char, before: Option<char>) -> bool {
 
 fn is_never_seen(c: char) -> bool {
     match c {
-        // White space that breaks a line.
+        // Whitespace that breaks a line.
         '\u{2028}' | '\u{2029}'
         // Letters and marks by their category, but without a glyph.
         | '\u{34f}'
@@ -79,8 +79,8 @@ pub fn visible_line(text: &str) -> Cow<'_, str> {
     written_out(None, text, |_| false)
 }
 
-/// `text` without its invisible characters, but for line breaks and tabs: nothing of it is read by a model that a person
-/// does not see.
+/// `text` without its invisible characters, but for line breaks and tabs, so that a model reads only
+/// what a user sees.
 ///
 /// Flags of regions such as Scotland's are written with tags and become plain black flags. A variation selector stays
 /// only directly after a character that may have one.

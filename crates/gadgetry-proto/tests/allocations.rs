@@ -12,7 +12,7 @@ use gadgetry_proto::time::Time;
 const KIB: usize = 1 << 10;
 const MIB: usize = 1 << 20;
 
-/// Prose with much that makes the scanner stop or hold a byte: signs that begin markers and tags, white space.
+/// Prose with much that makes the scanner stop or hold a byte: signs that begin markers and tags, whitespace.
 const PROSE: &str = "The fox, if p < q && q > r, is quick! It said:\n\n  A second \\ paragraph says <b>so</b>: \
     \u{201c}Quite so,\u{201d} and </think> `<` \u{e9}\u{6f22}\u{1f642}\n\t\nWow! < 3 ! The end. ";
 

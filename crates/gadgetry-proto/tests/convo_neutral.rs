@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use gadgetry_proto::block::Markers;
-use gadgetry_proto::convo::neutralise;
+use gadgetry_proto::convo::escape_markers;
 use proptest::prelude::{Strategy, prop, prop_assert, prop_assert_eq, prop_oneof, proptest};
 
 #[test]
@@ -21,7 +21,7 @@ fn markers_are_broken_wherever_they_stand() {
         ),
         ("!!!!GADGET_END", "!!\u{200B}!!GADGET_END"),
     ] {
-        assert_eq!(neutralise(input, &markers), expected);
+        assert_eq!(escape_markers(input, &markers), expected);
     }
     for plain in [
         "",
@@ -30,7 +30,7 @@ fn markers_are_broken_wherever_they_stand() {
         "!!!gadget_start:",
         "!!GADGET_END",
     ] {
-        assert!(matches!(neutralise(plain, &markers), Cow::Borrowed(same) if same == plain));
+        assert!(matches!(escape_markers(plain, &markers), Cow::Borrowed(same) if same == plain));
     }
 }
 
@@ -38,7 +38,7 @@ fn markers_are_broken_wherever_they_stand() {
 fn odd_markers_are_broken_too() {
     let markers = Markers::new("aaa", "§", "x\u{200B}y").unwrap();
     assert_eq!(
-        neutralise("aaaaa § x\u{200B}y é", &markers),
+        escape_markers("aaaaa § x\u{200B}y é", &markers),
         "a\u{2060}a\u{2060}a\u{2060}aa \u{2060} x\u{2060}\u{200B}y é"
     );
 }
@@ -58,7 +58,7 @@ proptest! {
         markers in markers(),
     ) {
         let text = pieces.concat();
-        let neutral = neutralise(&text, &markers);
+        let neutral = escape_markers(&text, &markers);
         let named = [markers.start(), markers.end(), markers.arg()];
         for marker in named {
             prop_assert!(!neutral.contains(marker), "{:?} in {:?}", marker, neutral);
@@ -66,7 +66,7 @@ proptest! {
         if !named.iter().any(|marker| text.contains(marker)) {
             prop_assert!(matches!(&neutral, Cow::Borrowed(_)));
         }
-        prop_assert!(matches!(neutralise(&neutral, &markers), Cow::Borrowed(_)));
+        prop_assert!(matches!(escape_markers(&neutral, &markers), Cow::Borrowed(_)));
         if named.iter().all(|marker| marker.chars().count() > 1 && !marker.contains('\u{200B}')) {
             prop_assert_eq!(neutral.replace('\u{200B}', ""), text.replace('\u{200B}', ""));
         }

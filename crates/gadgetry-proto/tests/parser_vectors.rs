@@ -71,7 +71,7 @@ const TAG_DEVIATIONS: [Deviation; 12] = [
     },
     Deviation {
         id: "attrq-003",
-        reason: "an unquoted value runs to white space or `>`",
+        reason: "an unquoted value runs to whitespace or `>`",
         instead: &[
             r#"block ref {"u":"https://e.org/p"} "c" Closed"#,
             r#"text "d""#,

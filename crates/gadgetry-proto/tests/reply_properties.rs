@@ -280,7 +280,7 @@ impl Rebuilt<'_> {
     fn take(&mut self, more: &str) {
         let rest = &self.text[self.at..];
         if self.has_reasoning && !rest.starts_with(more) {
-            // White space may be missing behind reasoning.
+            // Whitespace may be missing behind reasoning.
             self.at += rest.len() - rest.trim_start().len();
         }
         if self.text[self.at..].starts_with(more) {
@@ -290,7 +290,7 @@ impl Rebuilt<'_> {
         }
     }
 
-    /// White space may be missing.
+    /// Whitespace may be missing.
     fn skip_to(&mut self, at: usize) {
         let gap = self.text.get(self.at..at);
         if gap.is_none_or(|gap| !gap.trim().is_empty()) {

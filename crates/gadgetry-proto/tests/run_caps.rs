@@ -168,7 +168,7 @@ fn an_endless_reply_is_cut() {
             &[],
         ),
         (
-            "white space",
+            "whitespace",
             Tools::Text,
             Box::new(|_| Delta::text("\n".repeat(900))),
             &[],

@@ -23,7 +23,7 @@ pub fn call(gadget: impl Into<String>) -> MockCall {
     }
 }
 
-/// A gadget call that a mock model writes, or that stands in a fixture. [`call`] begins one.
+/// A gadget call that a mock model writes, or that is part of a fixture. [`call`] starts one.
 ///
 /// It is written by the engine's own [`Writer`], so every value is read back as it was given. For that the reader's
 /// schema may matter: the text `42` is a number unless the schema says otherwise. Without a schema such a text makes the
@@ -64,7 +64,7 @@ impl MockCall {
     ///
     /// # Panics
     ///
-    /// If the pointer leads into a value that is no container, or leaves items of an array out.
+    /// If the pointer leads into a value that is not a container, or skips items of an array.
     #[track_caller]
     #[must_use]
     pub fn arg(mut self, pointer: impl AsRef<str>, value: impl Into<Value>) -> Self {
@@ -78,7 +78,7 @@ impl MockCall {
         self
     }
 
-    /// Several arguments at once, beside those given before. The same name again takes the place of the first.
+    /// Several arguments at once, in addition to those given before. A repeated name replaces the first.
     ///
     /// # Panics
     ///

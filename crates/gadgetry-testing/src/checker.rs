@@ -25,7 +25,7 @@ pub struct RequestChecker {
     without: BTreeSet<Rule>,
 }
 
-/// What holds for every sound conversation.
+/// The invariants of a valid conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Rule {
@@ -36,7 +36,7 @@ pub enum Rule {
     /// A result is in a message of the user, and answers a call of the assistant's message right before it, by the name
     /// that the call used.
     NoOrphanResult,
-    /// The message behind calls is the user's and answers each call once.
+    /// The message after calls is the user's and answers each call once.
     EveryCallAnswered,
     /// Results stand in the order of their calls.
     CallOrder,
@@ -83,7 +83,7 @@ impl RequestChecker {
             };
             conversation_began |= message.role != Role::System;
             if conversation_began && message.role == Role::System {
-                let problem = "a system message stands behind others".to_owned();
+                let problem = "a system message follows other messages".to_owned();
                 found(Rule::SystemLeads, problem);
             }
             if is_blank(message) {
@@ -173,7 +173,7 @@ fn answers(message: &Message, after: Option<&Message>, found: &mut impl FnMut(Ru
             found(Rule::EveryCallAnswered, problem);
         }
     }
-    // Orphans among the results are told already.
+    // Orphans among the results are already reported.
     let answered: Vec<_> = answered
         .into_iter()
         .filter(|id| called.contains(id))

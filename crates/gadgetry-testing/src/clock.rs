@@ -1,7 +1,7 @@
-//! Virtual time: tests that wait for nothing.
+//! Virtual time: tests without waiting.
 //!
-//! Everything in gadgetry waits with tokio's clock. Where that clock is paused, time stands still while anything can go
-//! on, and jumps to the next timer when everything waits. So an hour passes at once, always in the same way. A paused
+//! Everything in gadgetry waits with tokio's clock. Where that clock is paused, time does not pass while a task can
+//! run, and jumps to the next timer when all tasks wait. So an hour passes instantly, always in the same way. A paused
 //! clock comes with `#[tokio::test(start_paused = true)]`, or with [`paused`].
 
 use std::time::Duration;

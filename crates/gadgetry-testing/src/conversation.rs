@@ -168,7 +168,7 @@ impl Conversation {
         let registry = Arc::new(self.format.registry.clone());
         let mut reader = match Reader::new(format, Vec::new(), registry) {
             Ok(reader) => reader,
-            // It fails for bad names of tags, and there are none.
+            // It fails for bad names of tags, and no tags are set.
             Err(error) => panic!("the fixture cannot be read: {error}"),
         };
         let mut deltas = Vec::new();

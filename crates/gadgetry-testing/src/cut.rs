@@ -16,11 +16,11 @@ pub enum Cut {
     /// Nowhere.
     #[default]
     Whole,
-    /// Behind every so many characters; 0 counts as 1.
+    /// After every N characters; 0 counts as 1.
     Every(usize),
-    /// Behind 1 to 20 characters, by chance. One seed always cuts one text in one way.
+    /// After 1 to 20 characters, at random. The same seed always splits a text in the same way.
     Seeded(u64),
-    /// At these offsets, in bytes. One inside a character moves to its end; one behind the end is ignored.
+    /// At these offsets, in bytes. One inside a character moves to its end; one after the end is ignored.
     At(Vec<usize>),
 }
 

@@ -7,7 +7,7 @@
 //! | [`RequestChecker`] | checks every request: each call is answered once, in order, and nothing else is |
 //! | [`test_gadget`], [`GadgetTest`] | one gadget by itself, with a context |
 //! | [`MockGadget`] | a gadget that does what the test says, and records its calls |
-//! | [`EventLog`] | what a run told, with expectations that fail with the whole log |
+//! | [`EventLog`] | the events of a run, with expectations that fail with the whole log |
 //! | [`conversation`], [`fixtures`] | histories as a run would keep them |
 //! | [`split`], [`every_cut`] | ways to cut a text into chunks |
 //! | [`paused`], [`elapsed`], [`after`] | virtual time |
@@ -84,7 +84,7 @@
 //!
 //! # When something is wrong
 //!
-//! A mock model is strict. Here the test expects a word that the agent never says; the report tells what was asked, and
+//! A mock model is strict. Here the test expects a word that the agent never says; the report shows the requests, and
 //! why each rule refused.
 //!
 //! ```should_panic
@@ -100,7 +100,7 @@
 //! # })).unwrap();
 //! drop(model.stream(request));
 //! model.verify();
-//! // the mock model "mock" was asked 1 time, not as its rules say
+//! // the mock model "mock" was called 1 time, not as its rules expect
 //! // no rule of the mock model "mock" answers request 1:
 //! //     1 user: What time is it?
 //! //   rule 1 "forecast" (tests/agent.rs:7:6): the last message contains "weather": it is of the user and reads

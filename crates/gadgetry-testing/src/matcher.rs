@@ -23,7 +23,7 @@ pub fn any() -> impl FnOnce(Matcher) -> Matcher {
 
 /// Conditions on a request; all of them must hold. The text of a message is what a model reads of it: blocks, tags and
 /// `Result (id): …` included. The last message is that of the conversation: hints that only one request carries stand
-/// behind it, and count where some message is looked for.
+/// after it, and count where some message is looked for.
 ///
 /// ```
 /// use gadgetry::proto::message::Role;
@@ -81,7 +81,7 @@ impl Matcher {
     ///
     /// # Panics
     ///
-    /// If `pattern` is none.
+    /// If `pattern` is not a valid regular expression.
     #[track_caller]
     #[must_use]
     pub fn last_message_matches(self, pattern: &str) -> Self {
@@ -113,7 +113,7 @@ impl Matcher {
         })
     }
 
-    /// Some message contains `text`, whoever said it.
+    /// Some message contains `text`, in any role.
     #[must_use]
     pub fn message_contains(self, text: impl Into<String>) -> Self {
         let text = text.into();
@@ -122,11 +122,11 @@ impl Matcher {
         })
     }
 
-    /// Some message matches a regular expression, whoever said it.
+    /// Some message matches a regular expression, in any role.
     ///
     /// # Panics
     ///
-    /// If `pattern` is none.
+    /// If `pattern` is not a valid regular expression.
     #[track_caller]
     #[must_use]
     pub fn message_matches(self, pattern: &str) -> Self {
@@ -149,7 +149,7 @@ impl Matcher {
     ///
     /// # Panics
     ///
-    /// If `pattern` is none.
+    /// If `pattern` is not a valid regular expression.
     #[track_caller]
     #[must_use]
     pub fn role_matches(self, role: Role, pattern: &str) -> Self {
@@ -173,7 +173,7 @@ impl Matcher {
                 return Ok(());
             }
             Err(match asked.texts(of).count() {
-                0 => "there is none".to_owned(),
+                0 => "there is no such message".to_owned(),
                 1 => "the only one does not".to_owned(),
                 count => format!("none of {count} does"),
             })
@@ -191,7 +191,7 @@ impl Matcher {
         })
     }
 
-    /// The conversation has so many messages, those of the system included.
+    /// The conversation has this many messages, including those of the system.
     #[must_use]
     pub fn message_count(self, count: usize) -> Self {
         self.number("messages", count, |asked| asked.request.messages.len())
@@ -213,7 +213,7 @@ impl Matcher {
         })
     }
 
-    /// The mock was asked so many times before, by whomever.
+    /// The mock received this many requests before, from any run.
     #[must_use]
     pub fn calls_before(self, count: usize) -> Self {
         self.number("calls before", count, |asked| asked.before)
@@ -309,7 +309,7 @@ impl Matcher {
         self
     }
 
-    /// All conditions in words.
+    /// All conditions, formatted.
     pub(crate) fn label(&self) -> String {
         let labels: Vec<_> = self.conditions.iter().map(|it| it.label.as_str()).collect();
         if labels.is_empty() {
@@ -337,6 +337,6 @@ impl std::fmt::Debug for Matcher {
 fn compiled(pattern: &str) -> Regex {
     match Regex::new(pattern) {
         Ok(regex) => regex,
-        Err(error) => panic!("the test's pattern is no regular expression: {error}"),
+        Err(error) => panic!("the test's pattern is not a valid regular expression: {error}"),
     }
 }

@@ -1,4 +1,4 @@
-//! A gadget that does what the test says, and remembers what it was asked.
+//! A scripted gadget that records its calls.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -153,7 +153,7 @@ impl std::fmt::Debug for MockGadget {
     }
 }
 
-/// Describes a [`MockGadget`]. Of the ways to end, the last one told counts.
+/// Describes a [`MockGadget`]. Of the ways to end, the last one set applies.
 #[must_use = "a builder does nothing until `build` is called"]
 pub struct MockGadgetBuilder {
     spec: GadgetSpec,

@@ -1,4 +1,4 @@
-//! Conversations as a person reads them.
+//! Human-readable conversations.
 
 use std::fmt::Write as _;
 

@@ -119,7 +119,7 @@ impl Reply {
         self
     }
 
-    /// Shorthand for [`Reply::usage`] with so many tokens of input and output, and their sum as the total.
+    /// Shorthand for [`Reply::usage`] with these tokens of input and output, and their sum as the total.
     #[must_use]
     pub fn tokens(self, input: u64, output: u64) -> Self {
         self.usage(Usage {
@@ -130,7 +130,7 @@ impl Reply {
         })
     }
 
-    /// Why the model stops; [`StopReason::Stop`] unless told otherwise.
+    /// Why the model stops; [`StopReason::Stop`] by default.
     #[must_use]
     pub fn stop_reason(mut self, reason: StopReason) -> Self {
         self.end = End::Stop(reason);
@@ -193,7 +193,7 @@ impl Reply {
         self
     }
 
-    /// How text and reasoning are cut into chunks; [`Cut::Whole`] unless told otherwise.
+    /// How text and reasoning are cut into chunks; [`Cut::Whole`] by default.
     #[must_use]
     pub fn chunks(mut self, cut: Cut) -> Self {
         self.cut = cut;

@@ -52,7 +52,7 @@ pub async fn test_gadget(gadget: impl IntoGadget, params: Value) -> TestGadgetRe
 
 /// [`test_gadget`] for each of `params`, one after the other.
 ///
-/// Cancel safety: dropping the future ends the gadget under way; results that were there are lost.
+/// Cancel safety: dropping the future stops the running gadget; available results are lost.
 pub async fn test_gadget_batch(
     gadget: impl IntoGadget,
     params: impl IntoIterator<Item = Value>,
@@ -65,7 +65,7 @@ pub async fn test_gadget_batch(
     results
 }
 
-/// What became of a call by [`test_gadget`].
+/// The outcome of a call by [`test_gadget`].
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct TestGadgetResult {
@@ -79,12 +79,12 @@ pub struct TestGadgetResult {
     pub cost: f64,
     /// Whether the gadget ends the run.
     pub completes_run: bool,
-    /// What a person has to answer, if the gadget ended with a question. If the test has a person who did, that is the
+    /// The question to the user, if the gadget ended with one. If the test answers it, the answer is the
     /// result.
     pub asks_human: Option<String>,
-    /// What the person of the test was asked, in order.
+    /// The questions to the user of the test, in order.
     pub questions: Vec<String>,
-    /// What belongs to the result beside its text.
+    /// What belongs to the result in addition to its text.
     pub media: Vec<Media>,
 }
 
@@ -93,7 +93,7 @@ impl TestGadgetResult {
     ///
     /// # Panics
     ///
-    /// If there is none.
+    /// If it is absent.
     #[track_caller]
     pub fn expect_result(&self) -> &str {
         match &self.result {
@@ -106,7 +106,7 @@ impl TestGadgetResult {
     ///
     /// # Panics
     ///
-    /// If there is none.
+    /// If it is absent.
     #[track_caller]
     pub fn expect_error(&self) -> &str {
         match &self.error {
@@ -116,10 +116,10 @@ impl TestGadgetResult {
     }
 }
 
-/// [`test_gadget`] with a context of the test's making.
+/// [`test_gadget`] with a configured context.
 ///
-/// Without a model, a person and a budget, the context is one without a run. With any of them it is one of a run, in
-/// which [`ExecutionContext::model`] is never absent: if the test gives none, asking it fails in words that say so.
+/// Without a model, human input and a budget, the context has no run. With any of them it belongs to a run, in
+/// which [`ExecutionContext::model`] is always present: without a model in the test, calling it returns an error.
 ///
 /// ```
 /// use gadgetry::proto::call::Outcome;
@@ -133,7 +133,7 @@ impl TestGadgetResult {
 /// assert_eq!(paused(test.run(json!({}))).expect_result(), "PSST");
 /// ```
 ///
-/// A gadget that asks a person and a model:
+/// A gadget that asks the user and a model:
 ///
 /// ```
 /// use gadgetry::proto::spec::GadgetSpec;
@@ -149,7 +149,7 @@ impl TestGadgetResult {
 /// });
 /// let test = GadgetTest::new(greet)
 ///     .model(MockModel::in_order([reply().text("Hi, you!")]))
-///     .answers(["somebody"])
+///     .answers(["Ada"])
 ///     .budget(0.5);
 /// let outcome = paused(test.run(json!({})));
 /// assert_eq!(outcome.expect_result(), "Hi, you!");
@@ -178,7 +178,7 @@ impl GadgetTest {
         }
     }
 
-    /// The id of the call; `test` unless told otherwise.
+    /// The id of the call; `test` by default.
     #[must_use]
     pub fn invocation_id(mut self, id: impl Into<String>) -> Self {
         self.invocation_id = InvocationId::from(id.into());
@@ -215,7 +215,7 @@ impl GadgetTest {
         self
     }
 
-    /// A person who gives these answers, one to each question, and then none. Each call begins with the first.
+    /// Human input with these answers, one to each question, and then none. Each call begins with the first.
     #[must_use]
     pub fn answers<A: Into<String>>(mut self, answers: impl IntoIterator<Item = A>) -> Self {
         let answers = answers.into_iter().map(Into::into).collect();
@@ -223,7 +223,7 @@ impl GadgetTest {
         self
     }
 
-    /// A person, such as an async closure from the question to the answer, or `None`.
+    /// Human input, such as an async closure from the question to the answer, or `None`.
     #[must_use]
     pub fn human(mut self, human: impl Human + 'static) -> Self {
         self.surroundings.person = Some(Person::Human(Arc::new(human)));
@@ -322,7 +322,7 @@ impl GadgetTest {
     }
 }
 
-/// A gadget that ended with a question has the answer as its result, if there is somebody to give one.
+/// A gadget that ended with a question has the answer as its result, if there is an answer.
 async fn answered(outcome: Outcome, human: Option<Arc<dyn Human>>) -> Outcome {
     let (Some(question), Some(human)) = (&outcome.asks_human, human) else {
         return outcome;

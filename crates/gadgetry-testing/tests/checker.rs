@@ -102,12 +102,12 @@ fn system_messages_lead() {
             (
                 Rule::SystemLeads,
                 3,
-                "a system message stands behind others",
+                "a system message follows other messages",
             ),
             (
                 Rule::SystemLeads,
                 4,
-                "a system message stands behind others",
+                "a system message follows other messages",
             ),
         ],
     );

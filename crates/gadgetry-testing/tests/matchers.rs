@@ -164,7 +164,11 @@ fn an_empty_request() {
         .build();
     drop(model.stream(request(Vec::new())));
     let report = model.check().unwrap_err().to_string();
-    let reasons = ["there is no message", "there is none", "has results of []"];
+    let reasons = [
+        "there is no message",
+        "there is no such message",
+        "has results of []",
+    ];
     for reason in reasons {
         assert!(report.contains(reason), "{report}");
     }
@@ -174,7 +178,7 @@ fn an_empty_request() {
 fn a_pattern_that_is_none() {
     let words = panic_of(|| MockModel::builder().when(|m| m.message_matches("(")));
     assert!(
-        words.starts_with("the test's pattern is no regular expression: "),
+        words.starts_with("the test's pattern is not a valid regular expression: "),
         "{words}"
     );
 }

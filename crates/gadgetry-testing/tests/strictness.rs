@@ -63,7 +63,7 @@ fn a_request_that_nothing_matches() {
         .replies_text("y");
     assert_eq!(
         report(rules, &["all", "again\nand again"]).unwrap(),
-        "the mock model \"mock\" was asked 2 times, not as its rules say
+        "the mock model \"mock\" was called 2 times, not as its rules expect
 no rule of the mock model \"mock\" answers request 2:
     1 user: again
         and again
@@ -73,7 +73,7 @@ no rule of the mock model \"mock\" answers request 2:
     );
     assert_eq!(
         report(MockModel::builder().name("bare"), &["hello"]).unwrap(),
-        "the mock model \"bare\" was asked 1 time, not as its rules say
+        "the mock model \"bare\" was called 1 time, not as its rules expect
 no rule of the mock model \"bare\" answers request 1:
     1 user: hello
   it has no rules
@@ -94,7 +94,7 @@ fn rules_that_answered_too_little() {
         .replies_text("never");
     assert_eq!(
         report(rules, &["a", "a", "b"]).unwrap(),
-        "the mock model \"mock\" was asked 3 times, not as its rules say
+        "the mock model \"mock\" was called 3 times, not as its rules expect
 rule 1 \"thrice\" (here) answered 2 of 3 times; it waits for: the last message contains \"a\"
 rule 2 (here) answered 1 of 2 times; it waits for: any request
 rule 3 (here) never answered; it waits for: any request
@@ -127,7 +127,7 @@ fn reports_come_on_their_own_only_if_nobody_asked() {
         drop(model.stream(says("x")));
         model
     };
-    let report = "the mock model \"mock\" was asked 1 time";
+    let report = "the mock model \"mock\" was called 1 time";
     assert!(panic_of(|| unmatched().verify()).starts_with(report));
     assert!(panic_of(|| drop(unmatched())).starts_with(report));
     // The last clone speaks, and only that.
@@ -138,7 +138,7 @@ fn reports_come_on_their_own_only_if_nobody_asked() {
     let model = unmatched();
     model.check().unwrap_err();
     drop(model.stream(says("y")));
-    assert!(panic_of(|| drop(model)).starts_with("the mock model \"mock\" was asked 2 times"));
+    assert!(panic_of(|| drop(model)).starts_with("the mock model \"mock\" was called 2 times"));
     // A mock without requests leaves the word to the error of a failed `build`; only `verify` reports it.
     let unused = || {
         MockModel::builder()
@@ -149,7 +149,7 @@ fn reports_come_on_their_own_only_if_nobody_asked() {
     };
     let failed = Agent::builder().model(unused()).max_iterations(0).build();
     assert_eq!(failed.unwrap_err(), AgentError::NoIterations);
-    let report = "the mock model \"mock\" was asked 0 times";
+    let report = "the mock model \"mock\" was called 0 times";
     assert!(panic_of(|| unused().verify()).starts_with(report));
     // Two panics at once would end the process.
     let words = panic_of(|| {
@@ -171,7 +171,7 @@ fn broken_conversations_end_the_test_at_once() {
     let words = panic_of(|| model.stream(broken()));
     assert_eq!(
         words,
-        "request 1 to the mock model \"mock\" is no sound conversation: 
+        "request 1 to the mock model \"mock\" is an invalid conversation: 
   message 2: the call \"a\" is not answered in the next message
 1 user: Go.
 2 assistant: !!!GADGET_START:Run:a
@@ -181,7 +181,7 @@ fn broken_conversations_end_the_test_at_once() {
     );
     // Where something catches the panic, the report still has it.
     let report = model.check().unwrap_err().to_string();
-    assert!(report.contains("is no sound conversation"), "{report}");
+    assert!(report.contains("is an invalid conversation"), "{report}");
     for tolerant in [
         MockModel::builder().unchecked(),
         MockModel::builder().checker(RequestChecker::default().without(Rule::EveryCallAnswered)),

@@ -1,6 +1,6 @@
 //! Makes the table of models that is a part of the crate. `cargo xtask models` runs it:
 //! `TABLE SOURCE VERSION DATE`, the first a file, the others what its head is to tell.
-#![expect(clippy::print_stdout, reason = "it tells what it changed")]
+#![expect(clippy::print_stdout, reason = "it prints what it changed")]
 
 use std::path::Path;
 

@@ -50,7 +50,7 @@ impl Gadget for BrowserGadget {
     }
 }
 
-// 2. Looks between its steps whether it should go on.
+// 2. Checks between its steps whether it should continue.
 
 struct DataProcessor {
     processed: Arc<AtomicUsize>,
@@ -131,7 +131,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     assert!(browser.is_closed());
     assert_eq!(took, Duration::from_millis(30_100)); // with the tenth of a second to close it
 
-    // Somebody stops the run after three and a half seconds.
+    // The run is stopped after three and a half seconds.
     let processed = Arc::new(AtomicUsize::new(0));
     let log = EventLog::default();
     let items: Vec<String> = (1..=100).map(|number| format!("item {number}")).collect();
@@ -159,13 +159,13 @@ async fn main() -> Result<(), Box<dyn Error>> {
     );
     print!("{}", log.render());
     assert_eq!(error.reason(), FinishReason::Cancelled);
-    // The fourth was under way, and the gadget then saw that it should not go on.
+    // The fourth was in progress, and the gadget then noticed the cancellation.
     assert_eq!(processed.load(Ordering::Relaxed), 4);
     assert_eq!(took, Duration::from_secs(4));
     Ok(())
 }
 
-/// Stands for a browser.
+/// Simulates a browser.
 #[derive(Default)]
 struct Browser {
     closed: AtomicBool,
@@ -186,7 +186,7 @@ impl Browser {
     }
 }
 
-/// Stands for a request on the network that is never answered.
+/// Simulates a network request that is never answered.
 async fn request(_url: &str) -> String {
     std::future::pending().await
 }

@@ -119,7 +119,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         .gadget(Complex)
         // Models and gadgets, as it comes.
         .observer(ProgressTracking::new(move |progress: &Progress| {
-            // Nobody listens any more once the run is over.
+            // No receiver is left once the run is over.
             let _ = sender.send(*progress);
         }))
         .ask("Process this data")?
@@ -133,7 +133,10 @@ async fn main() -> Result<(), Box<dyn Error>> {
         })
         .await?;
 
-    let last = progress.iter().last().ok_or("the run has told")?;
+    let last = progress
+        .iter()
+        .last()
+        .ok_or("the run reported its progress")?;
     let (models, total) = last
         .model_cost
         .zip(last.total_cost)
@@ -155,7 +158,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Stands for an API on the network.
+/// Simulates a network API.
 async fn call_api(query: &str) -> String {
     tokio::task::yield_now().await;
     format!("<{query}>")

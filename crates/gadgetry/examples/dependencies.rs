@@ -43,7 +43,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     assert_eq!(log.expect_result("report"), "[17,23,4,8,15]");
     assert_eq!(took, Duration::from_secs(2));
 
-    // One of them fails: the merge is skipped, and the model is told why.
+    // One of them fails: the merge is skipped, and the model reads the reason.
     let log = run(Agent::builder(), "/nothing").await?;
     println!("{}", log.render());
     assert_eq!(log.expect_error("orders"), "/nothing is not there");

@@ -1,4 +1,4 @@
-//! Gadgets that end the run, and gadgets that ask a person.
+//! Gadgets that end the run, and gadgets that ask the user.
 //!
 //! `cargo run -p gadgetry --example ending_and_asking`
 
@@ -11,7 +11,7 @@ use gadgetry::{Agent, ExecutionContext, GadgetError, gadget};
 use gadgetry_testing::{EventLog, MockModel, call, reply, test_gadget};
 use serde_json::json;
 
-// Ends the run. Gadgets that run beside it are finished first; `summary` is the answer of the run.
+// Ends the run. Other running gadgets are finished first; `summary` is the answer of the run.
 
 /// Call when task is complete
 #[gadget]
@@ -19,7 +19,7 @@ fn finish_task(summary: String) -> Result<String, GadgetError> {
     Err(GadgetError::task_complete(summary))
 }
 
-// Ends with a question. The answer of the person is the result.
+// Ends with a question. The user's answer is the result.
 
 /// Ask the user a question
 #[gadget]
@@ -27,7 +27,7 @@ fn ask_user(question: String) -> Result<String, GadgetError> {
     Err(GadgetError::human_input_required(question))
 }
 
-// Asks in the middle of its work, and goes on.
+// Asks in the middle of its work, and continues.
 
 /// Deletes a file
 #[gadget]
@@ -64,7 +64,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         .gadget(AskUser)
         .gadget(DeleteFile)
         .observer(log.clone())
-        // A program would ask on its terminal or its web page. `None` is no answer.
+        // A program would ask on its terminal or its web page. `None` means no answer.
         .on_human_input(|question: String| async move {
             let answer = match question.as_str() {
                 "Where do you want to go?" => "Lisbon",
@@ -85,7 +85,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     assert_eq!(finished.summary.answer, "A week in Lisbon.");
     assert_eq!(finished.summary.reason, FinishReason::TaskCompleted);
 
-    // In an agent without a person, the call fails, and the model is told.
+    // In an agent without human input, the call fails, and the model reads the error.
     let log = EventLog::default();
     let model = MockModel::in_order([
         reply().calls([

@@ -22,7 +22,7 @@ enum Operation {
     Subtract,
 }
 
-// A function: `#[gadget]` puts the gadget `Calculator` beside it. The doc comment is what the model reads.
+// A function: `#[gadget]` generates the gadget `Calculator`. The doc comment is what the model reads.
 
 /// Performs arithmetic
 #[gadget]
@@ -209,7 +209,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Stands for a service on the network.
+/// Simulates a network service.
 struct WeatherStation;
 
 impl WeatherStation {

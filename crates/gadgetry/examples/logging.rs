@@ -25,7 +25,7 @@ async fn call_api(endpoint: String) -> Result<String, io::Error> {
 /// Logs at every level, and with fields
 #[gadget]
 fn talk(id: u32) -> &'static str {
-    tracing::trace!("what only somebody who looks for a mistake wants to know");
+    tracing::trace!("details for debugging");
     tracing::debug!("what a developer wants to know");
     tracing::info!("what everybody wants to know");
     tracing::warn!("what may go wrong");
@@ -89,7 +89,7 @@ struct Response {
     body: String,
 }
 
-/// Stands for a request on the network.
+/// Simulates a network request.
 async fn request(_endpoint: &str) -> io::Result<Response> {
     tokio::task::yield_now().await;
     Ok(Response {

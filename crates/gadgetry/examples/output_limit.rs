@@ -27,7 +27,7 @@ fn search(query: String) -> String {
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error>> {
-    // 15 % of the window, at four characters a token, unless told otherwise.
+    // 15 % of the window, at four characters per token, by default.
     assert_eq!(char_limit(200_000, 15.0), 120_000);
 
     let log = EventLog::default();
@@ -37,7 +37,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         .replies_with_call(call("Search").id("todo").arg("query", "TODO: look at this"))
         .when(|m| m.iteration(2))
         .replies_by(|request| {
-            // The model takes the id from what it was told about the result.
+            // The model takes the id from the notice about the result.
             let notice = request.messages.last().map(prompt_text).unwrap_or_default();
             let id = notice.split('"').find(|word| word.starts_with("Search_"));
             let view = reply().call(call("GadgetOutputViewer").id("view").args(json!({
@@ -77,7 +77,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         "{view}"
     );
     assert_eq!(view.matches("HIGH").count(), 4);
-    // Whoever watches the run sees the whole result.
+    // Observers of the run see the whole result.
     assert_eq!(log.expect_result("todo").lines().count(), 4_200);
 
     // Without a limit, and with one that has room for all of it.
@@ -115,6 +115,6 @@ async fn model_reads(agent: AgentBuilder) -> Result<String, Box<dyn Error>> {
         .gadget(Search)
         .without_compaction();
     agent.ask("What is urgent?")?.text().await?;
-    let request = model.last_request().ok_or("it was asked")?;
+    let request = model.last_request().ok_or("there was a request")?;
     Ok(request.messages.iter().map(prompt_text).collect())
 }

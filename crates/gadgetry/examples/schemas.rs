@@ -42,7 +42,7 @@ fn basic(text: String, number: f64, whole: i64, flag: bool, choice: Choice) -> S
     format!("{text} {number} {whole} {flag} {choice:?}")
 }
 
-// Optional parameters, and defaults. The model is told the default.
+// Optional parameters, and defaults. The model reads the default.
 
 /// Has parameters that may be left out
 #[gadget]
@@ -147,9 +147,13 @@ fn create_account(
     /// Account creation options
     options: AccountOptions,
 ) -> String {
-    let told = if options.notify { "told" } else { "not told" };
+    let notified = if options.notify {
+        "notified"
+    } else {
+        "not notified"
+    };
     format!(
-        "{} <{}> is {:?}, {told}",
+        "{} <{}> is {:?}, {notified}",
         user.name, user.email, options.role
     )
 }
@@ -239,7 +243,7 @@ impl Gadget for StringProcessor {
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error>> {
-    println!("What a call may say, and what it is told:\n");
+    println!("Calls and their results:\n");
     let basics =
         json!({ "text": "x", "number": 0.5, "whole": 7, "flag": true, "choice": "option2" });
     accepts(Basic, basics);
@@ -299,7 +303,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         .gadget(Calculator)
         .gadget(StringProcessor);
     agent.ask("Read it")?.text().await?;
-    let request = model.last_request().ok_or("it was asked")?;
+    let request = model.last_request().ok_or("there was a request")?;
     let prompt = prompt_text(&request.messages[0]);
     println!("{prompt}");
     for text in [

@@ -5,7 +5,7 @@ use std::fmt;
 
 use gadgetry_proto::call::{Outcome, amount};
 
-/// Causes of an error that are told; behind more of them nobody looks.
+/// Maximum number of causes of an error that are reported.
 const CAUSES: usize = 8;
 
 /// Why a gadget has no result: it failed, or it ends the run, or it wants a human.
@@ -48,7 +48,7 @@ impl GadgetError {
         Self::of(Kind::TaskComplete(summary.into()))
     }
 
-    /// Asks a human; the answer becomes the result. Where nobody can be asked, the call fails.
+    /// Asks a human; the answer becomes the result. If no user is available, the call fails.
     pub fn human_input_required(question: impl Into<String>) -> Self {
         Self::of(Kind::HumanInputRequired(question.into()))
     }
@@ -58,14 +58,14 @@ impl GadgetError {
         Self::of(Kind::Cancelled)
     }
 
-    /// Adds `dollars` to what the call cost until then. What is no finite amount of 0 or more adds nothing.
+    /// Adds `dollars` to what the call cost until then. Anything but a finite amount of 0 or more adds nothing.
     #[must_use]
     pub fn with_cost(mut self, dollars: f64) -> Self {
         self.cost = (self.cost + amount(dollars)).min(f64::MAX);
         self
     }
 
-    /// The error behind it, if that is an `E`.
+    /// The underlying error, if that is an `E`.
     pub fn downcast_ref<E: Error + 'static>(&self) -> Option<&E> {
         match &self.kind {
             Kind::Failed(error) => error.downcast_ref(),
@@ -85,7 +85,7 @@ impl GadgetError {
                 ..Outcome::ok(summary)
             },
             Kind::HumanInputRequired(question) => Outcome {
-                // Counts where there is no person who could answer.
+                // Applies where no user is available.
                 ..Outcome {
                     result: Err(format!(
                         "Human input is required but not available in this run. The question was: {question}"
@@ -137,7 +137,7 @@ impl fmt::Debug for GadgetError {
     }
 }
 
-/// The words of an error and of its causes. A cause that the words before already end with is not told twice.
+/// The messages of an error and of its causes. A cause that the message before already ends with is not repeated.
 fn with_causes(error: &(dyn Error + 'static)) -> String {
     let mut text = error.to_string();
     let causes = std::iter::successors(error.source(), |&cause| cause.source());

@@ -1,7 +1,7 @@
 //! Files that others wrote, read within a cap. Shared with the command line; no part of the stable interface.
 //!
-//! A folder that was cloned may hold a `gadgets.toml` that is a link to `/dev/zero`, or a named pipe into which nobody
-//! writes. Neither may take all memory, or wait for ever.
+//! A folder that was cloned may hold a `gadgets.toml` that is a link to `/dev/zero`, or a named pipe into which no process
+//! writes. Neither may take all memory, or wait forever.
 
 use std::fs::File;
 use std::io::{self, BufRead, ErrorKind, Read};

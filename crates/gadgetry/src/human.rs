@@ -22,7 +22,7 @@ use crate::scope::BudgetScope;
 /// # is_human(human);
 /// ```
 pub trait Human: Send + Sync {
-    /// Returns the answer; `None` if there is none. A panic counts as no answer.
+    /// Returns the answer, or `None`. A panic counts as no answer.
     ///
     /// Cancel safety: the future is dropped when the answer is no longer wanted.
     fn ask(&self, question: String) -> BoxFuture<'_, Option<String>>;

@@ -11,7 +11,7 @@
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! // Stands for a real model: it calls `Add`, reads the result, and answers.
+//! // Simulates a model: it calls `Add`, reads the result, and answers.
 //! let model: ScriptedModel = concat!(
 //!     r#"{"text": "!!!GADGET_START:Add\n!!!ARG:a\n2\n!!!ARG:b\n2\n!!!GADGET_END"}"#, "\n",
 //!     r#"{"text": "2 + 2 is 4.", "expect": {"contains": ["Result (gadget_1): 4"]}}"#,

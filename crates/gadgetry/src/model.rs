@@ -25,10 +25,10 @@ use serde::{Deserialize, Serialize};
 pub trait Model: Send + Sync {
     /// Starts one reply. The call returns at once; waiting happens in the stream.
     ///
-    /// Cancel safety: dropping the stream cancels the reply. Nothing of it goes on in the background.
+    /// Cancel safety: dropping the stream cancels the reply. Nothing continues in the background.
     fn stream(&self, request: Request) -> BoxStream<'static, Delta>;
 
-    /// The name that a person would use for this model.
+    /// The human-readable name of this model.
     fn name(&self) -> &str;
 
     /// What is known about it.
@@ -36,7 +36,7 @@ pub trait Model: Send + Sync {
         ModelInfo::default()
     }
 
-    /// Tags that are taken out of its replies, in front of those of the agent. The model is told about them.
+    /// Tags that are removed from its replies, before those of the agent. The system message describes them.
     fn custom_blocks(&self) -> Vec<CustomBlock> {
         Vec::new()
     }
@@ -49,7 +49,7 @@ pub trait Model: Send + Sync {
         None
     }
 
-    /// Rewrites of its deltas behind the custom blocks, in front of those of the agent.
+    /// Rewrites of its deltas after custom blocks were removed, before those of the agent.
     fn transforms(&self) -> Vec<TransformFactory> {
         Vec::new()
     }
@@ -100,7 +100,7 @@ pub struct ModelInfo {
     pub context_window: Option<u64>,
     /// What it charges.
     pub price: Option<Price>,
-    /// Whether it runs on this machine, so that a price of 0 is one. Elsewhere it is a price that nobody knows.
+    /// Whether it runs on this machine, so that a price of 0 is a price. Elsewhere it is an unknown price.
     pub is_local: bool,
     /// Whether it looks at pictures. If not, backends send it no more than the caption of each.
     pub reads_images: bool,

@@ -19,7 +19,7 @@
 //! use gadgetry::runtime::{Runtime, Step, Tokio};
 //! use gadgetry::{Event, ScriptedModel, Services, Toolbox, drive, gadget};
 //!
-//! /// Keeps what gadgets came to, by step. A real journal is a table in a database.
+//! /// Stores the outcomes of gadgets, by step. A real journal is a table in a database.
 //! #[derive(Default)]
 //! struct Journal(Arc<Mutex<HashMap<String, Outcome>>>);
 //!

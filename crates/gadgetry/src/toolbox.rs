@@ -109,7 +109,7 @@ pub enum ToolboxError {
     #[error(transparent)]
     Registry(#[from] RegistryError),
     /// No call could ever start.
-    #[error("gadget '{gadget}' may run 0 calls at once; allow 1 or more, or leave the limit out")]
+    #[error("gadget '{gadget}' may run 0 calls at once; allow 1 or more, or omit the limit")]
     NoConcurrency {
         /// The gadget.
         gadget: String,

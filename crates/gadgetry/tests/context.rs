@@ -202,7 +202,7 @@ async fn a_model_that_does_not_answer() {
         },
         &[
             "0 start w",
-            "0 w: Error(\"the reply of the model was cut off\")",
+            "0 w: Error(\"the model's reply was cut off\")",
             "0 \"done\"",
             "0 Completed 1",
         ],

@@ -312,10 +312,7 @@ async fn a_broken_controller_stops_the_run() {
     let seen = play(&with(&replies, Confused)).await;
     assert_eq!(seen.lines, ["0 Cancelled 0"]);
     let fault = seen.ended.fault.unwrap();
-    assert_eq!(
-        fault,
-        "a controller: question 0 cannot be answered like that"
-    );
+    assert_eq!(fault, "a controller: question 0 does not admit this answer");
 }
 
 #[tokio::test(start_paused = true)]

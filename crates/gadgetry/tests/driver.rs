@@ -423,7 +423,7 @@ fn logs_that_are_none() {
     let early = r#"{"timeMs": 1, "input": {"done": [7, {"result": {"Ok": "x"}}]}}"#;
     assert_eq!(
         play(&format!("{header}\n{early}\n")),
-        "line 2: call 7 does not run; the driver sent its result"
+        "line 2: call 7 is not running, but its result was delivered"
     );
     let cut = replay(
         format!("{header}\n{{\"timeMs\": 1, \"inp").as_bytes(),

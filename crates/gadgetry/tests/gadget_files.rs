@@ -136,17 +136,17 @@ fn mistakes_name_their_place_and_the_way_out() {
         // No program.
         (
             "[[gadget]]\nname = \"A\"\ndescription = \"x\"\ncommand = [\"./nope.sh\", \"x\"]",
-            "4:11: there is no program \"./nope.sh\" that can be run; correct the command (a path with / counts from this \
+            "4:11: cannot find an executable program \"./nope.sh\"; correct the command (a path with / counts from this \
              file's folder), or make the file executable",
         ),
         (
             "[[gadget]]\nname = \"A\"\ndescription = \"x\"\ncommand = [\"no-such-program\"]",
-            "4:11: there is no program \"no-such-program\" that can be run; correct the command (a path with / counts from \
+            "4:11: cannot find an executable program \"no-such-program\"; correct the command (a path with / counts from \
              this file's folder), or make the file executable",
         ),
         (
             "[[gadget]]\nname = \"A\"\ndescription = \"x\"\ncommand = [\"/etc\"]",
-            "4:11: there is no program \"/etc\" that can be run; correct the command (a path with / counts from this file's \
+            "4:11: cannot find an executable program \"/etc\"; correct the command (a path with / counts from this file's \
              folder), or make the file executable",
         ),
         // Unknown keys.
@@ -231,7 +231,7 @@ fn mistakes_name_their_place_and_the_way_out() {
         ),
         (
             &with("max-concurrent = 0"),
-            "5:18: max-concurrent must be 1 or more; leave it out for no limit",
+            "5:18: max-concurrent must be 1 or more; omit it for no limit",
         ),
         // Schemas.
         (
@@ -244,7 +244,7 @@ fn mistakes_name_their_place_and_the_way_out() {
         ),
         (
             &with("parameters = { type = \"object\", properties = { a = { type = \"text\" } } }"),
-            "5:14: parameters: the schema is broken at #/properties/a/type: \"text\" is not valid under any of the \
+            "5:14: parameters: invalid schema at #/properties/a/type: \"text\" is not valid under any of the \
              schemas listed in the 'anyOf' keyword",
         ),
         (

@@ -104,7 +104,7 @@ fn mistakes_in_the_gadget_file() {
         ),
         (
             "[[gadget]]\nname = \"A\"\ndescription = \"d\"\ncommand = [\"./nope.sh\"]\n",
-            "4:11: there is no program \"./nope.sh\" that can be run; correct the command (a path with / counts from this \
+            "4:11: cannot find an executable program \"./nope.sh\"; correct the command (a path with / counts from this \
              file's folder), or make the file executable",
         ),
         (

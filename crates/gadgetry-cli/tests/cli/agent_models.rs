@@ -352,7 +352,7 @@ fn calls_in_other_dialects() {
     let ended = run(&Workshop::new(""), &server, &with(&["--dialects", "gpt"]));
     assert_eq!((ended.code, server.asked().len()), (Some(2), 0));
     assert!(
-        ended.stderr.contains("no dialect is called \"gpt\""),
+        ended.stderr.contains("unknown dialect \"gpt\""),
         "{}",
         ended.stderr
     );

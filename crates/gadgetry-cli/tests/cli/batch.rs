@@ -132,15 +132,15 @@ fn mistakes() {
     options(r#"{"start":""}"#, "the start marker is empty");
     options(
         r#"{"tags":["1"]}"#,
-        "\"1\" is no tag name: write a letter or _, then letters, digits, _ or -, at most 64 bytes",
+        "\"1\" is not a tag name: write a letter or _, then letters, digits, _ or -, at most 64 bytes",
     );
     options(
         r#"{"schema":5}"#,
-        "schema: a schema is a JSON object or `true`",
+        "schema: a schema must be a JSON object or `true`",
     );
     options(
         r#"{"schemas":{"A":[]}}"#,
-        "the schema of A: a schema is a JSON object or `true`",
+        "the schema of A: a schema must be a JSON object or `true`",
     );
     options(
         r#"{"schemas":{"A":{},"a":{}}}"#,

@@ -350,7 +350,7 @@ fn mistakes_are_exit_code_2_and_nothing_is_sent() {
     );
     check(
         &[&openai[..], &["--base-url", "nowhere"]].concat(),
-        "the base URL is none: relative URL without a base; it looks like https://host/v1",
+        "invalid base URL: relative URL without a base; expected a form like https://host/v1",
     );
     assert!(server.asked().is_empty());
 }

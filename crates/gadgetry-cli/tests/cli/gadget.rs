@@ -165,12 +165,12 @@ fn what_validate_finds() {
     for (rest, error) in [
         (
             "command = [\"no-such-program\"]\n".to_owned(),
-            "4:11: there is no program \"no-such-program\" that can be run; correct the command (a path with / counts \
+            "4:11: cannot find an executable program \"no-such-program\"; correct the command (a path with / counts \
              from this file's folder), or make the file executable",
         ),
         (
             format!("{cat}parameters = {{ type = \"object\", required = 1 }}\n"),
-            "5:14: parameters: the schema is broken at #/required: 1 is not of type \"array\"",
+            "5:14: parameters: invalid schema at #/required: 1 is not of type \"array\"",
         ),
         (
             format!("{cat}{schema}[[gadget.examples]]\nparams = {{ a = \"one\" }}\n"),

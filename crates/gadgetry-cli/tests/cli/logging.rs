@@ -32,7 +32,7 @@ fn check(args: &[&str], level: Option<&str>, has: &[&str], has_not: &[&str]) {
 
 #[test]
 fn levels() {
-    let (info, debug, trace) = ("a gadget is done", "its result", "an argument goes on");
+    let (info, debug, trace) = ("gadget finished", "gadget result", "argument delta");
     let every = [" INFO ", "DEBUG ", "TRACE "];
     check(&[], None, &[], &every);
     check(&[], Some(""), &[], &every);
@@ -50,7 +50,7 @@ fn one_gadget_and_a_mistake() {
     let args = ["gadget", "run", "Touch", "--gadgets", "gadgets.toml", "-v"];
     let ended = Ended::of(&mut workshop.command(&args));
     ended.check("", &ended.stderr, 0);
-    assert!(ended.stderr.contains("a gadget is done"), "{ended:#?}");
+    assert!(ended.stderr.contains("gadget finished"), "{ended:#?}");
     let mut command = workshop.agent(&[]);
     let error =
         "error: GADGETRY_LOG: unknown level; expected error, warn, info, debug, trace or off\n";

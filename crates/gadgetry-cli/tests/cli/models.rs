@@ -171,7 +171,7 @@ fn mistakes() {
     );
     check(
         &["update", "--from", "empty.json"],
-        "empty.json: no model in it: expected LiteLLM's model_prices_and_context_window.json, or a table that gadgetry wrote",
+        "empty.json: the table contains no model: expected LiteLLM's model_prices_and_context_window.json, or a table that gadgetry wrote",
         2,
     );
     let ended = models(&workshop, &["update", "--from", "script.txt"]);

@@ -60,11 +60,11 @@ fn markers_and_tags_are_checked_before_anything_is_read() {
         );
         mistake(
             &["--start", "@@a", "--end", "@@"],
-            "error: the start marker begins with the end marker \"@@\"; no parser can tell them apart\n",
+            "error: the start marker begins with the end marker \"@@\"; a parser could not distinguish them\n",
         );
         mistake(
             &["--end", "a\nb"],
-            "error: the end marker \"a\\nb\" holds a line break or begins with white space\n",
+            "error: the end marker \"a\\nb\" holds a line break or begins with whitespace\n",
         );
     }
     let rule = "write a letter or _, then letters, digits, _ or -, at most 64 bytes";
@@ -110,7 +110,7 @@ fn files_that_cannot_be_used() {
         "expected value at line 2 column 11",
     );
     schema("b", "", "EOF while parsing a value at line 1 column 0");
-    schema("c", "[]", "a schema is a JSON object or `true`");
+    schema("c", "[]", "a schema must be a JSON object or `true`");
     schema(
         "d",
         r#"{"type":"string"}"#,
@@ -119,7 +119,7 @@ fn files_that_cannot_be_used() {
     schema(
         "e",
         r#"{"type":"strong"}"#,
-        "the schema is broken at #/type: \"strong\" is not valid under any of the schemas listed in the 'anyOf' keyword",
+        "invalid schema at #/type: \"strong\" is not valid under any of the schemas listed in the 'anyOf' keyword",
     );
 }
 

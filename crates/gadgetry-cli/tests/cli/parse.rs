@@ -32,7 +32,7 @@ fn every_event() {
 {"type":"custom_block_end","blockId":"block_2","tag":"done","reason":"selfClosing"}
 {"type":"custom_block","blockId":"block_2","tag":"done","content":"","attrs":{},"selfClosing":true}
 {"type":"text","text":"!!!GADGET_END"}
-{"type":"diagnostic","code":"strayMarker","message":"!!!GADGET_END stands outside any gadget block and is text","span":{"start":163,"end":176}}
+{"type":"diagnostic","code":"strayMarker","message":"!!!GADGET_END is outside any gadget block and is text","span":{"start":163,"end":176}}
 {"type":"text","text":"\n"}
 {"type":"custom_block_start","blockId":"block_3","tag":"think","attrs":{}}
 {"type":"custom_block_delta","blockId":"block_3","tag":"think","delta":"\n!!!GADGET_START:A"}

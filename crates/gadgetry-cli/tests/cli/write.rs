@@ -80,11 +80,11 @@ fn a_bad_line_ends_it_and_leaves_no_trace() {
     );
     mistake(
         "{\"gadgetName\":\"\",\"parameters\":{}}",
-        "the gadget name \"\" cannot stand in a header",
+        "the gadget name \"\" is not allowed in a header",
     );
     mistake(
         "{\"gadgetName\":\"A\",\"invocationId\":\"a:b\",\"parameters\":{}}",
-        "the invocation id \"a:b\" cannot stand in a header",
+        "the invocation id \"a:b\" is not allowed in a header",
     );
     mistake(
         "{\"gadgetName\":\"A\",\"dependencies\":[\"a\",\"a\"],\"parameters\":{}}",

@@ -32,7 +32,7 @@ impl Key {
     }
 }
 
-/// A key where it was written. What it may read stands behind it in the input.
+/// A key where it was written. Its value follows in the input.
 pub(super) struct Entry {
     pub(super) key: &'static Key,
     ident: Ident,
@@ -109,7 +109,7 @@ impl Entry {
     }
 }
 
-/// Reads the whole input. `read_entry` reads what stands behind a key; `place` is where the keys are known.
+/// Reads the whole input. `read_entry` reads what follows a key; `place` is where the keys are known.
 pub(super) fn read(
     input: ParseStream<'_>,
     place: &str,
@@ -166,7 +166,7 @@ fn separator(input: ParseStream<'_>) -> syn::Result<()> {
     comma.map(drop)
 }
 
-/// Goes behind the next comma that separates entries. A value that is an expression may hold commas of its own.
+/// Moves past the next comma that separates entries. A value that is an expression may contain commas.
 fn skip_entry(input: ParseStream<'_>) {
     if input.peek(Token![=]) && !input.peek2(token::Brace) {
         let ahead = input.fork();

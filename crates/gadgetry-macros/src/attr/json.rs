@@ -1,4 +1,4 @@
-//! JSON as the macro `json!` reads it, because what that says about a mistake helps nobody.
+//! JSON as the macro `json!` reads it, because its own error messages are not helpful.
 
 use proc_macro2::TokenStream;
 use syn::parse::ParseStream;

@@ -3,10 +3,10 @@
 use super::{read, tokens};
 
 const KNOWN: &str = "`#[gadget]` knows `name`, `description`, `timeout`, `max_concurrent`, `exclusive`, `blocking`, `sticky_result`, `unterminated`, `example`";
-const TIMEOUT: &str = "a timeout is a text like \"500ms\", \"10s\" or \"2m\", or a whole number of milliseconds, \
-     and more than nothing";
+const TIMEOUT: &str = "a timeout is a text such as \"500ms\", \"10s\" or \"2m\", or a whole number of milliseconds, \
+     and greater than 0";
 const COUNT: &str = "`max_concurrent` is a whole number, 1 or more";
-const NAME: &str = "a gadget's name has no `:`, white space or control character";
+const NAME: &str = "a gadget's name has no `:`, whitespace or control character";
 
 /// `arguments` of a flawless function have exactly these mistakes.
 fn check(arguments: &str, expected: &[&str]) {

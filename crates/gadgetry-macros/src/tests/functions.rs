@@ -7,16 +7,16 @@ use crate::attr::DefaultValue;
 use crate::valid::Input;
 
 const UNNAMED: &str =
-    "an argument needs a type that can be named: the model must be told what to write";
+    "an argument needs a type that can be named: the model needs to know what to write";
 const PATTERN: &str = "an argument is a plain name, for the model; take it apart in the body";
 const LIFETIME: &str = "an argument is made for the call, so it has no lifetime";
 const GENERICS: &str =
-    "a gadget has no generics: the model must be told the types of its arguments";
+    "a gadget has no generics: the model needs to know the types of its arguments";
 const NAMELESS: &str =
     "no type can be named after this function; give it a name like `get_weather`";
 const DESCRIPTION: &str = "a gadget needs a description, for the model: write a doc comment that says what it does \
      and when to use it, or `description = \"…\"`";
-const CONTEXT: &str = "the context is no argument of the model, so it has no attributes";
+const CONTEXT: &str = "the context is not an argument of the model, so it has no attributes";
 
 /// A function, under flawless arguments, has exactly these mistakes.
 fn check(function: &str, expected: &[&str]) {
@@ -51,7 +51,7 @@ fn arguments_are_named_and_owned() {
         ("_: u8", "an argument needs a name, for the model"),
         (
             "#[cfg(unix)] a: u8",
-            "an argument cannot be conditional; make the whole gadget so",
+            "an argument cannot be conditional; make the whole gadget conditional",
         ),
         (
             "#[gadget(defualt)] a: u8",
@@ -86,7 +86,7 @@ fn a_function_stands_alone() {
         ("fn ring<'a, T: Copy, const N: usize>(a: T) {}", &[GENERICS]),
         (
             "fn ring() where u8: Copy {}",
-            &["a gadget has no generics, so nothing to say about them"],
+            &["a gadget has no generics, so no `where` clause"],
         ),
         (
             "const unsafe extern \"C\" fn ring() {}",

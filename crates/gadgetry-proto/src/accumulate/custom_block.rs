@@ -57,7 +57,7 @@ impl Accumulator {
         }
     }
 
-    /// A block that was never announced begins here, and tells nothing but that it is complete.
+    /// A block that was never announced begins here, and reports only that it is complete.
     pub(super) fn complete_custom_block(&mut self, block: &CustomContentBlock, out: &mut Sink<'_>) {
         let reason = if block.self_closing {
             EndReason::SelfClosing

@@ -8,15 +8,15 @@
 //! - `message_start` comes before every other event.
 //! - Text and reasoning end each other, and any other block that begins ends both. Everything else may be open at the
 //!   same time: tool calls stream in parallel, each under its own index.
-//! - [`Delta::MessageEnd`] says why the model stopped and what it used; it closes nothing. Whatever comes behind it
-//!   (text that a transform held back, late counts) is part of the reply like everything before, so its place among the
+//! - [`Delta::MessageEnd`] says why the model stopped and what it used; it closes nothing. Whatever comes after it
+//!   (text that a transform buffered, late counts) is part of the reply like everything before, so its place among the
 //!   deltas never changes the message. [`Accumulator::finish`] ends what is open and emits the one `message_end`, even
 //!   for a stream that broke off.
 //! - Empty text creates nothing. A start for something that is already open changes nothing. More of something that was
 //!   never started, or has ended, is dropped.
 //! - Metadata belongs to the open text (or reasoning), or else to the next one; if none comes, it is dropped.
 //! - The input of a tool call is what the provider gave whole, or else the joined JSON text; no text means `{}`. What
-//!   is no JSON stays text, with an error event that says so: it is the model's fault, and the tool's to refuse. So
+//!   is not JSON stays text, with an error event: it is the model's fault, and the tool's to refuse. So
 //!   does what has, together with the inputs before it, more than 100,000 values.
 //! - Data that a provider wants back is a block of its own, complete at once.
 //! - An error ends nothing.
@@ -80,7 +80,7 @@ pub struct Output {
     pub stop_reason: Option<StopReason>,
     /// Field by field the largest count that was reported.
     pub usage: Usage,
-    /// The model that answered: the last one that the stream named, or the one that was asked.
+    /// The model that answered: the last one that the stream named, or the requested one.
     pub model: Option<String>,
     /// Every failure that was reported inside the stream.
     pub errors: Vec<StreamError>,
@@ -134,7 +134,7 @@ impl Accumulator {
         self.take(delta, &mut Sink::of(out));
     }
 
-    /// Takes one delta in, for whoever wants nothing but the message.
+    /// Applies one delta, for callers that need only the message.
     pub fn absorb(&mut self, delta: &Delta) {
         self.take(delta, &mut Sink::nowhere());
     }
@@ -217,7 +217,7 @@ impl Accumulator {
         self.close(&mut Sink::of(out))
     }
 
-    /// The stream is over: gives the message, and tells nothing.
+    /// Ends the stream: returns the message, without events.
     pub fn into_output(self) -> Output {
         self.close(&mut Sink::nowhere())
     }

@@ -45,7 +45,7 @@ impl Accumulator {
         }
     }
 
-    /// All text so far was reasoning, as has become known behind it.
+    /// All text so far was reasoning, as became known afterwards.
     pub fn text_was_reasoning(&mut self) {
         self.end_prose(&mut Sink::nowhere());
         for content in self

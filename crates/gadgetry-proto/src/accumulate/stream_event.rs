@@ -1,4 +1,4 @@
-//! What a reply tells while it is accumulated.
+//! The events of a reply while it is accumulated.
 
 use std::sync::Arc;
 
@@ -69,7 +69,7 @@ pub enum StreamEvent {
     Content {
         /// The block.
         block_index: usize,
-        /// As it stands in the message.
+        /// As in the message.
         content: Content,
         /// What is known about it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -172,7 +172,7 @@ pub enum StreamEvent {
     CustomBlock {
         /// The place in the reply.
         block_index: usize,
-        /// As it stands in the message.
+        /// As in the message.
         #[serde(flatten)]
         block: CustomContentBlock,
     },
@@ -196,7 +196,7 @@ pub enum StreamEvent {
     GadgetCall {
         /// The block.
         block_index: usize,
-        /// As it stands in the message.
+        /// As in the message.
         #[serde(flatten)]
         call: Arc<Call>,
     },
@@ -204,7 +204,7 @@ pub enum StreamEvent {
     ProviderData {
         /// The block.
         block_index: usize,
-        /// As it stands in the message.
+        /// As in the message.
         data: ProviderData,
     },
     /// The reply has ended.
@@ -241,7 +241,7 @@ pub enum BlockType {
 /// A failure inside a stream.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StreamError {
-    /// In words, and whose fault it is.
+    /// A message that says whose fault it is.
     pub message: String,
     /// The provider's code, [`StreamError::PROVIDER`], or [`StreamError::TOOL_INPUT`].
     pub code: String,

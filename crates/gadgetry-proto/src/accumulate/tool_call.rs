@@ -148,7 +148,7 @@ fn has_long_number(json: &str) -> bool {
     })
 }
 
-/// Reads the input that a model wrote for `tool`. Nothing means no parameters; what is no JSON stays text, and so does
+/// Reads the input that a model wrote for `tool`. Nothing means no parameters; what is not JSON stays text, and so does
 /// what makes `values` in the inputs of the reply too many.
 pub(crate) fn read_input(tool: &str, json: String, values: usize) -> (Value, Option<StreamError>) {
     if values > JSON_VALUES {

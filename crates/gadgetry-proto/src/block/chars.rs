@@ -17,7 +17,7 @@ pub(crate) fn run_len(text: &[u8], at: usize, byte: u8) -> usize {
 
 /// What `str::trim` leaves of a text.
 pub(crate) fn trimmed(text: &str) -> Range<usize> {
-    // Nearly all names and pointers have no white space around them, and two bytes show that.
+    // Nearly all names and pointers have no whitespace around them, and two bytes show that.
     if let [first, .., last] = text.as_bytes()
         && first.is_ascii_graphic()
         && last.is_ascii_graphic()
@@ -28,7 +28,7 @@ pub(crate) fn trimmed(text: &str) -> Range<usize> {
     start..start + text.trim().len()
 }
 
-/// Whether there is white space in a text.
+/// Whether there is whitespace in a text.
 pub(crate) fn has_white_space(text: &str) -> bool {
     // Characters need not be decoded where all are visible ASCII.
     !text.bytes().all(|byte| byte.is_ascii_graphic()) && text.contains(char::is_whitespace)

@@ -16,7 +16,7 @@ pub(crate) struct Fence {
     pub(crate) ticks: usize,
 }
 
-/// The last line of `preamble` that is not white space, if it opens a fence.
+/// The last line of `preamble` that is not whitespace, if it opens a fence.
 pub(crate) fn opening(preamble: &str) -> Option<Fence> {
     let text = preamble.trim_end();
     if text.is_empty() {

@@ -30,7 +30,7 @@ impl Default for Markers {
 }
 
 impl Markers {
-    /// Checks the markers: none may be empty, hold a line break or begin with white space, and none may begin with
+    /// Checks the markers: none may be empty, contain a line break or begin with whitespace, and none may begin with
     /// another one, for then no parser could tell them apart.
     pub fn new(
         start: impl Into<String>,
@@ -128,8 +128,8 @@ pub enum MarkerError {
         /// Which one.
         name: &'static str,
     },
-    /// A marker holds a line break or begins with white space.
-    #[error("the {name} marker {marker:?} holds a line break or begins with white space")]
+    /// A marker contains a line break or begins with whitespace.
+    #[error("the {name} marker {marker:?} contains a line break or begins with whitespace")]
     WhiteSpace {
         /// Which one.
         name: &'static str,
@@ -148,7 +148,7 @@ pub enum MarkerError {
     },
     /// One marker begins with another.
     #[error(
-        "the {other_name} marker begins with the {name} marker {marker:?}; no parser can tell them apart"
+        "the {other_name} marker begins with the {name} marker {marker:?}; a parser could not distinguish them"
     )]
     Prefix {
         /// The shorter one.

@@ -150,7 +150,7 @@ pub(crate) fn classify(
         let contains = own == word && *run >= lead.len;
         let exact = contains && *run == lead.len;
         return Some(if contains && index > 0 && in_prose {
-            let message = format!("{marker} stands outside any gadget block and is text");
+            let message = format!("{marker} is outside any gadget block and is text");
             (DiagnosticCode::StrayMarker, message)
         } else if exact {
             let message = format!("{marker} counts only at the start of a line");

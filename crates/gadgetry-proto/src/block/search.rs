@@ -206,7 +206,7 @@ impl MarkerSearch {
         self.at(text, at, &ALL)
     }
 
-    /// Behind a place where no marker begins: the next byte, or the last place in a run of the lead character where
+    /// After a position where no marker begins: the next byte, or the last place in a run of the lead character where
     /// one could begin, so that long runs cost nothing.
     pub(crate) fn skip(&self, text: &[u8], at: usize) -> usize {
         let Some(lead) = self.lead else { return at + 1 };

@@ -1,8 +1,8 @@
 //! Writes a gadget block: the inverse of reading one.
 //!
 //! Each leaf of the parameters becomes one argument. A leaf whose text would be read as something else is not written as
-//! one: the nearest array or object around it that the schema lets stand as JSON is, and if there is none, the whole
-//! body is one JSON object. Before anything is handed out, the arguments are read back with the very functions that
+//! one: the nearest array or object around it that the schema admits as JSON, or else the whole
+//! body is one JSON object. Before anything is written, the arguments are read back with the very functions that
 //! read a reply.
 
 mod error;
@@ -168,14 +168,14 @@ impl Writer<'_> {
         }
     }
 
-    /// Whether a text stands between two argument lines and is read back as it is.
+    /// Whether a text is read back unchanged between two argument lines.
     fn carries(&self, text: &str) -> bool {
         let escapable = self.anchoring == Anchoring::LineStart
             && !self.each().iter().any(|marker| marker.starts_with('\\'));
         !text.ends_with('\r') && (escapable || !self.has_marker(text))
     }
 
-    /// The value as JSON in one line that holds no marker; `None` if a marker stands in the syntax itself.
+    /// The value as JSON in one line without markers; `None` if a marker is part of the syntax itself.
     fn json(&self, value: &Value) -> Option<String> {
         let json = value.to_string();
         if !self.has_marker(&json) {
@@ -211,14 +211,14 @@ impl Writer<'_> {
     }
 }
 
-/// Arguments, one for each leaf that can be told as text.
+/// Arguments, one for each leaf that can be written as text.
 struct Leaves<'a> {
     writer: &'a Writer<'a>,
     arguments: Vec<(String, String)>,
 }
 
 impl Leaves<'_> {
-    /// Tells a value by arguments at and below a pointer; `false`, and no arguments, if that cannot be done.
+    /// Writes a value as arguments at and below a pointer; `false`, and no arguments, if that cannot be done.
     fn tell(&mut self, pointer: &str, value: &Value, place: Option<&View<'_>>) -> bool {
         if !self.writable(pointer) {
             return false;
@@ -239,7 +239,7 @@ impl Leaves<'_> {
         true
     }
 
-    /// Tells an array or object that is not empty by its children.
+    /// Writes a non-empty array or object by its children.
     fn tell_children(&mut self, pointer: &str, value: &Value, place: Option<&View<'_>>) -> bool {
         match value {
             Value::Array(items) => {
@@ -263,7 +263,7 @@ impl Leaves<'_> {
         }
     }
 
-    /// Whether a pointer can stand in an argument line. One with an empty key is legal, but nobody would read it right.
+    /// Whether a pointer can be written in an argument line. One with an empty key is legal, but easily misread.
     fn writable(&self, pointer: &str) -> bool {
         let limits = Limits::default();
         !pointer.contains(|c: char| c.is_whitespace() || c.is_control())

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use crate::block::Markers;
-use crate::convo::neutral::neutralise;
+use crate::convo::neutral::escape_markers;
 use crate::id::InvocationId;
 use crate::message::{Content, Message, Role};
 
@@ -30,7 +30,7 @@ pub fn result_content(
     Content::GadgetResult {
         invocation_id: invocation_id.clone(),
         gadget_name: gadget_name.to_owned(),
-        text: neutralise(text, markers).into_owned(),
+        text: escape_markers(text, markers).into_owned(),
         is_error: result.is_err(),
         sticky: false,
         media: Vec::new(),
@@ -51,7 +51,7 @@ pub fn result_envelope(id: &str, text: &str) -> String {
 /// `text` in which no line begins like the envelope of another result, or like a note of the run: such a line gets
 /// U+200B after `Result` or `Note`.
 ///
-/// A line begins after any of the separators of Unicode, and after white space. Case does not matter, nor do letters of
+/// A line begins after any of the separators of Unicode, and after whitespace. Case does not matter, nor do letters of
 /// full width.
 ///
 /// ```
@@ -116,7 +116,7 @@ fn is_separator(c: char) -> bool {
     )
 }
 
-/// White space, and what is as invisible, but for U+200B: with it a line is no envelope.
+/// Whitespace and other invisible characters, except U+200B: with it a line is not an envelope.
 fn is_space(c: char) -> bool {
     c.is_whitespace() || matches!(c, '\u{AD}' | '\u{2060}' | '\u{FEFF}')
 }

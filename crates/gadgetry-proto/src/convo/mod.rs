@@ -12,7 +12,7 @@ pub mod viewer;
 
 pub use envelope::{guard_envelopes, result_content, result_envelope, results_message};
 pub use history::History;
-pub use neutral::neutralise;
+pub use neutral::escape_markers;
 pub use output::{OutputStore, StoredOutput, char_limit};
 pub use text::{TextForm, prompt_text};
 pub use tokens::TokenEstimate;

@@ -1,4 +1,4 @@
-//! Markers in untrusted text, made unrecognisable.
+//! Escapes markers in untrusted text.
 
 use std::borrow::Cow;
 
@@ -9,18 +9,18 @@ use crate::block::Markers;
 
 /// `text` with a zero-width character inside every marker, so that no parser takes it for a block.
 ///
-/// The character is U+200B behind the marker's first character, or another invisible one if a marker itself holds
+/// The character is U+200B after the marker's first character, or another invisible one if a marker itself holds
 /// U+200B. A marker that is a single character is replaced. Text without markers is borrowed; doing it twice
 /// changes nothing more.
 ///
 /// ```
 /// use gadgetry_proto::block::Markers;
-/// use gadgetry_proto::convo::neutralise;
+/// use gadgetry_proto::convo::escape_markers;
 /// let markers = Markers::default();
-/// assert_eq!(neutralise("!!!GADGET_END", &markers), "!\u{200B}!!GADGET_END");
-/// assert_eq!(neutralise("plain!!!", &markers), "plain!!!");
+/// assert_eq!(escape_markers("!!!GADGET_END", &markers), "!\u{200B}!!GADGET_END");
+/// assert_eq!(escape_markers("plain!!!", &markers), "plain!!!");
 /// ```
-pub fn neutralise<'t>(text: &'t str, markers: &Markers) -> Cow<'t, str> {
+pub fn escape_markers<'t>(text: &'t str, markers: &Markers) -> Cow<'t, str> {
     let mut breaks = Vec::new();
     for marker in [markers.start(), markers.end(), markers.arg()] {
         find_breaks(text, marker, &mut breaks);
@@ -33,20 +33,24 @@ pub fn neutralise<'t>(text: &'t str, markers: &Markers) -> Cow<'t, str> {
     let breaker = breaker(markers);
     let mut out = String::with_capacity(text.len() + breaks.len() * breaker.len_utf8());
     let mut done = 0;
-    for Break { keep_to, go_on_at } in breaks {
+    for Break {
+        keep_to,
+        continue_at,
+    } in breaks
+    {
         out.push_str(text.get(done..keep_to).unwrap_or_default());
         out.push(breaker);
-        done = go_on_at;
+        done = continue_at;
     }
     out.push_str(&text[done..]);
     Cow::Owned(out)
 }
 
-/// Where the breaker goes: behind `keep_to`; the text goes on at `go_on_at`.
+/// The position of the breaker: after `keep_to`; the text continues at `continue_at`.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Break {
     keep_to: usize,
-    go_on_at: usize,
+    continue_at: usize,
 }
 
 /// Finds every occurrence of `marker`, overlapping ones too.
@@ -65,7 +69,7 @@ fn find_breaks(text: &str, marker: &str, breaks: &mut Vec<Break>) {
         let keep_to = if single { start } else { from };
         breaks.push(Break {
             keep_to,
-            go_on_at: from,
+            continue_at: from,
         });
     }
 }

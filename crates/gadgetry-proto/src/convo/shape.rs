@@ -42,7 +42,7 @@ impl Shape {
         self.lines <= DENSE_LINES && (self.longest > max_chars || self.longest >= DENSE_LINE)
     }
 
-    /// The advice to read by characters, behind the first `skip` ones.
+    /// The advice to read by characters, after the first `skip` ones.
     pub(super) fn tip(&self, skip: usize) -> String {
         let lines = if self.lines == 1 { "line" } else { "lines" };
         format!(

@@ -10,7 +10,7 @@ use crate::block::{Anchoring, Markers, Writer};
 use crate::call::Call;
 use crate::convo::compaction::{omission_text, summary_text};
 use crate::convo::envelope::result_envelope;
-use crate::convo::neutral::neutralise;
+use crate::convo::neutral::escape_markers;
 use crate::message::{Content, CustomContentBlock, Message, Role};
 use crate::visible::visible_line;
 
@@ -96,11 +96,11 @@ impl TextForm<'_> {
                 ..
             } => {
                 let id = visible_line(invocation_id.as_str());
-                let id = neutralise(&id, self.markers);
+                let id = escape_markers(&id, self.markers);
                 let mut text = result_envelope(&id, text);
                 for medium in media {
                     text.push('\n');
-                    text.push_str(&neutralise(&medium.caption(), self.markers));
+                    text.push_str(&escape_markers(&medium.caption(), self.markers));
                 }
                 (Kind::Paragraph, Cow::Owned(text))
             }

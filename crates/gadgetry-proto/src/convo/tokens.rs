@@ -1,4 +1,4 @@
-//! How many tokens a conversation has, as far as can be told without asking.
+//! Estimates the tokens of a conversation.
 
 use std::io;
 
@@ -17,7 +17,7 @@ const MEDIUM: u64 = 1_000 * BYTES_PER_TOKEN;
 
 /// An estimate of the tokens of a conversation, without looking at what was counted before.
 ///
-/// A token is four bytes of UTF-8 text, until a provider has told what a request came to: from then on it is what
+/// A token is four bytes of UTF-8 text, until a provider has reported the tokens of a request: from then on it is what
 /// the request says, within half and twice as much. What a provider counts beyond that (tools, images) is a fixed
 /// addition.
 ///
@@ -48,7 +48,7 @@ struct Observed {
 }
 
 impl TokenEstimate {
-    /// The estimate for a conversation of which no provider has told anything.
+    /// The estimate for a conversation without a provider's report.
     pub fn of(messages: &[Message]) -> Self {
         Self {
             size: total_size(messages),
@@ -66,7 +66,7 @@ impl TokenEstimate {
         self.size = self.size.saturating_add(size(message));
     }
 
-    /// The conversation was changed otherwise. What a provider has told still counts.
+    /// The conversation was changed otherwise. The provider's report still applies.
     pub fn recount(&mut self, messages: &[Message]) {
         self.size = total_size(messages);
     }
@@ -101,7 +101,7 @@ impl TokenEstimate {
         u64::try_from(size).unwrap_or(u64::MAX)
     }
 
-    /// So many tokens for so many bytes.
+    /// The number of tokens for a number of bytes.
     fn rate(&self) -> (u64, u64) {
         match self.observed {
             None => (1, BYTES_PER_TOKEN),

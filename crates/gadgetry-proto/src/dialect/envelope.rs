@@ -84,7 +84,7 @@ impl Finder<'_> {
         };
         let schema = self.gadget(name).map(RegisteredGadget::schema);
         let read = json_parameters(&text, schema, self.limits)?;
-        // What is no object is refused by the schema.
+        // The schema refuses everything but objects.
         Ok(read.unwrap_or_else(|| parameters.cloned().unwrap_or_default()))
     }
 
@@ -188,7 +188,7 @@ impl Finder<'_> {
         Read::To(behind)
     }
 
-    /// The name in an object, as far as it can be told without reading it whole; one of a gadget if there is one.
+    /// The name in an object, as far as it is known without reading it whole; one of a gadget if there is one.
     fn peeked<'t>(&self, json: &'t str) -> Option<&'t str> {
         let begin = &json[..json.floor_char_boundary(PEEKED)];
         let names = NAMES.into_iter().filter_map(|key| {

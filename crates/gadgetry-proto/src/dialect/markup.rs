@@ -33,7 +33,7 @@ impl<'a> Finder<'a> {
         Read::No
     }
 
-    /// Bytes of white space from `at` on.
+    /// Bytes of whitespace from `at` on.
     pub(super) fn white(&self, at: usize) -> usize {
         let rest = &self.text[at..];
         rest.len() - rest.trim_start().len()
@@ -149,7 +149,7 @@ impl<'a> Finder<'a> {
         Read::To(behind)
     }
 
-    /// A range of the text, without the white space around it.
+    /// A range of the text, without surrounding whitespace.
     pub(super) fn trimmed(&self, range: Range<usize>) -> &'a str {
         self.text[range].trim()
     }

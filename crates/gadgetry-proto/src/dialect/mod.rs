@@ -95,7 +95,7 @@ impl fmt::Display for Dialect {
 /// A word that names no dialect.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "no dialect is called {0:?}; there are hermes, qwen-coder, mistral, llama, anthropic, fenced-json, xml and python"
+    "unknown dialect {0:?}; available: hermes, qwen-coder, mistral, llama, anthropic, fenced-json, xml and python"
 )]
 pub struct UnknownDialect(pub String);
 
@@ -120,7 +120,7 @@ pub struct DialectCall {
     pub parameters: Parameters,
     /// Whether the form has its end. A call without it may have been cut off.
     pub is_whole: bool,
-    /// Where it stands in the text.
+    /// Its position in the text.
     pub range: Range<usize>,
 }
 
@@ -167,7 +167,7 @@ struct Finder<'a> {
     registry: &'a Registry,
     limits: &'a Limits,
     calls: Vec<DialectCall>,
-    /// Where the next of each of [`ENDS`] stands, so that a text without one is searched for it once.
+    /// The next position of each of [`ENDS`], so that a text without one is searched for it once.
     ends: [Next; ENDS.len()],
     /// Forms that were begun and could not be read.
     unread: usize,
@@ -179,7 +179,7 @@ enum Read {
     To(usize),
     /// There is no such form here.
     No,
-    /// It looks like one, but is none.
+    /// It looks like one, but is not.
     Unread,
 }
 

@@ -1,4 +1,4 @@
-//! What a model reads behind the error of a call that was written wrongly: the gadget's usage and the form of a block.
+//! What a model reads after the error of a malformed call: the gadget's usage and the form of a block.
 
 use serde_json::Value;
 

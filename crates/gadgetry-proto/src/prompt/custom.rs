@@ -57,8 +57,8 @@ fn entry(block: CustomBlockDoc<'_>) -> Option<String> {
     Some(format!("- <{}>: {}", block.tag, lines.join("\n  ")))
 }
 
-/// Appends `text` to the last system message as one more text part, or puts a system message first if there is
-/// none. Empty text changes nothing.
+/// Appends `text` to the last system message as one more text part, or inserts one at the front if
+/// there is no system message. Empty text changes nothing.
 pub fn append_to_system(messages: &mut Vec<Message>, text: &str) {
     if text.is_empty() {
         return;

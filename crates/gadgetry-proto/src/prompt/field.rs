@@ -132,7 +132,7 @@ pub(super) fn constraints(keywords: &Map<String, Value>) -> Vec<String> {
     out
 }
 
-/// A lower and an upper bound in words, with the unit for one and for many.
+/// Formats a lower and an upper bound, with the singular and plural of the unit.
 fn between(
     keywords: &Map<String, Value>,
     before: &str,

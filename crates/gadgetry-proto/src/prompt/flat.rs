@@ -24,7 +24,7 @@ pub(super) type Trail = Vec<(String, String)>;
 pub(super) struct Flat {
     /// The keywords that apply here.
     pub(super) keywords: Map<String, Value>,
-    /// Whether `null` is allowed beside the rest.
+    /// Whether `null` is also allowed.
     pub(super) nullable: bool,
     /// Where a reference that would expand forever was first expanded.
     pub(super) same_as: Option<String>,
@@ -38,7 +38,7 @@ impl<'a> Resolver<'a> {
         Self { root, fuel }
     }
 
-    /// Takes one unit of work; false if there is none left.
+    /// Takes one unit of work; false if no work is left.
     pub(super) fn burn(&self) -> bool {
         let left = self.fuel.get();
         self.fuel.set(left.saturating_sub(1));
@@ -49,7 +49,7 @@ impl<'a> Resolver<'a> {
     pub(super) fn flatten(&self, schema: &Value, pointer: &str, trail: &mut Trail) -> Flat {
         let mut flat = Flat::default();
         self.merge(&mut flat, schema, pointer, trail);
-        // A single alternative beside null is no choice; it may hold a choice of its own.
+        // A single alternative to null does not form a choice; it may itself contain one.
         while let Some(options) = take_alternatives(&mut flat) {
             match <[Value; 1]>::try_from(options) {
                 Ok([only]) => self.merge(&mut flat, &only, pointer, trail),

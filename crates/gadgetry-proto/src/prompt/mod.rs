@@ -1,4 +1,4 @@
-//! What the model is told: the gadget catalog, how to write a block, and the listing of custom blocks.
+//! The texts of the system message: the gadget catalog, how to write a block, and the listing of custom blocks.
 
 mod catalog;
 mod correction;

@@ -38,7 +38,7 @@ pub struct PromptTemplate {
     /// What gadgets are.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub intro: Option<String>,
-    /// The catalog, where `{gadgets}` stands, and what surrounds it.
+    /// The catalog, in place of `{gadgets}`, and its surroundings.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub catalog: Option<String>,
     /// How a block is written.
@@ -199,7 +199,7 @@ Never write results yourself.
 - A reply without blocks is your answer.";
 
 const ANYWHERE: &str = "\
-A marker ends the value before it, wherever it stands: do not write markers inside values.";
+A marker ends the value before it, wherever it appears: do not write markers inside values.";
 
 const LINE_START: &str = "\
 A marker counts only at the start of a line. If a line of a value, or of your text, has to begin with a marker, write \

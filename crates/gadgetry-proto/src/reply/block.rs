@@ -29,7 +29,7 @@ impl OpenBlock {
         auto_ids: &mut u64,
         out: &mut Emitter<'_>,
     ) {
-        // White space between two blocks, or before the first one, is not text.
+        // Whitespace between two blocks, or before the first one, is not text.
         out.around.drop_white();
         self.opener = opener;
         self.header.read(line, auto_ids);

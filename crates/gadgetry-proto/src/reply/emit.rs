@@ -19,16 +19,16 @@ pub(super) struct Around {
     /// Whether the last byte before the held text is a backtick.
     pub(super) ticked: bool,
     pub(super) segment: Segment,
-    /// White space that may be alone between blocks; only while the segment is blank.
+    /// Whitespace that may be alone between blocks; only while the segment is blank.
     white: String,
 }
 
 /// The prose since the last block or tag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Segment {
-    /// White space so far, which is dropped if a block follows.
+    /// Whitespace so far, which is dropped if a block follows.
     Blank,
-    /// White space so far, after reasoning: it is dropped, whatever follows.
+    /// Whitespace so far, after reasoning: it is dropped, whatever follows.
     Quiet,
     /// It has text.
     Text,
@@ -46,7 +46,7 @@ impl Default for Around {
 }
 
 impl Around {
-    /// Drops white space that turned out to be alone.
+    /// Drops whitespace that turned out to be alone.
     pub(super) fn drop_white(&mut self) {
         self.white.clear();
     }
@@ -58,7 +58,7 @@ impl Around {
     }
 }
 
-/// Emits events, and decides which white space and which diagnostics are emitted.
+/// Emits events, and decides which whitespace and which diagnostics are emitted.
 pub(super) struct Emitter<'a> {
     pub(super) limits: &'a Limits,
     pub(super) around: &'a mut Around,
@@ -67,7 +67,7 @@ pub(super) struct Emitter<'a> {
 }
 
 impl Emitter<'_> {
-    /// Emits text, unless it is white space that may be alone.
+    /// Emits text, unless it is whitespace that may be alone.
     pub(super) fn text(&mut self, mut text: &str) {
         if self.around.segment == Segment::Quiet {
             text = text.trim_start();
@@ -87,7 +87,7 @@ impl Emitter<'_> {
         (self.sink)(Event::Text(text));
     }
 
-    /// The segment is text, with the white space that was kept for it.
+    /// The segment is text, with the whitespace that was kept for it.
     pub(super) fn begin_text(&mut self) {
         self.around.segment = Segment::Text;
         if !self.around.white.is_empty() {
@@ -96,7 +96,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Drops white space from here on until there is text.
+    /// Drops whitespace from here on until there is text.
     pub(super) fn begin_quiet(&mut self) {
         self.around.white.clear();
         self.around.segment = Segment::Quiet;

@@ -7,7 +7,7 @@ use crate::limits::Limits;
 use crate::reply::shortcut::Stops;
 use crate::tags::{NameIndex, Names, TagNameError};
 
-/// What a reply may contain besides text.
+/// What a reply may contain in addition to text.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Format {
@@ -18,7 +18,7 @@ pub struct Format {
     /// The names of tags that are taken out.
     pub tags: Vec<String>,
     /// The names of tags whose content is reasoning; a name that is also in `tags` is not reasoning. They are taken out
-    /// like the others, and white space around them is dropped where no text precedes it. A backtick before one makes
+    /// like the others, and whitespace around them is dropped where no text precedes it. A backtick before one makes
     /// it text.
     pub reasoning: Vec<String>,
     /// Whether a reply begins inside the first of `reasoning`, because the prompt template of the model has opened it.

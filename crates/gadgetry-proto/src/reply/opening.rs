@@ -26,7 +26,7 @@ pub(super) enum OpeningStep {
         read: usize,
         self_closing: bool,
     },
-    /// It is no tag, because of its text or of a cap.
+    /// It is not a tag, because of its text or of a cap.
     Text {
         read: usize,
         exceeded: Option<LimitExceeded>,

@@ -41,7 +41,7 @@ impl BlockParser {
         self.0.push(chunk, events);
     }
 
-    /// Ends the reply. The parser is ready for the next one; automatic ids go on.
+    /// Ends the reply. The parser is ready for the next one; automatic ids continue.
     pub fn finish(&mut self, events: &mut impl FnMut(Event<'_>)) {
         self.0.finish(events);
     }

@@ -221,7 +221,7 @@ impl Pass<'_> {
         } else {
             self.out.begin_text();
             let message = format!(
-                "The reply ended inside the line of {marker} and nothing was executed; write a line break behind it"
+                "The reply ended inside the line of {marker} and nothing was executed; write a line break after it"
             );
             let code = DiagnosticCode::CutHeader;
             self.out.diagnostic(Diagnostic {

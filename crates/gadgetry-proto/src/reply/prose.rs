@@ -85,7 +85,7 @@ impl Prose {
         }
     }
 
-    /// Whether nothing of the prose so far may become an opener or a near miss.
+    /// Whether no part of the prose so far may become an opener or a near miss.
     #[inline]
     pub(super) fn is_clear(&self) -> bool {
         self.held.is_empty() && !self.suspects.is_any()

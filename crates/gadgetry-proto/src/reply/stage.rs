@@ -109,7 +109,7 @@ impl ReplyStage {
                 }
             }
             delta => {
-                // What is held comes before other content; what is no content changes nothing about it.
+                // What is held comes before other content; other deltas do not affect it.
                 if delta.kind() != DeltaKind::Frame {
                     let rules = &*self.rules;
                     self.scanner

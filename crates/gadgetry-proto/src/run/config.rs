@@ -56,7 +56,7 @@ pub struct RunConfig {
     /// Tags that are taken out of the text.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub custom_blocks: Vec<BlockConfig>,
-    /// Tags whose content is reasoning: it streams as reasoning, is no part of the answer, and nothing in it is executed.
+    /// Tags whose content is reasoning: it streams as reasoning, is not part of the answer, and nothing in it is executed.
     /// By default `think` and `thinking`. A custom block of the same tag takes precedence.
     #[serde(skip_serializing_if = "are_default_tags")]
     pub reasoning_tags: Vec<String>,

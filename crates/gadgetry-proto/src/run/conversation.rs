@@ -9,7 +9,7 @@ use crate::convo::History;
 use crate::convo::TextForm;
 use crate::convo::TokenEstimate;
 use crate::convo::compaction::{self, Slide, Summarise};
-use crate::convo::neutralise;
+use crate::convo::escape_markers;
 use crate::event::Compacted;
 use crate::message::{Content, Message, Request, Role};
 use crate::run::plan::Plan;
@@ -36,7 +36,7 @@ impl Conversation {
         for message in messages.iter_mut().filter(|it| it.role == Role::User) {
             for content in &mut message.content {
                 if let Content::Text { text } = content {
-                    *text = neutralise(text, &plan.config.markers).into_owned();
+                    *text = escape_markers(text, &plan.config.markers).into_owned();
                 }
             }
         }
@@ -88,7 +88,7 @@ impl Conversation {
         !self.answer.trim().is_empty()
     }
 
-    /// Takes the visible text of a reply. White space alone answers nothing.
+    /// Takes the visible text of a reply. Whitespace alone is not an answer.
     pub(super) fn set_answer(&mut self, text: String) {
         if !text.trim().is_empty() {
             self.answer = text;
@@ -107,7 +107,7 @@ impl Conversation {
     /// Adds the messages of the user that were kept.
     pub(super) fn push_injected(&mut self, plan: &Plan) {
         for text in mem::take(&mut self.injected) {
-            let text = neutralise(&text, &plan.config.markers).into_owned();
+            let text = escape_markers(&text, &plan.config.markers).into_owned();
             self.push(Message::text(Role::User, text));
         }
     }

@@ -24,7 +24,7 @@ pub trait Interceptor: Send + Sync {
         Some(delta)
     }
 
-    /// A piece of visible text behind all transforms; `None` drops it.
+    /// A piece of visible text after all transforms; `None` drops it.
     fn text(&self, text: String) -> Option<String> {
         Some(text)
     }

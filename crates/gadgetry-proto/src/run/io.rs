@@ -11,7 +11,7 @@ use crate::run::question::{Decision, Question, QuestionId};
 use crate::run::start::Start;
 use crate::time::Time;
 
-/// What a driver tells a run.
+/// An input of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Input {
@@ -21,13 +21,13 @@ pub enum Input {
     ModelClosed(Close),
     /// A gadget is done.
     Done(CallId, Outcome),
-    /// Somebody wants something.
+    /// A command from outside.
     Command(Command),
     /// The answer to a question. One to a question that no longer matters is ignored.
     Decision(QuestionId, Decision),
-    /// A running gadget tells something.
+    /// A running gadget reports something.
     Report(CallId, Report),
-    /// The request was held back by a rate limit for so many milliseconds.
+    /// The request was delayed by a rate limit, in milliseconds.
     RateLimited(u64),
     /// What was spent outside this run, in US dollars, counts for its budget from now on. If that is the first input, it
     /// was spent before: with nothing left, the first request is called back.
@@ -49,15 +49,15 @@ pub enum Close {
     Failed(String),
 }
 
-/// What a gadget tells while it runs.
+/// A report of a running gadget.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Report {
     /// How far it is.
     Progress(String),
-    /// It waits for the answer of a person.
+    /// It waits for human input.
     HumanQuestion(String),
-    /// The person has answered, or cannot be asked.
+    /// The user has answered, or is not available.
     HumanAnswer {
         /// Whether there was an answer.
         answered: bool,
@@ -71,11 +71,11 @@ pub enum Report {
     },
 }
 
-/// What somebody wants of a run.
+/// A command to a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Command {
-    /// Stop: running gadgets are cancelled, every call is answered, nothing more is asked.
+    /// Stop: running gadgets are cancelled, every call is answered, no more requests are sent.
     Cancel,
     /// Put this message of the user before the model with the next request. A run that waits for the user's next word
     /// takes it as that.
@@ -90,16 +90,16 @@ pub enum Command {
 pub enum Output {
     /// Ask the model; its reply comes back as [`Input::Delta`]s and one [`Input::ModelClosed`].
     Send(Request),
-    /// Close the stream of the current reply; nothing of it is read any more.
+    /// Close the stream of the current reply; the rest is not read.
     CloseModel,
     /// Start a gadget; [`Input::Done`] follows.
     Start(Start),
     /// Cancel a gadget that was started. [`Input::Done`] still follows, soon: what it says is not read, but what it
     /// costs is counted, and a run does not finish before.
     Cancel(CallId),
-    /// Ask whoever decides; [`Input::Decision`] follows.
+    /// A question to the controllers; [`Input::Decision`] follows.
     Ask(Question),
-    /// Tell whoever watches.
+    /// An event for the observers.
     Event(Event),
     /// Nothing to do until an input comes, or until this time: then send [`Input::Tick`].
     Wait(Option<Time>),
@@ -130,13 +130,13 @@ pub struct Summary {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Misuse {
-    /// A delta or the end of a reply, but no reply was asked for.
-    #[error("no reply is being read; the driver sent a part of one")]
+    /// A delta or the end of a reply, but no request is open.
+    #[error("no reply is being read, but a part of one was delivered")]
     NoReply,
     /// A result for a call that was never started, or whose result has come before.
-    #[error("{0} does not run; the driver sent its result")]
+    #[error("{0} is not running, but its result was delivered")]
     NotRunning(CallId),
     /// A decision that does not answer its question.
-    #[error("question {} cannot be answered like that", .0.0)]
+    #[error("question {} does not admit this answer", .0.0)]
     WrongDecision(QuestionId),
 }

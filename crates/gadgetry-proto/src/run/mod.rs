@@ -109,7 +109,7 @@ const REPLY_INTERRUPTED: &str = "the program ended before the model had finished
 
 /// A run of an agent. See the [module](self).
 ///
-/// Its parts have their own state and know nothing of each other's. They meet here: a rule that concerns several of them
+/// Its parts have their own state and do not know each other's. They meet here: a rule that concerns several of them
 /// (the budget is spent while a question is open, say) is in this file, or in [`Turn`] if it is about a model call.
 pub struct Run {
     plan: Arc<Plan>,
@@ -145,7 +145,7 @@ impl Run {
         run
     }
 
-    /// Everything that [`Run::load`] needs to continue, besides the [`Plan`]. Possible after any input.
+    /// Everything that [`Run::load`] needs to continue, in addition to the [`Plan`]. Possible after any input.
     pub fn save(&self) -> Snapshot {
         Snapshot::new(Saved {
             state: self.state.clone(),
@@ -214,7 +214,7 @@ impl Run {
         self.state.out.now()
     }
 
-    /// Takes an input at `now`. Time that goes back counts as standing still.
+    /// Takes an input at `now`. Time never goes backwards: an earlier `now` counts as the latest one.
     ///
     /// Afterwards drain [`Run::poll`]. An error is a mistake of the driver and changes nothing; whatever a model,
     /// a gadget or a user says is never an error. After the run has finished, every input is ignored.
@@ -292,7 +292,7 @@ impl Run {
         (&mut self.state.calls, cx)
     }
 
-    /// Lets the current turn do something, if there is one, and follows what it has come to.
+    /// Lets the current turn do something, if there is one, and acts on its result.
     fn turn(&mut self, act: impl FnOnce(&mut Turn, &mut Parts<'_>) -> Progress) {
         let State {
             out,
@@ -480,7 +480,7 @@ impl Run {
         self.finish(FinishReason::Cancelled, None);
     }
 
-    /// All work in flight is lost. Gadgets have failed, questions are asked again, and the turn decides about its reply.
+    /// All work in flight is lost. Gadgets have failed, questions are repeated, and the turn decides about its reply.
     fn interrupted(&mut self) {
         let lost = self.pending();
         for id in lost.questions {

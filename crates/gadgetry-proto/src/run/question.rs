@@ -1,4 +1,4 @@
-//! Decisions that are not the run's own: what it asks, and what it may be told.
+//! Decisions from outside: the questions of a run, and their possible answers.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -60,17 +60,17 @@ impl Asks {
 #[serde(transparent)]
 pub struct QuestionId(pub u64);
 
-/// A question. [`crate::run::Input::Decision`] answers it; meanwhile everything that does not depend on it goes on.
+/// A question. [`crate::run::Input::Decision`] answers it; meanwhile everything that does not depend on it continues.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Question {
     /// To be named in the answer.
     pub id: QuestionId,
-    /// What is asked.
+    /// The question.
     pub kind: QuestionKind,
 }
 
-/// What is asked, and what may be decided.
+/// The question, with its possible decisions.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum QuestionKind {
@@ -92,7 +92,7 @@ pub enum QuestionKind {
         /// Tokens.
         usage: Usage,
     },
-    /// The model failed before anything of its reply was shown, and there will be no retry. [`Decision::Proceed`] ends the run; [`Decision::Reply`] goes on.
+    /// The model failed before any part of its reply was shown, and there will be no retry. [`Decision::Proceed`] ends the run; [`Decision::Reply`] continues it.
     ModelError {
         /// The number of the reply, from 1.
         iteration: u32,
@@ -117,17 +117,17 @@ pub enum QuestionKind {
         duration_ms: u64,
     },
     /// A dependency of this call was not met. [`Decision::Proceed`] skips it, [`Decision::Execute`] runs it
-    /// nevertheless, [`Decision::Result`] stands in for its result.
+    /// anyway, [`Decision::Result`] replaces its result.
     DependencySkipped {
         /// The call.
         about: AboutCall,
         /// The dependency.
         failed_dependency: String,
-        /// Why, in words for the model.
+        /// Why, as text for the model.
         error: String,
     },
-    /// A gadget needs the answer of a person. [`Decision::Result`] is the answer; [`Decision::Proceed`]: nobody can be
-    /// asked.
+    /// A gadget needs human input. [`Decision::Result`] is the answer; [`Decision::Proceed`]: no user is
+    /// available.
     Human {
         /// The call.
         about: AboutCall,
@@ -146,11 +146,11 @@ pub enum QuestionKind {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Decision {
-    /// What happens if nobody interferes. An answer to every question.
+    /// The default. An answer to every question.
     Proceed,
     /// This request instead.
     Request(Request),
-    /// No model is asked: this is its reply, and blocks in it are calls like any other.
+    /// No request is sent: this is the reply, and blocks in it are calls like any other.
     Reply(String),
     /// The reply is kept with this text in its place, and these messages follow it.
     AfterReply {
@@ -167,6 +167,6 @@ pub enum Decision {
     Deny(String),
     /// The call runs without the dependency.
     Execute,
-    /// The run ends as soon as everything under way is done.
+    /// The run ends as soon as all work in progress is done.
     Stop,
 }

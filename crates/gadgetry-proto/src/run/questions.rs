@@ -10,7 +10,7 @@ use crate::run::question::{Decision, Question, QuestionId, QuestionKind};
 
 /// Numbers questions, and remembers what each is for until it is answered.
 ///
-/// What depends on the answer is not kept here: it is the state of whoever asked, such as the record of a call that is
+/// What depends on the answer is not kept here: it is the state of the asking part, such as the record of a call that is
 /// held. So a question that no longer matters can simply be forgotten.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Questions {
@@ -23,7 +23,7 @@ pub(super) struct Questions {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Open {
     subject: Subject,
-    /// As asked, to be asked again if the run is interrupted.
+    /// The question, to be repeated if the run is interrupted.
     kind: QuestionKind,
 }
 
@@ -47,7 +47,7 @@ pub(super) enum Subject {
     Unmet(CallId),
     /// What an outcome means.
     Outcome(CallId),
-    /// What a person answers to a gadget.
+    /// The user's answer to a gadget.
     Human(CallId),
 }
 

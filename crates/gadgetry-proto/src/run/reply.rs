@@ -92,7 +92,7 @@ impl EndedReply {
 /// A reply whose message is in the conversation. Its calls may still run.
 pub(super) struct ReadReply {
     pub(super) ended: EndedReply,
-    /// Whether the conversation has a message of it: white space alone is none.
+    /// Whether the conversation has a message of it: whitespace alone is not a message.
     pub(super) has_message: bool,
     pub(super) stop_reason: Option<StopReason>,
     pub(super) usage: Usage,
@@ -348,7 +348,7 @@ impl Reply {
         Some(self.error.clone().unwrap_or(failure))
     }
 
-    /// Why the reply is no answer: it has ended cleanly, and holds neither text nor a block nor a call.
+    /// Why the reply is not an answer: it has ended cleanly, and holds neither text nor a block nor a call.
     pub(super) fn emptiness(&self, plan: &Plan) -> Option<ModelError> {
         // A transform may still hold text, and an interceptor may have removed some: then the model has written more
         // than was shown.
@@ -501,7 +501,7 @@ impl Reply {
         }
     }
 
-    /// Adds the message to the conversation, unless it says nothing: white space alone says nothing, and providers
+    /// Adds the message to the conversation, unless it is empty: whitespace alone counts as empty, and providers
     /// refuse it.
     fn push_message(
         &mut self,

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::delta::Delta;
 
-/// Bytes that a block costs besides its text: its entry in the message and its events.
+/// Bytes that a block costs in addition to its text: its entry in the message and its events.
 ///
 /// Without it, a reply of empty blocks would be free and could still fill the memory.
 const BLOCK: usize = 512;

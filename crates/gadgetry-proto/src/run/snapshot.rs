@@ -12,7 +12,7 @@ use crate::run::state::State;
 /// The format of the snapshots that this version writes, and the only one that it reads.
 const VERSION: u32 = 2;
 
-/// Everything that a saved run needs besides its [`crate::run::Plan`]. Opaque; made to be serialised, as JSON.
+/// Everything that a saved run needs in addition to its [`crate::run::Plan`]. Opaque; made to be serialised, as JSON.
 ///
 /// A long text is written once, wherever else it occurs: a run whose gadget got a value of 1 MiB has a snapshot of little
 /// more than that.

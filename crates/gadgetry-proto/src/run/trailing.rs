@@ -1,10 +1,10 @@
-//! Messages that only one request carries: hints to the model about where the run stands.
+//! Messages that only one request carries: hints to the model about the state of the run.
 
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-/// Where a run stands when a request is made.
+/// State of a run when a request is made.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Standing {
     /// The number of the request, from 1.
@@ -19,7 +19,7 @@ pub struct Standing {
     pub calls_before: Option<u32>,
 }
 
-/// A message that only the next request carries, behind everything else.
+/// A message that only the next request carries, after everything else.
 ///
 /// ```
 /// use gadgetry_proto::run::{Standing, Trailing};
@@ -60,7 +60,7 @@ impl Trailing {
 
 const PARALLEL: &str = "[Calls that do not need each other's results can stand in one reply; they run at the same time.]";
 
-/// When the model is told how many replies are left.
+/// When the model reads how many replies are left.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum HintTiming {
@@ -89,7 +89,7 @@ impl HintTiming {
         (progress >= percent).then(|| {
             let advice = match max_iterations.saturating_sub(iteration) {
                 0 => ": the last one. Finish now.".to_owned(),
-                left if progress >= 80 => format!(": {left} left. Come to an end."),
+                left if progress >= 80 => format!(": {left} left. Finish now."),
                 left => format!(": {left} left."),
             };
             format!("[Reply {iteration} of {max_iterations}{advice}]")
@@ -97,7 +97,7 @@ impl HintTiming {
     }
 }
 
-/// Tells the model how many replies it has left.
+/// A hint to the model how many replies it has left.
 ///
 /// ```
 /// use gadgetry_proto::run::{HintTiming, Standing, iteration_hint};
@@ -110,7 +110,7 @@ pub fn iteration_hint(timing: HintTiming) -> Trailing {
     Trailing::Iterations(timing)
 }
 
-/// Tells the model that several blocks fit into one reply, after a reply with at least one call but fewer than `few`.
+/// A hint to the model that several blocks fit into one reply, after a reply with at least one call but fewer than `few`.
 pub fn parallel_hint(few: u32) -> Trailing {
     Trailing::Parallel(few)
 }

@@ -31,7 +31,7 @@ use crate::run::truncation::{ModelError, Truncation};
 use crate::time::Time;
 use crate::usage::Usage;
 
-/// A request, and what became of it so far.
+/// A request, and its outcome so far.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Turn {
     /// From 1.
@@ -62,7 +62,7 @@ enum Stage {
     Over,
 }
 
-/// What a turn has come to.
+/// The result of a turn.
 #[must_use]
 pub(super) enum Progress {
     /// It waits for an input.
@@ -77,7 +77,7 @@ pub(super) enum Progress {
     },
 }
 
-/// What a cancelled turn has come to.
+/// The result of a cancelled turn.
 pub(super) enum CancelledTurn {
     /// Its request was never sent, so it does not count.
     Unsent,
@@ -546,7 +546,7 @@ impl Turn {
         self.end(FinishReason::BudgetExceeded, true)
     }
 
-    /// The model call is lost. A reply of which nothing was used is requested again, and that is no attempt of the retry
+    /// The model call is lost. A reply of which nothing was used is requested again, and that does not count as an attempt of the retry
     /// policy: neither the model nor the network has failed. Any other reply counts as cut off.
     pub(super) fn interrupt(&mut self, words: &str, parts: &mut Parts<'_>) -> Progress {
         match mem::replace(&mut self.stage, Stage::Over) {

@@ -9,7 +9,7 @@ const BYTES_PER_TOKEN: u64 = 4;
 /// No reply has more bytes per token on average. A report of fewer tokens is not believed.
 const MOST_BYTES_PER_TOKEN: u64 = 128;
 
-/// The usage to charge for a reply of so many `bytes` to a conversation of so many `tokens`.
+/// The usage to charge for a reply of `bytes` to a conversation of `tokens`.
 ///
 /// Where the model has a price, a budget must hold even against a server that reports nothing, or one token per reply:
 /// then the usage is an estimate.

@@ -15,7 +15,7 @@ pub(super) enum Verdict {
     AskUser,
 }
 
-/// What the verdict depends on besides the reply itself.
+/// What the verdict depends on in addition to the reply itself.
 #[derive(Clone, Copy, Debug)]
 #[expect(
     clippy::struct_excessive_bools,
@@ -38,10 +38,10 @@ pub(super) struct Facts {
 /// Decides. The order of the endings is the order of their strength:
 ///
 /// 1. A gadget that completed the run gives the answer, whatever else happened in that reply.
-/// 2. A stop, by a decision or by a failed gadget, was asked for; the model must not get another turn.
+/// 2. A stop, by a decision or by a failed gadget, was requested; the model must not get another turn.
 /// 3. Something that the model has not read yet (results, a correction, the user's message) keeps the run alive even
 ///    after a reply that was cut off: the next reply can make up for it.
-/// 4. Only then the way the reply ended counts: a truncated reply is no answer.
+/// 4. Only then the way the reply ended counts: a truncated reply is not an answer.
 /// 5. A whole reply without calls means what [`RunConfig::text_only`] says.
 ///
 /// Whatever would continue still ends at the limit of iterations.
@@ -55,7 +55,7 @@ pub(super) fn verdict(facts: &Facts, reply: &EndedReply, plan: &Plan) -> Verdict
     } else {
         match &reply.truncation {
             Some(truncation) => Verdict::Finish(truncated(truncation)),
-            // The model announced a call and made none: that is no answer.
+            // The model announced a call and made none: that is not an answer.
             None if reply.lacks_call => Verdict::Finish(FinishReason::ModelError),
             None => text_only(reply, plan),
         }

@@ -27,7 +27,7 @@ pub(super) enum Cause {
 }
 
 impl Cause {
-    /// The cause, as the call `own` is told.
+    /// The cause, as text for the call `own`.
     pub(super) fn explain(&self, id: CallId, own: &InvocationId) -> Unmet {
         let shown = own.visible();
         let (dependency, error) = match self {
@@ -107,7 +107,7 @@ fn skipped(error: &str) -> String {
     format!("Skipped: {error}")
 }
 
-/// What a call is told whose id is taken.
+/// The error of a call whose id is taken.
 pub(super) fn duplicate(id: &InvocationId) -> String {
     let id = id.visible();
     format!(
@@ -116,7 +116,7 @@ pub(super) fn duplicate(id: &InvocationId) -> String {
     )
 }
 
-/// What a call is told that is one too many in its reply.
+/// The error of a call that exceeds the limit of its reply.
 pub(crate) fn over_limit(id: CallId, limit: u32) -> Unmet {
     let error =
         format!("Gadget limit ({limit}) exceeded. Consider calling fewer gadgets per response.");

@@ -1,4 +1,4 @@
-//! What became of a call, and what that means for those that depend on it.
+//! The state of a call as its dependents see it.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use crate::id::CallId;
 use crate::id::InvocationId;
 use crate::sched::cause::Cause;
 
-/// What became of a call.
+/// The state of a call, by its id.
 #[derive(Serialize, Deserialize, Clone, Debug, PartialEq, Eq)]
 #[serde(rename_all = "camelCase")]
 pub(super) enum Fate {

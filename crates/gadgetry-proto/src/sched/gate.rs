@@ -12,7 +12,7 @@ use crate::sched::job::Job;
 /// The ready and the running calls.
 ///
 /// Every gadget has a lane. A lane with room offers the first of its ready calls, so the next call to start is always
-/// the least of the offers, whatever the number of ready calls behind them.
+/// the least of the offers, whatever the number of ready calls after them.
 #[derive(Serialize, Deserialize, Clone, Debug, PartialEq, Eq)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Gate {

@@ -76,7 +76,7 @@ pub enum Action {
     Reject {
         /// The call.
         id: CallId,
-        /// Why, in words for the model.
+        /// Why, as text for the model.
         error: String,
     },
     /// The call is one too many in its reply. It is skipped, and so are those that depend on it.
@@ -97,13 +97,13 @@ pub struct Unmet {
     pub told: String,
 }
 
-/// What becomes of a call whose dependency was not met.
+/// Policy for a call with an unmet dependency.
 #[derive(Serialize, Deserialize, Clone, Copy, Debug, PartialEq, Eq)]
 #[serde(rename_all = "camelCase")]
 pub enum SkipDecision {
     /// It is skipped, and those that depend on it are proposed next.
     Skip,
-    /// It runs nevertheless, once its other dependencies are settled, however they end.
+    /// It still runs, once its other dependencies are settled, however they end.
     Execute,
     /// The caller answers in its place; for those that depend on it, it has succeeded.
     Fallback,

@@ -1,6 +1,6 @@
 //! Which call may start, and when: never anything about time.
 //!
-//! A [`Scheduler`] is told what happens (a call was read, a call is done) and then asked, until it has nothing more to
+//! A [`Scheduler`] receives what happens (a call was read, a call is done) and is then polled, until it has nothing more to
 //! say, what follows from it. A call starts the moment its own dependencies are done and the limits have room for it,
 //! while the reply may still be arriving.
 //!
@@ -99,7 +99,7 @@ impl Scheduler {
         }
     }
 
-    /// A new reply begins: ids may be used again, and the limit per reply counts from 0. Calls of earlier replies go on.
+    /// A new reply begins: ids may be used again, and the limit per reply counts from 0. Calls of earlier replies continue.
     pub fn begin_reply(&mut self) {
         self.end_reply();
         self.graph.begin_reply();
@@ -224,7 +224,7 @@ impl Scheduler {
         }
     }
 
-    /// The words for a notice; `None` if it was decided before anybody asked.
+    /// The text of a notice; `None` if it was decided before the notice.
     fn announce(&self, notice: Notice) -> Option<Action> {
         match notice {
             Notice::Unmet(id, cause) => {

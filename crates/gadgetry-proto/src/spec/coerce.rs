@@ -12,7 +12,7 @@
 //!
 //! So `0042` under "string or number" stays text and `42` is a number, in whatever order the schema lists the types.
 //! Where strings are admitted, a text of several lines is never a number or boolean. Where none is, except those that an
-//! `enum` lists, white space and blank lines around the value mean nothing, and slips that leave one reading
+//! `enum` lists, whitespace and blank lines around the value mean nothing, and slips that leave one reading
 //! only are read. A text that fits nothing stays text, and validation says what was expected.
 
 use std::borrow::Cow;
@@ -203,7 +203,7 @@ impl<'s> Coercion<'s> {
         Some(self.shape(json, Some(view)))
     }
 
-    /// What stands in quotes that do not belong there, and the literals of Python.
+    /// The content of superfluous quotes, and the literals of Python.
     fn unquoted(&mut self, word: &str, types: Types, view: &View<'_>) -> Option<Value> {
         let python = match word {
             "None" if types.meets(Types::NULL) => Some(Value::Null),
@@ -372,7 +372,7 @@ fn strict_string(word: &str) -> Option<Value> {
     Some(Value::String(text.into_owned()))
 }
 
-/// What stands between quotes, if the whole word does.
+/// The content of a quoted word.
 fn string(word: &str) -> Option<Cow<'_, str>> {
     if !word.starts_with(['"', '\'']) {
         return None;
@@ -404,7 +404,7 @@ fn begins_container(word: &str) -> Option<Types> {
     }
 }
 
-/// A canonical integer or decimal: `-?(0|[1-9][0-9]*)(\.[0-9]+)?`. An integer that no machine integer holds is none.
+/// A canonical integer or decimal: `-?(0|[1-9][0-9]*)(\.[0-9]+)?`. An integer that fits no machine integer does not count.
 fn plain_number(word: &str) -> Option<Value> {
     let bytes = word.as_bytes();
     let start = usize::from(bytes.first() == Some(&b'-'));

@@ -41,7 +41,7 @@ pub struct GadgetSpec {
     /// Calls of it that may run at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_concurrent: Option<u32>,
-    /// Whether nothing else may run beside it.
+    /// Whether no other gadget may run at the same time.
     #[serde(default)]
     pub exclusive: bool,
     /// Whether compaction keeps its results.
@@ -67,7 +67,7 @@ pub enum Unterminated {
     /// It is executed if its parameters are valid.
     #[default]
     Execute,
-    /// It is not executed: the model is asked to write it again, whole.
+    /// It is not executed: the model reads a note to write it again, whole.
     Confirm,
 }
 

@@ -301,7 +301,8 @@ impl<'a> Reader<'a> {
             }
             Some('u') => return self.unicode(),
             Some(other) if !other.is_control() => {
-                let problem = format!("`\\{other}` is no escape; a backslash is written `\\\\`");
+                let problem =
+                    format!("`\\{other}` is not an escape; a backslash is written `\\\\`");
                 return Err(self.fault(problem));
             }
             Some(_) | None => return Err(self.fault("a backslash is written `\\\\`")),
@@ -399,7 +400,7 @@ impl<'a> Reader<'a> {
         Ok(json)
     }
 
-    /// Passes white space and comments.
+    /// Skips whitespace and comments.
     fn skip(&mut self) -> Result<(), Fault> {
         loop {
             let rest = &self.text[self.at..];

@@ -13,7 +13,7 @@ pub fn segments(pointer: &str) -> impl Iterator<Item = Cow<'_, str>> {
     pointer.split('/').map(decode)
 }
 
-/// Decodes one segment: `~1` is `/` and `~0` is `~`. Any other `~` stands for itself.
+/// Decodes one segment: `~1` is `/` and `~0` is `~`. Any other `~` is literal.
 pub fn decode(segment: &str) -> Cow<'_, str> {
     if !segment.contains('~') {
         return Cow::Borrowed(segment);

@@ -41,8 +41,8 @@ impl Registry {
         Ok(registry)
     }
 
-    /// Adds one gadget behind the others. Fails if its name is empty, taken (in whatever case) or holds `:`, a blank or a
-    /// control character, if its parameters are no JSON Schema, or if a default in it does not fit it.
+    /// Appends a gadget. Fails if its name is empty, taken (in whatever case) or holds `:`, a blank or a
+    /// control character, if its parameters are not a JSON Schema, or if a default in it does not fit it.
     pub fn add(&mut self, spec: GadgetSpec) -> Result<(), RegistryError> {
         let name = spec.name.clone();
         if name.is_empty() {
@@ -91,7 +91,7 @@ impl Registry {
         self.gadgets.len()
     }
 
-    /// Whether there are none.
+    /// Whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.gadgets.is_empty()
     }
@@ -133,7 +133,7 @@ impl<'a> IntoIterator for &'a Registry {
 }
 
 /// The `names` that `name` is probably a slip of, the closest first. Case and punctuation do not count, and something
-/// of `name` must be left: `x` is no slip of `y`.
+/// of `name` must be left: `x` is not a typo of `y`.
 ///
 /// ```
 /// assert_eq!(gadgetry_proto::spec::closest("bel", ["Bell", "Drum"]), ["Bell"]);
@@ -182,7 +182,7 @@ fn distance(left: &[char], right: &[char]) -> usize {
     row[right.len()]
 }
 
-/// Why gadgets cannot be registered. All of them are mistakes of whoever wrote the gadget.
+/// Why gadgets cannot be registered. All of them are mistakes of the gadget's author.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RegistryError {
@@ -191,7 +191,7 @@ pub enum RegistryError {
     EmptyName,
     /// A name cannot stand in the header of a block.
     #[error(
-        "the gadget name {name:?} begins like a marker, or holds `:`, white space or a control character"
+        "the gadget name {name:?} begins like a marker, or contains `:`, whitespace or a control character"
     )]
     BadName {
         /// The name.
@@ -281,11 +281,11 @@ mod tests {
         check(&[""], "a gadget has no name");
         check(
             &["a:b"],
-            "the gadget name \"a:b\" begins like a marker, or holds `:`, white space or a control character",
+            "the gadget name \"a:b\" begins like a marker, or contains `:`, whitespace or a control character",
         );
         check(
             &["a b"],
-            "the gadget name \"a b\" begins like a marker, or holds `:`, white space or a control character",
+            "the gadget name \"a b\" begins like a marker, or contains `:`, whitespace or a control character",
         );
         let registry = registry(&["math.add", "get-user"]);
         assert_eq!(registry.get("MATH.ADD").unwrap().name(), "math.add");

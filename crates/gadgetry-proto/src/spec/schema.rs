@@ -262,7 +262,7 @@ fn compile(schema: &Value) -> Result<Validator, SchemaError> {
 #[non_exhaustive]
 pub enum SchemaError {
     /// It is neither an object nor `true`.
-    #[error("a schema is a JSON object or `true`")]
+    #[error("a schema must be a JSON object or `true`")]
     NotASchema,
     /// It admits no object, so no parameters.
     #[error("parameters are an object, but the schema admits only: {types}")]
@@ -271,10 +271,10 @@ pub enum SchemaError {
         types: String,
     },
     /// Checking a value by it may take too long: its references multiply, or it is nested too deeply.
-    #[error("the schema is too involved: its references multiply, or are nested too deeply")]
+    #[error("the schema is too complex: its references multiply, or are nested too deeply")]
     TooMuch,
     /// It breaks the rules of JSON Schema.
-    #[error("the schema is broken at #{pointer}: {message}")]
+    #[error("invalid schema at #{pointer}: {message}")]
     Broken {
         /// JSON Pointer to the place in the schema.
         pointer: String,

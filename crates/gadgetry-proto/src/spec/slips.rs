@@ -18,7 +18,7 @@ impl Slips {
     pub(crate) const SINGLE_QUOTES: Self = Self(1 << 3);
     /// `True`, `False` or `None`.
     pub(crate) const PYTHON: Self = Self(1 << 4);
-    /// Quotes around a value that is no string, or around a member of an `enum`.
+    /// Quotes around a value that is not a string, or around a member of an `enum`.
     pub(crate) const QUOTED: Self = Self(1 << 5);
     /// One value where an array belongs.
     pub(crate) const ONE_ELEMENT: Self = Self(1 << 6);

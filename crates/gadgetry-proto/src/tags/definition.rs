@@ -88,14 +88,14 @@ impl CustomBlock {
         self
     }
 
-    /// Tells the model what the block is.
+    /// Describes the block to the model.
     #[must_use]
     pub fn description(mut self, text: impl Into<String>) -> Self {
         self.description = Some(text.into());
         self
     }
 
-    /// Tells the model when and how to write it.
+    /// Instructs the model when and how to write it.
     #[must_use]
     pub fn instructions(mut self, text: impl Into<String>) -> Self {
         self.instructions = Some(text.into());

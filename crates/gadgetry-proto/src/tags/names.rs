@@ -43,9 +43,9 @@ pub(crate) struct NameIndex(usize);
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TagNameError {
-    /// It is no name.
+    /// It is not a valid name.
     #[error(
-        "{name:?} is no tag name: write a letter or _, then letters, digits, _ or -, at most {limit} bytes"
+        "{name:?} is not a tag name: write a letter or _, then letters, digits, _ or -, at most {limit} bytes"
     )]
     Invalid {
         /// The name.

@@ -21,7 +21,7 @@ pub(crate) enum OpeningState {
     BeforeValue,
     Unquoted,
     Quoted(u8),
-    /// Behind a quoted value.
+    /// After a quoted value.
     AfterValue,
     Slash,
 }
@@ -34,7 +34,7 @@ pub(crate) enum Step {
     Open {
         self_closing: bool,
     },
-    /// This is no tag.
+    /// This is not a tag.
     Fail,
 }
 

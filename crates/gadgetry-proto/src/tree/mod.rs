@@ -54,7 +54,7 @@ pub struct CostTree {
     cursors: Cursors,
 }
 
-/// A node of a [`CostTree`]: a number in the order in which the tree came to know it. The run itself is 0.
+/// A node of a [`CostTree`]: a number in the order of appearance. The run itself is 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct NodeId(pub u32);
@@ -278,7 +278,7 @@ impl CostTree {
         (0..).map(NodeId).zip(&self.nodes)
     }
 
-    /// The nodes right below one, in the order in which the tree came to know them; none for a node of another tree.
+    /// The nodes right below one, in the order of appearance; empty for a node of another tree.
     pub fn children(&self, node: NodeId) -> &[NodeId] {
         self.node(node).map_or(&[], |node| &node.children)
     }

@@ -12,7 +12,7 @@ pub(super) struct Saved {
     cursors: Cursors,
 }
 
-/// A saved tree names nodes that it does not have: whoever wrote or changed it made a mistake.
+/// A saved tree names nodes that it does not have: its author made a mistake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BrokenTree {

@@ -95,7 +95,7 @@ fn pointers_and_values() {
             &[r#"start "A" id "a""#, r#"arg a x!!!ARG:y="2""#, r#"call a (x!!!ARG:y="2"), EndMarker"#]),
         ("cut by the end of the reply", anywhere(), "!!!GADGET_START:A:a\n!!!ARG:x\n1\n!!!ARG:y",
             &[r#"start "A" id "a""#, r#"arg a x="1""#, "call a malformed, EndOfStream"]),
-        ("empty or with white space: no delta, malformed", anywhere(),
+        ("empty or with whitespace: no delta, malformed", anywhere(),
             "!!!GADGET_START:A:a\n!!!ARG:\n1\n!!!ARG:x 5\n!!!ARG:z\n2\n!!!GADGET_END",
             &[r#"start "A" id "a""#, r#"arg a z="2""#, "call a malformed, EndMarker"]),
         ("minus one trailing newline", anywhere(), "!!!GADGET_START:A:a\n!!!ARG:x\n\n1\n\n!!!ARG:y\n\n!!!ARG:z\n!!!GADGET_END",

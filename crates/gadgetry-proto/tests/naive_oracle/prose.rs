@@ -1,4 +1,4 @@
-//! Rows about prose, white space and headers.
+//! Rows about prose, whitespace and headers.
 
 use gadgetry_proto::block::Anchoring;
 use gadgetry_proto::reply::Format;
@@ -24,7 +24,7 @@ fn prose() {
               "call a (), EndMarker"]),
         ("line start: the reply begins a line", line_start(), " !!!GADGET_START:A:a\n!!!GADGET_END",
             &[r#"start "A" id "a""#, "call a (), EndMarker"]),
-        ("line start: other white space is no blank", line_start(), "\u{a0}!!!GADGET_START:A:a\n",
+        ("line start: other whitespace is no blank", line_start(), "\u{a0}!!!GADGET_START:A:a\n",
             &[r#"text "\u{a0}!!!GADGET_START""#, r#"NearMiss "!!!GADGET_START""#, r#"text ":A:a\n""#]),
         ("line start: behind an end marker is no line start", line_start(), "!!!GADGET_START:A:a\n!!!GADGET_END!!!GADGET_START:B:b\n",
             &[r#"start "A" id "a""#, "call a (), EndMarker", r#"text "!!!GADGET_START""#, r#"NearMiss "!!!GADGET_START""#,

@@ -65,7 +65,7 @@ fn every_generated_reply_is_read() {
     }
 }
 
-/// Texts and the spans of calls rebuild a reply, but for white space that stands alone.
+/// Texts and the spans of calls rebuild a reply, but for whitespace that stands alone.
 #[test]
 fn nothing_is_lost() {
     for seed in 0..5000 {

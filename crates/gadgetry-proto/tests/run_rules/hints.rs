@@ -161,7 +161,7 @@ fn a_model_is_told_how_many_replies_are_left() {
     let hint = iteration_hint(HintTiming::Always);
     for (iteration, max, text) in [
         (1, 10, "[Reply 1 of 10: 9 left.]"),
-        (8, 10, "[Reply 8 of 10: 2 left. Come to an end.]"),
+        (8, 10, "[Reply 8 of 10: 2 left. Finish now.]"),
         (10, 10, "[Reply 10 of 10: the last one. Finish now.]"),
         // Nothing divides by zero or overflows.
         (1, 0, "[Reply 1 of 0: the last one. Finish now.]"),

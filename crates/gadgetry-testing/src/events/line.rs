@@ -9,7 +9,7 @@ use gadgetry::proto::message::{Media, Purpose};
 use gadgetry::proto::usage::Usage;
 use serde_json::{Value, json};
 
-/// The line of an event; `None` for a piece of something that is told whole later.
+/// The line of an event; `None` for a piece of something that is reported whole later.
 pub(super) fn line(kind: &EventKind) -> Option<String> {
     Some(match kind {
         EventKind::ModelCallStart { iteration, purpose } => {

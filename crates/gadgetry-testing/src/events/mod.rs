@@ -1,4 +1,4 @@
-//! What a run told, for tests to look at.
+//! A log of a run's events, for tests.
 
 #![expect(
     clippy::wildcard_enum_match_arm,
@@ -21,7 +21,7 @@ use line::line;
 /// Clones share one log: one may go to an agent while the test keeps another. The expectations panic with the whole
 /// log.
 ///
-/// What is asked is asked of the run itself, except where all events are named; [`EventLog::subagent`] has the rest.
+/// Queries refer to the run itself, except where all events are named; [`EventLog::subagent`] has the rest.
 /// Their lines begin with the ids of the calls that they come from: `research> text "Found it."`.
 ///
 /// ```
@@ -64,7 +64,7 @@ impl EventLog {
             .collect()
     }
 
-    /// What the subagents of the call with this id told, as if they were the run.
+    /// The events of the subagents of the call with this id, as if they were the run.
     #[must_use]
     pub fn subagent(&self, invocation_id: &str) -> Self {
         let events = self.lock();
@@ -146,7 +146,7 @@ impl EventLog {
         total.last().copied().unwrap_or_else(parts)
     }
 
-    /// Why the run ended; `None` while it goes on.
+    /// Why the run ended; `None` while it is in progress.
     pub fn finish_reason(&self) -> Option<FinishReason> {
         let reasons = self.pick(|kind| match kind {
             EventKind::RunFinished { reason, .. } => Some(*reason),
@@ -191,7 +191,7 @@ impl EventLog {
         answers.next()
     }
 
-    /// The lines of [`EventLog::render`] contain these, each in a line behind that of the one before. What is looked for
+    /// The lines of [`EventLog::render`] contain these, each in a line after that of the one before. What is looked for
     /// are whole words in a row: `start a` is found in `start a Fetch`, and not in `start ab Fetch`.
     ///
     /// # Panics
@@ -215,7 +215,7 @@ impl EventLog {
         }
     }
 
-    /// A line an event, without times and without the pieces of what is told whole later. Texts in a row are one.
+    /// One line per event, without times and without pieces of what is reported whole later. Adjacent texts are joined.
     pub fn render(&self) -> String {
         self.rendered(false)
     }

@@ -55,13 +55,13 @@ impl MockModelBuilder {
         }
     }
 
-    /// Its name; `mock` unless told otherwise.
+    /// Its name; `mock` by default.
     pub fn name(mut self, name: impl Into<Arc<str>>) -> Self {
         self.name = name.into();
         self
     }
 
-    /// What is known about it; nothing unless told otherwise.
+    /// Its metadata; nothing by default.
     pub fn info(mut self, info: ModelInfo) -> Self {
         self.info = info;
         self
@@ -163,7 +163,7 @@ impl RuleBuilder {
         self.times(1)
     }
 
-    /// It answers so many requests: then it matches no more, and fewer are a fault.
+    /// It answers this many requests; then it no longer matches, and fewer are a fault.
     pub fn times(mut self, times: usize) -> Self {
         self.times = Some(times);
         self
@@ -209,7 +209,7 @@ impl RuleBuilder {
         self.replies_in_order_then(replies, Then::Refuse)
     }
 
-    /// Answers each request with the next of `replies`, and goes on as `then` says.
+    /// Answers each request with the next of `replies`, and continues as `then` says.
     pub fn replies_in_order_then<R: Into<Reply>>(
         self,
         replies: impl IntoIterator<Item = R>,

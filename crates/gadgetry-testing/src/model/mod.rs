@@ -76,7 +76,7 @@ struct Shared {
 #[derive(Debug, Default)]
 struct Record {
     requests: Vec<Recorded>,
-    /// Whether somebody asked for a report since the last request.
+    /// Whether a report was taken since the last request.
     reported: bool,
 }
 
@@ -142,7 +142,7 @@ impl MockModel {
         requests.map(|recorded| recorded.rule.clone()).collect()
     }
 
-    /// What went wrong so far, as a report. Whoever asks takes it over: dropping the model then says nothing more about
+    /// What went wrong so far, as a report. The caller takes it over: dropping the model then reports nothing more about
     /// it.
     pub fn check(&self) -> Result<(), Mismatch> {
         self.shared.record().reported = true;
@@ -281,8 +281,9 @@ impl Shared {
                 }
             }
         }
-        let (name, asked) = (&self.name, times(record.requests.len()));
-        let head = format!("the mock model {name:?} was asked {asked}, not as its rules say\n");
+        let (name, called) = (&self.name, times(record.requests.len()));
+        let head =
+            format!("the mock model {name:?} was called {called}, not as its rules expect\n");
         (!report.is_empty()).then(|| head + &report)
     }
 }

@@ -31,7 +31,7 @@ pub(super) fn unmatched(
 
 /// A request that breaks the rules of a conversation.
 pub(super) fn violation(model: &str, number: usize, violations: &str) -> String {
-    format!("request {number} to the mock model {model:?} is no sound conversation: {violations}")
+    format!("request {number} to the mock model {model:?} is an invalid conversation: {violations}")
 }
 
 /// A rule that answered less than it should have.

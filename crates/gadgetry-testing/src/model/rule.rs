@@ -13,12 +13,12 @@ use crate::reply::Reply;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Then {
-    /// It answers nothing more; rules behind it may.
+    /// It answers nothing more; later rules may.
     #[default]
     Refuse,
     /// It gives the last one again.
     RepeatLast,
-    /// It begins anew.
+    /// It starts again.
     Cycle,
 }
 
@@ -97,7 +97,7 @@ impl Rule {
         })
     }
 
-    /// Its name for people.
+    /// Its name in reports.
     pub(super) fn title(&self) -> String {
         let number = self.number;
         match &self.label {
@@ -107,7 +107,7 @@ impl Rule {
     }
 }
 
-/// So many times, in words.
+/// A number of times, formatted.
 pub(super) fn times(count: usize) -> String {
     match count {
         1 => "1 time".to_owned(),

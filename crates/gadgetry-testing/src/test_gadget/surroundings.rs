@@ -1,4 +1,4 @@
-//! What a gadget under test finds around it: models, a person, a budget.
+//! The environment of a gadget under test: models, human input, a budget.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -20,7 +20,7 @@ pub(super) struct Surroundings {
     pub(super) budget: Option<f64>,
 }
 
-/// Who answers.
+/// The model.
 #[derive(Clone)]
 pub(super) enum Person {
     /// Says this, one after the other, and then nothing.
@@ -57,7 +57,7 @@ impl Surroundings {
     }
 }
 
-/// The person of one call.
+/// The human input of one call.
 pub(super) struct Asked {
     answers: Answers,
     questions: Mutex<Vec<String>>,
@@ -93,7 +93,7 @@ impl Human for Asked {
     }
 }
 
-/// Stands where the test gives no model.
+/// The model of a test without one.
 struct NoModel;
 
 impl Model for NoModel {

@@ -8,7 +8,7 @@ use crate::agent::{AgentRun, Finished, RunError};
 
 impl AgentRun<'_> {
     /// The visible text of this run, piece by piece as the model writes it, without that of subagents. Afterwards
-    /// [`AgentRun::finished`] reports how the run ended; [`AgentRun::text`] gives the answer and fails if there is none.
+    /// [`AgentRun::finished`] reports how the run ended; [`AgentRun::text`] returns the answer and fails without one.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]

@@ -180,7 +180,7 @@ impl fmt::Display for RunError {
             }
             FinishReason::Truncated => f.write_str("the last reply was cut off at the token limit"),
             FinishReason::Withheld => f.write_str("the provider withheld the last reply"),
-            FinishReason::ModelError => f.write_str("the model failed"),
+            FinishReason::ModelError => f.write_str("model call failed"),
             FinishReason::Cancelled => f.write_str("the run was cancelled"),
             FinishReason::BudgetExceeded => f.write_str("the budget is spent"),
             FinishReason::GadgetError => f.write_str("a gadget failed"),

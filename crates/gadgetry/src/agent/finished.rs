@@ -42,7 +42,7 @@ pub struct Finished {
 }
 
 impl Finished {
-    /// The same, if the run came to an answer: the model was done, or a gadget or a controller has ended the run.
+    /// The same, if the run has an answer: the model was done, or a gadget or a controller has ended the run.
     /// Otherwise it fails, with all of this in the error.
     pub fn into_result(self) -> Result<Self, RunError> {
         match self.summary.reason {
@@ -67,7 +67,7 @@ pub(super) fn systems(messages: &[Message]) -> impl Iterator<Item = &Message> {
         .filter(|message| message.role == Role::System)
 }
 
-/// `history` without what a run tells the model: its first `own` system messages are left out, and the next ones are as
+/// `history` without the run's own prompt: its first `own` system messages are left out, and the next ones are as
 /// they were `given`.
 pub(super) fn without_instructions(
     history: Vec<Message>,

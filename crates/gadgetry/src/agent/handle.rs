@@ -43,7 +43,7 @@ impl AgentHandle {
 }
 
 impl AgentHandle {
-    /// Puts a message of the user before the model with its next request. A run that is about to end goes on for it.
+    /// Adds a user message to the next request. A run that is about to end continues with it.
     ///
     /// Fails if the run is over, or has not been polled for very long.
     pub fn inject(&self, text: impl Into<String>) -> Result<(), NotInjected> {
@@ -65,7 +65,7 @@ impl AgentHandle {
         })
     }
 
-    /// Stops the run: gadgets are cancelled, every call is answered, and no model is asked any more. The run then ends
+    /// Stops the run: gadgets are cancelled, every call is answered, and no more requests are sent. The run then ends
     /// with [`FinishReason::Cancelled`], when its gadgets have tidied up; see
     /// [`AgentBuilder::grace`](crate::AgentBuilder::grace).
     pub fn cancel(&self) {
@@ -73,7 +73,7 @@ impl AgentHandle {
     }
 }
 
-/// Why a run was not told something.
+/// Why a command could not be sent to a run.
 ///
 /// ```
 /// # let model: gadgetry::ScriptedModel = r#"{"text": "4"}"#.parse()?;
@@ -90,7 +90,7 @@ pub enum NotInjected {
     /// The run has ended, or was dropped.
     #[error("the run is over; ask the agent again to say more")]
     Over,
-    /// Nobody has polled the run while all these commands came.
-    #[error("{WAITING} commands wait already; poll the run before you send more")]
+    /// Too many commands wait, because the run was not polled.
+    #[error("{WAITING} commands are waiting already; poll the run before sending more")]
     TooMany,
 }

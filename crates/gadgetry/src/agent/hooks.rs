@@ -5,7 +5,7 @@ use gadgetry_proto::run::{Asks, Decision, QuestionKind};
 
 use crate::control::{DynController, GadgetDone};
 
-/// What becomes of a run when a gadget has failed; see
+/// How a run continues when a gadget has failed; see
 /// [`AgentBuilder::on_gadget_error`](crate::AgentBuilder::on_gadget_error).
 ///
 /// ```
@@ -25,12 +25,12 @@ use crate::control::{DynController, GadgetDone};
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum OnGadgetError {
-    /// The model is told, and goes on.
+    /// The model reads the error, and continues.
     #[default]
     Continue,
     /// The call succeeds with this.
     Recover(String),
-    /// The run ends as soon as everything under way is done.
+    /// The run ends as soon as all work in progress is done.
     Stop,
 }
 

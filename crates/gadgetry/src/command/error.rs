@@ -63,12 +63,12 @@ pub enum GadgetFileProblem {
     DuplicateName {
         /// As written.
         name: String,
-        /// Where the other one stands.
+        /// The line of the other one.
         first_line: usize,
     },
-    /// The program is not there, or is no program.
+    /// The program does not exist, or is not executable.
     #[error(
-        "there is no program {program:?} that can be run; correct the command (a path with / counts from this file's folder), or make the file executable"
+        "cannot find an executable program {program:?}; correct the command (a path with / counts from this file's folder), or make the file executable"
     )]
     UnknownProgram {
         /// As written.
@@ -95,7 +95,7 @@ pub enum GadgetFileProblem {
         text: String,
     },
     /// No call could ever start.
-    #[error("max-concurrent must be 1 or more; leave it out for no limit")]
+    #[error("max-concurrent must be 1 or more; omit it for no limit")]
     NoConcurrency,
     /// The schema is not that of an object.
     #[error(

@@ -156,7 +156,7 @@ impl Stdout<'_> {
 async fn feed(mut stdin: ChildStdin, parameters: &Value) -> Result<(), Failure> {
     let written = stdin.write_all(format!("{parameters}\n").as_bytes()).await;
     match written {
-        // Whoever does not read its parameters does nothing wrong.
+        // A program may ignore its parameters.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         other => Ok(other?),
     }

@@ -77,7 +77,7 @@ fn parse(text: &str, folder: &Path) -> Result<Vec<CommandGadget>, Mistake> {
     Ok(gadgets)
 }
 
-/// `serde` calls things by other names than people who write TOML.
+/// Translates `serde`'s names into those of TOML.
 fn in_words_of_toml(message: &str) -> String {
     message
         .replace(
@@ -132,7 +132,7 @@ fn gadget(
     Ok((name, gadget))
 }
 
-/// The same rule as [`gadgetry_proto::spec`] has, which does not know where in a file a name stands.
+/// The same rule as [`gadgetry_proto::spec`] has, which does not know the position of a name in a file.
 fn check_name(name: &Spanned<String>) -> Result<(), Mistake> {
     let text = name.get_ref();
     let bad = |c: char| c == ':' || c.is_whitespace() || c.is_control();
@@ -207,7 +207,7 @@ fn is_executable(_path: &Path) -> bool {
     true
 }
 
-/// A table of properties, which is an easy slip, would be a schema that admits everything; so the type is asked for.
+/// A table of properties, which is an easy slip, would be a schema that admits everything; so the type is required.
 fn schema(written: Option<Spanned<toml::Table>>) -> Result<Value, Mistake> {
     let Some(written) = written else {
         return Ok(json!({ "type": "object", "properties": {} }));
@@ -249,7 +249,7 @@ fn concurrency(limit: &Spanned<u32>) -> Result<u32, Mistake> {
     }
 }
 
-/// The same value in JSON; dates become text. `span` is where it stands.
+/// The same value in JSON; dates become text. `span` is its position.
 fn to_json(value: toml::Value, span: &Range<usize>) -> Result<Value, Mistake> {
     Ok(match value {
         toml::Value::String(text) => Value::String(text),

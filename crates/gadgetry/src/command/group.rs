@@ -18,7 +18,7 @@ mod system {
     /// A process group, until it is known to be empty.
     ///
     /// Its number cannot mean another group while one process of it is left, and the leader counts until it has been
-    /// waited for. Errors are ignored on purpose: they mean that nobody is left, or nobody we may signal.
+    /// waited for. Errors are ignored on purpose: they mean that no process is left, or none that we may signal.
     pub(in crate::command) struct Group(Option<Pid>);
 
     impl Group {
@@ -38,7 +38,7 @@ mod system {
             }
         }
 
-        /// Forgets a group that nobody is left of; whether it is forgotten.
+        /// Forgets a group without processes; returns whether it is forgotten.
         pub(in crate::command) fn forget_if_empty(&mut self) -> bool {
             self.0 = (self.0).filter(|group| test_kill_process_group(*group).is_ok());
             self.0.is_none()
@@ -56,7 +56,7 @@ mod system {
 
     use super::Signal;
 
-    /// There are no process groups here: only the program itself can be killed, and whoever has it does that.
+    /// There are no process groups here: only the program itself can be killed, and its owner does that.
     pub(in crate::command) struct Group;
 
     #[expect(clippy::unused_self, reason = "the same signatures as above")]

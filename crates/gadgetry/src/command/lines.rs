@@ -36,7 +36,7 @@ pub(super) struct Lines<'c> {
     completes_run: bool,
     asks_human: Option<String>,
     media: Vec<Media>,
-    /// What is wrong with the first line that is none of this form.
+    /// What is wrong with the first line that does not have this form.
     error: Option<String>,
 }
 
@@ -140,7 +140,7 @@ impl<'c> Lines<'c> {
         self.text.take()
     }
 
-    /// What a program that succeeded has come to. The error says what is wrong with its lines.
+    /// The outcome of a program that succeeded. The error describes an invalid line.
     pub(super) fn outcome(mut self) -> Result<Outcome, String> {
         self.end();
         if let Some(error) = self.error {
@@ -150,7 +150,7 @@ impl<'c> Lines<'c> {
             (None, Some(question)) => {
                 Err::<String, _>(GadgetError::human_input_required(question)).into_outcome()
             }
-            // The text counts where no person can answer.
+            // The text applies where no user is available.
             (text, asks_human) => Outcome {
                 asks_human,
                 ..Outcome::ok(text.unwrap_or_default())

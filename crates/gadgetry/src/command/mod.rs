@@ -16,10 +16,10 @@
 //!
 //! | key | what it says |
 //! |---|---|
-//! | `name`, `description` | what the model is told; both must be there |
+//! | `name`, `description` | what the model reads; both are required |
 //! | `command` | the program and its arguments, without a shell. A program with a `/` is looked for from the folder of the TOML file, any other in `PATH` |
 //! | `timeout` | `500ms`, `10s`, `1.5m`, `1h`; without it a call takes as long as it takes |
-//! | `max-concurrent`, `exclusive` | how many calls may run at once; whether nothing else may run beside one |
+//! | `max-concurrent`, `exclusive` | how many calls may run at once; whether other gadgets may run at the same time |
 //! | `env` | names of environment variables that the program needs although they hold keys of model providers |
 //! | `result` | `"text"`, which is the default, or `"jsonl"`: what stdout says, see below |
 //! | `parameters` | JSON Schema of an object; without it the gadget has no parameters |
@@ -41,8 +41,8 @@
 //! | `text` | the result; the last one counts. Of a program that failed without a word on stderr, it is the message |
 //! | `cost` | US dollars that the call has cost, 0 or more. Costs are added up, and count as soon as their line arrives, however the call ends |
 //! | `completesRun` | `true`: the run ends once the other calls of the reply are done, with the result as its answer |
-//! | `asksHuman` | a question to a person, whose answer becomes the result. Where no person can answer, `text` is the result; without it the call fails |
-//! | `media` | pictures, sounds and files beside the text, as `{"kind":"image","mimeType":"image/png","data":{"base64":"…"}}` |
+//! | `asksHuman` | a question to the user, whose answer becomes the result. If no user is available, `text` is the result; without it the call fails |
+//! | `media` | images, audio and files in addition to the text, as `{"kind":"image","mimeType":"image/png","data":{"base64":"…"}}` |
 //!
 //! ```sh
 //! echo '{"cost":0.002}'
@@ -86,7 +86,7 @@ pub use error::{GadgetFileError, GadgetFileProblem};
 
 /// Reads the gadgets of a TOML file, in the order in which they stand there.
 ///
-/// Fails if the file cannot be read, if something in it is no gadget, and if a program does not exist; the error says
+/// Fails if the file cannot be read, if something in it is not a gadget, and if a program does not exist; the error says
 /// where in the file.
 pub fn load(path: &Path) -> Result<Vec<CommandGadget>, GadgetFileError> {
     file::load(path)
@@ -98,7 +98,7 @@ pub enum ResultForm {
     /// The result itself.
     #[default]
     Text,
-    /// JSON Lines with the result, costs, and whether the run ends or a person is asked; see the [module](self).
+    /// JSON Lines with the result, costs, and whether the run ends or a question goes to the user; see the [module](self).
     JsonLines,
 }
 
@@ -112,7 +112,7 @@ pub struct CommandGadget {
     result: ResultForm,
     /// Variables that it gets although they hold keys.
     env: Vec<String>,
-    /// Variables that it does not get, besides those of the providers.
+    /// Variables that are removed, in addition to those of the providers.
     without_env: Vec<String>,
     /// Whether its specification says what happens to an unterminated block.
     says_unterminated: bool,

@@ -21,7 +21,7 @@ impl Processes {
     pub(super) fn spawn(command: &mut Command, grace: Duration) -> io::Result<(Self, ChildStdin)> {
         #[cfg(unix)]
         command.process_group(0);
-        // Whoever does not get past the next lines has at least killed the program.
+        // If the next lines are not reached, at least the program was killed.
         let mut leader = command.kill_on_drop(true).spawn()?;
         let not_piped = || io::Error::other("its streams are not piped");
         let stdin = leader.stdin.take().ok_or_else(not_piped)?;
@@ -62,7 +62,7 @@ impl Drop for Processes {
 
 /// A program, what it writes, and its process group. Dropping it kills the group at once.
 ///
-/// The pipes stay open until all processes are gone: somebody who tidies up must not die of a message about it.
+/// The pipes stay open until all processes are gone: a process that cleans up must not die of printing a message.
 pub(super) struct Program {
     pub(super) leader: Child,
     pub(super) group: Group,
@@ -100,7 +100,7 @@ impl Drop for Program {
     }
 }
 
-/// Waits for the program itself. Cancel safe: a later call goes on waiting.
+/// Waits for the program itself. Cancel safe: a later call continues waiting.
 pub(super) async fn end_of(leader: &mut Child, group: &mut Group) -> io::Result<ExitStatus> {
     let status = leader.wait().await;
     // From here on the number of an empty group may get another meaning.
@@ -110,7 +110,7 @@ pub(super) async fn end_of(leader: &mut Child, group: &mut Group) -> io::Result<
 
 async fn all_gone(leader: &mut Child, group: &mut Group) {
     drop(end_of(leader, group).await);
-    // Nobody tells when the last process of a group ends if it is not our child.
+    // The system does not report the end of a group's last process if it is not our child.
     while !group.forget_if_empty() {
         sleep(Duration::from_millis(5)).await;
     }

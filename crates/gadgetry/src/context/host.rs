@@ -82,7 +82,7 @@ pub trait Host: Any + Send + Sync {
         ModelCall::new(model)
     }
 
-    /// Returns the user, if one can be asked.
+    /// Returns the user, if one is available.
     fn human(&self) -> Option<&Arc<dyn Human>> {
         None
     }

@@ -1,6 +1,6 @@
-//! What a running gadget is given besides its parameters.
+//! The context of a running gadget.
 //!
-//! [`ExecutionContext`] knows its call and the [`Host`] around it, and nothing of how runs are driven. Methods that need
+//! [`ExecutionContext`] knows its call and the [`Host`] around it, and does not depend on the driver. Methods that need
 //! more than that are written where their types are: [`ExecutionContext::model`] in [`model_client`](crate::model_client),
 //! [`ExecutionContext::subagent`] and [`ExecutionContext::services`] in [`driver`](crate::driver).
 

@@ -168,7 +168,7 @@ async fn until_cancelled(
     cut_short(context, "cancelled")
 }
 
-/// The outcome of a gadget that did not come to its own end: what it has reported counts.
+/// The outcome of a gadget that was stopped: what it has reported counts.
 fn cut_short(context: &ExecutionContext, why: &str) -> Outcome {
     Outcome {
         cost: context.close(),

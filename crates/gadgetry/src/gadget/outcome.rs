@@ -19,7 +19,7 @@ use crate::gadget::{GadgetError, GadgetOutput};
     note = "give back `Ok(value)` or a `GadgetError`, or an `Outcome`"
 )]
 pub trait IntoOutcome: sealed::Sealed {
-    /// What the call came to.
+    /// The outcome of the call.
     fn into_outcome(self) -> Outcome;
 }
 

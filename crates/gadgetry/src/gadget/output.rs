@@ -41,14 +41,14 @@ impl GadgetOutput {
         }
     }
 
-    /// Adds `dollars` to what it cost. What is no finite amount of 0 or more adds nothing.
+    /// Adds `dollars` to what it cost. Anything but a finite amount of 0 or more adds nothing.
     #[must_use]
     pub fn with_cost(mut self, dollars: f64) -> Self {
         self.cost = (self.cost + amount(dollars)).min(f64::MAX);
         self
     }
 
-    /// Adds something to look at, to hear or to read.
+    /// Adds an image, audio or a file.
     #[must_use]
     pub fn with_media(mut self, media: Media) -> Self {
         self.media.push(media);
@@ -106,7 +106,7 @@ impl GadgetOutput {
         self.cost
     }
 
-    /// What belongs to it beside the text.
+    /// What belongs to it in addition to the text.
     pub fn media(&self) -> &[Media] {
         &self.media
     }

@@ -11,7 +11,7 @@ use crate::gadget::IntoGadget;
 
 /// Checks parameters without executing the gadget, and returns them with defaults filled in.
 ///
-/// Takes what a toolbox takes; for a gadget behind a reference or an `Arc`, there is [`DynGadget::check`].
+/// Takes what a toolbox takes; for a gadget in a reference or an `Arc`, there is [`DynGadget::check`].
 ///
 /// # Errors
 ///

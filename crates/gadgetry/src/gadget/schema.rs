@@ -15,7 +15,7 @@ pub(super) fn schema_of<P: JsonSchema>() -> Value {
         .with_transform(RecursiveTransform(tidy))
         .into_generator()
         .into_root_schema_for::<P>();
-    // The name of a Rust type tells a model nothing.
+    // The name of a Rust type is useless to a model.
     schema.remove("title");
     schema.to_value()
 }

@@ -21,7 +21,7 @@ use crate::gadget::{
 /// A gadget whose parameters are a type: for gadgets that hold something, and wherever the compiler should know what a
 /// call looks like.
 ///
-/// The JSON Schema of `Params` is what the model is told and what a call is checked against: its doc comments are the
+/// The JSON Schema of `Params` is what the model reads and what validates a call: its doc comments are the
 /// descriptions, and an `Option` or a `#[serde(default)]` is optional. After the check, serde reads the parameters; if
 /// it still refuses, the model reads why and where. Doc comments need no further crate:
 ///
@@ -72,7 +72,7 @@ pub trait Gadget: Send + Sync + 'static {
     /// What it gives back: anything `Serialize`, or a [`GadgetOutput`].
     type Output: Into<GadgetOutput> + Send;
 
-    /// What the model is told about it, and what the scheduler obeys. Asked for once, when the gadget is added.
+    /// Its description for the model, and its rules for the scheduler. Asked for once, when the gadget is added.
     fn info(&self) -> GadgetInfo;
 
     /// Does it.
@@ -136,7 +136,7 @@ impl<G: Gadget> Gadget for Arc<G> {
 #[serde(deny_unknown_fields)]
 pub struct NoParams {}
 
-/// What there is to say about a gadget beside its parameters.
+/// The metadata of a gadget except its parameters.
 ///
 /// ```
 /// use gadgetry::{Example, GadgetInfo};
@@ -161,7 +161,7 @@ pub struct GadgetInfo {
     pub timeout: Option<Duration>,
     /// Calls of it that may run at once.
     pub max_concurrent: Option<u32>,
-    /// Whether nothing else may run beside it.
+    /// Whether no other gadget may run at the same time.
     pub exclusive: bool,
     /// Whether compaction keeps its results.
     pub sticky_result: bool,
@@ -201,7 +201,7 @@ impl GadgetInfo {
         self
     }
 
-    /// Lets nothing else run beside it.
+    /// Lets no other gadget run at the same time.
     #[must_use]
     pub fn exclusive(mut self) -> Self {
         self.exclusive = true;

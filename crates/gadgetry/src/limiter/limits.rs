@@ -32,7 +32,7 @@ impl Default for RateLimits {
 }
 
 impl RateLimits {
-    /// Refuses limits that would let nothing through, and a margin that is none.
+    /// Refuses limits that would let nothing through, and an invalid margin.
     pub fn check(&self) -> Result<(), RateLimitsError> {
         let Self {
             requests_per_minute,
@@ -66,7 +66,7 @@ impl RateLimits {
     }
 }
 
-/// Limits that make no sense: a mistake of whoever configured them.
+/// Invalid limits: a mistake in the configuration.
 ///
 /// ```
 /// use gadgetry::{RateLimits, RateLimitsError};
@@ -77,9 +77,9 @@ impl RateLimits {
 #[non_exhaustive]
 pub enum RateLimitsError {
     /// A limit is 0.
-    #[error("{0} is 0, which would let nothing through; leave it out for no limit")]
+    #[error("{0} is 0, which would block every request; omit it for no limit")]
     Zero(&'static str),
     /// The margin is not a part of 1.
-    #[error("the safety margin must be above 0 and at most 1, and not {0}")]
+    #[error("the safety margin must be above 0 and at most 1, got {0}")]
     SafetyMargin(f64),
 }

@@ -19,8 +19,8 @@ pub(super) struct Used {
     tokens: VecDeque<(Instant, u64)>,
     /// The sum of `tokens`.
     minute: u64,
-    /// When requests under way were let through, and their estimates. After a minute they count no longer: a reply
-    /// that nobody reads must not stop the others for ever.
+    /// When requests in flight were admitted, and their estimates. After a minute they count no longer: a reply
+    /// that is not read must not stop the others forever.
     holds: VecDeque<(Instant, u64)>,
     /// The sum of `holds`.
     held: u64,
@@ -63,7 +63,7 @@ impl Used {
         if limits.requests_per_minute.is_some() {
             self.requests.push_back(now);
         }
-        // Sums are kept below overflow, whatever is asked for.
+        // Sums are kept below overflow, whatever is requested.
         let tokens = tokens.min(u64::MAX - self.held);
         self.holds.push_back((now, tokens));
         self.held += tokens;
@@ -133,7 +133,7 @@ impl Used {
     }
 }
 
-/// Whether `tokens` more have room beside what is held and used; what is too large for any room fits alone.
+/// Whether `tokens` more fit in addition to what is reserved and used; a request larger than the limit fits alone.
 fn fits(held: u64, used: u64, tokens: u64, room: u64) -> bool {
     let before = held.saturating_add(used);
     before == 0 || before.saturating_add(tokens) <= room

@@ -24,10 +24,10 @@ pub enum ModelCallError {
     },
     /// The reply ended before the model had finished it: without a stop reason, or with one that is not
     /// [clean](gadgetry_proto::delta::StopReason::is_clean).
-    #[error("the reply of the model was cut off")]
+    #[error("the model's reply was cut off")]
     CutOff,
     /// The gadget's call was cancelled.
-    #[error("cancelled before the model had answered")]
+    #[error("cancelled before the model answered")]
     Cancelled,
 }
 

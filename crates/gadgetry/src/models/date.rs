@@ -21,9 +21,9 @@ pub struct Date {
     day: u8,
 }
 
-/// The text is no day of the form `2026-11-30`.
+/// The text is not a date of the form `2026-11-30`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("expected a day like 2026-11-30")]
+#[error("expected a date such as 2026-11-30")]
 pub struct DateError;
 
 impl Date {

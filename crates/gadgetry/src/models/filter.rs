@@ -25,7 +25,7 @@ pub struct ModelFilter {
     pub mode: Option<Mode>,
     /// With all of these.
     pub features: Features,
-    /// With at least so many tokens in a request. Models that tell no number are left out.
+    /// With at least this many tokens in a request. Models with an unknown window are excluded.
     pub min_context_window: Option<u64>,
     /// Local or not.
     pub is_local: Option<bool>,

@@ -12,7 +12,7 @@ use crate::models::table::{Provenance, Table};
 
 type Entry = Map<String, Value>;
 
-/// Servers that people run for themselves.
+/// Self-hosted servers.
 const LOCAL: [&str; 8] = [
     "docker_model_runner",
     "hosted_vllm",
@@ -24,10 +24,10 @@ const LOCAL: [&str; 8] = [
     "xinference",
 ];
 
-/// The models that write text. Everything else, and what is no entry, is left out.
+/// The models that write text. Everything else, and invalid entries, are skipped.
 pub(super) fn read(entries: &Entry) -> Table {
     let models = entries.iter().filter_map(|(id, entry)| {
-        // A `*` stands for many regions, which nobody can ask for.
+        // A `*` means many regions, which no request can name.
         let listed = !id.contains('*');
         listed.then(|| spec(id, entry.as_object()?)).flatten()
     });
@@ -173,7 +173,7 @@ fn fill_in_writes(price: &mut Price, like: &Price) {
         .or_else(|| share(like.cache_write_1h_input, like, price.input));
 }
 
-/// What `rate` is to the input rate beside it, for another input rate.
+/// Scales `rate` from its own input rate to another input rate.
 fn share(rate: Option<f64>, beside: &Price, input: f64) -> Option<f64> {
     rate.map(|rate| (rate * input / beside.input * 1e9).round() / 1e9)
 }

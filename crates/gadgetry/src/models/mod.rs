@@ -112,7 +112,7 @@ impl ModelRegistry {
         saved
     }
 
-    /// Puts a table in place of all models, and tells what that changes. Aliases stay; if it fails, everything does.
+    /// Replaces all models by those of a table, and returns what changed. Aliases stay; on failure nothing changes.
     ///
     /// `table` is what a file or a server gave, in a form that [`from_json`](Self::from_json) reads. `provenance` is kept if
     /// the table does not tell its own.
@@ -139,7 +139,7 @@ impl ModelRegistry {
         Ok(changes)
     }
 
-    /// What this registry tells that `old` does not.
+    /// The differences of this registry from `old`.
     pub fn changes_since(&self, old: &Self) -> Changes {
         Changes::between(old, self)
     }
@@ -163,7 +163,7 @@ impl ModelRegistry {
     ///
     /// - the one with this id, or else with this alias;
     /// - with a provider in front (`openai:gpt-4o`, `groq/llama-guard-3-8b`): that provider's, and no other's;
-    /// - without one, or with one of which no model is known: the only one with this name behind its prefixes. If several
+    /// - without one, or with one of which no model is known: the only one with this name after its prefixes. If several
     ///   providers have it, none is meant, because their prices are not the same.
     pub fn get(&self, name: &str) -> Option<&ModelSpec> {
         let name = name.trim().to_lowercase();
@@ -202,7 +202,7 @@ impl ModelRegistry {
             .filter(move |spec| spec.features.contains(feature))
     }
 
-    /// The model that charges least for a call with so many tokens, and what that is in dollars.
+    /// The cheapest model for a call with this many tokens, with its cost in US dollars.
     ///
     /// Only models whose price is known and whose limits, as far as they are known, allow such a call. Local models would
     /// always win, and are left out unless the filter asks for them. Of several with the same price, the first id.
@@ -267,7 +267,7 @@ impl ModelRegistry {
     }
 }
 
-/// A number that nobody can foresee: the keys of hash maps are random.
+/// An unpredictable number: the keys of hash maps are random.
 fn random() -> u64 {
     RandomState::new().build_hasher().finish()
 }

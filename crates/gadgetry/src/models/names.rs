@@ -65,7 +65,7 @@ pub(super) fn find<'a>(registry: &'a ModelRegistry, name: &str) -> Option<&'a Mo
     }
 }
 
-/// The only model with this id behind its prefixes, of this provider or of any.
+/// The only model with this id after its prefixes, of this provider or of any.
 fn unique<'a>(
     registry: &'a ModelRegistry,
     bare: &str,

@@ -29,7 +29,7 @@ pub struct ModelSpec {
     pub id: String,
     /// Who serves it, like `openai` or `ollama`.
     pub provider: String,
-    /// The interface that it is asked through.
+    /// The API that serves it.
     #[serde(default, skip_serializing_if = "Mode::is_chat")]
     pub mode: Mode,
     /// Tokens that a request may hold. Some providers count the reply as a part of it, others do not.
@@ -65,7 +65,7 @@ impl ModelSpec {
         }
     }
 
-    /// What a [`Model`](crate::Model) tells about itself.
+    /// The metadata of a [`Model`](crate::Model).
     pub fn info(&self) -> ModelInfo {
         ModelInfo {
             context_window: self.context_window,
@@ -88,7 +88,7 @@ impl ModelSpec {
         self.deprecation_date.is_some_and(|date| date <= on)
     }
 
-    /// A price of nothing is one that nobody knows, but for local models, which cost nothing.
+    /// A price of 0 counts as unknown, except for local models, which cost nothing.
     pub(super) fn settled(mut self) -> Self {
         if self.is_local {
             self.price.get_or_insert_default();

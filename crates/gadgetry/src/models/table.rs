@@ -33,13 +33,13 @@ pub struct Provenance {
 #[non_exhaustive]
 pub enum TableError {
     /// The file could not be read or written.
-    #[error("the table of models: {0}")]
+    #[error("cannot read the model table: {0}")]
     Io(#[from] io::Error),
-    /// It is no JSON, or not of our form.
-    #[error("the table of models is not as it should be: {0}")]
+    /// It is not JSON, or not in our format.
+    #[error("malformed model table: {0}")]
     Json(#[from] serde_json::Error),
     /// It has fewer or more models than it says.
-    #[error("the table of models says that it has {said} models, but has {found}: get it again")]
+    #[error("truncated model table: {said} models announced, {found} found; download it again")]
     Count {
         /// What its head says.
         said: usize,
@@ -48,11 +48,11 @@ pub enum TableError {
     },
     /// It is JSON, but there is no model in it.
     #[error(
-        "no model in it: expected LiteLLM's model_prices_and_context_window.json, or a table that gadgetry wrote"
+        "the table contains no model: expected LiteLLM's model_prices_and_context_window.json, or a table that gadgetry wrote"
     )]
     Empty,
     /// It is larger than any table of models.
-    #[error("the table of models has more than {} MiB uncompressed", LIMIT >> 20)]
+    #[error("the model table is larger than {} MiB uncompressed", LIMIT >> 20)]
     TooLarge,
 }
 

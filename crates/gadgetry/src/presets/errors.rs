@@ -82,7 +82,7 @@ pub enum FailureKind {
         invocation_id: InvocationId,
         /// As written.
         gadget_name: String,
-        /// What the model is told.
+        /// The error that the model reads.
         error: String,
     },
     /// A gadget call was not executed because of a dependency or a limit.
@@ -91,10 +91,10 @@ pub enum FailureKind {
         invocation_id: InvocationId,
         /// As written.
         gadget_name: String,
-        /// What the model is told.
+        /// The error that the model reads.
         error: String,
     },
-    /// The run ended before it was done; somebody who cancels or stops it is no failure.
+    /// The run ended before it was done; cancelling or stopping it is not a failure.
     Run {
         /// Why.
         reason: FinishReason,

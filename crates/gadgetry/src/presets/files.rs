@@ -19,13 +19,13 @@ use crate::presets::path_words;
 /// Writes model calls to a folder: `0001.request` with what the model reads, `0001.response` with what it wrote.
 ///
 /// A request is written as the text of its messages; pictures and sounds are named, not written. A reply of the run
-/// itself is written as the model sent it; of a subagent's, the visible text and the calls. After a line `---` it is
-/// told how the reply ended. What subagents request is not known here; give their runs a logger of their own for that.
+/// itself is written as the model sent it; of a subagent's, the visible text and the calls. A line `---` follows, and
+/// the reason why the reply ended. Requests of subagents are not known here; give their runs their own logger.
 ///
 /// Neither has headers or keys: a key that authenticates never is part of a request here. What the conversation holds,
 /// the files hold.
 ///
-/// Numbers go on behind those that are in the folder already, and no file is overwritten. The run waits for each file,
+/// Numbering continues after the files that are in the folder already, and no file is overwritten. The run waits for each file,
 /// which is written at once when a request goes out and when a reply has ended. The first thing that goes wrong is
 /// kept for [`FileLogging::finish`]; nothing is written after it, and the run is not disturbed.
 ///
@@ -38,12 +38,12 @@ pub struct FileLogging {
     folder: PathBuf,
     /// Of the next call.
     next: u32,
-    /// The calls under way: one of the run itself, one of each subagent.
+    /// The calls in progress: one of the run itself, one of each subagent.
     calls: BTreeMap<Vec<Ancestor>, Call>,
     error: Option<FileLoggingError>,
 }
 
-/// A model call under way.
+/// A model call in progress.
 #[derive(Debug)]
 struct Call {
     number: u32,
@@ -84,14 +84,14 @@ impl FileLogging {
     pub fn finish(&mut self) -> Result<(), FileLoggingError> {
         while let Some((path, _)) = self.calls.first_key_value() {
             let path = path.clone();
-            self.respond(&path, "the reply has not ended");
+            self.respond(&path, "the reply did not end");
         }
         self.error.take().map_or(Ok(()), Err)
     }
 
-    /// A new call. One that was under way in the same run has come to nothing.
+    /// Starts a new call. A call still in progress in the same run was abandoned.
     fn begin(&mut self, path: &[Ancestor]) {
-        self.respond(path, "nothing more was told of this reply");
+        self.respond(path, "no further events of this reply");
         let call = Call {
             number: self.next,
             requested: false,
@@ -109,7 +109,7 @@ impl FileLogging {
         }
     }
 
-    /// Writes the reply of the call under way, if there is one.
+    /// Writes the reply of the call in progress, if there is one.
     fn respond(&mut self, path: &[Ancestor], ending: &str) {
         let Some(Call {
             number, mut reply, ..

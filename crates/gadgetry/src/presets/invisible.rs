@@ -1,4 +1,4 @@
-//! Results without what a person does not see.
+//! Removes invisible characters from results.
 
 use std::borrow::Cow;
 

@@ -11,9 +11,9 @@ use crate::presets::{is_wanted, path_words};
 ///
 /// | level | what |
 /// |---|---|
-/// | error | the model failed; the run ended because of an error |
+/// | error | a model call failed; the run ended because of an error |
 /// | warn | a gadget failed or was skipped, a retry, a rate limit, a diagnostic, a limit that ended the run |
-/// | info | replies and gadgets that are done, compaction, questions to a person, the end of the run |
+/// | info | replies and gadgets that are done, compaction, human input, the end of the run |
 /// | debug | model calls and gadgets that start, parameters, results, progress, the end of an iteration |
 /// | trace | every piece of text, reasoning, arguments and custom blocks |
 ///
@@ -49,7 +49,7 @@ macro_rules! say {
 fn log(event: &Event) {
     match &event.kind {
         EventKind::ModelCallStart { iteration, purpose } => {
-            say!(debug, event, iteration, ?purpose, "the model is asked");
+            say!(debug, event, iteration, ?purpose, "calling model");
         }
         EventKind::ModelCallEnd {
             iteration,
@@ -71,7 +71,7 @@ fn log(event: &Event) {
                         output,
                         cost,
                         error,
-                        "the model failed"
+                        "model call failed"
                     );
                 }
                 None => {
@@ -84,7 +84,7 @@ fn log(event: &Event) {
                         input,
                         output,
                         cost,
-                        "the model replied"
+                        "model call finished"
                     );
                 }
             }
@@ -106,14 +106,14 @@ fn log(event: &Event) {
                 delay_ms,
                 ?kind,
                 error,
-                "the model is asked again"
+                "retrying model call"
             );
         }
         EventKind::ReplyWithdrawn { iteration } => {
-            say!(warn, event, iteration, "the reply so far was withdrawn");
+            say!(warn, event, iteration, "partial reply withdrawn");
         }
         EventKind::RateLimited { delay_ms } => {
-            say!(warn, event, delay_ms, "a request waited for a rate limit");
+            say!(warn, event, delay_ms, "request delayed by rate limit");
         }
         EventKind::Compaction(compacted) => {
             let (before, after) = (compacted.tokens_before, compacted.tokens_after);
@@ -125,14 +125,14 @@ fn log(event: &Event) {
                 removed_turns,
                 before,
                 after,
-                "the conversation was compacted"
+                "conversation compacted"
             );
         }
         EventKind::Text { text } => say!(trace, event, text, "text"),
         EventKind::Reasoning { text } => say!(trace, event, text, "reasoning"),
         EventKind::GadgetCallStart { start, .. } => {
             let (gadget, id) = (&start.gadget_name, start.invocation_id.as_str());
-            say!(trace, event, gadget, id, "a call begins");
+            say!(trace, event, gadget, id, "gadget call started");
         }
         EventKind::GadgetArgsPartial { args, .. } => {
             let (id, delta) = (args.invocation_id.as_str(), &args.delta);
@@ -142,17 +142,17 @@ fn log(event: &Event) {
                 id,
                 field = args.field_path,
                 delta,
-                "an argument goes on"
+                "argument delta"
             );
         }
         EventKind::GadgetCall { written: call, .. } => {
             let (gadget, id) = (&call.gadget_name, call.invocation_id.as_str());
             match &call.parameters {
                 Parameters::Parsed(parameters) => {
-                    say!(debug, event, gadget, id, %parameters, "a gadget is called");
+                    say!(debug, event, gadget, id, %parameters, "gadget call");
                 }
                 Parameters::Malformed(error) => {
-                    say!(warn, event, gadget, id, error, "a call is malformed");
+                    say!(warn, event, gadget, id, error, "malformed gadget call");
                 }
             }
         }
@@ -162,7 +162,7 @@ fn log(event: &Event) {
             ..
         } => {
             let id = invocation_id.as_str();
-            say!(debug, event, gadget = gadget_name, id, "a gadget starts");
+            say!(debug, event, gadget = gadget_name, id, "gadget started");
         }
         EventKind::GadgetResult {
             invocation_id,
@@ -184,9 +184,9 @@ fn log(event: &Event) {
                         duration_ms,
                         cost,
                         chars,
-                        "a gadget is done"
+                        "gadget finished"
                     );
-                    say!(debug, event, id, result, "its result");
+                    say!(debug, event, id, result, "gadget result");
                 }
                 Answer::Error(error) => {
                     say!(
@@ -197,7 +197,7 @@ fn log(event: &Event) {
                         duration_ms,
                         cost,
                         error,
-                        "a gadget failed"
+                        "gadget failed"
                     );
                 }
             }
@@ -215,7 +215,7 @@ fn log(event: &Event) {
                 gadget = gadget_name,
                 id,
                 cost,
-                "a gadget was too late, and has cost"
+                "cost reported after timeout"
             );
         }
         EventKind::GadgetSkipped {
@@ -233,7 +233,7 @@ fn log(event: &Event) {
                 id,
                 failed_dependency,
                 error,
-                "a call was skipped"
+                "gadget call skipped"
             );
         }
         EventKind::GadgetProgress {
@@ -242,7 +242,7 @@ fn log(event: &Event) {
             ..
         } => {
             let id = invocation_id.as_str();
-            say!(debug, event, id, progress = message, "a gadget goes on");
+            say!(debug, event, id, progress = message, "gadget progress");
         }
         EventKind::HumanInputRequired {
             invocation_id,
@@ -250,7 +250,7 @@ fn log(event: &Event) {
             ..
         } => {
             let id = invocation_id.as_ref().map(InvocationId::as_str);
-            say!(info, event, id, question, "a person is asked");
+            say!(info, event, id, question, "human input requested");
         }
         EventKind::HumanInputReceived {
             invocation_id,
@@ -258,30 +258,30 @@ fn log(event: &Event) {
             ..
         } => {
             let id = invocation_id.as_ref().map(InvocationId::as_str);
-            say!(info, event, id, answered, "the person was asked");
+            say!(info, event, id, answered, "human input received");
         }
         EventKind::CustomBlockStart(start) => {
             let (block_id, tag) = (start.block_id, &start.tag);
-            say!(trace, event, %block_id, tag, "a custom block begins");
+            say!(trace, event, %block_id, tag, "custom block started");
         }
         EventKind::CustomBlockDelta(more) => {
             let (block_id, delta) = (more.block_id, &more.delta);
-            say!(trace, event, %block_id, delta, "a custom block goes on");
+            say!(trace, event, %block_id, delta, "custom block delta");
         }
         EventKind::CustomBlockEnd(end) => {
             let (block_id, reason) = (end.block_id, end.reason);
-            say!(trace, event, %block_id, ?reason, "a custom block ends");
+            say!(trace, event, %block_id, ?reason, "custom block ended");
         }
         EventKind::CustomBlock(block) => {
             let (block_id, tag, content) = (block.block_id, &block.tag, &block.content);
-            say!(debug, event, %block_id, tag, content, "a custom block");
+            say!(debug, event, %block_id, tag, content, "custom block");
         }
         EventKind::Diagnostic(diagnostic) => {
             let (code, note) = (diagnostic.code, &diagnostic.message);
-            say!(warn, event, ?code, note, "about the reply");
+            say!(warn, event, ?code, note, "diagnostic");
         }
         EventKind::IterationEnd { iteration } => {
-            say!(debug, event, iteration, "an iteration is done");
+            say!(debug, event, iteration, "iteration finished");
         }
         EventKind::RunFinished {
             reason,
@@ -298,17 +298,10 @@ fn log(event: &Event) {
                     iterations,
                     total_cost,
                     error,
-                    "the run failed"
+                    "run failed"
                 );
             } else if is_wanted(*reason) {
-                say!(
-                    info,
-                    event,
-                    ?reason,
-                    iterations,
-                    total_cost,
-                    "the run is done"
-                );
+                say!(info, event, ?reason, iterations, total_cost, "run finished");
             } else {
                 say!(
                     warn,
@@ -316,10 +309,10 @@ fn log(event: &Event) {
                     ?reason,
                     iterations,
                     total_cost,
-                    "the run ended early"
+                    "run ended early"
                 );
             }
         }
-        _ => say!(debug, event, kind = ?event.kind, "another event"),
+        _ => say!(debug, event, kind = ?event.kind, "unknown event"),
     }
 }

@@ -1,4 +1,4 @@
-//! Observers for what people often want to know of a run.
+//! Ready-made observers.
 //!
 //! | preset | what it does | what it gives |
 //! |---|---|---|
@@ -7,14 +7,14 @@
 //! | [`TokenTracking`] | counts tokens, those of compaction and subagents, too | [`TokenTracking::report`] |
 //! | [`ProgressTracking`] | calls a closure whenever something has cost | [`Progress`] |
 //! | [`ErrorLogging`] | calls a closure whenever something has failed | [`Failure`] |
-//! | [`FileLogging`] | writes every request and reply to a file of its own | [`FileLogging::finish`] |
+//! | [`FileLogging`] | writes every request and reply to a separate file | [`FileLogging::finish`] |
 //! | [`Monitoring`] | logging, timing, tokens, costs and errors in one | its reports |
-//! | [`StripInvisible`] | an interceptor: takes invisible characters out of results | |
+//! | [`StripInvisible`] | an interceptor: removes invisible characters from results | |
 //! | [`Silent`] | nothing | |
 //! | [`merge`] | all of several, in order | |
 //!
-//! A closure `|event: &Event| …` is an observer, too. [`Shared`] keeps a hand on one that was given away. None of them
-//! writes to the terminal; all of them see what subagents do, and tell it apart by its depth.
+//! A closure `|event: &Event| …` is an observer, too. [`Shared`] keeps access to one that was moved. None of them
+//! writes to the terminal; all of them receive the events of subagents, which have a greater depth.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -41,45 +41,45 @@
 //!
 //! # Where to hook in
 //!
-//! To watch is to be an [`Observer`]; to decide is to be a [`Controller`](crate::Controller), which may
-//! wait; to rewrite is to be an [`Interceptor`](gadgetry_proto::run::Interceptor), which may not. Events are those of
+//! Implement [`Observer`] to observe, [`Controller`](crate::Controller) to decide (it may
+//! wait), and [`Interceptor`](gadgetry_proto::run::Interceptor) to rewrite (it may not wait). Events are those of
 //! [`EventKind`](gadgetry_proto::event::EventKind). Every event has the time and, from a subagent, the path of calls that
 //! lead to it, and so its depth.
 //!
-//! | to see | there is |
+//! | to observe | use |
 //! |---|---|
-//! | a model call begins | event `ModelCallStart` |
-//! | the request as it goes out | [`Observer::request`]; what has been spent until then: [`CostTree`](gadgetry_proto::tree::CostTree) |
-//! | a reply streams | events `Text`, `Reasoning`, `CustomBlock…`; as the provider sent it: [`Observer::input`] with `Delta` |
-//! | a reply has ended: why, tokens, costs, error | event `ModelCallEnd` |
+//! | the start of a model call | event `ModelCallStart` |
+//! | the request as sent | [`Observer::request`]; the cost up to then: [`CostTree`](gadgetry_proto::tree::CostTree) |
+//! | a streaming reply | events `Text`, `Reasoning`, `CustomBlock…`; as the provider sent it: [`Observer::input`] with `Delta` |
+//! | the end of a reply: reason, tokens, costs, error | event `ModelCallEnd` |
 //! | the reply as a message | `Controller::after_model_call` that proceeds |
-//! | a model call has failed | event `ModelCallEnd` with `error`; whether the run goes on: a `ModelRetry` or a next `ModelCallStart` follows, or `RunFinished` |
-//! | what a reply has shown is withdrawn, and another reply takes its place | event `ReplyWithdrawn` |
+//! | a failed model call | event `ModelCallEnd` with `error`; then `ModelRetry`, the next `ModelCallStart` or `RunFinished` |
+//! | the withdrawal of a partial reply, which another reply replaces | event `ReplyWithdrawn` |
 //! | a retry: its number, those left, error, delay | event `ModelRetry` |
-//! | a request is held back | event `RateLimited` |
-//! | a call is written, argument by argument | events `GadgetCallStart`, `GadgetArgsPartial`, `GadgetCall` (with the parameters) |
-//! | a gadget starts | event `GadgetStart`, with the parameters as they go to it |
-//! | a gadget tells how far it is | event `GadgetProgress` |
-//! | a gadget is done: result or error, time, costs, media, whether it ends the run | event `GadgetResult` |
-//! | a gadget was answered before it had ended, and has cost | event `GadgetCost` |
-//! | a call is skipped: which dependency, why | event `GadgetSkipped` |
-//! | compaction: what, how much | event `Compaction`; its model call: `ModelCallStart` and `ModelCallEnd` with the purpose `Summary` |
-//! | a person is asked | events `HumanInputRequired`, `HumanInputReceived` |
-//! | the run is cancelled | [`Observer::input`] with `Cancel`; event `RunFinished` with the reason `Cancelled` |
-//! | a skill is loaded | events of its gadget's call |
-//! | a reply and all its calls are done; the run is done | events `IterationEnd`, `RunFinished` |
-//! | everything that happens to the run, to play it again | [`Observer::input`]; see [`log`](crate::log) |
+//! | a request delayed by a rate limit | event `RateLimited` |
+//! | a call while it is written, argument by argument | events `GadgetCallStart`, `GadgetArgsPartial`, `GadgetCall` (with the parameters) |
+//! | the start of a gadget | event `GadgetStart`, with the parameters that it receives |
+//! | progress of a gadget | event `GadgetProgress` |
+//! | the result of a gadget: result or error, time, costs, media, whether it ends the run | event `GadgetResult` |
+//! | costs of a gadget that was answered before it ended | event `GadgetCost` |
+//! | a skipped call: which dependency, why | event `GadgetSkipped` |
+//! | compaction: strategy and size | event `Compaction`; its model call: `ModelCallStart` and `ModelCallEnd` with the purpose `Summary` |
+//! | human input | events `HumanInputRequired`, `HumanInputReceived` |
+//! | cancellation of the run | [`Observer::input`] with `Cancel`; event `RunFinished` with the reason `Cancelled` |
+//! | loading of a skill | events of its gadget's call |
+//! | the end of a reply with all its calls; the end of the run | events `IterationEnd`, `RunFinished` |
+//! | all inputs of the run, for replay | [`Observer::input`]; see [`log`](crate::log) |
 //!
-//! | to change | there is |
+//! | to change | use |
 //! |---|---|
 //! | pieces of a reply, text of a reply, parameters, results | the methods of `Interceptor`; pieces also with a [`DeltaTransform`](gadgetry_proto::transform::DeltaTransform) |
 //! | a request, or to reply in the model's place | `Controller::before_model_call` |
 //! | what the conversation keeps of a reply, and what follows it | `Controller::after_model_call` |
-//! | what becomes of a model error | `Controller::on_model_error` |
+//! | the handling of a model error | `Controller::on_model_error` |
 //! | parameters, or to answer in a gadget's place, or to refuse | `Controller::before_gadget` |
 //! | the result of a gadget, or its error | `Controller::after_gadget` |
-//! | what becomes of a call whose dependency was not met | `Controller::on_dependency_skipped` |
-//! | what a gadget or the run asks a person | [`Human`](crate::Human) |
+//! | the policy for a call with an unmet dependency | `Controller::on_dependency_skipped` |
+//! | answers to questions of a gadget or the run | [`Human`](crate::Human) |
 
 mod errors;
 mod files;
@@ -127,7 +127,7 @@ fn path_words(path: &[Ancestor]) -> String {
     steps.collect::<Vec<_>>().join("/")
 }
 
-/// Whether a run ended because it was done, or because somebody wanted it to.
+/// Whether a run completed, or was stopped on purpose.
 fn is_wanted(reason: FinishReason) -> bool {
     matches!(
         reason,

@@ -1,4 +1,4 @@
-//! What a run has cost so far, told whenever that changes.
+//! Reports what a run has cost so far, whenever that changes.
 
 use std::fmt;
 
@@ -31,7 +31,7 @@ pub struct ProgressTracking<F> {
 pub struct Progress {
     /// The reply that the run itself is at, from 1; 0 before the first.
     pub iteration: u32,
-    /// How many it may have; as told with [`ProgressTracking::max_iterations`].
+    /// The maximum; as set with [`ProgressTracking::max_iterations`].
     pub max_iterations: Option<u32>,
     /// How deep in subagents this came from; 0 for the run itself.
     pub depth: usize,

@@ -36,7 +36,7 @@ impl Observer for Timing {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TimingReport {
-    /// The whole run, in milliseconds; `None` while it goes on.
+    /// The whole run, in milliseconds; `None` while it is in progress.
     pub run_ms: Option<u64>,
     /// Model calls that have ended: replies and summaries, failed ones, too.
     pub model_calls: Durations,
@@ -70,7 +70,7 @@ impl fmt::Display for TimingReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.run_ms {
             Some(milliseconds) => writeln!(f, "run: {milliseconds} ms")?,
-            None => writeln!(f, "run: goes on")?,
+            None => writeln!(f, "run: in progress")?,
         }
         writeln!(f, "model calls: {}", self.model_calls)?;
         for (name, durations) in &self.gadgets {

@@ -52,7 +52,7 @@ impl fmt::Display for ProviderError {
             (None, Some(id)) => write!(f, " (request {id})"),
             (None, None) => Ok(()),
         }?;
-        // A short wait is simply waited for; of a long one people decide.
+        // A short wait is acceptable; a long one is for the user to decide.
         match self.retry_after_ms.filter(|ms| *ms >= LONG_WAIT_MS) {
             Some(ms) => write!(f, "; the provider asks to wait {}", wait(ms)),
             None => Ok(()),
@@ -128,12 +128,12 @@ impl ProviderError {
         Self::new(kind, message)
     }
 
-    /// What a frame, or a document, means that cannot be read because of `error`. What is no JSON may have been damaged
+    /// What a frame, or a document, means that cannot be read because of `error`. What is not JSON may have been damaged
     /// on its way; JSON that is too deep, or has too large a number, would come again.
     pub(super) fn unreadable(sent: &str, error: &serde_json::Error) -> Self {
         let shown: String = sent.chars().take(FRAME_CHARS).collect();
         let (kind, message) = if !json::is_json(sent) {
-            let message = format!("the provider sent a frame that is no JSON: {shown}");
+            let message = format!("the provider sent a frame that is not JSON: {shown}");
             (ModelErrorKind::Transport, message)
         } else if json::is_too_deep(error) {
             (ModelErrorKind::Other, TOO_DEEP.to_owned())
@@ -167,7 +167,7 @@ impl ProviderError {
                 .or_else(|| object.get("message").map(text_of))
                 .or_else(|| object.contains_key("error").then(|| text_of(inner)))?
         };
-        // What the provider behind the provider said.
+        // The message of the upstream provider.
         let cause = inner.pointer("/metadata/raw").map(text_of);
         let message = match cause.filter(|cause| !cause.is_empty() && !message.contains(cause)) {
             Some(cause) => format!("{message}: {cause}"),
@@ -291,7 +291,7 @@ fn overflows(code: &str, message: &str) -> bool {
         &["reduce the length of the messages"],
     ];
     let message = message.to_ascii_lowercase();
-    // The wish for a long answer is a mistake in the request; the conversation may be short.
+    // A too large `max_tokens` is a mistake in the request; the conversation may be short.
     if message.contains("max_") && message.contains("tokens' is too large")
         || message.contains("max_tokens is too large")
         || message.contains("max_completion_tokens is too large")
@@ -317,7 +317,7 @@ pub(super) fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// A wait in words.
+/// Formats a wait.
 fn wait(ms: u64) -> String {
     const DAY: u64 = 24 * 60;
     const TWO_DAYS: u64 = 2 * DAY;

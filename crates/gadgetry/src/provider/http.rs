@@ -99,7 +99,7 @@ impl HttpConfig {
         self
     }
 
-    /// The same for a value that nobody may see.
+    /// The same for a secret value.
     #[must_use]
     pub fn secret_header(mut self, name: impl Into<String>, value: impl Into<ApiKey>) -> Self {
         self.secret_headers.push((name.into(), value.into()));
@@ -122,14 +122,14 @@ impl HttpConfig {
         self
     }
 
-    /// Whether each frame is also handed on as [`Delta::Raw`], in front of what it means. Off unless set.
+    /// Whether each frame is also emitted as [`Delta::Raw`], before its meaning. Off by default.
     #[must_use]
     pub fn raw_frames(mut self, yes: bool) -> Self {
         self.raw_frames = yes;
         self
     }
 
-    /// Bytes that a frame, or an answer that is no stream, may have. 16 MiB unless set.
+    /// Maximum size of a frame, or of an answer that is not a stream, in bytes. 16 MiB by default.
     #[must_use]
     pub fn size_limit(mut self, bytes: usize) -> Self {
         self.size_limit = bytes;
@@ -194,8 +194,8 @@ pub struct HttpRequest {
 impl HttpRequest {
     /// A request to `path` below `base`, such as `chat/completions` below `http://127.0.0.1:8080/v1`.
     ///
-    /// A query of the base stays; a base that already ends with the path is taken as it is. The base is the mistake of
-    /// whoever wrote it: it must be an absolute URL of HTTP.
+    /// A query of the base stays; a base that already ends with the path is taken as it is. Fails unless
+    /// the base is an absolute URL of HTTP.
     pub fn post(base: &str, path: &str, body: &Value) -> Result<Self, ProviderError> {
         Ok(Self {
             url: join(base, path)?,
@@ -242,7 +242,7 @@ impl HttpRequest {
         Ok(self)
     }
 
-    /// Where it goes, for tests and for people.
+    /// Its URL, for tests and for display.
     pub fn url(&self) -> &str {
         self.url.as_str()
     }
@@ -252,7 +252,7 @@ impl HttpRequest {
         &self.body
     }
 
-    /// A header that is no secret.
+    /// A header that is not secret.
     pub fn header_value(&self, name: &str) -> Option<&str> {
         let value = self.headers.get(name).filter(|it| !it.is_sensitive())?;
         value.to_str().ok()
@@ -284,7 +284,7 @@ pub struct Http {
 }
 
 impl Http {
-    /// A client. An error is a header in the configuration that is none.
+    /// A client. Fails if a header in the configuration is invalid.
     pub fn new(config: HttpConfig) -> Result<Self, ProviderError> {
         for (name, value) in &config.headers {
             header(name, value)?;
@@ -350,12 +350,12 @@ fn header(name: &str, value: &str) -> Result<(HeaderName, HeaderValue), Provider
 fn join(base: &str, path: &str) -> Result<Url, ProviderError> {
     let bad = |why: &str| {
         // The text may hold a password, so it is not shown.
-        let message = format!("the base URL {why}; it looks like https://host/v1");
+        let message = format!("invalid base URL: {why}; expected a form like https://host/v1");
         ProviderError::new(ModelErrorKind::BadRequest, message)
     };
-    let mut url = Url::parse(base.trim()).map_err(|error| bad(&format!("is none: {error}")))?;
+    let mut url = Url::parse(base.trim()).map_err(|error| bad(&error.to_string()))?;
     if !matches!(url.scheme(), "http" | "https") {
-        return Err(bad("is not one of HTTP"));
+        return Err(bad("the scheme is not http or https"));
     }
     url.set_fragment(None);
     let own = url.path().trim_end_matches('/');

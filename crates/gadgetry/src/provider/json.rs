@@ -14,7 +14,7 @@ const OFFSET: u32 = 0x10_0000;
 
 /// Reads JSON in which strings may hold lone halves of surrogate pairs.
 ///
-/// Every string of it must go through [`Halves`] or [`whole`] before anybody sees it.
+/// Every string of it must go through [`Halves`] or [`whole`] before it is used.
 pub fn parse(text: &str) -> serde_json::Result<Value> {
     serde_json::from_str(&without_lone_halves(text))
 }

@@ -61,7 +61,7 @@ impl Secrets {
         Self(Arc::new(Forms { all, rare }))
     }
 
-    /// Takes them, and every part of them of 8 bytes, out of a text of the server that is no reply.
+    /// Takes them, and every part of them of 8 bytes, out of a text of the server that is not a reply.
     pub(crate) fn clean(&self, text: &mut String) {
         for key in &self.0.all {
             if let Cow::Owned(clean) = key.redact(text) {

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 ///
 /// `header` gives a header by its lower-case name. Read are, the first that is there: `retry-after-ms` in
 /// milliseconds; `retry-after` in seconds or as an HTTP date (RFC 9110, 10.2.3); `llm_provider-retry-after`, in which
-/// `LiteLLM` hands on the provider's; then the latest reset of a limit that is used up: `x-ratelimit-reset-*` of OpenAI
+/// `LiteLLM` forwards the provider's; then the latest reset of a limit that is used up: `x-ratelimit-reset-*` of OpenAI
 /// as durations, `x-ratelimit-reset` as seconds or milliseconds since 1970, `anthropic-ratelimit-*-reset` as RFC 3339.
 /// If no limit says what is left, a reset counts up to a minute: a later one may be of a limit that is not used up.
 ///
@@ -69,7 +69,7 @@ fn reset<'h>(header: &impl Fn(&str) -> Option<&'h str>, now: SystemTime) -> Opti
 
 /// A time in any of the forms that a reset is written in.
 fn moment(text: &str, now: SystemTime) -> Option<Duration> {
-    /// Nobody asks to wait for ten years: a larger number is a time since 1970.
+    /// A wait of ten years is implausible: a larger number is a time since 1970.
     const DECADE: f64 = 3e8;
     if let Ok(number) = text.parse::<f64>() {
         return match number {

@@ -6,13 +6,13 @@ use std::sync::Arc;
 
 use serde::{Serialize, Serializer};
 
-/// What stands for a key.
+/// The replacement of a key.
 pub(crate) const MASK: &str = "***";
 
-/// A part of a key of so many bytes is taken for the key.
+/// The size of a part of a key that is treated as the key, in bytes.
 const TELLING: usize = 8;
 
-/// Below so many bytes a key is no secret, but a word that some local server wants to see.
+/// The minimum size of a secret key in bytes; shorter ones are placeholders that some local server requires.
 const SECRET: usize = 4;
 
 /// The key of a provider. However it is printed, it is `***`.
@@ -27,7 +27,7 @@ const SECRET: usize = 4;
 pub struct ApiKey(Arc<str>);
 
 impl ApiKey {
-    /// A key. White space around it is taken off: it comes from files and shells.
+    /// A key. Whitespace around it is taken off: it comes from files and shells.
     pub fn new(key: impl AsRef<str>) -> Self {
         Self(key.as_ref().trim().into())
     }

@@ -24,7 +24,7 @@ pub struct ToolNames {
 }
 
 impl ToolNames {
-    /// The names of `gadgets`. Two that would be sent alike are told apart by a number.
+    /// The names of `gadgets`. Two that would have the same name get a number.
     pub fn of(gadgets: &[GadgetSpec]) -> Self {
         let mut names = Self::default();
         for gadget in gadgets {
@@ -44,7 +44,7 @@ impl ToolNames {
         names
     }
 
-    /// What a gadget is sent as. One that nobody offers any more is sent as a tool might be called.
+    /// What a gadget is sent as. One that is no longer offered is sent under a valid tool name.
     pub fn sent(&self, name: &str) -> String {
         self.sent.get(name).cloned().unwrap_or_else(|| plain(name))
     }

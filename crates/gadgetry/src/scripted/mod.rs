@@ -50,7 +50,7 @@ pub struct ScriptedModel {
 impl ScriptedModel {
     /// Reads a script. Its name is `script:` and the path.
     ///
-    /// Fails if the file cannot be read, and at the first line that is no reply.
+    /// Fails if the file cannot be read, and at the first line that is not a reply.
     pub fn from_path(path: &Path) -> Result<Self, ScriptError> {
         let text = files::text(path, LIMIT).map_err(|source| ScriptError::Read {
             path: path.to_owned(),

@@ -15,7 +15,7 @@ const SHOWN_CHARS: usize = 400;
 /// One reply.
 #[derive(Debug)]
 pub(super) struct Reply {
-    /// Where it stands, from 1.
+    /// Its line, from 1.
     pub(super) line: usize,
     pub(super) pieces: Vec<Piece>,
     pub(super) finish: Finish,

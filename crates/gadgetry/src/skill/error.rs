@@ -26,7 +26,7 @@ pub enum SkillError {
     },
     /// A `SKILL.md` is longer than [`SKILL_FILE_LIMIT`](super::SKILL_FILE_LIMIT).
     #[error(
-        "{path} is longer than {limit} bytes; move what is not always needed to files beside it",
+        "{path} is longer than {limit} bytes; move what is not always needed to other files of the skill",
         path = path.display()
     )]
     TooLarge {
@@ -67,27 +67,27 @@ pub enum SkillError {
 #[non_exhaustive]
 pub enum SkillProblem {
     /// The file is not text.
-    #[error("this is not UTF-8; save the file as UTF-8")]
+    #[error("the file is not UTF-8; save it as UTF-8")]
     NotUtf8,
     /// The first line is something else.
     #[error(
-        "there is no front matter; let the file begin with a line ---, a line description: …, and a line ---"
+        "the front matter is missing; begin the file with a line ---, a line description: …, and a line ---"
     )]
     NoFrontMatter,
     /// The second `---` is missing.
-    #[error("this front matter has no end; put a line --- behind it")]
+    #[error("the front matter has no end; add a line --- after it")]
     UnclosedFrontMatter,
     /// It is not YAML.
     #[error("{0}; a value with \": \" or \" #\" in it, or that begins with a sign, needs quotes")]
     Yaml(String),
     /// YAML that front matter has no use for.
-    #[error("{0} cannot stand in front matter; write plain keys and values")]
+    #[error("{0} is not supported in front matter; write plain keys and values")]
     Unsupported(&'static str),
     /// It is YAML, but a list or a text.
-    #[error("front matter is made of lines like description: …")]
+    #[error("front matter consists of lines such as description: …")]
     NotAMapping,
-    /// A key stands twice in one mapping.
-    #[error("{key:?} stands here for the second time; remove one of them")]
+    /// A duplicate key in a mapping.
+    #[error("duplicate key {key:?}; remove one of them")]
     DuplicateKey {
         /// As written.
         key: String,
@@ -100,7 +100,7 @@ pub enum SkillProblem {
         /// What would do.
         expected: &'static str,
     },
-    /// Nobody could know when to use the skill.
+    /// The description is missing, so the model could not know when to use the skill.
     #[error("this skill has no description; add a line description: … that says when to use it")]
     MissingDescription,
     /// The description is longer than 1,024 characters.
@@ -133,7 +133,7 @@ pub enum SkillProblem {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ResourceError {
-    /// The path is no path inside the skill, or a link leads out of it.
+    /// The path is not inside the skill, or a link leads out of it.
     #[error(
         "{path:?} is not inside the skill; give a path from the skill's folder, without .. and without hidden files"
     )]
@@ -141,7 +141,7 @@ pub enum ResourceError {
         /// As given.
         path: String,
     },
-    /// There is nothing of that name.
+    /// No file has that name.
     #[error("the skill has no file {path:?}{}", did_you_mean(.closest))]
     NotFound {
         /// As given.
@@ -150,7 +150,7 @@ pub enum ResourceError {
         closest: Vec<String>,
     },
     /// It is a folder or a device.
-    #[error("{path:?} is not a file; name one of the files in it")]
+    #[error("{path:?} is a folder; name one of the files in it")]
     NotAFile {
         /// As given.
         path: String,

@@ -14,8 +14,8 @@ const DESCRIPTION_LENGTH: usize = 1024;
 
 /// What the front matter of a skill says.
 ///
-/// gadgetry acts on `name`, `description` and `disable_model_invocation`. The rest is kept for whoever shows skills
-/// to people or has rules of its own. `allowed_tools` above all: it neither allows nor forbids anything.
+/// gadgetry acts on `name`, `description` and `disable_model_invocation`. The rest is stored for programs
+/// that list skills or have their own rules, in particular `allowed_tools`: it neither allows nor forbids anything.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct FrontMatter {
@@ -23,11 +23,11 @@ pub struct FrontMatter {
     pub name: String,
     /// What the skill is for, and when to use it. On one line.
     pub description: String,
-    /// Whether the model is not told of the skill and cannot load it.
+    /// Whether the skill is hidden from the model, which then cannot load it.
     pub disable_model_invocation: bool,
-    /// What its arguments are, for people. Kept, not acted on.
+    /// What its arguments are, for users. Stored without effect.
     pub argument_hint: Option<String>,
-    /// Whether people may call it by its name; they may if it is left out. Kept, not acted on.
+    /// Whether users may call it by its name; they may if it is absent. Stored without effect.
     pub user_invocable: bool,
     /// As written. Kept, not acted on.
     pub version: Option<String>,
@@ -90,7 +90,7 @@ fn parse(bytes: &[u8], folder_name: &str) -> Result<(FrontMatter, String), Mista
     Ok((front_matter, body.trim().replace("\r\n", "\n")))
 }
 
-/// The text between the lines `---`, and the text behind them.
+/// The text between the lines `---`, and the text after them.
 fn split(text: &str) -> Result<(&str, &str), Mistake> {
     let is_fence = |line: &str| line.trim_end() == "---";
     let mut lines = text.split_inclusive('\n');
@@ -109,7 +109,7 @@ fn split(text: &str) -> Result<(&str, &str), Mistake> {
     Err(Mistake::new(end_of(text), Problem::UnclosedFrontMatter))
 }
 
-/// The place behind `text`.
+/// The position after `text`.
 fn end_of(text: &str) -> Place {
     let line_start = text.rfind('\n').map_or(0, |newline| newline + 1);
     Place {

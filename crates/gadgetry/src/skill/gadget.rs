@@ -69,7 +69,7 @@ fn spec(skills: &ByName) -> GadgetSpec {
         description: description(skills),
         parameters: json!({ "type": "object", "properties": properties, "required": ["skill"] }),
         examples: examples.into_iter().collect(),
-        // Instructions must not be compacted away while the task goes on.
+        // Instructions must not be compacted away during the task.
         sticky_result: true,
         ..GadgetSpec::default()
     }
@@ -161,7 +161,7 @@ fn instructions(skill: &Skill, arguments: &str) -> String {
 
 fn files(skill: &Skill) -> String {
     let name = skill.name();
-    // A folder that cannot be listed is no reason to withhold the text.
+    // The text is returned even if the folder cannot be listed.
     let (files, more) = match resources::list(skill.dir(), LISTED) {
         Ok(files) => files,
         Err(error) => return format!("The files of this skill cannot be listed: {error}"),

@@ -12,7 +12,7 @@
 //! ```text
 //! ---
 //! name: release-notes
-//! description: Writes release notes. Use it when somebody asks what is new in a version.
+//! description: Writes release notes. Use it when the user asks what is new in a version.
 //! ---
 //! Collect what changed since $1, and read references/tone.md before you write.
 //! ```
@@ -21,7 +21,7 @@
 //! |---|---|
 //! | `description` | what the skill is for; up to 1,024 characters. The only field that must be there |
 //! | `name` | 1 to 64 characters: `a`-`z`, digits, and hyphens but at the beginning. Left out, it is the folder's name |
-//! | `disable-model-invocation` | `true`: the model is not told of the skill and cannot load it |
+//! | `disable-model-invocation` | `true`: the skill is hidden from the model, which cannot load it |
 //! | `argument-hint`, `user-invocable`, `version`, `license`, `allowed-tools`, `metadata`, and any other | kept in [`FrontMatter`], not acted on |
 //!
 //! The YAML is one mapping without aliases, tags and keys that stand twice. Numbers are those of JSON.
@@ -73,7 +73,7 @@ const LISTED: usize = 500;
 /// # std::fs::create_dir(&folder)?;
 /// std::fs::write(
 ///     folder.join("SKILL.md"),
-///     "---\ndescription: Greets somebody\n---\nSay hello to $1.",
+///     "---\ndescription: Greets a user\n---\nSay hello to $1.",
 /// )?;
 /// let skill = gadgetry::Skill::load(&folder)?;
 /// assert_eq!(skill.name(), "greet");
@@ -88,7 +88,7 @@ pub struct Skill {
 }
 
 impl Skill {
-    /// Reads the skill in the folder `dir`. Its other files are read when they are asked for.
+    /// Reads the skill in the folder `dir`. Its other files are read on demand.
     ///
     /// Fails if there is no `SKILL.md` that can be read, or its front matter is wrong; the error has line and column.
     pub fn load(dir: impl AsRef<Path>) -> Result<Self, SkillError> {
@@ -120,7 +120,7 @@ impl Skill {
         &self.front_matter
     }
 
-    /// The text behind the front matter as written, but with LF line ends and without blank ends.
+    /// The text after the front matter as written, but with LF line ends and trimmed.
     pub fn body(&self) -> &str {
         &self.body
     }

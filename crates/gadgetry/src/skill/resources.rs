@@ -1,6 +1,6 @@
 //! The files of a skill, by their path inside it.
 //!
-//! A path is checked twice: as written, and again once all links are followed. Between that and the reading, somebody
+//! A path is checked twice: as written, and again once all links are followed. Between that and the reading, a process
 //! who may write to the folder could swap a file for a link. A skill's folder is the user's own, and who may write
 //! there may write the skill; so the standard library's means are enough.
 
@@ -49,7 +49,7 @@ fn walk(
         if found.len() >= limit {
             return Ok(());
         }
-        // A name that is not UTF-8 could not be asked for.
+        // A name that is not UTF-8 could not be requested.
         let Ok(name) = entry.file_name().into_string() else {
             continue;
         };
@@ -127,7 +127,7 @@ pub(super) fn resolve(folder: &Path, path: &str) -> Result<(PathBuf, u64), Error
         return Err(outside());
     }
     let metadata = fs::metadata(&file).map_err(failed)?;
-    // Opening a pipe could wait for ever.
+    // Opening a pipe could wait forever.
     if !metadata.is_file() {
         return Err(Error::NotAFile { path: given() });
     }

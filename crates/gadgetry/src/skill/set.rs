@@ -82,7 +82,7 @@ impl Skills {
         self.skills.len()
     }
 
-    /// Whether there are none.
+    /// Whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.skills.is_empty()
     }
@@ -113,7 +113,7 @@ fn skill_folders(dir: &Path) -> Result<Vec<PathBuf>, SkillError> {
         path: dir.to_owned(),
         source,
     };
-    // A `SKILL.md` that leads nowhere is a mistake to be told, not a folder without one.
+    // A `SKILL.md` that is a broken link is an error to report, not a folder without one.
     let is_skill = |folder: &Path| folder.join(SKILL_FILE).symlink_metadata().is_ok();
     if is_skill(dir) {
         return Ok(vec![dir.to_owned()]);

@@ -82,7 +82,7 @@ fn number(text: &str) -> Option<(usize, usize)> {
     Some((digits.parse().ok()?, length))
 }
 
-/// Whether a word goes on with `rest`: `$ARGUMENTS_FILE` and `$1st` are no placeholders.
+/// Whether a word continues with `rest`: `$ARGUMENTS_FILE` and `$1st` are not placeholders.
 fn goes_on(rest: &str) -> bool {
     rest.starts_with(|c: char| c.is_alphanumeric() || c == '_')
 }
@@ -109,7 +109,7 @@ fn words(arguments: &str) -> Vec<&str> {
     words
 }
 
-/// The length of what stands in the quotes that `text` begins with, if `quote`, its first character, is one.
+/// The length of the quoted text at the start of `text`, if `quote`, its first character, is a quote.
 fn quoted(text: &str, quote: char) -> Option<usize> {
     let inside = text.strip_prefix(['"', '\''])?;
     let mut ends = inside.match_indices(quote);

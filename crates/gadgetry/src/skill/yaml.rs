@@ -53,7 +53,7 @@ pub(super) struct Entry {
     pub(super) value: Value,
     /// The text of a value that is a scalar, whatever type it has: `1.10`, which is not the number 1.1.
     pub(super) written: Option<String>,
-    /// Where the value stands.
+    /// The position of the value.
     pub(super) at: Place,
 }
 

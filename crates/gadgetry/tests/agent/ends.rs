@@ -309,7 +309,7 @@ async fn every_end() {
         "Once upon",
     )
     .await;
-    let error = "the model failed: out of order";
+    let error = "model call failed: out of order";
     check(
         failed(ModelErrorKind::BadRequest),
         FinishReason::ModelError,

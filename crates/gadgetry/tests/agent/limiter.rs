@@ -254,14 +254,14 @@ fn limits_that_make_no_sense() {
     };
     check(
         zero,
-        "tokens_per_day is 0, which would let nothing through; leave it out for no limit",
+        "tokens_per_day is 0, which would block every request; omit it for no limit",
     );
     for (safety_margin, words) in [(0.0, "0"), (1.5, "1.5"), (f64::NAN, "NaN")] {
         let limits = RateLimits {
             safety_margin,
             ..NONE
         };
-        let error = format!("the safety margin must be above 0 and at most 1, and not {words}");
+        let error = format!("the safety margin must be above 0 and at most 1, got {words}");
         check(limits, &error);
     }
 }

@@ -62,7 +62,7 @@ fn all_of_them() {
                 ..RateLimits::default()
             })
         },
-        "requests_per_minute is 0, which would let nothing through; leave it out for no limit",
+        "requests_per_minute is 0, which would block every request; omit it for no limit",
     );
     check(
         |it| it.tool_choice(ToolChoice::Gadget("Ecko".to_owned())),

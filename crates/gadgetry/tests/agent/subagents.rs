@@ -313,13 +313,13 @@ async fn it_shares_retries_and_rate_limits() {
     check(
         AgentBuilder::without_retry,
         plain,
-        "d failed: the model failed: out of order",
+        "d failed: model call failed: out of order",
     )
     .await;
     check(
         plain,
         AgentBuilder::without_retry,
-        "d failed: the model failed: out of order",
+        "d failed: model call failed: out of order",
     )
     .await;
     let retry: fn(AgentBuilder) -> AgentBuilder =

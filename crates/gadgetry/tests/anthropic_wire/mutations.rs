@@ -422,6 +422,6 @@ fn errors_in_the_stream() {
     );
     check(
         "{malformed",
-        "Transport the provider sent a frame that is no JSON: {malformed",
+        "Transport the provider sent a frame that is not JSON: {malformed",
     );
 }

@@ -58,12 +58,12 @@ fn what_is_no_table_is_told() {
         (b"", "EOF while parsing"),
         (b"{", "EOF while parsing"),
         (b"<html>", "expected value"),
-        (b"\x1f\x8b\x08", "the table of models: "),
-        (b"[]", "is not as it should be"),
-        (b"{}", "no model in it"),
+        (b"\x1f\x8b\x08", "cannot read the model table: "),
+        (b"[]", "malformed model table"),
+        (b"{}", "the table contains no model"),
         (
             br#"{"count": 2, "models": [{"id": "a", "provider": "b"}]}"#,
-            "says that it has 2 models, but has 1",
+            "truncated model table: 2 models announced, 1 found",
         ),
         (
             br#"{"count": 1, "models": [{"id": 5, "provider": "b"}]}"#,

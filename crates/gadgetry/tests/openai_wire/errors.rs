@@ -122,7 +122,7 @@ fn errors_in_a_stream() {
         ),
         (
             "{malformed json: <<<chaos>>>",
-            "Transport: the provider sent a frame that is no JSON: {malformed json: <<<chaos>>>",
+            "Transport: the provider sent a frame that is not JSON: {malformed json: <<<chaos>>>",
         ),
     ];
     for (frame, error) in table {

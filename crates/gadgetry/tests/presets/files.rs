@@ -98,7 +98,7 @@ fn requests_and_replies_are_files() {
             "0003.response",
             "A \ncat.\n---\nStop, 9 tokens in, 4 out, $0.250000\n",
         ),
-        ("0004.response", "It\n---\nthe reply has not ended\n"),
+        ("0004.response", "It\n---\nthe reply did not end\n"),
     ];
     check_files(&folder, &expected);
 

@@ -211,7 +211,7 @@ fn files_that_cannot_be_given() {
         ),
         (
             "references",
-            "\"references\" is not a file; name one of the files in it",
+            "\"references\" is a folder; name one of the files in it",
         ),
         (
             "reference/api.md",

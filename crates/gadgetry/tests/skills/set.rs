@@ -91,7 +91,7 @@ fn mistakes_are_told_not_skipped() {
         .expect_err("bad")
         .to_string();
     assert!(
-        error.contains("/aa/SKILL.md:1:1: there is no front matter"),
+        error.contains("/aa/SKILL.md:1:1: the front matter is missing"),
         "{error}"
     );
 }

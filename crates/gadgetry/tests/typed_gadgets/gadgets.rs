@@ -159,7 +159,7 @@ fn mistakes_are_found_when_a_gadget_is_added() {
     let fits = Example::new(json!({ "by": 1 }));
     assert_eq!(
         add_error(counter(GadgetInfo::new("Count", "").max_concurrent(0))),
-        "gadget 'Count' may run 0 calls at once; allow 1 or more, or leave the limit out"
+        "gadget 'Count' may run 0 calls at once; allow 1 or more, or omit the limit"
     );
     assert_eq!(
         add_error(counter(

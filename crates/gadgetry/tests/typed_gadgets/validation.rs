@@ -99,7 +99,7 @@ fn of_any_gadget() {
     });
     let problems = shown(validate_gadget_params(broken, json!({})));
     assert!(
-        problems.starts_with("Invalid parameters:\n  - root: the schema is broken at #"),
+        problems.starts_with("Invalid parameters:\n  - root: invalid schema at #"),
         "{problems}"
     );
 }

@@ -25,7 +25,7 @@ pub(crate) fn chat_streams() -> Vec<Row> {
         hi("ends in the middle of a frame", &[ROLE, HI])
             .cut_frame(BAD)
             .fails(Kind::Truncated),
-        hi("ends behind a frame that is no JSON", &[ROLE, HI, BAD]).fails(Kind::Transport),
+        hi("ends behind a frame that is not JSON", &[ROLE, HI, BAD]).fails(Kind::Transport),
         hi("ends in the middle of a call", &[ROLE, HI, F, F_1]).cut("f").fails(Kind::Truncated),
         hi("ends behind a whole call", &[ROLE, HI, F, F_1, F_2]).call("f", r#"{"x":1}"#).fails(Kind::Truncated),
         hi("ends behind the counts", &[ROLE, HI, chat::COUNTS]).usage(10, 5).fails(Kind::Truncated),
@@ -35,8 +35,8 @@ pub(crate) fn chat_streams() -> Vec<Row> {
         hi("silence", &[ROLE, HI]).end(End::Silent).fails(Kind::Truncated),
         hi("silence behind the finish", &[HI, STOP]).end(End::Silent),
         hi("silence behind [DONE]", &[HI, STOP, DONE]).end(End::Silent),
-        hi("a frame that is no JSON", &[ROLE, HI, BAD, STOP, DONE]).fails(Kind::Transport),
-        hi("a frame that is no JSON in the middle of a call", &[HI, F, F_1, "{malformed", F_2, STOP, DONE])
+        hi("a frame that is not JSON", &[ROLE, HI, BAD, STOP, DONE]).fails(Kind::Transport),
+        hi("a frame that is not JSON in the middle of a call", &[HI, F, F_1, "{malformed", F_2, STOP, DONE])
             .cut("f")
             .fails(Kind::Transport),
         error("a frame that is nested too deeply", &deep).fails(Kind::Other),
@@ -80,7 +80,7 @@ pub(crate) fn messages_streams() -> Vec<Row> {
         begun("silence", &[]).end(End::Silent).usage(10, 1).fails(Kind::Truncated),
         begun("silence behind stop_reason", &[HI_END, STOP]).end(End::Silent),
         begun("silence behind message_stop", &[HI_END, STOP, END]).end(End::Silent),
-        begun("a frame that is no JSON", &["{malformed", HI_END, STOP, END]).usage(10, 1).fails(Kind::Transport),
+        begun("a frame that is not JSON", &["{malformed", HI_END, STOP, END]).usage(10, 1).fails(Kind::Transport),
         begun("a frame that is nested too deeply", &[&deep, HI_END, STOP, END]).usage(10, 1).fails(Kind::Other),
         error("overloaded", r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"},"request_id":"req_1"}"#).usage(10, 1).fails(Kind::Overloaded),
         error("an error of the server", r#"{"type":"error","error":{"type":"api_error","message":"boom"}}"#).usage(10, 1).fails(Kind::Overloaded),

@@ -59,7 +59,7 @@ impl Body {
         Cow::Owned(value)
     }
 
-    /// Where the body is, without white space and fences around it.
+    /// Where the body is, without whitespace and fences around it.
     pub(crate) fn inside_fence(&self) -> Range<usize> {
         fence::inside(&self.text)
     }

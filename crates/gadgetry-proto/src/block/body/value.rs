@@ -99,7 +99,7 @@ impl Body {
         self.escapes.push(at - 1);
     }
 
-    /// A run that is no marker begins at `at`.
+    /// A run that is not a marker begins at `at`.
     pub(super) fn suspect(&mut self, at: usize, search: &MarkerSearch) {
         let in_value = matches!(self.part, Part::Value(_)) && !self.overflown;
         let Some(lead) = search.lead.filter(|_| in_value && self.room > 0) else {
@@ -111,8 +111,8 @@ impl Body {
         }
     }
 
-    /// The text before `end` is value, so the suspect can be judged. If it runs past `end`, it is
-    /// no near miss.
+    /// The text before `end` is value, so the suspect can be classified. If it runs past `end`, it is
+    /// not a near miss.
     pub(super) fn settle(&mut self, end: usize, search: &MarkerSearch) {
         let (Some(at), Some(lead)) = (self.suspect.take(), search.lead) else {
             return;

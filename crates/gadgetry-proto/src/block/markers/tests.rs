@@ -99,7 +99,7 @@ fn messages() {
         (Markers::new("", "b", "c"), "the start marker is empty"),
         (
             Markers::new("a", "b\n", "c"),
-            r#"the end marker "b\n" holds a line break or begins with white space"#,
+            r#"the end marker "b\n" contains a line break or begins with whitespace"#,
         ),
         (
             Markers::new("a", "b", "a"),
@@ -107,7 +107,7 @@ fn messages() {
         ),
         (
             Markers::new("ab", "a", "c"),
-            r#"the start marker begins with the end marker "a"; no parser can tell them apart"#,
+            r#"the start marker begins with the end marker "a"; a parser could not distinguish them"#,
         ),
     ] {
         assert_eq!(error.unwrap_err().to_string(), message);

@@ -4,17 +4,17 @@
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum WriteError {
-    /// The name is empty, or holds `:`, a control character or white space at an end.
-    #[error("the gadget name {0:?} cannot stand in a header")]
+    /// The name is empty, or holds `:`, a control character or whitespace at an end.
+    #[error("the gadget name {0:?} is not allowed in a header")]
     Name(String),
-    /// An id is empty, or holds `:`, a comma, a control character or white space at an end.
-    #[error("the invocation id {0:?} cannot stand in a header")]
+    /// An id is empty, or holds `:`, a comma, a control character or whitespace at an end.
+    #[error("the invocation id {0:?} is not allowed in a header")]
     Id(String),
     /// A dependency is there twice; a reader would keep only one.
-    #[error("the dependency {0:?} is there twice")]
+    #[error("duplicate dependency {0:?}")]
     RepeatedDependency(String),
     /// The header holds a marker.
-    #[error("the name or an id holds a marker")]
+    #[error("the name or an id contains a marker")]
     HeaderMarker,
     /// The header is longer than any reader accepts.
     #[error("the header may have at most {limit} bytes")]

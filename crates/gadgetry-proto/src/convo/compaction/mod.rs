@@ -9,7 +9,7 @@
 //! - the most recent turns.
 //!
 //! One message of the user in place of the turns says how many there were, and what they were about if the model
-//! has summarised them. It is told apart by its [`Content`](crate::message::Content), so the next compaction renews
+//! has summarised them. It is recognised by its [`Content`](crate::message::Content), so the next compaction renews
 //! it and never adds another one.
 //!
 //! ```
@@ -28,7 +28,7 @@
 //! assert_eq!(compaction.plan(&messages, &tokens, 10_000, &form), None, "there is room");
 //! let plan = compaction.plan(&messages, &tokens, 1_200, &form);
 //! let Some(Plan::Summarise(summarise)) = plan else { unreachable!("five turns go") };
-//! // The model is asked `summarise.messages()`, and says:
+//! // The request contains `summarise.messages()`, and the reply is:
 //! let compacted = summarise.apply(&mut messages, "Counted up to 4.", form.markers);
 //! tokens.recount(&messages);
 //! assert_eq!(compacted.removed_turns, 5);
@@ -67,7 +67,7 @@ pub struct Compaction {
     pub target_percent: f64,
     /// The latest turns, which always stay. At least one does: the model has not answered its results yet.
     pub keep_recent_turns: u32,
-    /// What the model is told about how to summarise; without it, our words.
+    /// Instructions for the summary; without them, the default ones.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub summary_prompt: Option<String>,
 }
@@ -84,7 +84,7 @@ impl Default for Compaction {
     }
 }
 
-/// From so many turns on, the hybrid strategy has them summarised.
+/// The number of turns from which the hybrid strategy summarises them.
 const WORTH_A_SUMMARY: usize = 3;
 
 impl Compaction {
@@ -105,7 +105,7 @@ impl Compaction {
     }
 
     /// What to do when `messages` must become less though they seem to fit: the model says that they overflow its
-    /// context window, or somebody wants it. `None` if nothing can go. A `window` of 0 is not known.
+    /// context window, or on request. `None` if nothing can be removed. A `window` of 0 means unknown.
     pub fn plan_now(
         &self,
         messages: &[Message],
@@ -166,7 +166,7 @@ impl Compaction {
     }
 }
 
-/// `percent` of `window`, which is never more than all of it. What is no number is nothing.
+/// `percent` of `window`, which is never more than all of it. A value that is not a number counts as 0.
 #[expect(
     clippy::cast_precision_loss,
     clippy::cast_possible_truncation,

@@ -1,4 +1,4 @@
-//! The message that stands for the turns that went.
+//! The message that replaces removed turns.
 
 use std::borrow::Cow;
 
@@ -13,7 +13,7 @@ pub(super) struct Placeholder {
     pub(super) summary: Option<String>,
     /// How many turns are summarised.
     pub(super) summarised: u32,
-    /// How many turns have left nothing behind.
+    /// How many turns were removed without a trace.
     pub(super) omitted: u32,
 }
 

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::block::Markers;
 use crate::convo::compaction::placeholder::{Placeholder, is_placeholder};
 use crate::convo::compaction::turns::goes;
-use crate::convo::neutral::neutralise;
+use crate::convo::neutral::escape_markers;
 use crate::convo::tokens::{TokenEstimate, size};
 use crate::event::{Compacted, CompactionStrategy};
 use crate::message::Message;
@@ -117,7 +117,7 @@ impl Summarise {
         Self { slide, messages }
     }
 
-    /// What the model is asked: how to summarise, and what. Its answer is for [`Summarise::apply`].
+    /// The request to the model: how to summarise, and what. The reply is for [`Summarise::apply`].
     ///
     /// An earlier summary is a part of it. What is too long for the context window is cut, oldest turns first.
     pub fn messages(&self) -> Arc<Vec<Message>> {
@@ -138,7 +138,7 @@ impl Summarise {
             .map(|(_, message)| size(message))
             .sum();
         let renewed = Placeholder {
-            summary: Some(neutralise(summary, markers).into_owned()),
+            summary: Some(escape_markers(summary, markers).into_owned()),
             summarised: earlier.summarised.saturating_add(self.slide.count()),
             omitted: earlier.omitted,
         }

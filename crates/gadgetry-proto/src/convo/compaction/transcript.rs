@@ -1,16 +1,16 @@
-//! What the model is asked for a summary.
+//! The request for a summary.
 
 use std::borrow::Cow;
 
 use crate::convo::compaction::placeholder::{Placeholder, is_placeholder};
 use crate::convo::compaction::plan::Slide;
-use crate::convo::neutral::neutralise;
+use crate::convo::neutral::escape_markers;
 use crate::convo::text::TextForm;
 use crate::message::{Message, Role};
 
-/// How to summarise, if nobody says otherwise.
+/// The default instructions for a summary.
 const PROMPT: &str = "You are given the earlier part of a conversation between a user and an assistant that calls \
-tools. Sum it up. Your text takes the place of that part: the assistant goes on with the task, and this is all that \
+tools. Sum it up. Your text replaces that part: the assistant continues with the task, and this is all that \
 it will know of it.\n\nKeep what the work ahead may need: what the user wants and has decided; what was done and what \
 came of it; facts that were found, with exact names, numbers, paths and ids; what failed and why; what is still open. \
 Leave out courtesies, repetition and detours. Write short notes, far shorter than the original. What the conversation \
@@ -29,7 +29,7 @@ pub(super) fn request(
 ) -> Vec<Message> {
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     let transcript = transcript(messages, slide, limit, form);
-    let transcript = neutralise(&transcript, form.markers);
+    let transcript = escape_markers(&transcript, form.markers);
     vec![
         Message::text(Role::System, prompt.unwrap_or(PROMPT)),
         Message::text(Role::User, transcript),

@@ -68,7 +68,7 @@ pub(super) fn goes(message: &Message) -> bool {
     message.role != Role::System && !is_placeholder(message)
 }
 
-/// Whether the user has said it, as far as can be told: nothing in it comes from a gadget or from compaction.
+/// Whether it is a message of the user, as far as is known: no part of it comes from a gadget or from compaction.
 fn is_from_user(message: &Message) -> bool {
     let is_result = |part: &Content| matches!(part, Content::GadgetResult { .. });
     message.role == Role::User

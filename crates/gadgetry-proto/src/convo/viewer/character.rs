@@ -58,7 +58,7 @@ pub(super) fn view(
     ))
 }
 
-/// The characters behind the first `skip` ones, up to the `end`th.
+/// The characters after the first `skip` ones, up to the `end`th.
 fn chars(content: &str, skip: usize, end: usize) -> &str {
     let mut starts = content.char_indices().map(|(at, _)| at).skip(skip);
     let from = starts.next().unwrap_or(content.len());

@@ -90,7 +90,7 @@ fn split(content: &str) -> Vec<Line<'_>> {
     lines.collect()
 }
 
-/// What is needed to say how to go on.
+/// What is needed to describe how to continue.
 struct Hint {
     limit: Limit,
     /// Lines that the limit left out at the beginning.
@@ -103,7 +103,7 @@ struct Hint {
 
 impl Hint {
     /// A line that names the range to ask for next, or nothing. Counted as the limit counts: in what the patterns
-    /// leave, so that the same request with the new limit goes on where this one was cut.
+    /// leave, so that the same request with the new limit continues where this one was cut.
     fn after(&self, shown: usize) -> String {
         let more = self.asked - shown;
         if more == 0 {

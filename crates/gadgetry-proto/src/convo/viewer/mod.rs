@@ -79,13 +79,13 @@ fn lines<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
         )]
         Some(lines) if lines >= 0.0 && lines.fract() == 0.0 => Ok(lines as u32),
         Some(_) | None => Err(D::Error::custom(format_args!(
-            "{number} is no number of lines"
+            "{number} is not a valid number of lines"
         ))),
     }
 }
 
 /// The part of `content` that `request` asks for, at most `max_chars` characters of it, below a line or two that say
-/// what is shown and how to go on.
+/// what is shown and how to continue.
 ///
 /// ```
 /// use gadgetry_proto::convo::viewer::{ViewRequest, view};

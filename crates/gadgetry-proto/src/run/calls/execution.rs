@@ -303,7 +303,7 @@ impl Execution {
         }
     }
 
-    /// Asks a person for the result.
+    /// Asks the user for the result.
     fn ask_human(&mut self, id: CallId, ended: Ended, question: String, cx: &mut Context<'_>) {
         let Some(record) = self.ledger.get_mut(id) else {
             return;
@@ -322,7 +322,7 @@ impl Execution {
         cx.questions.ask(Subject::Human(id), question, cx.out);
     }
 
-    /// A person has answered, or cannot be asked: then the gadget's own result counts.
+    /// The user has answered, or is not available: then the gadget's own result counts.
     fn human_answered(
         &mut self,
         id: CallId,

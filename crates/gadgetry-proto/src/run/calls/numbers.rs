@@ -92,7 +92,7 @@ impl CallNumbers {
     }
 
     fn next_number(&self) -> u32 {
-        // No run has so many calls.
+        // No run has that many calls.
         let given = u32::try_from(self.slots.len()).unwrap_or(u32::MAX);
         self.first.saturating_add(given)
     }

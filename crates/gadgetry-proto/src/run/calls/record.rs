@@ -34,7 +34,7 @@ pub(super) enum Status {
     Held(Box<Prepared>),
     /// For its gadget.
     Running { since: Time, deadline: Option<Time> },
-    /// For a person who completes the outcome.
+    /// For human input that completes the outcome.
     Asking(Box<Ended>),
     /// For a decision about the outcome.
     Ended(Box<Ended>),

@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::block::Markers;
 use crate::call::{Call, Parameters};
 use crate::convo::OutputStore;
-use crate::convo::neutralise;
+use crate::convo::escape_markers;
 use crate::convo::result_content;
 use crate::convo::viewer::{self, ViewRequest};
 use crate::message::Content;
@@ -122,7 +122,7 @@ fn note_undeclared(
             return;
         }
         let note = format!("{} ({}): {problem}", gadget.name(), call.invocation_id);
-        notes.add(&neutralise(&note, markers));
+        notes.add(&escape_markers(&note, markers));
     }
 }
 

@@ -1,9 +1,9 @@
-//! Strongly connected components: which calls wait for each other in a circle.
+//! Strongly connected components: which calls wait for each other in a cycle.
 
 /// The number of the component of every node, where `edges[node]` are the nodes that it leads to. Two nodes have the
 /// same number exactly if each can be reached from the other.
 ///
-/// Tarjan's algorithm with a stack of its own, because a chain may be as long as a reply has calls.
+/// Tarjan's algorithm with an explicit stack, because a chain may be as long as a reply has calls.
 pub(super) fn components(edges: &[Vec<usize>]) -> Vec<usize> {
     let mut search = Search {
         edges,
@@ -79,7 +79,7 @@ impl Search<'_> {
         self.nodes[node].low = self.nodes[node].low.min(low);
     }
 
-    /// All edges of a node are walked. If nothing before it can be reached, it and all behind it are a component.
+    /// All edges of a node are walked. If nothing before it can be reached, it and all after it on the stack are a component.
     fn close(&mut self, node: usize) {
         if self.nodes[node].low < self.nodes[node].visit {
             return;

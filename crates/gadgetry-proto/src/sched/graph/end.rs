@@ -86,7 +86,7 @@ impl Lost {
         self.circular.push(id.clone());
     }
 
-    /// No call of this reply has the id, and `fate` is what became of an earlier one.
+    /// No call of this reply has the id, and `fate` is that of an earlier one.
     fn absent(&mut self, id: &InvocationId, fate: Option<&Fate>) {
         self.count += 1;
         let cause = fate.and_then(|fate| fate.cause(id));

@@ -1,4 +1,20 @@
-//! The calls that are not done, what they wait for, and what every id means.
+//! The dependency graph of open calls.
+//!
+//! An edge is added when a call names a dependency that is still open, and closed once, when that dependency settles.
+//! So a reply of `n` calls with `m` dependencies costs `O(n + m)` steps, in whatever order calls finish.
+//!
+//! A dependency may be named before its call arrives, because a model may write calls in any order. It is then an
+//! *expected* id, and its edge is redirected when the call comes. Example: the reply `a(b)`, `b`, `c(a, b)`:
+//!
+//! | input | `expected` | edges (dependent → dependency) | change |
+//! |---|---|---|---|
+//! | add `a`, which names `b` | `b: [(a, 0)]` | a → b (expected) | |
+//! | add `b` | | a → b | `Ready(b)` |
+//! | add `c` | | a → b, c → a, c → b | |
+//! | settle `b` as done | | c → a | `Ready(a)` |
+//! | settle `a` as failed | | | `Unmet(c)` |
+//!
+//! What remains expected at the end of the reply never comes, and cycles are found then: see `end.rs`.
 
 mod cycles;
 mod end;
@@ -114,6 +130,7 @@ impl Graph {
             if !seen.insert(dependency.clone()) {
                 continue;
             }
+            // A settled dependency needs no edge: it is either met or the cause why this call cannot run.
             match self.look_up(&dependency) {
                 Some(Fate::Done) => {}
                 Some(fate @ (Fate::Failed(_) | Fate::Skipped)) => {
@@ -141,6 +158,7 @@ impl Graph {
                 }
             }
         }
+        // Calls before this one may already wait for its id; their edges now lead here.
         let node = Node {
             dependents: self.meet_expectations(&own, Target::Call(id)),
             invocation_id: own.clone(),
@@ -220,6 +238,8 @@ impl Graph {
     /// What an id means to a call that is added now; `None` if that is not yet known.
     fn look_up(&self, id: &InvocationId) -> Option<Fate> {
         let meaning = self.ids.get(id)?;
+        // A model often repeats a failed call under the same id. Until that call arrives, the id is open again, so
+        // that a dependent waits for the new call instead of failing because of the old one.
         let may_be_retried =
             meaning.reply != self.reply && matches!(meaning.fate, Fate::Failed(_) | Fate::Skipped);
         (!may_be_retried).then(|| meaning.fate.clone())
@@ -232,6 +252,7 @@ impl Graph {
 
     /// Notes the fate of a call, unless its id means a later call by now.
     fn record(&mut self, own: &InvocationId, id: CallId, fate: &Fate) {
+        // An id may be used again in a later reply, while the earlier call still runs.
         if let Some(meaning) = self.ids.get_mut(own)
             && meaning.fate == Fate::Open(id)
         {
@@ -272,6 +293,7 @@ impl Graph {
     fn advance(&mut self, id: CallId, cause: Option<&Cause>) -> Option<Change> {
         let node = self.calls.get_mut(&id)?;
         match (node.phase, cause) {
+            // The first failure decides at once; the call does not wait for its other dependencies.
             (Phase::Waiting, Some(cause)) => {
                 node.phase = Phase::Undecided;
                 self.undecided.insert(id);
@@ -279,6 +301,7 @@ impl Graph {
             }
             (Phase::Waiting | Phase::Forced, _) if node.open == 0 => {
                 node.phase = Phase::Ready;
+                // Edges are only walked for waiting calls, so a snapshot need not keep them.
                 node.dependencies = Vec::new();
                 Some(Change::Ready(id, node.seat))
             }

@@ -84,7 +84,7 @@ fn what_has_two_readings_or_none_is_refused_with_its_place() {
         ("[1 /* ]", "line 1, column 4: the comment is not closed"),
         (
             "\"\\d\"",
-            "line 1, column 2: `\\d` is no escape; a backslash is written `\\\\`",
+            "line 1, column 2: `\\d` is not an escape; a backslash is written `\\\\`",
         ),
         (
             "\"\\\n\"",

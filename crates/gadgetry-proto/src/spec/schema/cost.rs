@@ -215,7 +215,7 @@ impl<'s> Count<'s> {
             self.keyword(keyword, says, value)?;
         }
         self.nested -= 1;
-        // To know what is left, the others are asked once more.
+        // To know what is left, the others are checked once more.
         let unevaluated = ["unevaluatedProperties", "unevaluatedItems"];
         if unevaluated.iter().any(|it| keywords.contains_key(*it)) {
             self.add(self.total - before)?;

@@ -1,6 +1,6 @@
 //! Rewrites the dialects that tool descriptions are written in into plain JSON Schema 2020-12.
 //!
-//! - `nullable: true` (`OpenAPI`) becomes the type `null` beside the others;
+//! - `nullable: true` (`OpenAPI`) adds the type `null` to the others;
 //! - `items: [..]` (drafts before 2020-12) becomes `prefixItems`, and `additionalItems` becomes `items`.
 //!
 //! A schema that names its draft in `$schema` keeps its tuples as they are.

@@ -26,7 +26,7 @@ use crate::spec::schema::view::View;
 const UNIONS: usize = 8;
 /// Properties among which the tag of a union is looked for.
 const TAGS: usize = 32;
-/// Problems that are told; nobody reads more.
+/// Maximum number of problems that are reported.
 const PROBLEMS: usize = 100;
 
 /// One thing that is wrong with parameters. Displays as `path: message`.
@@ -59,7 +59,7 @@ impl fmt::Display for Problem {
     }
 }
 
-/// Keywords that give keys beside `properties` a meaning, or say themselves that there are none.
+/// Keywords that give keys outside `properties` a meaning, or exclude them.
 const ELSEWHERE: [&str; 11] = [
     "$dynamicRef",
     "$ref",
@@ -161,7 +161,7 @@ impl<'a> Report<'a> {
             Kind::AnyOf { context } | Kind::OneOfNotValid { context } => {
                 self.union(&path, value, context, unions);
             }
-            // In another form of a union it would be right: only what this one wants is told.
+            // In another form of a union it would be right: only what this one wants is reported.
             Kind::Type {
                 kind: TypeKind::Single(wanted),
             } if self.view(&path).types().meets(Types::of(value)) => {
@@ -203,7 +203,7 @@ impl<'a> Report<'a> {
         }
     }
 
-    /// Nothing of this name is declared at `parent`.
+    /// No property of this name is declared at `parent`.
     fn no_such(&mut self, parent: &[Step], key: &str) {
         let view = self.view(parent);
         let near = closest(key, view.declared().map(String::as_str));
@@ -291,7 +291,7 @@ impl<'a> Report<'a> {
             })
     }
 
-    /// Where a path stands: declared properties in the order of the schema, then others in the order given.
+    /// The order of a path: declared properties in the order of the schema, then others in the order given.
     fn order(&self, path: &[Step]) -> Vec<usize> {
         let mut order = Vec::with_capacity(path.len());
         let mut view = self.root.clone();
@@ -318,7 +318,7 @@ impl<'a> Report<'a> {
     }
 }
 
-/// The property by which the forms of a union of objects differ, and what it may be, if it is none of that.
+/// The property by which the forms of a union of objects differ, and its possible values, if it has none of them.
 fn wrong_tag<'a>(
     view: &View<'a>,
     value: &Value,

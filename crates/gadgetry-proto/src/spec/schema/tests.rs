@@ -25,8 +25,8 @@ fn check_broken(schema: Value, message: &str) {
 
 #[test]
 fn broken_schemas() {
-    check_broken(json!(false), "a schema is a JSON object or `true`");
-    check_broken(json!("object"), "a schema is a JSON object or `true`");
+    check_broken(json!(false), "a schema must be a JSON object or `true`");
+    check_broken(json!("object"), "a schema must be a JSON object or `true`");
     check_broken(
         json!({ "type": "string" }),
         "parameters are an object, but the schema admits only: string",
@@ -37,27 +37,27 @@ fn broken_schemas() {
     );
     check_broken(
         json!({ "properties": { "a": { "type": "strin" } } }),
-        "the schema is broken at #/properties/a/type: \"strin\" is not valid",
+        "invalid schema at #/properties/a/type: \"strin\" is not valid",
     );
     check_broken(
         json!({ "properties": { "a": { "pattern": "(" } } }),
-        "the schema is broken at #",
+        "invalid schema at #",
     );
     check_broken(
         json!({ "properties": { "a": { "pattern": "(?=x)" } } }),
-        "the schema is broken at #",
+        "invalid schema at #",
     );
     check_broken(
         json!({ "properties": { "a": { "$ref": "https://example.com/x.json" } } }),
-        "the schema is broken at #",
+        "invalid schema at #",
     );
     check_broken(
         json!({ "properties": { "a": { "$ref": "file:///etc/passwd" } } }),
-        "the schema is broken at #",
+        "invalid schema at #",
     );
     check_broken(
         json!({ "properties": { "a": { "$ref": "#/$defs/nowhere" } } }),
-        "the schema is broken at #",
+        "invalid schema at #",
     );
 }
 

@@ -164,7 +164,7 @@ impl<'a> Child<'a> {
     }
 }
 
-/// Whether a node tells this key from any other.
+/// Whether a node distinguishes this key from any other.
 pub(super) fn names(node: Node<'_>, key: &str) -> bool {
     let object = |keyword: &str| find(node, keyword).and_then(Value::as_object);
     object("properties").is_some_and(|named| find(named, key).is_some())
@@ -200,7 +200,7 @@ pub(super) fn item(node: Node<'_>, index: usize) -> Child<'_> {
     Child::from(said.into_iter().collect())
 }
 
-/// Elements that a node tells from those after them.
+/// Elements that a node distinguishes from those after them.
 pub(super) fn tuple_length(node: Node<'_>) -> usize {
     tuple(node).0.map_or(0, Vec::len)
 }

@@ -70,7 +70,7 @@ fn quotes() {
         (r#" a='"'>"#, r#"{"a":"\""}"#),
         (" a=''>", r#"{"a":""}"#),
         (" a='é🙂'>", r#"{"a":"é🙂"}"#),
-        // Behind a quoted value no white space is needed.
+        // Behind a quoted value no whitespace is needed.
         (r#" a="1"b='2'c>"#, r#"{"a":"1","b":"2","c":""}"#),
         // A quote inside an unquoted value is part of it.
         (r#" a=1"b">"#, r#"{"a":"1\"b\""}"#),

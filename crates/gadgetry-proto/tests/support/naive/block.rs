@@ -183,8 +183,8 @@ impl Reader<'_> {
                 continue;
             };
             let value = self.unescaped(value, value_end);
-            // DECIDED: an empty pointer makes a block malformed like one with white space. A too long pointer has
-            // no deltas either. Lengths are those of the pointer without white space around it and of the value as
+            // DECIDED: an empty pointer makes a block malformed like one with whitespace. A too long pointer has
+            // no deltas either. Lengths are those of the pointer without whitespace around it and of the value as
             // it is in the end.
             let bad_pointer = pointer.is_empty()
                 || pointer.contains(char::is_whitespace)
@@ -338,7 +338,7 @@ struct Fence {
     ticks: usize,
 }
 
-/// The last line of the text that is not white space, if it is an opening fence.
+/// The last line of the text that is not whitespace, if it is an opening fence.
 fn opening_fence(text: &str) -> Option<Fence> {
     let text = text.trim_end();
     let at = text.rfind('\n').map_or(0, |newline| newline + 1);
@@ -363,7 +363,7 @@ fn without_fences(body: &str) -> (usize, usize) {
         return (0, body.len());
     }
     let first_end = first_line + body[first_line..].find('\n').expect("more lines follow");
-    // DECIDED: this closing line may have white space around it, so that `\r` is no obstacle; it may be of any
+    // DECIDED: this closing line may have whitespace around it, so that `\r` is no obstacle; it may be of any
     // length, and there is no `fenceRemoved`.
     let closing = body[last_line..end].trim();
     match opening_ticks(&body[first_line..first_end]) {

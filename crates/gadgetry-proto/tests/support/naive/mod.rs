@@ -140,7 +140,7 @@ fn capped(seen: Vec<Seen>, limits: &Limits) -> Vec<Seen> {
     told
 }
 
-/// What white space is with which a stretch of prose begins.
+/// What whitespace is with which a stretch of prose begins.
 #[derive(Clone, Copy, PartialEq)]
 enum Lead {
     /// No text if nothing else stands in the segment.
@@ -284,7 +284,7 @@ impl Reader<'_> {
         Segment { seen, opener: None }
     }
 
-    /// White space alone is left out between gadget blocks, reasoning and ends of the reply. Returns whether the segment
+    /// Whitespace alone is left out between gadget blocks, reasoning and ends of the reply. Returns whether the segment
     /// has text now.
     fn emit_segment(
         &mut self,

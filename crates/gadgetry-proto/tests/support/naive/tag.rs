@@ -179,11 +179,11 @@ enum Parsed {
 /// Reads everything between the name of a tag and its `>`. Works on bytes, for a limit may cut a character; whatever
 /// is kept ends at ASCII.
 ///
-/// DECIDED: "white space" is space, tab, newline and carriage return everywhere in tags.
+/// DECIDED: "whitespace" is space, tab, newline and carriage return everywhere in tags.
 fn attributes(text: &[u8]) -> Parsed {
     let mut attrs: Vec<(String, String)> = Vec::new();
     let mut at = 0;
-    // Whether an attribute may begin without white space: only behind a quoted value.
+    // Whether an attribute may begin without whitespace: only behind a quoted value.
     let mut separated = false;
     loop {
         let space = count(&text[at..], is_tag_space);
@@ -233,7 +233,7 @@ fn attributes(text: &[u8]) -> Parsed {
                     at += 1 + length + 1;
                     separated = true;
                 }
-                // DECIDED: `name=`, white space, `>` is empty too.
+                // DECIDED: `name=`, whitespace, `>` is empty too.
                 Some(_) => {
                     let length = count(&text[at..], |byte| byte != b'>' && !is_tag_space(byte));
                     if text[at..at + length].contains(&b'<') {

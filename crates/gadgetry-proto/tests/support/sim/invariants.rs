@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use gadgetry_proto::block::Markers;
-use gadgetry_proto::convo::{neutralise, prompt_text};
+use gadgetry_proto::convo::{escape_markers, prompt_text};
 use gadgetry_proto::delta::Delta;
 use gadgetry_proto::event::{Answer, Event, EventKind};
 use gadgetry_proto::id::{CallId, InvocationId};
@@ -420,7 +420,7 @@ impl Watch {
             );
         } else if !self.rewritten {
             let raw = reply.raw.as_deref().unwrap_or_default();
-            // White space alone may be left out behind reasoning.
+            // Whitespace alone may be left out behind reasoning.
             if !(raw.is_empty() && round.written.trim().is_empty()) {
                 let rest = raw.strip_prefix(round.written.as_str());
                 let rest = rest.expect("the raw reply is the reply as written");
@@ -459,8 +459,8 @@ impl Watch {
                     || self.limit.is_some_and(long)
                     // What is wrong with a block is told with the right form, to be copied.
                     || said == text
-                    || neutralise(said, &Markers::default()) == text
-                    || (*failed && tells_skip(text, &neutralise(said, &Markers::default()))))
+                    || escape_markers(said, &Markers::default()) == text
+                    || (*failed && tells_skip(text, &escape_markers(said, &Markers::default()))))
         };
         let at = answers.iter().position(same);
         let at = at.unwrap_or_else(|| panic!("{invocation_id}: no event said {text:?}"));

@@ -7,7 +7,7 @@ use std::time::Duration;
 use gadgetry_proto::delta::Delta;
 use gadgetry_proto::error::ModelErrorKind;
 
-/// A failure of the client behind an [`Adapter`](super::Adapter).
+/// A failure of the client of an [`Adapter`](super::Adapter).
 ///
 /// Every error type becomes one through `?` or [`From`], with its causes in the text, and with a kind that is not tried
 /// again. A client that knows better makes one with [`AdapterError::new`].
@@ -31,7 +31,7 @@ pub struct AdapterError {
 }
 
 impl AdapterError {
-    /// A failure of a kind, in words for people.
+    /// A failure of a kind, with a message.
     pub fn new(kind: ModelErrorKind, words: impl Into<String>) -> Self {
         Self {
             kind,
@@ -77,7 +77,7 @@ impl fmt::Display for AdapterError {
     }
 }
 
-// It is no `Error` itself, so that every `Error` can become one.
+// It does not implement `Error`, so that every `Error` can become one.
 impl<E: Error> From<E> for AdapterError {
     fn from(error: E) -> Self {
         let mut words = error.to_string();

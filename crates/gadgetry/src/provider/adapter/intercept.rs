@@ -15,7 +15,7 @@ use gadgetry_proto::tags::CustomBlock;
 use crate::model::Model;
 
 /// The reply of `model` with its own custom blocks and transforms applied, as an agent would see it but for gadgets:
-/// what the model is told about its tags is added to the request, and they are taken out of the text.
+/// the description of its tags is added to the request, and they are removed from the text.
 ///
 /// A model without any streams as it is.
 ///

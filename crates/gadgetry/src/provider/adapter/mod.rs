@@ -1,4 +1,4 @@
-//! Any client as a [`Model`]: three closures say how it is asked and what its chunks mean.
+//! Any client as a [`Model`]: three closures define its requests and the meaning of its chunks.
 //!
 //! The specification's `createAdapter`. A client that streams needs
 //! [`prepare_input`](AdapterBuilder::prepare_input), [`execute_stream`](AdapterBuilder::execute_stream) and
@@ -20,7 +20,7 @@
 //!         let last = request.messages.last();
 //!         last.map_or_else(String::new, |message| prompt_text(message).into_owned())
 //!     })
-//!     // Stands for a client: it gives pieces of four bytes.
+//!     // Simulates a client: it yields pieces of four bytes.
 //!     .execute_stream(|prompt: String| {
 //!         let chunks: Vec<_> = prompt.as_bytes().chunks(4).map(|c| std::str::from_utf8(c).map(str::to_owned)).collect();
 //!         stream::iter(chunks)
@@ -38,8 +38,8 @@
 //!
 //! # Custom blocks and transforms
 //!
-//! Those of an adapter are added to every agent that has it as its model, in front of the agent's own. A reply is read
-//! for all of them, and the model is told about all of them. A tag or a key that both define is an
+//! Those of an adapter are added to every agent that has it as its model, before the agent's own. A reply is read
+//! for all of them, and the system message describes all of them. A tag or a key that both define is an
 //! [`AgentError`](crate::AgentError). Without an agent, [`intercepted`] does the same to one reply.
 
 mod builder;
@@ -78,7 +78,7 @@ struct Inner {
     reply: builder::ReplyFn,
 }
 
-/// What an adapter is, beside how it answers.
+/// The metadata of an adapter.
 #[derive(Clone, Default)]
 struct About {
     metadata: AdapterMetadata,
@@ -114,7 +114,7 @@ pub struct AdapterMetadata {
     pub id: String,
     /// Who serves it.
     pub provider: Option<String>,
-    /// What it can do, in words of the application.
+    /// Its capabilities, as the application names them.
     pub capabilities: Vec<String>,
 }
 

@@ -55,7 +55,7 @@ impl<C> Reply<C> {
     }
 }
 
-// Nothing of it is pinned in place; the chunks are in a box.
+// No field is structurally pinned; the chunks are in a box.
 impl<C> Unpin for Reply<C> {}
 
 impl<C> Stream for Reply<C> {
@@ -72,7 +72,7 @@ impl<C> Stream for Reply<C> {
             };
             match std::task::ready!(chunks.poll_next_unpin(cx)) {
                 Some(Ok(chunk)) => (this.map)(chunk, &mut this.ready),
-                // A connection that breaks behind the end takes nothing away.
+                // A connection that breaks after the end loses nothing.
                 Some(Err(_)) if this.ended => this.chunks = None,
                 Some(Err(error)) => this.ready.push_back(error.into_delta()),
                 None => {

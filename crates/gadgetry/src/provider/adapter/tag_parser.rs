@@ -13,16 +13,16 @@ use gadgetry_proto::transform::DeltaTransform;
 use serde::Deserialize as _;
 use serde_json::Value;
 
-/// The ids of its blocks begin here, so that they are no ids of the blocks that the run itself reads.
+/// The ids of its blocks begin here, so that they differ from those of the blocks that the run itself reads.
 const FIRST_ID: u32 = 1 << 31;
 
 /// Called with the content and the attributes of a complete tag.
 type OnContent = Arc<dyn Fn(&str, &Attributes) + Send + Sync>;
 
-/// Takes tags out of the text, and tells about them: the specification's `StreamTagParser`, for transforms that want
+/// Removes tags from the text, and reports them: the specification's `StreamTagParser`, for transforms that want
 /// more control than [custom blocks](CustomBlock) give.
 ///
-/// As a [transform](super::AdapterBuilder::transform) it stands behind the custom blocks, so it sees the tags that they
+/// As a [transform](super::AdapterBuilder::transform) it runs after custom blocks were removed, so it sees the tags that they
 /// left. Each reply gets a fresh one. It must not be what a run decides by: a replay calls the handlers again.
 ///
 /// ```
@@ -157,7 +157,7 @@ impl DeltaTransform for StreamTagParser {
     fn process(&mut self, delta: Delta, out: &mut Vec<Delta>) {
         let is_text = matches!(delta, Delta::Text { .. });
         self.stage.process(delta, &mut self.scanned);
-        // A delta that is no text comes last, as it was.
+        // A delta that is not text comes last, unchanged.
         let passed = if is_text { None } else { self.scanned.pop() };
         self.hand_out(out);
         out.extend(passed);

@@ -28,7 +28,7 @@ pub struct Decoder {
     names: Arc<ToolNames>,
     /// The model whose thoughts are kept for later requests.
     keeps: Option<Arc<str>>,
-    /// Those that are not handed out whole, in the order in which they began.
+    /// Those that are not completely emitted, in the order in which they began.
     blocks: Vec<Block>,
     /// Of all calls.
     ids: HashSet<String>,
@@ -129,7 +129,7 @@ impl Decoder {
         self.open(index).is_some_and(|block| block.push(delta))
     }
 
-    /// Hands out what no earlier block holds back.
+    /// Emits what no earlier block delays.
     fn hand_out(&mut self, out: &mut Vec<Delta>) {
         let mut whole = 0;
         for block in &mut self.blocks {

@@ -174,7 +174,7 @@ impl<'w> Conversation<'w> {
         is_ours.then_some(&kept.data)
     }
 
-    /// The text of a part of a reply. The API refuses white space at the end of one.
+    /// The text of a part of a reply. The API refuses whitespace at the end of one.
     fn flush_reply(&self, said: &mut Vec<Content>, of: &Message, parts: &mut Vec<Value>) {
         if !said.is_empty() {
             let text = self.text(&part_of(of, std::mem::take(said)));

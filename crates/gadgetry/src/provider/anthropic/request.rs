@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use super::messages::Conversation;
 use super::{Messages, PromptCache};
 
-/// What is asked, in an order that never changes, so that the provider's cache sees the same beginning.
+/// The request body, in a fixed order, so that the provider's cache sees the same beginning.
 pub(super) fn body(wire: &Messages, request: &Request) -> Value {
     let conversation = Conversation::of(wire, request);
     let thinking = wire.thinking.as_ref();

@@ -60,7 +60,7 @@ impl Counts {
     }
 }
 
-/// A count, also as text. What is negative or broken is none.
+/// A count, also as text. Negative and malformed values are ignored.
 fn number(value: &Value) -> Option<u64> {
     value
         .as_u64()

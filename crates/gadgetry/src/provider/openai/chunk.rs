@@ -1,4 +1,4 @@
-//! What stands in one chunk, or in one whole reply.
+//! The content of one chunk, or of one whole reply.
 
 use gadgetry_proto::delta::StopReason;
 use serde_json::Value;

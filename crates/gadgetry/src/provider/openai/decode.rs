@@ -34,7 +34,7 @@ const REFUSAL: usize = 4096;
 ///
 /// The reply ends with `[DONE]`, or with a finish reason at the end of the stream. Without a finish reason it ends as
 /// [`StopReason::Unspecified`], and calls that nothing but its end completed stay open, as after every reason that is not
-/// [clean](StopReason::is_clean). A refusal is no text: it comes as a [`Delta::Diagnostic`]. Counts come with
+/// [clean](StopReason::is_clean). A refusal is not text: it comes as a [`Delta::Diagnostic`]. Counts come with
 /// [`Delta::MessageEnd`]; of a reply that is cut off they come as [`Delta::Usage`].
 ///
 /// One choice is read, although some servers send more. It is choice 0, or, of a server that counts otherwise, the first
@@ -310,7 +310,7 @@ impl Decode for Decoder {
     }
 
     fn may_end(&self) -> bool {
-        // A refusal is a reason to stop, but its words may go on.
+        // A refusal is a reason to stop, but its text may continue.
         let has_stopped = self.stop_reason.is_some() && self.refusal.is_none();
         let waiting = self.waiting.as_ref();
         has_stopped || waiting.is_some_and(|(_, choice)| stop_reason(choice).is_some())

@@ -49,7 +49,7 @@ enum Turn {
         role: &'static str,
         parts: Vec<Part>,
         calls: Vec<Value>,
-        /// What the server wants back beside them.
+        /// What the server also wants back.
         kept: Map<String, Value>,
     },
     Result {
@@ -165,7 +165,7 @@ impl Writer<'_> {
             for medium in media {
                 text.push('\n');
                 text.push_str(&medium.caption());
-                // A result is text; what belongs to it follows behind all results.
+                // A result is text; its media follow after all results.
                 if self.sees(medium) {
                     rest.push(Content::Media(medium.clone()));
                 }
@@ -179,7 +179,7 @@ impl Writer<'_> {
         self.say("user", parts);
     }
 
-    /// Content as text, but for what the model sees or hears.
+    /// Content as text, except images and audio that the model reads.
     fn parts(&self, content: &[Content], of: &Message) -> Vec<Part> {
         let is_seen = |part: &Content| self.seen(part).next().is_some();
         if content.len() == of.content.len() && !content.iter().any(is_seen) {

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::{ChatCompletions, MaxTokensField, ReasoningField, messages};
 
-/// What is asked, in an order that never changes, so that a provider's cache sees the same beginning.
+/// The request body, in a fixed order, so that a provider's cache sees the same beginning.
 pub(super) fn body(wire: &ChatCompletions, request: &Request) -> Value {
     let mut body = Map::new();
     let mut set = |field: &str, value: Option<Value>| {
