@@ -6,7 +6,7 @@ use gadgetry_proto::message::{Message, Role};
 #[test]
 fn a_thousand_iterations_never_copy_the_history() {
     let mut history = History::new(vec![Message::text(Role::User, "go")]);
-    history.edit().reserve(1_001);
+    history.messages_mut().reserve(1_001);
     let place = history.messages().as_ptr();
     for iteration in 1..=1_000 {
         let request = history.request(iteration);

@@ -79,7 +79,7 @@ impl Observer for Listener {
     }
 
     fn input(&mut self, _: Time, input: &Input) {
-        if let Input::SpentElsewhere(dollars) = input {
+        if let Input::ExternalSpend(dollars) = input {
             self.told
                 .lock()
                 .unwrap()
@@ -168,7 +168,7 @@ async fn every_cost_of_a_family_is_counted_once() {
     let root_heard = seen
         .inputs
         .iter()
-        .any(|it| matches!(it, Input::SpentElsewhere(_)));
+        .any(|it| matches!(it, Input::ExternalSpend(_)));
     assert!(
         !root_heard,
         "the root counts its subagents from their events"

@@ -63,7 +63,7 @@ impl History {
 
     /// Adds a message.
     pub fn push(&mut self, message: Message) {
-        self.edit().push(message);
+        self.messages_mut().push(message);
     }
 
     /// Adds a text.
@@ -74,12 +74,12 @@ impl History {
     /// [`append_to_system`].
     pub fn append_to_system(&mut self, text: &str) {
         if !text.is_empty() {
-            append_to_system(self.edit(), text);
+            append_to_system(self.messages_mut(), text);
         }
     }
 
     /// The messages, to change them at will.
-    pub fn edit(&mut self) -> &mut Vec<Message> {
+    pub fn messages_mut(&mut self) -> &mut Vec<Message> {
         Arc::make_mut(&mut self.messages)
     }
 }

@@ -13,7 +13,7 @@ use crate::convo::escape_markers;
 use crate::event::Compacted;
 use crate::message::{Content, Message, Request, Role};
 use crate::run::plan::Plan;
-use crate::run::trailing::Standing;
+use crate::run::trailing::RunStatus;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Conversation {
@@ -126,7 +126,7 @@ impl Conversation {
 
     /// Replaces the text of the last message, a reply. Its calls stay, for those who read them.
     pub(super) fn rewrite_last(&mut self, text: String) {
-        if let Some(message) = self.history.edit().last_mut() {
+        if let Some(message) = self.history.messages_mut().last_mut() {
             let is_text = |content: &Content| matches!(content, Content::Text { .. });
             message.content.retain(|content| !is_text(content));
             let first = Content::Text { text: text.clone() };
@@ -138,7 +138,7 @@ impl Conversation {
 
     /// The next request. A forced tool choice ends with the first call of the run: a model that must call a gadget each
     /// time could never answer.
-    pub(super) fn request(&self, status: &Standing, has_called: bool, plan: &Plan) -> Request {
+    pub(super) fn request(&self, status: &RunStatus, has_called: bool, plan: &Plan) -> Request {
         let mut request = self.history.request(status.iteration);
         let choice = &plan.config.tool_choice;
         if !(choice.is_forced() && has_called) {
@@ -189,7 +189,7 @@ impl Conversation {
 
     /// Leaves out what compaction says.
     pub(super) fn slide(&mut self, slide: Slide) -> Compacted {
-        let compacted = slide.apply(self.history.edit());
+        let compacted = slide.apply(self.history.messages_mut());
         self.tokens.recount(self.history.messages());
         compacted
     }
@@ -201,7 +201,7 @@ impl Conversation {
         summary: &str,
         plan: &Plan,
     ) -> Compacted {
-        let compacted = replaced.apply(self.history.edit(), summary, &plan.config.markers);
+        let compacted = replaced.apply(self.history.messages_mut(), summary, &plan.config.markers);
         self.tokens.recount(self.history.messages());
         compacted
     }

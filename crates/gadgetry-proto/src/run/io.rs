@@ -31,7 +31,7 @@ pub enum Input {
     RateLimited(u64),
     /// What was spent outside this run, in US dollars, counts for its budget from now on. If that is the first input, it
     /// was spent before: with nothing left, the first request is called back.
-    SpentElsewhere(f64),
+    ExternalSpend(f64),
     /// The process that drove the run has ended, and with it all [`crate::run::PendingWork`]. The first input of a run
     /// that was loaded with work in flight.
     Interrupted,

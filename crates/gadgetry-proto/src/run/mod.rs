@@ -90,7 +90,7 @@ pub use question::{Asks, Decision, Question, QuestionId, QuestionKind};
 pub use retry::Retry;
 pub use snapshot::{LoadError, Snapshot};
 pub use start::{AboutCall, Start};
-pub use trailing::{HintTiming, MakeTrailing, Standing, Trailing, iteration_hint, parallel_hint};
+pub use trailing::{HintTiming, MakeTrailing, RunStatus, Trailing, iteration_hint, parallel_hint};
 
 use calls::Calls;
 use context::Context;
@@ -250,7 +250,7 @@ impl Run {
             Input::RateLimited(delay_ms) => {
                 self.state.out.emit(EventKind::RateLimited { delay_ms });
             }
-            Input::SpentElsewhere(dollars) => {
+            Input::ExternalSpend(dollars) => {
                 self.state.money.set_external_spend(dollars);
                 if is_first {
                     self.turn(Turn::call_back);

@@ -11,7 +11,7 @@ use crate::prompt::{CustomBlockDoc, custom_block_listing};
 use crate::reply::{Format, ReplyStage};
 use crate::run::config::RunConfig;
 use crate::run::interceptor::Interceptor;
-use crate::run::trailing::{MakeTrailing, Standing, Trailing};
+use crate::run::trailing::{MakeTrailing, RunStatus, Trailing};
 use crate::spec::{Registry, RegistryError};
 use crate::tags::{BlockCode, BlockConfig, BlockMode, CustomBlock, Names, TagNameError};
 use crate::transform::TransformFactory;
@@ -188,7 +188,7 @@ impl Plan {
     /// The messages that only the next request carries.
     pub(super) fn trailing<'a>(
         &'a self,
-        standing: &'a Standing,
+        standing: &'a RunStatus,
     ) -> impl Iterator<Item = String> + 'a {
         let all = self.config.trailing.iter();
         all.filter_map(|trailing| match trailing {

@@ -92,7 +92,7 @@ impl State {
             | Input::Command(_)
             | Input::Report(..)
             | Input::RateLimited(_)
-            | Input::SpentElsewhere(_)
+            | Input::ExternalSpend(_)
             | Input::Interrupted
             | Input::Tick => Ok(()),
         }

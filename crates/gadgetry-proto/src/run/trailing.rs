@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// State of a run when a request is made.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Standing {
+pub struct RunStatus {
     /// The number of the request, from 1.
     pub iteration: u32,
     /// How many there may be.
@@ -22,9 +22,9 @@ pub struct Standing {
 /// A message that only the next request carries, after everything else.
 ///
 /// ```
-/// use gadgetry_proto::run::{Standing, Trailing};
+/// use gadgetry_proto::run::{RunStatus, Trailing};
 /// let hint = Trailing::Parallel(2);
-/// let now = Standing { iteration: 2, max_iterations: 4, spent: 1.5, budget: None, calls_before: Some(1) };
+/// let now = RunStatus { iteration: 2, max_iterations: 4, spent: 1.5, budget: None, calls_before: Some(1) };
 /// assert!(hint.message(&now).is_some_and(|text| text.contains("one reply")));
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -41,16 +41,16 @@ pub enum Trailing {
 }
 
 /// Makes a message from the status of a run; `None` for no message. It must be a function of what it is given, or a replay differs.
-pub type MakeTrailing = Arc<dyn Fn(&Standing) -> Option<String> + Send + Sync>;
+pub type MakeTrailing = Arc<dyn Fn(&RunStatus) -> Option<String> + Send + Sync>;
 
 impl Trailing {
     /// The message for a request that is made now. That of a closure only its [`Plan`](crate::run::Plan) can make.
-    pub fn message(&self, standing: &Standing) -> Option<String> {
+    pub fn message(&self, status: &RunStatus) -> Option<String> {
         match self {
             Self::Text(text) => Some(text.clone()),
-            Self::Iterations(timing) => timing.hint(standing),
+            Self::Iterations(timing) => timing.hint(status),
             Self::Parallel(few) => {
-                let calls = standing.calls_before?;
+                let calls = status.calls_before?;
                 (1..*few).contains(&calls).then(|| PARALLEL.to_owned())
             }
             Self::Code(_) => None,
@@ -74,17 +74,17 @@ pub enum HintTiming {
 }
 
 impl HintTiming {
-    fn hint(self, standing: &Standing) -> Option<String> {
+    fn hint(self, status: &RunStatus) -> Option<String> {
         let percent = match self {
             Self::Always => 0,
             Self::Late => 50,
             Self::Urgent => 80,
         };
-        let Standing {
+        let RunStatus {
             iteration,
             max_iterations,
             ..
-        } = *standing;
+        } = *status;
         let progress = u64::from(iteration) * 100 / u64::from(max_iterations.max(1));
         (progress >= percent).then(|| {
             let advice = match max_iterations.saturating_sub(iteration) {
@@ -100,9 +100,9 @@ impl HintTiming {
 /// A hint to the model how many replies it has left.
 ///
 /// ```
-/// use gadgetry_proto::run::{HintTiming, Standing, iteration_hint};
+/// use gadgetry_proto::run::{HintTiming, RunStatus, iteration_hint};
 /// let hint = iteration_hint(HintTiming::Late);
-/// let at = |iteration| Standing { iteration, max_iterations: 4, spent: 0.0, budget: None, calls_before: None };
+/// let at = |iteration| RunStatus { iteration, max_iterations: 4, spent: 0.0, budget: None, calls_before: None };
 /// assert_eq!(hint.message(&at(1)), None);
 /// assert_eq!(hint.message(&at(4)).as_deref(), Some("[Reply 4 of 4: the last one. Finish now.]"));
 /// ```

@@ -26,7 +26,7 @@ use crate::run::question::{Decision, QuestionKind};
 use crate::run::questions::Subject;
 use crate::run::reply::{EndedReply, Reply};
 use crate::run::summary::SummaryReply;
-use crate::run::trailing::Standing;
+use crate::run::trailing::RunStatus;
 use crate::run::truncation::{ModelError, Truncation};
 use crate::time::Time;
 use crate::usage::Usage;
@@ -208,7 +208,7 @@ impl Turn {
 
     fn request(&self, parts: &Parts<'_>) -> Request {
         let plan = parts.cx.plan;
-        let status = Standing {
+        let status = RunStatus {
             iteration: self.iteration,
             max_iterations: plan.config.max_iterations,
             spent: parts.money.spent(),

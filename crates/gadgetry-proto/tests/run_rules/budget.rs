@@ -105,7 +105,7 @@ fn what_was_spent_elsewhere_counts_but_is_not_the_runs_own() {
     let lines = |dollars: &[f64], last: &[&str]| {
         let mut script = slow(budget(4.0));
         for (time, dollars) in (1..).zip(dollars) {
-            script = script.input_at(time, Input::SpentElsewhere(*dollars));
+            script = script.input_at(time, Input::ExternalSpend(*dollars));
         }
         let mut expected = vec![
             "0 ask 1",
@@ -150,7 +150,7 @@ fn a_request_is_refused_when_the_money_went_while_it_was_decided_about() {
                 }
                 _ => decision.clone(),
             })
-            .input_at(3, Input::SpentElsewhere(1.0))
+            .input_at(3, Input::ExternalSpend(1.0))
     };
     // `Execute` stands for a changed request.
     for decision in [Decision::Proceed, Decision::Execute] {
@@ -186,7 +186,7 @@ fn a_user_who_goes_on_does_not_pay() {
         })
         .reply("What next?")
         .decides_after(5, |_| Decision::Result("More".to_owned()))
-        .input_at(3, Input::SpentElsewhere(1.0));
+        .input_at(3, Input::ExternalSpend(1.0));
     check(
         &script,
         &[

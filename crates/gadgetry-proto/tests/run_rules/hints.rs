@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use gadgetry_proto::run::{
-    HintTiming, MakeTrailing, Retry, Standing, Trailing, iteration_hint, parallel_hint,
+    HintTiming, MakeTrailing, Retry, RunStatus, Trailing, iteration_hint, parallel_hint,
 };
 
 use crate::support::sim::play;
@@ -20,8 +20,8 @@ fn by_code(name: &str) -> Trailing {
 }
 
 /// Reports all that it knows.
-fn standing(standing: &Standing) -> Option<String> {
-    let Standing {
+fn standing(standing: &RunStatus) -> Option<String> {
+    let RunStatus {
         iteration,
         max_iterations,
         spent,
@@ -134,8 +134,8 @@ fn a_retry_has_the_hints_of_its_request() {
     );
 }
 
-fn at(iteration: u32, max_iterations: u32) -> Standing {
-    Standing {
+fn at(iteration: u32, max_iterations: u32) -> RunStatus {
+    RunStatus {
         iteration,
         max_iterations,
         spent: 0.0,
@@ -185,7 +185,7 @@ fn a_model_that_called_few_gadgets_is_told_that_it_may_call_more() {
         (Some(2), true),
         (Some(3), false),
     ] {
-        let standing = Standing {
+        let standing = RunStatus {
             calls_before,
             ..at(2, 5)
         };

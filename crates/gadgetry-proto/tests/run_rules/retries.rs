@@ -481,7 +481,7 @@ fn a_budget_holds_for_retries_too() {
     let script = retrying()
         .reply_cut("", no_line())
         .with(|spec| spec.budget = Some(2.0))
-        .input_at(5, Input::SpentElsewhere(2.0));
+        .input_at(5, Input::ExternalSpend(2.0));
     check(
         &script,
         &[

@@ -380,7 +380,7 @@ impl<'a> Driver<'a> {
         let changed = (external - self.known_external).abs() > NOTHING;
         changed.then(|| {
             self.known_external = external;
-            Input::SpentElsewhere(external)
+            Input::ExternalSpend(external)
         })
     }
 

@@ -125,7 +125,7 @@ impl Watch {
             | Input::Command(_)
             | Input::Report(..)
             | Input::RateLimited(_)
-            | Input::SpentElsewhere(_)
+            | Input::ExternalSpend(_)
             | Input::Interrupted
             | Input::Tick => {}
         }

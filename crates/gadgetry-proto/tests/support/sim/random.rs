@@ -66,7 +66,7 @@ fn input(random: &mut Random) -> Input {
     let call = CallId(*random.pick(&[0, 0, 1, 2]));
     let cost = *random.pick(&[0.1, 0.3, -1.0, f64::NAN]);
     match random.below(6) {
-        0 => Input::SpentElsewhere(cost),
+        0 => Input::ExternalSpend(cost),
         1 => Input::RateLimited(3),
         2 => Input::Report(call, Report::Progress("half".to_owned())),
         3 => Input::Report(call, Report::HumanQuestion("Well?".to_owned())),

@@ -8,7 +8,7 @@ use gadgetry_proto::dialect::Dialect;
 use gadgetry_proto::limits::Limits;
 use gadgetry_proto::message::Message;
 use gadgetry_proto::prompt::PromptTemplate;
-use gadgetry_proto::run::{HintTiming, Standing, Trailing, iteration_hint, parallel_hint};
+use gadgetry_proto::run::{HintTiming, RunStatus, Trailing, iteration_hint, parallel_hint};
 use gadgetry_proto::tags::CustomBlock;
 use gadgetry_proto::transform::DeltaTransform;
 use serde_json::Value;
@@ -72,7 +72,7 @@ impl AgentBuilder {
     /// The closure must be a function of what it is given, or a replay of the run differs.
     pub fn trailing_with(
         mut self,
-        make: impl Fn(&Standing) -> Option<String> + Send + Sync + 'static,
+        make: impl Fn(&RunStatus) -> Option<String> + Send + Sync + 'static,
     ) -> Self {
         let name = format!("{}", self.config.trailing.len() + 1);
         self.config.trailing.push(Trailing::Code(name.clone()));
