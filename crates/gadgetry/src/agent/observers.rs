@@ -17,7 +17,7 @@ pub(super) type SharedObserver = Arc<Mutex<dyn Observer>>;
 /// The observers of the agent, and then the consumer of the run.
 pub(super) struct Observers<'a> {
     /// An observer that panics is switched off; see [`merge`].
-    observers: Merged<'static>,
+    shared: Merged<'static>,
     /// What the run has cost so far.
     pub(super) costs: CostTree,
     /// A panic of the consumer reaches the caller, whose code it is.
@@ -30,7 +30,7 @@ impl<'a> Observers<'a> {
             .iter()
             .map(|observer| Box::new(OfAllRuns(Arc::clone(observer))) as Box<dyn Observer>);
         Self {
-            observers: merge(observers.collect()),
+            shared: merge(observers.collect()),
             costs: CostTree::default(),
             consumer,
         }
@@ -40,17 +40,17 @@ impl<'a> Observers<'a> {
 impl Observer for Observers<'_> {
     fn event(&mut self, event: &Event) {
         self.costs.apply(event);
-        self.observers.event(event);
+        self.shared.event(event);
         self.consumer.event(event);
     }
 
     fn input(&mut self, time: Time, input: &Input) {
-        self.observers.input(time, input);
+        self.shared.input(time, input);
         self.consumer.input(time, input);
     }
 
     fn request(&mut self, request: &Request) {
-        self.observers.request(request);
+        self.shared.request(request);
         self.consumer.request(request);
     }
 }

@@ -78,7 +78,7 @@ impl Attempt {
             match std::mem::replace(&mut self.state, State::Over) {
                 State::New(request) => {
                     // A request that is refused anyway does not wait.
-                    if let Err(refusal) = self.checked() {
+                    if let Some(refusal) = self.refusal() {
                         return Poll::Ready(Some(refusal));
                     }
                     self.state = match &self.call.limiter {
@@ -106,7 +106,7 @@ impl Attempt {
                 State::Admitted(request) => {
                     self.is_sent = true;
                     // Others may have spent the budget while this request waited.
-                    if let Err(refusal) = self.checked() {
+                    if let Some(refusal) = self.refusal() {
                         return Poll::Ready(Some(refusal));
                     }
                     let model = &*self.call.model;
@@ -123,10 +123,10 @@ impl Attempt {
         }
     }
 
-    fn checked(&self) -> Result<(), Attempted> {
-        let check = self.call.check.as_ref();
-        let checked = check.map_or(Ok(()), |check| check());
-        checked.map_err(|refusal| Attempted::Delta(Delta::error(refusal)))
+    /// The error of the check, if there is one and it fails.
+    fn refusal(&self) -> Option<Attempted> {
+        let refusal = self.call.check.as_ref()?().err()?;
+        Some(Attempted::Delta(Delta::error(refusal)))
     }
 
     /// Reports the tokens, once.

@@ -47,7 +47,7 @@ struct Retrying {
 enum Phase {
     Send,
     Read {
-        reply: Attempt,
+        reply: Box<Attempt>,
         content: Content,
     },
     /// Reports a retry. A phase of its own, because the usage of the failed attempt is reported first.
@@ -76,7 +76,7 @@ impl Retrying {
                 Phase::Over => return None,
                 Phase::Send => {
                     self.phase = Phase::Read {
-                        reply: self.call.clone().attempt(self.request.clone()),
+                        reply: Box::new(self.call.clone().attempt(self.request.clone())),
                         content: Content::Nothing,
                     };
                 }
@@ -103,7 +103,7 @@ impl Retrying {
     fn received(
         &mut self,
         received: Option<Attempted>,
-        reply: Attempt,
+        reply: Box<Attempt>,
         content: Content,
     ) -> Option<Received> {
         let Some(received) = received else {
