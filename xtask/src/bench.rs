@@ -5,15 +5,19 @@
 //! * `instructions --list` prints a case a line: a name and, if it has one, the most instructions that one round may take;
 //! * `instructions CASE ROUNDS` does the case that many times.
 //!
-//! Each case runs twice under callgrind, and the difference is shared among the rounds, so that what comes before
+//! A bench target named `peers` is run next to other libraries: see [`crate::peers`].
+//!
+//! Each case of `instructions` runs twice under callgrind, and the difference is shared among the rounds, so that what comes before
 //! them does not count.
 
 use std::fs;
 
 use crate::Failure;
+use crate::peers;
 use crate::shell::{answers, capture, cargo, command, root, run as sh};
 
 const INSTRUCTIONS: &str = "instructions";
+const PEERS: &str = "peers";
 const ROUNDS: u64 = 1000;
 
 struct Target {
@@ -43,10 +47,10 @@ pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
     for target in targets.iter().filter(|target| target.name.contains(filter)) {
         found = true;
         println!("\n── {}: {}", target.package, target.name);
-        let done = if target.name == INSTRUCTIONS {
-            count_instructions(target)
-        } else {
-            sh(bench(target, &[]).arg("--").args(theirs))
+        let done = match target.name.as_str() {
+            INSTRUCTIONS => count_instructions(target),
+            PEERS => built(target).and_then(|program| peers::compare(&program)),
+            _ => sh(bench(target, &[]).arg("--").args(theirs)),
         };
         failures.extend(done.err());
     }
@@ -105,8 +109,7 @@ fn count_instructions(target: &Target) -> Result<(), String> {
         println!("skipped: valgrind is not installed");
         return Ok(());
     }
-    let (_, log) = capture(&mut bench(target, &["--no-run"]))?;
-    let binary = executable(&log).ok_or_else(|| format!("cargo named no executable:\n{log}"))?;
+    let binary = &built(target)?;
     let (cases, _) = capture(&mut command(binary, &["--list"]))?;
     println!("\n### Instructions a round\n");
     println!("| case | instructions | at most | |\n|---|---|---|---|");
@@ -141,6 +144,13 @@ fn count_instructions(target: &Target) -> Result<(), String> {
         "more instructions than allowed: {}",
         over.join(", ")
     ))
+}
+
+/// Builds a target, and returns the path of its program.
+fn built(target: &Target) -> Result<String, String> {
+    let (_, log) = capture(&mut bench(target, &["--no-run"]))?;
+    let path = executable(&log).map(str::to_owned);
+    path.ok_or_else(|| format!("cargo named no executable:\n{log}"))
 }
 
 /// All instructions of one run.

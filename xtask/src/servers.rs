@@ -84,17 +84,21 @@ fn ready(folder: &Path, server: &Server) -> Result<Option<String>, String> {
 
 /// From the npm registry. Its scripts do not run: it needs none.
 fn aimock(place: &Path, version: &str) -> Result<Vec<String>, String> {
+    npm_install(place, &format!("@copilotkit/aimock@{version}"))?;
+    let program = place.join("node_modules/.bin/llmock");
+    Ok(vec!["node".to_owned(), word(&program)])
+}
+
+/// Installs a package and what it needs into a folder of its own. No scripts of theirs run.
+pub(crate) fn npm_install(place: &Path, package: &str) -> Result<(), String> {
     there("node", "--version")?;
     there("npm", "--version")?;
     let mut install = command("npm", &["install", "--prefix"]);
-    install
-        .arg(place)
-        .arg(format!("@copilotkit/aimock@{version}"));
+    install.arg(place).arg(package);
     install.args(["--ignore-scripts", "--no-audit", "--no-fund", "--no-save"]);
     install.args(["--fetch-retries=1", "--fetch-timeout=60000"]);
     capture(&mut install)?;
-    let program = place.join("node_modules/.bin/llmock");
-    Ok(vec!["node".to_owned(), word(&program)])
+    Ok(())
 }
 
 /// From `PyPI`, into an environment of its own; into a plain folder where Python comes without `venv`.
@@ -157,7 +161,7 @@ fn word(path: &Path) -> String {
 }
 
 /// Where cargo builds.
-fn target() -> PathBuf {
+pub(crate) fn target() -> PathBuf {
     let set = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
     root().join(set.unwrap_or_else(|| PathBuf::from("target")))
 }

@@ -14,6 +14,8 @@ use serde_json::{Value, json};
 
 /// The gadget that is called.
 pub const GADGET: &str = "Fetch";
+/// What it returns.
+pub const RESULT: &str = "200 OK, 14 items";
 
 /// One run.
 #[derive(Clone, Copy)]
@@ -86,11 +88,13 @@ impl Load {
 
     /// The replies of the model, the last one without calls, in pieces of `size` bytes.
     pub fn replies(&self, size: usize) -> Vec<Vec<Delta>> {
-        let mut replies: Vec<Vec<Delta>> = (0..self.iterations)
-            .map(|iteration| reply(&self.reply(iteration), size))
-            .collect();
-        replies.push(reply("All of them are there.", size));
-        replies
+        self.texts().iter().map(|text| reply(text, size)).collect()
+    }
+
+    /// The texts of the replies.
+    pub fn texts(&self) -> Vec<String> {
+        let calling = (0..self.iterations).map(|iteration| self.reply(iteration));
+        calling.chain(["All of them are there.".to_owned()]).collect()
     }
 
     fn reply(&self, iteration: u32) -> String {
@@ -146,7 +150,7 @@ pub fn spec() -> GadgetSpec {
 /// What the gadget does.
 pub fn fetch(parameters: &Value) -> Outcome {
     black_box(parameters);
-    Outcome::ok("200 OK, 14 items")
+    Outcome::ok(RESULT)
 }
 
 /// What the model does with a request. It is dropped here, so that the history is not copied.
