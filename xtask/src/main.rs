@@ -8,6 +8,8 @@
 mod bench;
 mod fuzz;
 mod models;
+mod mutants;
+mod peers;
 mod servers;
 mod shell;
 mod test;
@@ -26,6 +28,8 @@ cargo xtask bench [NAME] [-- ARG…]
 cargo xtask fuzz [SECONDS]      runs the fuzzer, a minute or SECONDS a target (needs nightly and cargo-fuzz)
 cargo xtask models [--from FILE|URL]
                                 fetches LiteLLM's newest table of models, or this one, and makes ours of it
+cargo xtask picture             draws docs/demo.svg again, from a run of the demo
+cargo xtask mutants [K/N]       changes the code and looks which changes no test notices, all or one shard of N
 cargo xtask help                prints this
 
 Exit code: 0 all is well, 1 a check failed, 2 the command was not understood.";
@@ -45,6 +49,26 @@ impl From<String> for Failure {
     }
 }
 
+/// Draws `docs/demo.svg`. The drawing is that of the test which checks it.
+fn picture(args: &[String]) -> Result<(), Failure> {
+    if let [unknown, ..] = args {
+        return Err(Failure::Usage(format!("unexpected `{unknown}`")));
+    }
+    let test = "cli::picture::the_picture_shows_what_the_demo_prints";
+    let test = [
+        "test",
+        "--package",
+        "gadgetry-cli",
+        "--test",
+        "tests",
+        "--",
+        "--exact",
+        test,
+    ];
+    shell::run(shell::cargo(&test).env("GADGETRY_WRITE_PICTURE", "1"))?;
+    Ok(())
+}
+
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let (command, rest) = match args.split_first() {
@@ -56,6 +80,8 @@ fn main() -> ExitCode {
         "bench" => bench::run(rest),
         "fuzz" => fuzz::run(rest),
         "models" => models::run(rest),
+        "mutants" => mutants::run(rest),
+        "picture" => picture(rest),
         "help" | "--help" | "-h" => {
             println!("{HELP}\n\nSteps of test: {}", test::names());
             Ok(())

@@ -43,7 +43,10 @@ pub(crate) fn compare(ours: &str) -> Result<(), String> {
     println!("| load | gadgetry | llmist | ratio |\n|---|---|---|---|");
     for (index, (_, load, scale, unit)) in LOADS.iter().enumerate() {
         let (our, their) = (our_best[index] * scale, their_best[index] * scale);
-        println!("| {load} | {our:.3} {unit} | {their:.1} {unit} | {:.0} × |", their / our);
+        println!(
+            "| {load} | {our:.3} {unit} | {their:.1} {unit} | {:.0} × |",
+            their / our
+        );
     }
     Ok(())
 }

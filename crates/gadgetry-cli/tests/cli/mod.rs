@@ -17,6 +17,7 @@ mod logging;
 mod models;
 mod options;
 mod parse;
+mod picture;
 mod pipes;
 mod server;
 #[cfg(target_os = "linux")]

@@ -94,7 +94,9 @@ impl Load {
     /// The texts of the replies.
     pub fn texts(&self) -> Vec<String> {
         let calling = (0..self.iterations).map(|iteration| self.reply(iteration));
-        calling.chain(["All of them are there.".to_owned()]).collect()
+        calling
+            .chain(["All of them are there.".to_owned()])
+            .collect()
     }
 
     fn reply(&self, iteration: u32) -> String {
