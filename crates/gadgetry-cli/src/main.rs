@@ -21,8 +21,8 @@ mod prompt;
 mod reader;
 mod refusal;
 mod schemas;
-mod tally;
 mod timeline;
+mod usage_totals;
 
 use std::process::ExitCode;
 

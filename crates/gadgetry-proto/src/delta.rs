@@ -1,4 +1,4 @@
-//! The pieces of a reply as they stream.
+//! A reply as it streams: the deltas of its provider and of each stage.
 
 use std::fmt::{self, Write as _};
 use std::sync::Arc;
@@ -27,15 +27,15 @@ pub enum Delta {
     Text {
         /// More text; may be empty.
         delta: String,
-        /// What the provider says about it.
+        /// The provider's metadata.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         metadata: Option<ContentMetadata>,
     },
-    /// What the model thinks.
+    /// Reasoning of the model.
     Reasoning {
         /// More text.
         delta: String,
-        /// What the provider says about it.
+        /// The provider's metadata.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         metadata: Option<ContentMetadata>,
     },
@@ -53,11 +53,11 @@ pub enum Delta {
         /// JSON text.
         delta: String,
     },
-    /// It is complete.
+    /// The call is complete.
     ToolCallEnd {
         /// The provider's id.
         id: String,
-        /// The input, if the provider gives it whole; otherwise the joined deltas count.
+        /// The input, if the provider sends it whole; otherwise the deltas are joined.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         input: Option<Value>,
     },
@@ -78,28 +78,28 @@ pub enum Delta {
     },
     /// The model ended its reply.
     MessageEnd {
-        /// Why.
+        /// Why it stopped.
         stop_reason: StopReason,
-        /// Counts of the whole reply.
+        /// Token counts of the whole reply.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         usage: Option<Usage>,
     },
-    /// Counts so far.
+    /// Token counts so far.
     Usage {
         /// The counts.
         usage: Usage,
     },
     /// The provider reports an error inside the stream.
     Error {
-        /// The provider's words.
+        /// The provider's message.
         error: String,
         /// The provider's code.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         code: Option<String>,
-        /// What it means for us.
+        /// Its kind, which decides about a retry.
         #[serde(default, skip_serializing_if = "is_other")]
         kind: ModelErrorKind,
-        /// How long the provider asks us to wait, in milliseconds.
+        /// The delay before a retry that the provider asks for, in milliseconds.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         retry_after_ms: Option<u64>,
     },
@@ -108,17 +108,17 @@ pub enum Delta {
         /// The frame.
         data: Value,
     },
-    /// Says something about the current or next text.
+    /// Metadata of the current or next text.
     ContentMetadata {
-        /// What is said.
+        /// The metadata.
         metadata: ContentMetadata,
     },
-    /// Says something about the current or next reasoning.
+    /// Metadata of the current or next reasoning.
     ReasoningMetadata {
-        /// What is said.
+        /// The metadata.
         metadata: ContentMetadata,
     },
-    /// What the provider wants back with this reply in later requests.
+    /// Data that later requests send back to the provider with this reply.
     ProviderData(ProviderData),
     /// A custom block opens.
     CustomBlockStart(BlockStart),
@@ -134,7 +134,7 @@ pub enum Delta {
     GadgetArgsPartial(ArgsPartial),
     /// A gadget block is complete.
     GadgetCall(Arc<Call>),
-    /// Something noteworthy about the reply.
+    /// A problem or correction in the reply.
     Diagnostic(Diagnostic),
 }
 
@@ -147,7 +147,7 @@ fn is_other(kind: &ModelErrorKind) -> bool {
 }
 
 impl Delta {
-    /// An error of which nothing more is known.
+    /// An error with nothing but its message.
     pub fn error(error: impl Into<String>) -> Self {
         Self::Error {
             error: error.into(),
@@ -247,13 +247,13 @@ impl Delta {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum StopReason {
-    /// It was done.
+    /// The reply is complete.
     Stop,
-    /// The token limit.
+    /// The token limit was reached.
     MaxTokens,
-    /// A stop sequence.
+    /// A stop sequence was written.
     StopSequence,
-    /// It waits for the result of a tool call.
+    /// The model waits for the result of a tool call.
     ToolUse,
     /// The provider withheld the rest.
     ContentFilter,
@@ -261,13 +261,13 @@ pub enum StopReason {
     Error,
     /// The reply has ended, but the provider gave no reason.
     Unspecified,
-    /// Anything else, in the provider's word.
+    /// Any other reason, as the provider names it.
     #[serde(untagged)]
     Other(String),
 }
 
 impl StopReason {
-    /// Whether the model finished its reply. This is a list of the reasons that say so: an unknown one does not.
+    /// Whether the model finished its reply. This is an allow-list: an unknown reason is not clean.
     pub fn is_clean(&self) -> bool {
         match self {
             Self::Stop | Self::StopSequence | Self::ToolUse => true,
@@ -279,14 +279,14 @@ impl StopReason {
         }
     }
 
-    /// The reason of a reply that reports `later` after this one. A cut stays a cut, whatever follows.
+    /// The reason of a reply that reports `later` after this one. A reply that was cut off stays so, whatever follows.
     #[must_use]
     pub fn then(self, later: Self) -> Self {
         if self.is_clean() { later } else { self }
     }
 }
 
-/// The word as in JSON. One of the provider's is shown on one line, of readable length and without special characters.
+/// The reason as in JSON. A provider's own reason is shortened to one line without special characters.
 impl fmt::Display for StopReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const LONGEST: usize = 60;
@@ -307,14 +307,14 @@ impl fmt::Display for StopReason {
     }
 }
 
-/// What a provider says about text.
+/// Metadata of a text, as the provider sends it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ContentMetadata {
-    /// Sources.
+    /// Sources of the text.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub citations: Vec<Value>,
-    /// Notes.
+    /// Notes on the text.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub annotations: Vec<Value>,
     /// The language of the text.
@@ -323,7 +323,7 @@ pub struct ContentMetadata {
     /// The media type of the text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mime_type: Option<String>,
-    /// Anything else.
+    /// Other fields.
     #[serde(skip_serializing_if = "serde_json::Map::is_empty")]
     pub extensions: serde_json::Map<String, Value>,
 }

@@ -24,7 +24,7 @@ use crate::narrator::Narrator;
 use crate::options::Blocks;
 use crate::printer::Printer;
 use crate::prompt::typed_or_piped;
-use crate::tally::Tally;
+use crate::usage_totals::UsageTotals;
 use crate::{catalog, log_file, logging};
 
 /// Runs the command. All input is checked before anything is started or written.
@@ -61,7 +61,7 @@ pub(crate) fn run(args: &AgentArgs, printer: &mut Printer) -> Result<(), Error> 
     }
     let watch = Watch {
         printer: mem::take(printer),
-        tally: Tally::default(),
+        totals: UsageTotals::default(),
         events: args.events.is_some(),
         narrator: Narrator::of_gadgets(),
         log,
@@ -71,7 +71,7 @@ pub(crate) fn run(args: &AgentArgs, printer: &mut Printer) -> Result<(), Error> 
     let conducted = conduct(run, args.timeout, watch)?;
     let (summary, watch) = (conducted.summary, conducted.observer);
     *printer = watch.printer;
-    printer.sum_up(|| watch.tally.words());
+    printer.sum_up(|| watch.totals.words());
     if let Some(error) = watch.failed {
         return Err(error);
     }
@@ -202,7 +202,7 @@ struct Watch {
     printer: Printer,
     events: bool,
     narrator: Narrator,
-    tally: Tally,
+    totals: UsageTotals,
     log: Option<LogWriter<File>>,
     handle: AgentHandle,
     /// Why stdout cannot be written; then the run is stopped.
@@ -215,8 +215,8 @@ impl Observer for Watch {
             if let Some(words) = self.narrator.narrate(event) {
                 self.printer.progress(&words);
             }
-            self.tally.event(event);
-            self.printer.spin_with(|| self.tally.words());
+            self.totals.event(event);
+            self.printer.spin_with(|| self.totals.words());
         } else if self.failed.is_none()
             && let Err(error) = self.printer.json_line(event)
         {

@@ -23,7 +23,7 @@ use crate::interrupts::when_reader_goes;
 use crate::lines::one_line;
 use crate::printer::Printer;
 use crate::prompt::{is_piped_in, piped_and_typed, typed_or_piped};
-use crate::tally::Tally;
+use crate::usage_totals::UsageTotals;
 use crate::{catalog, media};
 
 /// Runs the command. All input is checked before anything is sent.
@@ -49,7 +49,7 @@ pub(crate) fn run(args: &CompleteArgs, printer: &mut Printer) -> Result<(), Erro
         stage,
         retry: connect::retry(&args.model),
         printer: mem::take(printer),
-        tally: Tally::default(),
+        totals: UsageTotals::default(),
         has_said: None,
         thought: false,
         called: false,
@@ -60,9 +60,11 @@ pub(crate) fn run(args: &CompleteArgs, printer: &mut Printer) -> Result<(), Erro
             () = gone.notified() => Err(Error::Closed),
         };
         let Asking {
-            mut printer, tally, ..
+            mut printer,
+            totals,
+            ..
         } = asking;
-        printer.sum_up(|| tally.words());
+        printer.sum_up(|| totals.words());
         (done, printer)
     };
     let Some((done, written)) = until_interrupted(work, || true)? else {
@@ -128,7 +130,7 @@ struct Asking {
     stage: ReplyStage,
     retry: Option<Retry>,
     printer: Printer,
-    tally: Tally,
+    totals: UsageTotals,
     /// The last character of the answer so far.
     has_said: Option<char>,
     /// Whether it has thought, and called a tool.
@@ -191,7 +193,7 @@ impl Asking {
                 Delta::Text { delta, .. } => self.say(&delta)?,
                 Delta::Reasoning { delta, .. } => {
                     self.thought = true;
-                    self.tally.text(&delta);
+                    self.totals.text(&delta);
                     self.spin_with("thinks");
                 }
                 Delta::Usage { usage: counts } => usage = usage.max(counts),
@@ -222,7 +224,7 @@ impl Asking {
     /// Records a completed model call and its cost.
     fn pay(&mut self, usage: Usage) {
         let price = self.model.info().price;
-        self.tally.call(usage, usage.dollars(price.as_ref()));
+        self.totals.call(usage, usage.dollars(price.as_ref()));
     }
 
     fn verdict(&self, reason: &StopReason, refusal: Option<String>) -> Result<(), String> {
@@ -259,7 +261,7 @@ impl Asking {
             return Ok(());
         };
         self.has_said = Some(last);
-        self.tally.text(text);
+        self.totals.text(text);
         if self.printer.shares_terminal() {
             self.printer.stop_spinning();
         }
@@ -277,6 +279,6 @@ impl Asking {
 
     fn spin_with(&self, what: &str) {
         self.printer
-            .spin_with(|| format!("the model {what}: {}", self.tally.words()));
+            .spin_with(|| format!("the model {what}: {}", self.totals.words()));
     }
 }

@@ -18,7 +18,7 @@ use crate::fetch;
 use crate::input::unreadable;
 use crate::lines::one_line;
 use crate::printer::Printer;
-use crate::tally::grouped;
+use crate::usage_totals::grouped;
 
 /// How long a table may take to arrive.
 const PATIENCE: Duration = Duration::from_mins(2);

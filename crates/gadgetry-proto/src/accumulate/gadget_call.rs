@@ -1,4 +1,4 @@
-//! A gadget call: announced, streamed, complete.
+//! Gadget calls: header, arguments, complete call.
 
 use std::sync::Arc;
 

@@ -1,9 +1,9 @@
-//! Joining what a provider says about one text in several pieces.
+//! Merges the metadata of a text that a provider sends in several pieces.
 
 use crate::delta::ContentMetadata;
 
-/// Adds `news` to what is known: lists grow, a new language or media type replaces the old one, extensions are
-/// replaced name by name.
+/// Adds `news` to `known`: lists are joined, a new language or media type replaces the old one, extensions are replaced
+/// name by name.
 pub(crate) fn merge(known: &mut Option<ContentMetadata>, news: &ContentMetadata) {
     let known = known.get_or_insert_default();
     known.citations.extend_from_slice(&news.citations);

@@ -1,8 +1,8 @@
-//! Where the events of a reply go.
+//! The destination of stream events.
 
 use crate::accumulate::stream_event::StreamEvent;
 
-/// A list of events, or nothing: then no event is made, and nothing is copied for one.
+/// A list of events, or nowhere: then no event is made, and nothing is copied for one.
 pub(crate) struct Sink<'a>(Option<&'a mut Vec<StreamEvent>>);
 
 impl<'a> Sink<'a> {

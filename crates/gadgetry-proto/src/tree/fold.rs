@@ -158,14 +158,12 @@ impl CostTree {
 
     fn add_agent(&mut self, run: NodeId, time: Time, ancestor: &Ancestor) -> NodeId {
         let call = ancestor.call;
-        let caller = match self.cursor(run).calls.get(&call) {
-            Some(caller) => *caller,
-            None => {
-                let caller = self.add_gadget(run, time, call, &ancestor.invocation_id, "");
-                self.set_status(caller, Status::Running);
-                caller
-            }
-        };
+        let known = self.cursor(run).calls.get(&call).copied();
+        let caller = known.unwrap_or_else(|| {
+            let caller = self.add_gadget(run, time, call, &ancestor.invocation_id, "");
+            self.set_status(caller, Status::Running);
+            caller
+        });
         let kind = NodeKind::Run {
             subagent: Some(ancestor.agent),
             reason: None,

@@ -17,7 +17,7 @@ use crate::args::ToolForm;
 use crate::conduct::conduct;
 use crate::error::Error;
 use crate::options::usual_markers;
-use crate::tally::Tally;
+use crate::usage_totals::UsageTotals;
 
 const SYSTEM: &str = "You are being tested. Follow the instructions exactly, and do nothing else.";
 const PROMPT: &str = "Call the gadget OpenLocker once, with the locker number 42 and the owner \"Ada\". \
@@ -64,7 +64,7 @@ pub(super) struct Probe {
     #[serde(skip)]
     stop_reason: Option<StopReason>,
     #[serde(skip)]
-    tally: Tally,
+    totals: UsageTotals,
 }
 
 /// Characters of a reply that are shown.
@@ -145,7 +145,7 @@ impl Observer for Probe {
     )]
     fn event(&mut self, event: &Event) {
         self.duration_ms = event.time.0;
-        self.tally.event(event);
+        self.totals.event(event);
         match &event.kind {
             EventKind::Text { text } => self.written.push_str(text),
             EventKind::ReplyWithdrawn { .. } => self.written.clear(),
@@ -210,7 +210,7 @@ impl Probe {
             "  {}.{} s, {}",
             seconds / 10,
             seconds % 10,
-            self.tally.words()
+            self.totals.words()
         );
         out
     }

@@ -10,7 +10,7 @@ const BYTES_A_TOKEN: u64 = 4;
 
 /// Tokens and costs of a run so far.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Tally {
+pub(crate) struct UsageTotals {
     /// Tokens of the model calls that have ended.
     usage: Usage,
     /// Costs as far as they are known, in US dollars.
@@ -21,7 +21,7 @@ pub(crate) struct Tally {
     bytes: u64,
 }
 
-impl Tally {
+impl UsageTotals {
     /// Adds an event.
     #[expect(clippy::wildcard_enum_match_arm, reason = "the others have no tokens")]
     pub(crate) fn event(&mut self, event: &Event) {
@@ -129,24 +129,24 @@ mod tests {
 
     #[test]
     fn a_reply_counts_while_it_comes_and_exactly_when_it_is_over() {
-        let mut tally = Tally::default();
-        tally.text("twelve bytes");
-        assert_eq!(tally.words(), "about 3 tokens out");
+        let mut totals = UsageTotals::default();
+        totals.text("twelve bytes");
+        assert_eq!(totals.words(), "about 3 tokens out");
         let usage = Usage {
             input_tokens: 1_500,
             output_tokens: 4,
             ..Usage::default()
         };
-        tally.call(usage, Some(0.002));
-        assert_eq!(tally.words(), "1,500 tokens in, 4 tokens out, $0.0020");
-        tally.text("more");
+        totals.call(usage, Some(0.002));
+        assert_eq!(totals.words(), "1,500 tokens in, 4 tokens out, $0.0020");
+        totals.text("more");
         assert_eq!(
-            tally.words(),
+            totals.words(),
             "1,500 tokens in, about 5 tokens out, $0.0020"
         );
-        tally.call(Usage::default(), None);
+        totals.call(Usage::default(), None);
         assert_eq!(
-            tally.words(),
+            totals.words(),
             "1,500 tokens in, about 5 tokens out, at least $0.0020"
         );
     }
@@ -154,12 +154,12 @@ mod tests {
     #[test]
     fn every_event_with_a_cost_counts() {
         let check = |events: &[&str], words: &str| {
-            let mut tally = Tally::default();
+            let mut totals = UsageTotals::default();
             for event in events {
                 let event = format!(r#"{{ "v": 1, "seq": 0, "timeMs": 0, {event} }}"#);
-                tally.event(&serde_json::from_str(&event).expect("an event"));
+                totals.event(&serde_json::from_str(&event).expect("an event"));
             }
-            assert_eq!(tally.words(), words, "{events:?}");
+            assert_eq!(totals.words(), words, "{events:?}");
         };
         let about = |kind: &str, cost: &str| {
             format!(
