@@ -34,7 +34,7 @@ pub(super) struct Pass<'a> {
 
 /// A text while it is read; it begins at `base` of the reply.
 struct Text<'a> {
-    text: &'a str,
+    whole: &'a str,
     at: usize,
     base: u64,
     ahead: Ahead,
@@ -42,7 +42,7 @@ struct Text<'a> {
 
 impl<'a> Text<'a> {
     fn rest(&self) -> &'a str {
-        &self.text[self.at..]
+        &self.whole[self.at..]
     }
 
     /// At most `len` bytes of the rest, cut between characters; they are read.
@@ -63,12 +63,12 @@ impl Pass<'_> {
     /// Reads the whole of a text.
     pub(super) fn run(&mut self, mut mode: Mode, text: &str, base: u64) -> Mode {
         let mut text = Text {
-            text,
+            whole: text,
             at: 0,
             base,
             ahead: Ahead::default(),
         };
-        while text.at < text.text.len() {
+        while text.at < text.whole.len() {
             mode = match mode {
                 Mode::Prose(prose) if prose.held.is_empty() => self.prose(prose, &mut text, false),
                 Mode::Prose(prose) => self.rejoin(prose, &mut text),
@@ -92,11 +92,11 @@ impl Pass<'_> {
                 }
                 Mode::Header(header) => {
                     let exceeded = header.passed(self.format);
-                    self.give_back_header(header, exceeded)
+                    self.give_back_header(&header, exceeded)
                 }
                 Mode::Opening(opening) => {
                     let exceeded = opening.passed(self.format);
-                    self.give_back_opening(opening, exceeded)
+                    self.give_back_opening(&opening, exceeded)
                 }
                 Mode::Body(_) | Mode::Content(_) => return mode,
             };
@@ -129,14 +129,14 @@ impl Pass<'_> {
 
     fn prose(&mut self, mut prose: Prose, text: &mut Text<'_>, last: bool) -> Mode {
         let stretch = Stretch {
-            text: text.text,
+            text: text.whole,
             from: text.at,
             base: text.base,
             last,
         };
         let found = prose.read(stretch, &mut text.ahead, self.format, &mut self.out);
         let Some(opener) = found else {
-            text.at = text.text.len();
+            text.at = text.whole.len();
             return Mode::Prose(prose);
         };
         text.at = opener.end;
@@ -172,7 +172,7 @@ impl Pass<'_> {
         let held = mem::take(&mut prose.held);
         let mut text = Text {
             base: self.end - held.len() as u64,
-            text: &held,
+            whole: &held,
             at: 0,
             ahead: Ahead::default(),
         };
@@ -204,13 +204,13 @@ impl Pass<'_> {
             HeaderStep::TooLong { read } => {
                 text.at += read;
                 let cap = HeaderLine::cap(self.format);
-                self.give_back_header(header, Some(cap))
+                self.give_back_header(&header, Some(cap))
             }
         }
     }
 
     /// What was taken for a start marker and a header is text.
-    fn give_back_header(&mut self, header: HeaderLine, exceeded: Option<LimitExceeded>) -> Mode {
+    fn give_back_header(&mut self, header: &HeaderLine, exceeded: Option<LimitExceeded>) -> Mode {
         let marker = self.format.search.text(Marker::Start);
         let span = Span {
             start: header.opener,
@@ -273,7 +273,7 @@ impl Pass<'_> {
     fn opening(&mut self, mut opening: OpeningTag, text: &mut Text<'_>) -> Mode {
         match opening.read(text.rest(), self.format) {
             OpeningStep::More => {
-                text.at = text.text.len();
+                text.at = text.whole.len();
                 Mode::Opening(opening)
             }
             OpeningStep::Open { read, self_closing } => {
@@ -286,19 +286,19 @@ impl Pass<'_> {
                 self.spare.text = opening.text;
                 let tag = self.open_tag(name, attributes);
                 if self_closing {
-                    Mode::Prose(self.end_tag(*tag, EndReason::SelfClosing))
+                    Mode::Prose(self.end_tag(tag, EndReason::SelfClosing))
                 } else {
-                    Mode::Content(tag)
+                    Mode::Content(Box::new(tag))
                 }
             }
             OpeningStep::Text { read, exceeded } => {
                 text.at += read;
-                self.give_back_opening(opening, exceeded)
+                self.give_back_opening(&opening, exceeded)
             }
         }
     }
 
-    pub(super) fn open_tag(&mut self, name: NameIndex, attributes: Attributes) -> Box<OpenTag> {
+    pub(super) fn open_tag(&mut self, name: NameIndex, attributes: Attributes) -> OpenTag {
         if self.format.names.kind(name) == TagKind::Custom {
             self.out.begin_text();
         } else if self.out.around.segment != Segment::Text {
@@ -307,12 +307,12 @@ impl Pass<'_> {
         *self.blocks += 1;
         let mut content = mem::take(&mut self.spare.content);
         content.begin();
-        let tag = Box::new(OpenTag {
+        let tag = OpenTag {
             name,
             block: BlockId(*self.blocks),
             attributes,
             content,
-        });
+        };
         tag.start(self.format, &mut self.out);
         tag
     }
@@ -338,7 +338,7 @@ impl Pass<'_> {
     }
 
     /// What was taken for a tag is text.
-    fn give_back_opening(&mut self, opening: OpeningTag, exceeded: Option<LimitExceeded>) -> Mode {
+    fn give_back_opening(&mut self, opening: &OpeningTag, exceeded: Option<LimitExceeded>) -> Mode {
         let start = opening.opener;
         let end = start + 1;
         if let Some(exceeded) = exceeded {

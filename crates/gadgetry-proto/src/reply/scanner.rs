@@ -71,6 +71,7 @@ impl Scanner {
     }
 
     /// A new scanner of the same format but for its markers.
+    #[must_use]
     pub fn with_markers(&self, markers: Option<Markers>, anchoring: Anchoring) -> Self {
         Self::of(self.format.with_markers(markers, anchoring))
     }
@@ -115,7 +116,7 @@ impl Scanner {
             && base == 0
             && !chunk.is_empty()
         {
-            mode = Mode::Content(pass.open_tag(name, Attributes::new()));
+            mode = Mode::Content(Box::new(pass.open_tag(name, Attributes::new())));
         }
         self.state.mode = pass.run(mode, chunk, base);
     }

@@ -86,37 +86,36 @@ impl ReplyStage {
 
     /// Takes one delta and appends what takes its place.
     pub fn process(&mut self, delta: Delta, out: &mut Vec<Delta>) {
-        match delta {
-            Delta::Text {
-                delta: text,
-                mut metadata,
-            } => {
-                let rules = &*self.rules;
-                // Most pieces are text as a whole: they are moved and not copied, once the scanner has let go of them.
-                let mut whole = None;
-                self.scanner.push(&text, &mut |event| match event {
-                    Event::Text(part) if std::ptr::eq(part, text.as_str()) => {
-                        whole = Some(out.len());
-                        rules.apply(Event::Text(""), &mut metadata, out);
-                    }
-                    event => rules.apply(event, &mut metadata, out),
-                });
-                if let Some(Delta::Text { delta, .. }) = whole.and_then(|at| out.get_mut(at)) {
-                    *delta = text;
-                }
-                if let Some(metadata) = metadata {
-                    out.push(Delta::ContentMetadata { metadata });
-                }
+        let rules = &*self.rules;
+        let Delta::Text {
+            delta: text,
+            mut metadata,
+        } = delta
+        else {
+            // What is held comes before other content; other deltas do not affect it.
+            if delta.kind() != DeltaKind::Frame {
+                self.scanner
+                    .flush(&mut |event| rules.apply(event, &mut None, out));
             }
-            delta => {
-                // What is held comes before other content; other deltas do not affect it.
-                if delta.kind() != DeltaKind::Frame {
-                    let rules = &*self.rules;
-                    self.scanner
-                        .flush(&mut |event| rules.apply(event, &mut None, out));
-                }
-                out.push(delta);
+            return out.push(delta);
+        };
+        // Most pieces are text as a whole: they are moved and not copied, once the scanner has let go of them.
+        let mut whole = None;
+        self.scanner.push(&text, &mut |event| {
+            if let Event::Text(part) = event
+                && std::ptr::eq(part, text.as_str())
+            {
+                whole = Some(out.len());
+                rules.apply(Event::Text(""), &mut metadata, out);
+            } else {
+                rules.apply(event, &mut metadata, out);
             }
+        });
+        if let Some(Delta::Text { delta, .. }) = whole.and_then(|at| out.get_mut(at)) {
+            *delta = text;
+        }
+        if let Some(metadata) = metadata {
+            out.push(Delta::ContentMetadata { metadata });
         }
     }
 
