@@ -1,4 +1,4 @@
-//! What is wrong with an agent, and how a run ended that did not come to an answer.
+//! Errors of an agent's configuration, and of runs without an answer.
 
 use std::fmt;
 
@@ -10,8 +10,8 @@ use crate::agent::Finished;
 use crate::limiter::RateLimitsError;
 use crate::toolbox::ToolboxError;
 
-/// Why there is no agent. All of them are mistakes of whoever configured it, and all are found by
-/// [`AgentBuilder::build`](crate::AgentBuilder::build), before any model is asked.
+/// An invalid configuration of an agent, found by
+/// [`AgentBuilder::build`](crate::AgentBuilder::build) before any request is sent.
 ///
 /// ```
 /// use gadgetry::{Agent, AgentError};
@@ -20,24 +20,24 @@ use crate::toolbox::ToolboxError;
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum AgentError {
-    /// Nobody can answer.
+    /// The model is missing.
     #[error("the agent has no model; add one with `.model(…)`")]
     NoModel,
     /// The model has no interface for tools.
     #[error(
-        "the model {model:?} cannot be given tools; let it write blocks: `.tools(Tools::Text)`"
+        "the model {model:?} does not support native tool calls; let it write blocks: `.tools(Tools::Text)`"
     )]
     NoNativeTools {
         /// The model.
         model: String,
     },
     /// Two models have one name.
-    #[error("two models are named {0:?}; gadgets could not tell them apart")]
+    #[error("two models are named {0:?}; names must be unique")]
     DuplicateModel(String),
     /// A gadget cannot be registered.
     #[error(transparent)]
     Gadget(#[from] ToolboxError),
-    /// Tags that cannot be told apart, a gadget with the name of the output viewer, or a tool choice that names no gadget
+    /// Ambiguous tags, a gadget with the name of the output viewer, or a tool choice that names no gadget
     /// of the agent.
     #[error(transparent)]
     Plan(#[from] PlanError),
@@ -55,22 +55,22 @@ pub enum AgentError {
         other: String,
     },
     /// No reply is allowed.
-    #[error("`.max_iterations(0)` lets the model say nothing; allow at least 1 reply")]
+    #[error("`.max_iterations(0)` allows no reply; allow at least 1")]
     NoIterations,
-    /// The budget is no amount.
-    #[error("a budget must be a finite amount of US dollars above 0, and not {0}")]
+    /// The budget is not an amount.
+    #[error("a budget must be a finite amount of US dollars above 0, got {0}")]
     Budget(f64),
     /// It could not be known when the budget is spent.
     #[error(
-        "the price of the model {model:?} is not known, so a budget cannot be kept; give the model a price in its \
-         `ModelInfo`, or leave out `.budget(…)`"
+        "the price of the model {model:?} is not known, so a budget cannot be enforced; give the model a price in its \
+         `ModelInfo`, or omit `.budget(…)`"
     )]
     NoPrice {
         /// The model.
         model: String,
     },
-    /// A percentage is none.
-    #[error("{option} must be above 0 and at most 100 percent, and not {percent}")]
+    /// A percentage is out of range.
+    #[error("{option} must be above 0 and at most 100 percent, got {percent}")]
     Percent {
         /// Where it was given.
         option: &'static str,
@@ -85,7 +85,7 @@ pub enum AgentError {
     SyntheticGadget {
         /// The id of the call.
         id: String,
-        /// What the model would be told about such a call.
+        /// The error that the model would read for such a call.
         problem: String,
     },
     /// A synthetic call cannot be written as a block.
@@ -97,12 +97,12 @@ pub enum AgentError {
         #[source]
         error: WriteError,
     },
-    /// The run is to wait for a person, but there is none.
-    #[error("`TextOnly::WaitForInput` needs somebody to ask; add `.on_human_input(…)`")]
+    /// The run is to wait for human input, but no user is available.
+    #[error("`TextOnly::WaitForInput` needs human input; add `.on_human_input(…)`")]
     NobodyToAsk,
-    /// The context of a gadget was given as the parent, but no run is behind it.
+    /// The context of a gadget was given as the parent, but it has no run.
     #[error(
-        "there is no run behind this context, so no subagent can be started from it; in a test, build the agent \
+        "this context has no run, so no subagent can be started from it; in a test, build the agent \
          without `.parent(…)`"
     )]
     NoParent,
@@ -118,7 +118,7 @@ pub enum AgentError {
     },
 }
 
-/// A run that did not come to an answer. What was said until then is in it.
+/// A run without an answer. It contains the messages until then.
 ///
 /// | reason | what to do |
 /// |---|---|
@@ -128,7 +128,7 @@ pub enum AgentError {
 /// | [`FinishReason::ModelError`] | the words of the error are in the [`Summary`](crate::proto::run::Summary) |
 /// | [`FinishReason::BudgetExceeded`] | allow more |
 /// | [`FinishReason::GadgetError`] | the run was to stop when a gadget fails |
-/// | [`FinishReason::Cancelled`] | somebody stopped it |
+/// | [`FinishReason::Cancelled`] | it was cancelled |
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -184,7 +184,7 @@ impl fmt::Display for RunError {
             FinishReason::Cancelled => f.write_str("the run was cancelled"),
             FinishReason::BudgetExceeded => f.write_str("the budget is spent"),
             FinishReason::GadgetError => f.write_str("a gadget failed"),
-            // These are no errors, and others are not known yet.
+            // These are not errors, and others are not known yet.
             reason @ (FinishReason::Completed
             | FinishReason::TaskCompleted
             | FinishReason::Stopped

@@ -22,7 +22,7 @@ const NAME: &str = "FinalAnswer";
 impl AgentRun<'_> {
     /// The answer as a value.
     ///
-    /// The run gets one more gadget, `FinalAnswer`, whose parameters are those of `T`; a `T` that is no object is its one
+    /// The run gets one more gadget, `FinalAnswer`, whose parameters are those of `T`; a `T` that is not an object is its one
     /// parameter `answer`. The model reads the description of the fields from the doc comments of `T`. A call that does
     /// not fit is answered with what is wrong, and the model tries again; a reply that calls nothing is answered with a
     /// reminder. All of this counts as replies, which

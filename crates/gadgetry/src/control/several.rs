@@ -25,19 +25,19 @@ use crate::control::DynController;
 pub struct Controllers(Vec<Arc<dyn DynController>>);
 
 impl Controllers {
-    /// Adds a controller, which is asked last.
+    /// Adds a controller, which is called last.
     #[must_use]
     pub fn with(mut self, controller: impl DynController + 'static) -> Self {
         self.push(Arc::new(controller));
         self
     }
 
-    /// Adds a controller, which is asked last.
+    /// Adds a controller, which is called last.
     pub fn push(&mut self, controller: Arc<dyn DynController>) {
         self.0.push(controller);
     }
 
-    /// Returns whether there are none.
+    /// Returns whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

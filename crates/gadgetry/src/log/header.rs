@@ -74,7 +74,7 @@ impl Header {
 }
 
 /// Code without which a replay would differ. [`CustomBlock::on_start`](gadgetry_proto::tags::CustomBlock::on_start) is
-/// none of it: it decides nothing.
+/// not included: it decides nothing.
 fn deciding_code(plan: &Plan) -> Option<&'static str> {
     let code = plan.code();
     let kinds = [

@@ -36,15 +36,15 @@ fn all_of_them() {
             it.named_model("a", Mock::new(["."]))
                 .named_model("a", Mock::new(["."]))
         },
-        "two models are named \"a\"; gadgets could not tell them apart",
+        "two models are named \"a\"; names must be unique",
     );
     check(
         |it| it.max_iterations(0),
-        "`.max_iterations(0)` lets the model say nothing; allow at least 1 reply",
+        "`.max_iterations(0)` allows no reply; allow at least 1",
     );
     check(
         |it| it.output_limit_percent(0.0),
-        "`.output_limit_percent(…)` must be above 0 and at most 100 percent, and not 0",
+        "`.output_limit_percent(…)` must be above 0 and at most 100 percent, got 0",
     );
     check(
         |it| {
@@ -53,7 +53,7 @@ fn all_of_them() {
                 ..Compaction::default()
             })
         },
-        "`target_percent` must be above 0 and at most 100 percent, and not NaN",
+        "`target_percent` must be above 0 and at most 100 percent, got NaN",
     );
     check(
         |it| {
@@ -70,7 +70,7 @@ fn all_of_them() {
     );
     check(
         |it| it.text_only(TextOnly::WaitForInput),
-        "`TextOnly::WaitForInput` needs somebody to ask; add `.on_human_input(…)`",
+        "`TextOnly::WaitForInput` needs human input; add `.on_human_input(…)`",
     );
     check(
         |it| it.synthetic_call("Ecko", json!({}), "", "s"),
@@ -109,8 +109,8 @@ fn budgets() {
         price,
         ..ModelInfo::default()
     };
-    let unknown = "the price of the model \"mock\" is not known, so a budget cannot be kept; give the model a price in \
-                   its `ModelInfo`, or leave out `.budget(…)`";
+    let unknown = "the price of the model \"mock\" is not known, so a budget cannot be enforced; give the model a price in \
+                   its `ModelInfo`, or omit `.budget(…)`";
     check(price(Some(PRICE)), 0.5, "");
     check(price(None), 0.5, unknown);
     check(price(Some(Price::default())), 0.5, unknown);
@@ -120,8 +120,7 @@ fn budgets() {
     };
     check(local, 0.5, "");
     for (dollars, words) in [(0.0, "0"), (-1.0, "-1"), (f64::INFINITY, "inf")] {
-        let words =
-            format!("a budget must be a finite amount of US dollars above 0, and not {words}");
+        let words = format!("a budget must be a finite amount of US dollars above 0, got {words}");
         check(price(Some(PRICE)), dollars, &words);
     }
     // What gadgets may ask has to have a price, too.
@@ -143,7 +142,7 @@ fn a_context_without_a_run_has_no_subagents() {
     let error = context.spawn_agent(builder).unwrap_err().to_string();
     assert_eq!(
         error,
-        "there is no run behind this context, so no subagent can be started from it; in a test, build the agent without \
+        "this context has no run, so no subagent can be started from it; in a test, build the agent without \
          `.parent(…)`"
     );
 }

@@ -81,7 +81,7 @@ impl AgentBuilder {
         self.controller(closures::before_gadget(decide))
     }
 
-    /// Decides what becomes of each result.
+    /// Decides about each result.
     pub fn after_gadget<F, R>(self, decide: F) -> Self
     where
         F: Fn(GadgetDone) -> R + Send + Sync + 'static,
@@ -90,7 +90,7 @@ impl AgentBuilder {
         self.controller(closures::after_gadget(decide))
     }
 
-    /// Decides what becomes of the run when a gadget has failed.
+    /// Decides how the run continues when a gadget has failed.
     pub fn on_gadget_error<F, R>(self, decide: F) -> Self
     where
         F: Fn(GadgetDone) -> R + Send + Sync + 'static,
@@ -99,7 +99,7 @@ impl AgentBuilder {
         self.controller(GadgetErrors(decide))
     }
 
-    /// Decides what becomes of a call whose dependency was not met. By default
+    /// Decides about a call with an unmet dependency. By default
     /// [`AgentBuilder::on_unmet`] does.
     pub fn on_dependency_skipped<F, R>(self, decide: F) -> Self
     where
@@ -109,8 +109,8 @@ impl AgentBuilder {
         self.controller(closures::on_dependency_skipped(decide))
     }
 
-    /// The person whom gadgets and [`TextOnly::WaitForInput`](gadgetry_proto::run::TextOnly) ask; `None` is no answer.
-    /// Subagents ask the same person, and one question at a time is asked.
+    /// Answers questions of gadgets and of [`TextOnly::WaitForInput`](gadgetry_proto::run::TextOnly); `None` means no answer.
+    /// Subagents use it as well; questions arrive one at a time.
     pub fn on_human_input(mut self, human: impl Human + 'static) -> Self {
         self.human = Some(Arc::new(human));
         self

@@ -158,23 +158,23 @@ impl AgentBuilder {
 
 /// # Ends
 impl AgentBuilder {
-    /// The agent, to be asked as often as you like. Finds every mistake in the options.
+    /// Builds the agent, which can run any number of times. Validates all options.
     pub fn build(self) -> Result<Agent, AgentError> {
         Agent::new(self)
     }
 
-    /// [`Agent::ask`] of an agent that is asked once.
+    /// [`Agent::ask`] of an agent that runs once.
     pub fn ask(self, prompt: impl Into<String>) -> Result<AgentRun<'static>, AgentError> {
         Ok(self.build()?.ask(prompt))
     }
 
-    /// [`Agent::ask_with`] of an agent that is asked once.
+    /// [`Agent::ask_with`] of an agent that runs once.
     pub fn ask_with(self, content: Vec<Content>) -> Result<AgentRun<'static>, AgentError> {
         Ok(self.build()?.ask_with(content))
     }
 }
 
-/// # Who answers
+/// # Models
 impl AgentBuilder {
     /// The model: anything that implements [`Model`], also in an `Arc`. A subagent has its parent's by default.
     pub fn model(mut self, model: impl Model + 'static) -> Self {
@@ -223,7 +223,7 @@ impl AgentBuilder {
         self
     }
 
-    /// Adds skills: the model gets a gadget that loads one when it needs it. Does nothing if there are none.
+    /// Adds skills: the model gets a gadget that loads one when it needs it. Without skills it has no effect.
     ///
     /// Give all of them at once; a second gadget of the same name is a mistake.
     #[cfg(feature = "skills")]
@@ -241,13 +241,13 @@ impl AgentBuilder {
         self
     }
 
-    /// So many gadgets may run at the same time; 0 is no limit.
+    /// Maximum number of gadgets that run at the same time; 0 means no limit.
     pub fn max_concurrent(mut self, gadgets: u32) -> Self {
         self.config.schedule.max_concurrent = Some(gadgets);
         self
     }
 
-    /// So many calls of one reply are executed, the first ones; 0 is no limit.
+    /// Maximum number of calls per reply that are executed, the first ones; 0 means no limit.
     pub fn max_gadgets_per_reply(mut self, calls: u32) -> Self {
         self.config.schedule.max_per_reply = Some(calls);
         self
@@ -263,7 +263,7 @@ impl AgentBuilder {
         self
     }
 
-    /// What becomes of a call whose dependency was not met. By default it is skipped.
+    /// Policy for calls with unmet dependencies. By default they are skipped.
     /// [`AgentBuilder::on_dependency_skipped`] decides call by call.
     pub fn on_unmet(mut self, policy: OnUnmet) -> Self {
         self.config.on_unmet = policy;
@@ -278,14 +278,14 @@ impl AgentBuilder {
     }
 
     /// The run ends when a gadget fails, with [`FinishReason::GadgetError`](crate::proto::event::FinishReason). By default
-    /// the model is told, and goes on.
+    /// the model reads the error, and continues.
     pub fn stop_on_gadget_error(mut self) -> Self {
         self.config.stop_on_gadget_error = true;
         self
     }
 
     /// The model is shown at most this part of its context window of one result, at four characters a token; 15
-    /// percent by default. A longer one is kept aside, and the model is told how to look at it. The window of a model
+    /// percent by default. A longer one is stored, and the model reads how to view it. The window of a model
     /// that does not say is taken for 128,000 tokens.
     pub fn output_limit_percent(mut self, percent: f64) -> Self {
         self.output_limit = OutputLimit::Percent(percent);
@@ -302,18 +302,18 @@ impl AgentBuilder {
 
 /// # When it ends
 impl AgentBuilder {
-    /// The model may give so many replies; 10 by default.
+    /// Maximum number of model replies; 10 by default.
     pub fn max_iterations(mut self, replies: u32) -> Self {
         self.config.max_iterations = replies;
         self
     }
 
-    /// The run may cost so many US dollars, with its gadgets and subagents. It is looked at before each request; what
-    /// is under way then is finished, so the last reply may go beyond it.
+    /// Maximum cost of the run in US dollars, including gadgets and subagents. It is checked before each request; work
+    /// in progress completes, so the last reply may exceed it.
     ///
     /// The price of the model must be known. A price of 0 counts as known for a model that runs on this machine alone
     /// ([`ModelInfo::is_local`](crate::ModelInfo::is_local)). A subagent's own budget is for it and its subagents; the
-    /// budget of its parent is kept besides.
+    /// budget of its parent also applies.
     pub fn budget(mut self, dollars: f64) -> Self {
         self.config.budget = Some(dollars);
         self
@@ -374,7 +374,7 @@ impl AgentBuilder {
     /// How long a gadget may take to tidy up after a timeout or a cancellation, before its future is dropped; 2 seconds by
     /// default. It applies to gadgets that can notice: those that have called
     /// [`ExecutionContext::cancellation`](crate::ExecutionContext::cancellation) or
-    /// [`throw_if_cancelled`](crate::ExecutionContext::throw_if_cancelled), wait for a person, or have started a subagent.
+    /// [`throw_if_cancelled`](crate::ExecutionContext::throw_if_cancelled), wait for human input, or have started a subagent.
     /// Others are dropped at once. Subagents have half of it for each level.
     pub fn grace(mut self, grace: Duration) -> Self {
         self.grace = Some(grace);
@@ -386,7 +386,7 @@ impl AgentBuilder {
 impl AgentBuilder {
     /// What is done when a model call fails. A request is sent again only while nothing has acted on its reply.
     ///
-    /// A `seed` of 0 stands for another one in each run, so that runs that failed together do not come back together.
+    /// `seed: 0` picks a random seed per run, so that runs that failed together do not retry together.
     pub fn retry(mut self, retry: Retry) -> Self {
         self.retry = Setting::On(retry);
         self
@@ -421,7 +421,7 @@ impl AgentBuilder {
 impl AgentBuilder {
     /// Makes it a subagent of the run that has called this gadget; [`ExecutionContext::spawn_agent`] is shorter.
     ///
-    /// It has the model, the named models, the retries, the rate limits and the person of that run, unless it is given
+    /// It has the model, the named models, the retries, the rate limits and the human input of that run, unless it is given
     /// its own; it always shares its budget and its cancellation, and its events are events of that run as well.
     pub fn parent(mut self, context: &ExecutionContext) -> Self {
         self.parent = Some(context.clone());
