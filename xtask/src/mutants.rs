@@ -28,7 +28,7 @@ const SCOPE: [&str; 7] = [
 /// The most of the changes that may be missed, in percent.
 const AT_MOST: f64 = 5.0;
 
-/// What became of the changes.
+/// The outcome of the changes.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Tally {
     caught: usize,

@@ -16,7 +16,7 @@ pub(crate) fn command(program: &str, args: &[&str]) -> Command {
     let mut command = Command::new(program);
     command.args(args).current_dir(root());
     // Cargo describes our package in them to us. The build script of `ring` runs again when they change, so a cargo that
-    // inherited them would build all TLS anew after each build outside of `cargo xtask`.
+    // inherited them would build all TLS again after each build outside of `cargo xtask`.
     for (name, _) in std::env::vars_os() {
         let is_ours = |prefix: &[u8]| name.as_encoded_bytes().starts_with(prefix);
         if is_ours(b"CARGO_PKG_") || is_ours(b"CARGO_MANIFEST_") {
