@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 /// assert_eq!(limits.header, 1024);
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Limits {
     /// The header line of a block, after the start marker. A longer one is text, not a block.
     pub header: usize,

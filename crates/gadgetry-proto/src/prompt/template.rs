@@ -33,7 +33,7 @@ use crate::spec::{Example, RegisteredGadget, Registry};
 /// assert_eq!(template.render(&[], &Markers::default(), Anchoring::Anywhere), None);
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct PromptTemplate {
     /// What gadgets are.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -18,7 +18,7 @@ use crate::usage::Usage;
 /// assert!(!config.asks.human);
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 #[expect(
     clippy::struct_excessive_bools,
     reason = "one for each kind of question"

@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 /// assert_eq!(retry.delay_ms(1, 4, None), None);
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Retry {
     /// How often one request may be sent again.
     pub retries: u32,

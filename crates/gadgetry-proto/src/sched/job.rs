@@ -7,7 +7,7 @@ use crate::id::InvocationId;
 
 /// The limits of a run. In all of them, `None` and 0 mean "no limit".
 #[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq, Eq)]
-#[serde(rename_all = "camelCase", default)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Config {
     /// Calls that may run at the same time.
     pub max_concurrent: Option<u32>,

@@ -4,6 +4,7 @@ mod broken;
 mod budget;
 mod children;
 pub(crate) mod compaction;
+mod config;
 mod costs;
 mod dependencies;
 mod dialects;

@@ -8,6 +8,7 @@ use gadgetry_proto::run::{Code, Plan, Retry, RunConfig, TextOnly};
 use crate::agent::builder::{AgentBuilder, Limits, OutputLimit, Setting};
 use crate::agent::{Agent, AgentError, Inner};
 use crate::control::Controllers;
+use crate::driver::SubagentParent;
 use crate::limiter::RateLimiter;
 use crate::model::Model;
 use crate::model::Models;
@@ -19,7 +20,9 @@ const USUAL_WINDOW: u64 = 128_000;
 
 impl Agent {
     pub(super) fn new(builder: AgentBuilder) -> Result<Self, AgentError> {
-        let mut services = services(&builder)?;
+        let parent = parent(&builder)?;
+        let inherited = parent.as_ref().map(|parent| &parent.services);
+        let mut services = services(&builder, inherited)?;
         let plan = plan(&builder, &services)?;
         let model = Arc::clone(&services.model);
         services.model = Self::model_for(&model, &plan)?;
@@ -36,7 +39,7 @@ impl Agent {
                 outputs: builder.outputs,
                 observers: builder.observers,
                 cancellation: builder.cancellation,
-                parent: builder.parent,
+                parent,
             }),
         })
     }
@@ -55,8 +58,7 @@ impl Agent {
 }
 
 /// What every run of the agent is driven with, except for its scope.
-fn services(builder: &AgentBuilder) -> Result<Services, AgentError> {
-    let parent = parent(builder)?;
+fn services(builder: &AgentBuilder, parent: Option<&Services>) -> Result<Services, AgentError> {
     let model = builder.model.clone();
     let model = model.or_else(|| Some(Arc::clone(&parent?.model)));
     let mut services = Services::new(model.ok_or(AgentError::NoModel)?, toolbox(builder)?);
@@ -104,8 +106,8 @@ fn services(builder: &AgentBuilder) -> Result<Services, AgentError> {
     Ok(services)
 }
 
-/// What the parent is driven with, if there is one that may have subagents.
-fn parent(builder: &AgentBuilder) -> Result<Option<&Services>, AgentError> {
+/// The call whose subagents the runs are, if there is one.
+fn parent(builder: &AgentBuilder) -> Result<Option<SubagentParent>, AgentError> {
     let Some(context) = &builder.parent else {
         return Ok(None);
     };
@@ -114,7 +116,8 @@ fn parent(builder: &AgentBuilder) -> Result<Option<&Services>, AgentError> {
     if depth > max_depth {
         return Err(AgentError::TooDeep { depth, max_depth });
     }
-    Ok(Some(services))
+    let parent = context.subagent_parent();
+    parent.map(Some).map_err(|_| AgentError::NoParent)
 }
 
 /// What every run of the agent is made from.

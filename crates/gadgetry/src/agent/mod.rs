@@ -64,6 +64,7 @@ use gadgetry_proto::message::{Content, Message, Role};
 use gadgetry_proto::run::Plan;
 
 use crate::context::{CancellationToken, ExecutionContext};
+use crate::driver::SubagentParent;
 use crate::model::Model;
 use crate::services::Services;
 
@@ -111,7 +112,7 @@ struct Inner {
     outputs: OutputStore,
     observers: Vec<SharedObserver>,
     cancellation: Option<CancellationToken>,
-    parent: Option<ExecutionContext>,
+    parent: Option<SubagentParent>,
 }
 
 impl Agent {

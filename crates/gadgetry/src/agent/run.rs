@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::fmt;
+use std::future::{pending, poll_fn};
 use std::mem;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,7 +10,6 @@ use std::task::{Context, Poll};
 
 use futures_core::Stream;
 use futures_core::future::BoxFuture;
-use futures_util::StreamExt as _;
 use gadgetry_proto::event::Event;
 use gadgetry_proto::message::Message;
 use gadgetry_proto::run::{Command, Plan, Run, RunOptions};
@@ -33,8 +33,7 @@ use crate::observer::Observer;
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # let model: gadgetry::ScriptedModel = r#"{"text": "4"}"#.parse()?;
-/// use futures_util::StreamExt as _;
-///
+/// ///
 /// let mut run = gadgetry::Agent::builder().model(model).build()?.ask("What is 2+2?");
 /// while let Some(event) = run.next().await {
 ///     // Not that of subagents.
@@ -92,8 +91,6 @@ enum State {
     Ready(Box<Prepared>),
     Streaming(BoxFuture<'static, Finished>),
     Done(Box<Finished>),
-    /// Only while it changes.
-    Moving,
 }
 
 impl<'t> AgentRun<'t> {
@@ -199,27 +196,32 @@ impl<'t> AgentRun<'t> {
     /// Cancel safety: dropping the future cancels the run.
     ///
     /// See [`log`](crate::log) for how to save a run with it.
-    pub async fn observe(mut self, observer: &mut dyn Observer) -> Result<Finished, RunError> {
-        match mem::replace(&mut self.state, State::Moving) {
-            State::Ready(prepared) => {
-                let finished = prepared.drive(observer).await;
-                self.keep(&finished);
-                finished
+    pub async fn observe(self, observer: &mut dyn Observer) -> Result<Finished, RunError> {
+        let Self {
+            state,
+            events,
+            conversation,
+            ..
+        } = self;
+        let finished = match state {
+            State::Ready(prepared) => prepared.drive(observer).await,
+            State::Streaming(mut driving) => {
+                poll_fn(|cx| {
+                    let ended = driving.as_mut().poll(cx);
+                    forward(&events, observer);
+                    ended
+                })
+                .await
             }
-            state @ (State::Streaming(_) | State::Done(_) | State::Moving) => {
-                self.state = state;
-                while let Some(event) = self.next().await {
-                    observer.event(&event);
-                }
-                match self.state {
-                    State::Done(finished) => *finished,
-                    State::Ready(_) | State::Streaming(_) | State::Moving => {
-                        unreachable!("the stream has ended")
-                    }
-                }
+            State::Done(finished) => {
+                forward(&events, observer);
+                *finished
             }
+        };
+        if let Some(conversation) = conversation {
+            *conversation = (&finished).into();
         }
-        .into_result()
+        finished.into_result()
     }
 
     /// One more gadget, which the model must call to end the run.
@@ -258,7 +260,7 @@ impl<'t> AgentRun<'t> {
     pub fn finished(&self) -> Option<&Finished> {
         match &self.state {
             State::Done(finished) if lock(&self.events).is_empty() => Some(finished),
-            State::Done(_) | State::Ready(_) | State::Streaming(_) | State::Moving => None,
+            State::Done(_) | State::Ready(_) | State::Streaming(_) => None,
         }
     }
 
@@ -276,8 +278,10 @@ impl Stream for AgentRun<'_> {
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Event>> {
         let this = &mut *self;
+        // The pending future only holds the place while the run is moved into its own.
         if let State::Ready(_) = this.state
-            && let State::Ready(prepared) = mem::replace(&mut this.state, State::Moving)
+            && let State::Ready(prepared) =
+                mem::replace(&mut this.state, State::Streaming(Box::pin(pending())))
         {
             let events = Arc::clone(&this.events);
             this.state = State::Streaming(Box::pin(async move {
@@ -311,6 +315,16 @@ impl fmt::Debug for AgentRun<'_> {
         f.debug_struct("AgentRun")
             .field("finished", &self.finished())
             .finish_non_exhaustive()
+    }
+}
+
+/// Gives the events that wait to `observer`.
+fn forward(events: &Mutex<VecDeque<Event>>, observer: &mut dyn Observer) {
+    loop {
+        // The lock is released before the observer runs.
+        let next = lock(events).pop_front();
+        let Some(event) = next else { return };
+        observer.event(&event);
     }
 }
 

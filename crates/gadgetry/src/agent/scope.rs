@@ -32,19 +32,15 @@ impl AgentScope {
             return Self::TopLevel(Box::new(services));
         };
         // Also if the budget is spent: then the run ends for that reason.
-        match parent.subagent_in_any_budget() {
-            Ok(mut subagent) => {
-                let mut scope = subagent.services.scope.clone();
-                scope.max_depth = services.scope.max_depth;
-                services.scope = match budget {
-                    Some(dollars) => scope.narrowed(dollars),
-                    None => scope,
-                };
-                subagent.services = services;
-                Self::Subagent(Box::new(subagent))
-            }
-            Err(error) => unreachable!("`build` has checked the parent: {error}"),
-        }
+        let mut subagent = parent.subagent();
+        let mut scope = subagent.services.scope.clone();
+        scope.max_depth = services.scope.max_depth;
+        services.scope = match budget {
+            Some(dollars) => scope.narrowed(dollars),
+            None => scope,
+        };
+        subagent.services = services;
+        Self::Subagent(Box::new(subagent))
     }
 
     pub(super) fn services(&self) -> &Services {

@@ -33,6 +33,7 @@ use crate::scope::NOTHING;
 use crate::services::Services;
 
 pub use crate::observer::Observer;
+pub(crate) use subagent::SubagentParent;
 pub use subagent::{Subagent, SubagentError};
 
 use handle::RunHandle;

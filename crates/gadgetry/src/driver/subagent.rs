@@ -1,6 +1,7 @@
 //! A run inside a gadget.
 
-use std::sync::atomic::Ordering;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use gadgetry_proto::event::Event;
 use gadgetry_proto::message::Request;
@@ -54,29 +55,50 @@ impl ExecutionContext {
         if exhausted && services.scope.depth < services.scope.max_depth {
             return Err(SubagentError::BudgetExhausted);
         }
-        self.subagent_in_any_budget()
+        Ok(self.subagent_parent()?.subagent())
     }
 
-    /// Prepares a subagent even if the budget is spent; its run then ends for that reason.
-    pub(crate) fn subagent_in_any_budget(&self) -> Result<Subagent, SubagentError> {
+    /// The call as a parent of subagents, even if the budget is spent; their runs then end for that reason.
+    pub(crate) fn subagent_parent(&self) -> Result<SubagentParent, SubagentError> {
         let services = self.services().ok_or(SubagentError::NoRun)?;
         let slot = self.slot().ok_or(SubagentError::NoRun)?;
         let limit = services.scope.max_depth;
         if services.scope.depth >= limit {
             return Err(SubagentError::TooDeep { limit });
         }
-        let agent = slot.agents.fetch_add(1, Ordering::Relaxed);
-        let token = self.cancellation().child_token();
-        let call = self.invocation_id().as_str();
-        let scope = services.scope.child(token, call, agent);
-        Ok(Subagent {
-            services: Services {
-                scope,
-                ..services.clone()
-            },
-            parent: self.clone(),
-            agent,
+        Ok(SubagentParent {
+            context: self.clone(),
+            services: services.clone(),
+            agents: Arc::clone(&slot.agents),
         })
+    }
+}
+
+/// A call that may start subagents: it belongs to a run, and their depth was checked.
+#[derive(Clone)]
+pub(crate) struct SubagentParent {
+    context: ExecutionContext,
+    /// Those of its run.
+    pub(crate) services: Services,
+    /// How many subagents the call has started.
+    agents: Arc<AtomicU32>,
+}
+
+impl SubagentParent {
+    /// Prepares one more subagent.
+    pub(crate) fn subagent(&self) -> Subagent {
+        let agent = self.agents.fetch_add(1, Ordering::Relaxed);
+        // Here and not before: a call that has taken its token gets a grace period.
+        let token = self.context.cancellation().child_token();
+        let call = self.context.invocation_id().as_str();
+        Subagent {
+            services: Services {
+                scope: self.services.scope.child(token, call, agent),
+                ..self.services.clone()
+            },
+            parent: self.context.clone(),
+            agent,
+        }
     }
 }
 

@@ -175,10 +175,53 @@ pub fn is_log(beginning: &[u8]) -> bool {
 /// Bytes of one line of a log; it holds one input.
 const LINE: u64 = 256 << 20;
 
+/// Reads a log to continue its run. The run is as it was after the last input of the log.
+///
+/// [`drive`](crate::drive) continues it by itself, also with work in flight ([`Run::pending`]): gadgets that were running
+/// have failed with an unknown effect, and a reply of which nothing was used is requested again.
+///
+/// # Errors
+///
+/// If the log cannot be read or is not one, with the number of the line.
+///
+/// ```
+/// use gadgetry::log::{LogWriter, load};
+/// use gadgetry::{Agent, Event, ScriptedModel, Services, Toolbox, drive};
+/// use std::sync::Arc;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let model: ScriptedModel = r#"{"text": "4"}"#.parse()?;
+/// let run = Agent::builder().model(model.clone()).ask("What is 2+2?")?;
+/// // The program ends right after the first line.
+/// let mut file = Vec::new();
+/// LogWriter::new(&mut file, &run.header()?)?.finish()?;
+///
+/// let run = load(&file[..])?;
+/// assert!(run.pending().reply);
+/// let services = Services::new(Arc::new(model), Toolbox::default());
+/// let (_commands, receiver) = tokio::sync::mpsc::channel(1);
+/// let ended = drive(run, &services, receiver, &mut |_: &Event| {}).await;
+/// assert_eq!(ended.summary.answer, "4");
+/// # Ok(())
+/// # }
+/// ```
+pub fn load(log: impl BufRead) -> Result<Run, LogError> {
+    play(log, &mut |_: &Event| {}).map(|(run, _)| run)
+}
+
 /// Plays a log again. `observer` sees the same events as the first time. `None`: the log ends before the run.
 ///
 /// Fails if the log cannot be read or is not one, with the number of the line.
 pub fn replay(log: impl BufRead, observer: &mut dyn Observer) -> Result<Option<Summary>, LogError> {
+    play(log, observer).map(|(_, summary)| summary)
+}
+
+/// The run after the last input of a log, and its summary if it has ended.
+fn play(
+    log: impl BufRead,
+    observer: &mut dyn Observer,
+) -> Result<(Run, Option<Summary>), LogError> {
     let mut lines = lines(log).enumerate().peekable();
     let Some((_, first)) = lines.next() else {
         return Err(LogError::Empty);
@@ -206,7 +249,7 @@ pub fn replay(log: impl BufRead, observer: &mut dyn Observer) -> Result<Option<S
             })?;
         summary = drain(&mut run, observer);
     }
-    Ok(summary)
+    Ok((run, summary))
 }
 
 /// The lines of a log, each within a cap.

@@ -1,17 +1,22 @@
 //! Runs of agents as logs, and their replay.
 
+use std::sync::Arc;
+
 use gadgetry::control::BeforeGadget;
-use gadgetry::log::{Header, LogError, LogWriter, replay};
+use gadgetry::log::{Header, LogError, LogWriter, load, replay};
 use gadgetry::proto::convo::compaction::Compaction;
 use gadgetry::proto::delta::Delta;
 use gadgetry::proto::error::ModelErrorKind;
 use gadgetry::proto::event::{CompactionStrategy, Event, EventKind, FinishReason};
 use gadgetry::proto::message::Request;
-use gadgetry::proto::run::{HintTiming, Input, Interceptor, TextOnly};
+use gadgetry::proto::run::{Code, HintTiming, Input, Interceptor, TextOnly};
 use gadgetry::proto::tags::CustomBlock;
 use gadgetry::proto::time::Time;
 use gadgetry::proto::transform::DeltaTransform;
-use gadgetry::{Agent, AgentBuilder, GadgetError, ModelInfo, Observer, ToolChoice, from_fn};
+use gadgetry::{
+    Agent, AgentBuilder, GadgetError, IntoGadget, ModelInfo, Observer, Services, ToolChoice,
+    Toolbox, drive, from_fn,
+};
 
 use super::support::{Mock, PRICE, broken, call, echo, failed, spec, story};
 
@@ -214,4 +219,74 @@ fn what_is_code_is_in_no_log() {
         |agent| agent.trailing_with(|_| None),
         Some("the closure of a trailing message"),
     );
+}
+
+/// One call, and the answer.
+fn one_call() -> Mock {
+    Mock::new([call("Echo", "e", &[("text", "hi")]), "Done.".to_owned()])
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_configuration_gives_the_same_run_by_every_road() {
+    let agent = Agent::builder()
+        .system("Be brief.")
+        .custom_block(CustomBlock::new("plan"))
+        .trailing("Go on.")
+        .max_iterations(4)
+        .model(one_call())
+        .gadget(echo());
+    // `check` has played the log, too.
+    let (events, log) = check(agent).await;
+    let header: Header = serde_json::from_str(log.lines().next().unwrap()).unwrap();
+    let again = AgentBuilder::from_config(header.config.clone(), Code::default())
+        .model(one_call())
+        .gadget(echo());
+    assert_eq!(
+        *again.clone().build().unwrap().plan().config(),
+        header.config
+    );
+    let (events_again, log_again) = check(again).await;
+    assert_eq!(events_again, events);
+    assert_eq!(log_again, log);
+}
+
+#[test]
+fn the_header_has_the_configuration_of_the_plan() {
+    let agent = Agent::builder()
+        .model(one_call())
+        .gadget(echo())
+        .tool_choice(ToolChoice::Gadget("ECHO".to_owned()))
+        .without_retry()
+        .build()
+        .unwrap();
+    let header = agent.ask("Begin").header().unwrap();
+    assert_eq!(header.config, *agent.plan().config());
+    // The gadgets without the viewer, which the run adds.
+    assert_eq!(header.gadgets, [echo().into_gadget().spec().clone()]);
+    let plan = header.plan().unwrap();
+    assert_eq!(plan.config(), agent.plan().config());
+    assert_eq!(plan.has_viewer(), agent.plan().has_viewer());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_log_that_was_cut_anywhere_continues() {
+    let agent = Agent::builder().model(one_call()).gadget(echo());
+    let (_, log) = check(agent).await;
+    let lines: Vec<&str> = log.split_inclusive('\n').collect();
+    assert!(lines.len() > 4, "{log}");
+    for count in 1..lines.len() {
+        // The crash has cut the next line, too.
+        let cut = lines[..count].concat() + &lines[count][..lines[count].len() / 2];
+        let run = load(cut.as_bytes()).unwrap();
+        let mut toolbox = Toolbox::default();
+        toolbox.add(echo()).unwrap();
+        let services = Services::new(Arc::new(Mock::new(["Done."; 3])), toolbox);
+        let (_commands, receiver) = tokio::sync::mpsc::channel(1);
+        let ended = drive(run, &services, receiver, &mut |_: &Event| {}).await;
+        assert_eq!(
+            (ended.summary.reason, ended.summary.answer.as_str()),
+            (FinishReason::Completed, "Done."),
+            "after {count} lines"
+        );
+    }
 }

@@ -57,7 +57,7 @@ use turns::Outline;
 
 /// When a conversation is compacted, and how.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Compaction {
     /// How.
     pub strategy: CompactionStrategy,
