@@ -1,8 +1,6 @@
 //! The events of real runs fit the published schema, and the schema names nothing that no run emits.
 
 use std::collections::BTreeSet;
-use std::fs;
-use std::path::Path;
 
 use gadgetry_proto::event::{CompactionStrategy, EVENTS_SCHEMA, Event};
 use gadgetry_proto::id::CallId;
@@ -110,6 +108,8 @@ fn what_is_no_event_does_not_fit() {
 
 #[test]
 fn the_documentation_has_the_same_schema() {
-    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/events.schema.json");
-    assert_eq!(fs::read_to_string(page).expect("a file"), EVENTS_SCHEMA);
+    assert_eq!(
+        include_str!("../../../docs/events.schema.json"),
+        EVENTS_SCHEMA
+    );
 }

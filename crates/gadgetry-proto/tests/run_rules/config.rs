@@ -90,7 +90,7 @@ fn without_null(value: Value) -> Value {
             .map(|(key, value)| (key, without_null(value)))
             .collect(),
         Value::Array(values) => values.into_iter().map(without_null).collect(),
-        other => other,
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => value,
     }
 }
 

@@ -20,6 +20,7 @@ fn by_code(name: &str) -> Trailing {
 }
 
 /// Reports all that it knows.
+#[expect(clippy::unnecessary_wraps, reason = "the signature of `MakeTrailing`")]
 fn standing(standing: &RunStatus) -> Option<String> {
     let RunStatus {
         iteration,
