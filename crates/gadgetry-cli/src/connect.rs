@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use gadgetry::models::{ModelRegistry, ModelSpec};
 use gadgetry::proto::run::Retry;
-use gadgetry::provider::Resolver;
+use gadgetry::provider::{ModelOptions, Resolver};
 use gadgetry::{Model, ModelInfo, ScriptedModel};
 
 use crate::args::{ModelArgs, ServerArgs};
@@ -18,14 +18,11 @@ use crate::refusal::WithKeyHint;
 /// The prefix of a script's name.
 const SCRIPT: &str = "script:";
 
-/// Options that override the defaults of a model.
-#[derive(Clone, Copy, Debug)]
+/// The options of a model, and what it must be able to read.
+#[derive(Clone, Debug)]
 pub(crate) struct ModelOverrides<'a> {
     pub(crate) server: &'a ServerArgs,
-    pub(crate) reasoning: Option<&'a str>,
-    pub(crate) max_tokens: Option<u64>,
-    pub(crate) temperature: Option<f64>,
-    /// Whether the request contains images or audio.
+    pub(crate) options: ModelOptions,
     pub(crate) images: bool,
     pub(crate) audio: bool,
 }
@@ -34,20 +31,16 @@ impl<'a> ModelOverrides<'a> {
     /// Those of the command line.
     pub(crate) fn of(args: &'a ModelArgs) -> Self {
         Self {
-            reasoning: args.reasoning.as_deref(),
-            max_tokens: args.max_tokens,
-            temperature: args.temperature,
+            options: args.options(),
             ..Self::plain(&args.server)
         }
     }
 
-    /// None but how the server is reached.
+    /// Only how the server is reached.
     pub(crate) fn plain(server: &'a ServerArgs) -> Self {
         Self {
             server,
-            reasoning: None,
-            max_tokens: None,
-            temperature: None,
+            options: ModelOptions::default(),
             images: false,
             audio: false,
         }
@@ -82,7 +75,7 @@ pub(crate) fn random() -> u64 {
 /// The model of this name. All that is wrong with it is the user's mistake: nothing is sent yet.
 pub(crate) fn model(
     name: &str,
-    overrides: ModelOverrides<'_>,
+    overrides: &ModelOverrides<'_>,
     catalog: &ModelRegistry,
 ) -> Result<Arc<dyn Model>, Error> {
     if let Some(path) = script(name) {
@@ -98,20 +91,12 @@ pub(crate) fn model(
         return other(name, overrides, catalog);
     }
     let server = overrides.server;
+    let options = server::apply(server, overrides.options.clone())?;
     let mut resolver = Resolver::from_env()
         .registry(catalog.clone())
-        .http(server::http(server)?);
-    resolver = set(resolver, server.base_url.as_deref(), Resolver::base_url);
-    resolver = set(
-        resolver,
-        server.api_key_env.as_deref(),
-        Resolver::api_key_from,
-    );
-    resolver = set(resolver, overrides.reasoning, Resolver::reasoning_effort);
-    resolver = set(resolver, overrides.max_tokens, Resolver::max_tokens);
-    resolver = set(resolver, overrides.temperature, Resolver::temperature);
-    for (field, value) in server::fields(server)? {
-        resolver = resolver.option(field, value);
+        .options(options);
+    if let Some(variable) = &server.api_key_env {
+        resolver = resolver.api_key_from(variable);
     }
     let place = resolver.locate(name).map_err(Error::input)?;
     let known = resolver.describe(name).map_err(Error::input)?;
@@ -134,7 +119,7 @@ fn is_of_genai(name: &str) -> bool {
 fn info(
     name: &str,
     known: Option<ModelInfo>,
-    overrides: ModelOverrides<'_>,
+    overrides: &ModelOverrides<'_>,
     catalog: &ModelRegistry,
 ) -> Result<Option<ModelInfo>, Error> {
     // Another base URL may serve another model of this name.
@@ -157,7 +142,7 @@ fn info(
 #[cfg(feature = "genai")]
 fn other(
     name: &str,
-    overrides: ModelOverrides<'_>,
+    overrides: &ModelOverrides<'_>,
     catalog: &ModelRegistry,
 ) -> Result<Arc<dyn Model>, Error> {
     use gadgetry::provider::genai::{Genai, GenaiBuilder};
@@ -168,15 +153,17 @@ fn other(
             "--header and --extra-body do not apply to models with two colons in their names",
         ));
     }
-    let max_tokens = overrides.max_tokens.map(u32::try_from).transpose();
+    let max_tokens = overrides.options.max_tokens.map(u32::try_from).transpose();
     let max_tokens = max_tokens.map_err(|_| Error::input("--max-tokens is too large"))?;
     let mut model = Genai::builder(name);
     model = set(model, server.base_url.as_deref(), GenaiBuilder::base_url);
     model = set(model, server::key(server)?, GenaiBuilder::api_key);
     model = set(model, server.model_timeout, GenaiBuilder::timeout);
-    model = set(model, overrides.reasoning, GenaiBuilder::reasoning_effort);
+    let options = &overrides.options;
+    let effort = options.reasoning_effort.as_deref();
+    model = set(model, effort, GenaiBuilder::reasoning_effort);
     model = set(model, max_tokens, GenaiBuilder::max_tokens);
-    model = set(model, overrides.temperature, GenaiBuilder::temperature);
+    model = set(model, options.temperature, GenaiBuilder::temperature);
     let name = name.replacen("::", ":", 1);
     let known = catalog.get(&name).map(ModelSpec::info);
     let info = info(&name, known, overrides, catalog)?;
@@ -187,7 +174,7 @@ fn other(
 #[cfg(not(feature = "genai"))]
 fn other(
     name: &str,
-    _wishes: ModelOverrides<'_>,
+    _overrides: &ModelOverrides<'_>,
     _catalog: &ModelRegistry,
 ) -> Result<Arc<dyn Model>, Error> {
     let hint = name.split_once("::").and_then(|(prefix, model)| {
@@ -201,6 +188,7 @@ fn other(
     )))
 }
 
+#[cfg(feature = "genai")]
 fn set<B, T>(builder: B, value: Option<T>, with: impl FnOnce(B, T) -> B) -> B {
     match value {
         Some(value) => with(builder, value),
@@ -210,7 +198,7 @@ fn set<B, T>(builder: B, value: Option<T>, with: impl FnOnce(B, T) -> B) -> B {
 
 fn refuse_what_it_cannot_take(
     spec: &ModelSpec,
-    overrides: ModelOverrides<'_>,
+    overrides: &ModelOverrides<'_>,
 ) -> Result<(), Error> {
     let info = spec.info();
     let (what, feature) = match (

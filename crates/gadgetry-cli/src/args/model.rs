@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use gadgetry::provider::ModelOptions;
 
 use super::ServerArgs;
 
@@ -51,6 +52,18 @@ pub(crate) struct ModelArgs {
 
     #[command(flatten)]
     pub(crate) data: DataArgs,
+}
+
+impl ModelArgs {
+    /// The options for the model itself; those of its server are added when it is found.
+    pub(crate) fn options(&self) -> ModelOptions {
+        ModelOptions {
+            max_tokens: self.max_tokens,
+            temperature: self.temperature,
+            reasoning_effort: self.reasoning.clone(),
+            ..ModelOptions::default()
+        }
+    }
 }
 
 /// Names of tags.

@@ -39,7 +39,11 @@ pub(crate) fn run(args: &AgentArgs, printer: &mut Printer) -> Result<(), Error> 
     let gadgets = gadgets.into_iter();
     let gadgets = gadgets.map(|it| it.without_env(key).unterminated(policy));
     let gadgets: Vec<CommandGadget> = gadgets.collect();
-    let model = connect::model(&args.model.model, ModelOverrides::of(&args.model), &catalog)?;
+    let model = connect::model(
+        &args.model.model,
+        &ModelOverrides::of(&args.model),
+        &catalog,
+    )?;
     let inputs = connect::script(&args.model.model).into_iter();
     let in_use = InUse::by(inputs.chain([args.gadgets.as_path()]), &gadgets);
     let agent = agent(args, gadgets, model)?;

@@ -73,7 +73,7 @@ pub(crate) fn run(args: &DoctorArgs, printer: &mut Printer) -> Result<(), Error>
     // A wrong model name is reported before anything is done.
     let overrides = ModelOverrides::plain(&args.server);
     let catalog = catalog::load(&args.data)?;
-    let connected = |name: &String| connect::model(name, overrides, &catalog);
+    let connected = |name: &String| connect::model(name, &overrides, &catalog);
     let model = args.model.as_ref().map(connected).transpose()?;
     printer.spin();
     printer.spin_with(|| "looking for local servers".to_owned());
@@ -182,7 +182,7 @@ fn addresses(resolver: &Resolver) -> Vec<Address> {
     let addresses = configured.iter().filter_map(|it| {
         Some(Address {
             provider: it.provider,
-            base_url: it.shown_url(),
+            base_url: it.base_url.shown(),
             variable: it.base_url_from?,
         })
     });
@@ -195,7 +195,7 @@ fn servers(resolver: Resolver, wait: Duration) -> Result<Vec<Server>, Error> {
     let found = found.ok_or_else(|| Error::Failed("cancelled".to_owned()))?;
     let server = |server: LocalServer| Server {
         provider: server.provider,
-        base_url: server.shown_url(),
+        base_url: server.base_url.shown(),
         needs_key: server.needs_key,
         models: server.models,
     };

@@ -89,7 +89,7 @@ impl<'a> Listed<'a> {
         let mut notes = Vec::new();
         match spec.mode {
             Mode::Chat => {}
-            Mode::Responses => notes.push("Responses API only".to_owned()),
+            Mode::Responses => notes.push("Responses API".to_owned()),
             Mode::Completion => notes.push("Completions API only".to_owned()),
         }
         if name.is_none() {
@@ -103,7 +103,7 @@ impl<'a> Listed<'a> {
             notes.push(format!("{word} {date}"));
         }
         Self {
-            is_usable: name.is_some() && spec.mode == Mode::Chat,
+            is_usable: name.is_some() && spec.mode != Mode::Completion,
             name,
             spec,
             note: notes.join("; "),

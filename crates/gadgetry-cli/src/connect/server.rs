@@ -1,13 +1,23 @@
 //! What the options about a server mean.
 
-use gadgetry::provider::HttpConfig;
+use gadgetry::provider::{BaseUrl, HttpConfig, ModelOptions};
 use serde_json::{Map, Value};
 
 use crate::args::ServerArgs;
 use crate::error::Error;
 
+/// `options` with what the command line says about the server.
+pub(super) fn apply(args: &ServerArgs, options: ModelOptions) -> Result<ModelOptions, Error> {
+    Ok(ModelOptions {
+        base_url: args.base_url.as_deref().map(BaseUrl::new),
+        http: http(args)?,
+        fields: fields(args)?,
+        ..options
+    })
+}
+
 /// How requests are sent.
-pub(super) fn http(args: &ServerArgs) -> Result<HttpConfig, Error> {
+fn http(args: &ServerArgs) -> Result<HttpConfig, Error> {
     let mut config = HttpConfig::new().proxy_from_environment(!args.no_proxy);
     if let Some(timeout) = args.connect_timeout {
         config = config.connect_timeout(timeout);
@@ -49,7 +59,7 @@ fn is_secret(name: &str, value: &str) -> bool {
 }
 
 /// More fields for the body of each request.
-pub(super) fn fields(args: &ServerArgs) -> Result<Map<String, Value>, Error> {
+fn fields(args: &ServerArgs) -> Result<Map<String, Value>, Error> {
     let Some(text) = &args.extra_body else {
         return Ok(Map::new());
     };

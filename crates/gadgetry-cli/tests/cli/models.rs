@@ -75,7 +75,7 @@ fn a_newer_table_counts_for_later_commands() {
     check(
         &["--all", "codex"],
         "MODEL             CONTEXT  OUTPUT  $/M IN  $/M OUT  FEATURES   NOTES\n\
-         openai:gpt-codex        ?       ?       ?        ?  streaming  Responses API only\n",
+         openai:gpt-codex        ?       ?       ?        ?  streaming  Responses API\n",
     );
     check(
         &["groq:sm", "--json"],

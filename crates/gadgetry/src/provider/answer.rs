@@ -7,6 +7,7 @@ use gadgetry_proto::error::ModelErrorKind;
 use serde_json::Value;
 
 use crate::provider::error::ProviderError;
+use crate::provider::frames::FrameLimits;
 use crate::provider::redact::Secrets;
 use crate::provider::wire::{Decode, is_over};
 use crate::provider::{json, sse};
@@ -26,8 +27,7 @@ use crate::provider::{json, sse};
 pub struct Answer {
     decoder: Box<dyn Decode>,
     form: Form,
-    size_limit: usize,
-    raw_frames: bool,
+    frames: FrameLimits,
     secrets: Secrets,
     is_over: bool,
     /// Whether what was fed last brought something of the reply.
@@ -54,25 +54,17 @@ impl Answer {
         Self {
             decoder,
             form: Form::Unknown(Vec::new()),
-            size_limit: sse::Decoder::LIMIT,
-            raw_frames: false,
+            frames: FrameLimits::default(),
             secrets: Secrets::default(),
             is_over: false,
             progressed: false,
         }
     }
 
-    /// Hands each frame on as [`Delta::Raw`], in front of what it means. Otherwise only those that mean nothing known.
+    /// Sets how frames are read.
     #[must_use]
-    pub fn raw_frames(mut self, yes: bool) -> Self {
-        self.raw_frames = yes;
-        self
-    }
-
-    /// Bytes that a frame, or a document, may have; [`sse::Decoder::LIMIT`] unless set.
-    #[must_use]
-    pub fn size_limit(mut self, bytes: usize) -> Self {
-        self.size_limit = bytes;
+    pub fn frames(mut self, frames: FrameLimits) -> Self {
+        self.frames = frames;
         self
     }
 
@@ -120,8 +112,8 @@ impl Answer {
             Form::Document(body) => {
                 body.extend_from_slice(bytes);
                 self.progressed = !bytes.trim_ascii().is_empty();
-                if body.len() > self.size_limit {
-                    let message = format!("the answer has more than {} bytes", self.size_limit);
+                if body.len() > self.frames.size {
+                    let message = format!("the answer has more than {} bytes", self.frames.size);
                     self.fail(ProviderError::new(ModelErrorKind::Other, message), out);
                 }
             }
@@ -202,7 +194,7 @@ impl Answer {
                 return;
             }
             _ => Form::Events {
-                decoder: sse::Decoder::with_limit(self.size_limit),
+                decoder: sse::Decoder::with_limit(self.frames.size),
                 start: Some(Vec::new()),
             },
         };
@@ -217,7 +209,7 @@ impl Answer {
             return;
         };
         json::whole_value(&mut body);
-        if self.raw_frames {
+        if self.frames.raw {
             let data = body.clone();
             out.push(Delta::Raw { data });
         }
@@ -245,7 +237,7 @@ impl Answer {
         let frame = clean.as_ref().unwrap_or(frame);
         let at = out.len();
         let is_known = self.decoder.frame(frame, out);
-        if !is_known || self.raw_frames {
+        if !is_known || self.frames.raw {
             out.insert(at, raw(frame));
         }
         self.is_over = is_over(&out[at..]);

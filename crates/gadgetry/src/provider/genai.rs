@@ -15,7 +15,7 @@ use futures_util::{StreamExt as _, stream};
 use gadgetry_proto::convo::prompt_text;
 use gadgetry_proto::delta::{ContentMetadata, Delta, StopReason};
 use gadgetry_proto::error::ModelErrorKind;
-use gadgetry_proto::message::{Content, Media, MediaData, MediaKind, Message, Request, Role};
+use gadgetry_proto::message::{Media, MediaData, MediaKind, Message, Request, Role};
 use gadgetry_proto::usage::Usage;
 use genai::adapter::AdapterKind;
 use genai::chat::{
@@ -30,7 +30,7 @@ use serde_json::Value;
 use crate::model::{Model, ModelInfo};
 use crate::provider::error::{ProviderError, TOO_DEEP, millis};
 use crate::provider::json;
-use crate::provider::omitted::{NO_FILES, NO_IMAGES, NO_SOUNDS, omitted};
+use crate::provider::omitted::{NO_FILES, NO_IMAGES, NO_SOUNDS, media_of, omitted};
 use crate::provider::redact::{Redactor, Secrets};
 use crate::provider::retry_after::retry_after;
 use crate::provider::secret::ApiKey;
@@ -268,14 +268,11 @@ impl Genai {
             parts.push(ContentPart::from_text(text));
         }
         for part in &message.content {
-            let media = if let Content::Media(medium) = part {
-                std::slice::from_ref(medium)
-            } else if let Content::GadgetResult { media, .. } = part {
-                media.as_slice()
-            } else {
-                &[]
-            };
-            parts.extend(media.iter().filter_map(|medium| self.medium(medium)));
+            parts.extend(
+                media_of(part)
+                    .iter()
+                    .filter_map(|medium| self.medium(medium)),
+            );
         }
         parts
     }

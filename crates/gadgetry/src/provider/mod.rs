@@ -27,7 +27,13 @@ pub mod anthropic;
 #[cfg(feature = "providers")]
 mod arguments;
 #[cfg(feature = "providers")]
+mod base_url;
+#[cfg(feature = "providers")]
+mod conversation;
+#[cfg(feature = "providers")]
 pub mod error;
+#[cfg(feature = "providers")]
+mod frames;
 #[cfg(feature = "genai")]
 pub mod genai;
 #[cfg(feature = "providers")]
@@ -39,7 +45,11 @@ mod omitted;
 #[cfg(feature = "providers")]
 pub mod openai;
 #[cfg(feature = "providers")]
+mod options;
+#[cfg(feature = "providers")]
 mod redact;
+#[cfg(feature = "providers")]
+mod request;
 #[cfg(feature = "providers")]
 pub mod resolve;
 #[cfg(feature = "providers")]
@@ -55,6 +65,8 @@ pub mod tools;
 pub(crate) mod variables;
 #[cfg(feature = "providers")]
 pub mod wire;
+#[cfg(feature = "providers")]
+mod wire_model;
 
 pub use adapter::Adapter;
 #[cfg(feature = "providers")]
@@ -62,17 +74,27 @@ pub use answer::Answer;
 #[cfg(feature = "providers")]
 pub use anthropic::{Anthropic, AnthropicBuilder};
 #[cfg(feature = "providers")]
+pub use base_url::BaseUrl;
+#[cfg(feature = "providers")]
 pub use error::ProviderError;
 #[cfg(feature = "providers")]
-pub use http::{Http, HttpConfig, HttpRequest};
+pub use frames::FrameLimits;
+#[cfg(feature = "providers")]
+pub use http::{Http, HttpConfig};
 #[cfg(feature = "providers")]
 pub use openai::{OpenAi, OpenAiBuilder};
+#[cfg(feature = "providers")]
+pub use options::ModelOptions;
+#[cfg(feature = "providers")]
+pub use request::HttpRequest;
 #[cfg(feature = "providers")]
 pub use resolve::Resolver;
 #[cfg(feature = "providers")]
 pub use secret::ApiKey;
 #[cfg(feature = "providers")]
 pub use wire::{Decode, Wire};
+#[cfg(feature = "providers")]
+pub use wire_model::{ModelBuilder, WireModel};
 
 /// The model of a name, with the key and the address that the environment has for its provider: `haiku`, `gpt-4o-mini`,
 /// `ollama:llama3:8b`. It is [`Resolver::from_env`] and [`Resolver::resolve`], which have more options and list what a name

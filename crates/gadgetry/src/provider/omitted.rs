@@ -23,7 +23,10 @@ pub(crate) fn omitted(
         .iter()
         .rposition(|message| message.role == Role::Assistant);
     let new = &messages[last.map_or(0, |last| last + 1)..];
-    let media = new.iter().flat_map(|message| &message.content).flat_map(of);
+    let media = new
+        .iter()
+        .flat_map(|message| &message.content)
+        .flat_map(media_of);
     let left = media.filter_map(|medium| {
         let message = format!("{} was not sent: {}", medium.caption(), why(medium)?);
         Some(Delta::Diagnostic(Diagnostic {
@@ -36,7 +39,7 @@ pub(crate) fn omitted(
 }
 
 /// The media in a part of a message.
-pub(crate) fn of(part: &Content) -> &[Media] {
+pub(crate) fn media_of(part: &Content) -> &[Media] {
     if let Content::Media(medium) = part {
         return std::slice::from_ref(medium);
     }

@@ -1,22 +1,43 @@
-//! What a backend is, apart from the network.
+//! What a backend is, without the network.
+
+use std::fmt::Debug;
 
 use gadgetry_proto::delta::{Delta, StopReason};
-use gadgetry_proto::message::Request;
+use gadgetry_proto::message::{Media, Request};
+use gadgetry_proto::spec::GadgetSpec;
 use serde_json::Value;
 
 use crate::provider::error::ProviderError;
-use crate::provider::http::HttpRequest;
+use crate::provider::request::HttpRequest;
 use crate::provider::{json, sse};
 
 /// An API as pure functions: what is sent for a request, and how the answer is read.
 ///
-/// [`Http::stream`](crate::provider::http::Http::stream) puts one on the network.
-pub trait Wire: Send + Sync {
-    /// What is sent. An error is the mistake of whoever set the backend up.
+/// [`WireModel`](crate::provider::WireModel) makes a model of one. [`Http::stream`](crate::provider::http::Http::stream)
+/// sends a single request.
+pub trait Wire: Clone + Debug + Send + Sync + 'static {
+    /// The request as it is sent.
+    ///
+    /// # Errors
+    ///
+    /// If the options of the backend contradict each other, or the request.
     fn request(&self, request: &Request) -> Result<HttpRequest, ProviderError>;
 
-    /// What reads the answer, at its start.
+    /// The reader of the answer, at its start.
     fn decoder(&self) -> Box<dyn Decode>;
+
+    /// Why a medium is not sent; `None` if it is.
+    fn leaves_out(&self, medium: &Media) -> Option<&'static str> {
+        let _ = medium;
+        None
+    }
+
+    /// The same API with these gadgets as its tools; `None` if it has no tools.
+    #[must_use]
+    fn with_tools(&self, gadgets: &[GadgetSpec]) -> Option<Self> {
+        let _ = gadgets;
+        None
+    }
 }
 
 /// Reads one answer: frames in, deltas out.

@@ -475,16 +475,16 @@ async fn mistakes_in_what_is_set_are_told_at_once() {
     let table = [
         (
             OpenAi::builder("m").base_url("localhost:8080"),
-            "invalid base URL: the scheme is not http or https; expected a form like https://host/v1",
+            "invalid base URL: its scheme is neither http nor https; it looks like https://host/v1",
         ),
         (
             OpenAi::builder("m").base_url("/v1"),
-            "invalid base URL: relative URL without a base; expected a form like https://host/v1",
+            "invalid base URL: relative URL without a base; it looks like https://host/v1",
         ),
         (OpenAi::builder(""), "the model has no name"),
         (
             OpenAi::builder("m").api_key("a\nb"),
-            "the value of the header \"authorization\" has a character that none may have",
+            "the value of the header \"authorization\" contains an invalid character",
         ),
         (
             OpenAi::builder("m").http(HttpConfig::new().proxy("socks5://u:secret@p:1")),
@@ -492,7 +492,7 @@ async fn mistakes_in_what_is_set_are_told_at_once() {
         ),
         (
             OpenAi::builder("m").http(HttpConfig::new().header("a b", "c")),
-            "the name of the header \"a b\" has a character that none may have",
+            "the name of the header \"a b\" contains an invalid character",
         ),
     ];
     for (builder, expected) in table {

@@ -6,7 +6,7 @@ use gadgetry::proto::delta::Delta;
 use gadgetry::proto::message::Request;
 use gadgetry::provider::resolve::LocalServer;
 use gadgetry::provider::{
-    Anthropic, ApiKey, HttpConfig, HttpRequest, OpenAi, ProviderError, Resolver, Wire as _,
+    Anthropic, ApiKey, BaseUrl, HttpConfig, HttpRequest, OpenAi, ProviderError, Resolver, Wire as _,
 };
 
 use super::server::{Act, Server, answer, chunk, head};
@@ -88,7 +88,7 @@ fn what_holds_a_key_does_not_show_it() {
     let place = resolver.locate("m").unwrap();
     let server = LocalServer {
         provider: "ollama",
-        base_url: url.clone(),
+        base_url: BaseUrl::new(&url),
         models: Vec::new(),
         needs_key: None,
     };

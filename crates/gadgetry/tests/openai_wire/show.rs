@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use gadgetry::proto::delta::{Delta, StopReason};
 use gadgetry::proto::usage::Usage;
-use gadgetry::provider::{Answer, openai};
+use gadgetry::provider::{Answer, FrameLimits, openai};
 
 /// Deltas, one after the other, neighbours of a kind joined: `start m | text Hi | stop stop 3+2`.
 pub(crate) fn show(deltas: &[Delta]) -> String {
@@ -86,7 +86,10 @@ pub(crate) fn counts(usage: &Usage) -> String {
 
 /// What is read of a body in pieces of the sizes that `sizes` gives.
 pub(crate) fn read(body: &[u8], raw: bool, mut sizes: impl FnMut() -> usize) -> Vec<Delta> {
-    let mut answer = Answer::new(Box::new(openai::Decoder::new())).raw_frames(raw);
+    let mut answer = Answer::new(Box::new(openai::Decoder::new())).frames(FrameLimits {
+        raw,
+        ..FrameLimits::default()
+    });
     let mut deltas = Vec::new();
     let mut rest = body;
     while !rest.is_empty() {

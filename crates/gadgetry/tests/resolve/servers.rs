@@ -57,9 +57,9 @@ async fn servers_on_this_machine_are_found() {
         ("LLAMAFILE_BASE_URL", dead.to_owned()),
         ("LITELLM_BASE_URL", dead.to_owned()),
     ]);
-    let found = |provider, base_url, models: &[&str]| LocalServer {
+    let found = |provider, base_url: String, models: &[&str]| LocalServer {
         provider,
-        base_url,
+        base_url: base_url.into(),
         needs_key: None,
         models: models.iter().map(ToString::to_string).collect(),
     };

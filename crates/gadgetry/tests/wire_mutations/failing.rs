@@ -92,11 +92,13 @@ pub(crate) fn messages_streams() -> Vec<Row> {
     ]
 }
 
-/// Answers that are no stream of the API's, alike for both.
+/// Answers that are no stream of the API's, alike for all.
 pub(crate) fn answers(api: Api) -> Vec<Row> {
     let row = |name, status, body: &str| Row::new(api, name, body).status(status);
     let words = match api {
-        Api::Chat => r#"{"error":{"message":"no","type":"some_error","param":null,"code":null}}"#,
+        Api::Chat | Api::Responses => {
+            r#"{"error":{"message":"no","type":"some_error","param":null,"code":null}}"#
+        }
         Api::Messages => {
             r#"{"type":"error","error":{"type":"some_error","message":"no"},"request_id":"req_1"}"#
         }
@@ -149,6 +151,7 @@ pub(crate) fn documents() -> Vec<Row> {
     const CHAT: &str = r#"{"id":"c1","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"hi","tool_calls":[{"id":"call_a","type":"function","function":{"name":"f","arguments":"{\"x\":1}"}},{"id":"call_b","type":"function","function":{"name":"g","arguments":"{\"y\":\"z\"}"}}]},"finish_reason":"tool_calls"}],"usage":{"prompt_tokens":10,"completion_tokens":5,"total_tokens":15}}"#;
     const CHAT_HI: &str = r#"{"choices":[{"message":{"content":"hi","reasoning_content":"hm"},"finish_reason":"stop"}]}"#;
     const MESSAGES: &str = r#"{"id":"msg_1","type":"message","role":"assistant","model":"m","content":[{"type":"text","text":"hi"},{"type":"tool_use","id":"toolu_a","name":"f","input":{"x":1}},{"type":"tool_use","id":"toolu_b","name":"g","input":{"y":"z"}}],"stop_reason":"tool_use","stop_sequence":null,"usage":{"input_tokens":10,"output_tokens":5}}"#;
+    const RESPONSES: &str = r#"{"id":"resp_1","object":"response","status":"completed","model":"m","error":null,"incomplete_details":null,"output":[{"id":"msg_1","type":"message","status":"completed","role":"assistant","content":[{"type":"output_text","text":"hi","annotations":[]}]},{"id":"fc_1","type":"function_call","status":"completed","call_id":"call_a","name":"f","arguments":"{\"x\":1}"},{"id":"fc_2","type":"function_call","status":"completed","call_id":"call_b","name":"g","arguments":"{\"y\":\"z\"}"}],"usage":{"input_tokens":10,"output_tokens":5,"total_tokens":15}}"#;
     let chat = |name, body: &str| {
         Row::new(Api::Chat, name, body).header("content-type", "application/json")
     };
@@ -162,7 +165,16 @@ pub(crate) fn documents() -> Vec<Row> {
             .usage(10, 5)
             .stops(StopReason::ToolUse)
     };
+    let responses = |name, body: &str| {
+        Row::new(Api::Responses, name, body).header("content-type", "application/json")
+    };
     vec![
+        whole(responses("a whole reply", RESPONSES)),
+        whole(responses("a whole reply, called a stream", RESPONSES)).header("content-type", "text/event-stream"),
+        responses("a whole reply that was cut", r#"{"object":"response","status":"incomplete","incomplete_details":{"reason":"max_output_tokens"},"output":[{"type":"message","content":[{"type":"output_text","text":"hi"}]},{"type":"function_call","status":"incomplete","call_id":"a","name":"f","arguments":"{\"x\""}],"usage":{"input_tokens":10,"output_tokens":5,"total_tokens":15}}"#)
+            .text("hi").cut("f").usage(10, 5).stops(StopReason::MaxTokens),
+        responses("a whole reply that failed", r#"{"id":"r","object":"response","status":"failed","error":{"code":"server_error","message":"boom"},"output":[]}"#)
+            .fails(Kind::Overloaded),
         whole(chat("a whole reply", CHAT)),
         whole(chat("a whole reply, indented, behind blanks", &format!("\n  \n{}", CHAT.replace(',', ",\n  ")))),
         whole(chat("a whole reply, called a stream", CHAT)).header("content-type", "text/event-stream"),

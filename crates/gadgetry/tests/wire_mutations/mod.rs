@@ -1,4 +1,4 @@
-//! Every way in which servers were seen to write, cut, break and refuse a reply, over HTTP on loopback, for both
+//! Every way in which servers were seen to write, cut, break and refuse a reply, over HTTP on loopback, for all
 //! backends: what a good client keeps is kept, at every size of the pieces in which the bytes come.
 
 #![cfg(feature = "providers")]
@@ -12,6 +12,7 @@ mod chat_calls;
 mod failing;
 mod kept;
 mod messages;
+mod responses;
 mod row;
 mod server;
 
@@ -24,6 +25,7 @@ use futures_util::future::join_all;
 use futures_util::{StreamExt as _, stream};
 use gadgetry::Model;
 use gadgetry::proto::message::{Message, Request, Role};
+use gadgetry::provider::openai::OpenAiResponses;
 use gadgetry::provider::{Anthropic, HttpConfig, OpenAi};
 
 use row::{Answer, Api, End, Finish, Kept, Row};
@@ -66,8 +68,18 @@ async fn messages() {
 }
 
 #[tokio::test]
+async fn responses() {
+    let mut rows = responses::framing();
+    rows.extend(responses::frames());
+    rows.extend(responses::disorder());
+    rows.extend(responses::broken());
+    rows.extend(failing::answers(Api::Responses));
+    check(Api::Responses, rows).await;
+}
+
+#[tokio::test]
 async fn whole_replies_to_a_request_for_a_stream() {
-    for api in [Api::Chat, Api::Messages] {
+    for api in [Api::Chat, Api::Messages, Api::Responses] {
         let rows = failing::documents().into_iter();
         check(api, rows.filter(|row| row.api == api).collect()).await;
     }
@@ -80,6 +92,7 @@ async fn cut_behind_every_byte() {
     let golden = [
         chat::whole("golden", &chat::GOLDEN),
         messages::whole("golden", &messages::GOLDEN),
+        responses::whole("golden", &responses::GOLDEN),
     ];
     for row in golden {
         let body = &row.answer.body;
@@ -92,6 +105,7 @@ async fn cut_behind_every_byte() {
         let finish = match row.api {
             Api::Chat => r#""finish_reason":"tool_calls""#,
             Api::Messages => r#""stop_reason":"tool_use""#,
+            Api::Responses => r#""type":"response.completed""#,
         };
         let text = std::str::from_utf8(body).expect("it is text");
         let told = text.find(finish).expect("it is there") + finish.len();
@@ -125,7 +139,7 @@ async fn nobody_there() {
         .expect("a port");
     let address = listener.local_addr().expect("it is bound");
     drop(listener);
-    for api in [Api::Chat, Api::Messages] {
+    for api in [Api::Chat, Api::Messages, Api::Responses] {
         let kept = ask(api, address, 0, 1, patient())
             .await
             .expect("rules are kept");
@@ -225,6 +239,13 @@ async fn ask(
             let model = Anthropic::builder("m")
                 .base_url(base)
                 .api_key("k-0123456789")
+                .http(http)
+                .build();
+            model.expect("it is well formed").stream(request)
+        }
+        Api::Responses => {
+            let model = OpenAiResponses::builder("m")
+                .base_url(base)
                 .http(http)
                 .build();
             model.expect("it is well formed").stream(request)

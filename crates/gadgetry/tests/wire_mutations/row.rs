@@ -10,6 +10,7 @@ use serde_json::Value;
 pub(crate) enum Api {
     Chat,
     Messages,
+    Responses,
 }
 
 /// One way in which a server answers, and what a good client keeps of it.

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::mistake;
 use crate::provider::error::ProviderError;
+use crate::provider::wire_model::mistake;
 
 /// How a model is asked to think.
 ///

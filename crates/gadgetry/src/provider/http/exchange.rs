@@ -12,10 +12,12 @@ use reqwest::header::{CONTENT_ENCODING, HeaderMap, LOCATION};
 use reqwest::{Response, Url};
 use tokio::time::Instant;
 
-use super::{Http, HttpRequest, Timeouts, header, origin};
+use super::{Http, Timeouts};
 use crate::provider::answer::Answer;
+use crate::provider::base_url::origin;
 use crate::provider::error::{ProviderError, millis};
 use crate::provider::redact::{Redactor, Secrets};
+use crate::provider::request::{HttpRequest, header};
 use crate::provider::retry_after::retry_after;
 use crate::provider::wire::Decode;
 
@@ -43,8 +45,7 @@ pub(super) fn deltas(
     let exchange = Exchange {
         redactor: Redactor::new(secrets.clone()),
         answer: Answer::new(decoder)
-            .raw_frames(http.config.raw_frames)
-            .size_limit(http.config.size_limit)
+            .frames(http.config.frames)
             .secrets(secrets.clone()),
         secrets,
         timeouts: http.config.timeouts(&request.url),

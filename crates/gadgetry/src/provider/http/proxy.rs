@@ -36,7 +36,7 @@ pub(super) fn of(
     if let Some(url) = &config.proxy {
         return Ok(vec![Proxy {
             scheme: Scheme::All,
-            url: parse("the proxy", &url.0)?,
+            url: parse("the proxy", url.expose())?,
             except: HERE.to_owned(),
         }]);
     }

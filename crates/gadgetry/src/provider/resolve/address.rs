@@ -26,21 +26,6 @@ pub(super) fn is_loopback(base_url: &str) -> bool {
     host == "localhost" || host.parse().is_ok_and(is_loopback)
 }
 
-/// Scheme, host, port and path: what may be shown of a base URL, whose other parts may hold passwords and keys.
-pub(super) fn shown(base_url: &str) -> String {
-    match Url::parse(base_url.trim()) {
-        Ok(mut url) => {
-            // The error is for URLs without a host, which have no such parts.
-            let _ = url.set_username("");
-            let _ = url.set_password(None);
-            url.set_query(None);
-            url.set_fragment(None);
-            url.to_string()
-        }
-        Err(_) => "(not a URL)".to_owned(),
-    }
-}
-
 /// The base URL for what `OLLAMA_HOST` says, by Ollama's own rules: without a scheme the port is 11434, with one it is
 /// the scheme's; without a host it is this machine.
 pub(super) fn ollama(host: &str) -> String {

@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use super::address;
 use super::error::ResolveError;
-use super::table::{Api, NEW_TOKEN_LIMIT, NO_THINKING_WITH_TOOLS, Provider, UNNAMED};
+use super::table::{Api, NEW_TOKEN_LIMIT, NO_THINKING_WITH_TOOLS, Provider, Quirks, UNNAMED};
 use super::{Place, Resolver};
 use crate::model::{Model, ModelInfo};
 use crate::models::Mode;
 use crate::provider::anthropic::Anthropic;
 use crate::provider::http::HttpConfig;
-use crate::provider::openai::{MaxTokensField, OpenAi};
+use crate::provider::openai::{MaxTokensField, OpenAi, OpenAiResponses};
+use crate::provider::options::ModelOptions;
 use crate::provider::secret::ApiKey;
 
 /// How a key is sent.
@@ -18,6 +19,17 @@ enum Key {
     Plain(ApiKey),
     /// As a bearer, where keys have a header of their own.
     Token(ApiKey),
+}
+
+impl Place {
+    /// Chooses the API by what is known about the model, unless a prefix of its name has chosen it.
+    pub(super) fn choose(&mut self, provider: Option<&Provider>, info: Option<&ModelInfo>) {
+        let mode = info.map(|info| info.mode);
+        // Another server may translate, so what the catalogue says about the provider does not count there.
+        if mode == Some(Mode::Responses) && !self.is_chosen && is_official(provider, self) {
+            self.api = Api::Responses;
+        }
+    }
 }
 
 impl Resolver {
@@ -29,20 +41,31 @@ impl Resolver {
         info: Option<ModelInfo>,
     ) -> Result<Arc<dyn Model>, ResolveError> {
         let key = self.key(provider, &place)?;
-        if let Some(info) = info.as_ref().filter(|_| is_official(provider, &place)) {
-            served(info.mode, provider, &place)?;
+        let mode = info.as_ref().map(|info| info.mode);
+        if mode == Some(Mode::Completion) && !place.is_chosen && is_official(provider, &place) {
+            return Err(ResolveError::OtherApi {
+                name: place.full_name(),
+                api: "the legacy Completions API",
+            });
         }
-        Ok(
-            match provider.map_or(Api::OpenAi, |provider| provider.api) {
-                Api::OpenAi => Arc::new(self.openai(provider, &place, key, info)?),
-                Api::Anthropic => Arc::new(self.anthropic(place, key, info)?),
-            },
-        )
+        let options = ModelOptions {
+            name: Some(place.full_name()),
+            http: self.http_for(place.base_url.expose()),
+            base_url: Some(place.base_url.clone()),
+            info,
+            api_key: None,
+            ..self.options.clone()
+        };
+        Ok(match place.api {
+            Api::ChatCompletions => Arc::new(chat(provider, &place, key, options)?),
+            Api::Responses => Arc::new(responses(provider, &place, key, options)?),
+            Api::Messages => Arc::new(messages(&place, key, options)?),
+        })
     }
 
     /// The key for a place, if one is needed or there is one.
     fn key(&self, provider: Option<&Provider>, place: &Place) -> Result<Option<Key>, ResolveError> {
-        if let Some(key) = &self.api_key {
+        if let Some(key) = &self.options.api_key {
             return Ok(Some(Key::Plain(key.clone())));
         }
         if let Some(variable) = &self.key_variable {
@@ -76,125 +99,89 @@ impl Resolver {
 
     /// How requests to an address are sent. No proxy leads to this machine.
     fn http_for(&self, base_url: &str) -> HttpConfig {
-        let config = self.http.clone();
+        let config = self.options.http.clone();
         if address::is_loopback(base_url) {
             return config.proxy_from_environment(false);
         }
         config
     }
+}
 
-    fn openai(
-        &self,
-        provider: Option<&Provider>,
-        place: &Place,
-        key: Option<Key>,
-        info: Option<ModelInfo>,
-    ) -> Result<OpenAi, ResolveError> {
-        let mut quirks = provider.map_or(UNNAMED, |provider| provider.quirks);
-        let is_own = provider.is_some_and(|it| !it.base_url.is_empty());
-        if is_own && quirks.openai_models && !is_official(provider, place) {
-            // Behind another address is a gateway, of which only the common is known.
-            quirks = UNNAMED;
-        }
-        let is_ruled = quirks.openai_models && NEW_TOKEN_LIMIT.holds(&place.model);
-        let field = if is_ruled {
-            MaxTokensField::MaxCompletionTokens
-        } else {
-            quirks.max_tokens
-        };
-        let thinks_without_tools =
-            quirks.openai_models && NO_THINKING_WITH_TOOLS.holds(&place.model);
-        let mut model = OpenAi::builder(&place.model)
-            .base_url(&place.base_url)
-            .name(place.full_name())
-            .http(self.http_for(&place.base_url))
-            .info(info.unwrap_or_default())
-            .max_tokens_field(field)
-            .include_usage(quirks.stream_options)
-            .reasoning_field(quirks.reasoning)
-            .no_reasoning_with_tools(thinks_without_tools);
-        if let Some(header) = quirks.key_header {
-            model = model.key_header(header);
-        }
-        if let Some(Key::Plain(key) | Key::Token(key)) = key {
-            model = model.api_key(key);
-        }
-        if let Some(tokens) = self.max_tokens {
-            model = model.max_tokens(tokens);
-        }
-        if let Some(temperature) = self.temperature {
-            model = model.temperature(temperature);
-        }
-        if let Some(effort) = &self.reasoning_effort {
-            model = model.reasoning_effort(effort);
-        }
-        for (field, value) in &self.options {
-            model = model.option(field, value.clone());
-        }
-        Ok(model.build()?)
+fn chat(
+    provider: Option<&Provider>,
+    place: &Place,
+    key: Option<Key>,
+    options: ModelOptions,
+) -> Result<OpenAi, ResolveError> {
+    let quirks = quirks(provider, place);
+    let has_new_limit = quirks.openai_models && NEW_TOKEN_LIMIT.holds(&place.model);
+    let field = if has_new_limit {
+        MaxTokensField::MaxCompletionTokens
+    } else {
+        quirks.max_tokens
+    };
+    let no_thinking = quirks.openai_models && NO_THINKING_WITH_TOOLS.holds(&place.model);
+    let mut model = OpenAi::builder(&place.model)
+        .options(with_key(known(options), key))
+        .max_tokens_field(field)
+        .include_usage(quirks.stream_options)
+        .reasoning_field(quirks.reasoning)
+        .no_reasoning_with_tools(no_thinking);
+    if let Some(header) = quirks.key_header {
+        model = model.key_header(header);
     }
+    Ok(model.build()?)
+}
 
-    fn anthropic(
-        &self,
-        place: Place,
-        key: Option<Key>,
-        info: Option<ModelInfo>,
-    ) -> Result<Anthropic, ResolveError> {
-        let name = place.full_name();
-        let http = self.http_for(&place.base_url);
-        let mut model = Anthropic::builder(place.model)
-            .base_url(place.base_url)
-            .name(name)
-            .http(http);
-        if let Some(info) = info {
-            model = model.info(info);
-        }
-        match key {
-            Some(Key::Plain(key)) => model = model.api_key(key),
-            Some(Key::Token(token)) => model = model.auth_token(token),
-            None => {}
-        }
-        if let Some(tokens) = self.max_tokens {
-            model = model.max_tokens(tokens);
-        }
-        if let Some(temperature) = self.temperature {
-            model = model.temperature(temperature);
-        }
-        if let Some(effort) = &self.reasoning_effort {
-            model = model.reasoning_effort(effort);
-        }
-        for (field, value) in &self.options {
-            model = model.option(field, value.clone());
-        }
-        Ok(model.build()?)
+fn responses(
+    provider: Option<&Provider>,
+    place: &Place,
+    key: Option<Key>,
+    options: ModelOptions,
+) -> Result<OpenAiResponses, ResolveError> {
+    let mut model = OpenAiResponses::builder(&place.model).options(with_key(known(options), key));
+    if let Some(header) = quirks(provider, place).key_header {
+        model = model.key_header(header);
     }
+    Ok(model.build()?)
+}
+
+fn messages(
+    place: &Place,
+    key: Option<Key>,
+    options: ModelOptions,
+) -> Result<Anthropic, ResolveError> {
+    let model = Anthropic::builder(&place.model);
+    let model = match key {
+        Some(Key::Token(token)) => model.options(options).auth_token(token),
+        key => model.options(with_key(options, key)),
+    };
+    Ok(model.build()?)
+}
+
+fn with_key(mut options: ModelOptions, key: Option<Key>) -> ModelOptions {
+    options.api_key = key.map(|(Key::Plain(key) | Key::Token(key))| key);
+    options
+}
+
+/// Nothing is assumed about a model that is not known, whatever the catalogue says about another of its name.
+fn known(mut options: ModelOptions) -> ModelOptions {
+    options.info.get_or_insert_default();
+    options
+}
+
+/// How the server at a place differs from others.
+fn quirks(provider: Option<&Provider>, place: &Place) -> Quirks {
+    let quirks = provider.map_or(UNNAMED, |provider| provider.quirks);
+    let has_own = provider.is_some_and(|it| !it.base_url.is_empty());
+    if has_own && quirks.openai_models && !is_official(provider, place) {
+        // OpenAI's name with another address is a gateway, which may know the common fields only.
+        return UNNAMED;
+    }
+    quirks
 }
 
 /// Whether a place is the provider's own address, and not another server.
 fn is_official(provider: Option<&Provider>, place: &Place) -> bool {
-    provider.is_some_and(|it| address::is_same(&place.base_url, it.base_url))
-}
-
-/// Refuses a model that its provider serves through another interface only.
-fn served(mode: Mode, provider: Option<&Provider>, place: &Place) -> Result<(), ResolveError> {
-    let api = match mode {
-        Mode::Chat => return Ok(()),
-        Mode::Responses => "the Responses API",
-        Mode::Completion => "the legacy Completions API",
-    };
-    let is_openai = provider.is_some_and(|it| it.quirks.openai_models);
-    let responses = mode == Mode::Responses && is_openai;
-    let model = &place.model;
-    let instead = match (responses, cfg!(feature = "genai")) {
-        (false, _) => String::new(),
-        (true, true) => format!(", or openai_resp::{model}"),
-        (true, false) => format!(
-            ", openrouter:openai/{model}, or openai_resp::{model} in a gadgetry that was built with `--features genai`"
-        ),
-    };
-    Err(ResolveError::OtherApi {
-        name: place.full_name(),
-        api,
-        instead,
-    })
+    provider.is_some_and(|it| address::is_same(place.base_url.expose(), it.base_url))
 }

@@ -34,17 +34,15 @@ pub enum ResolveError {
         /// What to use instead.
         instead: &'static str,
     },
-    /// The model is served through another interface only.
+    /// The model is served through an API that is not implemented.
     #[error(
-        "{name} is served through {api} only, which gadgetry does not speak; use another model, such as gpt5{instead}"
+        "{name} is served through {api} only, which gadgetry does not support; use another model, such as gpt5"
     )]
     OtherApi {
         /// The model.
         name: String,
-        /// The interface.
+        /// The API.
         api: &'static str,
-        /// Where the same model can be used, as the end of a sentence.
-        instead: String,
     },
     /// Each user of the provider has an address of their own, and it is not set.
     #[error("no address for {provider}: set {}, or give a base URL", variables.join(" or "))]

@@ -3,8 +3,9 @@
 use super::address;
 use super::error::ResolveError;
 use super::names;
-use super::table::{AZURE_VERSIONS, Form, Provider};
+use super::table::{AZURE_VERSIONS, Api, Form, Provider};
 use super::{Place, Resolver};
+use crate::provider::base_url::BaseUrl;
 
 impl Resolver {
     /// The provider of a name, if it has one, and where it leads.
@@ -12,21 +13,22 @@ impl Resolver {
         &self,
         name: &str,
     ) -> Result<(Option<&'static Provider>, Place), ResolveError> {
-        let name = names::expanded(name.trim());
+        let (chosen, name) = names::chosen_api(name.trim());
+        let name = names::expanded(name);
         if name.is_empty() {
             return Err(ResolveError::NoName);
         }
         let split = name.split_once(':');
         let named = split.and_then(|(prefix, model)| Some((names::named(prefix)?, model.trim())));
-        let (provider, model) = match (named, &self.base_url) {
+        let (provider, model) = match (named, &self.options.base_url) {
             (Some((_, "")), _) => return Err(ResolveError::NoName),
             (Some((provider, model)), _) => (Some(provider), model),
             (None, Some(_)) => (None, name),
             (None, None) => (Some(self.guess(name)?), name),
         };
-        let base_url = match (&self.base_url, provider) {
-            (Some(url), Some(provider)) => self.formed(provider, url, model),
-            (Some(url), None) => url.clone(),
+        let base_url = match (&self.options.base_url, provider) {
+            (Some(url), Some(provider)) => self.formed(provider, url.expose(), model),
+            (Some(url), None) => url.expose().to_owned(),
             (None, Some(provider)) => self.address(provider, model),
             (None, None) => return Err(self.unknown(name)),
         };
@@ -40,7 +42,9 @@ impl Resolver {
         let place = Place {
             provider: provider.map(|provider| provider.name),
             model: model.to_owned(),
-            base_url,
+            base_url: BaseUrl::new(base_url),
+            api: chosen.unwrap_or(provider.map_or(Api::ChatCompletions, |it| it.api)),
+            is_chosen: chosen.is_some(),
         };
         Ok((provider, place))
     }

@@ -1,6 +1,5 @@
 //! Servers on this machine.
 
-use std::fmt;
 use std::time::Duration;
 
 use futures_util::future::join_all;
@@ -9,40 +8,23 @@ use serde_json::Value;
 
 use super::table::{PROVIDERS, Provider};
 use super::{Resolver, address};
+use crate::provider::base_url::BaseUrl;
 use crate::provider::tls;
 
 /// How long a server on this machine may take to answer. One that does not run refuses at once.
 const TIMEOUT: Duration = Duration::from_secs(2);
 
-/// A model server that runs here. Its URL is printed without password and query.
-#[derive(Clone, PartialEq, Eq)]
+/// A model server that runs here.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LocalServer {
     /// The name before the colon.
     pub provider: &'static str,
     /// Where it is.
-    pub base_url: String,
+    pub base_url: BaseUrl,
     /// Its models, by the names that it knows them by.
     pub models: Vec<String>,
     /// The variable to put its key into, if it answered that it requires one.
     pub needs_key: Option<&'static str>,
-}
-
-impl LocalServer {
-    /// The address without user name, password and query, as it may be shown.
-    pub fn shown_url(&self) -> String {
-        address::shown(&self.base_url)
-    }
-}
-
-impl fmt::Debug for LocalServer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("LocalServer")
-            .field("provider", &self.provider)
-            .field("base_url", &self.shown_url())
-            .field("models", &self.models)
-            .field("needs_key", &self.needs_key)
-            .finish()
-    }
 }
 
 impl Resolver {
@@ -87,7 +69,7 @@ impl Resolver {
                 let variable = provider.keys.first().copied();
                 Some(LocalServer {
                     provider: provider.name,
-                    base_url,
+                    base_url: BaseUrl::new(base_url),
                     needs_key: variable.filter(|_| found.is_none()),
                     models: found.unwrap_or_default(),
                 })

@@ -8,6 +8,10 @@
 //! | a shortcut | one of [`Resolver::shortcuts`]: `haiku`, `flash` |
 //! | `gpt-…`, `o3…`, `claude-…`, `gemini-…` | a model of that family, at the provider who makes it |
 //! | anything else | a model at the address that [`Resolver::base_url`] or `OPENAI_BASE_URL` gives |
+//! | `responses:NAME`, `chat:NAME` | the same model through OpenAI's Responses API, or through Chat Completions |
+//!
+//! Without such a prefix the catalogue decides: a model that it lists for the Responses API only is served through it at the
+//! provider's own address.
 
 mod address;
 mod build;
@@ -22,15 +26,18 @@ use std::fmt;
 use std::sync::Arc;
 
 use gadgetry_proto::usage::Price;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::model::{Model, ModelInfo};
 use crate::models::{ModelRegistry, ModelSpec};
+use crate::provider::base_url::BaseUrl;
 use crate::provider::http::HttpConfig;
+use crate::provider::options::ModelOptions;
 use crate::provider::secret::ApiKey;
 
 pub use error::ResolveError;
 pub use local::LocalServer;
+pub use table::Api;
 use table::{Home, PROVIDERS, Provider, SHORTCUTS};
 
 /// Says what is known about a model, by its name as `provider:model`.
@@ -53,26 +60,21 @@ pub type InfoOf = Arc<dyn Fn(&str) -> Option<ModelInfo> + Send + Sync>;
 #[derive(Clone)]
 pub struct Resolver {
     variables: BTreeMap<String, String>,
-    base_url: Option<String>,
-    api_key: Option<ApiKey>,
     key_variable: Option<String>,
-    http: HttpConfig,
     info: Option<InfoOf>,
     registry: Option<ModelRegistry>,
-    max_tokens: Option<u64>,
-    temperature: Option<f64>,
-    reasoning_effort: Option<String>,
-    options: Map<String, Value>,
+    /// What all models share.
+    options: ModelOptions,
 }
 
-/// A provider, and how it can be reached. Its URL is printed without password and query.
-#[derive(Clone, PartialEq, Eq)]
+/// A provider, and how it can be reached.
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Configured {
     /// The name before the colon.
     pub provider: &'static str,
     /// Where it is.
-    pub base_url: String,
+    pub base_url: BaseUrl,
     /// The variable that holds this address; `None` where it is the provider's own.
     pub base_url_from: Option<&'static str>,
     /// The variable that holds the key; `None` where there is none.
@@ -81,15 +83,8 @@ pub struct Configured {
     pub is_local: bool,
 }
 
-impl Configured {
-    /// The address without user name, password and query, as it may be shown.
-    pub fn shown_url(&self) -> String {
-        address::shown(&self.base_url)
-    }
-}
-
-/// Where a name leads. Its URL is printed without password and query.
-#[derive(Clone, PartialEq, Eq)]
+/// Where a name leads.
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Place {
     /// The provider; `None` for an address that was given with the name of its model alone.
@@ -97,7 +92,11 @@ pub struct Place {
     /// The model, by the name that the provider knows.
     pub model: String,
     /// Where the provider is.
-    pub base_url: String,
+    pub base_url: BaseUrl,
+    /// The API that serves the model there.
+    pub api: Api,
+    /// Whether a prefix of the name chose the API.
+    is_chosen: bool,
 }
 
 impl Place {
@@ -107,28 +106,6 @@ impl Place {
             Some(provider) => format!("{provider}:{}", self.model),
             None => self.model.clone(),
         }
-    }
-}
-
-impl fmt::Debug for Configured {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Configured")
-            .field("provider", &self.provider)
-            .field("base_url", &self.shown_url())
-            .field("base_url_from", &self.base_url_from)
-            .field("key", &self.key)
-            .field("is_local", &self.is_local)
-            .finish()
-    }
-}
-
-impl fmt::Debug for Place {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Place")
-            .field("provider", &self.provider)
-            .field("model", &self.model)
-            .field("base_url", &address::shown(&self.base_url))
-            .finish()
     }
 }
 
@@ -152,17 +129,18 @@ impl Resolver {
             variables: variables
                 .filter(|(_, value): &(String, String)| !value.trim().is_empty())
                 .collect(),
-            base_url: None,
-            api_key: None,
             key_variable: None,
-            http: HttpConfig::new(),
             info: None,
             registry: None,
-            max_tokens: None,
-            temperature: None,
-            reasoning_effort: None,
-            options: Map::new(),
+            options: ModelOptions::default(),
         }
+    }
+
+    /// Sets the options that all models share. What the provider requires, and the key of the environment, are added.
+    #[must_use]
+    pub fn options(mut self, options: ModelOptions) -> Self {
+        self.options = options;
+        self
     }
 
     /// Another address for every model. A name without a provider is then a model there, behind Chat Completions, and no
@@ -170,14 +148,14 @@ impl Resolver {
     /// [`api_key`](Self::api_key) or [`api_key_from`](Self::api_key_from).
     #[must_use]
     pub fn base_url(mut self, url: impl Into<String>) -> Self {
-        self.base_url = Some(url.into());
+        self.options.base_url = Some(BaseUrl::new(url));
         self
     }
 
     /// The key for every model, in place of those of the environment.
     #[must_use]
     pub fn api_key(mut self, key: impl Into<ApiKey>) -> Self {
-        self.api_key = Some(key.into());
+        self.options.api_key = Some(key.into());
         self
     }
 
@@ -192,7 +170,7 @@ impl Resolver {
     /// How requests are sent.
     #[must_use]
     pub fn http(mut self, config: HttpConfig) -> Self {
-        self.http = config;
+        self.options.http = config;
         self
     }
 
@@ -213,21 +191,21 @@ impl Resolver {
     /// Tokens that a reply may have.
     #[must_use]
     pub fn max_tokens(mut self, tokens: u64) -> Self {
-        self.max_tokens = Some(tokens);
+        self.options.max_tokens = Some(tokens);
         self
     }
 
     /// How freely words are chosen.
     #[must_use]
     pub fn temperature(mut self, temperature: f64) -> Self {
-        self.temperature = Some(temperature);
+        self.options.temperature = Some(temperature);
         self
     }
 
     /// How hard to think, in the provider's word; `none` for not at all.
     #[must_use]
     pub fn reasoning_effort(mut self, effort: impl Into<String>) -> Self {
-        self.reasoning_effort = Some(effort.into());
+        self.options.reasoning_effort = Some(effort.into());
         self
     }
 
@@ -235,20 +213,24 @@ impl Resolver {
     /// `null` removes that.
     #[must_use]
     pub fn option(mut self, field: impl Into<String>, value: impl Into<Value>) -> Self {
-        self.options.insert(field.into(), value.into());
+        self.options.fields.insert(field.into(), value.into());
         self
     }
 
     /// The model of a name. No request is sent, so it need not exist.
     pub fn resolve(&self, name: &str) -> Result<Arc<dyn Model>, ResolveError> {
-        let (provider, place) = self.find(name)?;
+        let (provider, mut place) = self.find(name)?;
         let info = self.known(provider, &place);
+        place.choose(provider, info.as_ref());
         self.build(provider, place, info)
     }
 
     /// Where a name leads, whether or not there is a key.
     pub fn locate(&self, name: &str) -> Result<Place, ResolveError> {
-        self.find(name).map(|(_, place)| place)
+        let (provider, mut place) = self.find(name)?;
+        let info = self.known(provider, &place);
+        place.choose(provider, info.as_ref());
+        Ok(place)
     }
 
     /// What [`resolve`](Self::resolve) knows about the model of a name.
@@ -261,7 +243,7 @@ impl Resolver {
     pub fn configured(&self) -> Vec<Configured> {
         let all = PROVIDERS.iter().map(|provider| Configured {
             provider: provider.name,
-            base_url: self.address(provider, ""),
+            base_url: BaseUrl::new(self.address(provider, "")),
             base_url_from: self.variable_of_address(provider).map(|(name, ..)| name),
             key: self.first(provider.keys).map(|(name, _)| name),
             is_local: provider.is_here(),
@@ -302,7 +284,7 @@ impl Resolver {
     /// What is known about a model there.
     fn known(&self, provider: Option<&Provider>, place: &Place) -> Option<ModelInfo> {
         let is_here = provider.is_some_and(Provider::is_here);
-        let is_loopback = address::is_loopback(&place.base_url);
+        let is_loopback = address::is_loopback(place.base_url.expose());
         let is_free = provider.is_some_and(|it| it.home == Home::Local) && is_loopback;
         let name = place.full_name();
         let mut info = match &self.info {

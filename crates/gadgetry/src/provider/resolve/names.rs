@@ -2,13 +2,27 @@
 
 use gadgetry_proto::spec::closest;
 
-use super::table::{ELSEWHERE, FAMILIES, PROVIDERS, Provider, Rule, SHORTCUTS};
+use super::table::{Api, ELSEWHERE, FAMILIES, PROVIDERS, Provider, Rule, SHORTCUTS};
 use crate::models::{ModelSpec, names};
 
 /// The provider of this name or alias.
 pub(super) fn named(name: &str) -> Option<&'static Provider> {
     let name = name.trim();
     PROVIDERS.iter().find(|provider| provider.is_called(name))
+}
+
+/// The API that a prefix of the name chooses, and the name without it: `responses:gpt-5.6`, `chat:openai:gpt-5.6`.
+pub(super) fn chosen_api(name: &str) -> (Option<Api>, &str) {
+    let split = name.split_once(':');
+    let chosen = split.and_then(|(prefix, rest)| {
+        let api = match prefix.trim().to_ascii_lowercase().as_str() {
+            "responses" => Api::Responses,
+            "chat" => Api::ChatCompletions,
+            _ => return None,
+        };
+        Some((Some(api), rest.trim()))
+    });
+    chosen.unwrap_or((None, name))
 }
 
 /// What a shortcut stands for; any other name as it is.

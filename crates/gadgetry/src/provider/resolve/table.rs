@@ -2,11 +2,16 @@
 
 use crate::provider::openai::{MaxTokensField, ReasoningField};
 
-/// The wire format of a provider.
+/// An API that serves models.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Api {
-    OpenAi,
-    Anthropic,
+#[non_exhaustive]
+pub enum Api {
+    /// OpenAI's Chat Completions, which most servers speak.
+    ChatCompletions,
+    /// OpenAI's Responses API.
+    Responses,
+    /// Anthropic's Messages API.
+    Messages,
 }
 
 /// Where a provider's models run, and so who pays for them.
@@ -105,7 +110,7 @@ const fn remote(
     Provider {
         name,
         aliases: &[],
-        api: Api::OpenAi,
+        api: Api::ChatCompletions,
         home: Home::Remote,
         base_url,
         keys,
@@ -150,7 +155,7 @@ pub(super) const PROVIDERS: &[Provider] = &[
     },
     Provider {
         aliases: &["claude"],
-        api: Api::Anthropic,
+        api: Api::Messages,
         bare_ids: true,
         ..remote(
             "anthropic",

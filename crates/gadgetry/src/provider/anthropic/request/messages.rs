@@ -2,13 +2,12 @@
 
 use std::collections::{HashMap, HashSet};
 
-use gadgetry_proto::call::Parameters;
-use gadgetry_proto::convo::TextForm;
 use gadgetry_proto::message::{Content, Media, MediaData, MediaKind, Message, Request, Role};
 use serde_json::{Value, json};
 
-use super::{API, Messages, Thinking};
-use crate::provider::arguments;
+use crate::provider::anthropic::{API, Messages, Thinking};
+use crate::provider::conversation::{Piece, answered, native_call, part_of, pieces};
+use crate::provider::wire::Wire as _;
 
 /// What the user says where the API wants the user to say something.
 const BEGINS: &str = "(The conversation begins here.)";
@@ -116,8 +115,8 @@ impl<'w> Conversation<'w> {
 
     /// A reply as it was written, but for calls that go through the provider's interface and that `next` answers.
     fn assistant(&mut self, message: &Message, next: Option<&Message>) {
-        let answered: HashSet<&str> = match next {
-            Some(next) if !self.wire.tools.is_empty() => results(next).collect(),
+        let open: HashSet<&str> = match next {
+            Some(next) if self.wire.common.is_native() => answered(next).collect(),
             _ => HashSet::new(),
         };
         let mut calls = HashMap::new();
@@ -132,7 +131,7 @@ impl<'w> Conversation<'w> {
                 parts.push(kept.clone());
                 continue;
             }
-            let Some((id, name, input)) = native(part).filter(|(id, ..)| answered.contains(id))
+            let Some((id, name, input)) = native_call(part).filter(|(id, ..)| open.contains(id))
             else {
                 said.push(part.clone());
                 continue;
@@ -141,7 +140,7 @@ impl<'w> Conversation<'w> {
             let tool = json!({
                 "type": "tool_use",
                 "id": sent,
-                "name": self.wire.tool_names.sent(name),
+                "name": self.wire.common.tool_names.sent(name),
                 "input": input,
             });
             calls.insert(id.to_owned(), sent);
@@ -169,8 +168,8 @@ impl<'w> Conversation<'w> {
         let Content::ProviderData(kept) = part else {
             return None;
         };
-        let is_ours =
-            !self.wire.tools.is_empty() && kept.api == API && kept.model == self.wire.model;
+        let common = &self.wire.common;
+        let is_ours = common.is_native() && kept.api == API && kept.model == common.model;
         is_ours.then_some(&kept.data)
     }
 
@@ -201,7 +200,8 @@ impl<'w> Conversation<'w> {
                 && let Some(id) = called.remove(invocation_id.as_str())
             {
                 let mut content: Vec<Value> = text_part(text).into_iter().collect();
-                content.extend(media.iter().filter_map(|medium| self.seen(medium)));
+                let sent = media.iter().filter(|it| self.wire.leaves_out(it).is_none());
+                content.extend(sent.map(media_part));
                 let mut result =
                     json!({"type": "tool_result", "tool_use_id": id, "content": content});
                 if *is_error {
@@ -229,65 +229,18 @@ impl<'w> Conversation<'w> {
         }
     }
 
-    /// Content as text, but for what the model sees.
     fn parts(&self, content: &[Content], of: &Message) -> Vec<Value> {
-        let mut parts = Vec::new();
-        let mut run = Vec::new();
-        for part in content {
-            let media = if let Content::Media(medium) = part {
-                std::slice::from_ref(medium)
-            } else if let Content::GadgetResult { media, .. } = part {
-                media.as_slice()
-            } else {
-                &[]
-            };
-            let seen: Vec<Value> = media
-                .iter()
-                .filter_map(|medium| self.seen(medium))
-                .collect();
-            // A medium that is seen needs no words; the result that it belongs to does.
-            if seen.is_empty() || !matches!(part, Content::Media(_)) {
-                run.push(part.clone());
-            }
-            if !seen.is_empty() {
-                self.flush(&mut run, of, &mut parts);
-                parts.extend(seen);
-            }
-        }
-        self.flush(&mut run, of, &mut parts);
-        parts
-    }
-
-    fn flush(&self, run: &mut Vec<Content>, of: &Message, parts: &mut Vec<Value>) {
-        if !run.is_empty() {
-            let text = self.text(&part_of(of, std::mem::take(run)));
-            parts.extend(text_part(&text));
-        }
+        let takes = |medium: &Media| self.wire.leaves_out(medium).is_none();
+        let pieces = pieces(&self.wire.common.options, content, of, takes);
+        let parts = pieces.into_iter().filter_map(|piece| match piece {
+            Piece::Text(text) => text_part(&text),
+            Piece::Media(medium) => Some(media_part(medium)),
+        });
+        parts.collect()
     }
 
     fn text(&self, message: &Message) -> String {
-        let form = TextForm {
-            markers: &self.wire.markers,
-            anchoring: self.wire.anchoring,
-            xml_names: &self.wire.xml_names,
-        };
-        form.of(message).into_owned()
-    }
-
-    /// A medium in the provider's form, if the model can take it.
-    fn seen(&self, medium: &Media) -> Option<Value> {
-        let mime = medium.mime_type.as_str();
-        let kind = if medium.kind == MediaKind::Image {
-            "image"
-        } else {
-            "document"
-        };
-        let source = match &medium.data {
-            MediaData::Base64(data) => json!({"type": "base64", "media_type": mime, "data": data}),
-            MediaData::Url(url) => json!({"type": "url", "url": url}),
-        };
-        let is_sent = self.wire.leaves_out(medium).is_none();
-        is_sent.then(|| json!({"type": kind, "source": source}))
+        self.wire.common.options.text(message)
     }
 
     /// An id that the API takes, once in the conversation: gadgets may use one again in a later reply.
@@ -335,39 +288,17 @@ fn text_part(text: &str) -> Option<Value> {
     (!blank).then(|| json!({"type": "text", "text": text}))
 }
 
-/// A message with a part of the content of another.
-fn part_of(message: &Message, content: Vec<Content>) -> Message {
-    Message {
-        role: message.role,
-        content,
-        raw: None,
-    }
-}
-
-/// Id, name and input of a call that the provider's interface can carry.
-fn native(part: &Content) -> Option<(&str, &str, Value)> {
-    let (id, name, input) = if let Content::ToolUse {
-        tool_use_id,
-        name,
-        input,
-    } = part
-    {
-        (tool_use_id.as_str(), name, input)
-    } else if let Content::GadgetCall(call) = part
-        && let Parameters::Parsed(input) = &call.parameters
-    {
-        (call.invocation_id.as_str(), &call.gadget_name, input)
+/// A medium in the API's form.
+fn media_part(medium: &Media) -> Value {
+    let kind = if medium.kind == MediaKind::Image {
+        "image"
     } else {
-        return None;
+        "document"
     };
-    Some((id, name, arguments::sent(input)))
-}
-
-fn results(message: &Message) -> impl Iterator<Item = &str> {
-    message.content.iter().filter_map(|part| {
-        if let Content::GadgetResult { invocation_id, .. } = part {
-            return Some(invocation_id.as_str());
-        }
-        None
-    })
+    let mime = medium.mime_type.as_str();
+    let source = match &medium.data {
+        MediaData::Base64(data) => json!({"type": "base64", "media_type": mime, "data": data}),
+        MediaData::Url(url) => json!({"type": "url", "url": url}),
+    };
+    json!({"type": kind, "source": source})
 }

@@ -8,8 +8,8 @@ use gadgetry_proto::message::ProviderData;
 use serde::de::IgnoredAny;
 use serde_json::{Map, Value};
 
-use super::API;
-use super::decode::{extension, text, whole};
+use super::fields::{extension, text, whole};
+use crate::provider::anthropic::API;
 use crate::provider::arguments::{self, Object};
 use crate::provider::json::{self, Halves};
 use crate::provider::tools::ToolNames;

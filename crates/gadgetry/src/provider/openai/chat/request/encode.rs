@@ -1,25 +1,27 @@
-//! A request as the body of Chat Completions.
+//! From a request to the body of Chat Completions.
 
 use gadgetry_proto::message::{Request, ToolChoice};
 use serde_json::{Map, Value, json};
 
-use super::{ChatCompletions, MaxTokensField, ReasoningField, messages};
+use super::messages;
+use crate::provider::openai::chat::{ChatCompletions, MaxTokensField, ReasoningField};
 
-/// The request body, in a fixed order, so that a provider's cache sees the same beginning.
-pub(super) fn body(wire: &ChatCompletions, request: &Request) -> Value {
+/// The body. Its fields are always in this order, because a provider's cache compares prefixes.
+pub(in crate::provider::openai::chat) fn body(wire: &ChatCompletions, request: &Request) -> Value {
+    let options = &wire.common.options;
     let mut body = Map::new();
     let mut set = |field: &str, value: Option<Value>| {
         if let Some(value) = value {
             body.insert(field.to_owned(), value);
         }
     };
-    set("model", Some(json!(wire.model)));
-    if !wire.tools.is_empty() {
-        let tools = wire.tools.iter().map(|gadget| {
+    set("model", Some(json!(wire.common.model)));
+    if wire.common.is_native() {
+        let tools = options.tools.iter().map(|gadget| {
             json!({
                 "type": "function",
                 "function": {
-                    "name": wire.tool_names.sent(&gadget.name),
+                    "name": wire.common.tool_names.sent(&gadget.name),
                     "description": gadget.description,
                     "parameters": gadget.parameters,
                 },
@@ -29,21 +31,21 @@ pub(super) fn body(wire: &ChatCompletions, request: &Request) -> Value {
         set("tool_choice", tool_choice(wire, &request.tool_choice));
     }
     set("messages", Some(messages::of(wire, request)));
-    set("stream", Some(json!(wire.streams)));
-    let counts = wire.streams && wire.include_usage;
+    set("stream", Some(json!(options.streaming)));
+    let counts = options.streaming && wire.own.include_usage;
     set(
         "stream_options",
         counts.then(|| json!({"include_usage": true})),
     );
-    let field = match wire.max_tokens_field {
+    let field = match wire.own.max_tokens_field {
         MaxTokensField::MaxCompletionTokens => "max_completion_tokens",
         MaxTokensField::MaxTokens => "max_tokens",
     };
-    set(field, wire.max_tokens.map(Value::from));
-    set("temperature", wire.temperature.map(Value::from));
+    set(field, options.max_tokens.map(Value::from));
+    set("temperature", options.temperature.map(Value::from));
     if let Some(effort) = wire.effort() {
         let switch = || json!({"type": if effort == "none" { "disabled" } else { "enabled" }});
-        match wire.reasoning_field {
+        match wire.own.reasoning_field {
             ReasoningField::Effort => set("reasoning_effort", Some(json!(effort))),
             ReasoningField::Nested => set("reasoning", Some(json!({"effort": effort}))),
             ReasoningField::Switch => set("thinking", Some(switch())),
@@ -54,16 +56,10 @@ pub(super) fn body(wire: &ChatCompletions, request: &Request) -> Value {
             }
         }
     }
-    let stop = (!wire.stop.is_empty()).then(|| json!(wire.stop));
+    let stop = (!options.stop.is_empty()).then(|| json!(options.stop));
     set("stop", stop);
-    set("seed", wire.seed.map(Value::from));
-    for (field, value) in &wire.extra {
-        if value.is_null() {
-            body.shift_remove(field);
-        } else {
-            body.insert(field.clone(), value.clone());
-        }
-    }
+    set("seed", wire.own.seed.map(Value::from));
+    options.apply_fields(&mut body);
     Value::Object(body)
 }
 
@@ -72,7 +68,7 @@ fn tool_choice(wire: &ChatCompletions, choice: &ToolChoice) -> Option<Value> {
         ToolChoice::None => Some(json!("none")),
         ToolChoice::Required => Some(json!("required")),
         ToolChoice::Gadget(name) => {
-            let name = wire.tool_names.sent(name);
+            let name = wire.common.tool_names.sent(name);
             Some(json!({"type": "function", "function": {"name": name}}))
         }
         ToolChoice::Auto | _ => None,

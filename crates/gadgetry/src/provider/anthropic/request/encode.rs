@@ -1,15 +1,16 @@
-//! A request as the body of the Messages API.
+//! From a request to the body of the Messages API.
 
 use gadgetry_proto::message::{Request, ToolChoice};
 use serde_json::{Map, Value, json};
 
 use super::messages::Conversation;
-use super::{Messages, PromptCache};
+use crate::provider::anthropic::{Messages, PromptCache};
 
-/// The request body, in a fixed order, so that the provider's cache sees the same beginning.
-pub(super) fn body(wire: &Messages, request: &Request) -> Value {
+/// The body. Its fields are always in this order, because the provider's cache compares prefixes.
+pub(in crate::provider::anthropic) fn body(wire: &Messages, request: &Request) -> Value {
     let conversation = Conversation::of(wire, request);
-    let thinking = wire.thinking.as_ref();
+    let options = &wire.common.options;
+    let thinking = wire.own.thinking.as_ref();
     let thinking = thinking.filter(|thinking| conversation.admits(thinking));
     let mut body = Map::new();
     let mut set = |field: &str, value: Option<Value>| {
@@ -17,12 +18,12 @@ pub(super) fn body(wire: &Messages, request: &Request) -> Value {
             body.insert(field.to_owned(), value);
         }
     };
-    set("model", Some(json!(wire.model)));
+    set("model", Some(json!(wire.common.model)));
     set("max_tokens", Some(json!(wire.max_tokens())));
-    if !wire.tools.is_empty() {
-        let tools = wire.tools.iter().map(|gadget| {
+    if wire.common.is_native() {
+        let tools = options.tools.iter().map(|gadget| {
             json!({
-                "name": wire.tool_names.sent(&gadget.name),
+                "name": wire.common.tool_names.sent(&gadget.name),
                 "description": gadget.description,
                 "input_schema": schema(&gadget.parameters),
             })
@@ -30,26 +31,20 @@ pub(super) fn body(wire: &Messages, request: &Request) -> Value {
         set("tools", Some(tools.collect()));
         set("tool_choice", tool_choice(wire, &request.tool_choice));
     }
-    let (system, messages) = conversation.finish(cache_control(wire.cache));
+    let (system, messages) = conversation.finish(cache_control(wire.own.cache));
     set("system", system);
     set("messages", Some(messages));
-    set("stream", Some(json!(wire.streams)));
+    set("stream", Some(json!(options.streaming)));
     if let Some(thinking) = thinking {
         let (thinking, effort) = thinking.fields();
         set("thinking", Some(thinking));
         set("output_config", effort);
     } else {
-        set("temperature", wire.temperature.map(Value::from));
+        set("temperature", options.temperature.map(Value::from));
     }
-    let stop = (!wire.stop.is_empty()).then(|| json!(wire.stop));
+    let stop = (!options.stop.is_empty()).then(|| json!(options.stop));
     set("stop_sequences", stop);
-    for (field, value) in &wire.extra {
-        if value.is_null() {
-            body.shift_remove(field);
-        } else {
-            body.insert(field.clone(), value.clone());
-        }
-    }
+    options.apply_fields(&mut body);
     Value::Object(body)
 }
 
@@ -58,7 +53,7 @@ fn tool_choice(wire: &Messages, choice: &ToolChoice) -> Option<Value> {
         ToolChoice::None => Some(json!({"type": "none"})),
         ToolChoice::Required => Some(json!({"type": "any"})),
         ToolChoice::Gadget(name) => {
-            Some(json!({"type": "tool", "name": wire.tool_names.sent(name)}))
+            Some(json!({"type": "tool", "name": wire.common.tool_names.sent(name)}))
         }
         ToolChoice::Auto | _ => None,
     }

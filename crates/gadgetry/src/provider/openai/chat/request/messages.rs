@@ -2,17 +2,17 @@
 
 use std::collections::HashSet;
 
-use gadgetry_proto::call::Parameters;
-use gadgetry_proto::convo::TextForm;
 use gadgetry_proto::message::{Content, Media, MediaData, MediaKind, Message, Request, Role};
 use serde_json::{Map, Value, json};
 
-use super::{ChatCompletions, kept};
-use crate::provider::arguments;
+use crate::provider::conversation::{Piece, answered, native_call, part_of, pieces};
+use crate::provider::openai::chat::ChatCompletions;
+use crate::provider::openai::chat::reply::kept;
+use crate::provider::wire::Wire as _;
 
-/// The messages, what is for the system first and as one.
+/// The messages; those of the system are merged and come first.
 ///
-/// A message without any text is left out: many servers refuse it.
+/// A message without any text is left out, because many servers refuse it.
 pub(super) fn of(wire: &ChatCompletions, request: &Request) -> Value {
     let mut writer = Writer {
         wire,
@@ -25,9 +25,9 @@ pub(super) fn of(wire: &ChatCompletions, request: &Request) -> Value {
             Role::System => writer
                 .system
                 .extend(writer.parts(&message.content, message)),
-            Role::Assistant if wire.tools.is_empty() => {
-                // A reply is sent as it was written.
-                let text = writer.text(message);
+            Role::Assistant if !wire.common.is_native() => {
+                // The model reads its reply as it wrote it.
+                let text = wire.common.options.text(message);
                 writer.say("assistant", vec![Part::Text(text)]);
             }
             Role::Assistant => writer.assistant(message, messages.get(at + 1).copied()),
@@ -49,7 +49,7 @@ enum Turn {
         role: &'static str,
         parts: Vec<Part>,
         calls: Vec<Value>,
-        /// What the server also wants back.
+        /// Fields that the server wants back with the message.
         kept: Map<String, Value>,
     },
     Result {
@@ -88,7 +88,7 @@ impl Writer<'_> {
         }) = self.turns.last_mut()
             && *before == role
             && called.is_empty()
-            && self.wire.merges
+            && self.wire.own.merges
             && (fields.is_empty() || kept.is_empty())
         {
             said.extend(parts);
@@ -104,39 +104,41 @@ impl Writer<'_> {
         });
     }
 
-    /// A reply whose calls go through the provider's interface, if the next message answers them.
+    /// A reply. Calls that the next message answers go through the provider's interface; others stay text, because
+    /// servers refuse calls without results.
     fn assistant(&mut self, message: &Message, next: Option<&Message>) {
-        let mut answered: HashSet<&str> = next.map(results).into_iter().flatten().collect();
-        let kept = kept::of(message, &self.wire.model);
+        let common = &self.wire.common;
+        let mut open: HashSet<&str> = next.map(answered).into_iter().flatten().collect();
+        let kept = kept::of(message, &common.model);
         let mut calls = Vec::new();
         let mut said = Vec::new();
         for part in &message.content {
-            match native(part).filter(|(id, ..)| answered.remove(id)) {
-                Some((id, name, input)) => {
-                    let mut call = json!({
-                        "id": id,
-                        "type": "function",
-                        "function": {"name": self.wire.tool_names.sent(name), "arguments": input},
-                    });
-                    let own = kept.and_then(|(_, of_calls)| of_calls.get(id)?.as_object());
-                    for (field, value) in own.into_iter().flatten() {
-                        call[field] = value.clone();
-                    }
-                    calls.push(call);
-                }
-                None => said.push(part.clone()),
+            let Some((id, name, input)) = native_call(part).filter(|(id, ..)| open.remove(id))
+            else {
+                said.push(part.clone());
+                continue;
+            };
+            let mut call = json!({
+                "id": id,
+                "type": "function",
+                "function": {"name": common.tool_names.sent(name), "arguments": input.to_string()},
+            });
+            let own = kept.and_then(|(_, of_calls)| of_calls.get(id)?.as_object());
+            for (field, value) in own.into_iter().flatten() {
+                call[field] = value.clone();
             }
+            calls.push(call);
         }
         let text = if calls.is_empty() {
-            self.text(message)
+            common.options.text(message)
         } else {
-            self.text(&part_of(message, said))
+            common.options.text(&part_of(message, said))
         };
         let fields = kept.map(|(fields, _)| fields.clone()).unwrap_or_default();
         self.say_and_call("assistant", vec![Part::Text(text)], calls, fields);
     }
 
-    /// What the user says, and what gadgets gave: as messages of their own where the reply before has called them so.
+    /// A message of the user. Results become messages of their own where the reply before has the calls.
     fn user(&mut self, message: &Message) {
         let mut called: HashSet<String> = match self.turns.last() {
             Some(Turn::Said { calls, .. }) => calls
@@ -165,8 +167,8 @@ impl Writer<'_> {
             for medium in media {
                 text.push('\n');
                 text.push_str(&medium.caption());
-                // A result is text; its media follow after all results.
-                if self.sees(medium) {
+                // The API's results are text alone, so media follow in a message after all results.
+                if self.wire.leaves_out(medium).is_none() {
                     rest.push(Content::Media(medium.clone()));
                 }
             }
@@ -179,59 +181,14 @@ impl Writer<'_> {
         self.say("user", parts);
     }
 
-    /// Content as text, except images and audio that the model reads.
     fn parts(&self, content: &[Content], of: &Message) -> Vec<Part> {
-        let is_seen = |part: &Content| self.seen(part).next().is_some();
-        if content.len() == of.content.len() && !content.iter().any(is_seen) {
-            return vec![Part::Text(self.text(of))];
-        }
-        let mut parts = Vec::new();
-        let mut run = Vec::new();
-        for part in content {
-            // What is seen itself needs no text; what belongs to a result is named in it.
-            if !is_seen(part) || !matches!(part, Content::Media(_)) {
-                run.push(part.clone());
-            }
-            if is_seen(part) {
-                self.flush(&mut run, of, &mut parts);
-                parts.extend(self.seen(part).map(medium));
-            }
-        }
-        self.flush(&mut run, of, &mut parts);
-        parts
-    }
-
-    /// What a part of a message has for eyes and ears.
-    fn seen<'m>(&self, part: &'m Content) -> impl Iterator<Item = &'m Media> {
-        let media = if let Content::Media(medium) = part {
-            std::slice::from_ref(medium)
-        } else if let Content::GadgetResult { media, .. } = part {
-            media.as_slice()
-        } else {
-            &[]
-        };
-        media.iter().filter(|medium| self.sees(medium))
-    }
-
-    /// Whether the model can take a medium, and the provider its form.
-    fn sees(&self, medium: &Media) -> bool {
-        self.wire.leaves_out(medium).is_none()
-    }
-
-    fn flush(&self, run: &mut Vec<Content>, of: &Message, parts: &mut Vec<Part>) {
-        if !run.is_empty() {
-            let text = self.text(&part_of(of, std::mem::take(run)));
-            parts.push(Part::Text(text));
-        }
-    }
-
-    fn text(&self, message: &Message) -> String {
-        let form = TextForm {
-            markers: &self.wire.markers,
-            anchoring: self.wire.anchoring,
-            xml_names: &self.wire.xml_names,
-        };
-        form.of(message).into_owned()
+        let takes = |medium: &Media| self.wire.leaves_out(medium).is_none();
+        let pieces = pieces(&self.wire.common.options, content, of, takes);
+        let parts = pieces.into_iter().map(|piece| match piece {
+            Piece::Text(text) => Part::Text(text),
+            Piece::Media(it) => medium(it),
+        });
+        parts.collect()
     }
 
     fn finish(self) -> Value {
@@ -270,7 +227,7 @@ impl Writer<'_> {
     }
 }
 
-/// A picture or a sound in the provider's form.
+/// An image or audio in the API's form.
 fn medium(medium: &Media) -> Part {
     let mime = &medium.mime_type;
     Part::Media(match (&medium.data, medium.kind) {
@@ -290,7 +247,7 @@ fn medium(medium: &Media) -> Part {
     })
 }
 
-/// Text alone as a string, which every server understands; adjacent texts with a blank line between them.
+/// Parts as `content`: a string if they are text alone, which every server understands. A blank line separates texts.
 fn content(parts: Vec<Part>) -> Value {
     let mut texts: Vec<Part> = Vec::new();
     for part in parts {
@@ -310,48 +267,4 @@ fn content(parts: Vec<Part>) -> Value {
         Part::Media(medium) => medium,
     });
     parts.collect()
-}
-
-/// A message with a part of the content of another.
-fn part_of(message: &Message, content: Vec<Content>) -> Message {
-    Message {
-        role: message.role,
-        content,
-        raw: None,
-    }
-}
-
-/// Id, name and JSON text of a call that the provider's interface can carry.
-fn native(part: &Content) -> Option<(&str, &str, String)> {
-    if let Content::ToolUse {
-        tool_use_id,
-        name,
-        input,
-    } = part
-    {
-        return Some((tool_use_id, name, arguments(input)));
-    }
-    if let Content::GadgetCall(call) = part
-        && let Parameters::Parsed(input) = &call.parameters
-    {
-        let id = call.invocation_id.as_str();
-        return Some((id, &call.gadget_name, arguments(input)));
-    }
-    None
-}
-
-/// The JSON text of an object, always: see [`arguments::sent`].
-fn arguments(input: &Value) -> String {
-    arguments::sent(input).to_string()
-}
-
-/// The calls that a message has results of.
-fn results(message: &Message) -> impl Iterator<Item = &str> {
-    message.content.iter().filter_map(|part| {
-        if let Content::GadgetResult { invocation_id, .. } = part {
-            Some(invocation_id.as_str())
-        } else {
-            None
-        }
-    })
 }

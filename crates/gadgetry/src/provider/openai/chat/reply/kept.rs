@@ -5,9 +5,7 @@ use gadgetry_proto::message::{Content, Message, ProviderData};
 use serde_json::{Map, Value, json};
 
 use crate::provider::json;
-
-/// The API, as [`ProviderData`] names it.
-const API: &str = "chat_completions";
+use crate::provider::openai::chat::API;
 
 /// The text that a model thinks: `DeepSeek`, Kimi, and servers that host them.
 const TEXT: &str = "reasoning_content";
@@ -144,7 +142,7 @@ fn size(value: &Value) -> usize {
 }
 
 /// What `model` wants back with a reply: fields of the message, and of its calls by their ids.
-pub(super) fn of<'m>(
+pub(in crate::provider::openai::chat) fn of<'m>(
     message: &'m Message,
     model: &str,
 ) -> Option<(&'m Map<String, Value>, &'m Value)> {

@@ -10,12 +10,11 @@ use futures_core::stream::BoxStream;
 use gadgetry_proto::delta::Delta;
 use gadgetry_proto::error::ModelErrorKind;
 use reqwest::Url;
-use reqwest::header::{
-    ACCEPT_ENCODING, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, USER_AGENT,
-};
-use serde_json::Value;
 
+use crate::provider::base_url::BaseUrl;
 use crate::provider::error::ProviderError;
+use crate::provider::frames::FrameLimits;
+use crate::provider::request::{HttpRequest, header};
 use crate::provider::secret::ApiKey;
 use crate::provider::tls;
 use crate::provider::wire::Decode;
@@ -29,7 +28,7 @@ use crate::provider::wire::Decode;
 ///     .idle_timeout(Duration::from_secs(30))
 ///     .header("x-title", "my program");
 /// ```
-#[derive(Clone)]
+#[derive(Clone, PartialEq)]
 pub struct HttpConfig {
     connect_timeout: Duration,
     header_timeout: Option<Duration>,
@@ -39,8 +38,7 @@ pub struct HttpConfig {
     secret_headers: Vec<(String, ApiKey)>,
     proxy: Option<BaseUrl>,
     proxy_from_environment: bool,
-    raw_frames: bool,
-    size_limit: usize,
+    frames: FrameLimits,
 }
 
 impl HttpConfig {
@@ -55,8 +53,7 @@ impl HttpConfig {
             secret_headers: Vec::new(),
             proxy: None,
             proxy_from_environment: false,
-            raw_frames: false,
-            size_limit: crate::provider::sse::Decoder::LIMIT,
+            frames: FrameLimits::default(),
         }
     }
 
@@ -110,7 +107,7 @@ impl HttpConfig {
     /// if it requires them. Requests to this machine are never sent through it. It counts before the environment.
     #[must_use]
     pub fn proxy(mut self, url: impl Into<String>) -> Self {
-        self.proxy = Some(BaseUrl(url.into()));
+        self.proxy = Some(BaseUrl::new(url));
         self
     }
 
@@ -125,14 +122,14 @@ impl HttpConfig {
     /// Whether each frame is also emitted as [`Delta::Raw`], before its meaning. Off by default.
     #[must_use]
     pub fn raw_frames(mut self, yes: bool) -> Self {
-        self.raw_frames = yes;
+        self.frames.raw = yes;
         self
     }
 
     /// Maximum size of a frame, or of an answer that is not a stream, in bytes. 16 MiB by default.
     #[must_use]
     pub fn size_limit(mut self, bytes: usize) -> Self {
-        self.size_limit = bytes;
+        self.frames.size = bytes;
         self
     }
 }
@@ -176,96 +173,8 @@ impl fmt::Debug for HttpConfig {
             .field("headers", &plain.chain(secret).collect::<Vec<_>>())
             .field("proxy", &self.proxy)
             .field("proxy_from_environment", &self.proxy_from_environment)
-            .field("raw_frames", &self.raw_frames)
-            .field("size_limit", &self.size_limit)
+            .field("frames", &self.frames)
             .finish()
-    }
-}
-
-/// A POST with a JSON body, and the keys that it carries.
-#[derive(Clone)]
-pub struct HttpRequest {
-    url: Url,
-    headers: HeaderMap,
-    body: Vec<u8>,
-    keys: Vec<ApiKey>,
-}
-
-impl HttpRequest {
-    /// A request to `path` below `base`, such as `chat/completions` below `http://127.0.0.1:8080/v1`.
-    ///
-    /// A query of the base stays; a base that already ends with the path is taken as it is. Fails unless
-    /// the base is an absolute URL of HTTP.
-    pub fn post(base: &str, path: &str, body: &Value) -> Result<Self, ProviderError> {
-        Ok(Self {
-            url: join(base, path)?,
-            headers: HeaderMap::from_iter([
-                (CONTENT_TYPE, HeaderValue::from_static("application/json")),
-                (ACCEPT_ENCODING, HeaderValue::from_static("identity")),
-                (
-                    USER_AGENT,
-                    HeaderValue::from_static(concat!("gadgetry/", env!("CARGO_PKG_VERSION"))),
-                ),
-            ]),
-            body: body.to_string().into_bytes(),
-            keys: Vec::new(),
-        })
-    }
-
-    /// Sets a header.
-    pub fn header(mut self, name: &str, value: &str) -> Result<Self, ProviderError> {
-        let (name, value) = header(name, value)?;
-        self.headers.insert(name, value);
-        Ok(self)
-    }
-
-    /// Sets a header that carries a key.
-    pub fn secret(mut self, name: &str, key: &ApiKey) -> Result<Self, ProviderError> {
-        let (name, mut value) = header(name, key.expose())?;
-        value.set_sensitive(true);
-        self.headers.insert(name, value);
-        self.keys.push(key.clone());
-        Ok(self)
-    }
-
-    /// Sets `authorization: Bearer …`. It is an error if the URL holds a user name or password, which need that header too.
-    pub fn bearer(mut self, key: &ApiKey) -> Result<Self, ProviderError> {
-        if !self.url.username().is_empty() || self.url.password().is_some() {
-            let message = "the base URL holds a user name or password, and there is a key: both need the header \
-                           authorization. Remove one of them, or send the key in another header";
-            return Err(ProviderError::new(ModelErrorKind::BadRequest, message));
-        }
-        let (_, mut value) = header("authorization", &format!("Bearer {}", key.expose()))?;
-        value.set_sensitive(true);
-        self.headers.insert(AUTHORIZATION, value);
-        self.keys.push(key.clone());
-        Ok(self)
-    }
-
-    /// Its URL, for tests and for display.
-    pub fn url(&self) -> &str {
-        self.url.as_str()
-    }
-
-    /// What it says, as JSON.
-    pub fn body(&self) -> &[u8] {
-        &self.body
-    }
-
-    /// A header that is not secret.
-    pub fn header_value(&self, name: &str) -> Option<&str> {
-        let value = self.headers.get(name).filter(|it| !it.is_sensitive())?;
-        value.to_str().ok()
-    }
-}
-
-impl fmt::Debug for HttpRequest {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("HttpRequest")
-            .field("to", &origin(&self.url))
-            .field("headers", &self.headers)
-            .field("bytes", &self.body.len())
-            .finish_non_exhaustive()
     }
 }
 
@@ -334,55 +243,4 @@ impl Http {
     ) -> BoxStream<'static, Delta> {
         exchange::deltas(self.clone(), request, decoder)
     }
-}
-
-fn header(name: &str, value: &str) -> Result<(HeaderName, HeaderValue), ProviderError> {
-    let bad = |what: &str| {
-        let message = format!("{what} of the header {name:?} has a character that none may have");
-        ProviderError::new(ModelErrorKind::BadRequest, message)
-    };
-    let parsed = HeaderName::from_bytes(name.as_bytes()).map_err(|_| bad("the name"))?;
-    let value = HeaderValue::from_str(value).map_err(|_| bad("the value"))?;
-    Ok((parsed, value))
-}
-
-/// `path` below `base`.
-fn join(base: &str, path: &str) -> Result<Url, ProviderError> {
-    let bad = |why: &str| {
-        // The text may hold a password, so it is not shown.
-        let message = format!("invalid base URL: {why}; expected a form like https://host/v1");
-        ProviderError::new(ModelErrorKind::BadRequest, message)
-    };
-    let mut url = Url::parse(base.trim()).map_err(|error| bad(&error.to_string()))?;
-    if !matches!(url.scheme(), "http" | "https") {
-        return Err(bad("the scheme is not http or https"));
-    }
-    url.set_fragment(None);
-    let own = url.path().trim_end_matches('/');
-    let is_whole = own
-        .strip_suffix(path)
-        .is_some_and(|rest| rest.ends_with('/'));
-    let joined = if is_whole {
-        own.to_owned()
-    } else {
-        format!("{own}/{path}")
-    };
-    url.set_path(&joined);
-    Ok(url)
-}
-
-/// A base URL as it was written, with the passwords and keys that it may hold. Only its origin is printed.
-#[derive(Clone)]
-pub(crate) struct BaseUrl(pub(crate) String);
-
-impl fmt::Debug for BaseUrl {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let url = Url::parse(self.0.trim()).map(|url| origin(&url));
-        f.write_str(url.as_deref().unwrap_or("(no URL)"))
-    }
-}
-
-/// Scheme, host and port: what may be shown of a URL.
-fn origin(url: &Url) -> String {
-    url.origin().ascii_serialization()
 }

@@ -3,11 +3,12 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use gadgetry_proto::delta::{ContentMetadata, Delta, StopReason};
+use gadgetry_proto::delta::{Delta, StopReason};
 use gadgetry_proto::error::ModelErrorKind;
 use serde_json::{Map, Value};
 
 use super::block::Block;
+use super::fields::{text, whole};
 use super::usage::Counts;
 use crate::provider::error::ProviderError;
 use crate::provider::tools::ToolNames;
@@ -275,21 +276,4 @@ fn error(body: &mut Value) -> ProviderError {
         error.kind = ModelErrorKind::BadRequest;
     }
     error
-}
-
-pub(super) fn text<'v>(value: &'v Value, field: &str) -> Option<&'v str> {
-    value.get(field)?.as_str()
-}
-
-pub(super) fn whole(text: &str) -> String {
-    json::whole(text).into_owned()
-}
-
-/// Something said about text or reasoning under a name of Anthropic's own.
-pub(super) fn extension(name: &str, mut value: Value) -> ContentMetadata {
-    json::whole_value(&mut value);
-    ContentMetadata {
-        extensions: Map::from_iter([(name.to_owned(), value)]),
-        ..ContentMetadata::default()
-    }
 }

@@ -1,0 +1,4 @@
+//! Requests of the Messages API.
+
+pub(super) mod encode;
+mod messages;

@@ -1,0 +1,4 @@
+//! Requests of Chat Completions.
+
+pub(super) mod encode;
+mod messages;

@@ -1,0 +1,39 @@
+//! OpenAI's APIs: Chat Completions, which most servers speak, and Responses.
+//!
+//! | module | API |
+//! |---|---|
+//! | [`chat`] | `POST /v1/chat/completions` |
+//! | [`responses`] | `POST /v1/responses`: models that reason while they call tools |
+
+pub mod chat;
+pub mod responses;
+mod usage;
+
+use serde_json::Value;
+
+use crate::provider::error::ProviderError;
+use crate::provider::request::HttpRequest;
+use crate::provider::wire_model::Common;
+
+pub use chat::{
+    ChatCompletions, ChatOptions, Decoder, MaxTokensField, OpenAi, OpenAiBuilder, ReasoningField,
+};
+pub use responses::{OpenAiResponses, OpenAiResponsesBuilder};
+
+/// The base URL of OpenAI itself.
+pub const BASE_URL: &str = "https://api.openai.com/v1";
+
+/// A request with the key in `key_header`, or as a bearer token.
+fn post(
+    common: &Common,
+    path: &str,
+    body: &Value,
+    key_header: Option<&str>,
+) -> Result<HttpRequest, ProviderError> {
+    let request = HttpRequest::post(common.base_url(), path, body)?;
+    match (common.key(), key_header) {
+        (Some(key), Some(header)) => request.secret(header, key),
+        (Some(key), None) => request.bearer(key),
+        (None, _) => Ok(request),
+    }
+}

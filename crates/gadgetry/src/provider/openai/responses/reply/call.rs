@@ -1,0 +1,167 @@
+//! One function call of a reply.
+
+use std::collections::HashSet;
+
+use gadgetry_proto::delta::Delta;
+use serde::de::IgnoredAny;
+use serde_json::Value;
+
+use crate::provider::arguments::{self, Object};
+use crate::provider::json::{self, Halves};
+use crate::provider::tools::ToolNames;
+
+/// The maximum number of bytes kept of arguments whose call has no name yet.
+const HELD: usize = 1 << 20;
+
+/// A call as far as it has arrived.
+///
+/// It starts once its name is known and ends once its arguments are certain to be whole. Until then it is open, and an open
+/// call is never executed.
+#[derive(Debug, Default)]
+pub(super) struct Call {
+    /// Our id: the server's `call_id`, unless it has none or used it before.
+    id: String,
+    /// Empty until it is known.
+    name: String,
+    /// Arguments that arrived before the name.
+    held: String,
+    /// Arguments as emitted.
+    json: String,
+    /// What followed their object.
+    extra: String,
+    object: Object,
+    halves: Halves,
+    state: State,
+}
+
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum State {
+    #[default]
+    Waiting,
+    Open,
+    /// The server has ended it, but nothing has arrived of its arguments: they may be empty, or cut off.
+    Doubtful,
+    Ended,
+    /// Another call has the same id, so it is not executed.
+    Repeated,
+}
+
+impl Call {
+    /// Takes the item of the call, as it begins or ends. `number` makes an id where the server sends none.
+    pub(super) fn describe(
+        &mut self,
+        item: &Value,
+        number: usize,
+        names: &ToolNames,
+        ids: &mut HashSet<String>,
+        out: &mut Vec<Delta>,
+    ) {
+        let text = |field: &str| {
+            let text = item[field].as_str().filter(|text| !text.is_empty());
+            text.map(|text| json::whole(text).into_owned())
+        };
+        let Some(name) = text("name").filter(|_| self.state == State::Waiting) else {
+            return;
+        };
+        let sent = text("call_id").or_else(|| text("id"));
+        self.id = sent.clone().unwrap_or_else(|| format!("call_{number}"));
+        while !ids.insert(self.id.clone()) {
+            if sent.is_some() {
+                out.push(arguments::repeated(&self.id));
+                self.state = State::Repeated;
+                return;
+            }
+            self.id = format!("{}_{number}", self.id);
+        }
+        self.name = names.meant(&name).to_owned();
+        self.state = State::Open;
+        out.push(Delta::ToolCallStart {
+            id: self.id.clone(),
+            name: self.name.clone(),
+        });
+        let held = std::mem::take(&mut self.held);
+        self.write(&held, out);
+    }
+
+    /// Takes more of the arguments.
+    pub(super) fn write(&mut self, piece: &str, out: &mut Vec<Delta>) {
+        match self.state {
+            State::Waiting if self.held.len() + piece.len() <= HELD => self.held.push_str(piece),
+            State::Open => {
+                let piece = self.halves.join(piece).into_owned();
+                // What follows the object is not a part of the arguments: it may be those of a second call.
+                let end = if self.object.is_over() {
+                    0
+                } else {
+                    self.object.read(&piece).unwrap_or(piece.len())
+                };
+                let (delta, extra) = piece.split_at(end);
+                self.extra.push_str(extra);
+                if !delta.is_empty() {
+                    self.json.push_str(delta);
+                    out.push(Delta::ToolCallDelta {
+                        id: self.id.clone(),
+                        delta: delta.to_owned(),
+                    });
+                }
+            }
+            State::Waiting | State::Doubtful | State::Ended | State::Repeated => {}
+        }
+    }
+
+    /// The server has ended the arguments. `whole` repeats all of them, and stands in for pieces that never came.
+    pub(super) fn end(&mut self, whole: &Value, out: &mut Vec<Delta>) {
+        if self.state != State::Open {
+            return;
+        }
+        let whole = match whole {
+            Value::Null => String::new(),
+            Value::String(text) => text.clone(),
+            other @ (Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_)) => {
+                other.to_string()
+            }
+        };
+        if self.json.is_empty() {
+            self.write(&whole, out);
+        } else if !whole.trim().is_empty() && !is_same(&self.json, json::whole(&whole).trim()) {
+            // The pieces and the repetition contradict each other, so neither can be trusted.
+            return;
+        }
+        if self.json.trim().is_empty() {
+            self.state = State::Doubtful;
+        } else if serde_json::from_str::<IgnoredAny>(&self.json).is_ok() {
+            self.close(out);
+        }
+    }
+
+    /// The reply is complete, and with it every call that the server has ended.
+    pub(super) fn finish(&mut self, out: &mut Vec<Delta>) {
+        let is_whole = || serde_json::from_str::<IgnoredAny>(&self.json).is_ok();
+        if self.state == State::Doubtful || (self.state == State::Open && is_whole()) {
+            self.close(out);
+        }
+    }
+
+    /// Whether it is one that the run has to answer.
+    pub(super) fn is_call(&self) -> bool {
+        !matches!(self.state, State::Waiting | State::Repeated)
+    }
+
+    fn close(&mut self, out: &mut Vec<Delta>) {
+        self.state = State::Ended;
+        out.push(Delta::ToolCallEnd {
+            id: self.id.clone(),
+            input: None,
+        });
+        let extra = self.extra.trim();
+        if !extra.is_empty() && extra != self.json.trim() {
+            out.push(arguments::extra(&self.name));
+        }
+    }
+}
+
+/// Whether two texts are the same JSON. The repetition may have other white space than the pieces.
+fn is_same(pieces: &str, whole: &str) -> bool {
+    let value = |text: &str| serde_json::from_str::<Value>(text).ok();
+    pieces.trim() == whole || value(pieces).is_some_and(|it| value(whole) == Some(it))
+}

@@ -1,0 +1,445 @@
+//! From the answer of the Responses API to deltas.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use gadgetry_proto::delta::{Delta, StopReason};
+use gadgetry_proto::error::{Diagnostic, DiagnosticCode, ModelErrorKind, Span};
+use gadgetry_proto::message::ProviderData;
+use gadgetry_proto::usage::Usage;
+use serde_json::Value;
+
+use super::item::{Item, Kind, Part, annotations, parts};
+use crate::provider::error::ProviderError;
+use crate::provider::openai::responses::API;
+use crate::provider::openai::usage;
+use crate::provider::tools::ToolNames;
+use crate::provider::wire::{Decode, stop_reason};
+use crate::provider::{json, sse};
+
+/// The maximum number of bytes kept of a refusal.
+const REFUSAL: usize = 4096;
+
+/// Reads one answer, streamed or whole.
+///
+/// - Items are known by `output_index`, or by `item_id` from servers that send no index.
+/// - What arrives only with the end of a part, an item or the response is emitted there; what has come in pieces is not
+///   repeated.
+/// - A call ends with its item, if its arguments are whole JSON and its pieces agree with the repetition.
+/// - `response.completed`, `incomplete` or `failed` ends the reply. A stream that ends without one was cut off.
+///
+/// ```
+/// use gadgetry::proto::delta::Delta;
+/// use gadgetry::provider::openai::responses;
+/// use gadgetry::provider::{Decode, sse};
+/// let mut decoder = responses::Decoder::new();
+/// let mut deltas = Vec::new();
+/// let data = r#"{"type":"response.output_text.delta","output_index":0,"content_index":0,"delta":"Hello"}"#.to_owned();
+/// decoder.frame(&sse::Event { data, ..sse::Event::default() }, &mut deltas);
+/// assert_eq!(deltas[1], Delta::text("Hello"));
+/// ```
+#[derive(Debug, Default)]
+pub struct Decoder {
+    names: Arc<ToolNames>,
+    /// The model whose reasoning is kept for later requests.
+    keeps: Option<Arc<str>>,
+    has_begun: bool,
+    items: Vec<Item>,
+    /// The ids of all calls.
+    ids: HashSet<String>,
+    usage: Option<Usage>,
+    /// The provider's words in place of the reply, or of its rest.
+    refusal: Option<String>,
+    is_over: bool,
+}
+
+impl Decoder {
+    /// A decoder at the start of an answer.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// A decoder for a model that was offered tools by these names.
+    pub fn with_names(names: Arc<ToolNames>) -> Self {
+        Self {
+            names,
+            ..Self::default()
+        }
+    }
+
+    /// Emits encrypted reasoning as [`Delta::ProviderData`], so that later requests to `model` can send it back.
+    #[must_use]
+    pub fn keeping(mut self, model: &str) -> Self {
+        self.keeps = Some(model.into());
+        self
+    }
+
+    fn begin(&mut self, response: &Value, out: &mut Vec<Delta>) {
+        if !self.has_begun {
+            self.has_begun = true;
+            let model = response["model"].as_str().filter(|model| !model.is_empty());
+            let model = model.map(|model| json::whole(model).into_owned());
+            out.push(Delta::MessageStart { model });
+        }
+        if let Some(usage) = usage::of(response) {
+            self.usage = Some(self.usage.unwrap_or_default().max(usage));
+        }
+    }
+
+    /// The item that a frame is about, which begins if it is not known. `id` is the item's.
+    fn item(&mut self, body: &Value, id: Option<&str>) -> usize {
+        let index = body["output_index"].as_u64();
+        let found = match (index, id) {
+            (Some(_), _) => self.items.iter().rposition(|item| item.index == index),
+            (None, Some(id)) => {
+                let is_it = |item: &Item| item.id.as_deref() == Some(id);
+                self.items.iter().rposition(is_it)
+            }
+            (None, None) => self.items.len().checked_sub(1),
+        };
+        found.unwrap_or_else(|| {
+            self.items.push(Item::new(index, id.map(str::to_owned)));
+            self.items.len() - 1
+        })
+    }
+
+    /// An item begins. One that has the index of another item, which is not open any more, is a new one.
+    fn added(&mut self, body: &Value, out: &mut Vec<Delta>) {
+        let item = &body["item"];
+        let id = item["id"].as_str();
+        let mut at = self.item(body, id);
+        let known = &self.items[at];
+        let is_other = known.kind.is_some() && (known.id.as_deref() != id || known.is_over);
+        if is_other {
+            let index = body["output_index"].as_u64();
+            self.items.push(Item::new(index, id.map(str::to_owned)));
+            at = self.items.len() - 1;
+        }
+        self.describe(at, item, out);
+    }
+
+    fn describe(&mut self, at: usize, sent: &Value, out: &mut Vec<Delta>) {
+        let item = &mut self.items[at];
+        item.describe(sent);
+        if item.id.is_none() {
+            item.id = sent["id"].as_str().map(str::to_owned);
+        }
+        if let Some(Kind::Call(call)) = &mut item.kind {
+            call.describe(sent, at + 1, &self.names, &mut self.ids, out);
+        }
+    }
+
+    /// An item has ended; `sent` repeats all of it.
+    fn done(&mut self, at: usize, sent: &Value, out: &mut Vec<Delta>) {
+        if self.items[at].is_over {
+            return;
+        }
+        self.describe(at, sent, out);
+        for (part, text) in parts(sent) {
+            let whole = self.items[at].whole(part, text);
+            self.emit(part, whole, out);
+        }
+        let item = &mut self.items[at];
+        item.is_over = true;
+        match &mut item.kind {
+            // The token limit cut it: it stays open, and is not executed.
+            Some(Kind::Call(_)) if sent["status"] == "incomplete" => {}
+            Some(Kind::Call(call)) => call.end(&sent["arguments"], out),
+            Some(Kind::Reasoning) => out.extend(self.kept(sent)),
+            Some(Kind::Message | Kind::Other) | None => {}
+        }
+    }
+
+    /// Encrypted reasoning, as the API wants it back.
+    fn kept(&self, item: &Value) -> Option<Delta> {
+        let model = self.keeps.as_ref()?;
+        // Without storage at the provider an item without its content means nothing.
+        let content = item["encrypted_content"].as_str();
+        content.filter(|content| !content.is_empty())?;
+        let mut data = item.clone();
+        json::whole_value(&mut data);
+        if let Value::Object(fields) = &mut data {
+            fields.shift_remove("status");
+        }
+        Some(Delta::ProviderData(ProviderData {
+            api: API.to_owned(),
+            model: model.as_ref().to_owned(),
+            data,
+        }))
+    }
+
+    /// More of a part, or all of it.
+    fn piece(&mut self, part: fn(u64) -> Part, body: &Value, field: &str, out: &mut Vec<Delta>) {
+        let number = ["content_index", "summary_index"]
+            .iter()
+            .find_map(|name| body[*name].as_u64());
+        let part = part(number.unwrap_or(0));
+        let at = self.item(body, body["item_id"].as_str());
+        let item = &mut self.items[at];
+        if item.is_over {
+            return;
+        }
+        item.kind.get_or_insert(match part {
+            Part::Text(_) | Part::Refusal(_) => Kind::Message,
+            Part::Summary(_) | Part::Thought(_) => Kind::Reasoning,
+        });
+        let text = body[field].as_str().unwrap_or_default();
+        let text = if field == "delta" {
+            item.write(part, text)
+        } else {
+            item.whole(part, text)
+        };
+        self.emit(part, text, out);
+    }
+
+    fn emit(&mut self, part: Part, text: Option<String>, out: &mut Vec<Delta>) {
+        let Some(delta) = text.filter(|text| !text.is_empty()) else {
+            return;
+        };
+        let metadata = None;
+        match part {
+            // A refusal ends the text: nothing after it is a part of the reply.
+            Part::Text(_) if self.refusal.is_some() => {}
+            Part::Text(_) => out.push(Delta::Text { delta, metadata }),
+            Part::Summary(_) | Part::Thought(_) => out.push(Delta::Reasoning { delta, metadata }),
+            Part::Refusal(_) => {
+                let refusal = self.refusal.get_or_insert_default();
+                if refusal.len() < REFUSAL {
+                    refusal.push_str(&delta);
+                }
+            }
+        }
+    }
+
+    fn arguments(&mut self, body: &Value, field: &str, out: &mut Vec<Delta>) {
+        let at = self.item(body, body["item_id"].as_str());
+        let item = &mut self.items[at];
+        if item.is_over {
+            return;
+        }
+        if let Some(call) = item.call() {
+            match &body[field] {
+                Value::String(piece) if field == "delta" => call.write(piece, out),
+                whole if field == "arguments" => call.end(whole, out),
+                _ => {}
+            }
+        }
+    }
+
+    /// The response has ended; `response` repeats all of it.
+    fn complete(&mut self, response: &Value, event: &str, out: &mut Vec<Delta>) {
+        self.begin(response, out);
+        let failed = response["error"].is_object() || response["error"].is_string();
+        if event == "response.failed" || response["status"] == "failed" || failed {
+            return self.fail(failure(response), out);
+        }
+        for (item, number) in response["output"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .zip(0_u64..)
+        {
+            self.repeated(item, number, out);
+        }
+        let reason = reason(response, event);
+        self.finish(reason, out);
+    }
+
+    /// An item in the repetition of the whole response. It is new only if nothing of it has come.
+    fn repeated(&mut self, item: &Value, number: u64, out: &mut Vec<Delta>) {
+        let id = item["id"].as_str();
+        let call_id = item["call_id"].as_str();
+        let is_known = |known: &Item| {
+            known.index == Some(number) || (id.is_some() && known.id.as_deref() == id)
+        };
+        let known = self.items.iter().rposition(is_known);
+        // Servers without indexes and with changing ids repeat calls by their `call_id`.
+        if known.is_none() && call_id.is_some_and(|id| self.ids.contains(id)) {
+            return;
+        }
+        let is_of_message = known.is_none() && item["type"] == "message";
+        let has_text = self
+            .items
+            .iter()
+            .any(|it| matches!(it.kind, Some(Kind::Message)));
+        if is_of_message && has_text && self.items.iter().all(|it| it.index.is_none()) {
+            return;
+        }
+        let at = known.unwrap_or_else(|| {
+            self.items
+                .push(Item::new(Some(number), id.map(str::to_owned)));
+            self.items.len() - 1
+        });
+        self.done(at, item, out);
+    }
+
+    fn finish(&mut self, reason: StopReason, out: &mut Vec<Delta>) {
+        self.is_over = true;
+        let reason = if self.refusal.is_some() {
+            reason.then(StopReason::ContentFilter)
+        } else {
+            reason
+        };
+        let mut has_call = false;
+        for at in 0..self.items.len() {
+            let rest = self.items[at].rest();
+            match &mut self.items[at].kind {
+                Some(Kind::Call(call)) => {
+                    if reason.is_clean() {
+                        call.finish(out);
+                    }
+                    has_call |= call.is_call();
+                }
+                Some(Kind::Message) if self.refusal.is_none() && !rest.is_empty() => {
+                    out.push(Delta::text(rest));
+                }
+                Some(Kind::Message | Kind::Reasoning | Kind::Other) | None => {}
+            }
+        }
+        if let Some(words) = &self.refusal {
+            out.push(Delta::Diagnostic(Diagnostic {
+                code: DiagnosticCode::Refusal,
+                message: format!("the provider refused: {}", json::whole(words)),
+                span: Span::default(),
+            }));
+        }
+        let stop_reason = if reason == StopReason::Stop && has_call {
+            StopReason::ToolUse
+        } else {
+            reason
+        };
+        out.push(Delta::MessageEnd {
+            stop_reason,
+            usage: self.usage,
+        });
+    }
+
+    fn fail(&mut self, error: ProviderError, out: &mut Vec<Delta>) {
+        self.is_over = true;
+        out.extend(self.usage.take().map(|usage| Delta::Usage { usage }));
+        out.push(error.into());
+    }
+
+    /// Takes a frame of a known type. `false` for all others.
+    fn known(&mut self, kind: &str, body: &mut Value, out: &mut Vec<Delta>) -> bool {
+        if kind.starts_with("response.") {
+            self.begin(&body["response"], out);
+        }
+        match kind {
+            "response.created" | "response.in_progress" | "response.queued" => {}
+            "response.output_item.added" => self.added(body, out),
+            "response.output_item.done" => {
+                let at = self.item(body, body["item"]["id"].as_str());
+                self.done(at, &body["item"], out);
+                return !matches!(self.items[at].kind, Some(Kind::Other));
+            }
+            "response.output_text.delta" => self.piece(Part::Text, body, "delta", out),
+            "response.output_text.done" => self.piece(Part::Text, body, "text", out),
+            "response.refusal.delta" => self.piece(Part::Refusal, body, "delta", out),
+            "response.refusal.done" => self.piece(Part::Refusal, body, "refusal", out),
+            "response.reasoning_summary_text.delta" => {
+                self.piece(Part::Summary, body, "delta", out);
+            }
+            "response.reasoning_summary_text.done" => self.piece(Part::Summary, body, "text", out),
+            "response.reasoning_text.delta" => self.piece(Part::Thought, body, "delta", out),
+            "response.reasoning_text.done" => self.piece(Part::Thought, body, "text", out),
+            "response.function_call_arguments.delta" => self.arguments(body, "delta", out),
+            "response.function_call_arguments.done" => self.arguments(body, "arguments", out),
+            "response.output_text.annotation.added" => {
+                out.extend(annotations(vec![body["annotation"].clone()]));
+            }
+            "response.content_part.added"
+            | "response.content_part.done"
+            | "response.reasoning_summary_part.added"
+            | "response.reasoning_summary_part.done"
+            | "keepalive" => {}
+            "response.completed"
+            | "response.incomplete"
+            | "response.failed"
+            | "response.cancelled" => self.complete(&body["response"].take(), kind, out),
+            _ => return false,
+        }
+        true
+    }
+}
+
+impl Decode for Decoder {
+    fn frame(&mut self, frame: &sse::Event, out: &mut Vec<Delta>) -> bool {
+        let data = frame.data.trim();
+        if self.is_over || data.is_empty() {
+            return true;
+        }
+        if data == "[DONE]" {
+            self.finish(StopReason::Unspecified, out);
+            return true;
+        }
+        let mut body = match json::parse(data) {
+            Ok(body) => body,
+            Err(error) => {
+                // What it said is lost, and a reply with a hole must not be acted upon.
+                self.fail(ProviderError::unreadable(data, &error), out);
+                return true;
+            }
+        };
+        if !body.is_object() {
+            return false;
+        }
+        let kind = body["type"].as_str().or(frame.event.as_deref());
+        let kind = kind.unwrap_or_default().to_owned();
+        if kind == "error" || (!kind.starts_with("response.") && !body["error"].is_null()) {
+            json::whole_value(&mut body);
+            let error = ProviderError::from_body(&body).unwrap_or_else(no_reason);
+            self.fail(error, out);
+            return true;
+        }
+        self.known(&kind, &mut body, out)
+    }
+
+    fn reply(&mut self, mut body: Value, out: &mut Vec<Delta>) {
+        json::whole_value(&mut body);
+        if body["output"].is_array() || body["status"].is_string() && body["id"].is_string() {
+            self.complete(&body, "", out);
+        }
+    }
+
+    fn end(&mut self, out: &mut Vec<Delta>) {
+        // No frame before the last one says that a reply is complete.
+        if !self.is_over {
+            out.extend(self.usage.take().map(|usage| Delta::Usage { usage }));
+        }
+    }
+}
+
+/// Why the response ended.
+fn reason(response: &Value, event: &str) -> StopReason {
+    let details = &response["incomplete_details"]["reason"];
+    if let Some(reason) = stop_reason(details) {
+        // A word that means a whole reply elsewhere does not make an incomplete one whole.
+        return if reason.is_clean() {
+            StopReason::Unspecified
+        } else {
+            reason
+        };
+    }
+    let status = response["status"].as_str();
+    match status.or_else(|| event.strip_prefix("response.")) {
+        Some("completed") if event != "response.incomplete" => StopReason::Stop,
+        Some("completed" | "incomplete") | None => StopReason::Unspecified,
+        Some(other) => StopReason::Other(json::whole(other).into_owned()),
+    }
+}
+
+fn failure(response: &Value) -> ProviderError {
+    let mut response = response.clone();
+    json::whole_value(&mut response);
+    let error = response["error"].is_object() || response["error"].is_string();
+    let error = error.then(|| ProviderError::from_body(&response));
+    error.flatten().unwrap_or_else(no_reason)
+}
+
+fn no_reason() -> ProviderError {
+    ProviderError::new(
+        ModelErrorKind::Other,
+        "the provider reports an error without a message",
+    )
+}

@@ -1,0 +1,7 @@
+//! Replies of the Responses API.
+
+mod call;
+mod decode;
+mod item;
+
+pub use decode::Decoder;

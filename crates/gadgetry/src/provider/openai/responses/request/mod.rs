@@ -1,0 +1,4 @@
+//! Requests of the Responses API.
+
+pub(super) mod encode;
+mod items;
