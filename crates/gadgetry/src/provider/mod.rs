@@ -3,11 +3,11 @@
 //! | module | what it does |
 //! |---|---|
 //! | [`adapter`] | any client of yours as a model; needs no feature |
-//! | [`anthropic`] | the Messages API: Anthropic, and every server that speaks like it |
-//! | [`openai`] | Chat Completions: OpenAI, and every server that speaks like it |
+//! | [`anthropic`] | the Messages API: Anthropic, and every server with the same interface |
+//! | [`openai`] | Chat Completions: OpenAI, and every server with the same interface; OpenAI's Responses API |
 //! | [`resolve`] | models by their names, with keys and addresses from the environment |
 //! | [`http`] | one request, its timeouts, and the deltas of its reply |
-//! | [`wire`] | what a backend is: [`Wire`] writes requests, [`Decode`] reads frames |
+//! | [`wire`] | what a backend is: [`Wire`] writes requests, [`Decode`] reads replies, [`Encode`] writes them |
 //! | [`answer`] | the bytes of an answer as deltas, sans-IO |
 //! | [`sse`] | the event stream, sans-IO |
 //! | [`json`] | JSON with halves of characters |
@@ -29,6 +29,8 @@ mod arguments;
 #[cfg(feature = "providers")]
 mod base_url;
 #[cfg(feature = "providers")]
+mod collected;
+#[cfg(feature = "providers")]
 mod conversation;
 #[cfg(feature = "providers")]
 pub mod error;
@@ -38,6 +40,8 @@ mod frames;
 pub mod genai;
 #[cfg(feature = "providers")]
 pub mod http;
+#[cfg(feature = "providers")]
+mod incoming;
 #[cfg(feature = "providers")]
 pub mod json;
 #[cfg(feature = "providers")]
@@ -82,7 +86,9 @@ pub use frames::FrameLimits;
 #[cfg(feature = "providers")]
 pub use http::{Http, HttpConfig};
 #[cfg(feature = "providers")]
-pub use openai::{OpenAi, OpenAiBuilder};
+pub use incoming::{Incoming, RequestError};
+#[cfg(feature = "providers")]
+pub use openai::{OpenAi, OpenAiBuilder, OpenAiResponses, OpenAiResponsesBuilder};
 #[cfg(feature = "providers")]
 pub use options::ModelOptions;
 #[cfg(feature = "providers")]
@@ -92,7 +98,7 @@ pub use resolve::Resolver;
 #[cfg(feature = "providers")]
 pub use secret::ApiKey;
 #[cfg(feature = "providers")]
-pub use wire::{Decode, Wire};
+pub use wire::{Decode, Encode, Wire};
 #[cfg(feature = "providers")]
 pub use wire_model::{ModelBuilder, WireModel};
 

@@ -16,6 +16,50 @@ pub struct Event {
     pub id: Option<String>,
 }
 
+impl Event {
+    /// An event of data alone.
+    pub fn data(data: impl Into<String>) -> Self {
+        Self {
+            data: data.into(),
+            ..Self::default()
+        }
+    }
+
+    /// An event with a name.
+    pub fn named(event: impl Into<String>, data: impl Into<String>) -> Self {
+        Self {
+            event: Some(event.into()),
+            ..Self::data(data)
+        }
+    }
+
+    /// Adds the event to a stream. A [`Decoder`] reads it back, whatever the data, unless `event` or `id` has a line
+    /// break, or `id` a NUL.
+    ///
+    /// Carriage returns in the data become line feeds: the format has one kind of line end.
+    ///
+    /// ```
+    /// use gadgetry::provider::sse::Event;
+    /// let mut stream = String::new();
+    /// Event::named("ping", "{}").encode(&mut stream);
+    /// assert_eq!(stream, "event: ping\ndata: {}\n\n");
+    /// ```
+    pub fn encode(&self, out: &mut String) {
+        let fields = [("event", &self.event), ("id", &self.id)];
+        for (field, value) in fields {
+            if let Some(value) = value {
+                out.extend([field, ": ", value, "\n"]);
+            }
+        }
+        let data = self.data.replace("\r\n", "\n").replace('\r', "\n");
+        for line in data.split('\n') {
+            // With a space after the colon, because a space at the start of the line is dropped.
+            out.extend(["data: ", line, "\n"]);
+        }
+        out.push('\n');
+    }
+}
+
 /// Turns the bytes of an event stream into events, however they are cut.
 ///
 /// Lines end with CRLF, CR or LF; a byte order mark at the start and comments are ignored; bytes that are not UTF-8

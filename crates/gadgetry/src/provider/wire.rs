@@ -63,6 +63,18 @@ pub trait Decode: Send {
     fn end(&mut self, out: &mut Vec<Delta>);
 }
 
+/// Writes one answer, as a server of the API sends it: deltas in, frames out. The inverse of [`Decode`].
+///
+/// Of each encoder it is documented which deltas its API has no form for; decoding gives all others again.
+pub trait Encode: Send {
+    /// Takes one delta and adds the frames that say the same. A stream ends with [`Delta::MessageEnd`] or
+    /// [`Delta::Error`].
+    fn delta(&mut self, delta: &Delta, out: &mut Vec<sse::Event>);
+
+    /// The reply as one document, for clients that do not stream.
+    fn document(&self) -> Value;
+}
+
 /// Whether `deltas` end a reply.
 pub fn is_over(deltas: &[Delta]) -> bool {
     matches!(

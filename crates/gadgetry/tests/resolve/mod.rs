@@ -154,7 +154,7 @@ fn every_name_of_the_table_resolves() {
     let resolver = Resolver::new(keys);
     let registry = ModelRegistry::builtin();
     let filter = ModelFilter::default();
-    let (mut named, mut refused) = (0, 0);
+    let (mut named, mut of_responses, mut refused) = (0, 0, 0);
     for spec in registry.list(&filter) {
         let Some(name) = Resolver::name_of(spec) else {
             continue;
@@ -167,6 +167,14 @@ fn every_name_of_the_table_resolves() {
             let found = registry.get(&name).and_then(Resolver::name_of);
             assert_eq!(found.as_ref(), Some(&name), "{}", spec.id);
             assert!(resolver.describe(&name).unwrap().is_some(), "{name}");
+            if spec.mode == Mode::Responses {
+                of_responses += 1;
+                assert_eq!(
+                    resolver.locate(&name).unwrap().api,
+                    Api::Responses,
+                    "{name}"
+                );
+            }
         } else {
             refused += 1;
             let error = resolved.err().unwrap();
@@ -174,7 +182,8 @@ fn every_name_of_the_table_resolves() {
         }
     }
     assert!(named > 700, "{named}");
-    assert!(refused > 20, "{refused}");
+    assert!(of_responses > 10, "{of_responses}");
+    assert!(refused > 10, "{refused}");
 }
 
 /// The catalogue decides which API serves a model, at the provider's own address; a prefix decides everywhere.

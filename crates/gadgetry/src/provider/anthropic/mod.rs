@@ -17,7 +17,8 @@ use crate::provider::secret::ApiKey;
 use crate::provider::wire::{Decode, Wire};
 use crate::provider::wire_model::{Common, ModelBuilder, WireModel, mistake};
 
-pub use reply::Decoder;
+pub use reply::{Decoder, Encoder};
+pub use request::decode_request;
 pub use thinking::Thinking;
 
 /// The base URL of Anthropic itself.
@@ -63,7 +64,7 @@ impl Anthropic {
 }
 
 /// The options of the Messages API alone, set by the methods of [`AnthropicBuilder`].
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct MessagesOptions {
     auth_token: Option<ApiKey>,
     betas: Vec<String>,

@@ -1,7 +1,7 @@
 //! Token counts, as the many servers write them.
 
 use gadgetry_proto::usage::Usage;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// The counts of a chunk or reply, if it has any. `{}` and `null` are none.
 ///
@@ -11,6 +11,49 @@ pub(super) fn of(body: &Value) -> Option<Usage> {
     let moonshot = || body.get("choices")?.get(0)?.get("usage");
     let places = [body.get("usage"), groq(), moonshot()];
     places.into_iter().flatten().find_map(counts)
+}
+
+/// Counts as Chat Completions writes them.
+pub(super) fn chat(usage: &Usage) -> Value {
+    let usage = whole(usage);
+    let mut counts = json!({
+        "prompt_tokens": usage.input_tokens,
+        "completion_tokens": usage.output_tokens,
+        "total_tokens": usage.total_tokens,
+        "prompt_tokens_details": {
+            "cached_tokens": usage.cached_input_tokens,
+            "cache_write_tokens": usage.cache_creation_tokens,
+        },
+        "completion_tokens_details": {"reasoning_tokens": usage.reasoning_tokens},
+    });
+    if let Some(cost) = usage.cost {
+        counts["cost"] = cost.into();
+    }
+    counts
+}
+
+/// Counts as the Responses API writes them.
+pub(super) fn responses(usage: &Usage) -> Value {
+    let usage = whole(usage);
+    let mut counts = json!({
+        "input_tokens": usage.input_tokens,
+        "input_tokens_details": {
+            "cached_tokens": usage.cached_input_tokens,
+            "cache_write_tokens": usage.cache_creation_tokens,
+        },
+        "output_tokens": usage.output_tokens,
+        "output_tokens_details": {"reasoning_tokens": usage.reasoning_tokens},
+        "total_tokens": usage.total_tokens,
+    });
+    if let Some(cost) = usage.cost {
+        counts["cost"] = cost.into();
+    }
+    counts
+}
+
+/// Counts with the reasoning as a part of the output.
+fn whole(usage: &Usage) -> Usage {
+    usage.plus(Usage::default())
 }
 
 fn counts(usage: &Value) -> Option<Usage> {
@@ -40,6 +83,7 @@ fn counts(usage: &Value) -> Option<Usage> {
         &[
             "/prompt_tokens_details/cache_write_tokens",
             "/prompt_tokens_details/cache_creation_tokens",
+            "/input_tokens_details/cache_write_tokens",
             "/cache_creation_input_tokens",
         ],
     );

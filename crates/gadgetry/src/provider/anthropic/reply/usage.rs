@@ -1,7 +1,7 @@
 //! Token counts of the Messages API.
 
 use gadgetry_proto::usage::Usage;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// What was reported so far. Each count is cumulative, and some frames leave some out or say 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -60,7 +60,25 @@ impl Counts {
     }
 }
 
-/// A count, also as text. Negative and malformed values are ignored.
+/// Counts as the API writes them: its input does not include cached tokens.
+pub(super) fn of(usage: &Usage) -> Value {
+    let usage = usage.plus(Usage::default());
+    let (read, written) = (usage.cached_input_tokens, usage.cache_creation_tokens);
+    let hour = usage.cache_creation_1h_tokens;
+    json!({
+        "input_tokens": usage.input_tokens.saturating_sub(read).saturating_sub(written),
+        "cache_read_input_tokens": read,
+        "cache_creation_input_tokens": written,
+        "cache_creation": {
+            "ephemeral_5m_input_tokens": written.saturating_sub(hour),
+            "ephemeral_1h_input_tokens": hour,
+        },
+        "output_tokens": usage.output_tokens,
+        "output_tokens_details": {"thinking_tokens": usage.reasoning_tokens},
+    })
+}
+
+/// A count, also as text. What is negative or broken is none.
 fn number(value: &Value) -> Option<u64> {
     value
         .as_u64()

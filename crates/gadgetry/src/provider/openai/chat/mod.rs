@@ -16,7 +16,8 @@ use crate::provider::request::HttpRequest;
 use crate::provider::wire::{Decode, Wire};
 use crate::provider::wire_model::{Common, ModelBuilder, WireModel, mistake};
 
-pub use reply::Decoder;
+pub use reply::{Decoder, Encoder};
+pub use request::decode_request;
 
 /// The API, as [`ProviderData`](gadgetry_proto::message::ProviderData) names it.
 const API: &str = "chat_completions";
@@ -41,7 +42,7 @@ impl OpenAi {
 }
 
 /// The options of Chat Completions alone, set by the methods of [`OpenAiBuilder`].
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct ChatOptions {
     key_header: Option<String>,
     max_tokens_field: MaxTokensField,

@@ -19,7 +19,8 @@ use crate::provider::request::HttpRequest;
 use crate::provider::wire::{Decode, Wire};
 use crate::provider::wire_model::{Common, ModelBuilder, WireModel, mistake};
 
-pub use reply::Decoder;
+pub use reply::{Decoder, Encoder};
+pub use request::decode_request;
 
 /// The API, as [`ProviderData`](gadgetry_proto::message::ProviderData) names it.
 const API: &str = "openai_responses";
@@ -44,7 +45,7 @@ impl OpenAiResponses {
 }
 
 /// The options of the Responses API alone, set by the methods of [`OpenAiResponsesBuilder`].
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct ResponsesOptions {
     key_header: Option<String>,
     reasoning_summary: Option<String>,

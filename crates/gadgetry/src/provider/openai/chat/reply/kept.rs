@@ -128,6 +128,26 @@ fn add(list: &mut Vec<Value>, piece: &Value) {
     }
 }
 
+/// What a message of a client has of this: fields of the message, and of its calls by their ids.
+pub(in crate::provider::openai::chat) fn in_message(
+    message: &Value,
+) -> (Map<String, Value>, Map<String, Value>) {
+    let own = |value: &Value, names: &[&str]| -> Map<String, Value> {
+        let fields = names.iter().filter_map(|name| {
+            let field = value.get(*name).filter(|field| !field.is_null())?;
+            Some(((*name).to_owned(), field.clone()))
+        });
+        fields.collect()
+    };
+    let calls = message["tool_calls"].as_array().into_iter().flatten();
+    let calls = calls.filter_map(|call| {
+        let fields = own(call, &OF_CALLS);
+        let id = call["id"].as_str()?;
+        (!fields.is_empty()).then(|| (id.to_owned(), Value::Object(fields)))
+    });
+    (own(message, &[TEXT, LISTS[0], LISTS[1]]), calls.collect())
+}
+
 /// Bytes of the texts in a value, and something for each of its parts.
 fn size(value: &Value) -> usize {
     match value {

@@ -1,7 +1,9 @@
-//! Replies of the Responses API.
+//! Replies of the Responses API, in both directions.
 
 mod call;
 mod decode;
+mod encode;
 mod item;
 
 pub use decode::Decoder;
+pub use encode::Encoder;

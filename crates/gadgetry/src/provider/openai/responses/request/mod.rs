@@ -1,4 +1,7 @@
-//! Requests of the Responses API.
+//! Requests of the Responses API, in both directions.
 
+mod decode;
 pub(super) mod encode;
 mod items;
+
+pub use decode::decode_request;

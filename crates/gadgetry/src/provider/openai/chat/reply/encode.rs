@@ -1,0 +1,190 @@
+//! From deltas to the answer of Chat Completions.
+
+use gadgetry_proto::delta::{Delta, StopReason};
+use serde_json::{Map, Value, json};
+
+use crate::provider::collected::{Collected, Part, Step};
+use crate::provider::openai::usage;
+use crate::provider::sse;
+use crate::provider::wire::Encode;
+
+/// Writes a reply as a server of the API sends it.
+///
+/// Decoding what was written gives the deltas again, if they are in the form that the [`Decoder`](super::Decoder) gives.
+/// Otherwise the API has no form for:
+///
+/// | not expressible | becomes |
+/// |---|---|
+/// | a stop sequence as the reason to stop | `stop` |
+/// | citations, language and extensions of texts | left out |
+/// | tokens that were written to a cache for an hour | tokens written to a cache |
+/// | the time to wait after an error | left out; it is a header |
+/// | blocks, raw frames, provider data, diagnostics other than refusals | left out |
+///
+/// ```
+/// use gadgetry::proto::delta::Delta;
+/// use gadgetry::provider::Encode as _;
+/// use gadgetry::provider::openai::chat;
+/// let mut encoder = chat::Encoder::new("chatcmpl-1", 0);
+/// let mut frames = Vec::new();
+/// encoder.delta(&Delta::text("Hello"), &mut frames);
+/// assert!(frames[0].data.contains(r#""delta":{"content":"Hello"}"#));
+/// ```
+#[derive(Debug)]
+pub struct Encoder {
+    id: String,
+    created: u64,
+    reply: Collected,
+}
+
+impl Encoder {
+    /// An encoder at the start of a reply. `created` is in seconds since 1970.
+    pub fn new(id: impl Into<String>, created: u64) -> Self {
+        Self {
+            id: id.into(),
+            created,
+            reply: Collected::default(),
+        }
+    }
+
+    fn frame(&self, choices: Value, usage: Option<Value>) -> sse::Event {
+        let mut body = json!({
+            "id": self.id,
+            "object": "chat.completion.chunk",
+            "created": self.created,
+            "model": self.reply.model,
+            "choices": choices,
+        });
+        if let Some(usage) = usage {
+            body["usage"] = usage;
+        }
+        sse::Event::data(body.to_string())
+    }
+
+    fn chunk(&self, delta: Value) -> sse::Event {
+        self.frame(
+            json!([{"index": 0, "delta": delta, "finish_reason": null}]),
+            None,
+        )
+    }
+
+    /// The number of a call among the calls, which clients use as an index.
+    fn index(&self, part: usize) -> usize {
+        let before = self.reply.parts[..part].iter();
+        before
+            .filter(|part| matches!(part, Part::Call { .. }))
+            .count()
+    }
+
+    fn begins(&self, part: usize) -> Option<sse::Event> {
+        let Part::Call { id, name, .. } = &self.reply.parts[part] else {
+            return None;
+        };
+        let call = json!({
+            "index": self.index(part),
+            "id": id,
+            "type": "function",
+            "function": {"name": name, "arguments": ""},
+        });
+        Some(self.chunk(json!({"tool_calls": [call]})))
+    }
+
+    fn grows(&self, part: usize, delta: &str) -> sse::Event {
+        self.chunk(match &self.reply.parts[part] {
+            Part::Text(_) => json!({"content": delta}),
+            Part::Reasoning(_) => json!({"reasoning_content": delta}),
+            Part::Refusal(_) => json!({"refusal": delta}),
+            // Id, type and name are sent once: clients join repetitions.
+            Part::Call { .. } => json!({"tool_calls": [
+                {"index": self.index(part), "function": {"arguments": delta}},
+            ]}),
+        })
+    }
+}
+
+impl Encode for Encoder {
+    fn delta(&mut self, delta: &Delta, out: &mut Vec<sse::Event>) {
+        for step in self.reply.add(delta) {
+            match step {
+                Step::Start => out.push(self.chunk(json!({"role": "assistant", "content": ""}))),
+                Step::Begins(part) => out.extend(self.begins(part)),
+                Step::Grows(part, delta) => out.push(self.grows(part, &delta)),
+                Step::Ends(_) => {}
+                Step::About(metadata) => {
+                    if !metadata.annotations.is_empty() {
+                        out.push(self.chunk(json!({"annotations": metadata.annotations})));
+                    }
+                }
+                Step::Usage(counts) => {
+                    out.push(self.frame(json!([]), Some(usage::chat(&counts))));
+                }
+                Step::Finish(reason, counts) => {
+                    if let Some(word) = finish_reason(reason) {
+                        let choice = json!([{"index": 0, "delta": {}, "finish_reason": word}]);
+                        out.push(self.frame(choice, None));
+                    }
+                    let counts = counts.map(|counts| usage::chat(&counts));
+                    out.extend(counts.map(|counts| self.frame(json!([]), Some(counts))));
+                    out.push(sse::Event::data("[DONE]"));
+                }
+                Step::Fail { message, code } => {
+                    let error =
+                        json!({"message": message, "type": code, "param": null, "code": code});
+                    out.push(sse::Event::data(json!({"error": error}).to_string()));
+                }
+            }
+        }
+    }
+
+    fn document(&self) -> Value {
+        let mut message = Map::new();
+        let mut add = |field: &str, more: &str| {
+            let text = message.entry(field).or_insert_with(|| "".into());
+            if let Value::String(text) = text {
+                text.push_str(more);
+            }
+        };
+        let mut calls = Vec::new();
+        for part in &self.reply.parts {
+            match part {
+                Part::Text(text) => add("content", text),
+                Part::Reasoning(text) => add("reasoning_content", text),
+                Part::Refusal(text) => add("refusal", text),
+                Part::Call { id, name, json, .. } => calls.push(json!({
+                    "id": id,
+                    "type": "function",
+                    "function": {"name": name, "arguments": json},
+                })),
+            }
+        }
+        message.entry("content").or_insert(Value::Null);
+        message.insert("role".to_owned(), "assistant".into());
+        if !calls.is_empty() {
+            message.insert("tool_calls".to_owned(), calls.into());
+        }
+        let reason = self.reply.end.as_ref().and_then(finish_reason);
+        let mut body = json!({
+            "id": self.id,
+            "object": "chat.completion",
+            "created": self.created,
+            "model": self.reply.model,
+            "choices": [{"index": 0, "message": message, "finish_reason": reason}],
+        });
+        if let Some(counts) = &self.reply.usage {
+            body["usage"] = usage::chat(counts);
+        }
+        body
+    }
+}
+
+fn finish_reason(reason: &StopReason) -> Option<&str> {
+    Some(match reason {
+        StopReason::Stop | StopReason::StopSequence => "stop",
+        StopReason::ToolUse => "tool_calls",
+        StopReason::MaxTokens => "length",
+        StopReason::ContentFilter => "content_filter",
+        StopReason::Error => "error",
+        StopReason::Other(word) => word,
+        _ => return None,
+    })
+}
