@@ -22,6 +22,8 @@ mod module_order;
 mod openai_wire;
 mod presets;
 mod resolve;
+#[cfg(feature = "providers")]
+mod responses_wire;
 mod review_runtime;
 mod runtime;
 mod scripted_model;
@@ -31,4 +33,5 @@ mod sse;
 mod subagents;
 mod support;
 mod typed_gadgets;
+mod wire_codecs;
 mod wire_mutations;

@@ -1,15 +1,13 @@
 //! Thoughts and their signatures are in the next request, as they came, for the model that they came from.
 
-use std::sync::Arc;
-
-use gadgetry::proto::accumulate::Accumulator;
-use gadgetry::proto::message::{Message, Request, Role};
+use gadgetry::proto::message::Message;
 use gadgetry::proto::spec::GadgetSpec;
 use gadgetry::provider::anthropic::{PromptCache, Thinking};
-use gadgetry::provider::{Answer, Anthropic, Wire};
-use gadgetry::serde_json::{self, Value, json};
+use gadgetry::provider::{Anthropic, Wire};
+use gadgetry::serde_json::{Value, json};
 
 use super::stream;
+use crate::support::turns::{self, next};
 
 fn wire(model: &str, native: bool, thinking: Thinking) -> Anthropic {
     let spec = GadgetSpec {
@@ -24,39 +22,8 @@ fn wire(model: &str, native: bool, thinking: Thinking) -> Anthropic {
         .unwrap()
 }
 
-/// The message of a reply, saved and loaded once.
 fn message(wire: &impl Wire, frames: &[&str], size: usize) -> Message {
-    let mut answer = Answer::new(wire.decoder());
-    let mut deltas = Vec::new();
-    for piece in stream(frames).as_bytes().chunks(size) {
-        answer.feed(piece, &mut deltas);
-    }
-    answer.end(None, &mut deltas);
-    let mut accumulator = Accumulator::new(None);
-    for delta in &deltas {
-        accumulator.absorb(delta);
-    }
-    let message = accumulator.into_output().message;
-    serde_json::from_value(serde_json::to_value(message).unwrap()).unwrap()
-}
-
-/// The body of the next request: the reply, and results of its calls.
-fn next(wire: &impl Wire, reply: Message, ids: &[&str]) -> Value {
-    let results = ids.iter().map(|id| {
-        let part = json!({"type": "gadget_result", "invocationId": id, "gadgetName": "f", "text": "r", "isError": false});
-        serde_json::from_value(part).unwrap()
-    });
-    let results = Message {
-        role: Role::User,
-        content: results.collect(),
-        raw: None,
-    };
-    let messages = vec![Message::text(Role::User, "u"), reply, results];
-    let request = Request {
-        messages: Arc::new(messages),
-        ..Request::default()
-    };
-    serde_json::from_slice(wire.request(&request).unwrap().body()).unwrap()
+    turns::message(wire, &stream(frames), size)
 }
 
 const BUDGET: Thinking = Thinking::Budget(1024);

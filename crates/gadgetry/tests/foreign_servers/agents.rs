@@ -12,17 +12,18 @@ use gadgetry::proto::message::{Message, Request, Role};
 use gadgetry::proto::run::Retry;
 use gadgetry::proto::spec::GadgetSpec;
 use gadgetry::proto::usage::Usage;
-use gadgetry::provider::{Anthropic, HttpConfig, OpenAi};
+use gadgetry::provider::{Anthropic, HttpConfig, OpenAi, OpenAiResponses};
 use gadgetry::{Agent, AgentBuilder, Finished, Model, RunError, from_fn};
 use serde_json::json;
 
 /// The APIs that we speak.
-pub(crate) const APIS: [Api; 2] = [Api::Chat, Api::Messages];
+pub(crate) const APIS: [Api; 3] = [Api::Chat, Api::Messages, Api::Responses];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Api {
     Chat,
     Messages,
+    Responses,
 }
 
 /// A key that looks like one.
@@ -41,6 +42,13 @@ pub(crate) fn model(api: Api, base: String, idle: Duration) -> Arc<dyn Model> {
         }
         Api::Messages => {
             let model = Anthropic::builder("claude-sonnet-4-5")
+                .base_url(base)
+                .api_key(KEY)
+                .http(http);
+            Arc::new(model.build().expect("it is well formed"))
+        }
+        Api::Responses => {
+            let model = OpenAiResponses::builder("gpt-4o")
                 .base_url(base)
                 .api_key(KEY)
                 .http(http);

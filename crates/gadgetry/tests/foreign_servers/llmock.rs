@@ -23,7 +23,7 @@ const PAUSE: Duration = Duration::from_millis(250);
 
 fn base(server: &Server, api: Api) -> String {
     match api {
-        Api::Chat => server.url("/v1"),
+        Api::Chat | Api::Responses => server.url("/v1"),
         Api::Messages => server.url("/anthropic"),
     }
 }
@@ -65,6 +65,11 @@ async fn its_verdict_on_chat_completions_is_clean() {
 #[tokio::test]
 async fn its_verdict_on_messages_is_clean() {
     be_judged(Api::Messages).await;
+}
+
+#[tokio::test]
+async fn its_verdict_on_responses_is_clean() {
+    be_judged(Api::Responses).await;
 }
 
 /// Whatever it does to us, we do nothing that it would blame.

@@ -1,18 +1,16 @@
 //! What servers want back with a reply is in the next request, as it came, for the model that it came from.
 
-use std::sync::Arc;
-
-use gadgetry::proto::accumulate::Accumulator;
 use gadgetry::proto::call::Outcome;
-use gadgetry::proto::message::{Message, Request, Role};
+use gadgetry::proto::message::Message;
 use gadgetry::proto::run::Tools;
 use gadgetry::proto::spec::GadgetSpec;
-use gadgetry::provider::{Answer, OpenAi, Wire};
+use gadgetry::provider::{OpenAi, Wire};
 use gadgetry::{Agent, ToolChoice, from_fn};
 use serde_json::{Value, json};
 
 use super::server::{Server, answer};
 use super::show::sse;
+use crate::support::turns::{message, next};
 
 fn wire(model: &str, native: bool) -> OpenAi {
     let spec = GadgetSpec {
@@ -23,41 +21,9 @@ fn wire(model: &str, native: bool) -> OpenAi {
     OpenAi::builder(model).tools(tools).build().unwrap()
 }
 
-/// The message of a reply, saved and loaded once.
-fn message(wire: &impl Wire, body: &str, size: usize) -> Message {
-    let mut answer = Answer::new(wire.decoder());
-    let mut deltas = Vec::new();
-    for piece in body.as_bytes().chunks(size) {
-        answer.feed(piece, &mut deltas);
-    }
-    answer.end(None, &mut deltas);
-    let mut accumulator = Accumulator::new(None);
-    for delta in &deltas {
-        accumulator.absorb(delta);
-    }
-    let message = accumulator.into_output().message;
-    serde_json::from_value(serde_json::to_value(message).unwrap()).unwrap()
-}
-
 /// The reply as a later request sends it, with the results of the calls `ids`.
 fn sent(wire: &impl Wire, reply: Message, ids: &[&str]) -> Value {
-    let results = ids.iter().map(|id| {
-        let part = json!({"type": "gadget_result", "invocationId": id, "gadgetName": "f", "text": "r", "isError": false});
-        serde_json::from_value(part).unwrap()
-    });
-    let results = Message {
-        role: Role::User,
-        content: results.collect(),
-        raw: None,
-    };
-    let messages = vec![Message::text(Role::User, "u"), reply, results];
-    let request = Request {
-        messages: Arc::new(messages),
-        ..Request::default()
-    };
-    let request = wire.request(&request).unwrap();
-    let body: Value = serde_json::from_slice(request.body()).unwrap();
-    body["messages"][1].clone()
+    next(wire, reply, ids)["messages"][1].clone()
 }
 
 /// Holds the reply in the second request against `expected`, streamed in pieces of any size.

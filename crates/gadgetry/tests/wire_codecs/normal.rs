@@ -7,8 +7,8 @@ use gadgetry::provider::openai::{chat, responses};
 use gadgetry::provider::{RequestError, Wire as _, anthropic};
 use serde_json::{Value, json};
 
-use crate::replies::{APIS, Api, read, stream};
-use crate::requests::body;
+use super::replies::{APIS, Api, read, stream};
+use super::requests::body;
 
 fn end(stop_reason: StopReason) -> Delta {
     let usage = None;

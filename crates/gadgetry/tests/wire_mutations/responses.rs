@@ -5,7 +5,7 @@ use gadgetry::proto::delta::StopReason;
 use gadgetry::proto::error::ModelErrorKind as Kind;
 use gadgetry::proto::usage::Usage;
 
-use crate::row::{Api, End, Row, counts};
+use super::row::{Api, End, Row, counts};
 
 const CREATED: &str = r#"{"type":"response.created","sequence_number":0,"response":{"id":"resp_1","object":"response","status":"in_progress","model":"m","error":null,"incomplete_details":null,"output":[],"usage":null}}"#;
 const BEGUN: &str = r#"{"type":"response.in_progress","sequence_number":1,"response":{"id":"resp_1","object":"response","status":"in_progress","model":"m","output":[]}}"#;

@@ -1,0 +1,43 @@
+//! A reply that is read, kept and sent back with the next request.
+
+use std::sync::Arc;
+
+use gadgetry::proto::accumulate::Accumulator;
+use gadgetry::proto::message::{Message, Request, Role};
+use gadgetry::provider::{Answer, Wire};
+use serde_json::{Value, json};
+
+/// The message of a reply that arrives in pieces of `size`, saved and loaded once.
+pub(crate) fn message(wire: &impl Wire, body: &str, size: usize) -> Message {
+    let mut answer = Answer::new(wire.decoder());
+    let mut deltas = Vec::new();
+    for piece in body.as_bytes().chunks(size) {
+        answer.feed(piece, &mut deltas);
+    }
+    answer.end(None, &mut deltas);
+    let mut accumulator = Accumulator::new(None);
+    for delta in &deltas {
+        accumulator.absorb(delta);
+    }
+    let message = accumulator.into_output().message;
+    serde_json::from_value(serde_json::to_value(message).unwrap()).unwrap()
+}
+
+/// The body of the next request: a question, the reply, and results of the calls `ids`.
+pub(crate) fn next(wire: &impl Wire, reply: Message, ids: &[&str]) -> Value {
+    let results = ids.iter().map(|id| {
+        let part = json!({"type": "gadget_result", "invocationId": id, "gadgetName": "f", "text": "r", "isError": false});
+        serde_json::from_value(part).unwrap()
+    });
+    let results = Message {
+        role: Role::User,
+        content: results.collect(),
+        raw: None,
+    };
+    let messages = vec![Message::text(Role::User, "u"), reply, results];
+    let request = Request {
+        messages: Arc::new(messages),
+        ..Request::default()
+    };
+    serde_json::from_slice(wire.request(&request).unwrap().body()).unwrap()
+}
