@@ -279,6 +279,51 @@ fn progress_is_not_told_where_nobody_watches() {
     ask(&Workshop::new(""), &server, &["Hi!"]).check("Yes.\n", "", 0);
 }
 
+/// The prefix chooses the API; the key and the name of the model are the same.
+#[test]
+fn the_responses_api() {
+    let frames = [
+        json!({ "type": "response.output_text.delta", "output_index": 0, "delta": "Yes." }),
+        json!({ "type": "response.completed", "response": { "status": "completed", "output": [] } }),
+    ];
+    let stream = frames.map(|frame| format!("data: {frame}\n\n")).concat();
+    let server = Server::start([Reply::Stream(stream)]);
+    let args = [
+        "complete",
+        "Hi!",
+        "--model",
+        "responses:openai:small",
+        "--system",
+        "Be brief.",
+        "--reasoning",
+        "low",
+        "--max-tokens",
+        "9",
+        "--base-url",
+        server.url(),
+    ];
+    let workshop = Workshop::new("");
+    Ended::of(workshop.command(&args).env("OPENAI_API_KEY", KEY)).check("Yes.\n", "", 0);
+    let content = json!([{ "type": "input_text", "text": "Hi!" }]);
+    let expected = json!({
+        "model": "small",
+        "instructions": "Be brief.",
+        "input": [{ "type": "message", "role": "user", "content": content }],
+        "stream": true,
+        "store": false,
+        "max_output_tokens": 9,
+        "reasoning": { "effort": "low" },
+    });
+    let asked = server.asked();
+    let [asked] = asked.as_slice() else {
+        panic!("{asked:?}")
+    };
+    assert_eq!(
+        (asked.line.as_str(), &asked.body),
+        ("POST /v1/responses", &expected)
+    );
+}
+
 #[test]
 fn mistakes_are_exit_code_2_and_nothing_is_sent() {
     let server = Server::start([Reply::says("Yes.")]);

@@ -35,7 +35,7 @@ pub struct Answer {
 }
 
 enum Form {
-    /// Nothing tells yet. Kept is what may be a byte order mark.
+    /// Not known yet. Kept is what may be a byte order mark.
     Unknown(Vec<u8>),
     Document(Vec<u8>),
     Events {
@@ -178,14 +178,14 @@ impl Answer {
         }
     }
 
-    /// The first byte that is no blank tells a document from a stream: no line of a stream begins with a brace. What
-    /// the server calls it does not count, because some call everything `text/plain`.
+    /// Decides by the first byte that is not blank: no line of a stream begins with a brace. The content type does not
+    /// count, because some servers call everything `text/plain`.
     fn look(&mut self, start: &[u8], out: &mut Vec<Delta>) {
         const MARK: &[u8] = b"\xEF\xBB\xBF";
         // Blanks that keep the connection alive mean nothing to either form, nor do byte order marks.
         let mut rest = start.trim_ascii_start();
-        while let Some(behind) = rest.strip_prefix(MARK) {
-            rest = behind.trim_ascii_start();
+        while let Some(after) = rest.strip_prefix(MARK) {
+            rest = after.trim_ascii_start();
         }
         self.form = match rest.first() {
             Some(b'{' | b'[' | b'<') => Form::Document(Vec::new()),

@@ -167,7 +167,7 @@ impl ProviderError {
                 .or_else(|| object.get("message").map(text_of))
                 .or_else(|| object.contains_key("error").then(|| text_of(inner)))?
         };
-        // The message of the upstream provider.
+        // The words of the provider that a gateway forwards.
         let cause = inner.pointer("/metadata/raw").map(text_of);
         let message = match cause.filter(|cause| !cause.is_empty() && !message.contains(cause)) {
             Some(cause) => format!("{message}: {cause}"),
@@ -291,7 +291,7 @@ fn overflows(code: &str, message: &str) -> bool {
         &["reduce the length of the messages"],
     ];
     let message = message.to_ascii_lowercase();
-    // A too large `max_tokens` is a mistake in the request; the conversation may be short.
+    // A limit that is too large is a mistake in the request; the conversation may be short.
     if message.contains("max_") && message.contains("tokens' is too large")
         || message.contains("max_tokens is too large")
         || message.contains("max_completion_tokens is too large")

@@ -26,7 +26,7 @@ impl HttpRequest {
     /// A request to `path` below `base`, such as `chat/completions` below `http://127.0.0.1:8080/v1`.
     ///
     /// A query of the base stays; a base that already ends with the path is taken as it is. The base is the mistake of
-    /// whoever wrote it: it must be an absolute URL of HTTP.
+    /// the caller: it must be an absolute URL of HTTP.
     pub fn post(base: &str, path: &str, body: &Value) -> Result<Self, ProviderError> {
         Ok(Self {
             url: join(base, path)?,

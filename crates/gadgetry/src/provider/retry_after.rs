@@ -69,7 +69,7 @@ fn reset<'h>(header: &impl Fn(&str) -> Option<&'h str>, now: SystemTime) -> Opti
 
 /// A time in any of the forms that a reset is written in.
 fn moment(text: &str, now: SystemTime) -> Option<Duration> {
-    /// A wait of ten years is implausible: a larger number is a time since 1970.
+    /// No server requests a wait of ten years: a larger number is a time since 1970.
     const DECADE: f64 = 3e8;
     if let Ok(number) = text.parse::<f64>() {
         return match number {

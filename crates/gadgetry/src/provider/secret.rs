@@ -6,13 +6,13 @@ use std::sync::Arc;
 
 use serde::{Serialize, Serializer};
 
-/// The replacement of a key.
+/// Printed in place of a key.
 pub(crate) const MASK: &str = "***";
 
-/// The size of a part of a key that is treated as the key, in bytes.
-const TELLING: usize = 8;
+/// A part of a key of at least this many bytes is redacted.
+const PART: usize = 8;
 
-/// The minimum size of a secret key in bytes; shorter ones are placeholders that some local server requires.
+/// A key of fewer bytes is not a secret, but a word that some local server requires.
 const SECRET: usize = 4;
 
 /// The key of a provider. However it is printed, it is `***`.
@@ -50,7 +50,7 @@ impl ApiKey {
         if key.len() < SECRET {
             return Cow::Borrowed(text);
         }
-        let window = key.len().min(TELLING);
+        let window = key.len().min(PART);
         // What begins with none of these begins no part, so that a long text is looked at once.
         let mut windows: Vec<&[u8]> = key.windows(window).collect();
         windows.sort_unstable();

@@ -82,7 +82,7 @@ pub struct Decoder {
     line: Vec<u8>,
     /// The last byte was a CR, so that a LF belongs to it.
     after_cr: bool,
-    /// No line has ended yet, so that a byte order mark may stand here.
+    /// No line has ended yet, so that a byte order mark may follow.
     at_start: bool,
     /// The field `data`, once there is one.
     data: Option<String>,
@@ -101,7 +101,7 @@ impl Decoder {
         Self::with_limit(Self::LIMIT)
     }
 
-    /// With so many bytes for a line, and for the data of an event.
+    /// Sets the maximum length of a line, and of the data of an event.
     pub fn with_limit(limit: usize) -> Self {
         Self {
             limit,
@@ -148,7 +148,7 @@ impl Decoder {
 
     /// The event that the stream left open at its end.
     ///
-    /// The standard drops it. Some servers close behind their last line without the empty one, so it may be worth
+    /// The standard drops it. Some servers close after their last line without the empty one, so it may be worth
     /// something; it may just as well be cut.
     pub fn finish(mut self) -> Result<Option<Event>, Oversized> {
         let mut events = Vec::new();

@@ -4,7 +4,7 @@ use std::sync::{Arc, LazyLock};
 
 use rustls::{ClientConfig, RootCertStore};
 
-/// The configuration, or why there are no trusted certificates.
+/// The configuration, and why it trusts no certificate.
 pub(super) fn config() -> (ClientConfig, Option<String>) {
     /// Reading the machine's certificates takes a while, so it is done once.
     static CONFIG: LazyLock<Result<ClientConfig, String>> = LazyLock::new(trusting);

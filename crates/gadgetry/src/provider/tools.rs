@@ -24,7 +24,7 @@ pub struct ToolNames {
 }
 
 impl ToolNames {
-    /// The names of `gadgets`. Two that would have the same name get a number.
+    /// The names of `gadgets`. Two that would be sent alike get a number.
     pub fn of(gadgets: &[GadgetSpec]) -> Self {
         let mut names = Self::default();
         for gadget in gadgets {
@@ -44,7 +44,7 @@ impl ToolNames {
         names
     }
 
-    /// What a gadget is sent as. One that is no longer offered is sent under a valid tool name.
+    /// The tool name of a gadget. One that is no longer offered gets the name that a tool could have.
     pub fn sent(&self, name: &str) -> String {
         self.sent.get(name).cloned().unwrap_or_else(|| plain(name))
     }

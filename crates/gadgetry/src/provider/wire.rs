@@ -46,8 +46,7 @@ pub trait Wire: Clone + Debug + Send + Sync + 'static {
 /// read. [`Answer`](crate::provider::answer::Answer) drives a decoder, and reports a truncated reply if it has given
 /// neither at the end.
 pub trait Decode: Send {
-    /// Takes one event of the stream. `false` if it said nothing that is known: the caller hands it on as
-    /// [`Delta::Raw`].
+    /// Takes one event of the stream. `false` if its meaning is unknown: the caller emits it as [`Delta::Raw`].
     fn frame(&mut self, frame: &sse::Event, out: &mut Vec<Delta>) -> bool;
 
     /// Takes a whole reply instead of a stream. It gives the same deltas, the last of them the end or an error.
@@ -59,7 +58,7 @@ pub trait Decode: Send {
         false
     }
 
-    /// The stream is over. Adds what was held back, and [`Delta::MessageEnd`] if the reply is known to be complete.
+    /// The stream is over. Adds what is still buffered, and [`Delta::MessageEnd`] if the reply is known to be complete.
     fn end(&mut self, out: &mut Vec<Delta>);
 }
 

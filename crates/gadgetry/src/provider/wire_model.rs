@@ -23,7 +23,7 @@ use crate::provider::secret::ApiKey;
 use crate::provider::tools::ToolNames;
 use crate::provider::wire::Wire;
 
-/// A model that is asked through the API of a [`Wire`].
+/// A model called through the API of a [`Wire`].
 ///
 /// What it sends is text: calls and results of gadgets are written as blocks. With [`ModelBuilder::tools`] they go
 /// through the provider's own interface instead.
@@ -299,7 +299,7 @@ impl Common {
     }
 }
 
-/// An error of whoever set the options.
+/// An error of the caller that set the options.
 pub(super) fn mistake(message: impl Into<String>) -> ProviderError {
     ProviderError::new(ModelErrorKind::BadRequest, message)
 }

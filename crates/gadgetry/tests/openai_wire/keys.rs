@@ -6,7 +6,8 @@ use gadgetry::proto::delta::Delta;
 use gadgetry::proto::message::Request;
 use gadgetry::provider::resolve::LocalServer;
 use gadgetry::provider::{
-    Anthropic, ApiKey, BaseUrl, HttpConfig, HttpRequest, OpenAi, ProviderError, Resolver, Wire as _,
+    Anthropic, ApiKey, BaseUrl, HttpConfig, HttpRequest, ModelOptions, OpenAi, ProviderError,
+    Resolver, Wire as _,
 };
 
 use super::server::{Act, Server, answer, chunk, head};
@@ -97,6 +98,14 @@ fn what_holds_a_key_does_not_show_it() {
         anthropic.clone().build().unwrap(),
         resolver.configured(),
     ));
+    let options = ModelOptions {
+        api_key: Some(ApiKey::new(KEY)),
+        base_url: Some(BaseUrl::new(&url)),
+        ..ModelOptions::default()
+    };
+    silent(&serde_json::to_string(&options).unwrap());
+    let fields = serde_json::Map::from_iter([("token".to_owned(), OTHER.into())]);
+    silent(&format!("{:?}", ModelOptions { fields, ..options }));
     let plain = HttpRequest::post("http://127.0.0.1:1", "x", &serde_json::Value::Null).unwrap();
     let plain = plain.secret("x-api-key", &ApiKey::new(KEY)).unwrap();
     silent(&format!(

@@ -23,7 +23,7 @@ mod show;
 use crate::support::wire;
 
 /// Pieces of JSON and of streams that a provider might have in mind.
-const PIECES: [&str; 26] = [
+const PIECES: [&str; 40] = [
     "data: ",
     "data:",
     "\n\n",
@@ -50,6 +50,21 @@ const PIECES: [&str; 26] = [
     " ",
     "\u{FEFF}",
     "<html>",
+    // Of the other APIs.
+    "{\"type\":\"response.output_item.added\",\"output_index\":0,\"item\":{\"type\":\"function_call\",\"call_id\":\"a\",\"name\":\"f\"}}",
+    "{\"type\":\"response.output_item.added\",\"output_index\":0,\"item\":{\"type\":\"reasoning\"}}",
+    "{\"type\":\"response.function_call_arguments.delta\",\"output_index\":0,\"delta\":\"{\\\"x\\\":1}\"}",
+    "{\"type\":\"response.function_call_arguments.done\",\"item_id\":\"i\",\"arguments\":\"{}\"}",
+    "{\"type\":\"response.output_text.delta\",\"delta\":\"\\ud83d\"}",
+    "{\"type\":\"response.output_text.done\",\"text\":\"hi\"}",
+    "{\"type\":\"response.refusal.delta\",\"output_index\":1,\"delta\":\"no\"}",
+    "{\"type\":\"response.output_item.done\",\"output_index\":0,\"item\":{\"type\":\"function_call\",\"name\":\"g\",\"arguments\":\"{\"}}",
+    "{\"type\":\"response.completed\",\"response\":{\"output\":[{\"type\":\"message\",\"content\":[{\"type\":\"output_text\",\"text\":\"hi\"}]}]}}",
+    "{\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"tool_use\",\"id\":\"a\",\"name\":\"f\"}}",
+    "{\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"input_json_delta\",\"partial_json\":\"{}\"}}",
+    "{\"type\":\"content_block_delta\",\"index\":1,\"delta\":{\"type\":\"text_delta\",\"text\":\"\\ud83d\"}}",
+    "{\"type\":\"content_block_stop\",\"index\":0}",
+    "{\"type\":\"message_stop\"}",
 ];
 
 #[test]

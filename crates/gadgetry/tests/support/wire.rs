@@ -1,7 +1,8 @@
 //! What is true of any bytes that a provider may send. The fuzz target `sse` runs the same.
 
 use gadgetry::proto::delta::Delta;
-use gadgetry::provider::{Answer, openai, sse};
+use gadgetry::provider::openai::responses;
+use gadgetry::provider::{Answer, Decode, anthropic, openai, sse};
 
 /// Cutting a stream elsewhere changes neither its events nor its deltas, and a reply always ends, once.
 ///
@@ -15,15 +16,23 @@ pub(crate) fn check(data: &[u8]) {
         .split_first()
         .map_or((0, data), |(seed, rest)| (*seed, rest));
     assert_eq!(events(bytes, cuts(seed)), events(bytes, |_| usize::MAX));
-    let whole = deltas(bytes, |_| usize::MAX);
-    let is_end = |delta: &Delta| matches!(delta, Delta::MessageEnd { .. } | Delta::Error { .. });
-    assert_eq!(
-        whole.iter().filter(|delta| is_end(delta)).count(),
-        1,
-        "{whole:?}"
-    );
-    assert!(whole.last().is_some_and(is_end), "{whole:?}");
-    assert_eq!(deltas(bytes, cuts(seed)), whole);
+    let decoders: [fn() -> Box<dyn Decode>; 3] = [
+        || Box::new(openai::Decoder::new()),
+        || Box::new(anthropic::Decoder::new()),
+        || Box::new(responses::Decoder::new()),
+    ];
+    for decoder in decoders {
+        let whole = deltas(decoder(), bytes, |_| usize::MAX);
+        let is_end =
+            |delta: &Delta| matches!(delta, Delta::MessageEnd { .. } | Delta::Error { .. });
+        assert_eq!(
+            whole.iter().filter(|delta| is_end(delta)).count(),
+            1,
+            "{whole:?}"
+        );
+        assert!(whole.last().is_some_and(is_end), "{whole:?}");
+        assert_eq!(deltas(decoder(), bytes, cuts(seed)), whole);
+    }
 }
 
 /// Sizes of pieces that a small generator gives.
@@ -56,8 +65,8 @@ fn events(bytes: &[u8], size: impl FnMut(usize) -> usize) -> (Vec<sse::Event>, O
     (events, open)
 }
 
-fn deltas(bytes: &[u8], size: impl FnMut(usize) -> usize) -> Vec<Delta> {
-    let mut answer = Answer::new(Box::new(openai::Decoder::new()));
+fn deltas(decoder: Box<dyn Decode>, bytes: &[u8], size: impl FnMut(usize) -> usize) -> Vec<Delta> {
+    let mut answer = Answer::new(decoder);
     let mut deltas = Vec::new();
     for piece in pieces(bytes, size) {
         answer.feed(piece, &mut deltas);

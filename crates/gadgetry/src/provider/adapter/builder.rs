@@ -124,7 +124,7 @@ impl<I: Send + 'static> AdapterBuilder<NeedsClient<I>> {
 }
 
 impl<I: Send + 'static, C: Send + 'static> AdapterBuilder<NeedsMapping<I, C>> {
-    /// What a chunk says: any number of deltas. Nothing is read after a [`Delta::Error`].
+    /// Maps a chunk to any number of deltas. Nothing is read after a [`Delta::Error`].
     ///
     /// The end of the stream is the end of the reply, unless [`requires_end`](Self::requires_end) says otherwise.
     pub fn map_chunk<D: IntoIterator<Item = Delta>>(
@@ -200,8 +200,8 @@ impl<S> AdapterBuilder<S> {
         self
     }
 
-    /// Rewrites the deltas of each reply, after custom blocks were removed; `make` makes a new one for each reply. Several
-    /// are applied in order, as [`compose`](gadgetry_proto::transform::compose) would put them.
+    /// Rewrites the deltas of each reply, after the custom blocks; `make` makes a new transform for each reply. Several
+    /// follow each other, as [`compose`](gadgetry_proto::transform::compose) would put them.
     pub fn transform<T: DeltaTransform + 'static>(
         mut self,
         make: impl Fn() -> T + Send + Sync + 'static,
@@ -214,7 +214,7 @@ impl<S> AdapterBuilder<S> {
     /// The client says when a reply is over, and its mapping gives [`Delta::MessageEnd`]. A stream that ends without
     /// has then been cut off: the run knows, and executes nothing that may be incomplete.
     ///
-    /// Without this option only an error cuts a reply off. Use it whenever the client can tell.
+    /// Without this option only an error cuts a reply off. Use it whenever the client reports the end.
     pub fn requires_end(mut self) -> Self {
         self.about.requires_end = true;
         self
@@ -238,7 +238,7 @@ where
             (Arc::clone(&prepare), Arc::clone(&execute), Arc::clone(&map));
         let options = about.options.clone();
         let requires_end = about.requires_end;
-        // The client is called on the first read.
+        // The client is called when the stream is polled.
         let reply = async move {
             let input = prepare(&AdapterRequest { request, options });
             Reply::new(execute(input), map, requires_end)

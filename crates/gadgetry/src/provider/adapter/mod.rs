@@ -1,4 +1,4 @@
-//! Any client as a [`Model`]: three closures define its requests and the meaning of its chunks.
+//! Any client as a [`Model`]: three closures say how it is called and what its chunks mean.
 //!
 //! The specification's `createAdapter`. A client that streams needs
 //! [`prepare_input`](AdapterBuilder::prepare_input), [`execute_stream`](AdapterBuilder::execute_stream) and
@@ -20,7 +20,7 @@
 //!         let last = request.messages.last();
 //!         last.map_or_else(String::new, |message| prompt_text(message).into_owned())
 //!     })
-//!     // Simulates a client: it yields pieces of four bytes.
+//!     // In place of a client: it gives pieces of four bytes.
 //!     .execute_stream(|prompt: String| {
 //!         let chunks: Vec<_> = prompt.as_bytes().chunks(4).map(|c| std::str::from_utf8(c).map(str::to_owned)).collect();
 //!         stream::iter(chunks)
@@ -39,7 +39,7 @@
 //! # Custom blocks and transforms
 //!
 //! Those of an adapter are added to every agent that has it as its model, before the agent's own. A reply is read
-//! for all of them, and the system message describes all of them. A tag or a key that both define is an
+//! for all of them, and the prompt lists all of them. A tag or a key that both define is an
 //! [`AgentError`](crate::AgentError). Without an agent, [`intercepted`] does the same to one reply.
 
 mod builder;
@@ -78,7 +78,7 @@ struct Inner {
     reply: builder::ReplyFn,
 }
 
-/// The metadata of an adapter.
+/// An adapter without its closures.
 #[derive(Clone, Default)]
 struct About {
     metadata: AdapterMetadata,

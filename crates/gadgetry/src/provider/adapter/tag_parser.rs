@@ -19,10 +19,10 @@ const FIRST_ID: u32 = 1 << 31;
 /// Called with the content and the attributes of a complete tag.
 type OnContent = Arc<dyn Fn(&str, &Attributes) + Send + Sync>;
 
-/// Removes tags from the text, and reports them: the specification's `StreamTagParser`, for transforms that want
+/// Takes tags out of the text, and reports them: the specification's `StreamTagParser`, for transforms that want
 /// more control than [custom blocks](CustomBlock) give.
 ///
-/// As a [transform](super::AdapterBuilder::transform) it runs after custom blocks were removed, so it sees the tags that they
+/// As a [transform](super::AdapterBuilder::transform) it comes after the custom blocks, so it sees the tags that they
 /// left. Each reply gets a fresh one. It must not be what a run decides by: a replay calls the handlers again.
 ///
 /// ```

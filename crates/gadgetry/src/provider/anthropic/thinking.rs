@@ -1,17 +1,17 @@
-//! How a model is asked to think.
+//! How a model thinks.
 
 use serde_json::{Value, json};
 
 use crate::provider::error::ProviderError;
 use crate::provider::wire_model::mistake;
 
-/// How a model is asked to think.
+/// How a model thinks before it answers.
 ///
 /// Source: <https://platform.claude.com/docs/en/build-with-claude/adaptive-thinking>. Claude 4.6 and later choose
 /// themselves; 4.7 and later refuse budgets, 4.5 and earlier know nothing else.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Thinking {
-    /// So many tokens of the reply: at least 1,024, and less than `max_tokens`.
+    /// Up to this many tokens of the reply: at least 1,024, and less than `max_tokens`.
     Budget(u64),
     /// As much as it takes.
     Adaptive {
@@ -45,7 +45,7 @@ pub(super) fn of(effort: &str, model: &str) -> Result<Option<Thinking>, Provider
         "max" | "maximum" => ("max", 32_768),
         other => {
             return Err(mistake(format!(
-                "{other:?} is no reasoning effort; it is none, minimal, low, medium, high, xhigh or max"
+                "invalid reasoning effort {other:?}; use none, minimal, low, medium, high, xhigh or max"
             )));
         }
     };

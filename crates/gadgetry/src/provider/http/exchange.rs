@@ -263,7 +263,7 @@ async fn refusal(mut response: Response, url: &Url, secrets: &Secrets) -> Provid
         let place = response.headers().get(LOCATION);
         let place = place.and_then(|place| url.join(place.to_str().ok()?).ok());
         let place = place.map_or_else(String::new, |place| {
-            // Within one host only the path tells where it leads.
+            // Within one host only the path differs.
             let is_same = place.host() == url.host() && place.port() == url.port();
             let path = is_same.then(|| place.path());
             format!(" to {}{}", origin(&place), path.unwrap_or_default())
@@ -297,7 +297,7 @@ async fn refusal(mut response: Response, url: &Url, secrets: &Secrets) -> Provid
 fn wait(headers: &HeaderMap, kind: ModelErrorKind) -> Option<u64> {
     let header = |name: &str| headers.get(name)?.to_str().ok();
     let is_limit = kind == ModelErrorKind::RateLimit;
-    // A server that is overloaded also tells when limits start anew, which is not when it will be well.
+    // A server that is overloaded also reports when limits are reset, which is not when it recovers.
     let header = |name: &str| header(name).filter(|_| is_limit || name.contains("retry-after"));
     retry_after(header, SystemTime::now()).map(millis)
 }
@@ -327,7 +327,7 @@ async fn error_body(response: &mut Response) -> Vec<u8> {
     body
 }
 
-/// The innermost cause of an error. What stands around it names the layers of a library, not what happened.
+/// The innermost cause of an error. The outer ones name the layers of a library, not what happened.
 pub(super) fn cause(error: &dyn Error) -> String {
     let mut innermost = error;
     while let Some(source) = innermost.source() {
@@ -349,7 +349,7 @@ mod tests {
     use crate::provider::http::HttpConfig;
     use crate::provider::{anthropic, openai};
 
-    /// What is read of pieces that come so many seconds after each other, and after how many seconds.
+    /// The text read of pieces that arrive with these delays in seconds, and the seconds that it took.
     async fn read(
         config: HttpConfig,
         pieces: Vec<(u64, &'static str)>,
@@ -428,7 +428,7 @@ mod tests {
                 format!("hi {}", stalled("60s")),
                 65..=70,
             ),
-            // Each piece of the reply begins the wait anew.
+            // Each piece of the reply restarts the timeout.
             (
                 short(),
                 [
@@ -494,7 +494,7 @@ mod tests {
                 "hi ",
                 13,
             ),
-            // More of the reply begins the wait anew.
+            // More of the reply restarts the timeout.
             (
                 true,
                 vec![(0, HI), (0, STOP), (4, HI), (4, HI)],

@@ -96,7 +96,7 @@ impl HttpConfig {
         self
     }
 
-    /// The same for a secret value.
+    /// The same for a secret value, which is never printed.
     #[must_use]
     pub fn secret_header(mut self, name: impl Into<String>, value: impl Into<ApiKey>) -> Self {
         self.secret_headers.push((name.into(), value.into()));
@@ -126,7 +126,7 @@ impl HttpConfig {
         self
     }
 
-    /// Maximum size of a frame, or of an answer that is not a stream, in bytes. 16 MiB by default.
+    /// The maximum number of bytes in a frame, or in an answer that is not a stream. 16 MiB by default.
     #[must_use]
     pub fn size_limit(mut self, bytes: usize) -> Self {
         self.frames.size = bytes;
@@ -193,7 +193,11 @@ pub struct Http {
 }
 
 impl Http {
-    /// A client. Fails if a header in the configuration is invalid.
+    /// A client.
+    ///
+    /// # Errors
+    ///
+    /// If a header or the proxy in the configuration is invalid.
     pub fn new(config: HttpConfig) -> Result<Self, ProviderError> {
         for (name, value) in &config.headers {
             header(name, value)?;

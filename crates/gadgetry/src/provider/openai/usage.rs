@@ -3,9 +3,9 @@
 use gadgetry_proto::usage::Usage;
 use serde_json::{Value, json};
 
-/// The counts of a chunk or reply, if it has any. `{}` and `null` are none.
+/// The counts of a chunk or reply, if it has any. `{}` and `null` have none.
 ///
-/// They stand in `usage`, with Groq in `x_groq.usage`, with Moonshot in the choice.
+/// They are in `usage`; Groq's are in `x_groq.usage`, Moonshot's in the choice.
 pub(super) fn of(body: &Value) -> Option<Usage> {
     let groq = || body.get("x_groq")?.get("usage");
     let moonshot = || body.get("choices")?.get(0)?.get("usage");
@@ -87,7 +87,7 @@ fn counts(usage: &Value) -> Option<Usage> {
             "/cache_creation_input_tokens",
         ],
     );
-    // Some count reasoning beside the output, as their total shows.
+    // Some count reasoning apart from the output, as their total shows.
     let is_beside = reasoning > output
         || (reasoning > 0 && total == input.saturating_add(output).saturating_add(reasoning));
     let output = if is_beside {
@@ -114,7 +114,7 @@ fn counts(usage: &Value) -> Option<Usage> {
     (usage != Usage::default()).then_some(usage)
 }
 
-/// What the request cost, as OpenRouter and Perplexity say it. What is no amount is none.
+/// What the request cost, as OpenRouter and Perplexity report it. Invalid amounts are ignored.
 fn dollars(value: &Value) -> Option<f64> {
     let amount = value.as_f64();
     amount.filter(|amount| amount.is_finite() && *amount >= 0.0)
@@ -126,7 +126,7 @@ fn first(usage: &Value, places: &[&str]) -> u64 {
     counts.find_map(count).unwrap_or(0)
 }
 
-/// A count, also as a float or as text. What is negative is none.
+/// A count, also as a float or as text. Negative ones are ignored.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

@@ -143,7 +143,7 @@ impl Resolver {
         self
     }
 
-    /// Another address for every model. A name without a provider is then a model there, behind Chat Completions, and no
+    /// Sets the base URL of every model. A name without a provider is then a model there, through Chat Completions, and no
     /// key of the environment is sent, because the server's owner is unknown: give it with
     /// [`api_key`](Self::api_key) or [`api_key_from`](Self::api_key_from).
     #[must_use]
@@ -264,7 +264,7 @@ impl Resolver {
         all.map(|provider| (provider.name, provider.keys))
     }
 
-    /// Short names, and what they stand for.
+    /// Short names, and the full names that they abbreviate.
     pub fn shortcuts() -> impl Iterator<Item = (&'static str, &'static str)> {
         SHORTCUTS.iter().copied()
     }

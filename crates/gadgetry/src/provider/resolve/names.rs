@@ -25,7 +25,7 @@ pub(super) fn chosen_api(name: &str) -> (Option<Api>, &str) {
     chosen.unwrap_or((None, name))
 }
 
-/// What a shortcut stands for; any other name as it is.
+/// The full name of a shortcut; any other name as it is.
 pub(super) fn expanded(name: &str) -> &str {
     let mut shortcuts = SHORTCUTS.iter();
     let shortcut = shortcuts.find(|(short, _)| name.eq_ignore_ascii_case(short));

@@ -476,7 +476,7 @@ pub(super) const ELSEWHERE: &[(&[&str], &str)] = &[
     ),
 ];
 
-/// Short names, and what they stand for. All of them are served through Chat Completions or Messages.
+/// Short names, and the full names that they abbreviate.
 pub(super) const SHORTCUTS: &[(&str, &str)] = &[
     ("haiku", "anthropic:claude-haiku-5-5"),
     ("sonnet", "anthropic:claude-sonnet-5-5"),
@@ -527,7 +527,7 @@ pub(super) const NEW_TOKEN_LIMIT: Rule = Rule {
     but: &[],
 };
 
-/// These think unless told otherwise, and take tools through Chat Completions only if they do not.
+/// These think by default, and take tools through Chat Completions only if they do not.
 pub(super) const NO_THINKING_WITH_TOOLS: Rule = Rule {
     names: &[],
     gpt_from: (5, 4),

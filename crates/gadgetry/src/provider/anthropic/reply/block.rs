@@ -24,7 +24,7 @@ pub(super) struct Block {
     /// The server has ended it, but its JSON is not whole, or missing: the reply may have been cut in it, which is known
     /// only when another block begins, or at the end.
     ended: bool,
-    /// What was not emitted yet.
+    /// Deltas that have not been emitted yet.
     pub(super) ready: Vec<Delta>,
 }
 
@@ -37,7 +37,7 @@ enum Kind {
     },
     Tool {
         id: String,
-        /// The value to use if no pieces arrive.
+        /// The input of the first frame, which counts if no pieces come.
         input: Value,
         /// The pieces, joined, as far as they are one object.
         json: String,

@@ -29,7 +29,7 @@ pub struct Decoder {
     names: Arc<ToolNames>,
     /// The model whose thoughts are kept for later requests.
     keeps: Option<Arc<str>>,
-    /// Those that are not completely emitted, in the order in which they began.
+    /// Blocks that are not emitted whole, in the order in which they began.
     blocks: Vec<Block>,
     /// Of all calls.
     ids: HashSet<String>,
@@ -130,7 +130,7 @@ impl Decoder {
         self.open(index).is_some_and(|block| block.push(delta))
     }
 
-    /// Emits what no earlier block delays.
+    /// Emits the deltas that wait for no earlier block.
     fn hand_out(&mut self, out: &mut Vec<Delta>) {
         let mut whole = 0;
         for block in &mut self.blocks {

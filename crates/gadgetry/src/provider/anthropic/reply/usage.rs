@@ -78,7 +78,7 @@ pub(super) fn of(usage: &Usage) -> Value {
     })
 }
 
-/// A count, also as text. What is negative or broken is none.
+/// A count, also as text. Negative and malformed ones are ignored.
 fn number(value: &Value) -> Option<u64> {
     value
         .as_u64()

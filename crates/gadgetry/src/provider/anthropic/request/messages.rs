@@ -181,7 +181,7 @@ impl<'w> Conversation<'w> {
         }
     }
 
-    /// What the user says; results of tools stand first.
+    /// A message of the user. The API requires results of tools first.
     fn user(&mut self, message: &Message) {
         let mut called = match self.turns.last_mut() {
             Some(turn) => std::mem::take(&mut turn.calls),

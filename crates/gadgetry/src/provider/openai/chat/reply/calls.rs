@@ -18,7 +18,7 @@ const KEPT: usize = 4 << 20;
 /// A piece should say the index of its call, and the first one its id and name. Servers leave each of these out,
 /// repeat them, or give two calls the same. A call is complete once its JSON object is closed, so that it can start
 /// while the reply continues. A call that is sent again is dropped: one with an id that was used before, and one that
-/// says the same as an earlier call where only the repetition distinguishes them.
+/// says the same as an earlier call and differs in nothing else.
 ///
 /// Arguments are kept until the name of their call is known. Those of a call that has more of them than [`KEPT`] are cut
 /// there and stay incomplete, so that the call is malformed.
@@ -67,7 +67,7 @@ enum Origin {
     /// It is another one.
     #[default]
     New,
-    /// It may be an earlier one that was sent again: its arguments tell.
+    /// It may be an earlier one that was sent again; its arguments decide.
     Doubtful,
     /// Its id was used before, so it is not a call.
     SameId,

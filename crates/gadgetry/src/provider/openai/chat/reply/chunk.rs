@@ -1,4 +1,4 @@
-//! The content of one chunk, or of one whole reply.
+//! The fields of one chunk, or of one whole reply.
 
 use gadgetry_proto::delta::StopReason;
 use serde_json::Value;

@@ -68,7 +68,7 @@ impl Decoder {
         Self::default()
     }
 
-    /// With the gadgets that the names of tools stand for.
+    /// A decoder for a model that was offered tools by these names.
     pub fn with_names(names: Arc<ToolNames>) -> Self {
         Self {
             calls: Calls::with_names(names),
@@ -311,7 +311,7 @@ impl Decode for Decoder {
     }
 
     fn may_end(&self) -> bool {
-        // A refusal is a reason to stop, but its text may continue.
+        // A refusal is a reason to stop, but its words may continue.
         let has_stopped = self.stop_reason.is_some() && self.refusal.is_none();
         let waiting = self.waiting.as_ref();
         has_stopped || waiting.is_some_and(|(_, choice)| stop_reason(choice).is_some())

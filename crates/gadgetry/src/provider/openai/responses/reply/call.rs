@@ -109,7 +109,7 @@ impl Call {
         }
     }
 
-    /// The server has ended the arguments. `whole` repeats all of them, and stands in for pieces that never came.
+    /// The server has ended the arguments. `whole` repeats all of them, and replaces pieces that never came.
     pub(super) fn end(&mut self, whole: &Value, out: &mut Vec<Delta>) {
         if self.state != State::Open {
             return;

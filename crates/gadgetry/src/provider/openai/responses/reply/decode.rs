@@ -1,6 +1,5 @@
 //! From the answer of the Responses API to deltas.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
 use gadgetry_proto::delta::{Delta, StopReason};
@@ -9,7 +8,8 @@ use gadgetry_proto::message::ProviderData;
 use gadgetry_proto::usage::Usage;
 use serde_json::Value;
 
-use super::item::{Item, Kind, Part, annotations, parts};
+use super::item::{Kind, Part, annotations, parts};
+use super::items::Items;
 use crate::provider::error::ProviderError;
 use crate::provider::openai::responses::API;
 use crate::provider::openai::usage;
@@ -40,13 +40,10 @@ const REFUSAL: usize = 4096;
 /// ```
 #[derive(Debug, Default)]
 pub struct Decoder {
-    names: Arc<ToolNames>,
     /// The model whose reasoning is kept for later requests.
     keeps: Option<Arc<str>>,
     has_begun: bool,
-    items: Vec<Item>,
-    /// The ids of all calls.
-    ids: HashSet<String>,
+    items: Items,
     usage: Option<Usage>,
     /// The provider's words in place of the reply, or of its rest.
     refusal: Option<String>,
@@ -62,7 +59,7 @@ impl Decoder {
     /// A decoder for a model that was offered tools by these names.
     pub fn with_names(names: Arc<ToolNames>) -> Self {
         Self {
-            names,
+            items: Items::with_names(names),
             ..Self::default()
         }
     }
@@ -86,60 +83,17 @@ impl Decoder {
         }
     }
 
-    /// The item that a frame is about, which begins if it is not known. `id` is the item's.
-    fn item(&mut self, body: &Value, id: Option<&str>) -> usize {
-        let index = body["output_index"].as_u64();
-        let found = match (index, id) {
-            (Some(_), _) => self.items.iter().rposition(|item| item.index == index),
-            (None, Some(id)) => {
-                let is_it = |item: &Item| item.id.as_deref() == Some(id);
-                self.items.iter().rposition(is_it)
-            }
-            (None, None) => self.items.len().checked_sub(1),
-        };
-        found.unwrap_or_else(|| {
-            self.items.push(Item::new(index, id.map(str::to_owned)));
-            self.items.len() - 1
-        })
-    }
-
-    /// An item begins. One that has the index of another item, which is not open any more, is a new one.
-    fn added(&mut self, body: &Value, out: &mut Vec<Delta>) {
-        let item = &body["item"];
-        let id = item["id"].as_str();
-        let mut at = self.item(body, id);
-        let known = &self.items[at];
-        let is_other = known.kind.is_some() && (known.id.as_deref() != id || known.is_over);
-        if is_other {
-            let index = body["output_index"].as_u64();
-            self.items.push(Item::new(index, id.map(str::to_owned)));
-            at = self.items.len() - 1;
-        }
-        self.describe(at, item, out);
-    }
-
-    fn describe(&mut self, at: usize, sent: &Value, out: &mut Vec<Delta>) {
-        let item = &mut self.items[at];
-        item.describe(sent);
-        if item.id.is_none() {
-            item.id = sent["id"].as_str().map(str::to_owned);
-        }
-        if let Some(Kind::Call(call)) = &mut item.kind {
-            call.describe(sent, at + 1, &self.names, &mut self.ids, out);
-        }
-    }
-
     /// An item has ended; `sent` repeats all of it.
     fn done(&mut self, at: usize, sent: &Value, out: &mut Vec<Delta>) {
-        if self.items[at].is_over {
+        if self.items.all[at].is_over {
             return;
         }
-        self.describe(at, sent, out);
+        self.items.describe(at, sent, out);
         for (part, text) in parts(sent) {
-            let whole = self.items[at].whole(part, text);
+            let whole = self.items.all[at].whole(part, text);
             self.emit(part, whole, out);
         }
-        let item = &mut self.items[at];
+        let item = &mut self.items.all[at];
         item.is_over = true;
         match &mut item.kind {
             // The token limit cut it: it stays open, and is not executed.
@@ -174,8 +128,8 @@ impl Decoder {
             .iter()
             .find_map(|name| body[*name].as_u64());
         let part = part(number.unwrap_or(0));
-        let at = self.item(body, body["item_id"].as_str());
-        let item = &mut self.items[at];
+        let at = self.items.at(body, body["item_id"].as_str());
+        let item = &mut self.items.all[at];
         if item.is_over {
             return;
         }
@@ -212,8 +166,8 @@ impl Decoder {
     }
 
     fn arguments(&mut self, body: &Value, field: &str, out: &mut Vec<Delta>) {
-        let at = self.item(body, body["item_id"].as_str());
-        let item = &mut self.items[at];
+        let at = self.items.at(body, body["item_id"].as_str());
+        let item = &mut self.items.all[at];
         if item.is_over {
             return;
         }
@@ -233,44 +187,14 @@ impl Decoder {
         if event == "response.failed" || response["status"] == "failed" || failed {
             return self.fail(failure(response), out);
         }
-        for (item, number) in response["output"]
-            .as_array()
-            .into_iter()
-            .flatten()
-            .zip(0_u64..)
-        {
-            self.repeated(item, number, out);
+        let output = response["output"].as_array().into_iter().flatten();
+        for (item, number) in output.zip(0..) {
+            if let Some(at) = self.items.in_repetition(item, number) {
+                self.done(at, item, out);
+            }
         }
         let reason = reason(response, event);
         self.finish(reason, out);
-    }
-
-    /// An item in the repetition of the whole response. It is new only if nothing of it has come.
-    fn repeated(&mut self, item: &Value, number: u64, out: &mut Vec<Delta>) {
-        let id = item["id"].as_str();
-        let call_id = item["call_id"].as_str();
-        let is_known = |known: &Item| {
-            known.index == Some(number) || (id.is_some() && known.id.as_deref() == id)
-        };
-        let known = self.items.iter().rposition(is_known);
-        // Servers without indexes and with changing ids repeat calls by their `call_id`.
-        if known.is_none() && call_id.is_some_and(|id| self.ids.contains(id)) {
-            return;
-        }
-        let is_of_message = known.is_none() && item["type"] == "message";
-        let has_text = self
-            .items
-            .iter()
-            .any(|it| matches!(it.kind, Some(Kind::Message)));
-        if is_of_message && has_text && self.items.iter().all(|it| it.index.is_none()) {
-            return;
-        }
-        let at = known.unwrap_or_else(|| {
-            self.items
-                .push(Item::new(Some(number), id.map(str::to_owned)));
-            self.items.len() - 1
-        });
-        self.done(at, item, out);
     }
 
     fn finish(&mut self, reason: StopReason, out: &mut Vec<Delta>) {
@@ -281,9 +205,9 @@ impl Decoder {
             reason
         };
         let mut has_call = false;
-        for at in 0..self.items.len() {
-            let rest = self.items[at].rest();
-            match &mut self.items[at].kind {
+        for at in 0..self.items.all.len() {
+            let rest = self.items.all[at].rest();
+            match &mut self.items.all[at].kind {
                 Some(Kind::Call(call)) => {
                     if reason.is_clean() {
                         call.finish(out);
@@ -327,11 +251,11 @@ impl Decoder {
         }
         match kind {
             "response.created" | "response.in_progress" | "response.queued" => {}
-            "response.output_item.added" => self.added(body, out),
+            "response.output_item.added" => self.items.added(body, out),
             "response.output_item.done" => {
-                let at = self.item(body, body["item"]["id"].as_str());
+                let at = self.items.at(body, body["item"]["id"].as_str());
                 self.done(at, &body["item"], out);
-                return !matches!(self.items[at].kind, Some(Kind::Other));
+                return !matches!(self.items.all[at].kind, Some(Kind::Other));
             }
             "response.output_text.delta" => self.piece(Part::Text, body, "delta", out),
             "response.output_text.done" => self.piece(Part::Text, body, "text", out),

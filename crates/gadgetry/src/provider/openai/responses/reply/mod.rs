@@ -4,6 +4,7 @@ mod call;
 mod decode;
 mod encode;
 mod item;
+mod items;
 
 pub use decode::Decoder;
 pub use encode::Encoder;
