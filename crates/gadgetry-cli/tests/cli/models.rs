@@ -61,11 +61,12 @@ fn a_newer_table_counts_for_later_commands() {
     let check = |args: &[&str], stdout: &str| models(&workshop, args).check(stdout, "", 0);
     check(
         &[],
-        "MODEL        CONTEXT  OUTPUT  $/M IN  $/M OUT  FEATURES          NOTES\n\
-         groq:large   128,000   8,192    2.50    10.00  streaming vision\n\
-         groq:old           ?       ?       ?        ?  streaming         may be gone since 2020-02-02\n\
-         groq:small     8,000       ?   0.075     0.30  streaming\n\
-         ollama:tiny        ?       ?    0.00     0.00  streaming\n",
+        "MODEL             CONTEXT  OUTPUT  $/M IN  $/M OUT  FEATURES          NOTES\n\
+         groq:large        128,000   8,192    2.50    10.00  streaming vision\n\
+         groq:old                ?       ?       ?        ?  streaming         may be gone since 2020-02-02\n\
+         groq:small          8,000       ?   0.075     0.30  streaming\n\
+         ollama:tiny             ?       ?    0.00     0.00  streaming\n\
+         openai:gpt-codex        ?       ?       ?        ?  streaming         Responses API\n",
     );
     check(
         &["--all", "o", "--provider", "acme"],

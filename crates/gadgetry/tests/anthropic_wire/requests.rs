@@ -285,7 +285,7 @@ fn mistakes_are_found_when_it_is_built() {
     );
     check(
         model().reasoning_effort("hard"),
-        "\"hard\" is no reasoning effort",
+        "invalid reasoning effort \"hard\"",
     );
     check(model().base_url("nowhere"), "base URL");
     check(model().api_key("a\nb"), "x-api-key");
