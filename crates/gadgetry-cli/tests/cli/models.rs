@@ -62,11 +62,11 @@ fn a_newer_table_counts_for_later_commands() {
     check(
         &[],
         "MODEL             CONTEXT  OUTPUT  $/M IN  $/M OUT  FEATURES          NOTES\n\
+         openai:gpt-codex        ?       ?       ?        ?  streaming         Responses API\n\
          groq:large        128,000   8,192    2.50    10.00  streaming vision\n\
          groq:old                ?       ?       ?        ?  streaming         may be gone since 2020-02-02\n\
          groq:small          8,000       ?   0.075     0.30  streaming\n\
-         ollama:tiny             ?       ?    0.00     0.00  streaming\n\
-         openai:gpt-codex        ?       ?       ?        ?  streaming         Responses API\n",
+         ollama:tiny             ?       ?    0.00     0.00  streaming\n",
     );
     check(
         &["--all", "o", "--provider", "acme"],
@@ -155,7 +155,7 @@ fn mistakes() {
     };
     check(&["nothing-like-it"], "no known model matches", 1);
     check(
-        &["codex"],
+        &["other"],
         "no known model matches and can be used; --all lists the others",
         1,
     );
@@ -178,7 +178,7 @@ fn mistakes() {
     let ended = models(&workshop, &["update", "--from", "script.txt"]);
     assert_eq!((ended.stdout.as_str(), ended.code), ("", Some(2)));
     // Nothing of it was kept.
-    assert_eq!(models(&workshop, &["--json"]).stdout.lines().count(), 4);
+    assert_eq!(models(&workshop, &["--json"]).stdout.lines().count(), 5);
     workshop.write("gadgetry/models.json.gz", "broken");
     let ended = models(&workshop, &[]);
     assert_eq!(ended.code, Some(2));
