@@ -383,7 +383,7 @@ fn mistakes_are_exit_code_2_and_nothing_is_sent() {
     );
     check(
         &[&openai[..], &["--base-url", "nowhere"]].concat(),
-        "invalid base URL: relative URL without a base; it looks like https://host/v1",
+        "invalid base URL: relative URL without a base; expected a form like https://host/v1",
     );
     assert!(server.asked().is_empty());
 }

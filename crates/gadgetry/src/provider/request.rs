@@ -115,12 +115,12 @@ pub(super) fn header(name: &str, value: &str) -> Result<(HeaderName, HeaderValue
 fn join(base: &str, path: &str) -> Result<Url, ProviderError> {
     let invalid = |why: &str| {
         // The URL may hold a password, so it is not shown.
-        let message = format!("invalid base URL: {why}; it looks like https://host/v1");
+        let message = format!("invalid base URL: {why}; expected a form like https://host/v1");
         ProviderError::new(ModelErrorKind::BadRequest, message)
     };
     let mut url = Url::parse(base.trim()).map_err(|error| invalid(&error.to_string()))?;
     if !matches!(url.scheme(), "http" | "https") {
-        return Err(invalid("its scheme is neither http nor https"));
+        return Err(invalid("the scheme is not http or https"));
     }
     url.set_fragment(None);
     let own = url.path().trim_end_matches('/');

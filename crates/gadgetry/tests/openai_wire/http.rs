@@ -475,11 +475,11 @@ async fn mistakes_in_what_is_set_are_told_at_once() {
     let table = [
         (
             OpenAi::builder("m").base_url("localhost:8080"),
-            "invalid base URL: its scheme is neither http nor https; it looks like https://host/v1",
+            "invalid base URL: the scheme is not http or https; expected a form like https://host/v1",
         ),
         (
             OpenAi::builder("m").base_url("/v1"),
-            "invalid base URL: relative URL without a base; it looks like https://host/v1",
+            "invalid base URL: relative URL without a base; expected a form like https://host/v1",
         ),
         (OpenAi::builder(""), "the model has no name"),
         (
