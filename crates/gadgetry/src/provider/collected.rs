@@ -179,6 +179,6 @@ fn code_of(kind: ModelErrorKind) -> &'static str {
         ModelErrorKind::ContentFilter => "content_filter",
         // A client may repeat a request whose answer broke off.
         ModelErrorKind::Transport | ModelErrorKind::Truncated => "server_error",
-        _ => "error",
+        ModelErrorKind::Other | _ => "error",
     }
 }

@@ -81,7 +81,11 @@ impl Body {
     pub(super) fn new(body: Value) -> Result<Self, RequestError> {
         match body {
             Value::Object(fields) => Ok(Self(fields)),
-            _ => Err(RequestError::new("body", "is not a JSON object")),
+            Value::Null
+            | Value::Bool(_)
+            | Value::Number(_)
+            | Value::String(_)
+            | Value::Array(_) => Err(RequestError::new("body", "is not a JSON object")),
         }
     }
 

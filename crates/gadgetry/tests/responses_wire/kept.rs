@@ -23,10 +23,11 @@ const CALL: &str = r#"{"type":"response.output_item.done","output_index":3,"item
 const END: &str = r#"{"type":"response.completed","response":{"status":"completed","output":[]}}"#;
 
 fn stream(frames: &[&str]) -> String {
-    frames
-        .iter()
-        .map(|frame| format!("data: {frame}\n\n"))
-        .collect()
+    let mut stream = String::new();
+    for frame in frames {
+        stream.extend(["data: ", frame, "\n\n"]);
+    }
+    stream
 }
 
 /// The items of the reply in the next request, between the question and the results.

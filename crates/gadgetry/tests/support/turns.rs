@@ -20,14 +20,15 @@ pub(crate) fn message(wire: &impl Wire, body: &str, size: usize) -> Message {
         accumulator.absorb(delta);
     }
     let message = accumulator.into_output().message;
-    serde_json::from_value(serde_json::to_value(message).unwrap()).unwrap()
+    let saved = serde_json::to_value(message).expect("a message is plain data");
+    serde_json::from_value(saved).expect("it was written by us")
 }
 
 /// The body of the next request: a question, the reply, and results of the calls `ids`.
 pub(crate) fn next(wire: &impl Wire, reply: Message, ids: &[&str]) -> Value {
     let results = ids.iter().map(|id| {
         let part = json!({"type": "gadget_result", "invocationId": id, "gadgetName": "f", "text": "r", "isError": false});
-        serde_json::from_value(part).unwrap()
+        serde_json::from_value(part).expect("a result")
     });
     let results = Message {
         role: Role::User,
@@ -39,5 +40,8 @@ pub(crate) fn next(wire: &impl Wire, reply: Message, ids: &[&str]) -> Value {
         messages: Arc::new(messages),
         ..Request::default()
     };
-    serde_json::from_slice(wire.request(&request).unwrap().body()).unwrap()
+    let sent = wire
+        .request(&request)
+        .expect("a request that the wire can carry");
+    serde_json::from_slice(sent.body()).expect("a body is JSON")
 }

@@ -179,9 +179,10 @@ fn deltas(
     let (end, usage) = end;
     match end {
         Ok(reason) => {
-            let reason = match reason {
-                StopReason::Stop if calls > 0 => StopReason::ToolUse,
-                other => other.clone(),
+            let reason = if *reason == StopReason::Stop && calls > 0 {
+                StopReason::ToolUse
+            } else {
+                reason.clone()
             };
             deltas.push(Delta::MessageEnd {
                 stop_reason: reason,
@@ -190,10 +191,12 @@ fn deltas(
         }
         Err(kind) => {
             deltas.extend(usage.map(|usage| Delta::Usage { usage }));
-            let code = match kind {
-                ModelErrorKind::RateLimit => "rate_limit_error",
-                ModelErrorKind::Overloaded => "overloaded_error",
-                _ => "context_length_exceeded",
+            let code = if *kind == ModelErrorKind::RateLimit {
+                "rate_limit_error"
+            } else if *kind == ModelErrorKind::Overloaded {
+                "overloaded_error"
+            } else {
+                "context_length_exceeded"
             };
             deltas.push(Delta::Error {
                 error: "not now".to_owned(),

@@ -93,7 +93,7 @@ fn golden(name: &'static str, from: &str, to: &str) -> Row {
 fn without(name: &'static str, types: &[&str]) -> Row {
     let is_kept = |frame: &&&str| {
         let named = |kind: &&str| frame.contains(&format!(r#""type":"response.{kind}""#));
-        !types.iter().any(|kind| named(&kind))
+        !types.iter().any(named)
     };
     let frames: Vec<&str> = GOLDEN.iter().filter(is_kept).copied().collect();
     assert!(frames.len() < GOLDEN.len(), "{name}");

@@ -37,12 +37,12 @@ impl Resolver {
     pub(super) fn build(
         &self,
         provider: Option<&Provider>,
-        place: Place,
+        place: &Place,
         info: Option<ModelInfo>,
     ) -> Result<Arc<dyn Model>, ResolveError> {
-        let key = self.key(provider, &place)?;
+        let key = self.key(provider, place)?;
         let mode = info.as_ref().map(|info| info.mode);
-        if mode == Some(Mode::Completion) && !place.is_chosen && is_official(provider, &place) {
+        if mode == Some(Mode::Completion) && !place.is_chosen && is_official(provider, place) {
             return Err(ResolveError::OtherApi {
                 name: place.full_name(),
                 api: "the legacy Completions API",
@@ -57,9 +57,9 @@ impl Resolver {
             ..self.options.clone()
         };
         Ok(match place.api {
-            Api::ChatCompletions => Arc::new(chat(provider, &place, key, options)?),
-            Api::Responses => Arc::new(responses(provider, &place, key, options)?),
-            Api::Messages => Arc::new(messages(&place, key, options)?),
+            Api::ChatCompletions => Arc::new(chat(provider, place, key, options)?),
+            Api::Responses => Arc::new(responses(provider, place, key, options)?),
+            Api::Messages => Arc::new(messages(place, key, options)?),
         })
     }
 

@@ -222,7 +222,7 @@ impl Resolver {
         let (provider, mut place) = self.find(name)?;
         let info = self.known(provider, &place);
         place.choose(provider, info.as_ref());
-        self.build(provider, place, info)
+        self.build(provider, &place, info)
     }
 
     /// Where a name leads, whether or not there is a key.

@@ -199,6 +199,6 @@ fn stop_reason(reason: &StopReason) -> Option<&str> {
         StopReason::ContentFilter => "refusal",
         StopReason::Error => "error",
         StopReason::Other(word) => word,
-        _ => return None,
+        StopReason::Unspecified | _ => return None,
     })
 }

@@ -111,14 +111,14 @@ fn cache(body: &Value) -> PromptCache {
     let of_messages = of_messages.iter().flat_map(|it| blocks(&it["content"]));
     let marks = blocks(&body["system"]).into_iter().chain(of_messages);
     let marks = marks.filter_map(|block| block.get("cache_control").cloned());
-    let kinds = marks.map(|mark| {
+    let mut kinds = marks.map(|mark| {
         if mark["ttl"] == "1h" {
             PromptCache::Hour
         } else {
             PromptCache::Minutes
         }
     });
-    kinds.last().unwrap_or(PromptCache::Off)
+    kinds.next_back().unwrap_or(PromptCache::Off)
 }
 
 fn parts(content: &Value, model: &str, before: &Messages) -> Vec<Content> {

@@ -47,7 +47,7 @@ impl Encoder {
         }
     }
 
-    fn frame(&self, choices: Value, usage: Option<Value>) -> sse::Event {
+    fn frame(&self, choices: &Value, usage: Option<Value>) -> sse::Event {
         let mut body = json!({
             "id": self.id,
             "object": "chat.completion.chunk",
@@ -61,9 +61,9 @@ impl Encoder {
         sse::Event::data(body.to_string())
     }
 
-    fn chunk(&self, delta: Value) -> sse::Event {
+    fn chunk(&self, delta: &Value) -> sse::Event {
         self.frame(
-            json!([{"index": 0, "delta": delta, "finish_reason": null}]),
+            &json!([{"index": 0, "delta": delta, "finish_reason": null}]),
             None,
         )
     }
@@ -86,11 +86,11 @@ impl Encoder {
             "type": "function",
             "function": {"name": name, "arguments": ""},
         });
-        Some(self.chunk(json!({"tool_calls": [call]})))
+        Some(self.chunk(&json!({"tool_calls": [call]})))
     }
 
     fn grows(&self, part: usize, delta: &str) -> sse::Event {
-        self.chunk(match &self.reply.parts[part] {
+        self.chunk(&match &self.reply.parts[part] {
             Part::Text(_) => json!({"content": delta}),
             Part::Reasoning(_) => json!({"reasoning_content": delta}),
             Part::Refusal(_) => json!({"refusal": delta}),
@@ -106,25 +106,25 @@ impl Encode for Encoder {
     fn delta(&mut self, delta: &Delta, out: &mut Vec<sse::Event>) {
         for step in self.reply.add(delta) {
             match step {
-                Step::Start => out.push(self.chunk(json!({"role": "assistant", "content": ""}))),
+                Step::Start => out.push(self.chunk(&json!({"role": "assistant", "content": ""}))),
                 Step::Begins(part) => out.extend(self.begins(part)),
                 Step::Grows(part, delta) => out.push(self.grows(part, &delta)),
                 Step::Ends(_) => {}
                 Step::About(metadata) => {
                     if !metadata.annotations.is_empty() {
-                        out.push(self.chunk(json!({"annotations": metadata.annotations})));
+                        out.push(self.chunk(&json!({"annotations": metadata.annotations})));
                     }
                 }
                 Step::Usage(counts) => {
-                    out.push(self.frame(json!([]), Some(usage::chat(&counts))));
+                    out.push(self.frame(&json!([]), Some(usage::chat(&counts))));
                 }
                 Step::Finish(reason, counts) => {
                     if let Some(word) = finish_reason(reason) {
                         let choice = json!([{"index": 0, "delta": {}, "finish_reason": word}]);
-                        out.push(self.frame(choice, None));
+                        out.push(self.frame(&choice, None));
                     }
                     let counts = counts.map(|counts| usage::chat(&counts));
-                    out.extend(counts.map(|counts| self.frame(json!([]), Some(counts))));
+                    out.extend(counts.map(|counts| self.frame(&json!([]), Some(counts))));
                     out.push(sse::Event::data("[DONE]"));
                 }
                 Step::Fail { message, code } => {
@@ -185,6 +185,6 @@ fn finish_reason(reason: &StopReason) -> Option<&str> {
         StopReason::ContentFilter => "content_filter",
         StopReason::Error => "error",
         StopReason::Other(word) => word,
-        _ => return None,
+        StopReason::Unspecified | _ => return None,
     })
 }

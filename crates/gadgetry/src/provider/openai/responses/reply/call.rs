@@ -73,7 +73,7 @@ impl Call {
             }
             self.id = format!("{}_{number}", self.id);
         }
-        self.name = names.meant(&name).to_owned();
+        names.meant(&name).clone_into(&mut self.name);
         self.state = State::Open;
         out.push(Delta::ToolCallStart {
             id: self.id.clone(),

@@ -172,10 +172,11 @@ impl Decoder {
             return;
         }
         if let Some(call) = item.call() {
-            match &body[field] {
-                Value::String(piece) if field == "delta" => call.write(piece, out),
-                whole if field == "arguments" => call.end(whole, out),
-                _ => {}
+            let value = &body[field];
+            if field == "arguments" {
+                call.end(value, out);
+            } else if let Some(piece) = value.as_str() {
+                call.write(piece, out);
             }
         }
     }
@@ -250,7 +251,6 @@ impl Decoder {
             self.begin(&body["response"], out);
         }
         match kind {
-            "response.created" | "response.in_progress" | "response.queued" => {}
             "response.output_item.added" => self.items.added(body, out),
             "response.output_item.done" => {
                 let at = self.items.at(body, body["item"]["id"].as_str());
@@ -272,7 +272,10 @@ impl Decoder {
             "response.output_text.annotation.added" => {
                 out.extend(annotations(vec![body["annotation"].clone()]));
             }
-            "response.content_part.added"
+            "response.created"
+            | "response.in_progress"
+            | "response.queued"
+            | "response.content_part.added"
             | "response.content_part.done"
             | "response.reasoning_summary_part.added"
             | "response.reasoning_summary_part.done"

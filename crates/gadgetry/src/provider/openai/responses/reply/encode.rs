@@ -223,7 +223,7 @@ impl Encoder {
     }
 
     /// The response as far as it has come.
-    fn response(&self, status: &str, details: Value, error: Value) -> Value {
+    fn response(&self, status: &str, details: &Value, error: &Value) -> Value {
         let item = |part| {
             let is_cut = matches!(&self.reply.parts[part], Part::Call { is_over: false, .. });
             self.item(part, if is_cut { "incomplete" } else { "completed" })
@@ -253,7 +253,7 @@ impl Encoder {
             }
         }
         let (status, details) = verdict(Some(reason));
-        let response = self.response(status, details, Value::Null);
+        let response = self.response(status, &details, &Value::Null);
         let kind = format!("response.{status}");
         self.frame(&kind, json!({"response": response}), out);
     }
@@ -264,7 +264,7 @@ impl Encode for Encoder {
         for step in self.reply.add(delta) {
             match step {
                 Step::Start => {
-                    let response = self.response("in_progress", Value::Null, Value::Null);
+                    let response = self.response("in_progress", &Value::Null, &Value::Null);
                     self.frame("response.created", json!({"response": response}), out);
                 }
                 Step::Begins(part) => self.begins(part, out),
@@ -276,7 +276,7 @@ impl Encode for Encoder {
                 Step::Finish(reason, _) => self.finish(reason, out),
                 Step::Fail { message, code } => {
                     let error = json!({"code": code, "message": message});
-                    let response = self.response("failed", Value::Null, error);
+                    let response = self.response("failed", &Value::Null, &error);
                     self.frame("response.failed", json!({"response": response}), out);
                 }
             }
@@ -285,7 +285,7 @@ impl Encode for Encoder {
 
     fn document(&self) -> Value {
         let (status, details) = verdict(self.reply.end.as_ref());
-        self.response(status, details, Value::Null)
+        self.response(status, &details, &Value::Null)
     }
 }
 

@@ -46,7 +46,7 @@ impl Writer<'_> {
             // Later instructions stay in position, so that the prefix that the cache knows does not change.
             Role::System => {
                 let content = self.parts(&message.content, message);
-                self.say("developer", content);
+                self.say("developer", &content);
             }
             Role::Assistant if !self.wire.common.is_native() => {
                 let text = self.wire.common.options.text(message);
@@ -169,10 +169,10 @@ impl Writer<'_> {
             }
         }
         let content = self.parts(&rest, message);
-        self.say("user", content);
+        self.say("user", &content);
     }
 
-    fn say(&mut self, role: &str, content: Vec<Value>) {
+    fn say(&mut self, role: &str, content: &[Value]) {
         if !content.is_empty() {
             self.items
                 .push(json!({"type": "message", "role": role, "content": content}));
