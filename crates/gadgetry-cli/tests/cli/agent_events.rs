@@ -255,7 +255,7 @@ fn logs_that_cannot_be_played() {
     let ended = replay(&stray);
     assert!(
         ended.stderr.starts_with("error: cut.log: line 2: ")
-            && ended.stderr.contains("does not run"),
+            && ended.stderr.contains("is not running"),
         "{ended:?}"
     );
     assert_eq!(ended.code, Some(2));

@@ -64,7 +64,7 @@ fn markers_and_tags_are_checked_before_anything_is_read() {
         );
         mistake(
             &["--end", "a\nb"],
-            "error: the end marker \"a\\nb\" holds a line break or begins with whitespace\n",
+            "error: the end marker \"a\\nb\" contains a line break or begins with whitespace\n",
         );
     }
     let rule = "write a letter or _, then letters, digits, _ or -, at most 64 bytes";

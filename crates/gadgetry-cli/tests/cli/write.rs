@@ -88,7 +88,7 @@ fn a_bad_line_ends_it_and_leaves_no_trace() {
     );
     mistake(
         "{\"gadgetName\":\"A\",\"dependencies\":[\"a\",\"a\"],\"parameters\":{}}",
-        "the dependency \"a\" is there twice",
+        "duplicate dependency \"a\"",
     );
     mistake(
         "{\"gadgetName\":\"A\",\"parameters\":{\"x\":1,\"x\":2}}",

@@ -33,7 +33,8 @@ use crate::observer::Observer;
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # let model: gadgetry::ScriptedModel = r#"{"text": "4"}"#.parse()?;
-/// ///
+/// use futures_util::StreamExt as _;
+///
 /// let mut run = gadgetry::Agent::builder().model(model).build()?.ask("What is 2+2?");
 /// while let Some(event) = run.next().await {
 ///     // Not that of subagents.

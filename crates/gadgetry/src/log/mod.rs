@@ -191,15 +191,15 @@ const LINE: u64 = 256 << 20;
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let model: ScriptedModel = r#"{"text": "4"}"#.parse()?;
-/// let run = Agent::builder().model(model.clone()).ask("What is 2+2?")?;
+/// let model: Arc<ScriptedModel> = Arc::new(r#"{"text": "4"}"#.parse()?);
+/// let run = Agent::builder().model(Arc::clone(&model)).ask("What is 2+2?")?;
 /// // The program ends right after the first line.
 /// let mut file = Vec::new();
 /// LogWriter::new(&mut file, &run.header()?)?.finish()?;
 ///
 /// let run = load(&file[..])?;
 /// assert!(run.pending().reply);
-/// let services = Services::new(Arc::new(model), Toolbox::default());
+/// let services = Services::new(model, Toolbox::default());
 /// let (_commands, receiver) = tokio::sync::mpsc::channel(1);
 /// let ended = drive(run, &services, receiver, &mut |_: &Event| {}).await;
 /// assert_eq!(ended.summary.answer, "4");
