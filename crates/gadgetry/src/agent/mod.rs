@@ -79,9 +79,9 @@ pub use typed::TypedError;
 
 use observers::SharedObserver;
 
-/// Something that can be asked, as often as you like. Cheap to clone.
+/// A model with gadgets that answers prompts. Cheap to clone.
 ///
-/// Runs of one agent know nothing of each other, but they share its rate limits, its observers and its gadgets. They may
+/// Runs of one agent are independent, but they share its rate limits, its observers and its gadgets. They may
 /// run at the same time. [`Agent::ask_in`] continues a [`Conversation`].
 ///
 /// ```

@@ -23,11 +23,11 @@ use crate::gadget::DynGadget;
 use crate::log::{Header, LogError};
 use crate::observer::Observer;
 
-/// A run that goes on while somebody consumes it.
+/// A run that progresses while it is consumed.
 ///
 /// Nothing runs before the first poll. No task outlives the run: dropping it, or the future of one of its methods, drops
-/// the reply that is being read, all gadgets, and their subagents. While nobody polls, replies are not read, but gadgets
-/// that have started go on.
+/// the reply that is being read, all gadgets, and their subagents. Without polls, replies are not read, but gadgets
+/// that have started keep running.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -141,8 +141,8 @@ impl<'t> AgentRun<'t> {
 
     /// The answer: what the gadget that completed the run has said, or the visible text of the last reply that has any.
     ///
-    /// A run that ended otherwise is an error, with everything that was said in it. Who has read a part of the stream
-    /// before gets the whole answer nevertheless.
+    /// A run that ended otherwise is an error, with everything that was said in it. The answer is
+    /// whole even if a part of the stream was read before.
     ///
     /// Cancel safety: dropping the future cancels the run.
     ///
@@ -190,7 +190,7 @@ impl<'t> AgentRun<'t> {
         self.observe(&mut handle).await
     }
 
-    /// Runs to the end, watched by `observer` besides those of the agent. Errors are those of [`AgentRun::text`].
+    /// Runs to the end, watched by `observer` in addition to those of the agent. Errors are those of [`AgentRun::text`].
     ///
     /// Of a run of which a part of the stream was read before, it sees only the events that are left.
     ///

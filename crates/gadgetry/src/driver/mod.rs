@@ -407,7 +407,7 @@ impl<'a> Driver<'a> {
         let before = self.run.total_cost();
         match self.run.handle(now, input) {
             Ok(()) => {}
-            // The run would wait for a better decision for ever.
+            // The run would wait for a better decision forever.
             Err(misuse @ Misuse::WrongDecision(_)) => self.stop(format!("a controller: {misuse}")),
             Err(misuse) => debug_assert!(false, "{misuse}"),
         }

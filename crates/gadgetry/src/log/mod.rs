@@ -63,7 +63,7 @@ pub enum LogError {
     /// It is empty.
     #[error("the log is empty")]
     Empty,
-    /// A line is no part of a log.
+    /// A line does not belong in a log.
     #[error("line {line}: not a line of a gadgetry log: {problem}")]
     Line {
         /// From 1.
@@ -93,7 +93,7 @@ pub enum LogError {
     },
 }
 
-/// Writes a log while a run goes on, line by line, so that a crash loses nothing but the line it cuts. It is an
+/// Writes a log during a run, line by line, so that a crash loses nothing but the line it cuts. It is an
 /// [`Observer`], for [`drive`](crate::drive) and [`AgentRun::observe`](crate::AgentRun::observe).
 #[derive(Debug)]
 pub struct LogWriter<W> {

@@ -18,7 +18,7 @@ use crate::agent::{AgentBuilder, Conversation};
 
 /// # The conversation
 impl AgentBuilder {
-    /// Adds earlier messages, in front of what will be asked.
+    /// Adds earlier messages, before the prompt.
     pub fn history(mut self, messages: impl IntoIterator<Item = Message>) -> Self {
         self.history.extend(messages);
         self
@@ -44,7 +44,7 @@ impl AgentBuilder {
     }
 
     /// Makes the model believe that it has called a gadget of this agent, and got this result: the best way to show it
-    /// how. The calls stand behind the history, in the order in which they were added.
+    /// how. The calls follow the history, in the order in which they were added.
     pub fn synthetic_call(
         mut self,
         gadget_name: impl Into<String>,
@@ -61,13 +61,13 @@ impl AgentBuilder {
         self
     }
 
-    /// A message that stands at the end of every request, and is not kept.
+    /// A message at the end of every request, which is not kept.
     pub fn trailing(mut self, text: impl Into<String>) -> Self {
         self.config.trailing.push(Trailing::Text(text.into()));
         self
     }
 
-    /// A message that stands at the end of a request, made for that request; `None` for none.
+    /// A message at the end of a request, made for that request; `None` for none.
     ///
     /// The closure must be a function of what it is given, or a replay of the run differs.
     pub fn trailing_with(
@@ -80,13 +80,13 @@ impl AgentBuilder {
         self
     }
 
-    /// Tells the model how many replies it has left, from some time on.
+    /// Informs the model how many replies it has left, at the given times.
     pub fn iteration_hint(mut self, timing: HintTiming) -> Self {
         self.config.trailing.push(iteration_hint(timing));
         self
     }
 
-    /// Tells the model that several calls fit into one reply, after each reply with at least one but fewer than `few`.
+    /// Informs the model that several calls fit into one reply, after each reply with at least one but fewer than `few`.
     pub fn parallel_hint(mut self, few: u32) -> Self {
         self.config.trailing.push(parallel_hint(few));
         self
@@ -107,7 +107,7 @@ impl AgentBuilder {
 
 /// # The format
 impl AgentBuilder {
-    /// The markers of gadget blocks; [`Markers::nonce`] makes some that nobody can guess.
+    /// The markers of gadget blocks; [`Markers::nonce`] makes unguessable ones.
     pub fn markers(mut self, markers: Markers) -> Self {
         self.config.markers = markers;
         self
@@ -141,7 +141,7 @@ impl AgentBuilder {
         self
     }
 
-    /// The tags whose content is reasoning: it is no part of the answer, and nothing in it is executed. By default `think`
+    /// The tags whose content is reasoning: it is not part of the answer, and nothing in it is executed. By default `think`
     /// and `thinking`; none with an empty list. A custom block of the same tag takes precedence.
     pub fn reasoning_tags<S: Into<String>>(mut self, tags: impl IntoIterator<Item = S>) -> Self {
         self.config.reasoning_tags = tags.into_iter().map(Into::into).collect();
@@ -164,8 +164,8 @@ impl AgentBuilder {
         self
     }
 
-    /// Rewrites the deltas of each reply, behind the custom blocks; `make` makes a fresh one for each reply. Several
-    /// stand one behind the other.
+    /// Rewrites the deltas of each reply, after the custom blocks; `make` makes a new one for each reply. Several
+    /// run in the order in which they were added.
     pub fn transform<T: DeltaTransform + 'static>(
         mut self,
         make: impl Fn() -> T + Send + Sync + 'static,
