@@ -69,7 +69,7 @@ fn markers_and_tags_are_checked_before_anything_is_read() {
     }
     let rule = "write a letter or _, then letters, digits, _ or -, at most 64 bytes";
     for name in ["", "1", "a b", "<a>", "-a"] {
-        let stderr = format!("error: {name:?} is no tag name: {rule}\n");
+        let stderr = format!("error: {name:?} is not a tag name: {rule}\n");
         check(&["parse", "--tag", name], "x", "", &stderr, 2);
     }
     check(
