@@ -110,7 +110,7 @@ const REPLY_INTERRUPTED: &str = "the program ended before the model had finished
 /// A run of an agent. See the [module](self).
 ///
 /// Its parts have their own state and do not know each other's. They meet here: a rule that concerns several of them
-/// (the budget is spent while a question is open, say) is in this file, or in [`Turn`] if it is about a model call.
+/// (the budget is spent while a question is open, say) is in this file, or in `Turn` if it is about a model call.
 pub struct Run {
     plan: Arc<Plan>,
     pipeline: Pipeline,

@@ -1,7 +1,7 @@
 //! The driver: waits for the model, the gadgets, the clock and the user, and feeds the run with what happens.
 //!
 //! This is the only place of the library that waits for several things at once. What it waits with is the
-//! [`Runtime`](crate::runtime::Runtime) of its [`Services`].
+//! [`Runtime`] of its [`Services`].
 
 mod handle;
 mod reply;

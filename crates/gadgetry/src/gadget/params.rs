@@ -11,11 +11,11 @@ use crate::gadget::IntoGadget;
 
 /// Checks parameters without executing the gadget, and returns them with defaults filled in.
 ///
-/// Takes what a toolbox takes; for a gadget in a reference or an `Arc`, there is [`DynGadget::check`].
+/// Takes what a toolbox takes; for a gadget in a reference or an `Arc`, there is [`DynGadget::check`](crate::DynGadget::check).
 ///
 /// # Errors
 ///
-/// [`InvalidParams`], as for [`DynGadget::check`].
+/// [`InvalidParams`], as for [`DynGadget::check`](crate::DynGadget::check).
 ///
 /// ```
 /// use gadgetry::{gadget, validate_gadget_params};
