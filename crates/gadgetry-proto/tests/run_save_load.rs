@@ -46,6 +46,18 @@ proptest! {
     }
 }
 
+/// Seeds of scripts that have failed a check before, whatever the generator makes of them today.
+#[test]
+fn scripts_that_have_failed_before() {
+    for seed in [
+        5_418_816_611_499_024_079,
+        10_124_202_738_476_872_277,
+        13_327_805_314_996_514_792,
+    ] {
+        play(&random::script(seed, true));
+    }
+}
+
 proptest! {
     #[test]
     fn an_interrupted_run_continues_by_itself(seed in any::<u64>(), at in any::<usize>()) {

@@ -62,6 +62,8 @@ struct Watch {
     changed: bool,
     /// The reply that somebody gave in place of the model.
     given: Option<String>,
+    /// What the user said during the run, as the model reads it.
+    injected: Vec<String>,
     questions: u64,
     open: BTreeMap<QuestionId, QuestionKind>,
     numbers: CallNumbers,
@@ -82,6 +84,8 @@ struct Round {
     written: String,
     /// Whether anything of it was told.
     told: bool,
+    /// Whether a decision gave it, and not the model.
+    is_given: bool,
     /// What somebody has put in its place.
     instead: Option<String>,
     /// What somebody has put behind its results.
@@ -116,7 +120,9 @@ impl Watch {
                     self.decision(decision);
                 }
             }
-            Input::Command(Command::Inject(_)) => {
+            Input::Command(Command::Inject(text)) => {
+                self.injected
+                    .push(escape_markers(text, &Markers::default()).into_owned());
                 let input =
                     |question: &QuestionKind| matches!(question, QuestionKind::Input { .. });
                 self.open.retain(|_, question| !input(question));
@@ -282,6 +288,7 @@ impl Watch {
                 // A reply that somebody has given takes no request.
                 self.again &= given.is_none();
                 self.rounds.push(Round {
+                    is_given: given.is_some(),
                     written: given.unwrap_or_default(),
                     ..Round::default()
                 });
@@ -362,6 +369,8 @@ impl Watch {
             // A reply that says nothing does not part what follows it from what follows the one before.
             let silent = rounds.peek().filter(|next| !next.is_said());
             let theirs = silent.and_then(|next| next.append.first());
+            // What the user said while the decision was open comes before a reply that answers no request.
+            while round.is_given && new.next_if(|it| self.is_injected(it)).is_some() {}
             let reply = new.next_if(|message| {
                 // Interceptors may have made something of nothing.
                 let expected =
@@ -402,6 +411,10 @@ impl Watch {
             assert_eq!(message.role, Role::User, "behind everything");
         }
         self.sent = messages.to_vec();
+    }
+
+    fn is_injected(&self, message: &Message) -> bool {
+        message.role == Role::User && self.injected.contains(&prompt_text(message).to_string())
     }
 
     /// What the conversation keeps of a reply.
