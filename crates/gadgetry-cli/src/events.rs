@@ -7,7 +7,7 @@ use gadgetry::proto::id::BlockId;
 use gadgetry::proto::message::Attributes;
 use gadgetry::proto::piece::EndReason;
 use gadgetry::proto::reply::Event;
-use gadgetry::proto::spec::Schema;
+use gadgetry::proto::schema::Schema;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 

@@ -3,7 +3,6 @@
 mod args;
 mod catalog;
 mod commands;
-mod conduct;
 mod connect;
 mod error;
 mod events;
@@ -20,6 +19,7 @@ mod printer;
 mod prompt;
 mod reader;
 mod refusal;
+mod run_agent;
 mod schemas;
 mod timeline;
 mod usage_totals;

@@ -7,7 +7,7 @@ use futures_util::stream::BoxStream;
 use gadgetry::proto::delta::Delta;
 use gadgetry::proto::error::ModelErrorKind;
 use gadgetry::proto::message::Request;
-use gadgetry::proto::spec::GadgetSpec;
+use gadgetry::proto::schema::GadgetSpec;
 use gadgetry::proto::tags::CustomBlock;
 use gadgetry::proto::transform::TransformFactory;
 use gadgetry::provider::Resolver;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use gadgetry::files;
-use gadgetry::proto::spec::Schema;
+use gadgetry::proto::schema::Schema;
 use serde_json::Value;
 
 use crate::error::Error;

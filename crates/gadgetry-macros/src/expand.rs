@@ -200,7 +200,7 @@ fn info(gadget: &Gadget) -> TokenStream {
     let sticky_result = sticky_result.then(|| quote!(.sticky_result()));
     let unterminated = unterminated.map(|policy| {
         let policy = quote::format_ident!("{policy}");
-        quote!(.unterminated(::gadgetry::proto::spec::Unterminated::#policy))
+        quote!(.unterminated(::gadgetry::proto::schema::Unterminated::#policy))
     });
     let examples = examples.iter().map(example);
     quote! {

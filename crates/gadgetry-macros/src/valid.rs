@@ -188,7 +188,7 @@ fn type_name(signature: &Signature, mistakes: &mut Mistakes) -> Option<Ident> {
     Some(type_name)
 }
 
-/// The rules of `gadgetry::proto::spec::Registry`.
+/// The rules of `gadgetry::proto::schema::Registry`.
 fn name(type_name: Option<&Ident>, options: &Options, mistakes: &mut Mistakes) -> String {
     let Some(name) = &options.name else {
         return type_name.map(ToString::to_string).unwrap_or_default();

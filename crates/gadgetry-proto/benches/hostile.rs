@@ -15,7 +15,7 @@ use std::time::Instant;
 use gadgetry_proto::delta::{Delta, StopReason};
 use gadgetry_proto::limits::Limits;
 use gadgetry_proto::run::{Close, Input, Output, Run, RunConfig, Tools};
-use gadgetry_proto::spec::{GadgetSpec, Registry, Schema, parameters};
+use gadgetry_proto::schema::{GadgetSpec, Registry, Schema, parameters};
 use gadgetry_proto::tags::BlockConfig;
 use gadgetry_proto::time::Time;
 use serde_json::{Value, json};

@@ -13,7 +13,7 @@
 //! | [`visible`] | characters that are not seen, written out |
 //! | [`limits`] [`error`] [`id`] [`time`] [`usage`] [`media`] [`call`] [`message`] [`piece`] [`delta`] [`event`] | the vocabulary: plain data |
 //! | [`tree`] | what a run has cost, folded from its events |
-//! | [`spec`] | gadget specifications, the parameter tree, coercion and validation |
+//! | [`schema`] | gadget specifications, the parameter tree, coercion and validation |
 //! | [`transform`] | delta transforms and their composition |
 //! | [`accumulate`] | deltas into one message and its stream events |
 //! | [`block`] | markers, the body of a gadget block, the writer |
@@ -42,7 +42,7 @@ pub mod prompt;
 pub mod reply;
 pub mod run;
 pub mod sched;
-pub mod spec;
+pub mod schema;
 pub mod tags;
 pub mod time;
 pub mod transform;

@@ -6,7 +6,7 @@ use gadgetry_proto::delta::Delta;
 use gadgetry_proto::limits::Limits;
 use gadgetry_proto::reply::{Event, Format, Pipeline, ReplyStage, Scanner};
 use gadgetry_proto::run::{Input, Output, Run, RunConfig};
-use gadgetry_proto::spec::Registry;
+use gadgetry_proto::schema::Registry;
 use gadgetry_proto::time::Time;
 
 const KIB: usize = 1 << 10;

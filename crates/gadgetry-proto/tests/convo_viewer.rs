@@ -7,7 +7,7 @@
 
 use gadgetry_proto::convo::OutputStore;
 use gadgetry_proto::convo::viewer::{NAME, Pattern, ViewMode, ViewRequest, spec, view};
-use gadgetry_proto::spec::Registry;
+use gadgetry_proto::schema::Registry;
 use proptest::prelude::{
     Just, Strategy, any, prop, prop_assert, prop_assert_eq, prop_oneof, proptest,
 };

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use gadgetry_proto::call::Parameters;
 use gadgetry_proto::dialect::{Dialect, find};
 use gadgetry_proto::limits::Limits;
-use gadgetry_proto::spec::{GadgetSpec, Registry};
+use gadgetry_proto::schema::{GadgetSpec, Registry};
 use serde_json::json;
 
 fn registry() -> Registry {

@@ -2,7 +2,7 @@
 
 use gadgetry_proto::block::{Anchoring, Markers};
 use gadgetry_proto::prompt::{CatalogEntry, CatalogExample, PromptTemplate};
-use gadgetry_proto::spec::{GadgetSpec, Registry};
+use gadgetry_proto::schema::{GadgetSpec, Registry};
 use serde_json::{Value, json};
 
 fn weather() -> Value {

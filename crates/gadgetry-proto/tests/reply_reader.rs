@@ -7,7 +7,7 @@ use gadgetry_proto::call::Call;
 use gadgetry_proto::delta::{Delta, StopReason};
 use gadgetry_proto::message::Content;
 use gadgetry_proto::reply::{Format, Reader, ReaderState, Verdict};
-use gadgetry_proto::spec::{GadgetSpec, Registry, Unterminated};
+use gadgetry_proto::schema::{GadgetSpec, Registry, Unterminated};
 use gadgetry_proto::tags::CustomBlock;
 use gadgetry_proto::transform::{DeltaTransform, TransformFactory};
 use serde_json::{Value, json};

@@ -9,7 +9,7 @@ use gadgetry_proto::event::EventKind;
 use gadgetry_proto::limits::Limits;
 use gadgetry_proto::message::{Content, Message};
 use gadgetry_proto::run::{Close, Input, Output, Plan, Run, RunConfig, Tools};
-use gadgetry_proto::spec::{GadgetSpec, Registry};
+use gadgetry_proto::schema::{GadgetSpec, Registry};
 use gadgetry_proto::tags::BlockConfig;
 use gadgetry_proto::time::Time;
 use gadgetry_proto::usage::{Price, Usage};

@@ -8,7 +8,7 @@ use gadgetry_proto::delta::{Delta, StopReason};
 use gadgetry_proto::event::{Answer, EventKind};
 use gadgetry_proto::limits::Limits;
 use gadgetry_proto::run::{Close, Input, Output, Plan, Run, RunConfig, Start};
-use gadgetry_proto::spec::{GadgetSpec, Registry, Schema};
+use gadgetry_proto::schema::{GadgetSpec, Registry, Schema};
 use gadgetry_proto::time::Time;
 use serde_json::{Value, json};
 

@@ -7,7 +7,7 @@ use gadgetry_proto::delta::{Delta, StopReason};
 use gadgetry_proto::run::{
     Asks, Close, Input, LoadError, Output, Plan, Run, RunConfig, Snapshot, Tools,
 };
-use gadgetry_proto::spec::{GadgetSpec, Registry};
+use gadgetry_proto::schema::{GadgetSpec, Registry};
 use gadgetry_proto::time::Time;
 use serde_json::{Value, json};
 

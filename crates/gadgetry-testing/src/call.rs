@@ -1,7 +1,7 @@
 //! Gadget calls as a model would write them.
 
 use gadgetry::proto::block::{Anchoring, Markers, Writer};
-use gadgetry::proto::spec::Registry;
+use gadgetry::proto::schema::Registry;
 use serde_json::{Map, Value};
 
 /// A call of `gadget`, without arguments and with the id that the reader gives it (`gadget_N`).
@@ -138,7 +138,7 @@ impl Format {
             anchoring: self.anchoring,
         };
         let schema = self.registry.get(&call.gadget);
-        let schema = schema.map(gadgetry::proto::spec::RegisteredGadget::schema);
+        let schema = schema.map(gadgetry::proto::schema::RegisteredGadget::schema);
         let id = call.id.as_deref();
         let written = writer.write(
             out,

@@ -8,7 +8,7 @@ use gadgetry::proto::delta::Delta;
 use gadgetry::proto::id::InvocationId;
 use gadgetry::proto::message::{Content, Message, Role};
 use gadgetry::proto::reply::{self, Reader};
-use gadgetry::proto::spec::Registry;
+use gadgetry::proto::schema::Registry;
 
 use crate::call::{Format, MockCall};
 use crate::content::calls;

@@ -16,7 +16,7 @@
 //!
 //! ```
 //! use gadgetry::from_fn;
-//! use gadgetry::proto::{call::Outcome, spec::GadgetSpec};
+//! use gadgetry::proto::{call::Outcome, schema::GadgetSpec};
 //! use gadgetry_testing::{paused, test_gadget};
 //! use serde_json::json;
 //!

@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures_core::future::BoxFuture;
 use gadgetry::proto::call::Outcome;
 use gadgetry::proto::id::InvocationId;
-use gadgetry::proto::spec::GadgetSpec;
+use gadgetry::proto::schema::GadgetSpec;
 use gadgetry::{DynGadget, ExecutionContext, IntoGadget};
 use serde_json::{Value, json};
 

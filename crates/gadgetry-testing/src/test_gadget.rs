@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use gadgetry::proto::call::Outcome;
 use gadgetry::proto::id::InvocationId;
-use gadgetry::proto::spec::invalid_parameters;
+use gadgetry::proto::schema::invalid_parameters;
 use gadgetry::{
     CancellationToken, DynGadget, ExecutionContext, Human, IntoGadget, Invocation, Media, Model,
     Services, Toolbox,
@@ -136,7 +136,7 @@ impl TestGadgetResult {
 /// A gadget that asks the user and a model:
 ///
 /// ```
-/// use gadgetry::proto::spec::GadgetSpec;
+/// use gadgetry::proto::schema::GadgetSpec;
 /// use gadgetry::{GadgetError, from_fn};
 /// use gadgetry_testing::{GadgetTest, MockModel, paused, reply};
 /// use serde_json::json;

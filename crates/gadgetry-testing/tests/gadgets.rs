@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use gadgetry::proto::call::Outcome;
 use gadgetry::proto::id::InvocationId;
-use gadgetry::proto::spec::GadgetSpec;
+use gadgetry::proto::schema::GadgetSpec;
 use gadgetry::proto::usage::Price;
 use gadgetry::schemars::JsonSchema;
 use gadgetry::serde::Deserialize;

@@ -8,7 +8,7 @@ use gadgetry::proto::call::Parameters;
 use gadgetry::proto::delta::{Delta, StopReason};
 use gadgetry::proto::error::ModelErrorKind;
 use gadgetry::proto::reply::{Format, ReplyStage};
-use gadgetry::proto::spec::{GadgetSpec, Registry};
+use gadgetry::proto::schema::{GadgetSpec, Registry};
 use gadgetry::proto::usage::Usage;
 use gadgetry_testing::{Cut, MockGadget, MockModel, Reply, any, call, elapsed, paused, reply};
 use serde_json::{Value, json};

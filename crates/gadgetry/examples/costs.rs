@@ -7,7 +7,7 @@
 use std::error::Error;
 use std::sync::mpsc;
 
-use gadgetry::model_client::ModelOptions;
+use gadgetry::model_client::ModelCallOptions;
 use gadgetry::presets::{Progress, ProgressTracking};
 use gadgetry::proto::event::{Event, EventKind};
 use gadgetry::proto::usage::Price;
@@ -43,7 +43,7 @@ async fn summarizer(
     let Some(model) = context.model() else {
         return Ok("LLM not available in this context".to_owned());
     };
-    let options = ModelOptions::default().model("haiku");
+    let options = ModelCallOptions::default().model("haiku");
     Ok(model
         .complete(format!("Summarize briefly: {text}"), options)
         .await?)
@@ -71,7 +71,7 @@ async fn complex(data: String, context: ExecutionContext) -> Result<GadgetOutput
     let Some(model) = context.model() else {
         return Ok(GadgetOutput::new("LLM not available").with_cost(0.001));
     };
-    let options = ModelOptions::default().model("haiku");
+    let options = ModelCallOptions::default().model("haiku");
     let analysis = model.complete(format!("Analyze: {data}"), options).await?;
     Ok(GadgetOutput::new(analysis).with_cost(0.0005)) // processing overhead
 }

@@ -8,7 +8,7 @@ use std::error::Error;
 use std::time::Duration;
 
 use gadgetry::proto::call::Outcome;
-use gadgetry::proto::spec::GadgetSpec;
+use gadgetry::proto::schema::GadgetSpec;
 use gadgetry::{Agent, ExecutionContext, Gadget, GadgetError, GadgetInfo, from_fn, gadget};
 use gadgetry_testing::{EventLog, MockModel, call, reply};
 use schemars::JsonSchema;

@@ -151,8 +151,8 @@ pub mod prelude {
     pub use crate::{
         Agent, AgentBuilder, Content, Conversation, Delta, Event, EventKind, ExecutionContext,
         FinishReason, Finished, Gadget, GadgetError, GadgetInfo, GadgetOutput, GadgetSpec, Model,
-        ModelInfo, OnUnmet, Outcome, Price, RunError, ScriptedModel, TextOnly, ToolChoice, Tools,
-        Usage, from_fn, gadget, gadgets, typed,
+        ModelInfo, OnTextOnlyReply, Outcome, Price, RunError, ScriptedModel, ToolChoice, Tools,
+        UnmetDependencyPolicy, Usage, from_fn, gadget, gadgets, typed,
     };
 }
 
@@ -263,7 +263,7 @@ pub use gadgetry_macros::gadget;
 /// ```
 pub use gadgetry_macros::gadgets;
 pub use gadgetry_proto::media::{Media, MediaData, MediaKind};
-pub use gadgetry_proto::spec::Example;
+pub use gadgetry_proto::schema::Example;
 #[doc(no_inline)]
 pub use gadgetry_proto::{
     call::Outcome,
@@ -271,8 +271,8 @@ pub use gadgetry_proto::{
     delta::{Delta, StopReason},
     event::{Answer, Event, EventKind, FinishReason},
     message::{Content, Message, Role, ToolChoice},
-    run::{Interceptor, OnUnmet, Retry, TextOnly, Tools},
-    spec::GadgetSpec,
+    run::{Interceptor, OnTextOnlyReply, Retry, Tools, UnmetDependencyPolicy},
+    schema::GadgetSpec,
     usage::{Price, Usage},
 };
 #[doc(inline)]

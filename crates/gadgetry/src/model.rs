@@ -7,7 +7,7 @@ use std::sync::Arc;
 use futures_core::stream::BoxStream;
 use gadgetry_proto::delta::Delta;
 use gadgetry_proto::message::Request;
-use gadgetry_proto::spec::GadgetSpec;
+use gadgetry_proto::schema::GadgetSpec;
 use gadgetry_proto::tags::CustomBlock;
 use gadgetry_proto::transform::TransformFactory;
 use gadgetry_proto::usage::Price;

@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use gadgetry_proto::spec::{GadgetSpec, Problem, Registry, RegistryError, Schema};
+use gadgetry_proto::schema::{GadgetSpec, Problem, Registry, RegistryError, Schema};
 
 use crate::gadget::{DynGadget, IntoGadget};
 
 /// Gadgets by name. Names are unique ignoring case.
 ///
 /// ```
-/// use gadgetry::proto::{call::Outcome, spec::GadgetSpec};
+/// use gadgetry::proto::{call::Outcome, schema::GadgetSpec};
 /// let spec = GadgetSpec { name: "Ping".to_owned(), ..GadgetSpec::default() };
 /// let mut toolbox = gadgetry::Toolbox::default();
 /// toolbox.add(gadgetry::from_fn(spec, |_, _| async { Outcome::ok("pong") }))?;

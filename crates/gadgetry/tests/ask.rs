@@ -18,7 +18,7 @@ use gadgetry::proto::delta::{Delta, StopReason};
 use gadgetry::proto::error::ModelErrorKind;
 use gadgetry::proto::message::Request;
 use gadgetry::proto::run::Retry;
-use gadgetry::proto::spec::GadgetSpec;
+use gadgetry::proto::schema::GadgetSpec;
 use gadgetry::proto::usage::{Price, Usage};
 use gadgetry::{Agent, Model, ModelInfo, from_fn};
 

@@ -10,7 +10,7 @@ use gadgetry::CancellationToken;
 use gadgetry::Invocation;
 use gadgetry::proto::call::Outcome;
 use gadgetry::proto::media::{Media, MediaData, MediaKind};
-use gadgetry::proto::spec::GadgetSpec;
+use gadgetry::proto::schema::GadgetSpec;
 use gadgetry::{CommandGadget, DynGadget as _, ExecutionContext, ResultForm};
 use rustix::process::{Pid, test_kill_process};
 use serde_json::{Value, json};

@@ -10,7 +10,7 @@ use crate::support::stage::{PRICE, Priced, call, gadget, play, play_until, scrip
 use futures_util::StreamExt as _;
 use gadgetry::context::HumanError;
 use gadgetry::driver::SubagentError;
-use gadgetry::model_client::{ModelCallError, ModelOptions};
+use gadgetry::model_client::{ModelCallError, ModelCallOptions};
 use gadgetry::proto::call::Outcome;
 use gadgetry::proto::message::{Message, Request, Role};
 use gadgetry::proto::run::{Command, Input, RunConfig};
@@ -151,8 +151,8 @@ fn helper(services: &mut Services, replies: &[Value]) {
     services.models = Models::from_iter([("haiku", priced(replies))]);
 }
 
-fn haiku() -> ModelOptions {
-    ModelOptions::default().model("haiku")
+fn haiku() -> ModelCallOptions {
+    ModelCallOptions::default().model("haiku")
 }
 
 #[tokio::test(start_paused = true)]

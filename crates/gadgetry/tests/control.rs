@@ -14,7 +14,7 @@ use gadgetry::control::{
 use gadgetry::proto::call::Outcome;
 use gadgetry::proto::event::FinishReason;
 use gadgetry::proto::message::{Message, Request, Role};
-use gadgetry::proto::run::{Asks, Decision, QuestionKind, RunConfig, Start, TextOnly};
+use gadgetry::proto::run::{Asks, Decision, OnTextOnlyReply, QuestionKind, RunConfig, Start};
 use gadgetry::{DynGadget, Services};
 use serde_json::{Value, json};
 use tokio::time::sleep;
@@ -367,7 +367,7 @@ async fn without_anybody_to_decide_the_run_proceeds() {
             human: true,
             ..Asks::controller()
         },
-        text_only: TextOnly::WaitForInput,
+        text_only: OnTextOnlyReply::WaitForInput,
         ..RunConfig::default()
     };
     let run = gadgetry::proto::run::Run::ask(&plan(&services, config), "go");
@@ -473,7 +473,7 @@ async fn a_run_waits_for_what_the_user_says_next() {
         json!({ "text": "Good.", "expect": { "contains": ["That."] } }),
     ];
     let spec = RunConfig {
-        text_only: TextOnly::WaitForInput,
+        text_only: OnTextOnlyReply::WaitForInput,
         ..RunConfig::default()
     };
     let seen = play_until(&with_human(&replies, human), spec, None).await;

@@ -19,7 +19,7 @@ use gadgetry::proto::delta::Delta;
 use gadgetry::proto::event::{Event, EventKind, FinishReason};
 use gadgetry::proto::message::{Message, Request, Role};
 use gadgetry::proto::run::{Command, Input, Retry, Run, RunConfig, Summary};
-use gadgetry::proto::spec::{GadgetSpec, Registry};
+use gadgetry::proto::schema::{GadgetSpec, Registry};
 use gadgetry::proto::time::Time;
 use gadgetry::{Model, Observer, ScriptedModel, Services, Toolbox, drive, from_fn};
 use serde_json::json;

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use gadgetry::command::{GadgetFileError, load};
-use gadgetry::proto::spec::{Example, GadgetSpec};
+use gadgetry::proto::schema::{Example, GadgetSpec};
 use gadgetry::{CommandGadget, DynGadget as _};
 use serde_json::json;
 

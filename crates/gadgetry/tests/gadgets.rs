@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use gadgetry::CancellationToken;
 use gadgetry::proto::call::Outcome;
-use gadgetry::proto::spec::GadgetSpec;
+use gadgetry::proto::schema::GadgetSpec;
 use gadgetry::{DynGadget, ExecutionContext, GadgetError, GadgetOutput, Invocation, from_fn};
 use serde_json::{Value, json};
 

@@ -10,7 +10,7 @@ use std::io;
 
 use gadgetry::context::Invocation;
 use gadgetry::proto::call::Outcome;
-use gadgetry::proto::spec::GadgetSpec;
+use gadgetry::proto::schema::GadgetSpec;
 use gadgetry::schemars::JsonSchema;
 use gadgetry::serde::{Deserialize, Serialize};
 use gadgetry::{

@@ -14,8 +14,8 @@ use gadgetry::proto::call::Outcome;
 use gadgetry::proto::delta::Delta;
 use gadgetry::proto::event::{Event, EventKind, FinishReason};
 use gadgetry::proto::message::{Message, Request, Role};
-use gadgetry::proto::run::{Command, Input, Output, Run, RunConfig, TextOnly};
-use gadgetry::proto::spec::GadgetSpec;
+use gadgetry::proto::run::{Command, Input, OnTextOnlyReply, Output, Run, RunConfig};
+use gadgetry::proto::schema::GadgetSpec;
 use gadgetry::proto::time::Time;
 use gadgetry::proto::usage::Usage;
 use gadgetry::{
@@ -100,7 +100,7 @@ async fn a_person_is_not_kept_by_a_question_that_was_answered_otherwise() {
         (question == "Sure?").then(|| "yes".to_owned())
     }));
     let config = RunConfig {
-        text_only: TextOnly::WaitForInput,
+        text_only: OnTextOnlyReply::WaitForInput,
         asks: services.asks(),
         ..RunConfig::default()
     };
@@ -438,7 +438,7 @@ async fn a_run_that_nobody_polls_does_not_stop_others_for_ever() {
 async fn a_question_to_a_model_that_was_held_back_until_the_budget_was_spent_is_not_asked() {
     let late = gadget("Late", |context| async move {
         let model = context.model().unwrap();
-        let answer = model.complete("?", gadgetry::model_client::ModelOptions::default());
+        let answer = model.complete("?", gadgetry::model_client::ModelCallOptions::default());
         let spend = async {
             sleep(Duration::from_secs(1)).await;
             context.report_cost(9.0).unwrap();

@@ -18,7 +18,7 @@ use futures_util::task::{ArcWake, waker};
 use futures_util::{StreamExt as _, stream};
 use gadgetry::proto::call::Outcome;
 use gadgetry::proto::run::{Decision, Input, Run, RunConfig};
-use gadgetry::proto::spec::GadgetSpec;
+use gadgetry::proto::schema::GadgetSpec;
 use gadgetry::runtime::{Runtime, Step};
 use gadgetry::{
     Event, EventKind, GadgetError, RunResult, ScriptedModel, Services, Toolbox, drive, from_fn,

@@ -9,13 +9,12 @@ use gadgetry::log::LogWriter;
 use gadgetry::presets::Logging;
 use gadgetry::proto::event::{Event, FinishReason};
 use gadgetry::proto::run::{Input, PlanError, Summary, Tools};
-use gadgetry::proto::spec::Unterminated;
+use gadgetry::proto::schema::Unterminated;
 use gadgetry::proto::tags::CustomBlock;
 use gadgetry::proto::time::Time;
 use gadgetry::{Agent, AgentError, AgentHandle, CommandGadget, Model, command};
 
 use crate::args::{AgentArgs, OnUnterminated, OutputLimit, ToolForm};
-use crate::conduct::conduct;
 use crate::connect::{self, ModelOverrides};
 use crate::error::Error;
 use crate::interrupts::when_reader_goes;
@@ -24,6 +23,7 @@ use crate::narrator::Narrator;
 use crate::options::Blocks;
 use crate::printer::Printer;
 use crate::prompt::typed_or_piped;
+use crate::run_agent::run_agent;
 use crate::usage_totals::UsageTotals;
 use crate::{catalog, log_file, logging};
 
@@ -72,8 +72,8 @@ pub(crate) fn run(args: &AgentArgs, printer: &mut Printer) -> Result<(), Error> 
         handle,
         failed: None,
     };
-    let conducted = conduct(run, args.timeout, watch)?;
-    let (summary, watch) = (conducted.summary, conducted.observer);
+    let finished = run_agent(run, args.timeout, watch)?;
+    let (summary, watch) = (finished.summary, finished.observer);
     *printer = watch.printer;
     printer.sum_up(|| watch.totals.words());
     if let Some(error) = watch.failed {
@@ -92,7 +92,7 @@ pub(crate) fn run(args: &AgentArgs, printer: &mut Printer) -> Result<(), Error> 
             ))
         })?;
     }
-    if conducted.timed_out && summary.reason == FinishReason::Cancelled {
+    if finished.timed_out && summary.reason == FinishReason::Cancelled {
         return Err(Error::Failed("the run exceeded its --timeout".to_owned()));
     }
     verdict(&summary)

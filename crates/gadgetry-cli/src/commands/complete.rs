@@ -16,13 +16,13 @@ use gadgetry::proto::usage::Usage;
 use tokio::sync::Notify;
 
 use crate::args::{CompleteArgs, ModelArgs};
-use crate::conduct::until_interrupted;
 use crate::connect::{self, ModelOverrides};
 use crate::error::Error;
 use crate::interrupts::when_reader_goes;
 use crate::lines::one_line;
 use crate::printer::Printer;
 use crate::prompt::{is_piped_in, piped_and_typed, typed_or_piped};
+use crate::run_agent::until_interrupted;
 use crate::usage_totals::UsageTotals;
 use crate::{catalog, media};
 

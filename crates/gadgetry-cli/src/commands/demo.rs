@@ -8,16 +8,16 @@ use std::time::Duration;
 use gadgetry::driver::Observer;
 use gadgetry::proto::call::Outcome;
 use gadgetry::proto::event::Event;
-use gadgetry::proto::spec::GadgetSpec;
+use gadgetry::proto::schema::GadgetSpec;
 use gadgetry::proto::tags::CustomBlock;
 use gadgetry::{Agent, AgentHandle, ExecutionContext, IntoGadget, ScriptedModel, from_fn};
 use serde_json::{Value, json};
 
 use crate::commands::agent::verdict;
-use crate::conduct::conduct;
 use crate::error::Error;
 use crate::narrator::Narrator;
 use crate::printer::Printer;
+use crate::run_agent::run_agent;
 use crate::timeline::Timeline;
 
 const PROMPT: &str = "What is the total of the order? Use the discounts if there are any.";
@@ -83,8 +83,8 @@ pub(crate) fn run(printer: &mut Printer) -> Result<(), Error> {
         handle: run.handle(),
         failed: None,
     };
-    let conducted = conduct(run, None, show)?;
-    let (summary, show) = (conducted.summary, conducted.observer);
+    let finished = run_agent(run, None, show)?;
+    let (summary, show) = (finished.summary, finished.observer);
     *printer = show.printer;
     if let Some(error) = show.failed {
         return Err(error);

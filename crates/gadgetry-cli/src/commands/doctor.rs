@@ -11,11 +11,11 @@ use serde::Serialize;
 
 use crate::args::DoctorArgs;
 use crate::catalog;
-use crate::conduct::until_interrupted;
 use crate::connect::{self, ModelOverrides};
 use crate::error::Error;
 use crate::lines::one_line;
 use crate::printer::Printer;
+use crate::run_agent::until_interrupted;
 
 use probe::Probe;
 

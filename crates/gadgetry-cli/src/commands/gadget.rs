@@ -7,7 +7,7 @@ mod validate;
 
 use std::path::Path;
 
-use gadgetry::proto::spec::RegisteredGadget;
+use gadgetry::proto::schema::RegisteredGadget;
 use gadgetry::{Toolbox, command};
 
 use crate::args::{GadgetArgs, GadgetVerb};

@@ -12,12 +12,12 @@ use serde::Serialize;
 
 use crate::args::{ModelsArgs, ModelsVerb, UpdateArgs};
 use crate::catalog;
-use crate::conduct::until_interrupted;
 use crate::error::Error;
 use crate::fetch;
 use crate::input::unreadable;
 use crate::lines::one_line;
 use crate::printer::Printer;
+use crate::run_agent::until_interrupted;
 use crate::usage_totals::grouped;
 
 /// How long a table may take to arrive.

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use gadgetry::proto::block::Writer;
-use gadgetry::proto::spec::{Schema, read_json};
+use gadgetry::proto::schema::{Schema, read_json};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;

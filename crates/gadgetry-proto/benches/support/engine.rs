@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use gadgetry_proto::delta::Delta;
 use gadgetry_proto::run::{Close, Input, Output, Plan, Run, RunConfig, Summary};
-use gadgetry_proto::spec::Registry;
+use gadgetry_proto::schema::Registry;
 use gadgetry_proto::time::Time;
 
 use super::loads::{Load, fetch, look_at, spec};

@@ -8,7 +8,7 @@ use gadgetry_proto::delta::{Delta, StopReason};
 use gadgetry_proto::event::FinishReason;
 use gadgetry_proto::message::Request;
 use gadgetry_proto::run::Summary;
-use gadgetry_proto::spec::GadgetSpec;
+use gadgetry_proto::schema::GadgetSpec;
 use gadgetry_proto::usage::Usage;
 use serde_json::{Value, json};
 

@@ -9,8 +9,8 @@ use crate::accumulate::stream_event::StreamError;
 use crate::accumulate::stream_event::StreamEvent;
 use crate::limits::{JSON_VALUES, Limit, LimitExceeded};
 use crate::message::Content;
-use crate::spec::read_json;
-use crate::spec::values;
+use crate::schema::read_json;
+use crate::schema::values;
 
 impl Accumulator {
     pub(super) fn start_tool_call(&mut self, id: &str, name: &str, out: &mut Sink<'_>) {

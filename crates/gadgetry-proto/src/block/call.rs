@@ -12,9 +12,9 @@ use crate::call::{Call, Parameters, TerminatedBy};
 use crate::error::{Diagnostic, DiagnosticCode, ParseError, Span};
 use crate::id::InvocationId;
 use crate::limits::Limits;
-use crate::spec;
-use crate::spec::Schema;
-use crate::spec::Slips;
+use crate::schema;
+use crate::schema::Schema;
+use crate::schema::Slips;
 
 /// Values whose slips are listed.
 const LISTED: usize = 8;
@@ -111,9 +111,9 @@ impl<'a> CallBlock<'a> {
             let arguments = arguments
                 .iter()
                 .map(|(pointer, value)| (*pointer, value.as_ref()));
-            return spec::parameters_noting(arguments, schema, marker, limits, notes);
+            return schema::parameters_noting(arguments, schema, marker, limits, notes);
         }
-        spec::parameters_noting(body.plain_arguments(), schema, marker, limits, notes)
+        schema::parameters_noting(body.plain_arguments(), schema, marker, limits, notes)
     }
 
     fn json_body(
@@ -127,7 +127,7 @@ impl<'a> CallBlock<'a> {
         }
         let text = &text[self.body.inside_fence()];
         let mut slips = Slips::NONE;
-        let json = spec::json_parameters_noting(text, schema, self.limits, &mut slips)?;
+        let json = schema::json_parameters_noting(text, schema, self.limits, &mut slips)?;
         if slips != Slips::NONE {
             notes.push(("the JSON body".to_owned(), slips));
         }

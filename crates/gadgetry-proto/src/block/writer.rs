@@ -14,14 +14,14 @@ use serde_json::Value;
 use crate::block::markers::Anchoring;
 use crate::block::markers::Markers;
 use crate::limits::Limits;
-use crate::spec::Container;
-use crate::spec::Schema;
-use crate::spec::View;
-use crate::spec::coerce;
-use crate::spec::container;
-use crate::spec::depth;
-use crate::spec::parameters;
-use crate::spec::pointer;
+use crate::schema::Container;
+use crate::schema::Schema;
+use crate::schema::View;
+use crate::schema::coerce;
+use crate::schema::container;
+use crate::schema::depth;
+use crate::schema::parameters;
+use crate::schema::pointer;
 
 pub use error::WriteError;
 

@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use crate::dialect::{Dialect, Finder, Read, name_at};
 use crate::error::ParseError;
-use crate::spec::{RegisteredGadget, json_parameters};
+use crate::schema::{RegisteredGadget, json_parameters};
 
 const MISTRAL: &str = "[TOOL_CALLS]";
 const NAMES: [&str; 7] = [

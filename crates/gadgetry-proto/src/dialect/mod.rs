@@ -33,7 +33,7 @@ use crate::block::Next;
 use crate::call::Parameters;
 use crate::error::ParseError;
 use crate::limits::Limits;
-use crate::spec::{RegisteredGadget, Registry, Schema, parameters, pointer};
+use crate::schema::{RegisteredGadget, Registry, Schema, parameters, pointer};
 
 /// A form of calling that is not ours. See the [module](self).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -130,7 +130,7 @@ pub struct DialectCall {
 /// use gadgetry_proto::call::Parameters;
 /// use gadgetry_proto::dialect::{Dialect, find};
 /// use gadgetry_proto::limits::Limits;
-/// use gadgetry_proto::spec::{GadgetSpec, Registry};
+/// use gadgetry_proto::schema::{GadgetSpec, Registry};
 /// use serde_json::json;
 ///
 /// let calc = GadgetSpec { name: "Calc".to_owned(), ..GadgetSpec::default() };
@@ -139,7 +139,7 @@ pub struct DialectCall {
 /// let calls = find(reply, &registry, &Limits::default());
 /// assert_eq!(calls[0].dialect, Dialect::Hermes);
 /// assert_eq!(calls[0].parameters, Parameters::Parsed(json!({ "a": 1 })));
-/// # Ok::<(), gadgetry_proto::spec::RegistryError>(())
+/// # Ok::<(), gadgetry_proto::schema::RegistryError>(())
 /// ```
 pub fn find(text: &str, registry: &Registry, limits: &Limits) -> Vec<DialectCall> {
     let mut finder = Finder {

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::dialect::{Dialect, Finder, Read, has_parameter, name_at};
-use crate::spec::{RegisteredGadget, json_parameters};
+use crate::schema::{RegisteredGadget, json_parameters};
 
 impl Finder<'_> {
     /// `Name(key=value)` from `at` to the end of its line, or several of them in brackets. Only with keyword arguments that

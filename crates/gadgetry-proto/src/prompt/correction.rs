@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::block::Markers;
 use crate::prompt::params::parameter_list;
-use crate::spec::RegisteredGadget;
+use crate::schema::RegisteredGadget;
 
 /// Characters of a usage. The system message has all of it.
 const USAGE: usize = 2_000;

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::block::{Anchoring, Markers, Writer};
 use crate::prompt::catalog::{CatalogEntry, CatalogExample, catalog};
-use crate::spec::{Example, RegisteredGadget, Registry};
+use crate::schema::{Example, RegisteredGadget, Registry};
 
 /// The parts of the text about gadgets. An absent part is the default one, an empty part is left out.
 ///

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::call::{Call, Parameters, TerminatedBy};
 use crate::delta::StopReason;
-use crate::spec::{RegisteredGadget, Registry, Unterminated, parse_failure};
+use crate::schema::{RegisteredGadget, Registry, Unterminated, parse_failure};
 
 const UNTERMINATED: &str = "Error: The call was not executed: the reply ended before the end marker of the block, so its \
                             last value may be incomplete. Write the call again, whole, with its end marker.";

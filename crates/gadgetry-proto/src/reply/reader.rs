@@ -10,7 +10,7 @@ use crate::delta::{Delta, StopReason};
 use crate::error::DiagnosticCode;
 use crate::reply::check::{self, Verdict};
 use crate::reply::{Format, Pipeline, PipelineState, ReplyStage, Truncation};
-use crate::spec::{Registry, Unterminated};
+use crate::schema::{Registry, Unterminated};
 use crate::tags::{CustomBlock, TagNameError};
 use crate::transform::TransformFactory;
 
@@ -26,7 +26,7 @@ use crate::transform::TransformFactory;
 /// use gadgetry_proto::block::Markers;
 /// use gadgetry_proto::delta::Delta;
 /// use gadgetry_proto::reply::{Format, Reader, Verdict};
-/// use gadgetry_proto::spec::{GadgetSpec, Registry};
+/// use gadgetry_proto::schema::{GadgetSpec, Registry};
 /// use serde_json::json;
 ///
 /// let add = GadgetSpec {

@@ -8,11 +8,11 @@ use crate::dialect::Dialect;
 use crate::limits::Limits;
 use crate::message::ToolChoice;
 use crate::prompt::PromptTemplate;
+use crate::run::ephemeral::EphemeralMessage;
 use crate::run::question::Asks;
 use crate::run::retry::Retry;
-use crate::run::trailing::Trailing;
 use crate::sched;
-use crate::spec::Unterminated;
+use crate::schema::Unterminated;
 use crate::tags::BlockConfig;
 use crate::usage::Price;
 
@@ -84,10 +84,10 @@ pub struct RunConfig {
     pub default_timeout_ms: Option<u64>,
     /// What a reply without calls means.
     #[serde(skip_serializing_if = "is_default")]
-    pub text_only: TextOnly,
+    pub text_only: OnTextOnlyReply,
     /// Policy for calls with unmet dependencies.
     #[serde(skip_serializing_if = "is_default")]
-    pub on_unmet: OnUnmet,
+    pub on_unmet: UnmetDependencyPolicy,
     /// What the model charges; without it, model calls count as free.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub price: Option<Price>,
@@ -112,7 +112,7 @@ pub struct RunConfig {
     pub compaction: Option<Compaction>,
     /// Messages that only one request carries.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub trailing: Vec<Trailing>,
+    pub trailing: Vec<EphemeralMessage>,
     /// Whether the run ends when a gadget fails.
     #[serde(skip_serializing_if = "is_default")]
     pub stop_on_gadget_error: bool,
@@ -141,8 +141,8 @@ impl Default for RunConfig {
             schedule: sched::Config::default(),
             max_iterations: MAX_ITERATIONS,
             default_timeout_ms: None,
-            text_only: TextOnly::default(),
-            on_unmet: OnUnmet::default(),
+            text_only: OnTextOnlyReply::default(),
+            on_unmet: UnmetDependencyPolicy::default(),
             price: None,
             asks: Asks::default(),
             retry: None,
@@ -199,7 +199,7 @@ impl Tools {
 /// What a reply without calls means.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum TextOnly {
+pub enum OnTextOnlyReply {
     /// The run is done.
     #[default]
     Terminate,
@@ -214,7 +214,7 @@ pub enum TextOnly {
 /// Policy for calls with unmet dependencies.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum OnUnmet {
+pub enum UnmetDependencyPolicy {
     /// It is skipped.
     #[default]
     Skip,

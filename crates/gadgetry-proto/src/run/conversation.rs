@@ -12,8 +12,8 @@ use crate::convo::compaction::{self, Slide, Summarise};
 use crate::convo::escape_markers;
 use crate::event::Compacted;
 use crate::message::{Content, Message, Request, Role};
+use crate::run::ephemeral::RunStatus;
 use crate::run::plan::Plan;
-use crate::run::trailing::RunStatus;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Conversation {

@@ -11,7 +11,7 @@
 //! ```
 //! use gadgetry_proto::delta::{Delta, StopReason};
 //! use gadgetry_proto::run::{Close, Input, Output, Run, RunConfig};
-//! use gadgetry_proto::spec::Registry;
+//! use gadgetry_proto::schema::Registry;
 //! use gadgetry_proto::time::Time;
 //!
 //! let plan = RunConfig::default().plan(Registry::default())?;
@@ -35,7 +35,7 @@
 // be read alone. `tests/run_parts.rs` reads this table.
 //
 // | start question interceptor io pending | what goes in and comes out |
-// | retry trailing config plan | what a run is made from |
+// | retry ephemeral config plan | what a run is made from |
 // | outbox money size truncation usage | small facts |
 // | questions context native dialects pipeline | tools of the larger parts |
 // | calls conversation summary reply turn verdict | the cycle |
@@ -46,6 +46,7 @@ mod config;
 mod context;
 mod conversation;
 mod dialects;
+mod ephemeral;
 mod interceptor;
 mod io;
 mod money;
@@ -64,7 +65,6 @@ mod snapshot;
 mod start;
 mod state;
 mod summary;
-mod trailing;
 mod truncation;
 mod turn;
 mod usage;
@@ -81,7 +81,10 @@ use crate::id::CallId;
 use crate::message::{Message, Role};
 use crate::time::Time;
 
-pub use config::{OnUnmet, RunConfig, TextOnly, Tools};
+pub use config::{OnTextOnlyReply, RunConfig, Tools, UnmetDependencyPolicy};
+pub use ephemeral::{
+    EphemeralMessage, HintTiming, MakeEphemeralMessage, RunStatus, iteration_hint, parallel_hint,
+};
 pub use interceptor::Interceptor;
 pub use io::{Close, Command, Input, Misuse, Output, Report, Summary};
 pub use pending::PendingWork;
@@ -90,7 +93,6 @@ pub use question::{Asks, Decision, Question, QuestionId, QuestionKind};
 pub use retry::Retry;
 pub use snapshot::{LoadError, Snapshot};
 pub use start::{AboutCall, Start};
-pub use trailing::{HintTiming, MakeTrailing, RunStatus, Trailing, iteration_hint, parallel_hint};
 
 use calls::Calls;
 use context::Context;
@@ -377,7 +379,7 @@ impl Run {
             Verdict::Finish(reason) => self.finish(reason, reply.words(reason)),
             Verdict::Continue => self.next_turn(),
             Verdict::Remind => {
-                if let TextOnly::Remind(text) = &self.plan.config.text_only {
+                if let OnTextOnlyReply::Remind(text) = &self.plan.config.text_only {
                     let reminder = Message::text(Role::User, text);
                     self.state.conversation.push(reminder);
                 }

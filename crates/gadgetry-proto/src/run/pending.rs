@@ -7,7 +7,7 @@ use crate::run::question::QuestionId;
 ///
 /// ```
 /// use gadgetry_proto::run::{Run, RunConfig};
-/// use gadgetry_proto::spec::Registry;
+/// use gadgetry_proto::schema::Registry;
 /// let plan = RunConfig::default().plan(Registry::default())?;
 /// let mut run = Run::ask(&plan, "Hello");
 /// assert!(run.pending().is_empty(), "the driver has not been given the request yet");

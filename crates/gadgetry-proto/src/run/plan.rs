@@ -10,9 +10,9 @@ use crate::message::ToolChoice;
 use crate::prompt::{CustomBlockDoc, custom_block_listing};
 use crate::reply::{Format, ReplyStage};
 use crate::run::config::RunConfig;
+use crate::run::ephemeral::{EphemeralMessage, MakeEphemeralMessage, RunStatus};
 use crate::run::interceptor::Interceptor;
-use crate::run::trailing::{MakeTrailing, RunStatus, Trailing};
-use crate::spec::{Registry, RegistryError};
+use crate::schema::{Registry, RegistryError};
 use crate::tags::{BlockCode, BlockConfig, BlockMode, CustomBlock, Names, TagNameError};
 use crate::transform::TransformFactory;
 
@@ -25,8 +25,8 @@ pub struct Code {
     pub interceptors: Vec<Arc<dyn Interceptor>>,
     /// The code of custom blocks, by [tag](crate::tags::BlockConfig::xml_tag).
     pub blocks: BTreeMap<String, BlockCode>,
-    /// The closures that [`Trailing::Code`] names.
-    pub trailing: BTreeMap<String, MakeTrailing>,
+    /// The closures that [`EphemeralMessage::Code`] names.
+    pub trailing: BTreeMap<String, MakeEphemeralMessage>,
 }
 
 impl fmt::Debug for Code {
@@ -44,7 +44,7 @@ impl fmt::Debug for Code {
 ///
 /// ```
 /// use gadgetry_proto::run::{Run, RunConfig};
-/// use gadgetry_proto::spec::Registry;
+/// use gadgetry_proto::schema::Registry;
 ///
 /// let config = RunConfig { max_iterations: 3, ..RunConfig::default() };
 /// let plan = config.plan(Registry::default())?;
@@ -192,10 +192,10 @@ impl Plan {
     ) -> impl Iterator<Item = String> + 'a {
         let all = self.config.trailing.iter();
         all.filter_map(|trailing| match trailing {
-            Trailing::Code(name) => self.code.trailing.get(name)?(standing),
-            Trailing::Text(_) | Trailing::Iterations(_) | Trailing::Parallel(_) => {
-                trailing.message(standing)
-            }
+            EphemeralMessage::Code(name) => self.code.trailing.get(name)?(standing),
+            EphemeralMessage::Text(_)
+            | EphemeralMessage::Iterations(_)
+            | EphemeralMessage::Parallel(_) => trailing.message(standing),
         })
     }
 }
@@ -273,8 +273,10 @@ fn check_trailing(config: &RunConfig, code: &Code) -> Result<(), PlanError> {
     let named = |name: &str| format!("the trailing message {name:?}");
     let names = || {
         config.trailing.iter().filter_map(|it| match it {
-            Trailing::Code(name) => Some(name),
-            Trailing::Text(_) | Trailing::Iterations(_) | Trailing::Parallel(_) => None,
+            EphemeralMessage::Code(name) => Some(name),
+            EphemeralMessage::Text(_)
+            | EphemeralMessage::Iterations(_)
+            | EphemeralMessage::Parallel(_) => None,
         })
     };
     if let Some(name) = names().find(|name| !code.trailing.contains_key(*name)) {

@@ -19,7 +19,7 @@ const VERSION: u32 = 2;
 ///
 /// ```
 /// use gadgetry_proto::run::{Run, RunConfig, Snapshot};
-/// use gadgetry_proto::spec::Registry;
+/// use gadgetry_proto::schema::Registry;
 ///
 /// let plan = RunConfig::default().plan(Registry::default())?;
 /// let run = Run::ask(&plan, "Hello");

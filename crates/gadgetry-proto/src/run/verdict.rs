@@ -1,7 +1,7 @@
 //! What follows a reply whose calls are all answered.
 
 use crate::event::FinishReason;
-use crate::run::config::TextOnly;
+use crate::run::config::OnTextOnlyReply;
 use crate::run::plan::Plan;
 use crate::run::reply::EndedReply;
 use crate::run::truncation::Truncation;
@@ -81,12 +81,14 @@ fn truncated(truncation: &Truncation) -> FinishReason {
 
 fn text_only(reply: &EndedReply, plan: &Plan) -> Verdict {
     match &plan.config.text_only {
-        TextOnly::Acknowledge => Verdict::Continue,
-        TextOnly::Remind(_) => Verdict::Remind,
-        TextOnly::WaitForInput if plan.config.asks.human => Verdict::AskUser,
-        TextOnly::WaitForInput | TextOnly::Terminate if reply.lacks_answer => {
+        OnTextOnlyReply::Acknowledge => Verdict::Continue,
+        OnTextOnlyReply::Remind(_) => Verdict::Remind,
+        OnTextOnlyReply::WaitForInput if plan.config.asks.human => Verdict::AskUser,
+        OnTextOnlyReply::WaitForInput | OnTextOnlyReply::Terminate if reply.lacks_answer => {
             Verdict::Finish(FinishReason::ModelError)
         }
-        TextOnly::WaitForInput | TextOnly::Terminate => Verdict::Finish(FinishReason::Completed),
+        OnTextOnlyReply::WaitForInput | OnTextOnlyReply::Terminate => {
+            Verdict::Finish(FinishReason::Completed)
+        }
     }
 }

@@ -130,7 +130,7 @@ fn a_block_that_only_a_clean_end_completes_runs() {
 /// Proxies report lost connections as `stop`, so a policy lets the model write such a block again.
 #[test]
 fn an_unterminated_block_may_need_confirmation() {
-    use gadgetry_proto::spec::Unterminated::{Confirm, Execute};
+    use gadgetry_proto::schema::Unterminated::{Confirm, Execute};
     let open = open_block("Write:a", &[("path", "x")]);
     let closed = block("Write:a", &[("path", "x")]);
     let again = "0 error a: Error: The call was not executed: the reply ended before the end marker of the block, so its \

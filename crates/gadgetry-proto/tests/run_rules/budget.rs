@@ -4,7 +4,7 @@
     reason = "a test is about a few variants of many"
 )]
 
-use gadgetry_proto::run::{Decision, Input, QuestionKind, TextOnly};
+use gadgetry_proto::run::{Decision, Input, OnTextOnlyReply, QuestionKind};
 
 use crate::support::sim::script::{Piece, Reply, Script, block, gadget};
 use crate::support::sim::transcript::check;
@@ -181,7 +181,7 @@ fn a_request_is_refused_when_the_money_went_while_it_was_decided_about() {
 fn a_user_who_goes_on_does_not_pay() {
     let script = budget(1.0)
         .with(|spec| {
-            spec.text_only = TextOnly::WaitForInput;
+            spec.text_only = OnTextOnlyReply::WaitForInput;
             spec.asks.human = true;
         })
         .reply("What next?")

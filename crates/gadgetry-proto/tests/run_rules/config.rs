@@ -7,10 +7,10 @@ use gadgetry_proto::convo::compaction::Compaction;
 use gadgetry_proto::dialect::Dialect;
 use gadgetry_proto::message::ToolChoice;
 use gadgetry_proto::run::{
-    Code, HintTiming, OnUnmet, Plan, PlanError, Retry, Run, RunConfig, RunOptions, TextOnly, Tools,
-    Trailing,
+    Code, EphemeralMessage, HintTiming, OnTextOnlyReply, Plan, PlanError, Retry, Run, RunConfig,
+    RunOptions, Tools, UnmetDependencyPolicy,
 };
-use gadgetry_proto::spec::{GadgetSpec, Registry};
+use gadgetry_proto::schema::{GadgetSpec, Registry};
 use gadgetry_proto::tags::{BlockCode, BlockConfig, BlockMode};
 use gadgetry_proto::usage::Price;
 use serde_json::{Value, json};
@@ -31,8 +31,8 @@ fn full() -> RunConfig {
         dialects: vec![Dialect::Hermes],
         max_iterations: 3,
         default_timeout_ms: Some(1_000),
-        text_only: TextOnly::Remind("Use a gadget.".to_owned()),
-        on_unmet: OnUnmet::Fallback("nothing".to_owned()),
+        text_only: OnTextOnlyReply::Remind("Use a gadget.".to_owned()),
+        on_unmet: UnmetDependencyPolicy::Fallback("nothing".to_owned()),
         price: Some(Price {
             input: 1.5,
             ..Price::default()
@@ -43,8 +43,8 @@ fn full() -> RunConfig {
         context_window: Some(8_000),
         compaction: Some(Compaction::default()),
         trailing: vec![
-            Trailing::Text("Hurry.".to_owned()),
-            Trailing::Iterations(HintTiming::Urgent),
+            EphemeralMessage::Text("Hurry.".to_owned()),
+            EphemeralMessage::Iterations(HintTiming::Urgent),
         ],
         stop_on_gadget_error: true,
         ..RunConfig::default()
@@ -160,7 +160,7 @@ fn code_and_configuration_name_the_same() {
         &unknown("the custom block <nota>"),
     );
     let hint = RunConfig {
-        trailing: vec![Trailing::Code("hint".to_owned())],
+        trailing: vec![EphemeralMessage::Code("hint".to_owned())],
         ..RunConfig::default()
     };
     check(

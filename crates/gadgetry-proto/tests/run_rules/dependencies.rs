@@ -2,7 +2,7 @@
 
 use crate::support::sim::script::{Script, block, gadget};
 use crate::support::sim::transcript::check;
-use gadgetry_proto::run::OnUnmet;
+use gadgetry_proto::run::UnmetDependencyPolicy;
 
 #[test]
 fn independent_calls_run_at_once_and_dependents_after_them() {
@@ -42,7 +42,7 @@ fn independent_calls_run_at_once_and_dependents_after_them() {
     );
 }
 
-fn unmet(on_unmet: OnUnmet) -> Script {
+fn unmet(on_unmet: UnmetDependencyPolicy) -> Script {
     let reply = block("Bad:a", &[]) + &block("Good:b:a", &[]) + &block("Good:c:b", &[]);
     Script::default()
         .gadget(gadget("Bad").takes(5).fails("no luck"))
@@ -54,7 +54,7 @@ fn unmet(on_unmet: OnUnmet) -> Script {
 #[test]
 fn what_depends_on_a_failure_is_skipped_and_told() {
     check(
-        &unmet(OnUnmet::Skip),
+        &unmet(UnmetDependencyPolicy::Skip),
         &[
             "0 ask 1",
             "0 call a Bad",
@@ -77,7 +77,7 @@ fn what_depends_on_a_failure_is_skipped_and_told() {
 #[test]
 fn what_depends_on_a_failure_may_run_all_the_same() {
     check(
-        &unmet(OnUnmet::Execute),
+        &unmet(UnmetDependencyPolicy::Execute),
         &[
             "0 ask 1",
             "0 call a Bad",
@@ -102,7 +102,7 @@ fn what_depends_on_a_failure_may_run_all_the_same() {
 #[test]
 fn what_depends_on_a_failure_may_have_a_result_of_its_own() {
     check(
-        &unmet(OnUnmet::Fallback("none".to_owned())),
+        &unmet(UnmetDependencyPolicy::Fallback("none".to_owned())),
         &[
             "0 ask 1",
             "0 call a Bad",

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use gadgetry_proto::run::{
-    HintTiming, MakeTrailing, Retry, RunStatus, Trailing, iteration_hint, parallel_hint,
+    EphemeralMessage, HintTiming, MakeEphemeralMessage, Retry, RunStatus, iteration_hint,
+    parallel_hint,
 };
 
 use crate::support::sim::play;
@@ -15,12 +16,15 @@ fn bells(ids: &[&str]) -> String {
     calls.collect()
 }
 
-fn by_code(name: &str) -> Trailing {
-    Trailing::Code(name.to_owned())
+fn by_code(name: &str) -> EphemeralMessage {
+    EphemeralMessage::Code(name.to_owned())
 }
 
 /// Reports all that it knows.
-#[expect(clippy::unnecessary_wraps, reason = "the signature of `MakeTrailing`")]
+#[expect(
+    clippy::unnecessary_wraps,
+    reason = "the signature of `MakeEphemeralMessage`"
+)]
 fn standing(standing: &RunStatus) -> Option<String> {
     let RunStatus {
         iteration,
@@ -34,8 +38,8 @@ fn standing(standing: &RunStatus) -> Option<String> {
     ))
 }
 
-fn hinted(hints: Vec<Trailing>) -> Script {
-    let code: [(&str, MakeTrailing); 2] = [
+fn hinted(hints: Vec<EphemeralMessage>) -> Script {
+    let code: [(&str, MakeEphemeralMessage); 2] = [
         ("standing", Arc::new(standing)),
         (
             "second",

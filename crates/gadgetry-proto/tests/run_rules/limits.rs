@@ -1,6 +1,6 @@
 //! Time, number, order.
 
-use gadgetry_proto::run::TextOnly;
+use gadgetry_proto::run::OnTextOnlyReply;
 
 use crate::support::sim::script::{Behaviour, Piece, Reply, Script, block, gadget};
 use crate::support::sim::transcript::check;
@@ -126,7 +126,7 @@ fn the_model_is_asked_so_many_times() {
 fn a_text_may_be_kept_and_the_model_asked_again() {
     let script = Script::default()
         .with(|spec| {
-            spec.text_only = TextOnly::Acknowledge;
+            spec.text_only = OnTextOnlyReply::Acknowledge;
             spec.max_iterations = 2;
         })
         .reply("One.")

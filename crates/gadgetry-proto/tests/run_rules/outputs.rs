@@ -10,7 +10,7 @@ use gadgetry_proto::event::EventKind;
 use gadgetry_proto::media::{Media, MediaData, MediaKind};
 use gadgetry_proto::message::Content;
 use gadgetry_proto::run::PlanError;
-use gadgetry_proto::spec::RegistryError;
+use gadgetry_proto::schema::RegistryError;
 
 use crate::support::sim::script::{Behaviour, Finish, Script, block, gadget};
 use crate::support::sim::transcript::{check, lines};

@@ -1,7 +1,7 @@
 //! `${id}` in parameters: the results of earlier calls.
 
 use gadgetry_proto::error::DiagnosticCode;
-use gadgetry_proto::run::OnUnmet;
+use gadgetry_proto::run::UnmetDependencyPolicy;
 use serde_json::json;
 
 use crate::support::sim::play;
@@ -109,7 +109,7 @@ fn a_result_is_forgotten_when_its_id_fails_later() {
         .gadget(gadget("Bell"))
         .gadget(gadget("Bad").fails("broken"))
         .gadget(gadget("Echo"))
-        .with(|spec| spec.on_unmet = OnUnmet::Execute)
+        .with(|spec| spec.on_unmet = UnmetDependencyPolicy::Execute)
         .reply(block("Bell:a", &[]))
         .reply(block("Bad:a", &[]))
         .reply(block("Echo:b:a", &[("n", "${a}")]));

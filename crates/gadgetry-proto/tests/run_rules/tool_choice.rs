@@ -2,7 +2,7 @@
 
 use gadgetry_proto::delta::Delta;
 use gadgetry_proto::message::{Request, ToolChoice};
-use gadgetry_proto::run::{Decision, PlanError, QuestionKind, Retry, TextOnly, Tools};
+use gadgetry_proto::run::{Decision, OnTextOnlyReply, PlanError, QuestionKind, Retry, Tools};
 use serde_json::json;
 
 use crate::support::sim::play;
@@ -58,7 +58,7 @@ fn a_forced_choice_holds_until_a_gadget_was_called() {
     // Text is no call, a call that cannot run is one.
     let talks = choosing(REQUIRED)
         .reply("Hm.")
-        .with(|spec| spec.text_only = TextOnly::Acknowledge);
+        .with(|spec| spec.text_only = OnTextOnlyReply::Acknowledge);
     let talks = talks.with(|spec| spec.max_iterations = 3);
     check(
         &talks.clone().reply(bell.clone()),

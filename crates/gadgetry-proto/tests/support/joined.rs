@@ -3,7 +3,7 @@
 use gadgetry_proto::block::CallBlock;
 use gadgetry_proto::error::{Diagnostic, ParseError};
 use gadgetry_proto::reply::{Event, Format, Scanner};
-use gadgetry_proto::spec;
+use gadgetry_proto::schema;
 use serde_json::Value;
 
 use super::naive::Seen;
@@ -223,11 +223,11 @@ fn same_parameters(
         && pointer.is_empty()
     {
         return *parameters
-            == spec::json_parameters(json, None, &format.limits).map(Option::unwrap_or_default);
+            == schema::json_parameters(json, None, &format.limits).map(Option::unwrap_or_default);
     }
     let marker = format.markers.as_ref().map_or("", |markers| markers.arg());
     let texts = pairs
         .iter()
         .map(|(pointer, value)| (pointer.as_str(), value.as_str()));
-    told == expected && *parameters == spec::parameters(texts, None, marker, &format.limits)
+    told == expected && *parameters == schema::parameters(texts, None, marker, &format.limits)
 }

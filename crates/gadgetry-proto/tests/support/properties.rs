@@ -4,7 +4,7 @@
 use gadgetry_proto::block::{Anchoring, Markers, Writer};
 use gadgetry_proto::limits::Limits;
 use gadgetry_proto::reply::{BlockParser, Event, Format, Scanner, TagParser};
-use gadgetry_proto::spec::{Schema, coerce};
+use gadgetry_proto::schema::{Schema, coerce};
 use serde_json::{Value, json};
 
 const TAGS: [&str; 3] = ["think", "done", "n"];

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use gadgetry::ModelInfo;
 use gadgetry::proto::block::{Anchoring, Markers};
 use gadgetry::proto::message::Request;
-use gadgetry::proto::spec::Registry;
+use gadgetry::proto::schema::Registry;
 use gadgetry::proto::usage::Price;
 
 use crate::call::{Format, MockCall};

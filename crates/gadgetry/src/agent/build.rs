@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use gadgetry_proto::convo::char_limit;
-use gadgetry_proto::run::{Code, Plan, Retry, RunConfig, TextOnly};
+use gadgetry_proto::run::{Code, OnTextOnlyReply, Plan, Retry, RunConfig};
 
 use crate::agent::builder::{AgentBuilder, Limits, OutputLimit, Setting};
 use crate::agent::{Agent, AgentError, Inner};
@@ -127,7 +127,7 @@ fn plan(builder: &AgentBuilder, services: &Services) -> Result<Plan, AgentError>
     if config.max_iterations == 0 {
         return Err(AgentError::NoIterations);
     }
-    if config.text_only == TextOnly::WaitForInput && services.human.is_none() {
+    if config.text_only == OnTextOnlyReply::WaitForInput && services.human.is_none() {
         return Err(AgentError::NobodyToAsk);
     }
     budget(config.budget, services)?;

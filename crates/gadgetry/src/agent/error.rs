@@ -98,7 +98,7 @@ pub enum AgentError {
         error: WriteError,
     },
     /// The run is to wait for human input, but no user is available.
-    #[error("`TextOnly::WaitForInput` needs human input; add `.on_human_input(…)`")]
+    #[error("`OnTextOnlyReply::WaitForInput` needs human input; add `.on_human_input(…)`")]
     NobodyToAsk,
     /// The context of a gadget was given as the parent, but it has no run.
     #[error(

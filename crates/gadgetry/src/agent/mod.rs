@@ -14,7 +14,7 @@
 //! ```
 //! use futures_util::StreamExt as _;
 //! use gadgetry::proto::call::Outcome;
-//! use gadgetry::proto::spec::GadgetSpec;
+//! use gadgetry::proto::schema::GadgetSpec;
 //! use gadgetry::{Agent, ScriptedModel, from_fn};
 //!
 //! # #[tokio::main(flavor = "current_thread")]

@@ -9,7 +9,7 @@ use gadgetry_proto::id::InvocationId;
 use gadgetry_proto::message::Message;
 use gadgetry_proto::reply::{Format, Reader};
 use gadgetry_proto::run::{PlanError, RunConfig};
-use gadgetry_proto::spec::Registry;
+use gadgetry_proto::schema::Registry;
 use serde_json::Value;
 
 use crate::agent::AgentError;

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_core::future::BoxFuture;
 use gadgetry_proto::call::Outcome;
-use gadgetry_proto::run::{Plan, TextOnly};
-use gadgetry_proto::spec::{GadgetSpec, Problem, invalid_parameters};
+use gadgetry_proto::run::{OnTextOnlyReply, Plan};
+use gadgetry_proto::schema::{GadgetSpec, Problem, invalid_parameters};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -99,7 +99,7 @@ impl Inner {
         Arc::make_mut(&mut services.toolbox).add(gadget)?;
         let mut config = self.plan.config().clone();
         let reminder = format!("Give your answer by calling the gadget {NAME}, not as text.");
-        config.text_only = TextOnly::Remind(reminder);
+        config.text_only = OnTextOnlyReply::Remind(reminder);
         let registry = Arc::clone(services.toolbox.registry());
         let plan = Plan::new(config, registry, self.plan.code().clone())?;
         services.model = Agent::model_for(&self.model, &plan)?;

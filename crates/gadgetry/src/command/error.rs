@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use gadgetry_proto::spec::SchemaError;
+use gadgetry_proto::schema::SchemaError;
 
 use crate::toolbox::ToolboxError;
 

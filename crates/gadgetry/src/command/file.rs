@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use gadgetry_proto::spec::{Example, GadgetSpec, Schema, Unterminated};
+use gadgetry_proto::schema::{Example, GadgetSpec, Schema, Unterminated};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use toml::Spanned;
@@ -132,7 +132,7 @@ fn gadget(
     Ok((name, gadget))
 }
 
-/// The same rule as [`gadgetry_proto::spec`] has, which does not know the position of a name in a file.
+/// The same rule as [`gadgetry_proto::schema`] has, which does not know the position of a name in a file.
 fn check_name(name: &Spanned<String>) -> Result<(), Mistake> {
     let text = name.get_ref();
     let bad = |c: char| c == ':' || c.is_whitespace() || c.is_control();

@@ -73,7 +73,7 @@ use std::time::Duration;
 
 use futures_core::future::BoxFuture;
 use gadgetry_proto::call::Outcome;
-use gadgetry_proto::spec::{GadgetSpec, Unterminated};
+use gadgetry_proto::schema::{GadgetSpec, Unterminated};
 use serde_json::Value;
 use tokio::process::Command;
 

@@ -124,7 +124,7 @@ pub enum AfterGadget {
 /// Decision about a call whose dependency was not met.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum OnDependencySkipped {
-    /// Applies the run's [`OnUnmet`](gadgetry_proto::run::OnUnmet); by default the call is skipped.
+    /// Applies the run's [`UnmetDependencyPolicy`](gadgetry_proto::run::UnmetDependencyPolicy); by default the call is skipped.
     #[default]
     Skip,
     /// Runs the call without the dependency.

@@ -75,7 +75,7 @@ pub struct RunResult {
 /// use std::sync::Arc;
 /// use gadgetry::proto::event::Event;
 /// use gadgetry::proto::run::{Run, RunConfig};
-/// use gadgetry::proto::spec::Registry;
+/// use gadgetry::proto::schema::Registry;
 /// use gadgetry::{ScriptedModel, Services, Toolbox, drive};
 ///
 /// # #[tokio::main(flavor = "current_thread")]

@@ -22,7 +22,7 @@ use crate::services::Services;
 ///
 /// ```
 /// use std::sync::Arc;
-/// use gadgetry::proto::{event::Event, run::{Run, RunConfig}, spec::Registry};
+/// use gadgetry::proto::{event::Event, run::{Run, RunConfig}, schema::Registry};
 /// use gadgetry::{ExecutionContext, GadgetError, Toolbox};
 ///
 /// async fn research(question: &str, context: ExecutionContext) -> Result<String, GadgetError> {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use futures_core::future::BoxFuture;
 use gadgetry_proto::call::Outcome;
-use gadgetry_proto::spec::{GadgetSpec, invalid_parameters};
+use gadgetry_proto::schema::{GadgetSpec, invalid_parameters};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::Value;

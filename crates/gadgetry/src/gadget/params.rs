@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use gadgetry_proto::spec::{GadgetSpec, Problem, Schema, SchemaError};
+use gadgetry_proto::schema::{GadgetSpec, Problem, Schema, SchemaError};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use serde_path_to_error::{Path, Segment};

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use futures_core::future::BoxFuture;
 use gadgetry_proto::call::Outcome;
-use gadgetry_proto::spec::{Example, GadgetSpec, Unterminated, invalid_parameters};
+use gadgetry_proto::schema::{Example, GadgetSpec, Unterminated, invalid_parameters};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use gadgetry_proto::convo::OutputStore;
 use gadgetry_proto::message::Message;
 use gadgetry_proto::run::{Plan, Run, RunConfig};
-use gadgetry_proto::spec::{GadgetSpec, Registry};
+use gadgetry_proto::schema::{GadgetSpec, Registry};
 use serde::{Deserialize, Serialize};
 
 use super::{LogError, VERSION};

@@ -30,7 +30,7 @@ use std::io::{self, BufRead, Write};
 
 use gadgetry_proto::event::Event;
 use gadgetry_proto::run::{Input, Misuse, Output, PlanError, Run, Summary};
-use gadgetry_proto::spec::RegistryError;
+use gadgetry_proto::schema::RegistryError;
 use gadgetry_proto::time::Time;
 use serde::{Deserialize, Serialize};
 

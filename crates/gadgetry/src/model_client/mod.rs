@@ -22,12 +22,12 @@ pub use error::ModelCallError;
 /// it fails or is dropped before its end. The rate limits and retries of the run apply, and cancelling the gadget ends it.
 ///
 /// ```
-/// use gadgetry::model_client::ModelOptions;
+/// use gadgetry::model_client::ModelCallOptions;
 /// use gadgetry::{ExecutionContext, GadgetError};
 ///
 /// async fn summarise(text: &str, context: &ExecutionContext) -> Result<String, GadgetError> {
 ///     let Some(model) = context.model() else { return Ok(text.to_owned()) };
-///     let options = ModelOptions::default().system("One sentence.");
+///     let options = ModelCallOptions::default().system("One sentence.");
 ///     Ok(model.complete(format!("Summarise: {text}"), options).await?)
 /// }
 /// ```
@@ -40,14 +40,14 @@ pub struct ModelClient {
 
 /// Options of a call with a prompt.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ModelOptions {
+pub struct ModelCallOptions {
     /// The name of one of [`ModelClient::models`]; `None` for the model of the client.
     pub model: Option<String>,
     /// The system prompt.
     pub system: Option<String>,
 }
 
-impl ModelOptions {
+impl ModelCallOptions {
     /// Calls another of [`ModelClient::models`].
     #[must_use]
     pub fn model(mut self, name: impl Into<String>) -> Self {
@@ -64,7 +64,7 @@ impl ModelOptions {
 }
 
 /// No options.
-impl From<()> for ModelOptions {
+impl From<()> for ModelCallOptions {
     fn from((): ()) -> Self {
         Self::default()
     }
@@ -118,7 +118,7 @@ impl ModelClient {
     pub async fn complete(
         &self,
         prompt: impl Into<String>,
-        options: impl Into<ModelOptions>,
+        options: impl Into<ModelCallOptions>,
     ) -> Result<String, ModelCallError> {
         let mut pieces = self.stream_text(prompt, options);
         let mut text = String::new();
@@ -134,7 +134,7 @@ impl ModelClient {
     pub fn stream_text(
         &self,
         prompt: impl Into<String>,
-        options: impl Into<ModelOptions>,
+        options: impl Into<ModelCallOptions>,
     ) -> BoxStream<'static, Result<String, ModelCallError>> {
         let options = options.into();
         let client = match &options.model {

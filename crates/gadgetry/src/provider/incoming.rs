@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use gadgetry_proto::message::{Content, Media, MediaData, MediaKind, Message, Request, Role};
-use gadgetry_proto::spec::GadgetSpec;
+use gadgetry_proto::schema::GadgetSpec;
 use serde_json::{Map, Value};
 
 use crate::model::ModelInfo;

@@ -1,7 +1,7 @@
 //! JSON as providers send it: with halves of characters.
 //!
 //! A server that cuts a reply between UTF-16 units sends `"\ud83d"` in one frame and `"\ude00"` in the next. Neither is
-//! a string that Rust can hold, so [`parse`] keeps a lone half as a private character of plane 16, and [`Halves`] joins
+//! a string that Rust can hold, so [`parse`] keeps a lone half as a private character of plane 16, and [`SurrogateJoiner`] joins
 //! them. The price: text that itself has characters from U+10D800 to U+10DFFF, which mean nothing, loses them.
 
 use std::borrow::Cow;
@@ -14,7 +14,7 @@ const OFFSET: u32 = 0x10_0000;
 
 /// Reads JSON in which strings may hold lone halves of surrogate pairs.
 ///
-/// Every string of it must go through [`Halves`] or [`whole`] before it is used.
+/// Every string of it must go through [`SurrogateJoiner`] or [`whole`] before it is used.
 pub fn parse(text: &str) -> serde_json::Result<Value> {
     serde_json::from_str(&without_lone_halves(text))
 }
@@ -34,7 +34,7 @@ pub fn whole(text: &str) -> Cow<'_, str> {
     if !text.contains(is_half) {
         return Cow::Borrowed(text);
     }
-    let mut halves = Halves::default();
+    let mut halves = SurrogateJoiner::default();
     let mut joined = halves.join(text).into_owned();
     joined.push_str(halves.finish());
     Cow::Owned(joined)
@@ -56,12 +56,12 @@ pub fn whole_value(value: &mut Value) {
 
 /// Joins the halves of characters over the pieces of one text.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Halves {
+pub struct SurrogateJoiner {
     /// The high half that ended the piece before.
     high: Option<u32>,
 }
 
-impl Halves {
+impl SurrogateJoiner {
     /// The next piece of the text, as far as it is certain.
     pub fn join<'t>(&mut self, piece: &'t str) -> Cow<'t, str> {
         if piece.is_empty() || (self.high.is_none() && !piece.contains(is_half)) {

@@ -6,7 +6,7 @@ use std::fmt;
 use gadgetry_proto::block::{Anchoring, Markers};
 use gadgetry_proto::convo::TextForm;
 use gadgetry_proto::message::Message;
-use gadgetry_proto::spec::GadgetSpec;
+use gadgetry_proto::schema::GadgetSpec;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 

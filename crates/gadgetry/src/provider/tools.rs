@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use gadgetry_proto::spec::GadgetSpec;
+use gadgetry_proto::schema::GadgetSpec;
 
 /// Characters that a tool's name may have at the providers that say so.
 const LENGTH: usize = 64;
@@ -10,7 +10,7 @@ const LENGTH: usize = 64;
 /// Gadgets may have any name, tools only letters, digits, `_` and `-`: the names as sent, and back.
 ///
 /// ```
-/// use gadgetry::proto::spec::GadgetSpec;
+/// use gadgetry::proto::schema::GadgetSpec;
 /// use gadgetry::provider::tools::ToolNames;
 /// let spec = GadgetSpec { name: "math.add".into(), ..GadgetSpec::default() };
 /// let names = ToolNames::of(&[spec]);

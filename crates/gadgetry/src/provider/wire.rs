@@ -4,7 +4,7 @@ use std::fmt::Debug;
 
 use gadgetry_proto::delta::{Delta, StopReason};
 use gadgetry_proto::message::{Media, Request};
-use gadgetry_proto::spec::GadgetSpec;
+use gadgetry_proto::schema::GadgetSpec;
 use serde_json::Value;
 
 use crate::provider::error::ProviderError;

@@ -9,7 +9,7 @@ use gadgetry_proto::block::{Anchoring, Markers};
 use gadgetry_proto::delta::Delta;
 use gadgetry_proto::error::ModelErrorKind;
 use gadgetry_proto::message::Request;
-use gadgetry_proto::spec::GadgetSpec;
+use gadgetry_proto::schema::GadgetSpec;
 use serde_json::Value;
 
 use crate::model::{Model, ModelInfo};

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use gadgetry_proto::call::Outcome;
-use gadgetry_proto::spec::{Example, GadgetSpec, closest};
+use gadgetry_proto::schema::{Example, GadgetSpec, closest};
 use gadgetry_proto::visible::visible_line;
 use serde_json::{Value, json};
 

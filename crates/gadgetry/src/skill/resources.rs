@@ -9,7 +9,7 @@ use std::io::ErrorKind::{NotADirectory, NotFound};
 use std::io::{self, Read as _};
 use std::path::{Component, Path, PathBuf};
 
-use gadgetry_proto::spec::closest;
+use gadgetry_proto::schema::closest;
 
 use super::error::ResourceError as Error;
 use super::{RESOURCE_LIMIT, SKILL_FILE};

@@ -63,7 +63,7 @@ async fn before_and_after_a_model_call() {
             },
             _ => AfterModelCall::Proceed,
         })
-        .text_only(gadgetry::proto::run::TextOnly::Acknowledge)
+        .text_only(gadgetry::proto::run::OnTextOnlyReply::Acknowledge)
         .max_iterations(2)
     })
     .await;

@@ -12,7 +12,7 @@ use gadgetry::proto::convo::compaction::Compaction;
 use gadgetry::proto::delta::StopReason;
 use gadgetry::proto::error::ModelErrorKind;
 use gadgetry::proto::event::{CompactionStrategy, EventKind, FinishReason};
-use gadgetry::proto::run::{Retry, TextOnly};
+use gadgetry::proto::run::{OnTextOnlyReply, Retry};
 use gadgetry::{Agent, AgentBuilder, CancellationToken, ModelInfo, RateLimiter, RateLimits};
 use tokio::time::{Instant, sleep};
 
@@ -38,7 +38,7 @@ async fn iterations_and_replies_without_calls() {
 
     let talk = || Mock::new(["One.", "Two.", "Three."]);
     let lines = told(talk(), |it| {
-        it.text_only(TextOnly::Acknowledge).max_iterations(3)
+        it.text_only(OnTextOnlyReply::Acknowledge).max_iterations(3)
     })
     .await;
     assert_eq!(lines[2..], ["text \"Three.\"", "MaxIterations"]);
@@ -53,7 +53,8 @@ async fn iterations_and_replies_without_calls() {
     };
     let model = talk();
     let lines = told(model.clone(), |it| {
-        it.text_only(TextOnly::WaitForInput).on_human_input(human)
+        it.text_only(OnTextOnlyReply::WaitForInput)
+            .on_human_input(human)
     })
     .await;
     assert_eq!(lines[1..], ["text \"Two.\"", "Completed"]);

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use gadgetry::proto::convo::compaction::Compaction;
-use gadgetry::proto::run::TextOnly;
+use gadgetry::proto::run::OnTextOnlyReply;
 use gadgetry::proto::tags::CustomBlock;
 use gadgetry::proto::usage::Price;
 use gadgetry::{
@@ -69,8 +69,8 @@ fn all_of_them() {
         "the tool choice names the gadget \"Ecko\", which the run does not have; add the gadget, or name another one",
     );
     check(
-        |it| it.text_only(TextOnly::WaitForInput),
-        "`TextOnly::WaitForInput` needs human input; add `.on_human_input(…)`",
+        |it| it.text_only(OnTextOnlyReply::WaitForInput),
+        "`OnTextOnlyReply::WaitForInput` needs human input; add `.on_human_input(…)`",
     );
     check(
         |it| it.synthetic_call("Ecko", json!({}), "", "s"),

@@ -13,7 +13,7 @@ use gadgetry::proto::event::{Event, EventKind};
 use gadgetry::proto::limits::Limits;
 use gadgetry::proto::message::{Content, Message, Role};
 use gadgetry::proto::prompt::PromptTemplate;
-use gadgetry::proto::run::{HintTiming, OnUnmet};
+use gadgetry::proto::run::{HintTiming, UnmetDependencyPolicy};
 use gadgetry::proto::tags::CustomBlock;
 use gadgetry::proto::transform::DeltaTransform;
 use gadgetry::proto::tree::NodeId;
@@ -51,9 +51,12 @@ async fn told(model: Mock, options: impl FnOnce(AgentBuilder) -> AgentBuilder) -
 #[tokio::test]
 async fn calls_whose_dependency_failed() {
     for (policy, expected) in [
-        (OnUnmet::Skip, "skipped b"),
-        (OnUnmet::Execute, "b: nothing"),
-        (OnUnmet::Fallback("none".to_owned()), "b: none"),
+        (UnmetDependencyPolicy::Skip, "skipped b"),
+        (UnmetDependencyPolicy::Execute, "b: nothing"),
+        (
+            UnmetDependencyPolicy::Fallback("none".to_owned()),
+            "b: none",
+        ),
     ] {
         let calls = call("Broken", "a", &[]) + &call("Echo", "b:a", &[]);
         let model = Mock::new([calls.as_str(), "Done."]);

@@ -9,7 +9,7 @@ use gadgetry::proto::delta::Delta;
 use gadgetry::proto::error::ModelErrorKind;
 use gadgetry::proto::event::{CompactionStrategy, Event, EventKind, FinishReason};
 use gadgetry::proto::message::Request;
-use gadgetry::proto::run::{Code, HintTiming, Input, Interceptor, TextOnly};
+use gadgetry::proto::run::{Code, HintTiming, Input, Interceptor, OnTextOnlyReply};
 use gadgetry::proto::tags::CustomBlock;
 use gadgetry::proto::time::Time;
 use gadgetry::proto::transform::DeltaTransform;
@@ -109,7 +109,7 @@ async fn a_run_with_everything_plays_again() {
         .budget(9.0)
         .iteration_hint(HintTiming::Always)
         .trailing("Go on.")
-        .text_only(TextOnly::WaitForInput)
+        .text_only(OnTextOnlyReply::WaitForInput)
         .stop_on_gadget_error()
         .on_human_input(async |question: String| Some(format!("{question} All!")))
         .before_gadget(async |start| match start.invocation_id.as_str() {

@@ -13,7 +13,7 @@ use gadgetry::proto::delta::{Delta, StopReason};
 use gadgetry::proto::error::ModelErrorKind;
 use gadgetry::proto::event::{Answer, Event, EventKind};
 use gadgetry::proto::message::Request;
-use gadgetry::proto::spec::GadgetSpec;
+use gadgetry::proto::schema::GadgetSpec;
 use gadgetry::proto::usage::{Price, Usage};
 use gadgetry::{ExecutionContext, IntoGadget, Model, ModelInfo, from_fn};
 use serde_json::{Value, json};

@@ -1,7 +1,7 @@
 //! Thoughts and their signatures are in the next request, as they came, for the model that they came from.
 
 use gadgetry::proto::message::Message;
-use gadgetry::proto::spec::GadgetSpec;
+use gadgetry::proto::schema::GadgetSpec;
 use gadgetry::provider::anthropic::{PromptCache, Thinking};
 use gadgetry::provider::{Anthropic, Wire};
 use gadgetry::serde_json::{Value, json};

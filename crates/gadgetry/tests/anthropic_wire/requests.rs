@@ -5,7 +5,7 @@ use std::sync::Arc;
 use gadgetry::proto::call::{Call, Parameters, TerminatedBy};
 use gadgetry::proto::error::Span;
 use gadgetry::proto::message::{Content, Message, Request, Role, ToolChoice};
-use gadgetry::proto::spec::GadgetSpec;
+use gadgetry::proto::schema::GadgetSpec;
 use gadgetry::provider::anthropic::{AnthropicBuilder, PromptCache, Thinking};
 use gadgetry::provider::{Anthropic, HttpRequest, Wire as _};
 use gadgetry::serde_json::{self, Value, json};

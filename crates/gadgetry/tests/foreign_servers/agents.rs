@@ -10,7 +10,7 @@ use gadgetry::proto::error::ModelErrorKind;
 use gadgetry::proto::event::EventKind;
 use gadgetry::proto::message::{Message, Request, Role};
 use gadgetry::proto::run::Retry;
-use gadgetry::proto::spec::GadgetSpec;
+use gadgetry::proto::schema::GadgetSpec;
 use gadgetry::proto::usage::Usage;
 use gadgetry::provider::{Anthropic, HttpConfig, OpenAi, OpenAiResponses};
 use gadgetry::{Agent, AgentBuilder, Finished, Model, RunError, from_fn};

@@ -3,7 +3,7 @@
 use gadgetry::proto::call::Outcome;
 use gadgetry::proto::message::Message;
 use gadgetry::proto::run::Tools;
-use gadgetry::proto::spec::GadgetSpec;
+use gadgetry::proto::schema::GadgetSpec;
 use gadgetry::provider::{OpenAi, Wire};
 use gadgetry::{Agent, ToolChoice, from_fn};
 use serde_json::{Value, json};

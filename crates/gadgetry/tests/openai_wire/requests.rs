@@ -8,7 +8,7 @@ use gadgetry::proto::block::{Anchoring, Markers};
 use gadgetry::proto::message::{
     Content, Media, MediaData, MediaKind, Message, Request, Role, ToolChoice,
 };
-use gadgetry::proto::spec::GadgetSpec;
+use gadgetry::proto::schema::GadgetSpec;
 use gadgetry::provider::openai::{MaxTokensField, OpenAiBuilder};
 use gadgetry::provider::{OpenAi, Wire as _};
 use serde_json::{Value, json};

@@ -10,7 +10,7 @@ use gadgetry::presets::{
 use gadgetry::proto::call::Outcome;
 use gadgetry::proto::event::FinishReason;
 use gadgetry::proto::run::{Command, Run, RunConfig};
-use gadgetry::proto::spec::GadgetSpec;
+use gadgetry::proto::schema::GadgetSpec;
 use gadgetry::proto::tree::NodeId;
 use gadgetry::proto::usage::Price;
 use gadgetry::{Agent, Observer, RunResult, ScriptedModel, Services, Toolbox, drive, from_fn};

@@ -132,7 +132,7 @@ async fn sent(set: impl FnOnce(Resolver) -> Resolver, name: &str, tools: bool) -
         Err(error) => return error.to_string(),
     };
     if tools {
-        let gadget = gadgetry::proto::spec::GadgetSpec {
+        let gadget = gadgetry::proto::schema::GadgetSpec {
             name: "Bell".to_owned(),
             ..Default::default()
         };

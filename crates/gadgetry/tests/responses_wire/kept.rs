@@ -1,6 +1,6 @@
 //! Encrypted reasoning is in the next request, as it came, for the model that it came from.
 
-use gadgetry::proto::spec::GadgetSpec;
+use gadgetry::proto::schema::GadgetSpec;
 use gadgetry::provider::OpenAiResponses;
 use serde_json::{Value, json};
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use gadgetry::proto::message::{Media, MediaData, MediaKind, Message, Request, Role};
-use gadgetry::proto::spec::GadgetSpec;
+use gadgetry::proto::schema::GadgetSpec;
 use gadgetry::provider::{OpenAiResponses, OpenAiResponsesBuilder, Wire as _};
 use gadgetry::{Model as _, ModelInfo, ToolChoice};
 use serde_json::{Value, json};

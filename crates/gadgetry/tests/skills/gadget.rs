@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use gadgetry::proto::call::Outcome;
-use gadgetry::proto::spec::GadgetSpec;
+use gadgetry::proto::schema::GadgetSpec;
 use gadgetry::{CancellationToken, ExecutionContext, Invocation, Skills, Toolbox};
 use serde_json::{Value, json};
 use tempfile::TempDir;

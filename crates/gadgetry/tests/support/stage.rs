@@ -12,7 +12,7 @@ use std::time::Duration;
 use gadgetry::proto::call::Outcome;
 use gadgetry::proto::event::{Event, EventKind};
 use gadgetry::proto::run::{Command, Input, Output, Plan, Run, RunConfig};
-use gadgetry::proto::spec::GadgetSpec;
+use gadgetry::proto::schema::GadgetSpec;
 use gadgetry::proto::time::Time;
 use gadgetry::proto::usage::Price;
 use gadgetry::{

@@ -8,7 +8,7 @@ use futures_core::future::BoxFuture;
 use gadgetry::proto::call::Outcome;
 use gadgetry::proto::event::Event;
 use gadgetry::proto::run::{Run, RunConfig};
-use gadgetry::proto::spec::GadgetSpec;
+use gadgetry::proto::schema::GadgetSpec;
 use gadgetry::schemars::JsonSchema;
 use gadgetry::serde::{Deserialize, Serialize};
 use gadgetry::{

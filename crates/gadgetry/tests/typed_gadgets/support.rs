@@ -7,7 +7,7 @@ use std::marker::PhantomData;
 use gadgetry::proto::call::Outcome;
 use gadgetry::proto::limits::Limits;
 use gadgetry::proto::prompt::parameter_list;
-use gadgetry::proto::spec::parameters;
+use gadgetry::proto::schema::parameters;
 use gadgetry::schemars::JsonSchema;
 use gadgetry::serde::de::DeserializeOwned;
 use gadgetry::{

@@ -1,7 +1,7 @@
 //! Parameters checked without a run.
 
 use gadgetry::proto::call::Outcome;
-use gadgetry::proto::spec::GadgetSpec;
+use gadgetry::proto::schema::GadgetSpec;
 use gadgetry::schemars::JsonSchema;
 use gadgetry::serde::Deserialize;
 use gadgetry::{CommandGadget, DynGadget, IntoGadget, from_fn, validate_gadget_params};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use gadgetry::ToolChoice;
 use gadgetry::proto::message::{Content, Media, MediaData, MediaKind, Message, Request, Role};
-use gadgetry::proto::spec::GadgetSpec;
+use gadgetry::proto::schema::GadgetSpec;
 use gadgetry::provider::anthropic::{self, PromptCache, Thinking};
 use gadgetry::provider::openai::{MaxTokensField, OpenAiResponses, chat, responses};
 use gadgetry::provider::{Anthropic, HttpRequest, ModelOptions, OpenAi, Wire};

@@ -8,15 +8,15 @@ use gadgetry::proto::call::{Outcome, Parameters};
 use gadgetry::proto::delta::StopReason;
 use gadgetry::proto::event::{Answer, Event, EventKind};
 use gadgetry::proto::run::{Retry, Tools};
-use gadgetry::proto::spec::GadgetSpec;
+use gadgetry::proto::schema::GadgetSpec;
 use gadgetry::{Agent, AgentError, IntoGadget, Model, from_fn};
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::args::ToolForm;
-use crate::conduct::conduct;
 use crate::error::Error;
 use crate::options::usual_markers;
+use crate::run_agent::run_agent;
 use crate::usage_totals::UsageTotals;
 
 const SYSTEM: &str = "You are being tested. Follow the instructions exactly, and do nothing else.";
@@ -93,8 +93,8 @@ pub(super) fn probe(name: &str, model: Arc<dyn Model>, form: ToolForm) -> Result
         native,
         ..Probe::default()
     };
-    let conducted = conduct(run, None, probe)?;
-    let (summary, mut probe) = (conducted.summary, conducted.observer);
+    let finished = run_agent(run, None, probe)?;
+    let (summary, mut probe) = (finished.summary, finished.observer);
     probe.used_result = probe.called && summary.answer.contains(WORD);
     probe.error = summary.error;
     probe.cost = summary.total_cost;

@@ -2,7 +2,7 @@
 
 use gadgetry::proto::block::{Anchoring, Markers};
 use gadgetry::proto::prompt::PromptTemplate;
-use gadgetry::proto::spec::Registry;
+use gadgetry::proto::schema::Registry;
 
 use super::{named, toolbox};
 use crate::args::GadgetInfoArgs;

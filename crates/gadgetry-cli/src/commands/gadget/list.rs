@@ -1,6 +1,6 @@
 //! `gadgetry gadget list`: names and descriptions.
 
-use gadgetry::proto::spec::RegisteredGadget;
+use gadgetry::proto::schema::RegisteredGadget;
 
 use super::toolbox;
 use crate::args::GadgetFileArgs;

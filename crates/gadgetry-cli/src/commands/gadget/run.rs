@@ -14,12 +14,12 @@ use serde_json::{Value, json};
 
 use super::{named, own_words, toolbox};
 use crate::args::GadgetRunArgs;
-use crate::conduct::conduct;
 use crate::connect;
 use crate::error::Error;
 use crate::logging;
 use crate::printer::Printer;
 use crate::prompt::typed_or_piped;
+use crate::run_agent::run_agent;
 
 pub(crate) fn run(args: &GadgetRunArgs, printer: &mut Printer) -> Result<(), Error> {
     let toolbox = toolbox(&args.gadget.file.gadgets)?;
@@ -27,8 +27,8 @@ pub(crate) fn run(args: &GadgetRunArgs, printer: &mut Printer) -> Result<(), Err
     let parameters = parameters(&args.params, printer)?;
     let gadget = toolbox.get(name).cloned();
     let gadget = gadget.ok_or_else(|| Error::input("the gadget no longer exists"))?;
-    let conducted = conduct(agent(gadget, &parameters)?, None, Report::default())?;
-    let (summary, report) = (conducted.summary, conducted.observer);
+    let finished = run_agent(agent(gadget, &parameters)?, None, Report::default())?;
+    let (summary, report) = (finished.summary, finished.observer);
     if args.json && report.answer.is_some() {
         printer.json(&report)?;
     }

@@ -6,7 +6,7 @@ use std::ops::Range;
 use super::Body;
 use crate::block::fence;
 use crate::error::ParseError;
-use crate::spec;
+use crate::schema;
 
 impl Body {
     /// The exact text of the finished body; empty if it passed its cap.
@@ -68,7 +68,7 @@ impl Body {
     pub(super) fn json(&self) -> Option<Range<usize>> {
         let range = self.inside_fence();
         let text = &self.text[range.clone()];
-        let is_object = text.starts_with('{') && spec::is_json(text);
+        let is_object = text.starts_with('{') && schema::is_json(text);
         is_object.then_some(range)
     }
 }

@@ -11,7 +11,7 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Number, Value, json};
 
-use crate::spec::GadgetSpec;
+use crate::schema::GadgetSpec;
 
 /// The gadget's name.
 pub const NAME: &str = "GadgetOutputViewer";

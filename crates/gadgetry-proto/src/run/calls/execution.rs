@@ -26,7 +26,7 @@ use crate::run::calls::prepare;
 use crate::run::calls::record::{Ended, Names, Prepared, Record, Status};
 use crate::run::calls::result;
 use crate::run::calls::room::Room;
-use crate::run::config::OnUnmet;
+use crate::run::config::UnmetDependencyPolicy;
 use crate::run::context::Context;
 use crate::run::io::Report;
 use crate::run::plan::Plan;
@@ -160,9 +160,9 @@ impl Execution {
             return;
         }
         let decision = match &cx.plan.config.on_unmet {
-            OnUnmet::Skip => Decision::Proceed,
-            OnUnmet::Execute => Decision::Execute,
-            OnUnmet::Fallback(result) => Decision::Result(result.clone()),
+            UnmetDependencyPolicy::Skip => Decision::Proceed,
+            UnmetDependencyPolicy::Execute => Decision::Execute,
+            UnmetDependencyPolicy::Fallback(result) => Decision::Result(result.clone()),
         };
         self.resolve(unmet, decision, cx);
     }

@@ -17,8 +17,8 @@ use crate::run::plan::Plan;
 use crate::run::start::{AboutCall, Start};
 use crate::run::truncation::Truncation;
 use crate::sched::Job;
-use crate::spec::RegisteredGadget;
-use crate::spec::parse_failure;
+use crate::schema::RegisteredGadget;
+use crate::schema::parse_failure;
 
 /// Checks a call that was just read.
 ///

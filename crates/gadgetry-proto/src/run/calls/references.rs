@@ -10,10 +10,10 @@ use crate::id::InvocationId;
 use crate::limits::{Limit, LimitExceeded, Limits};
 use crate::run::calls::known::KnownResults;
 use crate::run::plan::Plan;
-use crate::spec::View;
-use crate::spec::coerce;
-use crate::spec::depth;
-use crate::spec::has_too_many_values;
+use crate::schema::View;
+use crate::schema::coerce;
+use crate::schema::depth;
+use crate::schema::has_too_many_values;
 use crate::visible::visible_line;
 
 /// The id in the first reference to a call that `is_known` but is not among the dependencies.

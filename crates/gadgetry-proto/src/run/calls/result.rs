@@ -19,7 +19,7 @@ use crate::run::calls::record::{Record, Status};
 use crate::run::interceptor::Interceptor;
 use crate::run::plan::Plan;
 use crate::run::start::AboutCall;
-use crate::spec::{RegisteredGadget, invalid_parameters, parse_failure};
+use crate::schema::{RegisteredGadget, invalid_parameters, parse_failure};
 
 /// The content for an answered call. Notes about its parameters go to `notes`, a long output into the store.
 pub(super) fn content(

@@ -9,7 +9,7 @@ use crate::call::{Call, Parameters};
 use crate::delta::{Delta, DeltaKind};
 use crate::limits::{Limit, LimitExceeded, Limits};
 use crate::message::Content;
-use crate::spec::count;
+use crate::schema::count;
 
 /// Bytes of results that must be left before a gadget starts, so that its error fits.
 const LEAST_RESULT: usize = 4 << 10;

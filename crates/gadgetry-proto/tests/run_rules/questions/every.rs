@@ -7,7 +7,8 @@ use gadgetry_proto::delta::Delta;
 use gadgetry_proto::id::CallId;
 use gadgetry_proto::message::{Message, Role};
 use gadgetry_proto::run::{
-    Asks, Close, Command, Decision, Input, Misuse, Output, QuestionId, QuestionKind, Run, TextOnly,
+    Asks, Close, Command, Decision, Input, Misuse, OnTextOnlyReply, Output, QuestionId,
+    QuestionKind, Run,
 };
 use gadgetry_proto::time::Time;
 use serde_json::json;
@@ -50,7 +51,7 @@ fn everything() -> Script {
         .gadget(gadget("Oracle").asks("Which?"))
         .with(|spec| {
             spec.asks = all();
-            spec.text_only = TextOnly::WaitForInput;
+            spec.text_only = OnTextOnlyReply::WaitForInput;
             spec.max_iterations = 4;
         })
         .reply(format!("So.{calls}"))

@@ -5,7 +5,7 @@
     reason = "a test is about a few variants of many"
 )]
 
-use gadgetry_proto::run::{Command, Decision, QuestionKind, TextOnly};
+use gadgetry_proto::run::{Command, Decision, OnTextOnlyReply, QuestionKind};
 
 use super::about;
 use crate::support::sim::script::{Script, block, gadget};
@@ -97,7 +97,7 @@ fn where_nobody_can_be_asked_the_gadget_counts() {
 fn chat(human: bool) -> Script {
     Script::default()
         .with(|spec| {
-            spec.text_only = TextOnly::WaitForInput;
+            spec.text_only = OnTextOnlyReply::WaitForInput;
             spec.asks.human = human;
         })
         .reply("What next?")

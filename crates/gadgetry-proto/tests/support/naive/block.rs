@@ -4,7 +4,7 @@ use gadgetry_proto::block::Anchoring;
 use gadgetry_proto::call::TerminatedBy;
 use gadgetry_proto::error::DiagnosticCode;
 use gadgetry_proto::limits::Limits;
-use gadgetry_proto::spec::json_parameters;
+use gadgetry_proto::schema::json_parameters;
 
 use super::marker::ALL;
 use super::near_miss::{Place, run_length};

@@ -13,8 +13,8 @@ use gadgetry_proto::id::CallId;
 use gadgetry_proto::media::{Media, MediaData, MediaKind};
 use gadgetry_proto::message::ToolChoice;
 use gadgetry_proto::run::{
-    AboutCall, Asks, Code, Command, Input, Interceptor, MakeTrailing, OnUnmet, Report, Retry,
-    RunConfig, TextOnly, Trailing,
+    AboutCall, Asks, Code, Command, EphemeralMessage, Input, Interceptor, MakeEphemeralMessage,
+    OnTextOnlyReply, Report, Retry, RunConfig, UnmetDependencyPolicy,
 };
 use gadgetry_proto::tags::{CustomBlock, Transform};
 use gadgetry_proto::time::Time;
@@ -93,16 +93,16 @@ fn config(random: &mut Random) -> (RunConfig, Code) {
         default_timeout_ms: *random.pick(&[None, None, Some(8)]),
         text_only: random
             .pick(&[
-                TextOnly::Terminate,
-                TextOnly::Acknowledge,
-                TextOnly::WaitForInput,
+                OnTextOnlyReply::Terminate,
+                OnTextOnlyReply::Acknowledge,
+                OnTextOnlyReply::WaitForInput,
             ])
             .clone(),
         on_unmet: random
             .pick(&[
-                OnUnmet::Skip,
-                OnUnmet::Execute,
-                OnUnmet::Fallback("{\"n\":1}".to_owned()),
+                UnmetDependencyPolicy::Skip,
+                UnmetDependencyPolicy::Execute,
+                UnmetDependencyPolicy::Fallback("{\"n\":1}".to_owned()),
             ])
             .clone(),
         anchoring: *random.pick(&[
@@ -181,8 +181,8 @@ fn decided(random: &mut Random, spec: &mut RunConfig, code: &mut Code) {
         code.interceptors = vec![Arc::new(Rewrite)];
     }
     if random.one_in(4) {
-        spec.trailing = vec![Trailing::Code("standing".to_owned())];
-        let make: MakeTrailing =
+        spec.trailing = vec![EphemeralMessage::Code("standing".to_owned())];
+        let make: MakeEphemeralMessage =
             Arc::new(|standing| (standing.iteration > 1).then(|| format!("{standing:?}")));
         code.trailing.insert("standing".to_owned(), make);
     }

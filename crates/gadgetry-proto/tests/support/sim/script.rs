@@ -9,7 +9,7 @@ use gadgetry_proto::message::{Message, Role};
 use gadgetry_proto::run::{
     Code, Command, Decision, Input, Plan, PlanError, QuestionKind, RunConfig, Start,
 };
-use gadgetry_proto::spec::{GadgetSpec, Registry};
+use gadgetry_proto::schema::{GadgetSpec, Registry};
 use gadgetry_proto::tags::CustomBlock;
 use gadgetry_proto::usage::Usage;
 use serde_json::{Value, json};

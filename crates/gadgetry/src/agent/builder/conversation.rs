@@ -8,7 +8,7 @@ use gadgetry_proto::dialect::Dialect;
 use gadgetry_proto::limits::Limits;
 use gadgetry_proto::message::Message;
 use gadgetry_proto::prompt::PromptTemplate;
-use gadgetry_proto::run::{HintTiming, RunStatus, Trailing, iteration_hint, parallel_hint};
+use gadgetry_proto::run::{EphemeralMessage, HintTiming, RunStatus, iteration_hint, parallel_hint};
 use gadgetry_proto::tags::CustomBlock;
 use gadgetry_proto::transform::DeltaTransform;
 use serde_json::Value;
@@ -63,7 +63,9 @@ impl AgentBuilder {
 
     /// A message at the end of every request, which is not kept.
     pub fn trailing(mut self, text: impl Into<String>) -> Self {
-        self.config.trailing.push(Trailing::Text(text.into()));
+        self.config
+            .trailing
+            .push(EphemeralMessage::Text(text.into()));
         self
     }
 
@@ -75,7 +77,9 @@ impl AgentBuilder {
         make: impl Fn(&RunStatus) -> Option<String> + Send + Sync + 'static,
     ) -> Self {
         let name = format!("{}", self.config.trailing.len() + 1);
-        self.config.trailing.push(Trailing::Code(name.clone()));
+        self.config
+            .trailing
+            .push(EphemeralMessage::Code(name.clone()));
         self.code.trailing.insert(name, Arc::new(make));
         self
     }

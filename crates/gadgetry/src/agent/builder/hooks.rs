@@ -109,7 +109,7 @@ impl AgentBuilder {
         self.controller(closures::on_dependency_skipped(decide))
     }
 
-    /// Answers questions of gadgets and of [`TextOnly::WaitForInput`](gadgetry_proto::run::TextOnly); `None` means no answer.
+    /// Answers questions of gadgets and of [`OnTextOnlyReply::WaitForInput`](gadgetry_proto::run::OnTextOnlyReply); `None` means no answer.
     /// Subagents use it as well; questions arrive one at a time.
     pub fn on_human_input(mut self, human: impl Human + 'static) -> Self {
         self.human = Some(Arc::new(human));

@@ -10,8 +10,8 @@ use std::time::Duration;
 use gadgetry_proto::convo::OutputStore;
 use gadgetry_proto::convo::compaction::Compaction;
 use gadgetry_proto::message::{Content, Message, ToolChoice};
-use gadgetry_proto::run::{Code, OnUnmet, Retry, RunConfig, TextOnly, Tools};
-use gadgetry_proto::spec::Unterminated;
+use gadgetry_proto::run::{Code, OnTextOnlyReply, Retry, RunConfig, Tools, UnmetDependencyPolicy};
+use gadgetry_proto::schema::Unterminated;
 
 use crate::agent::observers::SharedObserver;
 use crate::agent::synthetic::SyntheticCall;
@@ -265,7 +265,7 @@ impl AgentBuilder {
 
     /// Policy for calls with unmet dependencies. By default they are skipped.
     /// [`AgentBuilder::on_dependency_skipped`] decides call by call.
-    pub fn on_unmet(mut self, policy: OnUnmet) -> Self {
+    pub fn on_unmet(mut self, policy: UnmetDependencyPolicy) -> Self {
         self.config.on_unmet = policy;
         self
     }
@@ -359,7 +359,7 @@ impl AgentBuilder {
     }
 
     /// What a reply without calls means. By default, the run is done.
-    pub fn text_only(mut self, policy: TextOnly) -> Self {
+    pub fn text_only(mut self, policy: OnTextOnlyReply) -> Self {
         self.config.text_only = policy;
         self
     }

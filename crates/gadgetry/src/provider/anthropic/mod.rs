@@ -7,7 +7,7 @@ mod thinking;
 use std::sync::Arc;
 
 use gadgetry_proto::message::{Media, MediaKind, Request, ToolChoice};
-use gadgetry_proto::spec::GadgetSpec;
+use gadgetry_proto::schema::GadgetSpec;
 
 use crate::model::ModelInfo;
 use crate::provider::error::ProviderError;

@@ -1,6 +1,6 @@
 //! From a name to a provider and its model, and back.
 
-use gadgetry_proto::spec::closest;
+use gadgetry_proto::schema::closest;
 
 use super::table::{Api, ELSEWHERE, FAMILIES, PROVIDERS, Provider, Rule, SHORTCUTS};
 use crate::models::{ModelSpec, names};

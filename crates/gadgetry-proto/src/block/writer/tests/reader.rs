@@ -6,9 +6,9 @@ use serde_json::json;
 use crate::block::Anchoring;
 use crate::block::Markers;
 use crate::limits::Limits;
-use crate::spec::Schema;
-use crate::spec::json_parameters;
-use crate::spec::parameters;
+use crate::schema::Schema;
+use crate::schema::json_parameters;
+use crate::schema::parameters;
 
 /// Reads one whole block: the header, and the parameters.
 pub(super) fn read(

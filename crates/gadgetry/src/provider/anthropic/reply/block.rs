@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use super::fields::{extension, text, whole};
 use crate::provider::anthropic::API;
 use crate::provider::arguments::{self, Object};
-use crate::provider::json::{self, Halves};
+use crate::provider::json::{self, SurrogateJoiner};
 use crate::provider::tools::ToolNames;
 
 /// A block as far as it has arrived.
@@ -19,7 +19,7 @@ use crate::provider::tools::ToolNames;
 pub(super) struct Block {
     pub(super) index: Option<u64>,
     kind: Kind,
-    halves: Halves,
+    halves: SurrogateJoiner,
     over: bool,
     /// The server has ended it, but its JSON is not whole, or missing: the reply may have been cut in it, which is known
     /// only when another block begins, or at the end.
@@ -77,7 +77,7 @@ impl Block {
         let mut new = Self {
             index,
             kind: Kind::Unknown,
-            halves: Halves::default(),
+            halves: SurrogateJoiner::default(),
             over: false,
             ended: false,
             ready: Vec::new(),

@@ -9,7 +9,7 @@ mod request;
 use std::sync::Arc;
 
 use gadgetry_proto::message::{Media, MediaKind, Request};
-use gadgetry_proto::spec::GadgetSpec;
+use gadgetry_proto::schema::GadgetSpec;
 
 use super::{BASE_URL, post};
 use crate::model::ModelInfo;

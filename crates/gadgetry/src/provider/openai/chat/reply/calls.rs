@@ -7,7 +7,7 @@ use gadgetry_proto::delta::Delta;
 use serde_json::Value;
 
 use crate::provider::arguments::{self, Object};
-use crate::provider::json::Halves;
+use crate::provider::json::SurrogateJoiner;
 use crate::provider::tools::ToolNames;
 
 /// How much is kept of what belongs to no call that has started, or to none at all, in bytes of one reply.
@@ -53,7 +53,7 @@ struct Call {
     json: String,
     /// What followed them.
     extra: String,
-    halves: Halves,
+    halves: SurrogateJoiner,
     object: Object,
     origin: Origin,
     /// Whether some of the arguments were dropped. Nothing is added to them.

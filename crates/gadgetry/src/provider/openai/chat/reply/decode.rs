@@ -12,7 +12,7 @@ use super::chunk::{Prose, choice, prose, stop_reason};
 use super::kept::Kept;
 use super::quick;
 use crate::provider::error::ProviderError;
-use crate::provider::json::{self, Halves};
+use crate::provider::json::{self, SurrogateJoiner};
 use crate::provider::openai::usage;
 use crate::provider::sse;
 use crate::provider::tools::ToolNames;
@@ -50,8 +50,8 @@ pub struct Decoder {
     choice: Option<u64>,
     /// The first piece of a choice other than 0, and its number.
     waiting: Option<(u64, Value)>,
-    text: Halves,
-    reasoning: Halves,
+    text: SurrogateJoiner,
+    reasoning: SurrogateJoiner,
     calls: Calls,
     /// What the server wants back in later requests.
     kept: Option<Kept>,

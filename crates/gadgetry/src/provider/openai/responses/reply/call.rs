@@ -7,7 +7,7 @@ use serde::de::IgnoredAny;
 use serde_json::Value;
 
 use crate::provider::arguments::{self, Object};
-use crate::provider::json::{self, Halves};
+use crate::provider::json::{self, SurrogateJoiner};
 use crate::provider::tools::ToolNames;
 
 /// The maximum number of bytes kept of arguments whose call has no name yet.
@@ -30,7 +30,7 @@ pub(super) struct Call {
     /// What followed their object.
     extra: String,
     object: Object,
-    halves: Halves,
+    halves: SurrogateJoiner,
     state: State,
 }
 

@@ -6,7 +6,7 @@ use gadgetry_proto::delta::{ContentMetadata, Delta};
 use serde_json::Value;
 
 use super::call::Call;
-use crate::provider::json::{self, Halves};
+use crate::provider::json::{self, SurrogateJoiner};
 
 /// An item as far as it has arrived.
 #[derive(Debug)]
@@ -16,7 +16,7 @@ pub(super) struct Item {
     /// `None` until something says what the item is.
     pub(super) kind: Option<Kind>,
     pub(super) is_over: bool,
-    halves: Halves,
+    halves: SurrogateJoiner,
     /// The parts of which something has been emitted.
     said: BTreeSet<Part>,
 }
@@ -49,7 +49,7 @@ impl Item {
             id,
             kind: None,
             is_over: false,
-            halves: Halves::default(),
+            halves: SurrogateJoiner::default(),
             said: BTreeSet::new(),
         }
     }

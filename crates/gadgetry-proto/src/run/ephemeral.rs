@@ -22,14 +22,14 @@ pub struct RunStatus {
 /// A message that only the next request carries, after everything else.
 ///
 /// ```
-/// use gadgetry_proto::run::{RunStatus, Trailing};
-/// let hint = Trailing::Parallel(2);
+/// use gadgetry_proto::run::{RunStatus, EphemeralMessage};
+/// let hint = EphemeralMessage::Parallel(2);
 /// let now = RunStatus { iteration: 2, max_iterations: 4, spent: 1.5, budget: None, calls_before: Some(1) };
 /// assert!(hint.message(&now).is_some_and(|text| text.contains("one reply")));
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Trailing {
+pub enum EphemeralMessage {
     /// This text, with every request.
     Text(String),
     /// See [`iteration_hint`].
@@ -41,9 +41,9 @@ pub enum Trailing {
 }
 
 /// Makes a message from the status of a run; `None` for no message. It must be a function of what it is given, or a replay differs.
-pub type MakeTrailing = Arc<dyn Fn(&RunStatus) -> Option<String> + Send + Sync>;
+pub type MakeEphemeralMessage = Arc<dyn Fn(&RunStatus) -> Option<String> + Send + Sync>;
 
-impl Trailing {
+impl EphemeralMessage {
     /// The message for a request that is made now. That of a closure only its [`Plan`](crate::run::Plan) can make.
     pub fn message(&self, status: &RunStatus) -> Option<String> {
         match self {
@@ -106,11 +106,11 @@ impl HintTiming {
 /// assert_eq!(hint.message(&at(1)), None);
 /// assert_eq!(hint.message(&at(4)).as_deref(), Some("[Reply 4 of 4: the last one. Finish now.]"));
 /// ```
-pub fn iteration_hint(timing: HintTiming) -> Trailing {
-    Trailing::Iterations(timing)
+pub fn iteration_hint(timing: HintTiming) -> EphemeralMessage {
+    EphemeralMessage::Iterations(timing)
 }
 
 /// A hint to the model that several blocks fit into one reply, after a reply with at least one call but fewer than `few`.
-pub fn parallel_hint(few: u32) -> Trailing {
-    Trailing::Parallel(few)
+pub fn parallel_hint(few: u32) -> EphemeralMessage {
+    EphemeralMessage::Parallel(few)
 }

@@ -7,14 +7,14 @@ use serde_json::Value;
 use serde_json::json;
 
 use crate::limits::Limits;
-use crate::spec::GadgetSpec;
-use crate::spec::Registry;
-use crate::spec::Schema;
-use crate::spec::coerce;
-use crate::spec::coerce_json;
-use crate::spec::invalid_parameters;
-use crate::spec::parameters;
-use crate::spec::parse_failure;
+use crate::schema::GadgetSpec;
+use crate::schema::Registry;
+use crate::schema::Schema;
+use crate::schema::coerce;
+use crate::schema::coerce_json;
+use crate::schema::invalid_parameters;
+use crate::schema::parameters;
+use crate::schema::parse_failure;
 
 const VECTORS: &str = include_str!("../../../../corpus/block-vectors.json");
 
@@ -320,7 +320,7 @@ proptest! {
         if let Ok(built) = parameters(arguments, None, "!!!ARG:", &Limits::default()) {
             for pointer in &pointers {
                 let mut here = &built;
-                for key in crate::spec::pointer::segments(pointer) {
+                for key in crate::schema::pointer::segments(pointer) {
                     here = match here.as_array() {
                         Some(items) => &items[key.parse::<usize>().unwrap()],
                         None => &here[key.as_ref()],

@@ -11,7 +11,7 @@ use serde_json::Number;
 use serde_json::Value;
 
 use crate::error::JsonError;
-use crate::spec::slips::Slips;
+use crate::schema::slips::Slips;
 
 /// Levels of arrays and objects that are read; the same as those of `serde_json`.
 const DEPTH: usize = 128;
@@ -69,7 +69,7 @@ pub(super) fn read_strict(text: &str) -> Option<Json<'_>> {
 /// is lost, and a repeated key is an error. Slips are errors, too.
 ///
 /// ```
-/// use gadgetry_proto::spec::read_json;
+/// use gadgetry_proto::schema::read_json;
 /// use serde_json::json;
 ///
 /// assert_eq!(read_json("[18446744073709551616]"), Ok(json!(["18446744073709551616"])));

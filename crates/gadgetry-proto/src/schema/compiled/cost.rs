@@ -13,9 +13,9 @@ use std::collections::BTreeSet;
 use serde_json::Map;
 use serde_json::Value;
 
-use crate::spec::count;
-use crate::spec::schema::Schema;
-use crate::spec::schema::targets::Targets;
+use crate::schema::compiled::Schema;
+use crate::schema::compiled::targets::Targets;
+use crate::schema::count;
 
 /// Checks that any value may take, about 20 ns each.
 const STEPS: u64 = 1 << 20;

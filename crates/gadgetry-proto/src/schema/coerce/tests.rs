@@ -234,7 +234,7 @@ fn white_space_means_nothing_where_no_text_is_admitted() {
         ("pair/1", "true\n"),
         ("in/n", "2\n\n"),
     ];
-    let built = crate::spec::parameters(
+    let built = crate::schema::parameters(
         arguments,
         Some(&schema.unwrap()),
         "!!!ARG:",
@@ -388,7 +388,7 @@ fn integers_keep_every_digit() {
     } }))
     .unwrap();
     let limits = crate::limits::Limits::default();
-    let read = |schema| crate::spec::json_parameters(&body, schema, &limits).unwrap();
+    let read = |schema| crate::schema::json_parameters(&body, schema, &limits).unwrap();
     let float = json!(1.234_567_890_123_456_8e29);
     assert_eq!(
         read(Some(&schema)),

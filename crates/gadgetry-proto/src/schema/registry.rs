@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use crate::spec::gadget::GadgetSpec;
-use crate::spec::gadget::RegisteredGadget;
-use crate::spec::schema::Problem;
-use crate::spec::schema::Schema;
-use crate::spec::schema::SchemaError;
-use crate::spec::schema::WrongDefault;
+use crate::schema::compiled::Problem;
+use crate::schema::compiled::Schema;
+use crate::schema::compiled::SchemaError;
+use crate::schema::compiled::WrongDefault;
+use crate::schema::gadget::GadgetSpec;
+use crate::schema::gadget::RegisteredGadget;
 use crate::visible::visible_line;
 
 /// Names longer than this are not compared for likeness.
@@ -16,13 +16,13 @@ const COMPARED: usize = 64;
 /// The gadgets that a model may call. Names differ in more than case.
 ///
 /// ```
-/// use gadgetry_proto::spec::{GadgetSpec, Registry};
+/// use gadgetry_proto::schema::{GadgetSpec, Registry};
 ///
 /// let bell = GadgetSpec { name: "Bell".to_owned(), ..GadgetSpec::default() };
 /// let registry = Registry::new([bell])?;
 /// assert_eq!(registry.get("bell").map(|gadget| gadget.name()), Some("Bell"));
 /// assert_eq!(registry.closest("bel"), ["Bell"]);
-/// # Ok::<(), gadgetry_proto::spec::RegistryError>(())
+/// # Ok::<(), gadgetry_proto::schema::RegistryError>(())
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct Registry {
@@ -136,8 +136,8 @@ impl<'a> IntoIterator for &'a Registry {
 /// of `name` must be left: `x` is not a typo of `y`.
 ///
 /// ```
-/// assert_eq!(gadgetry_proto::spec::closest("bel", ["Bell", "Drum"]), ["Bell"]);
-/// assert_eq!(gadgetry_proto::spec::closest("durm", ["Bell", "Drum"]), ["Drum"]);
+/// assert_eq!(gadgetry_proto::schema::closest("bel", ["Bell", "Drum"]), ["Bell"]);
+/// assert_eq!(gadgetry_proto::schema::closest("durm", ["Bell", "Drum"]), ["Drum"]);
 /// ```
 pub fn closest<'n>(name: &str, names: impl IntoIterator<Item = &'n str>) -> Vec<&'n str> {
     let wanted = letters(name);

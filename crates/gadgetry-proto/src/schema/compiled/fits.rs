@@ -7,12 +7,12 @@ use std::rc::Rc;
 
 use serde_json::Value;
 
-use crate::spec::schema::expand::Node;
-use crate::spec::schema::expand::find;
-use crate::spec::schema::types::Types;
-use crate::spec::schema::view::View;
-use crate::spec::schema::walk::Place;
-use crate::spec::schema::walk::Walk;
+use crate::schema::compiled::expand::Node;
+use crate::schema::compiled::expand::find;
+use crate::schema::compiled::types::Types;
+use crate::schema::compiled::view::View;
+use crate::schema::compiled::walk::Place;
+use crate::schema::compiled::walk::Walk;
 
 /// Steps for one answer. With more, or when those of the walk are used up, the value is taken to fit.
 const STEPS: usize = 100_000;

@@ -5,13 +5,13 @@ use std::rc::Rc;
 use serde_json::Map;
 use serde_json::Value;
 
-use crate::spec::schema::Schema;
-use crate::spec::schema::expand::Alternative;
-use crate::spec::schema::expand::Node;
-use crate::spec::schema::expand::find;
-use crate::spec::schema::types::Types;
-use crate::spec::schema::walk::Place;
-use crate::spec::schema::walk::Walk;
+use crate::schema::compiled::Schema;
+use crate::schema::compiled::expand::Alternative;
+use crate::schema::compiled::expand::Node;
+use crate::schema::compiled::expand::find;
+use crate::schema::compiled::types::Types;
+use crate::schema::compiled::walk::Place;
+use crate::schema::compiled::walk::Walk;
 
 /// What a schema says about one place of the parameters.
 ///

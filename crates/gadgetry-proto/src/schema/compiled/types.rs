@@ -7,7 +7,7 @@ use std::ops::Not;
 use serde_json::Map;
 use serde_json::Value;
 
-use crate::spec::schema::expand::find;
+use crate::schema::compiled::expand::find;
 
 /// A set of JSON types. `number` is every number; `integer` is the part of it without a fraction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

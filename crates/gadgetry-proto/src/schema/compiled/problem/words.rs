@@ -3,8 +3,8 @@
 use jsonschema::error::ValidationErrorKind as Kind;
 use serde_json::Value;
 
-use crate::spec::schema::types::Types;
-use crate::spec::schema::view::View;
+use crate::schema::compiled::types::Types;
+use crate::schema::compiled::view::View;
 
 /// Characters of a value that are shown.
 const SHOWN: usize = 40;

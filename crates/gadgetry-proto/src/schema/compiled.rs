@@ -25,9 +25,9 @@ use serde_json::Map;
 use serde_json::Value;
 use serde_json::json;
 
-use crate::spec::count;
-use crate::spec::depth;
-use crate::spec::schema::targets::Targets;
+use crate::schema::compiled::targets::Targets;
+use crate::schema::count;
+use crate::schema::depth;
 pub(crate) use defaults::WrongDefault;
 pub use problem::Problem;
 pub(crate) use types::Types;
@@ -40,7 +40,7 @@ const DEPTH: usize = 256;
 /// The JSON Schema of a gadget's parameters. Cloning shares it.
 ///
 /// ```
-/// use gadgetry_proto::spec::Schema;
+/// use gadgetry_proto::schema::Schema;
 /// use serde_json::json;
 ///
 /// let schema = Schema::new(json!({
@@ -49,7 +49,7 @@ const DEPTH: usize = 256;
 /// }))?;
 /// let problems = schema.validate(&json!({ "servings": 0 }));
 /// assert_eq!(problems[0].to_string(), "servings: must be at least 1, got 0");
-/// # Ok::<(), gadgetry_proto::spec::SchemaError>(())
+/// # Ok::<(), gadgetry_proto::schema::SchemaError>(())
 /// ```
 #[derive(Clone)]
 pub struct Schema(Arc<Compiled>);
@@ -180,14 +180,14 @@ impl Schema {
     /// does before it executes a gadget. Parameters must be an object, even if the schema admits more.
     ///
     /// ```
-    /// use gadgetry_proto::spec::Schema;
+    /// use gadgetry_proto::schema::Schema;
     /// use serde_json::json;
     ///
     /// let schema = Schema::new(json!({ "properties": { "n": { "type": "integer", "default": 1 } } }))?;
     /// assert_eq!(schema.check(json!({})), Ok(json!({ "n": 1 })));
     /// let problems = schema.check(json!({ "n": "x" })).unwrap_err();
     /// assert_eq!(problems[0].to_string(), "n: expected integer, got string \"x\"");
-    /// # Ok::<(), gadgetry_proto::spec::SchemaError>(())
+    /// # Ok::<(), gadgetry_proto::schema::SchemaError>(())
     /// ```
     pub fn check(&self, mut parameters: Value) -> Result<Value, Vec<Problem>> {
         let mut problems = self.complete(&mut parameters);

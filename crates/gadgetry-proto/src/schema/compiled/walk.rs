@@ -7,23 +7,23 @@ use std::rc::Rc;
 
 use serde_json::Value;
 
-use crate::spec::schema::Schema;
-use crate::spec::schema::Types;
-use crate::spec::schema::expand::ALTERNATIVES;
-use crate::spec::schema::expand::Alternative;
-use crate::spec::schema::expand::Node;
-use crate::spec::schema::expand::alternatives;
-use crate::spec::schema::view::Child;
-use crate::spec::schema::view::item;
-use crate::spec::schema::view::names;
-use crate::spec::schema::view::property;
-use crate::spec::schema::view::tuple_length;
-use crate::spec::schema::view::types;
+use crate::schema::compiled::Schema;
+use crate::schema::compiled::Types;
+use crate::schema::compiled::expand::ALTERNATIVES;
+use crate::schema::compiled::expand::Alternative;
+use crate::schema::compiled::expand::Node;
+use crate::schema::compiled::expand::alternatives;
+use crate::schema::compiled::view::Child;
+use crate::schema::compiled::view::item;
+use crate::schema::compiled::view::names;
+use crate::schema::compiled::view::property;
+use crate::schema::compiled::view::tuple_length;
+use crate::schema::compiled::view::types;
 
 /// Steps of one walk, about 50 ns each. What is not worked out when they are used up counts as unrestricted.
 const STEPS: usize = 1 << 20;
 
-/// The places of a schema that one [`View`](crate::spec::View) and all that were derived from it have seen.
+/// The places of a schema that one [`View`](crate::schema::View) and all that were derived from it have seen.
 pub(super) struct Walk<'a> {
     pub(super) schema: &'a Schema,
     seen: RefCell<Seen<'a>>,

@@ -321,7 +321,7 @@ fn circles_and_crowds_end() {
     let crowd = json!({ "allOf": [{ "anyOf": many }, { "anyOf": many }, { "anyOf": many }], "properties": { "x": { "type": "string" } } });
     let schema = Schema::new(crowd).unwrap();
     assert_eq!(
-        crate::spec::coerce("5", Some(&schema.root().property("x"))),
+        crate::schema::coerce("5", Some(&schema.root().property("x"))),
         json!("5")
     );
 }
@@ -416,7 +416,7 @@ fn recursive_schemas_take_steps_in_proportion_to_the_value() {
         let root = schema.root();
         let before = root.walk.left();
         assert!(root.fits(&value));
-        let read = crate::spec::coerce(&value["list"].to_string(), Some(&root.property("list")));
+        let read = crate::schema::coerce(&value["list"].to_string(), Some(&root.property("list")));
         assert_eq!(read, value["list"]);
         assert_eq!(schema.complete(&mut value), []);
         before - root.walk.left()

@@ -6,7 +6,7 @@
 use serde_json::Map;
 use serde_json::Value;
 
-use crate::spec::pointer;
+use crate::schema::pointer;
 
 /// References and combinations followed at one place.
 const STEPS: usize = 256;

@@ -6,13 +6,13 @@ use std::collections::VecDeque;
 use serde_json::Map;
 use serde_json::Value;
 
-use crate::spec::count;
-use crate::spec::schema::Problem;
-use crate::spec::schema::Schema;
-use crate::spec::schema::Types;
-use crate::spec::schema::cost;
-use crate::spec::schema::expand::find;
-use crate::spec::schema::view::View;
+use crate::schema::compiled::Problem;
+use crate::schema::compiled::Schema;
+use crate::schema::compiled::Types;
+use crate::schema::compiled::cost;
+use crate::schema::compiled::expand::find;
+use crate::schema::compiled::view::View;
+use crate::schema::count;
 
 /// Objects in objects whose defaults are looked at.
 const DEEP: usize = 4;

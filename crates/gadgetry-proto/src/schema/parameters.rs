@@ -14,13 +14,13 @@ use crate::error::PointerConflict;
 use crate::limits::Limit;
 use crate::limits::LimitExceeded;
 use crate::limits::Limits;
-use crate::spec::coerce;
-use crate::spec::json;
-use crate::spec::pointer;
-use crate::spec::schema::Container;
-use crate::spec::schema::Schema;
-use crate::spec::schema::View;
-use crate::spec::slips::Slips;
+use crate::schema::coerce;
+use crate::schema::compiled::Container;
+use crate::schema::compiled::Schema;
+use crate::schema::compiled::View;
+use crate::schema::json;
+use crate::schema::pointer;
+use crate::schema::slips::Slips;
 
 /// Builds the parameters from arguments: pairs of a pointer, as written, and a value text, already without the newline
 /// that ends it.
@@ -29,7 +29,7 @@ use crate::spec::slips::Slips;
 ///
 /// ```
 /// use gadgetry_proto::limits::Limits;
-/// use gadgetry_proto::spec::parameters;
+/// use gadgetry_proto::schema::parameters;
 /// use serde_json::json;
 ///
 /// let arguments = [("dish/0/name", "pie"), ("dish/0/qty", "2")];

@@ -27,7 +27,7 @@ const THREADS: usize = 4;
 const GRACE: Duration = Duration::from_secs(10);
 
 /// A run that has ended.
-pub(crate) struct Conducted<W> {
+pub(crate) struct Finished<W> {
     pub(crate) summary: Summary,
     pub(crate) observer: W,
     /// Whether it was cancelled because its time was up.
@@ -36,11 +36,11 @@ pub(crate) struct Conducted<W> {
 
 /// Runs it, and gives the observer back. The first interrupt cancels the run, and so does the end of the time `limit`;
 /// the second one drops it: either way no process of a gadget stays.
-pub(crate) fn conduct<W: Observer + 'static>(
+pub(crate) fn run_agent<W: Observer + 'static>(
     run: AgentRun<'static>,
     limit: Option<Duration>,
     mut observer: W,
-) -> Result<Conducted<W>, Error> {
+) -> Result<Finished<W>, Error> {
     let handle = run.handle();
     let work = move || async move {
         let ended = run.observe(&mut observer).await;
@@ -55,7 +55,7 @@ pub(crate) fn conduct<W: Observer + 'static>(
     };
     let done = until_stopped(work, limit, is_enough)?;
     let (summary, observer) = done.ok_or_else(|| stopped_at_once(timed_out))?;
-    Ok(Conducted {
+    Ok(Finished {
         summary,
         observer,
         timed_out,

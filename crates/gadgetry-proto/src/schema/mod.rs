@@ -4,16 +4,21 @@
 //! [`Schema`] says what a place admits, fills in defaults and lists what is wrong.
 
 pub mod coerce;
+mod compiled;
 mod gadget;
 mod json;
 mod parameters;
 pub mod pointer;
 mod registry;
-mod schema;
 mod slips;
 
 pub use coerce::coerce;
 pub use coerce::coerce_json;
+pub(crate) use compiled::Container;
+pub use compiled::Problem;
+pub use compiled::Schema;
+pub use compiled::SchemaError;
+pub use compiled::View;
 pub use gadget::Example;
 pub use gadget::GadgetSpec;
 pub use gadget::RegisteredGadget;
@@ -34,11 +39,6 @@ pub(crate) use parameters::parameters_noting;
 pub use registry::Registry;
 pub use registry::RegistryError;
 pub use registry::closest;
-pub(crate) use schema::Container;
-pub use schema::Problem;
-pub use schema::Schema;
-pub use schema::SchemaError;
-pub use schema::View;
 pub(crate) use slips::Slips;
 
 #[cfg(test)]

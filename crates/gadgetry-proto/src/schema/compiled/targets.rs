@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::spec::pointer;
+use crate::schema::pointer;
 
 /// Parts of a schema that references may name: anchors, and resources with an `$id` of their own. Most schemas have
 /// neither.

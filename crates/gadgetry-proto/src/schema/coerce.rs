@@ -20,12 +20,12 @@ use std::borrow::Cow;
 use serde_json::Number;
 use serde_json::Value;
 
-use crate::spec::json;
-use crate::spec::json::Json;
-use crate::spec::schema::Schema;
-use crate::spec::schema::Types;
-use crate::spec::schema::View;
-use crate::spec::slips::Slips;
+use crate::schema::compiled::Schema;
+use crate::schema::compiled::Types;
+use crate::schema::compiled::View;
+use crate::schema::json;
+use crate::schema::json::Json;
+use crate::schema::slips::Slips;
 
 /// Strings of JSON in which further JSON is looked for, one inside another. Models write one where they encode twice.
 const JSON_IN_JSON: u8 = 1;
@@ -33,13 +33,13 @@ const JSON_IN_JSON: u8 = 1;
 /// Reads one value text at a place of the parameters.
 ///
 /// ```
-/// use gadgetry_proto::spec::{Schema, coerce};
+/// use gadgetry_proto::schema::{Schema, coerce};
 /// use serde_json::json;
 ///
 /// let schema = Schema::new(json!({ "properties": { "zip": { "type": "string" } } }))?;
 /// assert_eq!(coerce("90210", Some(&schema.root().property("zip"))), json!("90210"));
 /// assert_eq!(coerce("90210", None), json!(90210));
-/// # Ok::<(), gadgetry_proto::spec::SchemaError>(())
+/// # Ok::<(), gadgetry_proto::schema::SchemaError>(())
 /// ```
 pub fn coerce(text: &str, place: Option<&View<'_>>) -> Value {
     coerce_noting(text, place, &mut Slips::default())
@@ -59,7 +59,7 @@ pub(super) fn coerce_noting(text: &str, place: Option<&View<'_>>, slips: &mut Sl
 /// array is admitted becomes its element. Everything else keeps its type.
 ///
 /// ```
-/// use gadgetry_proto::spec::{Schema, coerce_json};
+/// use gadgetry_proto::schema::{Schema, coerce_json};
 /// use serde_json::json;
 ///
 /// let schema = Schema::new(json!({ "properties": {
@@ -68,7 +68,7 @@ pub(super) fn coerce_noting(text: &str, place: Option<&View<'_>>, slips: &mut Sl
 /// } }))?;
 /// let read = coerce_json(json!({ "count": "3", "tags": "new" }), Some(&schema));
 /// assert_eq!(read, json!({ "count": 3, "tags": ["new"] }));
-/// # Ok::<(), gadgetry_proto::spec::SchemaError>(())
+/// # Ok::<(), gadgetry_proto::schema::SchemaError>(())
 /// ```
 pub fn coerce_json(value: Value, schema: Option<&Schema>) -> Value {
     let Some(schema) = schema else {

@@ -8,13 +8,13 @@ use serde::Serialize;
 use serde_json::Value;
 use serde_json::json;
 
-use crate::spec::schema::Problem;
-use crate::spec::schema::Schema;
+use crate::schema::compiled::Problem;
+use crate::schema::compiled::Schema;
 
 /// A gadget as its author describes it.
 ///
 /// ```
-/// use gadgetry_proto::spec::GadgetSpec;
+/// use gadgetry_proto::schema::GadgetSpec;
 ///
 /// let spec: GadgetSpec = serde_json::from_str(r#"{ "name": "Cook", "timeoutMs": 500 }"#)?;
 /// assert_eq!(spec.parameters, serde_json::json!({ "type": "object" }));
@@ -58,7 +58,7 @@ pub struct GadgetSpec {
 /// reason `stop`, so its last value may be cut. A reply that ended with a stop sequence counts as closed.
 ///
 /// ```
-/// use gadgetry_proto::spec::Unterminated;
+/// use gadgetry_proto::schema::Unterminated;
 /// assert_eq!(Unterminated::default(), Unterminated::Execute);
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -91,7 +91,7 @@ impl GadgetSpec {
     /// A gadget of this name that does this, and takes any parameters.
     ///
     /// ```
-    /// use gadgetry_proto::spec::GadgetSpec;
+    /// use gadgetry_proto::schema::GadgetSpec;
     /// use serde_json::json;
     ///
     /// let spec = GadgetSpec::new("Echo", "Says it again")
@@ -137,7 +137,7 @@ impl Example {
     /// `null`, and the gadget is refused.
     ///
     /// ```
-    /// use gadgetry_proto::spec::Example;
+    /// use gadgetry_proto::schema::Example;
     /// use serde_json::json;
     ///
     /// let example = Example::new(json!({ "a": 15, "b": 23 })).output("38").comment("Add two numbers");
@@ -165,7 +165,7 @@ impl Example {
     }
 }
 
-/// A gadget whose schema is compiled. [`crate::spec::Registry`] makes them.
+/// A gadget whose schema is compiled. [`crate::schema::Registry`] makes them.
 #[derive(Clone, Debug)]
 pub struct RegisteredGadget {
     spec: GadgetSpec,

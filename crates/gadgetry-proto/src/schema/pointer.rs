@@ -5,7 +5,7 @@ use std::borrow::Cow;
 /// The decoded segments of a pointer.
 ///
 /// ```
-/// use gadgetry_proto::spec::pointer::segments;
+/// use gadgetry_proto::schema::pointer::segments;
 /// let decoded: Vec<_> = segments("a~1b/m~0n/0").collect();
 /// assert_eq!(decoded, ["a/b", "m~n", "0"]);
 /// ```

@@ -11,16 +11,16 @@ use serde::Deserialize;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::spec::closest;
-use crate::spec::schema::Schema;
-use crate::spec::schema::cost;
-use crate::spec::schema::cost::Cost;
-use crate::spec::schema::problem::words::constraint;
-use crate::spec::schema::problem::words::expected;
-use crate::spec::schema::problem::words::got;
-use crate::spec::schema::problem::words::sentence;
-use crate::spec::schema::types::Types;
-use crate::spec::schema::view::View;
+use crate::schema::closest;
+use crate::schema::compiled::Schema;
+use crate::schema::compiled::cost;
+use crate::schema::compiled::cost::Cost;
+use crate::schema::compiled::problem::words::constraint;
+use crate::schema::compiled::problem::words::expected;
+use crate::schema::compiled::problem::words::got;
+use crate::schema::compiled::problem::words::sentence;
+use crate::schema::compiled::types::Types;
+use crate::schema::compiled::view::View;
 
 /// Unions inside unions that are explained.
 const UNIONS: usize = 8;
