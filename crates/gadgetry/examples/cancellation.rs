@@ -9,8 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use gadgetry::proto::event::FinishReason;
-use gadgetry::{Agent, ExecutionContext, Gadget, GadgetError, GadgetInfo, gadget};
+use gadgetry::{Agent, ExecutionContext, FinishReason, Gadget, GadgetError, GadgetInfo, gadget};
 use gadgetry_testing::{EventLog, MockModel, after, call, elapsed, reply};
 use schemars::JsonSchema;
 use serde::Deserialize;

@@ -9,9 +9,9 @@ use std::sync::mpsc;
 
 use gadgetry::model_client::ModelCallOptions;
 use gadgetry::presets::{Progress, ProgressTracking};
-use gadgetry::proto::event::{Event, EventKind};
-use gadgetry::proto::usage::Price;
-use gadgetry::{Agent, ExecutionContext, GadgetError, GadgetOutput, gadget};
+use gadgetry::{
+    Agent, Event, EventKind, ExecutionContext, GadgetError, GadgetOutput, Price, gadget,
+};
 use gadgetry_testing::{MockModel, call, reply, test_gadget};
 use serde_json::json;
 

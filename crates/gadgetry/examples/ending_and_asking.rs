@@ -6,8 +6,7 @@
 
 use std::error::Error;
 
-use gadgetry::proto::event::FinishReason;
-use gadgetry::{Agent, ExecutionContext, GadgetError, gadget};
+use gadgetry::{Agent, ExecutionContext, FinishReason, GadgetError, gadget};
 use gadgetry_testing::{EventLog, MockModel, call, reply, test_gadget};
 use serde_json::json;
 

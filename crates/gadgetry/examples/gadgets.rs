@@ -7,9 +7,9 @@
 use std::error::Error;
 use std::time::Duration;
 
-use gadgetry::proto::call::Outcome;
-use gadgetry::proto::schema::GadgetSpec;
-use gadgetry::{Agent, ExecutionContext, Gadget, GadgetError, GadgetInfo, from_fn, gadget};
+use gadgetry::{
+    Agent, ExecutionContext, Gadget, GadgetError, GadgetInfo, GadgetSpec, Outcome, from_fn, gadget,
+};
 use gadgetry_testing::{EventLog, MockModel, call, reply};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

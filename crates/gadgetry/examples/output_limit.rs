@@ -6,8 +6,8 @@
 
 use std::error::Error;
 
-use gadgetry::proto::convo::{char_limit, prompt_text};
-use gadgetry::{Agent, AgentBuilder, gadget};
+use gadgetry::proto::convo::char_limit;
+use gadgetry::{Agent, AgentBuilder, gadget, prompt_text};
 use gadgetry_testing::{EventLog, MockModel, any, call, reply};
 use serde_json::json;
 

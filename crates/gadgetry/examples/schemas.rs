@@ -6,10 +6,9 @@
 
 use std::error::Error;
 
-use gadgetry::proto::convo::prompt_text;
 use gadgetry::{
     Agent, Example, ExecutionContext, Gadget, GadgetError, GadgetInfo, IntoGadget, Toolbox, gadget,
-    validate_gadget_params,
+    prompt_text, validate_gadget_params,
 };
 use gadgetry_testing::MockModel;
 use schemars::JsonSchema;
