@@ -17,6 +17,7 @@ pub mod macro_gadgets;
 pub mod macro_methods;
 mod models;
 // The engine's checker reads this crate's table and sources here.
+mod edge_cases;
 #[path = "../../gadgetry-proto/tests/module_order.rs"]
 mod module_order;
 mod openai_wire;
@@ -24,7 +25,6 @@ mod presets;
 mod resolve;
 #[cfg(feature = "providers")]
 mod responses_wire;
-mod review_runtime;
 mod runtime;
 mod scripted_model;
 mod skills;

@@ -1,4 +1,4 @@
-//! Corners of the runtime: people, budgets, tokens and clocks that are asked for at an awkward moment.
+//! Edge cases of the runtime: human input, budgets, tokens, clocks and panics at awkward moments.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails here")]
 
