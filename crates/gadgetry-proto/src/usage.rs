@@ -206,7 +206,7 @@ impl Usage {
 /// assert_eq!(cost(400_000), 2.0);
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Price {
     /// Input tokens that no cache knows.
     pub input: f64,
@@ -235,7 +235,7 @@ pub struct Price {
 /// session", developers.openai.com/api/docs/models/gpt-5.4-pro), Google ("prompts > 200k tokens",
 /// ai.google.dev/gemini-api/docs/pricing), Anthropic and Alibaba likewise. What counts is the input, cached or not.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Tier {
     /// Input tokens that a request must have more than.
     pub above: u64,

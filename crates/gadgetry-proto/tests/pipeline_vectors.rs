@@ -7,15 +7,13 @@
 //! Compared are all events in order, the content of the message, usage, stop reason and visible text. The reference has
 //! no block ids, no end reasons, and no block index on custom blocks; these are left out of the comparison.
 
-use std::sync::Arc;
-
 use gadgetry_proto::accumulate::Accumulator;
 use gadgetry_proto::accumulate::Output;
 use gadgetry_proto::accumulate::StreamEvent;
 use gadgetry_proto::delta::Delta;
 use gadgetry_proto::message::Content;
 use gadgetry_proto::reply::{Format, ReplyStage};
-use gadgetry_proto::tags::{CustomBlock, Transform};
+use gadgetry_proto::tags::CustomBlock;
 use serde_json::Value;
 use serde_json::json;
 
@@ -75,17 +73,16 @@ fn every_deviation_names_a_vector_and_differs_from_it() {
 /// or `bracket`.
 fn scan(deltas: &[Delta], custom_blocks: &Value) -> Vec<Delta> {
     let definitions = custom_blocks.as_object().expect("definitions by key");
-    let blocks = definitions.iter().map(|(key, how)| CustomBlock {
-        tag: how["tag"].as_str().map(str::to_owned),
-        transform: match how["transform"].as_str() {
-            None => Transform::Pass,
-            Some("suppress") => Transform::Suppress,
-            Some("bracket") => Transform::Map(Arc::new(|block| {
-                Some(vec![Delta::text(format!("[{}]", block.content))])
-            })),
+    let blocks = definitions.iter().map(|(key, how)| {
+        let block = CustomBlock::new(key).tag(how["tag"].as_str().unwrap_or(key));
+        match how["transform"].as_str() {
+            None => block,
+            Some("suppress") => block.suppress(),
+            Some("bracket") => {
+                block.map(|block| Some(vec![Delta::text(format!("[{}]", block.content))]))
+            }
             Some(other) => panic!("no transform {other}"),
-        },
-        ..CustomBlock::new(key)
+        }
     });
     let format = Format {
         markers: None,

@@ -1,41 +1,39 @@
 //! The listing of custom blocks: the layout of the specification, to the character.
 
 use gadgetry_proto::message::{Content, Message, Role};
-use gadgetry_proto::prompt::{CustomBlockDoc, append_to_system, custom_block_listing};
+use gadgetry_proto::prompt::{append_to_system, custom_block_listing};
+use gadgetry_proto::tags::BlockConfig;
 
-fn doc<'a>(tag: &'a str, description: &'a str, instructions: &'a str) -> CustomBlockDoc<'a> {
-    CustomBlockDoc {
-        tag,
-        description: Some(description),
-        instructions: Some(instructions),
+fn doc(tag: &str, description: &str, instructions: &str) -> BlockConfig {
+    let text = |text: &str| Some(text.to_owned());
+    BlockConfig {
+        description: text(description),
+        instructions: text(instructions),
+        ..BlockConfig::new(tag)
     }
 }
 
 #[test]
 fn the_example_of_the_specification() {
-    let listing = custom_block_listing([
+    let listing = custom_block_listing(&[
         doc(
             "interpretation",
             "Analytical insight derived from evidence.",
             "Use when synthesizing information or drawing conclusions. Do not use for direct observations.",
         ),
-        CustomBlockDoc {
-            tag: "done",
-            description: Some("Signals task completion."),
+        BlockConfig {
             instructions: None,
+            ..doc("done", "Signals task completion.", "")
         },
-        CustomBlockDoc {
-            tag: "citation",
+        BlockConfig {
             description: None,
-            instructions: Some(
+            ..doc(
+                "citation",
+                "",
                 "Quote relevant passages from sources using <citation url=\"...\">text</citation>.",
-            ),
+            )
         },
-        CustomBlockDoc {
-            tag: "silent",
-            description: None,
-            instructions: None,
-        },
+        BlockConfig::new("silent"),
     ]);
     let expected = "\
 You can use the following XML tags in your output:
@@ -48,7 +46,7 @@ You can use the following XML tags in your output:
 
 #[test]
 fn every_line_of_the_instructions_is_indented() {
-    let listing = custom_block_listing([doc("debug-info", "D.", "one\n\n  two\r\nthree\n")]);
+    let listing = custom_block_listing(&[doc("debug-info", "D.", "one\n\n  two\r\nthree\n")]);
     let expected = "\
 You can use the following XML tags in your output:
 - <debug-info>: D.
@@ -57,15 +55,15 @@ You can use the following XML tags in your output:
     two
   three";
     assert_eq!(listing.as_deref(), Some(expected));
-    let listing = custom_block_listing([doc("x", "", "one\ntwo")]);
+    let listing = custom_block_listing(&[doc("x", "", "one\ntwo")]);
     assert!(listing.is_some_and(|listing| listing.ends_with("- <x>: one\n  two")));
 }
 
 #[test]
 fn empty_fields_are_absent_fields() {
-    assert_eq!(custom_block_listing([doc("a", "", "")]), None);
-    assert_eq!(custom_block_listing([]), None);
-    let listing = custom_block_listing([doc("a", "", ""), doc("b", "B.", "")]);
+    assert_eq!(custom_block_listing(&[doc("a", "", "")]), None);
+    assert_eq!(custom_block_listing(&[]), None);
+    let listing = custom_block_listing(&[doc("a", "", ""), doc("b", "B.", "")]);
     assert_eq!(
         listing.as_deref(),
         Some("You can use the following XML tags in your output:\n- <b>: B.")

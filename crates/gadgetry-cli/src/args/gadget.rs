@@ -16,15 +16,15 @@ pub(crate) struct GadgetArgs {
 /// What is done with the gadgets of a file.
 #[derive(Debug, Subcommand)]
 pub(crate) enum GadgetVerb {
-    /// List the names and descriptions of the gadgets in a file
+    /// Lists the names and descriptions of the gadgets in a file
     List(GadgetFileArgs),
-    /// Print the prompt text for a gadget: description, parameters and examples
+    /// Prints the prompt text for a gadget: description, parameters and examples
     Info(GadgetInfoArgs),
-    /// Check a file: schemas, examples, programs
+    /// Checks a file: schemas, examples, programs
     ///
     /// Prints one line for each gadget. Exits with code 2 and the position in the file if something is wrong.
     Validate(GadgetFileArgs),
-    /// Run one gadget as an agent would, without a model
+    /// Runs one gadget as an agent would, without a model
     ///
     /// The result goes to stdout. Exit code 1: the parameters are invalid, the gadget failed, or it was cancelled.
     Run(GadgetRunArgs),

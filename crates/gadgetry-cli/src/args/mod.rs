@@ -79,11 +79,11 @@ pub(crate) enum Verb {
     /// The answer goes to stdout, progress to stderr. Ctrl-C cancels the run and ends its gadgets; press it again to exit
     /// immediately. Exit code 1: the model call failed, its last reply was cut off, or the run was stopped.
     Agent(AgentArgs),
-    /// List, describe, check and run the gadgets of a file, without a model.
+    /// Lists, describes, checks and runs the gadgets of a file, without a model.
     Gadget(GadgetArgs),
     /// Lists known models: context windows, features, prices.
     Models(ModelsArgs),
-    /// Check keys and local servers; test whether a model follows the block format.
+    /// Checks keys and local servers; tests whether a model follows the block format.
     ///
     /// Shows which keys are set, never their values, and which local servers respond. With MODEL, sends one request with
     /// one gadget, and a second one with its result. Exit code 1: no key and no server was found, or the model failed the

@@ -4,15 +4,15 @@ use std::mem;
 use std::sync::Arc;
 
 use futures_util::StreamExt as _;
-use futures_util::stream::{self, BoxStream};
 use gadgetry::Model;
 use gadgetry::ask::{ModelCall, Received};
 use gadgetry::proto::delta::{Delta, StopReason};
 use gadgetry::proto::error::DiagnosticCode;
 use gadgetry::proto::message::{Content, Message, Request, Role};
-use gadgetry::proto::reply::{Format, ReplyStage};
+use gadgetry::proto::reply::{Format, Pipeline, ReplyStage};
 use gadgetry::proto::run::Retry;
 use gadgetry::proto::usage::Usage;
+use gadgetry::provider::adapter::piped;
 use tokio::sync::Notify;
 
 use crate::args::{CompleteArgs, ModelArgs};
@@ -138,26 +138,6 @@ struct Asking {
     called: bool,
 }
 
-/// A reply passed through the stage that separates reasoning in tags from the answer.
-fn staged(mut stage: ReplyStage, deltas: BoxStream<'static, Delta>) -> BoxStream<'static, Delta> {
-    let deltas = deltas.map(Some).chain(stream::iter([None]));
-    let staged = deltas.flat_map(move |delta| {
-        let mut out = Vec::new();
-        match delta {
-            Some(delta) => {
-                if matches!(delta, Delta::MessageEnd { .. } | Delta::Error { .. }) {
-                    stage.finish(&mut out);
-                }
-                stage.process(delta, &mut out);
-            }
-            // A reply that broke off may end in what could have become a tag.
-            None => stage.finish(&mut out),
-        }
-        stream::iter(out)
-    });
-    staged.boxed()
-}
-
 impl Asking {
     /// Calls the model until there is an answer, or a failure that is not retried.
     #[expect(
@@ -168,7 +148,10 @@ impl Asking {
         self.printer.spin();
         let stage = self.stage.clone();
         let call = ModelCall::new(Arc::clone(&self.model))
-            .sender(move |model, request| staged(stage.clone(), model.stream(request)))
+            .sender(move |model, request| {
+                let pipeline = Pipeline::new(stage.clone(), Vec::new());
+                piped(pipeline, model.stream(request))
+            })
             .retry(self.retry.clone());
         let mut steps = call.send(self.request.clone());
         let (mut usage, mut refusal) = (Usage::default(), None);

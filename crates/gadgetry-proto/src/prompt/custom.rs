@@ -1,27 +1,15 @@
 //! The listing of custom blocks, and its place in the conversation.
 
 use crate::message::{Content, Message, Role};
-
-/// What the listing says of one custom block.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct CustomBlockDoc<'a> {
-    /// The XML tag that the model writes (not the key of the definition).
-    pub tag: &'a str,
-    /// What the block is.
-    pub description: Option<&'a str>,
-    /// When and how to write it.
-    pub instructions: Option<&'a str>,
-}
+use crate::tags::BlockConfig;
 
 /// The listing of all blocks that have a description or instructions; none if no block has.
 ///
 /// ```
-/// use gadgetry_proto::prompt::{CustomBlockDoc, custom_block_listing};
-/// let listing = custom_block_listing([CustomBlockDoc {
-///     tag: "done",
-///     description: Some("Signals task completion."),
-///     instructions: Some("Write it last."),
-/// }]);
+/// use gadgetry_proto::prompt::custom_block_listing;
+/// use gadgetry_proto::tags::CustomBlock;
+/// let done = CustomBlock::new("done").description("Signals task completion.").instructions("Write it last.");
+/// let listing = custom_block_listing([done.config()]);
 /// assert_eq!(
 ///     listing.as_deref(),
 ///     Some(
@@ -31,7 +19,7 @@ pub struct CustomBlockDoc<'a> {
 /// );
 /// ```
 pub fn custom_block_listing<'a>(
-    blocks: impl IntoIterator<Item = CustomBlockDoc<'a>>,
+    blocks: impl IntoIterator<Item = &'a BlockConfig>,
 ) -> Option<String> {
     let entries: Vec<String> = blocks.into_iter().filter_map(entry).collect();
     if entries.is_empty() {
@@ -43,18 +31,19 @@ pub fn custom_block_listing<'a>(
     ))
 }
 
-fn entry(block: CustomBlockDoc<'_>) -> Option<String> {
-    let fields = [block.description, block.instructions];
+fn entry(block: &BlockConfig) -> Option<String> {
+    let fields = [&block.description, &block.instructions];
     let said: Vec<&str> = fields
         .into_iter()
         .flatten()
+        .map(String::as_str)
         .filter(|text| !text.is_empty())
         .collect();
     if said.is_empty() {
         return None;
     }
     let lines: Vec<&str> = said.iter().flat_map(|text| text.lines()).collect();
-    Some(format!("- <{}>: {}", block.tag, lines.join("\n  ")))
+    Some(format!("- <{}>: {}", block.xml_tag(), lines.join("\n  ")))
 }
 
 /// Appends `text` to the last system message as one more text part, or inserts one at the front if

@@ -11,6 +11,6 @@ mod template;
 
 pub use catalog::{CatalogEntry, CatalogExample, catalog};
 pub(crate) use correction::correction;
-pub use custom::{CustomBlockDoc, append_to_system, custom_block_listing};
+pub use custom::{append_to_system, custom_block_listing};
 pub use params::parameter_list;
 pub use template::PromptTemplate;

@@ -13,9 +13,8 @@ use crate::reply::Scanner;
 use crate::reply::ScannerState;
 use crate::schema::RegisteredGadget;
 use crate::schema::Registry;
-use crate::tags::CustomBlock;
 use crate::tags::TagNameError;
-use crate::tags::Transform;
+use crate::tags::{BlockConfig, BlockMode, CustomBlock};
 
 /// Takes gadget calls and custom blocks out of the text of replies.
 ///
@@ -56,7 +55,7 @@ impl ReplyStage {
     ) -> Result<Self, TagNameError> {
         format.tags = blocks
             .iter()
-            .map(|block| block.xml_tag().to_owned())
+            .map(|block| block.config().xml_tag().to_owned())
             .collect();
         let scanner = Scanner::new(&format)?;
         Ok(Self {
@@ -167,19 +166,21 @@ impl Rules {
                 tag,
                 attributes,
             } => self.start(block, tag, attributes, out),
-            Event::TagDelta { block, tag, delta } => match self.rule(tag) {
-                Some(rule) if matches!(rule.transform, Transform::Pass) => {
-                    out.push(content(block, rule, delta));
+            Event::TagDelta { block, tag, delta } => {
+                match self.rule(tag).map(CustomBlock::config) {
+                    Some(rule) if rule.mode == BlockMode::Keep => {
+                        out.push(content(block, rule, delta));
+                    }
+                    Some(rule) if rule.mode != BlockMode::Reasoning => {}
+                    // A tag without a definition is one of [`Format::reasoning`].
+                    Some(_) | None => out.push(Delta::Reasoning {
+                        delta: delta.to_owned(),
+                        metadata: None,
+                    }),
                 }
-                Some(rule) if !matches!(rule.transform, Transform::Reasoning) => {}
-                // A tag without a definition is one of [`Format::reasoning`].
-                Some(_) | None => out.push(Delta::Reasoning {
-                    delta: delta.to_owned(),
-                    metadata: None,
-                }),
-            },
+            }
             Event::TagEnd { block, tag, reason } => {
-                if let Some(rule) = self.passing(tag) {
+                if let Some(rule) = self.kept(tag) {
                     out.push(Delta::CustomBlockEnd(BlockEnd::new(
                         block, &rule.key, reason,
                     )));
@@ -196,7 +197,7 @@ impl Rules {
                 if let Some(rule) = self.rule(tag) {
                     let block = CustomContentBlock {
                         block_id: block,
-                        tag: rule.key.clone(),
+                        tag: rule.config().key.clone(),
                         content: content.to_owned(),
                         attrs: attributes.clone(),
                         self_closing,
@@ -209,31 +210,32 @@ impl Rules {
     }
 
     fn rule(&self, tag: &str) -> Option<&CustomBlock> {
-        self.blocks.iter().find(|block| block.xml_tag() == tag)
+        let is_meant = |block: &&CustomBlock| block.config().xml_tag() == tag;
+        self.blocks.iter().find(is_meant)
     }
 
-    /// The definition, if the events of its blocks stream.
-    fn passing(&self, tag: &str) -> Option<&CustomBlock> {
-        self.rule(tag)
-            .filter(|rule| matches!(rule.transform, Transform::Pass))
+    /// The configuration, if the events of its blocks stream.
+    fn kept(&self, tag: &str) -> Option<&BlockConfig> {
+        let rule = self.rule(tag).map(CustomBlock::config);
+        rule.filter(|rule| rule.mode == BlockMode::Keep)
     }
 
     fn start(&self, block_id: BlockId, tag: &str, attrs: &Attributes, out: &mut Vec<Delta>) {
         let Some(rule) = self.rule(tag) else { return };
-        if let Some(on_start) = &rule.on_start {
+        if let Some(on_start) = &rule.code().on_start {
             on_start(attrs);
         }
-        if matches!(rule.transform, Transform::Pass) {
-            out.push(start(block_id, rule, attrs));
+        if rule.config().mode == BlockMode::Keep {
+            out.push(start(block_id, rule.config(), attrs));
         }
     }
 }
 
-fn start(block_id: BlockId, rule: &CustomBlock, attrs: &Attributes) -> Delta {
+fn start(block_id: BlockId, rule: &BlockConfig, attrs: &Attributes) -> Delta {
     Delta::CustomBlockStart(BlockStart::new(block_id, &rule.key, attrs.clone()))
 }
 
-fn content(block_id: BlockId, rule: &CustomBlock, delta: &str) -> Delta {
+fn content(block_id: BlockId, rule: &BlockConfig, delta: &str) -> Delta {
     Delta::CustomBlockDelta(BlockDelta::new(block_id, &rule.key, delta))
 }
 
@@ -243,17 +245,19 @@ fn complete(
     reason: EndReason,
     out: &mut Vec<Delta>,
 ) {
-    match &rule.transform {
-        Transform::Pass => out.push(Delta::CustomBlock(block)),
+    let config = rule.config();
+    match config.mode {
+        BlockMode::Keep => out.push(Delta::CustomBlock(block)),
         // The content of the latter has streamed.
-        Transform::Suppress | Transform::Reasoning => {}
-        Transform::Map(map) => {
-            if let Some(deltas) = map(&block) {
+        BlockMode::Suppress | BlockMode::Reasoning => {}
+        BlockMode::Map => {
+            let map = rule.code().map.as_ref();
+            if let Some(deltas) = map.and_then(|map| map(&block)) {
                 return out.extend(deltas);
             }
-            out.push(start(block.block_id, rule, &block.attrs));
+            out.push(start(block.block_id, config, &block.attrs));
             if !block.content.is_empty() {
-                out.push(content(block.block_id, rule, &block.content));
+                out.push(content(block.block_id, config, &block.content));
             }
             let end = BlockEnd::new(block.block_id, &block.tag, reason);
             out.push(Delta::CustomBlockEnd(end));

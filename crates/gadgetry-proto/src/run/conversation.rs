@@ -168,7 +168,7 @@ impl Conversation {
     fn compaction(&self, now: bool, plan: &Plan) -> Option<compaction::Plan> {
         let compaction = plan.config.compaction.as_ref()?;
         // A tag can have another name in the text than in the program.
-        let renamed = plan.custom_blocks.iter();
+        let renamed = plan.config.custom_blocks.iter();
         let xml_names: BTreeMap<String, String> = renamed
             .filter(|block| block.xml_tag() != block.key)
             .map(|block| (block.key.clone(), block.xml_tag().to_owned()))

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::block::Markers;
 use crate::convo::viewer;
 use crate::message::ToolChoice;
-use crate::prompt::{CustomBlockDoc, custom_block_listing};
+use crate::prompt::custom_block_listing;
 use crate::reply::{Format, ReplyStage};
 use crate::run::config::RunConfig;
 use crate::run::ephemeral::{EphemeralMessage, MakeEphemeralMessage, RunStatus};
@@ -60,7 +60,6 @@ pub struct Plan {
     /// Whether the run answers calls of the viewer itself.
     pub(super) has_viewer: bool,
     pub(super) code: Arc<Code>,
-    pub(super) custom_blocks: Arc<[CustomBlock]>,
     /// The reply stage before the first reply.
     pub(super) stage: ReplyStage,
     /// What the system message says about gadgets.
@@ -123,20 +122,15 @@ impl Plan {
             reasoning_open: config.reasoning_open,
             limits: config.limits.clone(),
         };
-        let stage = ReplyStage::new(format, custom_blocks.clone(), Some(Arc::clone(&registry)))?;
-        let docs = custom_blocks.iter().map(|block| CustomBlockDoc {
-            tag: block.xml_tag(),
-            description: block.description.as_deref(),
-            instructions: block.instructions.as_deref(),
-        });
+        let stage = ReplyStage::new(format, custom_blocks, Some(Arc::clone(&registry)))?;
+        let listing = custom_block_listing(&config.custom_blocks);
         Ok(Self {
             gadget_instructions: gadget_instructions(&config, &registry),
-            block_instructions: custom_block_listing(docs).unwrap_or_default().into(),
+            block_instructions: listing.unwrap_or_default().into(),
             config,
             registry,
             has_viewer,
             code: Arc::new(code),
-            custom_blocks: custom_blocks.into(),
             stage,
         })
     }
@@ -259,7 +253,7 @@ fn custom_blocks(config: &RunConfig, code: &Code) -> Result<Vec<CustomBlock>, Pl
     let join = |block: &BlockConfig| {
         let tag = block.xml_tag();
         let own = code.blocks.get(tag).cloned().unwrap_or_default();
-        block.with_code(own).ok_or_else(|| match block.mode {
+        CustomBlock::from_parts(block.clone(), own).ok_or_else(|| match block.mode {
             BlockMode::Map => PlanError::MissingCode(named(tag)),
             BlockMode::Keep | BlockMode::Suppress | BlockMode::Reasoning => {
                 PlanError::UnknownCode(named(tag))

@@ -4,9 +4,9 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::tags::{BlockTransform, CustomBlock, OnStart, Transform};
+use crate::tags::{BlockTransform, OnStart};
 
-/// The configuration of a [`CustomBlock`]: everything but its code.
+/// The configuration of a [`CustomBlock`](crate::tags::CustomBlock): everything but its code.
 ///
 /// ```
 /// use gadgetry_proto::tags::{BlockConfig, BlockMode, CustomBlock};
@@ -58,12 +58,12 @@ impl BlockMode {
     }
 }
 
-/// The code of a [`CustomBlock`].
+/// The code of a [`CustomBlock`](crate::tags::CustomBlock).
 #[derive(Clone, Default)]
 pub struct BlockCode {
     /// Decides what replaces a complete block, where the mode is [`BlockMode::Map`].
     pub map: Option<BlockTransform>,
-    /// See [`CustomBlock::on_start`].
+    /// Called when it opens; see [`CustomBlock::on_start`](crate::tags::CustomBlock::on_start).
     pub on_start: Option<OnStart>,
 }
 
@@ -89,48 +89,6 @@ impl BlockConfig {
     /// The XML tag: the one that was set, or the key.
     pub fn xml_tag(&self) -> &str {
         self.tag.as_deref().unwrap_or(&self.key)
-    }
-
-    /// The definition with its code; `None` if the mode is [`BlockMode::Map`] and `code` has no map, or the other way
-    /// round.
-    pub fn with_code(&self, code: BlockCode) -> Option<CustomBlock> {
-        let transform = match (self.mode, code.map) {
-            (BlockMode::Keep, None) => Transform::Pass,
-            (BlockMode::Suppress, None) => Transform::Suppress,
-            (BlockMode::Reasoning, None) => Transform::Reasoning,
-            (BlockMode::Map, Some(map)) => Transform::Map(map),
-            (BlockMode::Keep | BlockMode::Suppress | BlockMode::Reasoning, Some(_))
-            | (BlockMode::Map, None) => return None,
-        };
-        Some(CustomBlock {
-            key: self.key.clone(),
-            tag: self.tag.clone(),
-            description: self.description.clone(),
-            instructions: self.instructions.clone(),
-            transform,
-            on_start: code.on_start,
-        })
-    }
-}
-
-impl CustomBlock {
-    /// Separates the configuration from the code; [`BlockConfig::with_code`] joins them.
-    pub fn into_parts(self) -> (BlockConfig, BlockCode) {
-        let (mode, map) = match self.transform {
-            Transform::Pass => (BlockMode::Keep, None),
-            Transform::Suppress => (BlockMode::Suppress, None),
-            Transform::Reasoning => (BlockMode::Reasoning, None),
-            Transform::Map(map) => (BlockMode::Map, Some(map)),
-        };
-        let config = BlockConfig {
-            key: self.key,
-            tag: self.tag,
-            description: self.description,
-            instructions: self.instructions,
-            mode,
-        };
-        let on_start = self.on_start;
-        (config, BlockCode { map, on_start })
     }
 }
 

@@ -1,12 +1,13 @@
-//! What a custom block is: its tag, its description for the model, and how it is handled.
+//! What a custom block is: its configuration, and the code that handles it.
 
 use std::fmt;
 use std::sync::Arc;
 
 use crate::delta::Delta;
 use crate::message::{Attributes, CustomContentBlock};
+use crate::tags::{BlockCode, BlockConfig, BlockMode};
 
-/// Sees a complete block. `None` lets it pass; deltas take its place, none at all suppress it.
+/// Decides about a complete block. `None` keeps it, deltas replace it, and an empty list suppresses it.
 pub type BlockTransform = Arc<dyn Fn(&CustomContentBlock) -> Option<Vec<Delta>> + Send + Sync>;
 
 /// Called when a tag has opened, before its content arrives.
@@ -18,139 +19,126 @@ pub type OnStart = Arc<dyn Fn(&Attributes) + Send + Sync>;
 /// use gadgetry_proto::delta::Delta;
 /// use gadgetry_proto::tags::CustomBlock;
 /// let done = CustomBlock::new("done").description("Ends the work.").suppress();
-/// assert_eq!(done.xml_tag(), "done");
+/// assert_eq!(done.config().xml_tag(), "done");
 /// let debug = CustomBlock::new("debugInfo")
 ///     .tag("debug-info")
 ///     .map(|block| Some(vec![Delta::text(format!("[{}]", block.content))]));
-/// assert_eq!(debug.xml_tag(), "debug-info");
+/// assert_eq!(debug.config().xml_tag(), "debug-info");
 /// ```
 #[derive(Clone)]
 pub struct CustomBlock {
-    /// The name that the application uses; events and messages carry it.
-    pub key: String,
-    /// The XML tag, where it differs from the key.
-    pub tag: Option<String>,
-    /// What the block is, for the model.
-    pub description: Option<String>,
-    /// When and how to write it, for the model.
-    pub instructions: Option<String>,
-    /// How it is handled.
-    pub transform: Transform,
-    /// Called when it opens. It must not change what the run does: a replayed run calls it again.
-    pub on_start: Option<OnStart>,
-}
-
-/// How a custom block is handled.
-#[derive(Clone, Default)]
-pub enum Transform {
-    /// It is content of the message, and its events stream.
-    #[default]
-    Pass,
-    /// It is taken out and leaves no event.
-    Suppress,
-    /// Decided when it is complete. Until then none of its events are emitted; if it passes, they follow together.
-    Map(BlockTransform),
-    /// Its content is reasoning, piece by piece as it streams; the tag leaves no event.
-    Reasoning,
+    config: BlockConfig,
+    /// Its map is set exactly if the mode is [`BlockMode::Map`].
+    code: BlockCode,
 }
 
 impl CustomBlock {
-    /// A block that passes, under the tag `key`.
+    /// A block that is kept, under the tag `key`.
     pub fn new(key: impl Into<String>) -> Self {
         Self {
-            key: key.into(),
-            tag: None,
-            description: None,
-            instructions: None,
-            transform: Transform::Pass,
-            on_start: None,
+            config: BlockConfig::new(key),
+            code: BlockCode::default(),
         }
     }
 
-    /// What a model writes between `<think>` and `</think>` as its reasoning: it streams as [`Delta::Reasoning`].
+    /// A block whose content is reasoning: what a model writes between `<think>` and `</think>`.
+    ///
+    /// It streams as [`Delta::Reasoning`].
     ///
     /// ```
     /// use gadgetry_proto::tags::CustomBlock;
     /// let block = CustomBlock::think().tag("thinking");
-    /// assert_eq!((block.key.as_str(), block.xml_tag()), ("think", "thinking"));
+    /// assert_eq!((block.config().key.as_str(), block.config().xml_tag()), ("think", "thinking"));
     /// ```
     pub fn think() -> Self {
-        Self {
-            transform: Transform::Reasoning,
-            ..Self::new("think")
-        }
+        Self::new("think").mode(BlockMode::Reasoning)
+    }
+
+    /// The block of a configuration and its code.
+    ///
+    /// `None` if the mode is [`BlockMode::Map`] and `code` has no map, or the other way round.
+    pub fn from_parts(config: BlockConfig, code: BlockCode) -> Option<Self> {
+        let fits = (config.mode == BlockMode::Map) == code.map.is_some();
+        fits.then_some(Self { config, code })
+    }
+
+    /// Separates the configuration from the code; [`from_parts`](Self::from_parts) joins them.
+    pub fn into_parts(self) -> (BlockConfig, BlockCode) {
+        (self.config, self.code)
+    }
+
+    /// Everything but the code.
+    pub fn config(&self) -> &BlockConfig {
+        &self.config
+    }
+
+    /// The code that handles it.
+    pub fn code(&self) -> &BlockCode {
+        &self.code
     }
 
     /// Sets the XML tag, where it differs from the key.
     #[must_use]
     pub fn tag(mut self, tag: impl Into<String>) -> Self {
-        self.tag = Some(tag.into());
+        self.config.tag = Some(tag.into());
         self
     }
 
     /// Describes the block to the model.
     #[must_use]
     pub fn description(mut self, text: impl Into<String>) -> Self {
-        self.description = Some(text.into());
+        self.config.description = Some(text.into());
         self
     }
 
     /// Instructs the model when and how to write it.
     #[must_use]
     pub fn instructions(mut self, text: impl Into<String>) -> Self {
-        self.instructions = Some(text.into());
+        self.config.instructions = Some(text.into());
         self
     }
 
-    /// Takes it out of the text without a trace: [`Transform::Suppress`].
+    /// Removes it from the text: [`BlockMode::Suppress`].
     #[must_use]
-    pub fn suppress(mut self) -> Self {
-        self.transform = Transform::Suppress;
-        self
+    pub fn suppress(self) -> Self {
+        self.mode(BlockMode::Suppress)
     }
 
-    /// Decides about it when it is complete: `None` lets it pass, deltas take its place, and none at all suppress it. See
-    /// [`Transform::Map`].
+    /// Decides about it when it is complete: `None` keeps it, deltas replace it, and an empty list suppresses it.
+    ///
+    /// Until then none of its events are emitted; if it is kept, they follow together.
     #[must_use]
     pub fn map(
         mut self,
         decide: impl Fn(&CustomContentBlock) -> Option<Vec<Delta>> + Send + Sync + 'static,
     ) -> Self {
-        self.transform = Transform::Map(Arc::new(decide));
+        self.config.mode = BlockMode::Map;
+        self.code.map = Some(Arc::new(decide));
         self
     }
 
-    /// Calls `call` when it opens, before its content arrives. It must not change what the run does: a replayed run
-    /// calls it again.
+    /// Calls `call` when it opens, before its content arrives.
+    ///
+    /// It must not change what the run does: a replayed run calls it again.
     #[must_use]
     pub fn on_start(mut self, call: impl Fn(&Attributes) + Send + Sync + 'static) -> Self {
-        self.on_start = Some(Arc::new(call));
+        self.code.on_start = Some(Arc::new(call));
         self
     }
 
-    /// The XML tag: the one that was set, or the key.
-    pub fn xml_tag(&self) -> &str {
-        self.tag.as_deref().unwrap_or(&self.key)
+    fn mode(mut self, mode: BlockMode) -> Self {
+        self.config.mode = mode;
+        self.code.map = None;
+        self
     }
 }
 
 impl fmt::Debug for CustomBlock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("CustomBlock")
-            .field("key", &self.key)
-            .field("tag", &self.xml_tag())
-            .field("transform", &self.transform)
+            .field("key", &self.config.key)
+            .field("tag", &self.config.xml_tag())
+            .field("mode", &self.config.mode)
             .finish_non_exhaustive()
-    }
-}
-
-impl fmt::Debug for Transform {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Pass => "Pass",
-            Self::Suppress => "Suppress",
-            Self::Map(_) => "Map",
-            Self::Reasoning => "Reasoning",
-        })
     }
 }

@@ -10,7 +10,7 @@ mod opening;
 
 pub use config::{BlockCode, BlockConfig, BlockMode};
 pub(crate) use content::{Content, ContentEnd};
-pub use definition::{BlockTransform, CustomBlock, OnStart, Transform};
+pub use definition::{BlockTransform, CustomBlock, OnStart};
 pub use names::TagNameError;
 pub(crate) use names::{NameIndex, Names, Opening, TagKind};
 pub(crate) use opening::{OpeningState, Step, attributes};

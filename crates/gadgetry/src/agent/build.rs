@@ -168,6 +168,7 @@ fn add_those_of_the_model(
 ) -> Result<(), AgentError> {
     let mut blocks = Vec::new();
     for block in model.custom_blocks() {
+        let (block, of_block) = block.into_parts();
         let own = config.custom_blocks.iter();
         let mut same = own.filter(|own| own.xml_tag() == block.xml_tag() || own.key == block.key);
         if let Some(own) = same.next() {
@@ -178,9 +179,8 @@ fn add_those_of_the_model(
                 other: name(&block.key, block.xml_tag()),
             });
         }
-        let (block, own) = block.into_parts();
-        if !own.is_empty() {
-            code.blocks.insert(block.xml_tag().to_owned(), own);
+        if !of_block.is_empty() {
+            code.blocks.insert(block.xml_tag().to_owned(), of_block);
         }
         blocks.push(block);
     }

@@ -1,4 +1,4 @@
-//! The bytes of an answer as deltas: nothing awaited, whatever the cuts.
+//! From the bytes of an answer to deltas, wherever the bytes are cut. Nothing is awaited.
 
 use std::borrow::Cow;
 
@@ -30,12 +30,12 @@ pub struct Answer {
     frames: FrameLimits,
     secrets: Secrets,
     is_over: bool,
-    /// Whether what was fed last brought something of the reply.
+    /// Whether the last bytes contained a part of the reply.
     progressed: bool,
 }
 
 enum Form {
-    /// Not known yet. Kept is what may be a byte order mark.
+    /// Not known yet. The bytes may be a byte order mark.
     Unknown(Vec<u8>),
     Document(Vec<u8>),
     Events {
@@ -45,11 +45,11 @@ enum Form {
     },
 }
 
-/// How much of an answer that is no stream is shown, in bytes.
+/// How many bytes of an answer that is not a stream are shown.
 const START: usize = 4 << 10;
 
 impl Answer {
-    /// At its start.
+    /// The reader of an answer, at its start.
     pub fn new(decoder: Box<dyn Decode>) -> Self {
         Self {
             decoder,
@@ -68,7 +68,7 @@ impl Answer {
         self
     }
 
-    /// Takes secrets out of frames before they are read: what is cut to length later holds no part of one.
+    /// Removes secrets from frames before they are read, so that text that is shortened later contains no part of one.
     #[must_use]
     pub(crate) fn secrets(mut self, secrets: Secrets) -> Self {
         self.secrets = secrets;
@@ -80,17 +80,17 @@ impl Answer {
         self.is_over
     }
 
-    /// Whether the bytes that were fed last brought something of the reply. Comments and empty events bring nothing.
+    /// Whether the last bytes contained a part of the reply. Comments and empty events do not.
     pub(crate) fn has_progressed(&self) -> bool {
         self.progressed
     }
 
-    /// Whether the reply is complete, and only the sign that ends the stream is missing.
+    /// Whether the reply is complete, and only the end of the stream is missing.
     pub(crate) fn may_end(&self) -> bool {
         !self.is_over && self.decoder.may_end()
     }
 
-    /// Takes more bytes and adds what they say.
+    /// Takes more bytes and appends their deltas.
     pub fn feed(&mut self, bytes: &[u8], out: &mut Vec<Delta>) {
         if self.is_over {
             return;
@@ -140,8 +140,8 @@ impl Answer {
         }
     }
 
-    /// The body is over, or broke off: then `broken` says how. The reply ends with this at the latest, as truncated
-    /// unless it is complete.
+    /// The body has ended, or broke off, as `broken` describes. The reply ends here at the latest: as truncated, unless
+    /// it is complete.
     pub fn end(&mut self, broken: Option<&str>, out: &mut Vec<Delta>) {
         if self.is_over {
             return;
@@ -157,7 +157,8 @@ impl Answer {
                     self.fail(ProviderError::foreign(&text), out);
                     return;
                 }
-                // A last event that nothing ended is worth something if it is whole.
+                // Some servers close the connection without the blank line that ends an event. Such an event counts if it
+                // is whole: `data: [DONE]` does, `data: {"choices":[{"del` does not.
                 if let (Ok(Some(event)), None) = (decoder.finish(), broken)
                     && (event.data == "[DONE]" || json::is_json(&event.data))
                 {
@@ -178,8 +179,9 @@ impl Answer {
         }
     }
 
-    /// Decides by the first byte that is not blank: no line of a stream begins with a brace. The content type does not
-    /// count, because some servers call everything `text/plain`.
+    /// Decides by the first byte that is not blank: no line of a stream begins with a brace.
+    ///
+    /// The content type does not count, because some servers call everything `text/plain`.
     fn look(&mut self, start: &[u8], out: &mut Vec<Delta>) {
         const MARK: &[u8] = b"\xEF\xBB\xBF";
         // Blanks that keep the connection alive mean nothing to either form, nor do byte order marks.

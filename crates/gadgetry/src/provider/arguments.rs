@@ -1,11 +1,16 @@
-//! The arguments of native calls, whatever servers make of them.
+//! The arguments of native calls, in whatever form servers send them.
 
 use gadgetry_proto::delta::Delta;
-use gadgetry_proto::error::{Diagnostic, DiagnosticCode, Span};
+use gadgetry_proto::error::DiagnosticCode;
+use serde::de::IgnoredAny;
 use serde_json::{Map, Value};
 
-/// What goes back to a provider as the arguments of a call: always an object, whatever the model wrote. Servers parse
-/// the history, and refuse all of it because of one call whose arguments are cut, malformed or not an object.
+use crate::provider::json::SurrogateJoiner;
+use crate::provider::wire::diagnostic;
+
+/// The arguments of a call as they are sent back to a provider: always an object, whatever the model wrote.
+///
+/// Servers parse the history, and refuse all of it if the arguments of one call are cut, malformed or not an object.
 pub(super) fn sent(input: &Value) -> Value {
     match input {
         Value::Object(_) => input.clone(),
@@ -22,9 +27,9 @@ fn wrapped(input: &Value) -> Value {
     Value::Object(Map::from_iter([("value".to_owned(), input.clone())]))
 }
 
-/// The reply used the id of one call for another, which is not a call.
+/// The note that a reply used the id of a call again.
 pub(super) fn repeated(id: &str) -> Delta {
-    note(
+    diagnostic(
         DiagnosticCode::RepeatedCall,
         format!(
             "the reply used the call id \"{}\" more than once; only the first call with it was executed",
@@ -33,9 +38,9 @@ pub(super) fn repeated(id: &str) -> Delta {
     )
 }
 
-/// More than one object was sent as the arguments of a call.
+/// The note that more than one object was sent as the arguments of a call.
 pub(super) fn extra(name: &str) -> Delta {
-    note(
+    diagnostic(
         DiagnosticCode::ExtraArguments,
         format!(
             "the arguments of a call of \"{}\" continued after their JSON object; what followed was not executed, and \
@@ -53,12 +58,53 @@ fn plain(name: &str) -> String {
     chars.map(|c| if is_plain(c) { c } else { '?' }).collect()
 }
 
-fn note(code: DiagnosticCode, message: String) -> Delta {
-    Delta::Diagnostic(Diagnostic {
-        code,
-        message,
-        span: Span::default(),
-    })
+/// The arguments of one call, as far as they have arrived.
+///
+/// Some servers send the arguments of a second call after those of the first, so what follows their object is kept apart:
+///
+/// ```text
+/// pieces     {"a":      1}{"b":    2}
+/// json       {"a":      1}
+/// extra                   {"b":    2}
+/// ```
+#[derive(Debug, Default)]
+pub(super) struct Arguments {
+    json: String,
+    extra: String,
+    object: Object,
+    halves: SurrogateJoiner,
+}
+
+impl Arguments {
+    /// Takes a piece. Gives what it adds to the arguments.
+    pub(super) fn write(&mut self, piece: &str) -> Option<String> {
+        let piece = self.halves.join(piece);
+        let end = if self.object.is_over() {
+            0
+        } else {
+            self.object.read(&piece).unwrap_or(piece.len())
+        };
+        let (delta, extra) = piece.split_at(end);
+        self.json.push_str(delta);
+        self.extra.push_str(extra);
+        (!delta.is_empty()).then(|| delta.to_owned())
+    }
+
+    /// What has arrived of the object.
+    pub(super) fn json(&self) -> &str {
+        &self.json
+    }
+
+    /// Whether nothing is missing. Without any piece the arguments may be empty, or cut off.
+    pub(super) fn is_whole(&self) -> bool {
+        serde_json::from_str::<IgnoredAny>(&self.json).is_ok()
+    }
+
+    /// The note about what followed the object, unless that repeats it.
+    pub(super) fn report_extra(&self, name: &str) -> Option<Delta> {
+        let rest = self.extra.trim();
+        (!rest.is_empty() && rest != self.json.trim()).then(|| extra(name))
+    }
 }
 
 /// Finds where a JSON object that arrives in pieces ends.

@@ -1,6 +1,7 @@
 //! Base URLs, which may hold passwords and keys.
 
 use std::fmt;
+use std::net::IpAddr;
 
 use reqwest::Url;
 use serde::{Deserialize, Serialize, Serializer};
@@ -43,6 +44,11 @@ impl BaseUrl {
         url.to_string()
     }
 
+    /// Whether the server is on this machine.
+    pub(super) fn is_loopback(&self) -> bool {
+        Url::parse(self.0.trim()).is_ok_and(|url| is_loopback(&url))
+    }
+
     /// Whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -73,6 +79,13 @@ impl Serialize for BaseUrl {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(&self.shown())
     }
+}
+
+/// Whether the server of a URL is on this machine.
+pub(super) fn is_loopback(url: &Url) -> bool {
+    let host = url.host_str().unwrap_or_default();
+    let ip = host.trim_start_matches('[').trim_end_matches(']');
+    host == "localhost" || ip.parse().is_ok_and(|ip: IpAddr| ip.is_loopback())
 }
 
 /// Scheme, host and port of a URL.

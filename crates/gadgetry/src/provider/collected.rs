@@ -1,11 +1,10 @@
-//! A reply as far as its deltas have come, for the writers of replies.
+//! The deltas of a reply as parts, for the encoders.
 
 use gadgetry_proto::delta::{ContentMetadata, Delta, StopReason};
-use gadgetry_proto::error::{DiagnosticCode, ModelErrorKind};
+use gadgetry_proto::error::ModelErrorKind;
 use gadgetry_proto::usage::Usage;
 
-/// What the decoders put before the words of a refusal.
-const REFUSED: &str = "the provider refused: ";
+use crate::provider::refusal;
 
 /// The parts of a reply, in the order in which they began, and how it ended.
 #[derive(Debug, Default)]
@@ -30,7 +29,7 @@ pub(super) enum Part {
     },
 }
 
-/// What a delta does to a reply. Parts are named by their number.
+/// What a delta adds to a reply. Parts are named by their number.
 #[derive(Debug)]
 pub(super) enum Step<'d> {
     /// The reply begins.
@@ -41,7 +40,7 @@ pub(super) enum Step<'d> {
     Grows(usize, String),
     /// A call has ended.
     Ends(usize),
-    /// Something is said about the current text or reasoning.
+    /// Metadata of the current text or reasoning.
     About(&'d ContentMetadata),
     Usage(Usage),
     Finish(&'d StopReason, Option<Usage>),
@@ -52,7 +51,7 @@ pub(super) enum Step<'d> {
 }
 
 impl Collected {
-    /// Takes a delta. Blocks, raw frames and what only the provider understands say nothing to a client.
+    /// Takes a delta. Blocks, raw frames and provider data mean nothing to a client.
     pub(super) fn add<'d>(&mut self, delta: &'d Delta) -> Vec<Step<'d>> {
         let mut steps = Vec::new();
         if let Delta::MessageStart { model } = delta {
@@ -71,9 +70,8 @@ impl Collected {
         {
             steps.push(Step::About(metadata));
         } else if let Delta::Diagnostic(said) = delta
-            && said.code == DiagnosticCode::Refusal
+            && let Some(words) = refusal::words(said)
         {
-            let words = said.message.strip_prefix(REFUSED).unwrap_or(&said.message);
             self.grow(words, |_| false, Part::Refusal, &mut steps);
         } else if let Delta::ToolCallStart { id, name } = delta {
             self.call(id, name, &mut steps);
@@ -153,7 +151,7 @@ impl Collected {
         steps.push(Step::Grows(at, delta.to_owned()));
     }
 
-    /// A call without arguments gets `{}`: an empty text is read as a call that was cut off.
+    /// Ends a call. Without arguments it gets `{}`, because decoders read an empty text as a call that was cut off.
     fn end_call(&mut self, id: &str, input: Option<&str>, steps: &mut Vec<Step<'_>>) {
         let Some(at) = self.open_call(id) else {
             return;
@@ -168,7 +166,7 @@ impl Collected {
     }
 }
 
-/// The code by which the decoders know an error again.
+/// The code that the decoders read as this kind of error.
 fn code_of(kind: ModelErrorKind) -> &'static str {
     match kind {
         ModelErrorKind::Authentication => "authentication_error",
@@ -177,7 +175,7 @@ fn code_of(kind: ModelErrorKind) -> &'static str {
         ModelErrorKind::ContextOverflow => "context_length_exceeded",
         ModelErrorKind::BadRequest => "invalid_request_error",
         ModelErrorKind::ContentFilter => "content_filter",
-        // A client may repeat a request whose answer broke off.
+        // A client may repeat a request whose answer broke off, as after an error of the server.
         ModelErrorKind::Transport | ModelErrorKind::Truncated => "server_error",
         ModelErrorKind::Other | _ => "error",
     }

@@ -1,8 +1,8 @@
-//! What the wires have in common when they write a conversation.
+//! What the wires share when they write a request.
 
 use gadgetry_proto::call::Parameters;
-use gadgetry_proto::message::{Content, Media, Message};
-use serde_json::Value;
+use gadgetry_proto::message::{Content, Media, MediaData, Message};
+use serde_json::{Map, Value};
 
 use crate::provider::arguments;
 use crate::provider::omitted::media_of;
@@ -86,6 +86,45 @@ pub(super) fn native_call(part: &Content) -> Option<(&str, &str, Value)> {
         return None;
     };
     Some((id, name, arguments::sent(input)))
+}
+
+/// Data that the API `api` and `model` gave with a reply, to be sent back.
+pub(super) fn provider_data<'m>(part: &'m Content, api: &str, model: &str) -> Option<&'m Value> {
+    if let Content::ProviderData(kept) = part
+        && kept.api == api
+        && kept.model == model
+    {
+        return Some(&kept.data);
+    }
+    None
+}
+
+/// The URL of a medium, which holds its bytes if there is no other.
+pub(super) fn url_of(medium: &Media) -> String {
+    match &medium.data {
+        MediaData::Base64(data) => format!("data:{};base64,{data}", medium.mime_type),
+        MediaData::Url(url) => url.clone(),
+    }
+}
+
+/// The fields of a request's body. They keep the order in which they are set, because a provider's cache compares
+/// prefixes.
+#[derive(Default)]
+pub(super) struct Fields(Map<String, Value>);
+
+impl Fields {
+    /// Sets a field; `None` leaves it out.
+    pub(super) fn set(&mut self, field: &str, value: impl Into<Option<Value>>) {
+        if let Some(value) = value.into() {
+            self.0.insert(field.to_owned(), value);
+        }
+    }
+
+    /// The body, with the additional fields of the options.
+    pub(super) fn body(mut self, options: &ModelOptions) -> Value {
+        options.apply_fields(&mut self.0);
+        Value::Object(self.0)
+    }
 }
 
 /// The ids of the calls that a message has results of.

@@ -1,4 +1,4 @@
-//! What a provider's refusal means.
+//! Errors of model calls, and what a provider's refusal means.
 
 use std::fmt;
 use std::time::Duration;
@@ -12,16 +12,16 @@ use crate::provider::redact::Secrets;
 use crate::provider::retry_after::units;
 use crate::provider::secret::ApiKey;
 
-/// How much of a provider's words is kept, in characters.
+/// The maximum number of characters kept of a provider's message.
 const MESSAGE_CHARS: usize = 1000;
 
-/// How much of a frame that cannot be read is shown, in characters.
+/// The maximum number of characters shown of a frame that cannot be read.
 const FRAME_CHARS: usize = 200;
 
 /// A wait from this length on is part of the message, in milliseconds.
 const LONG_WAIT_MS: u64 = 60_000;
 
-/// What is said of JSON that is nested too deeply.
+/// The message about JSON that is nested too deeply.
 pub(super) const TOO_DEEP: &str =
     "the provider sent JSON with more than 127 nested levels, which is not read";
 
@@ -29,15 +29,15 @@ pub(super) const TOO_DEEP: &str =
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub struct ProviderError {
-    /// What it means for us.
+    /// What it means for the run.
     pub kind: ModelErrorKind,
     /// The HTTP status, if there was one.
     pub status: Option<u16>,
-    /// The provider's words, or ours where it has none.
+    /// The provider's message, or ours if it sent none.
     pub message: String,
     /// The provider's code, or its type of the error.
     pub code: Option<String>,
-    /// How long it asks us to wait, in milliseconds.
+    /// The wait that the provider requests, in milliseconds.
     pub retry_after_ms: Option<u64>,
     /// The provider's id of the request, for its support.
     pub request_id: Option<String>,
@@ -61,7 +61,7 @@ impl fmt::Display for ProviderError {
 }
 
 impl ProviderError {
-    /// An error that no provider has said anything about.
+    /// An error without a provider's answer.
     pub fn new(kind: ModelErrorKind, message: impl Into<String>) -> Self {
         Self {
             kind,
@@ -73,12 +73,12 @@ impl ProviderError {
         }
     }
 
-    /// What an answer with an error status means. `body` is read as JSON of any provider, else shown as it is.
+    /// The error of an answer with an error status. `body` is read as any provider's JSON, or else shown as it is.
     pub fn from_response(status: u16, body: &str) -> Self {
         Self::refused(status, body, &Secrets::default())
     }
 
-    /// [`Self::from_response`] without secrets: they are taken out before the words are cut to length.
+    /// [`Self::from_response`] without secrets, which are removed before the message is shortened.
     pub(crate) fn refused(status: u16, body: &str, secrets: &Secrets) -> Self {
         let mut parsed = serde_json::from_str(body).ok();
         if let Some(body) = &mut parsed {
@@ -94,14 +94,15 @@ impl ProviderError {
         error.status = Some(status);
         error.kind = kind(Some(status), error.code.as_deref(), &error.message);
         if error.message.is_empty() {
-            error.message = format!("the provider answered with status {status} and no words");
+            error.message = format!("the provider answered with status {status} and no message");
         }
         error.advise();
         error
     }
 
-    /// What an answer means that was to be a reply, but is neither an event stream nor a reply in JSON. JSON that breaks
-    /// off is [`ModelErrorKind::Transport`]; for everything else the base URL is wrong.
+    /// The error of an answer that is neither an event stream nor a reply in JSON.
+    ///
+    /// JSON that breaks off is [`ModelErrorKind::Transport`]; for everything else the base URL is wrong.
     pub fn foreign(body: &str) -> Self {
         if is_web_page(body) {
             let message = "the answer is a web page, not an API's; check the base URL";
@@ -128,8 +129,10 @@ impl ProviderError {
         Self::new(kind, message)
     }
 
-    /// What a frame, or a document, means that cannot be read because of `error`. What is not JSON may have been damaged
-    /// on its way; JSON that is too deep, or has too large a number, would come again.
+    /// The error of a frame or document that cannot be read because of `error`.
+    ///
+    /// What is not JSON may have been damaged on its way, so a retry may help. JSON that is too deep, or has too large a
+    /// number, would come again.
     pub(super) fn unreadable(sent: &str, error: &serde_json::Error) -> Self {
         let shown: String = sent.chars().take(FRAME_CHARS).collect();
         let (kind, message) = if !json::is_json(sent) {
@@ -167,7 +170,7 @@ impl ProviderError {
                 .or_else(|| object.get("message").map(text_of))
                 .or_else(|| object.contains_key("error").then(|| text_of(inner)))?
         };
-        // The words of the provider that a gateway forwards.
+        // The message of the provider that a gateway forwards.
         let cause = inner.pointer("/metadata/raw").map(text_of);
         let message = match cause.filter(|cause| !cause.is_empty() && !message.contains(cause)) {
             Some(cause) => format!("{message}: {cause}"),
@@ -179,7 +182,7 @@ impl ProviderError {
             .filter_map(field)
             .map(text_of)
             .find(|code| !code.is_empty() && code != "error");
-        // Some say the status in the body of an answer with status 200.
+        // Some report the status in the body of an answer with status 200.
         let status = [field("code"), field("status")]
             .into_iter()
             .flatten()
@@ -200,6 +203,14 @@ impl ProviderError {
         Some(error)
     }
 
+    /// The error in a document that reports one, also if it has no message.
+    pub(super) fn reported(body: &Value) -> Self {
+        Self::from_body(body).unwrap_or_else(|| {
+            let message = "the provider reports an error without a message";
+            Self::new(ModelErrorKind::Other, message)
+        })
+    }
+
     /// The error without the key.
     #[must_use]
     pub fn redacted(mut self, key: &ApiKey) -> Self {
@@ -210,7 +221,7 @@ impl ProviderError {
         self
     }
 
-    /// Adds what to do about it, where that is known and the provider does not say it.
+    /// Adds advice that the provider does not give.
     fn advise(&mut self) {
         let advice = match (self.status, self.kind) {
             (Some(401 | 403), _) => "check the key, and what it may use",
@@ -237,7 +248,7 @@ impl From<ProviderError> for Delta {
     }
 }
 
-/// What a refusal means, by all that is known of it: the status, the provider's codes and its words.
+/// What a refusal means, by its status, code and message.
 pub fn kind(status: Option<u16>, code: Option<&str>, message: &str) -> ModelErrorKind {
     use ModelErrorKind as Kind;
     let code = code.unwrap_or_default().to_ascii_lowercase();
@@ -245,7 +256,7 @@ pub fn kind(status: Option<u16>, code: Option<&str>, message: &str) -> ModelErro
     if matches!(status, None | Some(400 | 413 | 422 | 500)) && overflows(&code, message) {
         return Kind::ContextOverflow;
     }
-    // Waiting does not fill an account.
+    // Waiting does not add credit to an account.
     if is(&["insufficient_quota", "billing", "insufficient_balance"]) {
         return Kind::Other;
     }
@@ -312,7 +323,7 @@ fn retry_info(error: &Value) -> Option<u64> {
     Some(millis(units(delay)?))
 }
 
-/// A duration in milliseconds; one that is too long for them is as long as they go.
+/// A duration in milliseconds, saturating.
 pub(super) fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
@@ -338,7 +349,7 @@ fn text_of(value: &Value) -> String {
     }
 }
 
-/// A body as one readable line or two: a web page is named, not shown.
+/// A body, shortened; a web page is named and not shown.
 fn words(body: &str) -> String {
     let body = body.trim();
     if is_web_page(body) {

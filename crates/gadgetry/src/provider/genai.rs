@@ -1,9 +1,13 @@
 //! All other providers, through the crate `genai`: Gemini, Bedrock, Vertex, Cohere, xAI, `DeepSeek` and some thirty more.
 //!
-//! It is a guest, and watched: a stream that ends without its end is [`ModelErrorKind::Truncated`], also where genai makes
-//! an end up; a part that it cannot read is an error, also where it would skip it; a refusal in the stream is opened until
-//! its status and its `retry-after` are found; a server that falls silent is given up; counts are always asked for. Calls and results of gadgets are text, so
-//! [`Request::tool_choice`] is not sent.
+//! Its replies are checked:
+//!
+//! - A stream that ends without an end event is [`ModelErrorKind::Truncated`], also if genai makes an end up.
+//! - A frame that it cannot read is an error, also if genai would skip it.
+//! - The status and the `retry-after` of a refusal are found, however often its error is wrapped.
+//! - A server that falls silent is given up after a timeout.
+//!
+//! Token counts are always requested. Calls and results of gadgets are text, so [`Request::tool_choice`] is not sent.
 
 use std::fmt;
 use std::sync::Arc;
@@ -36,10 +40,10 @@ use crate::provider::retry_after::retry_after;
 use crate::provider::secret::ApiKey;
 use crate::provider::tls;
 
-/// A model behind the crate `genai`.
+/// A model called through the crate `genai`.
 ///
-/// The name is genai's: `gemini-2.5-flash`, or with the provider in front, `xai::grok-4`. Keys come from the
-/// environment, from the variables that genai knows, unless one is given.
+/// The name is genai's: `gemini-2.5-flash`, or with the provider, `xai::grok-4`. By default the key comes from the
+/// environment variable that genai reads.
 ///
 /// ```
 /// use gadgetry::provider::genai::Genai;
@@ -60,7 +64,7 @@ pub struct Genai {
 impl Genai {
     /// A model by its name.
     pub fn builder(model: impl Into<String>) -> GenaiBuilder {
-        // What is silent for so long is dead.
+        // A server that is silent this long is dead.
         let silence = Duration::from_mins(5);
         GenaiBuilder {
             model: model.into(),
@@ -77,7 +81,7 @@ impl Genai {
     }
 }
 
-/// Everything about a [`Genai`] that can be set. What is not set is not sent.
+/// The builder of a [`Genai`]. Options that are not set are not sent.
 #[derive(Clone)]
 #[must_use = "`build` makes a model of it"]
 pub struct GenaiBuilder {
@@ -91,61 +95,65 @@ pub struct GenaiBuilder {
 }
 
 impl GenaiBuilder {
-    /// The key, in place of that of the environment.
+    /// Sets the key; by default the environment's.
     pub fn api_key(mut self, key: impl Into<ApiKey>) -> Self {
         self.key = Some(key.into());
         self
     }
 
-    /// Another address of the provider.
+    /// Sets the base URL; by default the provider's own.
     pub fn base_url(mut self, url: impl Into<String>) -> Self {
         self.base_url = Some(url.into());
         self
     }
 
-    /// The name for people; the model's unless set.
+    /// Sets the name shown to users; by default the model's.
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());
         self
     }
 
-    /// What is known about the model. Pictures and sounds are sent if it says that the model can take them.
+    /// Sets what is known about the model. Images and audio are sent only to a model that is known to read them.
     pub fn info(mut self, info: ModelInfo) -> Self {
         self.info = info;
         self
     }
 
-    /// Tokens that a reply may have.
+    /// Sets the maximum number of tokens in a reply.
     pub fn max_tokens(mut self, tokens: u32) -> Self {
         self.options = self.options.with_max_tokens(tokens);
         self
     }
 
-    /// How freely words are chosen.
+    /// Sets the sampling temperature.
     pub fn temperature(mut self, temperature: f64) -> Self {
         self.options = self.options.with_temperature(temperature);
         self
     }
 
-    /// How hard to think, in genai's word: `none`, `minimal`, `low`, `medium`, `high`, `xhigh` or `max`.
+    /// Sets the reasoning effort: `none`, `minimal`, `low`, `medium`, `high`, `xhigh` or `max`.
     pub fn reasoning_effort(mut self, effort: impl Into<String>) -> Self {
         self.effort = Some(effort.into());
         self
     }
 
-    /// How long the headers of an answer, and each piece of it, may take. 5 minutes unless set.
+    /// Sets the timeout for the headers of an answer, and for each piece of it. 5 minutes by default.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         let options = self.options.with_stream_header_timeout(timeout);
         self.options = options.with_stream_read_timeout(timeout);
         self
     }
 
-    /// The model. An error is a mistake in what was set.
+    /// Builds the model.
+    ///
+    /// # Errors
+    ///
+    /// If an option is invalid.
     pub fn build(self) -> Result<Genai, ProviderError> {
         let mut options = self.options;
         if let Some(word) = &self.effort {
             let effort = ReasoningEffort::from_keyword(word).ok_or_else(|| {
-                let message = format!("{word:?} is no reasoning effort");
+                let message = format!("invalid reasoning effort {word:?}");
                 ProviderError::new(ModelErrorKind::BadRequest, message)
             })?;
             options = options.with_reasoning_effort(effort);
@@ -234,7 +242,7 @@ impl Model for Genai {
 }
 
 impl Genai {
-    /// What errors must not show: genai may have found another key in the environment.
+    /// The secrets that errors must not show. genai may have found another key in the environment.
     fn secrets_of_errors(&self) -> Secrets {
         let found = std::env::vars_os().filter_map(|(name, value)| {
             let name = name.into_string().ok()?;
@@ -260,7 +268,7 @@ impl Genai {
         ChatRequest::new(messages.collect())
     }
 
-    /// Text, and then what is seen or heard.
+    /// The text of a message, then its media.
     fn parts(&self, message: &Message) -> Vec<ContentPart> {
         let mut parts = Vec::new();
         let text = prompt_text(message);
@@ -277,7 +285,7 @@ impl Genai {
         parts
     }
 
-    /// Why a medium is not sent, if it is not.
+    /// Why a medium is not sent; `None` if it is.
     fn leaves_out(&self, medium: &Media) -> Option<&'static str> {
         match medium.kind {
             MediaKind::Image => (!self.info.reads_images).then_some(NO_IMAGES),
@@ -312,7 +320,7 @@ impl fmt::Debug for GenaiBuilder {
     }
 }
 
-/// Where the reading of a reply stands.
+/// The state of a reply while it is read.
 enum Reply {
     Open(Box<Reading>),
     Failed(ProviderError),
@@ -376,7 +384,7 @@ impl Reply {
     }
 }
 
-/// Whether genai goes on behind this frame as if it had not been: these adapters log what they cannot parse.
+/// Whether genai skips this frame: some of its adapters log what they cannot parse, and continue.
 fn is_skipped(adapter: AdapterKind, frame: &str) -> bool {
     matches!(adapter, AdapterKind::OpenAIResp | AdapterKind::GeminiIx)
         && frame.trim() != "[DONE]"
@@ -388,8 +396,8 @@ fn cut() -> ProviderError {
     ProviderError::new(ModelErrorKind::Truncated, words)
 }
 
-/// Whether the end was never sent: where a connection is closed early, these adapters make one up. One that was sent
-/// has a reason.
+/// Whether the server never sent this end: some adapters make one up when a connection closes early. An end that was
+/// sent has a stop reason.
 fn is_invented(end: &StreamEnd, adapter: AdapterKind) -> bool {
     end.captured_stop_reason.is_none()
         && matches!(
@@ -443,7 +451,7 @@ fn usage(usage: &GenaiUsage) -> Usage {
     }
 }
 
-/// What a failure of genai means: a refusal may be wrapped several times.
+/// The error for a failure of genai, without secrets.
 fn failure(error: &genai::Error, secrets: &Secrets) -> ProviderError {
     let mut refusal = refusal(error, secrets);
     secrets.clean(&mut refusal.message);

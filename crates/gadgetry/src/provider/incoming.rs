@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use gadgetry_proto::message::{Content, Media, MediaData, MediaKind, Message, Request, Role};
+use gadgetry_proto::message::{
+    Content, Media, MediaData, MediaKind, Message, Request, Role, ToolChoice,
+};
 use gadgetry_proto::schema::GadgetSpec;
 use serde_json::{Map, Value};
 
@@ -55,6 +57,32 @@ impl<O: Clone> Incoming<O> {
     }
 }
 
+impl<O> Incoming<O> {
+    /// The request in `messages`, with what was not read of `body`.
+    pub(super) fn new(
+        model: String,
+        options: ModelOptions,
+        own: O,
+        body: Body,
+        choice: Option<ToolChoice>,
+        messages: Messages,
+    ) -> Self {
+        Self {
+            model,
+            options: ModelOptions {
+                fields: body.0,
+                ..options
+            },
+            own,
+            request: Request {
+                messages: Arc::new(messages.messages),
+                tool_choice: choice.unwrap_or_default(),
+                ..Request::default()
+            },
+        }
+    }
+}
+
 /// A body that is not a request. The client's mistake.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("invalid request: `{field}` {problem}")]
@@ -71,6 +99,10 @@ impl RequestError {
             field: field.to_owned(),
             problem,
         }
+    }
+
+    pub(super) fn role(field: &str) -> Self {
+        Self::new(field, "has a message of an unknown role")
     }
 }
 
@@ -157,11 +189,6 @@ impl Body {
             Some(_) => Err(RequestError::new(field, "is not a list")),
         }
     }
-
-    /// What was not taken.
-    pub(super) fn rest(self) -> Map<String, Value> {
-        self.0
-    }
 }
 
 /// A tool with a schema. Tools that the provider executes itself have none, and are left out.
@@ -242,10 +269,33 @@ impl Messages {
             _ => self.push(Role::Assistant, vec![part]),
         }
     }
+}
 
-    pub(super) fn finish(self) -> Arc<Vec<Message>> {
-        Arc::new(self.messages)
+/// The contents of a message: a text, or a list whose parts `read` reads.
+pub(super) fn parts(content: &Value, read: impl Fn(&Value) -> Option<Content>) -> Vec<Content> {
+    match content {
+        Value::String(said) => text(said).into_iter().collect(),
+        Value::Array(parts) => parts.iter().filter_map(read).collect(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => Vec::new(),
     }
+}
+
+/// The text of a result, and the media that `read` reads.
+pub(super) fn output(
+    content: &Value,
+    read: impl Fn(&Value) -> Option<Media>,
+) -> (String, Vec<Media>) {
+    if let Some(text) = content.as_str() {
+        return (text.to_owned(), Vec::new());
+    }
+    let parts = || content.as_array().into_iter().flatten();
+    let texts: Vec<&str> = parts().filter_map(|part| part["text"].as_str()).collect();
+    (texts.join("\n\n"), parts().filter_map(read).collect())
+}
+
+/// The arguments of a call. Text that is not JSON stays a text, which becomes an object when it is sent again.
+pub(super) fn arguments(json: &str) -> Value {
+    serde_json::from_str(json).unwrap_or_else(|_| json.into())
 }
 
 pub(super) fn text(text: &str) -> Option<Content> {

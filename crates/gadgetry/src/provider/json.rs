@@ -1,18 +1,25 @@
-//! JSON as providers send it: with halves of characters.
+//! JSON as providers send it: with lone surrogates.
 //!
 //! A server that cuts a reply between UTF-16 units sends `"\ud83d"` in one frame and `"\ude00"` in the next. Neither is
-//! a string that Rust can hold, so [`parse`] keeps a lone half as a private character of plane 16, and [`SurrogateJoiner`] joins
-//! them. The price: text that itself has characters from U+10D800 to U+10DFFF, which mean nothing, loses them.
+//! a valid Rust string, so [`parse`] replaces a lone surrogate by a private character of plane 16, and [`SurrogateJoiner`]
+//! joins two of them:
+//!
+//! ```text
+//! "Hi \ud83d"   parse   Hi U+10D83D   join   Hi     (the high surrogate waits)
+//! "\ude00!"     parse   U+10DE00 !    join   😀!
+//! ```
+//!
+//! The price: characters from U+10D800 to U+10DFFF, which have no meaning, are lost if a reply contains them.
 
 use std::borrow::Cow;
 
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
-/// A lone half `u` is kept as the private character `OFFSET + u`.
+/// A lone surrogate `u` becomes the private character `OFFSET + u`.
 const OFFSET: u32 = 0x10_0000;
 
-/// Reads JSON in which strings may hold lone halves of surrogate pairs.
+/// Reads JSON whose strings may contain lone surrogates.
 ///
 /// Every string of it must go through [`SurrogateJoiner`] or [`whole`] before it is used.
 pub fn parse(text: &str) -> serde_json::Result<Value> {
@@ -29,7 +36,7 @@ pub(super) fn is_too_deep(error: &serde_json::Error) -> bool {
     error.to_string().starts_with("recursion limit exceeded")
 }
 
-/// `text` with U+FFFD for halves that never found each other.
+/// `text` with its surrogates joined, and U+FFFD for each that stays alone.
 pub fn whole(text: &str) -> Cow<'_, str> {
     if !text.contains(is_half) {
         return Cow::Borrowed(text);
@@ -42,27 +49,34 @@ pub fn whole(text: &str) -> Cow<'_, str> {
 
 /// [`whole`] for each string in `value`.
 pub fn whole_value(value: &mut Value) {
-    match value {
-        Value::String(text) => {
-            if let Cow::Owned(whole) = whole(text) {
-                *text = whole;
-            }
+    each_string(value, &|text| {
+        if let Cow::Owned(whole) = whole(text) {
+            *text = whole;
         }
-        Value::Array(items) => items.iter_mut().for_each(whole_value),
-        Value::Object(fields) => fields.values_mut().for_each(whole_value),
+    });
+}
+
+/// Changes each string in `value`.
+pub(super) fn each_string(value: &mut Value, change: &impl Fn(&mut String)) {
+    match value {
+        Value::String(text) => change(text),
+        Value::Array(items) => items.iter_mut().for_each(|item| each_string(item, change)),
+        Value::Object(fields) => fields
+            .values_mut()
+            .for_each(|field| each_string(field, change)),
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }
 
-/// Joins the halves of characters over the pieces of one text.
+/// Joins surrogates over the pieces of one text.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SurrogateJoiner {
-    /// The high half that ended the piece before.
+    /// The high surrogate at the end of the last piece.
     high: Option<u32>,
 }
 
 impl SurrogateJoiner {
-    /// The next piece of the text, as far as it is certain.
+    /// The text of the next piece, without a high surrogate at its end.
     pub fn join<'t>(&mut self, piece: &'t str) -> Cow<'t, str> {
         if piece.is_empty() || (self.high.is_none() && !piece.contains(is_half)) {
             return Cow::Borrowed(piece);
@@ -90,7 +104,7 @@ impl SurrogateJoiner {
         Cow::Owned(out)
     }
 
-    /// What is left when the text ends: U+FFFD if its last half is alone, otherwise nothing.
+    /// The rest at the end of the text: U+FFFD for a high surrogate, otherwise nothing.
     pub fn finish(&mut self) -> &'static str {
         self.high.take().map_or("", |_| "\u{FFFD}")
     }
@@ -100,7 +114,7 @@ fn is_half(c: char) -> bool {
     matches!(u32::from(c), 0x10_D800..=0x10_DFFF)
 }
 
-/// Puts the private character for each escape of a lone half.
+/// Replaces the escape of each lone surrogate by its private character.
 fn without_lone_halves(text: &str) -> Cow<'_, str> {
     let mut out = String::new();
     let mut kept = 0;

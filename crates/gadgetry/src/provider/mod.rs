@@ -10,7 +10,7 @@
 //! | [`wire`] | what a backend is: [`Wire`] writes requests, [`Decode`] reads replies, [`Encode`] writes them |
 //! | [`answer`] | the bytes of an answer as deltas, sans-IO |
 //! | [`sse`] | the event stream, sans-IO |
-//! | [`json`] | JSON with halves of characters |
+//! | [`json`] | JSON with lone surrogates |
 //! | [`tools`] | gadgets as the tools of a provider |
 //! | [`error`] | what a provider's refusal means |
 //! | [`secret`] | keys that print as `***` |
@@ -52,6 +52,8 @@ pub mod openai;
 mod options;
 #[cfg(feature = "providers")]
 mod redact;
+#[cfg(feature = "providers")]
+mod refusal;
 #[cfg(feature = "providers")]
 mod request;
 #[cfg(feature = "providers")]

@@ -1,10 +1,12 @@
-//! Media that a backend leaves out are reported, and not lost without a word.
+//! Reports of media that a backend does not send.
 
 use gadgetry_proto::delta::Delta;
-use gadgetry_proto::error::{Diagnostic, DiagnosticCode, Span};
+use gadgetry_proto::error::DiagnosticCode;
 use gadgetry_proto::message::{Content, Media, Message, Request, Role};
 
-/// What a model that is not known to take them says about images, sounds and other files.
+use crate::provider::wire::diagnostic;
+
+/// Why a model gets no images, audio or other files.
 pub(crate) const NO_IMAGES: &str =
     "the model is not known to read images (`ModelInfo::reads_images`)";
 pub(crate) const NO_SOUNDS: &str =
@@ -29,11 +31,7 @@ pub(crate) fn omitted(
         .flat_map(media_of);
     let left = media.filter_map(|medium| {
         let message = format!("{} was not sent: {}", medium.caption(), why(medium)?);
-        Some(Delta::Diagnostic(Diagnostic {
-            code: DiagnosticCode::MediaOmitted,
-            message,
-            span: Span::default(),
-        }))
+        Some(diagnostic(DiagnosticCode::MediaOmitted, message))
     });
     left.collect()
 }

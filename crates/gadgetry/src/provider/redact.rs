@@ -1,4 +1,4 @@
-//! Secrets of a request stay out of its answer, in whatever form and in whatever pieces a server repeats them.
+//! Keeps the secrets of a request out of its answer, in whatever form and pieces a server repeats them.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -11,10 +11,11 @@ use reqwest::Url;
 use serde_json::Value;
 
 use crate::base64;
+use crate::provider::json::each_string;
 use crate::provider::secret::{ApiKey, MASK};
 
-/// Secrets of at least this many bytes are taken out of replies, too: a digit makes it unlikely that such a text is a
-/// word, as the keys that local servers accept are (`ollama`, `not-needed`).
+/// Secrets with a digit and at least this many bytes are removed from replies, too. Shorter ones may be words, like the
+/// keys that local servers accept (`ollama`, `not-needed`).
 const WITH_DIGIT: usize = 8;
 
 /// The same without a digit.
@@ -31,12 +32,12 @@ pub(crate) struct Secrets(Arc<Forms>);
 struct Forms {
     /// All of them, the longest first.
     all: Vec<ApiKey>,
-    /// Those that no reply has by accident.
+    /// Those that no reply contains by accident.
     rare: Vec<(ApiKey, Finder<'static>)>,
 }
 
 impl Secrets {
-    /// Of these keys, and of the passwords and keys in `urls`.
+    /// The secrets in these keys, and the passwords and keys in `urls`.
     pub(crate) fn of<'k>(
         keys: impl IntoIterator<Item = &'k ApiKey>,
         urls: impl IntoIterator<Item = &'k Url>,
@@ -61,7 +62,7 @@ impl Secrets {
         Self(Arc::new(Forms { all, rare }))
     }
 
-    /// Takes them, and every part of them of 8 bytes, out of a text of the server that is not a reply.
+    /// Removes them, and every part of them of 8 bytes, from a text of the server that is not a reply.
     pub(crate) fn clean(&self, text: &mut String) {
         for key in &self.0.all {
             if let Cow::Owned(clean) = key.redact(text) {
@@ -102,6 +103,8 @@ impl Secrets {
 
     /// How many bytes at the end of `text` may be the beginning of a secret.
     fn pending(&self, text: &str) -> usize {
+        // With the secret `sk-12345678`, `the key is sk-1` ends with 4 bytes that may become it, and must wait. They are
+        // fewer than the secret has, so each delta compares at most that many suffixes.
         let text = text.as_bytes();
         let longest = |(key, _): &(ApiKey, Finder<'_>)| {
             let key = key.expose().as_bytes();
@@ -190,21 +193,10 @@ fn is_rare(secret: &str) -> bool {
     secret.len() >= if digits { WITH_DIGIT } else { WITHOUT_DIGIT }
 }
 
-fn each_string(value: &mut Value, change: &impl Fn(&mut String)) {
-    match value {
-        Value::String(text) => change(text),
-        Value::Array(items) => items.iter_mut().for_each(|item| each_string(item, change)),
-        Value::Object(fields) => fields
-            .values_mut()
-            .for_each(|field| each_string(field, change)),
-        Value::Null | Value::Bool(_) | Value::Number(_) => {}
-    }
-}
-
-/// Takes secrets out of the deltas of one reply, also where they come in pieces.
+/// Removes secrets from the deltas of one reply, also if they arrive in pieces.
 ///
-/// Text that may be the beginning of a secret waits for what follows it: at most one byte less than the secret has, and
-/// only while it is one. The work for each byte is bounded by the length of the secrets.
+/// Text that may be the beginning of a secret waits for what follows it: at most one byte less than the secret. The work
+/// for each byte is bounded by the length of the secrets.
 pub(crate) struct Redactor {
     secrets: Secrets,
     /// Text or reasoning that waits.
@@ -228,7 +220,7 @@ impl Redactor {
         }
     }
 
-    /// Takes a delta and appends what may be seen by now.
+    /// Takes a delta and appends what may be emitted.
     #[expect(
         clippy::wildcard_enum_match_arm,
         reason = "providers send no other deltas; whatever comes ends the text before it"
@@ -316,7 +308,7 @@ impl Redactor {
         out.push(delta);
     }
 
-    /// The reply is over: nothing that waits has become a secret.
+    /// Ends the reply: what waits is not a secret.
     pub(crate) fn finish(&mut self, out: &mut Vec<Delta>) {
         self.release_prose(out);
         let waiting = std::mem::take(&mut self.arguments).into_iter();
@@ -342,7 +334,7 @@ impl Redactor {
         }));
     }
 
-    /// Text as it may be seen, and what must wait.
+    /// The text that may be emitted, and the text that waits.
     fn split(&self, mut text: String) -> (String, String) {
         self.secrets.reply_text(&mut text);
         let waits = text.split_off(text.len() - self.secrets.pending(&text));

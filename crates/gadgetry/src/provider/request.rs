@@ -1,4 +1,4 @@
-//! One request of HTTP: its URL, headers and body.
+//! One HTTP request: its URL, headers and body.
 
 use std::fmt;
 
@@ -25,8 +25,11 @@ pub struct HttpRequest {
 impl HttpRequest {
     /// A request to `path` below `base`, such as `chat/completions` below `http://127.0.0.1:8080/v1`.
     ///
-    /// A query of the base stays; a base that already ends with the path is taken as it is. The base is the mistake of
-    /// the caller: it must be an absolute URL of HTTP.
+    /// The query of the base is kept; a base that already ends with the path is used as it is.
+    ///
+    /// # Errors
+    ///
+    /// If the base is not an absolute HTTP URL.
     pub fn post(base: &str, path: &str, body: &Value) -> Result<Self, ProviderError> {
         Ok(Self {
             url: join(base, path)?,
@@ -73,17 +76,17 @@ impl HttpRequest {
         Ok(self)
     }
 
-    /// Where it goes, for tests and for people.
+    /// The URL, for tests and messages.
     pub fn url(&self) -> &str {
         self.url.as_str()
     }
 
-    /// What it says, as JSON.
+    /// The body, which is JSON.
     pub fn body(&self) -> &[u8] {
         &self.body
     }
 
-    /// A header that is no secret.
+    /// The value of a header that is not secret.
     pub fn header_value(&self, name: &str) -> Option<&str> {
         let value = self.headers.get(name).filter(|it| !it.is_sensitive())?;
         value.to_str().ok()

@@ -1,4 +1,4 @@
-//! The event stream of the WHATWG: bytes in, events out, nothing awaited.
+//! Server-sent events, as the WHATWG specifies them: bytes in, events out. Nothing is awaited.
 //!
 //! It follows <https://html.spec.whatwg.org/multipage/server-sent-events.html#event-stream-interpretation>, with one
 //! addition for servers that close too early: [`Decoder::finish`].
@@ -63,7 +63,7 @@ impl Event {
 /// Turns the bytes of an event stream into events, however they are cut.
 ///
 /// Lines end with CRLF, CR or LF; a byte order mark at the start and comments are ignored; bytes that are not UTF-8
-/// become U+FFFD, but a character that is cut is waited for. The work is linear in the bytes.
+/// become U+FFFD, unless the rest of the character arrives later. The work is linear in the bytes.
 ///
 /// ```
 /// use gadgetry::provider::sse::Decoder;
@@ -78,11 +78,11 @@ impl Event {
 #[derive(Clone, Debug)]
 pub struct Decoder {
     limit: usize,
-    /// What has arrived of a line that has not ended.
+    /// The part of an unfinished line that has arrived.
     line: Vec<u8>,
-    /// The last byte was a CR, so that a LF belongs to it.
+    /// Whether the last byte was a CR, so that a LF belongs to it.
     after_cr: bool,
-    /// No line has ended yet, so that a byte order mark may follow.
+    /// Whether no line has ended yet, so that a byte order mark may follow.
     at_start: bool,
     /// The field `data`, once there is one.
     data: Option<String>,
@@ -92,8 +92,7 @@ pub struct Decoder {
 }
 
 impl Decoder {
-    /// Bytes that a line, or the data of an event, may have unless [`Decoder::with_limit`] says otherwise: 16 MiB,
-    /// enough for a picture in one event.
+    /// The default of [`Decoder::with_limit`]: 16 MiB, enough for an image in one event.
     pub const LIMIT: usize = 16 << 20;
 
     /// A decoder at the start of a stream.
@@ -119,6 +118,14 @@ impl Decoder {
     ///
     /// After an error the stream cannot be read on; the events before it have been added.
     pub fn feed(&mut self, mut bytes: &[u8], events: &mut Vec<Event>) -> Result<(), Oversized> {
+        // Whole lines are read from `bytes` without a copy. Only a line that is cut is copied, once for each cut:
+        //
+        //     fed            read                    kept in `line`
+        //     data: {"a"                             data: {"a"
+        //     :1}\r          data: {"a":1}                          (and `after_cr`)
+        //     \n\n           (LF of the CRLF), blank
+        //
+        // The blank line ends the event. Without `after_cr` the first LF would be a blank line of its own.
         if self.after_cr && !bytes.is_empty() {
             self.after_cr = false;
             bytes = bytes.strip_prefix(b"\n").unwrap_or(bytes);
@@ -128,7 +135,7 @@ impl Decoder {
             if self.line.is_empty() {
                 self.end_line(line, events)?;
             } else {
-                self.hold(line)?;
+                self.keep(line)?;
                 let mut held = std::mem::take(&mut self.line);
                 self.end_line(&held, events)?;
                 held.clear();
@@ -143,13 +150,13 @@ impl Decoder {
                 [] => &[],
             };
         }
-        self.hold(bytes)
+        self.keep(bytes)
     }
 
     /// The event that the stream left open at its end.
     ///
-    /// The standard drops it. Some servers close after their last line without the empty one, so it may be worth
-    /// something; it may just as well be cut.
+    /// The standard drops it. Some servers close after their last line without a blank one, so it may be whole; it may
+    /// just as well be cut.
     pub fn finish(mut self) -> Result<Option<Event>, Oversized> {
         let mut events = Vec::new();
         let line = std::mem::take(&mut self.line);
@@ -165,7 +172,7 @@ impl Decoder {
         self.retry_ms
     }
 
-    fn hold(&mut self, part: &[u8]) -> Result<(), Oversized> {
+    fn keep(&mut self, part: &[u8]) -> Result<(), Oversized> {
         self.fits(self.line.len() + part.len())?;
         self.line.extend_from_slice(part);
         Ok(())
@@ -231,10 +238,10 @@ impl Default for Decoder {
     }
 }
 
-/// A line or an event that is longer than we are willing to keep. The server's fault, or that of the limit.
+/// A line or an event that exceeds the limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the event stream has a line or an event of more than {limit} bytes")]
 pub struct Oversized {
-    /// How many bytes are admitted.
+    /// The maximum number of bytes.
     pub limit: usize,
 }

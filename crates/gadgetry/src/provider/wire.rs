@@ -3,8 +3,10 @@
 use std::fmt::Debug;
 
 use gadgetry_proto::delta::{Delta, StopReason};
+use gadgetry_proto::error::{Diagnostic, DiagnosticCode, Span};
 use gadgetry_proto::message::{Media, Request};
 use gadgetry_proto::schema::GadgetSpec;
+use gadgetry_proto::usage::Usage;
 use serde_json::Value;
 
 use crate::provider::error::ProviderError;
@@ -20,10 +22,10 @@ pub trait Wire: Clone + Debug + Send + Sync + 'static {
     ///
     /// # Errors
     ///
-    /// If the options of the backend contradict each other, or the request.
+    /// If options contradict each other or the request.
     fn request(&self, request: &Request) -> Result<HttpRequest, ProviderError>;
 
-    /// The reader of the answer, at its start.
+    /// A decoder for the answer.
     fn decoder(&self) -> Box<dyn Decode>;
 
     /// Why a medium is not sent; `None` if it is.
@@ -42,36 +44,61 @@ pub trait Wire: Clone + Debug + Send + Sync + 'static {
 
 /// Reads one answer: frames in, deltas out.
 ///
-/// A reply that is whole ends with [`Delta::MessageEnd`], one that failed with [`Delta::Error`]; what follows is not
-/// read. [`Answer`](crate::provider::answer::Answer) drives a decoder, and reports a truncated reply if it has given
-/// neither at the end.
+/// A whole reply ends with [`Delta::MessageEnd`], a failed one with [`Delta::Error`]; what follows is not read.
+/// [`Answer`](crate::provider::answer::Answer) drives a decoder, and reports a truncated reply if neither came.
 pub trait Decode: Send {
-    /// Takes one event of the stream. `false` if its meaning is unknown: the caller emits it as [`Delta::Raw`].
+    /// Takes one event of the stream. `false` if its meaning is unknown: the caller then emits it as [`Delta::Raw`].
     fn frame(&mut self, frame: &sse::Event, out: &mut Vec<Delta>) -> bool;
 
-    /// Takes a whole reply instead of a stream. It gives the same deltas, the last of them the end or an error.
+    /// Takes a whole reply in place of a stream. The deltas are the same, the last one is the end or an error.
     fn reply(&mut self, body: Value, out: &mut Vec<Delta>);
 
-    /// Whether the reply is complete, and only the sign that ends the stream is missing. Then [`Decode::end`] gives
-    /// [`Delta::MessageEnd`], and a connection that stays silent is not waited for as long as within a reply.
+    /// Whether the reply is complete, and only the end of the stream is missing. Then [`Decode::end`] gives
+    /// [`Delta::MessageEnd`], and a silent connection is given up sooner than within a reply.
     fn may_end(&self) -> bool {
         false
     }
 
-    /// The stream is over. Adds what is still buffered, and [`Delta::MessageEnd`] if the reply is known to be complete.
+    /// The stream is over. Adds what is buffered, and [`Delta::MessageEnd`] if the reply is known to be complete.
     fn end(&mut self, out: &mut Vec<Delta>);
 }
 
 /// Writes one answer, as a server of the API sends it: deltas in, frames out. The inverse of [`Decode`].
 ///
-/// Of each encoder it is documented which deltas its API has no form for; decoding gives all others again.
+/// Each encoder documents the deltas that its API cannot express; decoding gives all others again.
 pub trait Encode: Send {
-    /// Takes one delta and adds the frames that say the same. A stream ends with [`Delta::MessageEnd`] or
-    /// [`Delta::Error`].
+    /// Takes one delta and adds its frames. A stream ends with [`Delta::MessageEnd`] or [`Delta::Error`].
     fn delta(&mut self, delta: &Delta, out: &mut Vec<sse::Event>);
 
     /// The reply as one document, for clients that do not stream.
     fn document(&self) -> Value;
+}
+
+/// The end of a reply. One that has calls stopped for them, whatever word the server uses.
+pub(super) fn message_end(reason: StopReason, has_call: bool, usage: Option<Usage>) -> Delta {
+    let stop_reason = if reason == StopReason::Stop && has_call {
+        StopReason::ToolUse
+    } else {
+        reason
+    };
+    Delta::MessageEnd { stop_reason, usage }
+}
+
+/// Adds a stop reason to the one that the reply reported before, if it did.
+pub(super) fn add_reason(reported: &mut Option<StopReason>, reason: StopReason) {
+    *reported = Some(match reported.take() {
+        Some(before) => before.then(reason),
+        None => reason,
+    });
+}
+
+/// A diagnostic about a reply as a whole.
+pub(super) fn diagnostic(code: DiagnosticCode, message: String) -> Delta {
+    Delta::Diagnostic(Diagnostic {
+        code,
+        message,
+        span: Span::default(),
+    })
 }
 
 /// Whether `deltas` end a reply.
@@ -82,10 +109,10 @@ pub fn is_over(deltas: &[Delta]) -> bool {
     )
 }
 
-/// The stop reason that a provider sends; `None` for null and for an empty word, which say nothing.
+/// The stop reason that a provider sends; `None` for null and the empty string.
 ///
-/// Only words that mean exactly that a reply is whole become [clean](StopReason::is_clean) reasons. What is no word is
-/// an unknown reason.
+/// Only words that say exactly that a reply is whole become [clean](StopReason::is_clean) reasons. Other types of JSON
+/// are unknown reasons.
 pub(super) fn stop_reason(sent: &Value) -> Option<StopReason> {
     let word = match sent {
         Value::Null => return None,

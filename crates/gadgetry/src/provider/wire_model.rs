@@ -63,7 +63,7 @@ impl<W: Wire> WireModel<W> {
         })
     }
 
-    /// The API without the network: what is sent and how the answer is read.
+    /// The API without the network.
     pub fn wire(&self) -> &W {
         &self.wire
     }
@@ -212,7 +212,7 @@ impl<O> ModelBuilder<O> {
 
     /// Completes the options of a model of `provider`, whose own server is at `base_url`.
     ///
-    /// `unlisted` is assumed of a model that the catalogue does not have.
+    /// `unlisted` describes a model that is not in the catalogue.
     pub(super) fn complete(
         self,
         provider: &str,
@@ -264,6 +264,11 @@ impl Common {
     /// Whether calls and results go through the provider's own interface.
     pub(super) fn is_native(&self) -> bool {
         !self.options.tools.is_empty()
+    }
+
+    /// The model whose data is kept for later requests; none without native tools.
+    pub(super) fn keeps(&self) -> Option<&str> {
+        self.is_native().then_some(self.model.as_str())
     }
 
     pub(super) fn base_url(&self) -> &str {

@@ -7,19 +7,16 @@ use gadgetry::proto::convo::prompt_text;
 use gadgetry::proto::delta::Delta;
 use gadgetry::proto::event::EventKind;
 use gadgetry::proto::message::{Message, Request, Role};
-use gadgetry::proto::tags::{CustomBlock, Transform};
+use gadgetry::proto::tags::CustomBlock;
 use gadgetry::proto::transform::DeltaTransform;
 use gadgetry::provider::adapter::{Adapter, AdapterError, intercepted};
 use gadgetry::{Agent, AgentError};
 
 use super::{streaming, whole};
 
-fn described(key: &str, transform: Transform) -> CustomBlock {
-    CustomBlock {
-        description: Some(format!("What {key} is.")),
-        transform,
-        ..CustomBlock::new(key)
-    }
+fn suppressed(key: &str) -> CustomBlock {
+    let description = format!("What {key} is.");
+    CustomBlock::new(key).description(description).suppress()
 }
 
 /// Writes a word behind every text, and another at the end.
@@ -65,13 +62,13 @@ async fn the_model_is_told_of_all_tags_and_its_own_come_first() {
         })
         .execute(|()| futures_util::future::ready(Ok::<_, AdapterError>("a<x>b</x><y>c</y>d<z/>")))
         .map_output(|text| [Delta::text(text)])
-        .custom_block(described("x", Transform::Suppress))
+        .custom_block(suppressed("x"))
         .custom_block(CustomBlock::new("z"))
         .build();
     let agent = Agent::builder()
         .model(adapter)
         .system("Be brief.")
-        .custom_block(described("y", Transform::Suppress));
+        .custom_block(suppressed("y"));
     assert_eq!(agent.ask("Hi").unwrap().text().await.unwrap(), "ad");
     let requests = requests.lock().unwrap();
     assert!(requests[0].starts_with("Be brief."), "{requests:?}");
@@ -82,10 +79,7 @@ async fn the_model_is_told_of_all_tags_and_its_own_come_first() {
 
 #[test]
 fn a_tag_or_a_key_of_both_is_a_mistake() {
-    let tagged = |key: &str, tag: &str| CustomBlock {
-        tag: Some(tag.to_owned()),
-        ..CustomBlock::new(key)
-    };
+    let tagged = |key: &str, tag: &str| CustomBlock::new(key).tag(tag);
     for own in [CustomBlock::new("x"), tagged("y", "x"), tagged("x", "y")] {
         let adapter = streaming(vec![])
             .custom_block(CustomBlock::new("x"))
@@ -116,7 +110,7 @@ async fn transforms_of_the_adapter_come_before_those_of_the_agent() {
     let text = || vec![Delta::text("<x>b</x>t")];
     for adapter in [streaming(text()), whole(text())] {
         let adapter = adapter
-            .custom_block(described("x", Transform::Suppress))
+            .custom_block(suppressed("x"))
             .transform(|| Suffix("1"))
             .transform(|| Suffix("2"))
             .build();
@@ -157,7 +151,7 @@ async fn thoughts_stream_as_reasoning() {
 #[tokio::test]
 async fn one_reply_without_an_agent() {
     let adapter = streaming(vec![Delta::text("a<x>b</x>c<wh")])
-        .custom_block(described("x", Transform::Suppress))
+        .custom_block(suppressed("x"))
         .transform(|| Suffix("1"))
         .build();
     let request = Request {

@@ -4,12 +4,10 @@
 
 use gadgetry::proto::event::EventKind;
 use gadgetry::proto::message::{Content, Role};
-use gadgetry::proto::tags::{CustomBlock, Transform};
+use gadgetry::proto::tags::CustomBlock;
+use gadgetry::provider::adapter::AdapterBuilder;
 use gadgetry::serde_json::{self, Value, json};
 use gadgetry::{Agent, proto::delta::Delta};
-use std::sync::Arc;
-
-use gadgetry::provider::adapter::AdapterBuilder;
 
 use super::{streaming, whole};
 
@@ -144,17 +142,16 @@ impl Told {
 
 fn blocks(custom_blocks: &Value) -> Vec<CustomBlock> {
     let definitions = custom_blocks.as_object().unwrap();
-    let blocks = definitions.iter().map(|(key, how)| CustomBlock {
-        tag: how["tag"].as_str().map(str::to_owned),
-        transform: match how["transform"].as_str() {
-            None => Transform::Pass,
-            Some("suppress") => Transform::Suppress,
-            Some("bracket") => Transform::Map(Arc::new(|block| {
-                Some(vec![Delta::text(format!("[{}]", block.content))])
-            })),
+    let blocks = definitions.iter().map(|(key, how)| {
+        let block = CustomBlock::new(key).tag(how["tag"].as_str().unwrap_or(key));
+        match how["transform"].as_str() {
+            None => block,
+            Some("suppress") => block.suppress(),
+            Some("bracket") => {
+                block.map(|block| Some(vec![Delta::text(format!("[{}]", block.content))]))
+            }
             Some(other) => panic!("no transform {other}"),
-        },
-        ..CustomBlock::new(key)
+        }
     });
     blocks.collect()
 }

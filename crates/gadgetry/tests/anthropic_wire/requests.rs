@@ -277,7 +277,7 @@ fn mistakes_are_found_when_it_is_built() {
     check(model().max_tokens(0), "at least 1");
     check(
         model().thinking(Thinking::Budget(1_000)),
-        "at least 1024 tokens, and not 1000",
+        "at least 1024 tokens, got 1000",
     );
     check(
         model().thinking(Thinking::Budget(2_000)).max_tokens(2_000),

@@ -24,7 +24,7 @@ fn refusals() {
     let table: &[(u16, String, ModelErrorKind, &str)] = &[
         (401, openai("invalid_api_key", "Incorrect API key provided"), Authentication, "Incorrect API key provided; check the key, and what it may use (HTTP 401)"),
         (403, anthropic("permission_error", "No."), Authentication, "No. check the key, and what it may use (HTTP 403, request r)"),
-        (401, String::new(), Authentication, "the provider answered with status 401 and no words; check the key, and what it may use (HTTP 401)"),
+        (401, String::new(), Authentication, "the provider answered with status 401 and no message; check the key, and what it may use (HTTP 401)"),
         (404, r#"{"error":"model 'x' not found"}"#.into(), BadRequest, "model 'x' not found; check the name of the model, and the base URL (HTTP 404)"),
         (404, "404 page not found\n".into(), BadRequest, "404 page not found; check the name of the model, and the base URL (HTTP 404)"),
         (429, openai("rate_limit_exceeded", "slow down"), RateLimit, "slow down (HTTP 429)"),
@@ -34,7 +34,7 @@ fn refusals() {
         (500, "{}".into(), Overloaded, "{} (HTTP 500)"),
         (502, "<html><body>Bad gateway</body></html>".into(), Overloaded, "the answer is a web page, not an API's (HTTP 502)"),
         (503, detail("loading"), Overloaded, "loading (HTTP 503)"),
-        (504, String::new(), Overloaded, "the provider answered with status 504 and no words (HTTP 504)"),
+        (504, String::new(), Overloaded, "the provider answered with status 504 and no message (HTTP 504)"),
         (529, anthropic("overloaded_error", "Overloaded"), Overloaded, "Overloaded (HTTP 529, request r)"),
         (400, openai("context_length_exceeded", "too long"), ContextOverflow, "too long (HTTP 400)"),
         (400, anthropic("invalid_request_error", "prompt is too long: 210000 tokens > 200000 maximum"), ContextOverflow, "prompt is too long: 210000 tokens > 200000 maximum (HTTP 400, request r)"),

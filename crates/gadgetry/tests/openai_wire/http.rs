@@ -216,7 +216,7 @@ async fn encoded_answers_are_named_and_not_shown() {
             "429 Too Many Requests",
             "br",
             "\u{1f}\u{8b}xx",
-            "error RateLimit: the provider's words have the content encoding br, although the request allows none (HTTP 429)",
+            "error RateLimit: the error has the content encoding br, although the request allows none (HTTP 429)",
         ),
         ("200 OK", "identity", &stream, "start | text hi | stop stop"),
         ("200 OK", "", &stream, "start | text hi | stop stop"),

@@ -59,7 +59,7 @@ async fn media_that_are_left_out_are_reported_once() {
     };
     let images = "the model is not known to read images (`ModelInfo::reads_images`)";
     let sounds = "the model is not known to read audio (`ModelInfo::reads_audio`)";
-    let formats = "of images the API takes JPEG, PNG, GIF and WebP only";
+    let formats = "the API takes no images but JPEG, PNG, GIF and WebP";
     // What each API leaves out: Chat Completions, Messages, genai.
     let table = [
         (
@@ -96,7 +96,7 @@ async fn media_that_are_left_out_are_reported_once() {
             medium(MediaKind::File, "text/csv", bytes()),
             [
                 "the API takes no such files",
-                "of other files the API takes PDF only",
+                "the API takes no files but PDF",
                 "the API takes no such files",
             ],
         ),

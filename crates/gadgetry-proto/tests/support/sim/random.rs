@@ -16,7 +16,7 @@ use gadgetry_proto::run::{
     AboutCall, Asks, Code, Command, EphemeralMessage, Input, Interceptor, MakeEphemeralMessage,
     OnTextOnlyReply, Report, Retry, RunConfig, UnmetDependencyPolicy,
 };
-use gadgetry_proto::tags::{CustomBlock, Transform};
+use gadgetry_proto::tags::CustomBlock;
 use gadgetry_proto::time::Time;
 use gadgetry_proto::transform::DeltaTransform;
 use gadgetry_proto::usage::{Price, Usage};
@@ -128,21 +128,17 @@ fn config(random: &mut Random) -> (RunConfig, Code) {
         });
     }
     if random.one_in(2) {
-        let map = Transform::Map(Arc::new(|block| {
+        let note = CustomBlock::new("note").map(|block| {
             let text = Delta::text(format!("[{}]", block.content));
             (!block.content.is_empty()).then(|| vec![text])
-        }));
-        for (key, transform) in [
-            ("think", Transform::Pass),
-            ("done", Transform::Suppress),
-            ("note", map),
+        });
+        for block in [
+            CustomBlock::new("think"),
+            CustomBlock::new("done").suppress(),
+            note,
         ] {
-            let block = CustomBlock {
-                transform,
-                ..CustomBlock::new(key)
-            };
             let (block, map) = block.into_parts();
-            code.blocks.insert(key.to_owned(), map);
+            code.blocks.insert(block.key.clone(), map);
             spec.custom_blocks.push(block);
         }
     }

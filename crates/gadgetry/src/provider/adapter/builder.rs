@@ -1,4 +1,4 @@
-//! How an adapter is made, step by step.
+//! The builder of an adapter, whose type says which step is next.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -23,8 +23,7 @@ pub(super) type ReplyFn = Arc<dyn Fn(&About, Request) -> BoxStream<'static, Delt
 type Prepare<I> = Arc<dyn Fn(&AdapterRequest) -> I + Send + Sync>;
 type Execute<I, C> = Arc<dyn Fn(I) -> BoxStream<'static, Result<C, AdapterError>> + Send + Sync>;
 
-/// An [`Adapter`] that is being made; `S` says which step is next. What does not depend on the steps can be given
-/// between any of them.
+/// The builder of an [`Adapter`]; `S` is the next step. The other options can be set between any steps.
 #[must_use = "`build` makes an adapter of it"]
 pub struct AdapterBuilder<S> {
     about: About,
@@ -62,9 +61,9 @@ impl AdapterBuilder<NeedsInput> {
         }
     }
 
-    /// What the client is given for a request.
+    /// Sets how a request becomes the input of the client.
     ///
-    /// [`prompt_text`](gadgetry_proto::convo::prompt_text) is a message as the text that a model reads.
+    /// [`prompt_text`](gadgetry_proto::convo::prompt_text) gives a message as the text that a model reads.
     pub fn prepare_input<I: Send + 'static>(
         self,
         prepare: impl Fn(&AdapterRequest) -> I + Send + Sync + 'static,
@@ -77,10 +76,9 @@ impl AdapterBuilder<NeedsInput> {
 }
 
 impl<I: Send + 'static> AdapterBuilder<NeedsClient<I>> {
-    /// Asks a client that streams. A client whose stream has to be awaited first is flattened with
-    /// `futures::TryFutureExt::try_flatten_stream`.
+    /// Sets how a streaming client is called. Dropping the stream must cancel the reply.
     ///
-    /// Dropping the stream has to cancel the reply.
+    /// A client whose stream has to be awaited first is flattened with `futures::TryFutureExt::try_flatten_stream`.
     pub fn execute_stream<C, E, T>(
         self,
         execute: impl Fn(I) -> T + Send + Sync + 'static,
@@ -100,9 +98,7 @@ impl<I: Send + 'static> AdapterBuilder<NeedsClient<I>> {
         }
     }
 
-    /// Asks a client that answers at once. What comes of its reply is the same as if it had streamed.
-    ///
-    /// Dropping the future has to cancel the reply.
+    /// Sets how a client that answers as a whole is called. Dropping the future must cancel the reply.
     pub fn execute<O, E, T>(
         self,
         execute: impl Fn(I) -> T + Send + Sync + 'static,
@@ -124,9 +120,9 @@ impl<I: Send + 'static> AdapterBuilder<NeedsClient<I>> {
 }
 
 impl<I: Send + 'static, C: Send + 'static> AdapterBuilder<NeedsMapping<I, C>> {
-    /// Maps a chunk to any number of deltas. Nothing is read after a [`Delta::Error`].
+    /// Sets how a chunk becomes deltas. Nothing is read after a [`Delta::Error`].
     ///
-    /// The end of the stream is the end of the reply, unless [`requires_end`](Self::requires_end) says otherwise.
+    /// The end of the stream is the end of the reply, unless [`requires_end`](Self::requires_end) is set.
     pub fn map_chunk<D: IntoIterator<Item = Delta>>(
         self,
         map: impl Fn(C) -> D + Send + Sync + 'static,
@@ -140,7 +136,7 @@ impl<I: Send + 'static, C: Send + 'static> AdapterBuilder<NeedsMapping<I, C>> {
 }
 
 impl<I: Send + 'static, O: Send + 'static> AdapterBuilder<NeedsOutput<I, O>> {
-    /// What an answer says, as the deltas that a stream would have given.
+    /// Sets how an answer becomes the deltas that a stream would have given.
     pub fn map_output<D: IntoIterator<Item = Delta>>(
         self,
         map: impl Fn(O) -> D + Send + Sync + 'static,
@@ -154,7 +150,7 @@ impl<I: Send + 'static, O: Send + 'static> AdapterBuilder<NeedsOutput<I, O>> {
 }
 
 impl AdapterBuilder<Complete> {
-    /// The adapter.
+    /// Builds the adapter.
     pub fn build(self) -> Adapter {
         Adapter {
             inner: Arc::new(Inner {
@@ -165,27 +161,28 @@ impl AdapterBuilder<Complete> {
     }
 }
 
-/// # What does not depend on the steps
+/// # Options of any step
 impl<S> AdapterBuilder<S> {
-    /// What is known about the model: its window, its price.
+    /// Sets what is known about the model: its context window, its price.
     pub fn info(mut self, info: ModelInfo) -> Self {
         self.about.info = info;
         self
     }
 
-    /// Who serves it, for [`Adapter::metadata`].
+    /// Sets the provider, for [`Adapter::metadata`].
     pub fn provider(mut self, provider: impl Into<String>) -> Self {
         self.about.metadata.provider = Some(provider.into());
         self
     }
 
-    /// One more word about what it can do, for [`Adapter::metadata`].
+    /// Adds a capability, for [`Adapter::metadata`].
     pub fn capability(mut self, capability: impl Into<String>) -> Self {
         self.about.metadata.capabilities.push(capability.into());
         self
     }
 
-    /// Default options of requests, for [`AdapterRequest::options`]. [`Adapter::with_options`] puts others over them.
+    /// Sets default options of requests, for [`AdapterRequest::options`]. [`Adapter::with_options`] overrides them.
+    ///
     /// Non-object values are ignored.
     pub fn options(mut self, options: Value) -> Self {
         if let Value::Object(options) = options {
@@ -194,14 +191,15 @@ impl<S> AdapterBuilder<S> {
         self
     }
 
-    /// Takes a tag out of the text of replies.
+    /// Adds a custom block, whose tags are removed from the text of replies.
     pub fn custom_block(mut self, block: CustomBlock) -> Self {
         self.about.custom_blocks.push(block);
         self
     }
 
-    /// Rewrites the deltas of each reply, after the custom blocks; `make` makes a new transform for each reply. Several
-    /// follow each other, as [`compose`](gadgetry_proto::transform::compose) would put them.
+    /// Adds a transform of the deltas of each reply, after the custom blocks and earlier transforms.
+    ///
+    /// `make` makes a new one for each reply.
     pub fn transform<T: DeltaTransform + 'static>(
         mut self,
         make: impl Fn() -> T + Send + Sync + 'static,
@@ -211,10 +209,10 @@ impl<S> AdapterBuilder<S> {
         self
     }
 
-    /// The client says when a reply is over, and its mapping gives [`Delta::MessageEnd`]. A stream that ends without
-    /// has then been cut off: the run knows, and executes nothing that may be incomplete.
+    /// Requires that a reply ends with [`Delta::MessageEnd`]. Use it whenever the client reports the end.
     ///
-    /// Without this option only an error cuts a reply off. Use it whenever the client reports the end.
+    /// A stream that ends without one was then cut off, and nothing that may be incomplete is executed. Without this option
+    /// only an error cuts a reply off.
     pub fn requires_end(mut self) -> Self {
         self.about.requires_end = true;
         self

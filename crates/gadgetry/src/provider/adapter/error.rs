@@ -1,4 +1,4 @@
-//! How a user's client says that it failed.
+//! Failures of a user's client.
 
 use std::error::Error;
 use std::fmt;
@@ -9,8 +9,8 @@ use gadgetry_proto::error::ModelErrorKind;
 
 /// A failure of the client of an [`Adapter`](super::Adapter).
 ///
-/// Every error type becomes one through `?` or [`From`], with its causes in the text, and with a kind that is not tried
-/// again. A client that knows better makes one with [`AdapterError::new`].
+/// Every error type becomes one through `?` or [`From`], with its causes in the message and a kind that is not retried.
+/// [`AdapterError::new`] sets another kind.
 ///
 /// ```
 /// use std::time::Duration;
@@ -41,14 +41,14 @@ impl AdapterError {
         }
     }
 
-    /// With the provider's code.
+    /// Sets the provider's code.
     #[must_use]
     pub fn code(mut self, code: impl Into<String>) -> Self {
         self.code = Some(code.into());
         self
     }
 
-    /// With the time that the provider asks to wait.
+    /// Sets the wait that the provider requests.
     #[must_use]
     pub fn retry_after(mut self, wait: Duration) -> Self {
         self.retry_after = Some(wait);

@@ -1,9 +1,9 @@
-//! Options over defaults.
+//! Merges options into defaults.
 
 use serde_json::{Map, Value};
 
-/// Puts `over` over `base`: objects are merged field by field, all the way down; anything else of `over` replaces what
-/// was there, lists too. A `null` takes the field away.
+/// Merges `over` into `base`: objects field by field at every level. Other values, lists too, replace those of `base`; a
+/// `null` removes the field.
 ///
 /// ```
 /// use gadgetry::provider::adapter::deep_merge;

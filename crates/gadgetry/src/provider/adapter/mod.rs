@@ -1,4 +1,4 @@
-//! Any client as a [`Model`]: three closures say how it is called and what its chunks mean.
+//! Any client as a [`Model`], from three closures: the input, the call, and the meaning of a chunk.
 //!
 //! The specification's `createAdapter`. A client that streams needs
 //! [`prepare_input`](AdapterBuilder::prepare_input), [`execute_stream`](AdapterBuilder::execute_stream) and
@@ -10,7 +10,7 @@
 //! use gadgetry::Agent;
 //! use gadgetry::proto::convo::prompt_text;
 //! use gadgetry::proto::delta::Delta;
-//! use gadgetry::proto::tags::{CustomBlock, Transform};
+//! use gadgetry::proto::tags::CustomBlock;
 //! use gadgetry::provider::adapter::Adapter;
 //!
 //! # #[tokio::main(flavor = "current_thread")]
@@ -27,7 +27,7 @@
 //!     })
 //!     .map_chunk(|chunk| [Delta::text(chunk)])
 //!     .custom_block(CustomBlock::think())
-//!     .custom_block(CustomBlock { transform: Transform::Suppress, ..CustomBlock::new("done") })
+//!     .custom_block(CustomBlock::new("done").suppress())
 //!     .build();
 //!
 //! let answer = Agent::builder().model(echo).ask("<think>easy</think>4<done/>")?.text().await?;
@@ -38,9 +38,9 @@
 //!
 //! # Custom blocks and transforms
 //!
-//! Those of an adapter are added to every agent that has it as its model, before the agent's own. A reply is read
-//! for all of them, and the prompt lists all of them. A tag or a key that both define is an
-//! [`AgentError`](crate::AgentError). Without an agent, [`intercepted`] does the same to one reply.
+//! Those of an adapter are added to every agent that uses it, before the agent's own, and are listed in its prompt. A tag or
+//! a key that both define is an [`AgentError`](crate::AgentError). Without an agent, [`intercepted`] applies them to one
+//! reply.
 
 mod builder;
 mod error;
@@ -63,7 +63,7 @@ use crate::model::{Model, ModelInfo};
 
 pub use builder::{AdapterBuilder, Complete, NeedsClient, NeedsInput, NeedsMapping, NeedsOutput};
 pub use error::AdapterError;
-pub use intercept::intercepted;
+pub use intercept::{intercepted, piped};
 pub use merge::deep_merge;
 pub use tag_parser::{StreamTagParser, TagHandler};
 
@@ -92,7 +92,7 @@ struct About {
 /// A request with the options of the adapter. It can be used like the [`Request`] in it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AdapterRequest {
-    /// What the run asks.
+    /// The request of the run.
     pub request: Request,
     /// The [defaults](AdapterBuilder::options) of the adapter, with [those of the caller](Adapter::with_options) over
     /// them.
@@ -107,19 +107,19 @@ impl std::ops::Deref for AdapterRequest {
     }
 }
 
-/// Who an adapter is.
+/// The name, provider and capabilities of an adapter.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AdapterMetadata {
     /// The name of the model.
     pub id: String,
-    /// Who serves it.
+    /// The provider that serves it.
     pub provider: Option<String>,
     /// Its capabilities, as the application names them.
     pub capabilities: Vec<String>,
 }
 
 impl Adapter {
-    /// An adapter of this name, to be completed.
+    /// A builder of an adapter with this name.
     pub fn builder(id: impl Into<String>) -> AdapterBuilder<NeedsInput> {
         AdapterBuilder::new(id.into())
     }
@@ -159,7 +159,7 @@ impl Adapter {
         }
     }
 
-    /// Who it is.
+    /// Its name, provider and capabilities.
     pub fn metadata(&self) -> &AdapterMetadata {
         &self.inner.about.metadata
     }

@@ -1,4 +1,4 @@
-//! One reply: what a client gives, as deltas.
+//! One reply of a client, as deltas.
 
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -12,7 +12,7 @@ use gadgetry_proto::delta::{Delta, StopReason};
 
 use crate::provider::adapter::AdapterError;
 
-/// Appends what a chunk becomes.
+/// Appends the deltas of a chunk.
 pub(super) type Map<C> = Arc<dyn Fn(C, &mut VecDeque<Delta>) + Send + Sync>;
 
 /// The deltas of one reply.
@@ -21,9 +21,9 @@ pub(super) struct Reply<C> {
     chunks: Option<BoxStream<'static, Result<C, AdapterError>>>,
     map: Map<C>,
     ready: VecDeque<Delta>,
-    /// Whether a delta has said how the reply ended.
+    /// Whether a delta has ended the reply.
     ended: bool,
-    /// Whether one has to.
+    /// Whether a delta must end it.
     requires_end: bool,
 }
 

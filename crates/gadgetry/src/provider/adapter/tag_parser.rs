@@ -1,4 +1,4 @@
-//! Tags taken out of the text by a transform of its own.
+//! A transform that extracts tags from the text.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,17 +13,17 @@ use gadgetry_proto::transform::DeltaTransform;
 use serde::Deserialize as _;
 use serde_json::Value;
 
-/// The ids of its blocks begin here, so that they differ from those of the blocks that the run itself reads.
+/// The first id of its blocks, so that they differ from those of the blocks that the run itself reads.
 const FIRST_ID: u32 = 1 << 31;
 
 /// Called with the content and the attributes of a complete tag.
 type OnContent = Arc<dyn Fn(&str, &Attributes) + Send + Sync>;
 
-/// Takes tags out of the text, and reports them: the specification's `StreamTagParser`, for transforms that want
-/// more control than [custom blocks](CustomBlock) give.
+/// Extracts tags from the text: the specification's `StreamTagParser`.
 ///
-/// As a [transform](super::AdapterBuilder::transform) it comes after the custom blocks, so it sees the tags that they
-/// left. Each reply gets a fresh one. It must not be what a run decides by: a replay calls the handlers again.
+/// It is for transforms that need more control than [custom blocks](CustomBlock) give. As a
+/// [transform](super::AdapterBuilder::transform) it comes after the custom blocks, so it sees the tags that they left. Each
+/// reply gets a new one. Nothing in a run may depend on its handlers, because a replay calls them again.
 ///
 /// ```
 /// use std::sync::{Arc, Mutex};
@@ -56,7 +56,7 @@ pub struct StreamTagParser {
     scanned: Vec<Delta>,
 }
 
-/// What is called for a tag. By default, nothing.
+/// The functions that are called for a tag; none by default.
 #[derive(Clone, Default)]
 pub struct TagHandler {
     start: Option<OnStart>,
@@ -65,21 +65,21 @@ pub struct TagHandler {
 }
 
 impl TagHandler {
-    /// When the tag has opened, before its content arrives.
+    /// Sets what is called when the tag has opened, before its content arrives.
     #[must_use]
     pub fn on_start(mut self, call: impl Fn(&Attributes) + Send + Sync + 'static) -> Self {
         self.start = Some(Arc::new(call));
         self
     }
 
-    /// When the tag is complete, with its whole content; also at the end of a reply that has left it open.
+    /// Sets what is called with the content of a complete tag, also at the end of a reply that has left it open.
     #[must_use]
     pub fn on_content(mut self, call: impl Fn(&str, &Attributes) + Send + Sync + 'static) -> Self {
         self.content = Some(Arc::new(call));
         self
     }
 
-    /// When the tag has closed itself, in place of [`TagHandler::on_content`].
+    /// Sets what is called for a self-closing tag, in place of [`TagHandler::on_content`].
     #[must_use]
     pub fn on_self_closing(mut self, call: impl Fn(&Attributes) + Send + Sync + 'static) -> Self {
         self.self_closing = Some(Arc::new(call));
@@ -106,7 +106,11 @@ impl fmt::Debug for TagHandler {
 }
 
 impl StreamTagParser {
-    /// A parser of these tags. They must be names, once each.
+    /// A parser of these tags.
+    ///
+    /// # Errors
+    ///
+    /// If a tag is not a valid name, or occurs twice.
     pub fn new<N: Into<String>>(
         tags: impl IntoIterator<Item = (N, TagHandler)>,
     ) -> Result<Self, TagNameError> {
@@ -114,9 +118,12 @@ impl StreamTagParser {
             .into_iter()
             .map(|(name, handler)| (name.into(), handler));
         let handlers: Vec<(String, TagHandler)> = tags.collect();
-        let blocks = handlers.iter().map(|(name, handler)| CustomBlock {
-            on_start: handler.start.clone(),
-            ..CustomBlock::new(name)
+        let blocks = handlers.iter().map(|(name, handler)| {
+            let block = CustomBlock::new(name);
+            match handler.start.clone() {
+                Some(call) => block.on_start(move |attributes| call(attributes)),
+                None => block,
+            }
         });
         // Markers are text here.
         let format = Format {
@@ -130,7 +137,7 @@ impl StreamTagParser {
         })
     }
 
-    fn hand_out(&mut self, out: &mut Vec<Delta>) {
+    fn emit(&mut self, out: &mut Vec<Delta>) {
         for mut delta in self.scanned.drain(..) {
             if let Delta::CustomBlockStart(BlockStart { block_id, .. })
             | Delta::CustomBlockDelta(BlockDelta { block_id, .. })
@@ -159,13 +166,13 @@ impl DeltaTransform for StreamTagParser {
         self.stage.process(delta, &mut self.scanned);
         // A delta that is not text comes last, unchanged.
         let passed = if is_text { None } else { self.scanned.pop() };
-        self.hand_out(out);
+        self.emit(out);
         out.extend(passed);
     }
 
     fn flush(&mut self, out: &mut Vec<Delta>) {
         self.stage.finish(&mut self.scanned);
-        self.hand_out(out);
+        self.emit(out);
     }
 
     fn save(&self) -> Value {

@@ -24,13 +24,13 @@ pub use thinking::Thinking;
 /// The base URL of Anthropic itself.
 pub const BASE_URL: &str = "https://api.anthropic.com";
 
-/// The API, as [`ProviderData`](gadgetry_proto::message::ProviderData) names it.
+/// The name of the API in [`ProviderData`](gadgetry_proto::message::ProviderData).
 const API: &str = "anthropic_messages";
 
 /// The version of the API that requests name.
 const VERSION: &str = "2023-06-01";
 
-/// A model behind the Messages API.
+/// A model of the Messages API.
 ///
 /// Requests follow the rules of the API: the user begins and roles alternate, parts without text are left out, and a
 /// conversation that ends with the model's own message gets a `Continue.` of the user, because newer models do not
@@ -164,7 +164,7 @@ impl Messages {
         }
         if let Some(Thinking::Budget(budget)) = self.own.thinking {
             if budget < 1_024 {
-                let text = format!("a thinking budget has at least 1024 tokens, and not {budget}");
+                let text = format!("a thinking budget must be at least 1024 tokens, got {budget}");
                 return Err(mistake(text));
             }
             if budget >= self.max_tokens() {
@@ -223,12 +223,8 @@ impl Wire for Messages {
     }
 
     fn decoder(&self) -> Box<dyn Decode> {
-        let decoder = Decoder::with_names(Arc::clone(&self.common.tool_names));
-        Box::new(if self.common.is_native() {
-            decoder.keeping(&self.common.model)
-        } else {
-            decoder
-        })
+        let names = Arc::clone(&self.common.tool_names);
+        Box::new(Decoder::with_names(names).keeping(self.common.keeps()))
     }
 
     fn leaves_out(&self, medium: &Media) -> Option<&'static str> {
@@ -236,10 +232,10 @@ impl Wire for Messages {
         match (medium.kind, medium.mime_type.as_str()) {
             (MediaKind::Audio, _) => Some("the API takes no sounds"),
             (MediaKind::File, mime) if mime != "application/pdf" => {
-                Some("of other files the API takes PDF only")
+                Some("the API takes no files but PDF")
             }
             (MediaKind::Image, mime) if !IMAGES.contains(&mime) => {
-                Some("of images the API takes JPEG, PNG, GIF and WebP only")
+                Some("the API takes no images but JPEG, PNG, GIF and WebP")
             }
             (MediaKind::Image | MediaKind::File, _) => {
                 (!self.common.reads_images()).then_some(NO_IMAGES)

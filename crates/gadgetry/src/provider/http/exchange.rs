@@ -1,4 +1,4 @@
-//! The way of one request: send it, look at the status, read the answer.
+//! One request: send it, check the status, read the answer.
 
 use std::error::Error;
 use std::time::{Duration, SystemTime};
@@ -21,14 +21,14 @@ use crate::provider::request::{HttpRequest, header};
 use crate::provider::retry_after::retry_after;
 use crate::provider::wire::Decode;
 
-/// How much of the body of an error is read, in bytes.
+/// The maximum number of bytes read of the body of an error.
 const ERROR_BODY: usize = 64 << 10;
 
 /// How long a silent connection is polled once more before the reply counts as stalled.
 const LAST_LOOK: Duration = Duration::from_millis(10);
 
-/// How long counts and the sign that ends the stream may take once the reply is complete apart from them. Some servers
-/// send neither, and keep the connection open.
+/// How long token counts and the end of the stream may take once the reply itself is complete. Some servers send
+/// neither, and keep the connection open.
 const GRACE: Duration = Duration::from_secs(5);
 
 /// How long the rest of the body of an error may take.
@@ -69,9 +69,9 @@ struct Exchange {
     phase: Phase,
     answer: Answer,
     timeouts: Timeouts,
-    /// When something of the reply came last.
+    /// When a part of the reply last arrived.
     progress: Instant,
-    /// Since when only the sign that ends the stream is missing.
+    /// Since when only the end of the stream is missing.
     complete: Option<Instant>,
 }
 
@@ -87,7 +87,7 @@ enum Phase {
 impl Exchange {
     fn no_progress(&self) -> String {
         let limit = self.timeouts.progress;
-        format!("the reply stalled: nothing of it for {limit:?}, only signs of life")
+        format!("the reply stalled: no part of it for {limit:?}, only keep-alives")
     }
 
     /// How much longer the reply may go without progress.
@@ -98,7 +98,7 @@ impl Exchange {
             .map_or(progress, |since| progress.min(left(GRACE, since)))
     }
 
-    /// The next deltas, some at a time; `None` when the reply is over.
+    /// The next batch of deltas; `None` when the reply is over.
     async fn next(&mut self) -> Option<Vec<Delta>> {
         let mut batch = Vec::new();
         while batch.is_empty() {
@@ -142,7 +142,8 @@ impl Exchange {
                         }
                     }
                     if self.answer.is_over() {
-                        // Its end mostly came with it. Once that is read, the connection can be used again.
+                        // The end of the body has usually arrived with the end of the reply. Once it is read, the connection
+                        // can be used again.
                         while let Some(Some(Ok(_))) = body.next().now_or_never() {}
                         Phase::Over
                     } else {
@@ -231,12 +232,12 @@ fn body_of(response: Response) -> Body {
     pieces.fuse().boxed()
 }
 
-/// What comes next of a body.
+/// What a body gives next.
 enum Read {
     Bytes(Bytes),
     End,
     Broken(String),
-    /// Nothing, for as long as it may be silent.
+    /// Nothing within the time it may be silent.
     Silent,
 }
 
@@ -245,7 +246,7 @@ async fn read(body: &mut Body, idle: Duration, left: Duration) -> Read {
     let mut more = tokio::time::timeout(idle.min(left), body.next()).await;
     if more.is_err() {
         // On a machine that is overloaded or was suspended the timer can fire before the connection's task has run:
-        // bytes that already wait in the socket are no silence.
+        // bytes that already wait in the socket count.
         more = tokio::time::timeout(LAST_LOOK, body.next()).await;
     }
     match more {
@@ -256,7 +257,7 @@ async fn read(body: &mut Body, idle: Duration, left: Duration) -> Read {
     }
 }
 
-/// What an answer with another status than success says.
+/// The error that an answer without success reports.
 async fn refusal(mut response: Response, url: &Url, secrets: &Secrets) -> ProviderError {
     let status = response.status().as_u16();
     if response.status().is_redirection() {
@@ -280,7 +281,7 @@ async fn refusal(mut response: Response, url: &Url, secrets: &Secrets) -> Provid
     let body = match encoding(&response) {
         None => String::from_utf8_lossy(&error_body(&mut response).await).into_owned(),
         Some(encoding) => format!(
-            "the provider's words have the content encoding {encoding}, although the request allows none"
+            "the error has the content encoding {encoding}, although the request allows none"
         ),
     };
     let mut error = ProviderError::refused(status, &body, secrets);
@@ -302,7 +303,7 @@ fn wait(headers: &HeaderMap, kind: ModelErrorKind) -> Option<u64> {
     retry_after(header, SystemTime::now()).map(millis)
 }
 
-/// How the body is encoded, if it is: we can read none, and ask for none.
+/// The content encoding of the body; `None` for identity. None is requested, because none can be read.
 fn encoding(response: &Response) -> Option<String> {
     let value = response.headers().get(CONTENT_ENCODING)?;
     let value = String::from_utf8_lossy(value.as_bytes());
@@ -311,7 +312,7 @@ fn encoding(response: &Response) -> Option<String> {
     Some(coding.chars().take(40).collect())
 }
 
-/// The body as far as it comes in time.
+/// The part of the body that arrives in time.
 async fn error_body(response: &mut Response) -> Vec<u8> {
     let mut body = Vec::new();
     let read = async {
@@ -409,9 +410,8 @@ mod tests {
                 .progress_timeout(Duration::from_mins(1))
         };
         let times = |count: usize, piece| vec![(5, piece); count];
-        let stalled = |limit: &str| {
-            format!("the reply stalled: nothing of it for {limit}, only signs of life")
-        };
+        let stalled =
+            |limit: &str| format!("the reply stalled: no part of it for {limit}, only keep-alives");
         let cases = [
             // Comments alone.
             (short(), times(1000, ": hello\n\n"), stalled("60s"), 60..=65),

@@ -11,7 +11,7 @@ use gadgetry_proto::delta::Delta;
 use gadgetry_proto::error::ModelErrorKind;
 use reqwest::Url;
 
-use crate::provider::base_url::BaseUrl;
+use crate::provider::base_url::{BaseUrl, is_loopback};
 use crate::provider::error::ProviderError;
 use crate::provider::frames::FrameLimits;
 use crate::provider::request::{HttpRequest, header};
@@ -57,76 +57,82 @@ impl HttpConfig {
         }
     }
 
-    /// How long a connection may take, TLS included. 15 s unless set.
+    /// Sets the timeout for a connection, TLS included. 15 seconds by default.
     #[must_use]
     pub fn connect_timeout(mut self, timeout: Duration) -> Self {
         self.connect_timeout = timeout;
         self
     }
 
-    /// How long the headers of the answer may take, from the request on, connecting included. Unless set, 5 minutes, and
-    /// 30 for a server on this machine, which may load its model first.
+    /// Sets the timeout for the headers of the answer, connecting included.
+    ///
+    /// By default 5 minutes, and 30 for a server on this machine, which may load its model first.
     #[must_use]
     pub fn header_timeout(mut self, timeout: Duration) -> Self {
         self.header_timeout = Some(timeout);
         self
     }
 
-    /// How long the answer may be silent. Comments that keep the stream alive break the silence. Unless set, 5 minutes,
-    /// and 30 for a server on this machine. A reply that is complete but for the sign of its end ends after 5 seconds.
+    /// Sets how long the answer may be silent. Keep-alive comments break the silence.
+    ///
+    /// By default 5 minutes, and 30 for a server on this machine. A complete reply whose stream does not end is ended after
+    /// 5 seconds.
     #[must_use]
     pub fn idle_timeout(mut self, timeout: Duration) -> Self {
         self.idle_timeout = Some(timeout);
         self
     }
 
-    /// How long an answer may go without anything of the reply: comments and empty events do not count. Some gateways
-    /// send them for as long as the provider hangs. Unless set, 15 minutes, 90 for a server on this
-    /// machine, and never less than the idle timeout.
+    /// Sets how long an answer may last without a part of the reply. Comments and empty events do not count: some gateways
+    /// send them for as long as the provider hangs.
+    ///
+    /// By default 15 minutes, 90 for a server on this machine, and never less than the idle timeout.
     #[must_use]
     pub fn progress_timeout(mut self, timeout: Duration) -> Self {
         self.progress_timeout = Some(timeout);
         self
     }
 
-    /// One more header for each request; it takes the place of a header that the backend sets.
+    /// Adds a header to each request. It replaces a header of the same name.
     #[must_use]
     pub fn header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.headers.push((name.into(), value.into()));
         self
     }
 
-    /// The same for a secret value, which is never printed.
+    /// Adds a header with a secret value, which is never printed.
     #[must_use]
     pub fn secret_header(mut self, name: impl Into<String>, value: impl Into<ApiKey>) -> Self {
         self.secret_headers.push((name.into(), value.into()));
         self
     }
 
-    /// Sends requests through this HTTP proxy, such as `http://proxy.example:3128`, with user name and password in the URL
-    /// if it requires them. Requests to this machine are never sent through it. It counts before the environment.
+    /// Sets the HTTP proxy, such as `http://proxy.example:3128`, with user name and password in the URL if it needs them.
+    ///
+    /// It has precedence over the environment. Requests to this machine are never sent through it.
     #[must_use]
     pub fn proxy(mut self, url: impl Into<String>) -> Self {
         self.proxy = Some(BaseUrl::new(url));
         self
     }
 
-    /// Whether `HTTPS_PROXY`, `HTTP_PROXY` and `ALL_PROXY`, in capitals or not, and `NO_PROXY` count. They do not unless
-    /// set. Requests to this machine are never sent through a proxy.
+    /// Sets whether `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY` and `NO_PROXY` count, in upper or lower case. Off by default.
+    ///
+    /// Requests to this machine are never sent through a proxy.
     #[must_use]
     pub fn proxy_from_environment(mut self, yes: bool) -> Self {
         self.proxy_from_environment = yes;
         self
     }
 
-    /// Whether each frame is also emitted as [`Delta::Raw`], before its meaning. Off by default.
+    /// Sets whether each frame is also emitted as [`Delta::Raw`], before its meaning. Off by default.
     #[must_use]
     pub fn raw_frames(mut self, yes: bool) -> Self {
         self.frames.raw = yes;
         self
     }
 
-    /// The maximum number of bytes in a frame, or in an answer that is not a stream. 16 MiB by default.
+    /// Sets the maximum number of bytes in a frame, or in an answer that is not a stream. 16 MiB by default.
     #[must_use]
     pub fn size_limit(mut self, bytes: usize) -> Self {
         self.frames.size = bytes;
@@ -145,7 +151,7 @@ struct Timeouts {
 impl HttpConfig {
     /// The timeouts of a request to `url`.
     fn timeouts(&self, url: &Url) -> Timeouts {
-        let usual = Duration::from_mins(if proxy::is_loopback(url) { 30 } else { 5 });
+        let usual = Duration::from_mins(if is_loopback(url) { 30 } else { 5 });
         let idle = self.idle_timeout.unwrap_or(usual);
         Timeouts {
             header: self.header_timeout.unwrap_or(usual),
@@ -233,11 +239,11 @@ impl Http {
         })
     }
 
-    /// Sends `request` and gives what `decoder` reads of the answer.
+    /// Sends `request`, and streams the answer as `decoder` reads it.
     ///
-    /// Nothing is sent before the stream is polled. It ends after a [`Delta::MessageEnd`] or a [`Delta::Error`], one of
-    /// which always comes. An answer that breaks off, stalls or ends without its end is
-    /// [`ModelErrorKind::Truncated`]; before the answer begins such a thing is [`ModelErrorKind::Transport`].
+    /// Nothing is sent before the stream is polled. It always ends with a [`Delta::MessageEnd`] or a [`Delta::Error`].
+    /// An answer that breaks off, stalls or lacks its end is [`ModelErrorKind::Truncated`]; before the answer begins, it is
+    /// [`ModelErrorKind::Transport`].
     ///
     /// Cancel safety: dropping the stream closes the connection.
     pub fn stream(

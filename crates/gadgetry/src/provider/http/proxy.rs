@@ -1,7 +1,5 @@
 //! Which proxy a request goes through.
 
-use std::net::IpAddr;
-
 use gadgetry_proto::error::ModelErrorKind;
 use reqwest::{NoProxy, Url};
 
@@ -28,7 +26,7 @@ enum Scheme {
 /// Hosts on this machine.
 const HERE: &str = "localhost,127.0.0.0/8,::1";
 
-/// The proxies that `config` asks for; `variable` gives those of the environment. The first one that fits counts.
+/// The proxies of `config`; `variable` reads the environment. The first one that fits a request counts.
 pub(super) fn of(
     config: &HttpConfig,
     variable: impl Fn(&str) -> Option<String>,
@@ -71,7 +69,7 @@ pub(super) fn of(
 }
 
 impl Proxy {
-    /// The same as reqwest wants it.
+    /// The rule for reqwest.
     pub(super) fn rule(&self) -> Result<reqwest::Proxy, ProviderError> {
         let url = self.url.clone();
         let rule = match self.scheme {
@@ -105,13 +103,6 @@ fn parse(name: &str, text: &str) -> Result<Url, ProviderError> {
 fn mistake(name: &str, why: &str) -> ProviderError {
     let message = format!("the URL of {name} is invalid: {why}; it looks like http://host:3128");
     ProviderError::new(ModelErrorKind::BadRequest, message)
-}
-
-/// Whether a server is on this machine.
-pub(super) fn is_loopback(url: &Url) -> bool {
-    let host = url.host_str().unwrap_or_default();
-    let ip = host.trim_start_matches('[').trim_end_matches(']');
-    host == "localhost" || ip.parse().is_ok_and(|ip: IpAddr| ip.is_loopback())
 }
 
 #[cfg(test)]

@@ -87,7 +87,8 @@ fn counts(usage: &Value) -> Option<Usage> {
             "/cache_creation_input_tokens",
         ],
     );
-    // Some count reasoning apart from the output, as their total shows.
+    // Some servers do not include reasoning in the output, as their total shows: with 10 tokens in, 20 out and 5 of
+    // reasoning the total is 30 if it is included, and 35 if not. Ours always includes it.
     let is_beside = reasoning > output
         || (reasoning > 0 && total == input.saturating_add(output).saturating_add(reasoning));
     let output = if is_beside {

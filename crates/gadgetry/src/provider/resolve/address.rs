@@ -7,7 +7,7 @@ use reqwest::Url;
 /// The port of Ollama.
 const OLLAMA: u16 = 11434;
 
-/// Whether both URLs lead to the same place: case of the host, default ports and slashes at the end do not count.
+/// Whether both URLs mean the same address: case of the host, default ports and slashes at the end do not count.
 pub(super) fn is_same(one: &str, other: &str) -> bool {
     let key = |url: &str| {
         let url = Url::parse(url.trim()).ok()?;
@@ -15,15 +15,6 @@ pub(super) fn is_same(one: &str, other: &str) -> bool {
         Some((url.origin(), path, url.query().map(str::to_owned)))
     };
     one == other || key(one).is_some_and(|one| key(other) == Some(one))
-}
-
-/// Whether a server is on this machine.
-pub(super) fn is_loopback(base_url: &str) -> bool {
-    let url = Url::parse(base_url.trim()).ok();
-    let host = url.as_ref().and_then(Url::host_str).unwrap_or_default();
-    let host = host.trim_start_matches('[').trim_end_matches(']');
-    let is_loopback = |ip: IpAddr| ip.is_loopback();
-    host == "localhost" || host.parse().is_ok_and(is_loopback)
 }
 
 /// The base URL for what `OLLAMA_HOST` says, by Ollama's own rules: without a scheme the port is 11434, with one it is
@@ -42,7 +33,7 @@ pub(super) fn ollama(host: &str) -> String {
         _ => (host_port, port),
     };
     let host = match host.trim_start_matches('[').trim_end_matches(']') {
-        // The server's own words for all addresses; it is reached at this one.
+        // A server listens at these, which mean all addresses; a client connects to this one.
         "" | "0.0.0.0" => "127.0.0.1".to_owned(),
         "::" => "[::1]".to_owned(),
         host if host.contains(':') => format!("[{host}]"),

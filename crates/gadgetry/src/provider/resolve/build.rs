@@ -1,4 +1,4 @@
-//! From a place to a model: the key, the provider's quirks, and what the user set.
+//! From a place to a model: the key, the provider's quirks, and the user's options.
 
 use std::sync::Arc;
 
@@ -9,6 +9,7 @@ use super::{Place, Resolver};
 use crate::model::{Model, ModelInfo};
 use crate::models::Mode;
 use crate::provider::anthropic::Anthropic;
+use crate::provider::base_url::BaseUrl;
 use crate::provider::http::HttpConfig;
 use crate::provider::openai::{MaxTokensField, OpenAi, OpenAiResponses};
 use crate::provider::options::ModelOptions;
@@ -17,7 +18,7 @@ use crate::provider::secret::ApiKey;
 /// How a key is sent.
 enum Key {
     Plain(ApiKey),
-    /// As a bearer, where keys have a header of their own.
+    /// As a bearer token, where other keys have their own header.
     Token(ApiKey),
 }
 
@@ -50,7 +51,7 @@ impl Resolver {
         }
         let options = ModelOptions {
             name: Some(place.full_name()),
-            http: self.http_for(place.base_url.expose()),
+            http: self.http_for(&place.base_url),
             base_url: Some(place.base_url.clone()),
             info,
             api_key: None,
@@ -86,7 +87,7 @@ impl Resolver {
                 Key::Plain(key)
             }));
         }
-        // A server of someone else may need none.
+        // A server other than the provider's may need none.
         if provider.is_here() || !is_official(Some(provider), place) {
             return Ok(None);
         }
@@ -97,10 +98,10 @@ impl Resolver {
         })
     }
 
-    /// How requests to an address are sent. No proxy leads to this machine.
-    fn http_for(&self, base_url: &str) -> HttpConfig {
+    /// How requests to an address are sent. A proxy of the environment cannot reach this machine.
+    fn http_for(&self, base_url: &BaseUrl) -> HttpConfig {
         let config = self.options.http.clone();
-        if address::is_loopback(base_url) {
+        if base_url.is_loopback() {
             return config.proxy_from_environment(false);
         }
         config
@@ -164,13 +165,13 @@ fn with_key(mut options: ModelOptions, key: Option<Key>) -> ModelOptions {
     options
 }
 
-/// Nothing is assumed about a model that is not known, whatever the catalogue says about another of its name.
+/// Assumes nothing about an unknown model, whatever the catalogue lists under its name.
 fn known(mut options: ModelOptions) -> ModelOptions {
     options.info.get_or_insert_default();
     options
 }
 
-/// How the server at a place differs from others.
+/// The quirks of the server at a place.
 fn quirks(provider: Option<&Provider>, place: &Place) -> Quirks {
     let quirks = provider.map_or(UNNAMED, |provider| provider.quirks);
     let has_own = provider.is_some_and(|it| !it.base_url.is_empty());

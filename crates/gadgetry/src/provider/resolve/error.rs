@@ -1,15 +1,15 @@
-//! Why a name leads to no model.
+//! Why a name does not resolve to a model.
 
 use crate::provider::error::ProviderError;
 
-/// Why a name leads to no model. It never holds a key.
+/// Why a name does not resolve to a model. It never holds a key.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ResolveError {
-    /// There is no name, or none after the colon.
+    /// The name is empty, or nothing follows the colon.
     #[error("no model is named; write it as provider:model, such as ollama:llama3")]
     NoName,
-    /// The name gives no provider that is known.
+    /// The name means no known provider.
     #[error(
         "no provider is known for the model {name:?}{}; write it as provider:model, or give a base URL. Providers: {}. \
          {configured}",
@@ -44,7 +44,7 @@ pub enum ResolveError {
         /// The API.
         api: &'static str,
     },
-    /// Each user of the provider has an address of their own, and it is not set.
+    /// The provider has an address for each user, and it is not set.
     #[error("no address for {provider}: set {}, or give a base URL", variables.join(" or "))]
     NoAddress {
         /// The provider.

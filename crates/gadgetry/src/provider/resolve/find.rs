@@ -8,7 +8,7 @@ use super::{Place, Resolver};
 use crate::provider::base_url::BaseUrl;
 
 impl Resolver {
-    /// The provider of a name, if it has one, and where it leads.
+    /// The provider of a name, if it has one, and the place that it means.
     pub(super) fn find(
         &self,
         name: &str,
@@ -49,7 +49,7 @@ impl Resolver {
         Ok((provider, place))
     }
 
-    /// The provider of a name that does not say it.
+    /// The provider of a name without a prefix.
     fn guess(&self, name: &str) -> Result<&'static Provider, ResolveError> {
         if let Some(provider) = names::of_family(name) {
             return Ok(provider);
@@ -66,7 +66,7 @@ impl Resolver {
             .ok_or_else(|| self.unknown(name))
     }
 
-    /// Where a provider is for a model; empty if the user has to say it.
+    /// The base URL of a provider for a model; empty if only the user knows it.
     pub(super) fn address(&self, provider: &Provider, model: &str) -> String {
         match self.variable_of_address(provider) {
             Some((_, Form::OllamaHost, host)) => address::ollama(host),
@@ -76,7 +76,7 @@ impl Resolver {
         }
     }
 
-    /// An address of a provider as the user wrote it, with what such addresses need.
+    /// The base URL for an address that the user wrote: an Azure endpoint lacks its path.
     fn formed(&self, provider: &Provider, url: &str, model: &str) -> String {
         let mut forms = provider.addresses.iter();
         if forms.any(|(_, form)| *form == Form::AzureEndpoint) {
@@ -86,7 +86,7 @@ impl Resolver {
         url.to_owned()
     }
 
-    /// The variable that says where a provider is, how, and what it says.
+    /// The variable that holds a provider's address, its form, and its value.
     pub(super) fn variable_of_address(
         &self,
         provider: &Provider,
@@ -115,7 +115,7 @@ impl Resolver {
         }
     }
 
-    /// What is configured, as sentences.
+    /// The configured providers, as text.
     pub(super) fn listed(&self) -> String {
         let all = self.configured();
         let here = all.iter().filter(|it| it.is_local).map(|it| it.provider);

@@ -11,19 +11,19 @@ use super::{Resolver, address};
 use crate::provider::base_url::BaseUrl;
 use crate::provider::tls;
 
-/// How long a server on this machine may take to answer. One that does not run refuses at once.
+/// How long a server on this machine may take to answer. A closed port refuses at once.
 const TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A model server that runs here.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LocalServer {
-    /// The name before the colon.
+    /// The provider's name, as before the colon.
     pub provider: &'static str,
-    /// Where it is.
+    /// The base URL of its API.
     pub base_url: BaseUrl,
-    /// Its models, by the names that it knows them by.
+    /// Its models, by the server's names.
     pub models: Vec<String>,
-    /// The variable to put its key into, if it answered that it requires one.
+    /// The environment variable for its key, if it requires one.
     pub needs_key: Option<&'static str>,
 }
 
@@ -38,7 +38,7 @@ impl Resolver {
         self.local_servers_within(TIMEOUT).await
     }
 
-    /// The same with another limit on the time that each may take.
+    /// [`local_servers`](Self::local_servers) with another timeout for each server.
     pub async fn local_servers_within(&self, timeout: Duration) -> Vec<LocalServer> {
         let (tls, _) = tls::config();
         let client = reqwest::Client::builder()
@@ -79,7 +79,7 @@ impl Resolver {
     }
 }
 
-/// The models of a server, `Some(None)` if it refuses the key, `None` if it is no such server.
+/// The models of a server; `Some(None)` if it refuses the key, `None` if it is not a model server.
 async fn models(
     client: &reqwest::Client,
     base_url: &str,

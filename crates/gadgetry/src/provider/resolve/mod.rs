@@ -40,7 +40,7 @@ pub use local::LocalServer;
 pub use table::Api;
 use table::{Home, PROVIDERS, Provider, SHORTCUTS};
 
-/// Says what is known about a model, by its name as `provider:model`.
+/// Looks up what is known about a model named `provider:model`.
 pub type InfoOf = Arc<dyn Fn(&str) -> Option<ModelInfo> + Send + Sync>;
 
 /// Finds models by their names. See the [module](self) for what a name may be.
@@ -63,7 +63,7 @@ pub struct Resolver {
     key_variable: Option<String>,
     info: Option<InfoOf>,
     registry: Option<ModelRegistry>,
-    /// What all models share.
+    /// The options of all models.
     options: ModelOptions,
 }
 
@@ -71,27 +71,27 @@ pub struct Resolver {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Configured {
-    /// The name before the colon.
+    /// The provider's name, as before the colon.
     pub provider: &'static str,
-    /// Where it is.
+    /// The base URL of its API.
     pub base_url: BaseUrl,
-    /// The variable that holds this address; `None` where it is the provider's own.
+    /// The variable that holds this address; `None` for the provider's own address.
     pub base_url_from: Option<&'static str>,
-    /// The variable that holds the key; `None` where there is none.
+    /// The variable that holds the key; `None` without a key.
     pub key: Option<&'static str>,
     /// Whether it runs on this machine, so that no key is needed.
     pub is_local: bool,
 }
 
-/// Where a name leads.
+/// What a name resolves to: a model at an address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Place {
-    /// The provider; `None` for an address that was given with the name of its model alone.
+    /// The provider; `None` for a base URL with a bare model name.
     pub provider: Option<&'static str>,
-    /// The model, by the name that the provider knows.
+    /// The model, by the provider's name for it.
     pub model: String,
-    /// Where the provider is.
+    /// The base URL of the provider.
     pub base_url: BaseUrl,
     /// The API that serves the model there.
     pub api: Api,
@@ -110,7 +110,7 @@ impl Place {
 }
 
 impl Resolver {
-    /// With the variables of this process. What is not Unicode is left out.
+    /// A resolver with the environment of this process. Values that are not Unicode are ignored.
     pub fn from_env() -> Self {
         let variables = std::env::vars_os();
         let text = variables.filter_map(|(name, value)| {
@@ -119,7 +119,7 @@ impl Resolver {
         Self::new(text)
     }
 
-    /// With these variables. An empty one counts as not set.
+    /// A resolver with these environment variables. An empty one counts as not set.
     pub fn new<N: Into<String>, V: Into<String>>(
         variables: impl IntoIterator<Item = (N, V)>,
     ) -> Self {
@@ -136,88 +136,90 @@ impl Resolver {
         }
     }
 
-    /// Sets the options that all models share. What the provider requires, and the key of the environment, are added.
+    /// Sets the options of all models. The provider's requirements and the key of the environment are added.
     #[must_use]
     pub fn options(mut self, options: ModelOptions) -> Self {
         self.options = options;
         self
     }
 
-    /// Sets the base URL of every model. A name without a provider is then a model there, through Chat Completions, and no
-    /// key of the environment is sent, because the server's owner is unknown: give it with
-    /// [`api_key`](Self::api_key) or [`api_key_from`](Self::api_key_from).
+    /// Sets the base URL of every model.
+    ///
+    /// A name without a provider is then a model at that server, through Chat Completions. No key of the environment is
+    /// sent, because the server's owner is unknown: set one with [`api_key`](Self::api_key) or
+    /// [`api_key_from`](Self::api_key_from).
     #[must_use]
     pub fn base_url(mut self, url: impl Into<String>) -> Self {
         self.options.base_url = Some(BaseUrl::new(url));
         self
     }
 
-    /// The key for every model, in place of those of the environment.
+    /// Sets the key of every model, in place of the environment's.
     #[must_use]
     pub fn api_key(mut self, key: impl Into<ApiKey>) -> Self {
         self.options.api_key = Some(key.into());
         self
     }
 
-    /// The variable that holds the key for every model, in place of the provider's own. [`resolve`](Self::resolve) fails if
-    /// it is not set.
+    /// Sets the variable that holds the key of every model, in place of the provider's own.
+    ///
+    /// [`resolve`](Self::resolve) fails if it is not set.
     #[must_use]
     pub fn api_key_from(mut self, variable: impl Into<String>) -> Self {
         self.key_variable = Some(variable.into());
         self
     }
 
-    /// How requests are sent.
+    /// Sets how requests are sent.
     #[must_use]
     pub fn http(mut self, config: HttpConfig) -> Self {
         self.options.http = config;
         self
     }
 
-    /// What is known about models, by `provider:model`, in place of the [registry](Self::registry).
+    /// Sets what is known about models, by `provider:model`, in place of the [registry](Self::registry).
     #[must_use]
     pub fn info(mut self, of: impl Fn(&str) -> Option<ModelInfo> + Send + Sync + 'static) -> Self {
         self.info = Some(Arc::new(of));
         self
     }
 
-    /// The registry that knows models; [`ModelRegistry::builtin`] unless set.
+    /// Sets the registry of models; by default [`ModelRegistry::builtin`].
     #[must_use]
     pub fn registry(mut self, registry: ModelRegistry) -> Self {
         self.registry = Some(registry);
         self
     }
 
-    /// Tokens that a reply may have.
+    /// Sets the maximum number of tokens in a reply.
     #[must_use]
     pub fn max_tokens(mut self, tokens: u64) -> Self {
         self.options.max_tokens = Some(tokens);
         self
     }
 
-    /// How freely words are chosen.
+    /// Sets the sampling temperature.
     #[must_use]
     pub fn temperature(mut self, temperature: f64) -> Self {
         self.options.temperature = Some(temperature);
         self
     }
 
-    /// How hard to think, in the provider's word; `none` for not at all.
+    /// Sets the reasoning effort, in the provider's word; `none` turns reasoning off.
     #[must_use]
     pub fn reasoning_effort(mut self, effort: impl Into<String>) -> Self {
         self.options.reasoning_effort = Some(effort.into());
         self
     }
 
-    /// One more field of every request's body, such as `top_p`. It takes the place of a field that is there already;
-    /// `null` removes that.
+    /// Adds a field to every request's body, such as `top_p`. It replaces a field of the same name; `null` removes it.
     #[must_use]
     pub fn option(mut self, field: impl Into<String>, value: impl Into<Value>) -> Self {
         self.options.fields.insert(field.into(), value.into());
         self
     }
 
-    /// The model of a name. No request is sent, so it need not exist.
+    /// Finds the model of a name. No request is sent, so it need not exist.
     pub fn resolve(&self, name: &str) -> Result<Arc<dyn Model>, ResolveError> {
         let (provider, mut place) = self.find(name)?;
         let info = self.known(provider, &place);
@@ -225,7 +227,7 @@ impl Resolver {
         self.build(provider, &place, info)
     }
 
-    /// Where a name leads, whether or not there is a key.
+    /// Finds where the model of a name is served. No key is needed.
     pub fn locate(&self, name: &str) -> Result<Place, ResolveError> {
         let (provider, mut place) = self.find(name)?;
         let info = self.known(provider, &place);
@@ -233,13 +235,13 @@ impl Resolver {
         Ok(place)
     }
 
-    /// What [`resolve`](Self::resolve) knows about the model of a name.
+    /// Looks up what is known about the model of a name.
     pub fn describe(&self, name: &str) -> Result<Option<ModelInfo>, ResolveError> {
         let (provider, place) = self.find(name)?;
         Ok(self.known(provider, &place))
     }
 
-    /// The providers that have a key, or an address of their own, and those on this machine.
+    /// The providers with a key or an address in the environment, and those on this machine.
     pub fn configured(&self) -> Vec<Configured> {
         let all = PROVIDERS.iter().map(|provider| Configured {
             provider: provider.name,
@@ -257,8 +259,9 @@ impl Resolver {
         PROVIDERS.iter().map(|provider| provider.name)
     }
 
-    /// The providers, and the variables that may hold their keys; the first that is set counts. Those on this machine,
-    /// which come last, need none.
+    /// The providers and the variables of their keys, of which the first that is set counts.
+    ///
+    /// Providers on this machine come last, and need none.
     pub fn key_variables() -> impl Iterator<Item = (&'static str, &'static [&'static str])> {
         let all = PROVIDERS.iter();
         all.map(|provider| (provider.name, provider.keys))
@@ -269,7 +272,7 @@ impl Resolver {
         SHORTCUTS.iter().copied()
     }
 
-    /// The name that leads to a model of the registry; `None` if no provider that is known here serves it.
+    /// The name that resolves to a model of the registry; `None` if no known provider serves it.
     ///
     /// ```
     /// use gadgetry::models::ModelSpec;
@@ -281,17 +284,18 @@ impl Resolver {
         names::of_spec(spec)
     }
 
-    /// What is known about a model there.
+    /// What is known about the model at a place.
     fn known(&self, provider: Option<&Provider>, place: &Place) -> Option<ModelInfo> {
         let is_here = provider.is_some_and(Provider::is_here);
-        let is_loopback = address::is_loopback(place.base_url.expose());
+        let is_loopback = place.base_url.is_loopback();
         let is_free = provider.is_some_and(|it| it.home == Home::Local) && is_loopback;
         let name = place.full_name();
         let mut info = match &self.info {
             Some(of) => of(&name),
             None => self.registered(&name).map(|mut info| {
-                // A server of the user's own charges nothing, or what only the user knows, whatever its models are called;
-                // and what others charge for a model of that name says nothing about a provider that is not in the table.
+                // The price in the catalogue is that of the provider in the catalogue. A server of the user's own that
+                // has a model of the same name charges nothing, or what only the user knows; so does a provider that
+                // the catalogue does not list.
                 let is_listed = provider.map_or(!is_loopback, |it| !it.catalog.is_empty());
                 if is_here || !is_listed {
                     info.price = None;

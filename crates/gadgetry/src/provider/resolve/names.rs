@@ -32,7 +32,7 @@ pub(super) fn expanded(name: &str) -> &str {
     shortcut.map_or(name, |(_, full)| full)
 }
 
-/// The provider that a name without one gives away.
+/// The provider of a model family: `claude-…` is Anthropic's.
 pub(super) fn of_family(name: &str) -> Option<&'static Provider> {
     let lower = name.to_ascii_lowercase();
     let is_of = |family: &str| {
@@ -57,7 +57,7 @@ pub(super) fn elsewhere(prefix: &str) -> Option<&'static str> {
         .map(|(_, instead)| *instead)
 }
 
-/// The name that was probably meant by one that leads nowhere.
+/// The name that was probably meant by an unknown one.
 pub(super) fn suggestion(name: &str) -> Option<String> {
     let prefixes = || {
         let all = PROVIDERS.iter();

@@ -1,6 +1,9 @@
 //! Providers and shortcuts: data, as of November 2026.
 
+use Form::{AzureEndpoint, BaseUrl, OllamaHost};
+
 use crate::provider::openai::{MaxTokensField, ReasoningField};
+use crate::provider::{anthropic, openai};
 
 /// An API that serves models.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,9 +22,9 @@ pub enum Api {
 pub(super) enum Home {
     /// On the provider's machines. A key is required.
     Remote,
-    /// On the user's machine, for nothing. A key is optional.
+    /// On the user's machine, free of charge. A key is optional.
     Local,
-    /// A gateway on the user's machine to models that cost what they cost. A key is optional.
+    /// Elsewhere, behind a gateway on the user's machine, at the price of the model. A key is optional.
     Gateway,
 }
 
@@ -36,7 +39,7 @@ pub(super) enum Form {
     AzureEndpoint,
 }
 
-/// Where a provider is, and what it wants.
+/// A provider: its names, its API, its keys and addresses.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Provider {
     pub(super) name: &'static str,
@@ -50,9 +53,9 @@ pub(super) struct Provider {
     pub(super) keys: &'static [&'static str],
     /// The variables that may hold another address.
     pub(super) addresses: &'static [(&'static str, Form)],
-    /// Its name in the table of models; empty if the table has none of its models.
+    /// Its name in the catalogue of models; empty if the catalogue has none of its models.
     pub(super) catalog: &'static str,
-    /// Whether the table has models of it without its name in front.
+    /// Whether the catalogue lists some of its models without the provider's name as a prefix.
     pub(super) bare_ids: bool,
     pub(super) quirks: Quirks,
 }
@@ -82,7 +85,7 @@ const COMMON: Quirks = Quirks {
     openai_models: false,
 };
 
-/// What holds for an address that no provider is named for: most often a gateway.
+/// The quirks of an address without a provider's name: most often a gateway.
 pub(super) const UNNAMED: Quirks = Quirks {
     openai_models: true,
     ..COMMON
@@ -94,10 +97,27 @@ impl Provider {
         self.home != Home::Remote
     }
 
-    /// Whether `name` is what this provider is called.
+    /// Whether `name` is the name or an alias of this provider.
     pub(super) fn is_called(&self, name: &str) -> bool {
         let mut names = self.aliases.iter().chain([&self.name]);
         names.any(|it| it.eq_ignore_ascii_case(name))
+    }
+
+    const fn aliases(self, aliases: &'static [&'static str]) -> Self {
+        Self { aliases, ..self }
+    }
+
+    const fn catalog(self, catalog: &'static str) -> Self {
+        Self { catalog, ..self }
+    }
+
+    const fn bare_ids(self) -> Self {
+        let bare_ids = true;
+        Self { bare_ids, ..self }
+    }
+
+    const fn quirks(self, quirks: Quirks) -> Self {
+        Self { quirks, ..self }
     }
 }
 
@@ -134,313 +154,99 @@ const fn local(
     }
 }
 
+const NEW_TOKEN_FIELD: Quirks = Quirks {
+    max_tokens: MaxTokensField::MaxCompletionTokens,
+    ..COMMON
+};
+
+const OPENAI: Quirks = Quirks {
+    openai_models: true,
+    ..NEW_TOKEN_FIELD
+};
+
+const OPENROUTER: Quirks = Quirks {
+    reasoning: ReasoningField::Nested,
+    reports_cost: true,
+    ..COMMON
+};
+
+const AZURE: Quirks = Quirks {
+    key_header: Some("api-key"),
+    ..OPENAI
+};
+
+const NO_STREAM_OPTIONS: Quirks = Quirks {
+    stream_options: false,
+    ..COMMON
+};
+
+const fn reasons_by(reasoning: ReasoningField) -> Quirks {
+    Quirks {
+        reasoning,
+        ..COMMON
+    }
+}
+
 /// In the order in which they are listed, those on the user's machine last.
+// One line each, so that the table can be compared with the providers' documentation.
+#[rustfmt::skip]
 pub(super) const PROVIDERS: &[Provider] = &[
+    remote("openai", openai::BASE_URL, &["OPENAI_API_KEY"], &[("OPENAI_BASE_URL", BaseUrl), ("OPENAI_API_BASE", BaseUrl)])
+        .bare_ids().quirks(OPENAI),
     Provider {
-        bare_ids: true,
-        quirks: Quirks {
-            max_tokens: MaxTokensField::MaxCompletionTokens,
-            openai_models: true,
-            ..COMMON
-        },
-        ..remote(
-            "openai",
-            crate::provider::openai::BASE_URL,
-            &["OPENAI_API_KEY"],
-            &[
-                ("OPENAI_BASE_URL", Form::BaseUrl),
-                ("OPENAI_API_BASE", Form::BaseUrl),
-            ],
-        )
-    },
-    Provider {
-        aliases: &["claude"],
         api: Api::Messages,
-        bare_ids: true,
-        ..remote(
-            "anthropic",
-            crate::provider::anthropic::BASE_URL,
-            &["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"],
-            &[("ANTHROPIC_BASE_URL", Form::BaseUrl)],
-        )
+        ..remote("anthropic", anthropic::BASE_URL, &["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"], &[("ANTHROPIC_BASE_URL", BaseUrl)])
+            .aliases(&["claude"]).bare_ids()
     },
+    remote("openrouter", "https://openrouter.ai/api/v1", &["OPENROUTER_API_KEY"], &[("OPENROUTER_BASE_URL", BaseUrl)])
+        .catalog("").quirks(OPENROUTER),
+    remote("groq", "https://api.groq.com/openai/v1", &["GROQ_API_KEY"], &[("GROQ_BASE_URL", BaseUrl)]),
+    // The interface like OpenAI's. Google's own one needs the feature `genai`.
+    remote("gemini", "https://generativelanguage.googleapis.com/v1beta/openai", &["GEMINI_API_KEY", "GOOGLE_API_KEY"], &[("GEMINI_BASE_URL", BaseUrl)])
+        .aliases(&["google"]).bare_ids(),
+    remote("deepseek", "https://api.deepseek.com/v1", &["DEEPSEEK_API_KEY"], &[("DEEPSEEK_BASE_URL", BaseUrl)])
+        .bare_ids().quirks(reasons_by(ReasoningField::SwitchAndEffort)),
+    // It answers `stream_options` with 422, and sends the token counts anyway.
+    remote("mistral", "https://api.mistral.ai/v1", &["MISTRAL_API_KEY"], &[("MISTRAL_BASE_URL", BaseUrl)]).quirks(NO_STREAM_OPTIONS),
+    remote("xai", "https://api.x.ai/v1", &["XAI_API_KEY"], &[("XAI_BASE_URL", BaseUrl)]).aliases(&["grok"]),
+    remote("together", "https://api.together.xyz/v1", &["TOGETHER_API_KEY", "TOGETHERAI_API_KEY"], &[("TOGETHER_BASE_URL", BaseUrl)])
+        .aliases(&["together_ai"]).catalog("together_ai"),
+    remote("fireworks", "https://api.fireworks.ai/inference/v1", &["FIREWORKS_API_KEY", "FIREWORKS_AI_API_KEY"], &[("FIREWORKS_BASE_URL", BaseUrl)])
+        .aliases(&["fireworks_ai"]).catalog("fireworks_ai"),
+    remote("cerebras", "https://api.cerebras.ai/v1", &["CEREBRAS_API_KEY"], &[("CEREBRAS_BASE_URL", BaseUrl)]).quirks(NEW_TOKEN_FIELD),
+    remote("moonshot", "https://api.moonshot.ai/v1", &["MOONSHOT_API_KEY"], &[("MOONSHOT_BASE_URL", BaseUrl)])
+        .aliases(&["kimi"]).quirks(reasons_by(ReasoningField::Switch)),
+    remote("zai", "https://api.z.ai/api/paas/v4", &["ZAI_API_KEY"], &[("ZAI_BASE_URL", BaseUrl)])
+        .aliases(&["z.ai", "glm"]).quirks(reasons_by(ReasoningField::Switch)),
+    remote("minimax", "https://api.minimax.io/v1", &["MINIMAX_API_KEY"], &[("MINIMAX_BASE_URL", BaseUrl)]),
+    remote("perplexity", "https://api.perplexity.ai", &["PERPLEXITY_API_KEY", "PPLX_API_KEY"], &[("PERPLEXITY_BASE_URL", BaseUrl)]),
+    remote("nvidia", "https://integrate.api.nvidia.com/v1", &["NVIDIA_API_KEY", "NVIDIA_NIM_API_KEY"], &[("NVIDIA_BASE_URL", BaseUrl)])
+        .aliases(&["nvidia_nim", "nim"]).catalog(""),
+    remote("huggingface", "https://router.huggingface.co/v1", &["HF_TOKEN", "HUGGINGFACE_API_KEY"], &[("HUGGINGFACE_BASE_URL", BaseUrl)])
+        .aliases(&["hf"]).catalog(""),
+    remote("github", "https://models.github.ai/inference", &["GITHUB_MODELS_TOKEN", "GITHUB_TOKEN"], &[("GITHUB_MODELS_BASE_URL", BaseUrl)])
+        .aliases(&["github_models"]).catalog(""),
+    remote("cohere", "https://api.cohere.ai/compatibility/v1", &["COHERE_API_KEY", "CO_API_KEY"], &[("COHERE_BASE_URL", BaseUrl)])
+        .bare_ids().quirks(NO_STREAM_OPTIONS),
+    remote("azure", "", &["AZURE_OPENAI_API_KEY", "AZURE_API_KEY"], &[
+        ("AZURE_OPENAI_BASE_URL", BaseUrl), ("AZURE_OPENAI_ENDPOINT", AzureEndpoint), ("AZURE_API_BASE", AzureEndpoint),
+    ]).aliases(&["azure_openai"]).quirks(AZURE),
+    local("ollama", "http://127.0.0.1:11434/v1", &["OLLAMA_API_KEY"], &[("OLLAMA_BASE_URL", BaseUrl), ("OLLAMA_HOST", OllamaHost)])
+        .catalog("ollama"),
+    local("lmstudio", "http://127.0.0.1:1234/v1", &["LMSTUDIO_API_KEY", "LM_STUDIO_API_KEY"], &[("LMSTUDIO_BASE_URL", BaseUrl)])
+        .aliases(&["lm-studio", "lm_studio"]),
+    local("llamacpp", "http://127.0.0.1:8080/v1", &["LLAMACPP_API_KEY", "LLAMA_API_KEY"], &[("LLAMACPP_BASE_URL", BaseUrl)])
+        .aliases(&["llama.cpp", "llama-cpp", "llama_cpp"]),
+    local("vllm", "http://127.0.0.1:8000/v1", &["VLLM_API_KEY"], &[("VLLM_BASE_URL", BaseUrl)]).aliases(&["hosted_vllm"]),
+    local("sglang", "http://127.0.0.1:30000/v1", &["SGLANG_API_KEY"], &[("SGLANG_BASE_URL", BaseUrl)]),
+    local("tgi", "http://127.0.0.1:8080/v1", &["TGI_API_KEY"], &[("TGI_BASE_URL", BaseUrl)]).aliases(&["text-generation-inference"]),
+    local("jan", "http://127.0.0.1:1337/v1", &["JAN_API_KEY"], &[("JAN_BASE_URL", BaseUrl)]),
+    local("llamafile", "http://127.0.0.1:8080/v1", &["LLAMAFILE_API_KEY"], &[("LLAMAFILE_BASE_URL", BaseUrl)]),
     Provider {
-        catalog: "",
-        quirks: Quirks {
-            reasoning: ReasoningField::Nested,
-            reports_cost: true,
-            ..COMMON
-        },
-        ..remote(
-            "openrouter",
-            "https://openrouter.ai/api/v1",
-            &["OPENROUTER_API_KEY"],
-            &[("OPENROUTER_BASE_URL", Form::BaseUrl)],
-        )
-    },
-    remote(
-        "groq",
-        "https://api.groq.com/openai/v1",
-        &["GROQ_API_KEY"],
-        &[("GROQ_BASE_URL", Form::BaseUrl)],
-    ),
-    // Google's own interface is spoken through the feature `genai`; this is the one like OpenAI's.
-    Provider {
-        aliases: &["google"],
-        bare_ids: true,
-        ..remote(
-            "gemini",
-            "https://generativelanguage.googleapis.com/v1beta/openai",
-            &["GEMINI_API_KEY", "GOOGLE_API_KEY"],
-            &[("GEMINI_BASE_URL", Form::BaseUrl)],
-        )
-    },
-    Provider {
-        bare_ids: true,
-        quirks: Quirks {
-            reasoning: ReasoningField::SwitchAndEffort,
-            ..COMMON
-        },
-        ..remote(
-            "deepseek",
-            "https://api.deepseek.com/v1",
-            &["DEEPSEEK_API_KEY"],
-            &[("DEEPSEEK_BASE_URL", Form::BaseUrl)],
-        )
-    },
-    Provider {
-        quirks: Quirks {
-            // It answers 422, and sends the token counts anyway.
-            stream_options: false,
-            ..COMMON
-        },
-        ..remote(
-            "mistral",
-            "https://api.mistral.ai/v1",
-            &["MISTRAL_API_KEY"],
-            &[("MISTRAL_BASE_URL", Form::BaseUrl)],
-        )
-    },
-    Provider {
-        aliases: &["grok"],
-        ..remote(
-            "xai",
-            "https://api.x.ai/v1",
-            &["XAI_API_KEY"],
-            &[("XAI_BASE_URL", Form::BaseUrl)],
-        )
-    },
-    Provider {
-        aliases: &["together_ai"],
-        catalog: "together_ai",
-        ..remote(
-            "together",
-            "https://api.together.xyz/v1",
-            &["TOGETHER_API_KEY", "TOGETHERAI_API_KEY"],
-            &[("TOGETHER_BASE_URL", Form::BaseUrl)],
-        )
-    },
-    Provider {
-        aliases: &["fireworks_ai"],
-        catalog: "fireworks_ai",
-        ..remote(
-            "fireworks",
-            "https://api.fireworks.ai/inference/v1",
-            &["FIREWORKS_API_KEY", "FIREWORKS_AI_API_KEY"],
-            &[("FIREWORKS_BASE_URL", Form::BaseUrl)],
-        )
-    },
-    Provider {
-        quirks: Quirks {
-            max_tokens: MaxTokensField::MaxCompletionTokens,
-            ..COMMON
-        },
-        ..remote(
-            "cerebras",
-            "https://api.cerebras.ai/v1",
-            &["CEREBRAS_API_KEY"],
-            &[("CEREBRAS_BASE_URL", Form::BaseUrl)],
-        )
-    },
-    Provider {
-        aliases: &["kimi"],
-        quirks: Quirks {
-            reasoning: ReasoningField::Switch,
-            ..COMMON
-        },
-        ..remote(
-            "moonshot",
-            "https://api.moonshot.ai/v1",
-            &["MOONSHOT_API_KEY"],
-            &[("MOONSHOT_BASE_URL", Form::BaseUrl)],
-        )
-    },
-    Provider {
-        aliases: &["z.ai", "glm"],
-        quirks: Quirks {
-            reasoning: ReasoningField::Switch,
-            ..COMMON
-        },
-        ..remote(
-            "zai",
-            "https://api.z.ai/api/paas/v4",
-            &["ZAI_API_KEY"],
-            &[("ZAI_BASE_URL", Form::BaseUrl)],
-        )
-    },
-    remote(
-        "minimax",
-        "https://api.minimax.io/v1",
-        &["MINIMAX_API_KEY"],
-        &[("MINIMAX_BASE_URL", Form::BaseUrl)],
-    ),
-    remote(
-        "perplexity",
-        "https://api.perplexity.ai",
-        &["PERPLEXITY_API_KEY", "PPLX_API_KEY"],
-        &[("PERPLEXITY_BASE_URL", Form::BaseUrl)],
-    ),
-    Provider {
-        aliases: &["nvidia_nim", "nim"],
-        catalog: "",
-        ..remote(
-            "nvidia",
-            "https://integrate.api.nvidia.com/v1",
-            &["NVIDIA_API_KEY", "NVIDIA_NIM_API_KEY"],
-            &[("NVIDIA_BASE_URL", Form::BaseUrl)],
-        )
-    },
-    Provider {
-        aliases: &["hf"],
-        catalog: "",
-        ..remote(
-            "huggingface",
-            "https://router.huggingface.co/v1",
-            &["HF_TOKEN", "HUGGINGFACE_API_KEY"],
-            &[("HUGGINGFACE_BASE_URL", Form::BaseUrl)],
-        )
-    },
-    Provider {
-        aliases: &["github_models"],
-        catalog: "",
-        ..remote(
-            "github",
-            "https://models.github.ai/inference",
-            &["GITHUB_MODELS_TOKEN", "GITHUB_TOKEN"],
-            &[("GITHUB_MODELS_BASE_URL", Form::BaseUrl)],
-        )
-    },
-    Provider {
-        bare_ids: true,
-        quirks: Quirks {
-            stream_options: false,
-            ..COMMON
-        },
-        ..remote(
-            "cohere",
-            "https://api.cohere.ai/compatibility/v1",
-            &["COHERE_API_KEY", "CO_API_KEY"],
-            &[("COHERE_BASE_URL", Form::BaseUrl)],
-        )
-    },
-    Provider {
-        aliases: &["azure_openai"],
-        quirks: Quirks {
-            max_tokens: MaxTokensField::MaxCompletionTokens,
-            key_header: Some("api-key"),
-            openai_models: true,
-            ..COMMON
-        },
-        ..remote(
-            "azure",
-            "",
-            &["AZURE_OPENAI_API_KEY", "AZURE_API_KEY"],
-            &[
-                ("AZURE_OPENAI_BASE_URL", Form::BaseUrl),
-                ("AZURE_OPENAI_ENDPOINT", Form::AzureEndpoint),
-                ("AZURE_API_BASE", Form::AzureEndpoint),
-            ],
-        )
-    },
-    Provider {
-        catalog: "ollama",
-        ..local(
-            "ollama",
-            "http://127.0.0.1:11434/v1",
-            &["OLLAMA_API_KEY"],
-            &[
-                ("OLLAMA_BASE_URL", Form::BaseUrl),
-                ("OLLAMA_HOST", Form::OllamaHost),
-            ],
-        )
-    },
-    Provider {
-        aliases: &["lm-studio", "lm_studio"],
-        ..local(
-            "lmstudio",
-            "http://127.0.0.1:1234/v1",
-            &["LMSTUDIO_API_KEY", "LM_STUDIO_API_KEY"],
-            &[("LMSTUDIO_BASE_URL", Form::BaseUrl)],
-        )
-    },
-    Provider {
-        aliases: &["llama.cpp", "llama-cpp", "llama_cpp"],
-        ..local(
-            "llamacpp",
-            "http://127.0.0.1:8080/v1",
-            &["LLAMACPP_API_KEY", "LLAMA_API_KEY"],
-            &[("LLAMACPP_BASE_URL", Form::BaseUrl)],
-        )
-    },
-    Provider {
-        aliases: &["hosted_vllm"],
-        ..local(
-            "vllm",
-            "http://127.0.0.1:8000/v1",
-            &["VLLM_API_KEY"],
-            &[("VLLM_BASE_URL", Form::BaseUrl)],
-        )
-    },
-    local(
-        "sglang",
-        "http://127.0.0.1:30000/v1",
-        &["SGLANG_API_KEY"],
-        &[("SGLANG_BASE_URL", Form::BaseUrl)],
-    ),
-    Provider {
-        aliases: &["text-generation-inference"],
-        ..local(
-            "tgi",
-            "http://127.0.0.1:8080/v1",
-            &["TGI_API_KEY"],
-            &[("TGI_BASE_URL", Form::BaseUrl)],
-        )
-    },
-    local(
-        "jan",
-        "http://127.0.0.1:1337/v1",
-        &["JAN_API_KEY"],
-        &[("JAN_BASE_URL", Form::BaseUrl)],
-    ),
-    local(
-        "llamafile",
-        "http://127.0.0.1:8080/v1",
-        &["LLAMAFILE_API_KEY"],
-        &[("LLAMAFILE_BASE_URL", Form::BaseUrl)],
-    ),
-    Provider {
-        aliases: &["litellm_proxy"],
         home: Home::Gateway,
-        quirks: UNNAMED,
-        ..local(
-            "litellm",
-            "http://127.0.0.1:4000/v1",
-            &["LITELLM_API_KEY", "LITELLM_PROXY_API_KEY"],
-            &[
-                ("LITELLM_BASE_URL", Form::BaseUrl),
-                ("LITELLM_PROXY_API_BASE", Form::BaseUrl),
-            ],
-        )
+        ..local("litellm", "http://127.0.0.1:4000/v1", &["LITELLM_API_KEY", "LITELLM_PROXY_API_KEY"], &[
+            ("LITELLM_BASE_URL", BaseUrl), ("LITELLM_PROXY_API_BASE", BaseUrl),
+        ]).aliases(&["litellm_proxy"]).quirks(UNNAMED)
     },
 ];
 
@@ -451,7 +257,7 @@ pub(super) const AZURE_VERSIONS: &[&str] = &[
     "AZURE_API_VERSION",
 ];
 
-/// Providers that are reached in another way, and which.
+/// Providers that need another client, and which one.
 pub(super) const ELSEWHERE: &[(&[&str], &str)] = &[
     (
         &["bedrock", "bedrock_converse", "aws"],
@@ -497,7 +303,7 @@ pub(super) const SHORTCUTS: &[(&str, &str)] = &[
     ("or:deepseek", "openrouter:deepseek/deepseek-chat"),
 ];
 
-/// Beginnings of names that give away the provider.
+/// Prefixes of names that identify the provider.
 pub(super) const FAMILIES: &[(&str, &str)] = &[
     ("gpt-", "openai"),
     ("chatgpt-", "openai"),
@@ -510,9 +316,9 @@ pub(super) const FAMILIES: &[(&str, &str)] = &[
     ("gemini-", "gemini"),
 ];
 
-/// Rules of OpenAI for its own models, by the beginnings of their names and the version from which on they hold.
+/// A rule of OpenAI for its own models, by name prefix and version.
 pub(super) struct Rule {
-    /// Beginnings of names that it holds for.
+    /// Prefixes of names that it holds for.
     pub(super) names: &'static [&'static str],
     /// The first version of `gpt-MAJOR.MINOR` that it holds for.
     pub(super) gpt_from: (u32, u32),
@@ -527,7 +333,7 @@ pub(super) const NEW_TOKEN_LIMIT: Rule = Rule {
     but: &[],
 };
 
-/// These think by default, and take tools through Chat Completions only if they do not.
+/// These reason by default, and take tools through Chat Completions only without reasoning.
 pub(super) const NO_THINKING_WITH_TOOLS: Rule = Rule {
     names: &[],
     gpt_from: (5, 4),

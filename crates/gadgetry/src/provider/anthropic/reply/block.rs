@@ -5,12 +5,11 @@ use std::sync::Arc;
 
 use gadgetry_proto::delta::{ContentMetadata, Delta};
 use gadgetry_proto::message::ProviderData;
-use serde::de::IgnoredAny;
 use serde_json::{Map, Value};
 
 use super::fields::{extension, text, whole};
 use crate::provider::anthropic::API;
-use crate::provider::arguments::{self, Object};
+use crate::provider::arguments::{self, Arguments};
 use crate::provider::json::{self, SurrogateJoiner};
 use crate::provider::tools::ToolNames;
 
@@ -21,8 +20,8 @@ pub(super) struct Block {
     kind: Kind,
     halves: SurrogateJoiner,
     over: bool,
-    /// The server has ended it, but its JSON is not whole, or missing: the reply may have been cut in it, which is known
-    /// only when another block begins, or at the end.
+    /// The server has ended it, but its JSON is missing or not whole. Whether the reply was cut in it is known only when
+    /// another block begins, or at the end.
     ended: bool,
     /// Deltas that have not been emitted yet.
     pub(super) ready: Vec<Delta>,
@@ -32,18 +31,15 @@ pub(super) struct Block {
 enum Kind {
     Text,
     Thinking {
-        /// The block as the API wants it back, if it does.
+        /// The block as later requests send it back.
         kept: Option<Kept>,
     },
     Tool {
         id: String,
         /// The input of the first frame, which counts if no pieces come.
         input: Value,
-        /// The pieces, joined, as far as they are one object.
-        json: String,
-        object: Object,
-        /// What followed the object.
-        extra: String,
+        /// The pieces.
+        arguments: Arguments,
         name: String,
     },
     /// A call with the id of an earlier one, which is not executed.
@@ -60,8 +56,8 @@ struct Kept {
 }
 
 impl Block {
-    /// `ids` are those of the calls before; a call with one of them is not a call, and one with none gets another.
-    /// Thoughts are kept for the model `keeps`.
+    /// A block that begins. `ids` are those of earlier calls: a call that repeats one is not executed, and a call without
+    /// an id gets a new one. Thinking is kept for the model `keeps`.
     pub(super) fn new(
         index: Option<u64>,
         block: &Value,
@@ -126,9 +122,7 @@ impl Block {
                 new.kind = Kind::Tool {
                     id,
                     input,
-                    json: String::new(),
-                    object: Object::default(),
-                    extra: String::new(),
+                    arguments: Arguments::default(),
                     name,
                 };
             }
@@ -158,7 +152,9 @@ impl Block {
     /// The server has ended it.
     pub(super) fn end(&mut self) {
         match &self.kind {
-            Kind::Tool { json, input, .. } if !is_whole(json, input) => self.ended = true,
+            Kind::Tool {
+                arguments, input, ..
+            } if !is_whole(arguments, input) => self.ended = true,
             Kind::Tool { .. }
             | Kind::Repeated
             | Kind::Text
@@ -167,7 +163,7 @@ impl Block {
         }
     }
 
-    /// More of it. `false` if that says nothing that we know.
+    /// Takes more of it. `false` if its meaning is unknown.
     pub(super) fn push(&mut self, delta: &Value) -> bool {
         match delta["type"].as_str() {
             Some("text_delta") => self.say(text(delta, "text").unwrap_or_default()),
@@ -198,32 +194,24 @@ impl Block {
             Kind::Tool {
                 id,
                 input,
-                json,
-                extra,
+                arguments,
                 name,
-                ..
             } => {
-                if !rest.is_empty() {
-                    let (id, delta) = (id.clone(), rest.to_owned());
-                    self.ready.push(Delta::ToolCallDelta { id, delta });
-                }
                 // Without pieces the input is what came first, and `{}` if nothing did.
                 let input = if input.is_null() {
                     Value::Object(serde_json::Map::new())
                 } else {
                     input
                 };
-                let input = json.is_empty().then_some(input);
+                let input = arguments.json().is_empty().then_some(input);
                 self.ready.push(Delta::ToolCallEnd { id, input });
-                if !extra.trim().is_empty() && extra.trim() != json.trim() {
-                    self.ready.push(arguments::extra(&name));
-                }
+                self.ready.extend(arguments.report_extra(&name));
             }
         }
         self.over = true;
     }
 
-    /// The answer was cut off inside it, if it is open: it is not complete, and never will be.
+    /// The answer was cut off inside it: an open call never ends.
     pub(super) fn cut(&mut self) {
         self.over = true;
     }
@@ -281,28 +269,17 @@ impl Block {
         let Kind::Tool {
             id,
             input,
-            json,
-            object,
-            extra,
+            arguments,
             ..
         } = &mut self.kind
         else {
             return matches!(self.kind, Kind::Repeated);
         };
         if let Value::String(piece) = piece {
-            let piece = self.halves.join(piece);
-            let end = if object.is_over() {
-                0
-            } else {
-                object.read(&piece).unwrap_or(piece.len())
-            };
-            let (delta, rest) = piece.split_at(end);
-            extra.push_str(rest);
-            if !delta.is_empty() {
-                json.push_str(delta);
-                let (id, delta) = (id.clone(), delta.to_owned());
-                self.ready.push(Delta::ToolCallDelta { id, delta });
-            }
+            let id = id.clone();
+            let delta = arguments.write(piece);
+            self.ready
+                .extend(delta.map(|delta| Delta::ToolCallDelta { id, delta }));
             return true;
         }
         if piece.is_object() {
@@ -339,10 +316,10 @@ fn reasoning(delta: String) -> Delta {
     }
 }
 
-/// Whether nothing is missing from an input. One of which nothing has come may be `{}`, or cut off.
-fn is_whole(json: &str, input: &Value) -> bool {
-    if json.trim().is_empty() {
+/// Whether nothing is missing from an input. Without any piece it may be `{}`, or cut off.
+fn is_whole(arguments: &Arguments, input: &Value) -> bool {
+    if arguments.json().trim().is_empty() {
         return input.as_object().is_some_and(|input| !input.is_empty());
     }
-    serde_json::from_str::<IgnoredAny>(json).is_ok()
+    arguments.is_whole()
 }

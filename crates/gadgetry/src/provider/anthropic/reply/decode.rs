@@ -12,7 +12,7 @@ use super::fields::{text, whole};
 use super::usage::Counts;
 use crate::provider::error::ProviderError;
 use crate::provider::tools::ToolNames;
-use crate::provider::wire::{Decode, stop_reason};
+use crate::provider::wire::{Decode, add_reason, message_end, stop_reason};
 use crate::provider::{json, sse};
 
 /// Reads one answer, streamed or whole.
@@ -29,9 +29,9 @@ pub struct Decoder {
     names: Arc<ToolNames>,
     /// The model whose thoughts are kept for later requests.
     keeps: Option<Arc<str>>,
-    /// Blocks that are not emitted whole, in the order in which they began.
+    /// Blocks that are not completely emitted, in the order in which they began.
     blocks: Vec<Block>,
-    /// Of all calls.
+    /// The ids of all calls.
     ids: HashSet<String>,
     counts: Counts,
     started: bool,
@@ -41,12 +41,12 @@ pub struct Decoder {
 }
 
 impl Decoder {
-    /// At the start of an answer.
+    /// A decoder at the start of an answer.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// For a model that was offered tools by these names.
+    /// A decoder for a model that was offered tools by these names.
     pub fn with_names(names: Arc<ToolNames>) -> Self {
         Self {
             names,
@@ -54,11 +54,10 @@ impl Decoder {
         }
     }
 
-    /// Keeps the model's thoughts, with their signatures, as [`Delta::ProviderData`], so that later requests to `model`
-    /// can give them back.
+    /// Keeps the thinking of `model`, with its signatures, as [`Delta::ProviderData`] for later requests.
     #[must_use]
-    pub fn keeping(mut self, model: &str) -> Self {
-        self.keeps = Some(model.into());
+    pub fn keeping<'m>(mut self, model: impl Into<Option<&'m str>>) -> Self {
+        self.keeps = model.into().map(Into::into);
         self
     }
 
@@ -75,7 +74,7 @@ impl Decoder {
                 last.end();
             }
         }
-        self.hand_out(out);
+        self.release(out);
         self.stop(message);
     }
 
@@ -83,10 +82,7 @@ impl Decoder {
         let Some(reason) = stop_reason(&body["stop_reason"]) else {
             return;
         };
-        self.stop_reason = Some(match self.stop_reason.take() {
-            Some(before) => before.then(reason),
-            None => reason,
-        });
+        add_reason(&mut self.stop_reason, reason);
     }
 
     fn start(&mut self, index: Option<u64>, block: &Value) {
@@ -115,7 +111,7 @@ impl Decoder {
         self.blocks.iter_mut().rev().find(is_meant)
     }
 
-    /// More of a block. `false` if it says nothing that we know.
+    /// Takes more of a block. `false` if its meaning is unknown.
     fn delta(&mut self, index: Option<u64>, delta: &Value) -> bool {
         if self.open(index).is_none() {
             let kind = match delta["type"].as_str() {
@@ -131,7 +127,9 @@ impl Decoder {
     }
 
     /// Emits the deltas that wait for no earlier block.
-    fn hand_out(&mut self, out: &mut Vec<Delta>) {
+    fn release(&mut self, out: &mut Vec<Delta>) {
+        // A server that mixes the pieces of two blocks sends A1 B1 A2 B2. A1 and A2 are emitted as they come; B1 and B2
+        // wait in block B until block A has ended, so that no text ends up between the pieces of a call.
         let mut whole = 0;
         for block in &mut self.blocks {
             out.append(&mut block.ready);
@@ -153,22 +151,15 @@ impl Decoder {
             Block::cut
         };
         self.blocks.iter_mut().for_each(close);
-        self.hand_out(out);
-        let stop_reason = if stop_reason == StopReason::Stop && self.called_tool {
-            StopReason::ToolUse
-        } else {
-            stop_reason
-        };
-        out.push(Delta::MessageEnd {
-            stop_reason,
-            usage: self.counts.is_known().then(|| self.counts.usage()),
-        });
+        self.release(out);
+        let usage = self.counts.is_known().then(|| self.counts.usage());
+        out.push(message_end(stop_reason, self.called_tool, usage));
     }
 
     /// What came before a cut was said, and counts.
     fn cut(&mut self, out: &mut Vec<Delta>) {
         self.blocks.iter_mut().for_each(Block::cut);
-        self.hand_out(out);
+        self.release(out);
         if self.counts.is_known() {
             let usage = self.counts.usage();
             out.push(Delta::Usage { usage });
@@ -208,19 +199,19 @@ impl Decode for Decoder {
             Some("content_block_start") => {
                 self.start(index, &body["content_block"]);
                 let known = self.blocks.last().is_some_and(Block::is_known);
-                self.hand_out(out);
+                self.release(out);
                 return known;
             }
             Some("content_block_delta") => {
                 let known = self.delta(index, &body["delta"]);
-                self.hand_out(out);
+                self.release(out);
                 return known;
             }
             Some("content_block_stop") => {
                 if let Some(block) = self.open(index) {
                     block.end();
                 }
-                self.hand_out(out);
+                self.release(out);
             }
             Some("message_delta") => {
                 self.stop(&body["delta"]);
@@ -266,12 +257,7 @@ impl Decode for Decoder {
 
 fn error(body: &mut Value) -> ProviderError {
     json::whole_value(body);
-    let mut error = ProviderError::from_body(body).unwrap_or_else(|| {
-        ProviderError::new(
-            ModelErrorKind::Other,
-            "the provider reports an error, and no words",
-        )
-    });
+    let mut error = ProviderError::reported(body);
     if error.kind == ModelErrorKind::Other && error.code.as_deref() == Some("request_too_large") {
         error.kind = ModelErrorKind::BadRequest;
     }

@@ -1,12 +1,14 @@
 //! From the body of the Messages API to a request.
 
 use gadgetry_proto::message::{
-    Content, Media, MediaData, MediaKind, ProviderData, Request, Role, ToolChoice,
+    Content, Media, MediaData, MediaKind, ProviderData, Role, ToolChoice,
 };
 use serde_json::Value;
 
 use crate::provider::anthropic::{API, MessagesOptions, PromptCache, Thinking};
-use crate::provider::incoming::{Body, Incoming, Messages, RequestError, media_at, text, tool};
+use crate::provider::incoming::{
+    self, Body, Incoming, Messages, RequestError, media_at, output, text, tool,
+};
 use crate::provider::options::ModelOptions;
 
 /// Reads the body of a request.
@@ -63,27 +65,12 @@ pub fn decode_request(body: Value) -> Result<Incoming<MessagesOptions>, RequestE
             Some("user") => Role::User,
             Some("assistant") => Role::Assistant,
             Some("system") => Role::System,
-            _ => {
-                return Err(RequestError::new(
-                    "messages",
-                    "has a message of an unknown role",
-                ));
-            }
+            _ => return Err(RequestError::role("messages")),
         };
         let parts = parts(&message["content"], &model, &messages);
         messages.push(role, parts);
     }
-    options.fields = body.rest();
-    Ok(Incoming {
-        model,
-        options,
-        own,
-        request: Request {
-            messages: messages.finish(),
-            tool_choice: choice.unwrap_or_default(),
-            ..Request::default()
-        },
-    })
+    Ok(Incoming::new(model, options, own, body, choice, messages))
 }
 
 fn tool_choice(choice: &Value) -> Option<ToolChoice> {
@@ -122,54 +109,34 @@ fn cache(body: &Value) -> PromptCache {
 }
 
 fn parts(content: &Value, model: &str, before: &Messages) -> Vec<Content> {
-    if let Some(said) = content.as_str() {
-        return text(said).into_iter().collect();
-    }
-    let blocks = content.as_array().into_iter().flatten();
-    blocks
-        .filter_map(|block| match block["type"].as_str()? {
-            "text" => text(block["text"].as_str()?),
-            "image" => Some(Content::Media(media(MediaKind::Image, block)?)),
-            "document" => Some(Content::Media(media(MediaKind::File, block)?)),
-            // Signed thinking is opaque, and must go back as it came.
-            "thinking" | "redacted_thinking" => Some(Content::ProviderData(ProviderData {
-                api: API.to_owned(),
-                model: model.to_owned(),
-                data: block.clone(),
-            })),
-            "tool_use" => Some(Content::ToolUse {
-                tool_use_id: block["id"].as_str()?.to_owned(),
-                name: block["name"].as_str()?.to_owned(),
-                input: block["input"].clone(),
-            }),
-            "tool_result" => {
-                let (said, media) = result(&block["content"]);
-                let is_error = block["is_error"].as_bool().unwrap_or(false);
-                Some(before.result(block["tool_use_id"].as_str()?, said, is_error, media))
-            }
-            _ => None,
-        })
-        .collect()
-}
-
-/// The text of a result, and its media.
-fn result(content: &Value) -> (String, Vec<Media>) {
-    if let Some(text) = content.as_str() {
-        return (text.to_owned(), Vec::new());
-    }
-    let (mut texts, mut all) = (Vec::new(), Vec::new());
-    for block in content.as_array().into_iter().flatten() {
-        match block["type"].as_str() {
-            Some("text") => texts.extend(block["text"].as_str()),
-            Some("image") => all.extend(media(MediaKind::Image, block)),
-            Some("document") => all.extend(media(MediaKind::File, block)),
-            _ => {}
+    incoming::parts(content, |block| match block["type"].as_str()? {
+        "text" => text(block["text"].as_str()?),
+        // Signed thinking is opaque, and must go back as it came.
+        "thinking" | "redacted_thinking" => Some(Content::ProviderData(ProviderData {
+            api: API.to_owned(),
+            model: model.to_owned(),
+            data: block.clone(),
+        })),
+        "tool_use" => Some(Content::ToolUse {
+            tool_use_id: block["id"].as_str()?.to_owned(),
+            name: block["name"].as_str()?.to_owned(),
+            input: block["input"].clone(),
+        }),
+        "tool_result" => {
+            let (said, media) = output(&block["content"], media);
+            let is_error = block["is_error"].as_bool().unwrap_or(false);
+            Some(before.result(block["tool_use_id"].as_str()?, said, is_error, media))
         }
-    }
-    (texts.join("\n\n"), all)
+        _ => media(block).map(Content::Media),
+    })
 }
 
-fn media(kind: MediaKind, block: &Value) -> Option<Media> {
+fn media(block: &Value) -> Option<Media> {
+    let kind = match block["type"].as_str()? {
+        "image" => MediaKind::Image,
+        "document" => MediaKind::File,
+        _ => return None,
+    };
     let source = &block["source"];
     if let Some(url) = source["url"].as_str() {
         return Some(media_at(kind, url, None));

@@ -1,10 +1,11 @@
 //! From a request to the body of the Messages API.
 
 use gadgetry_proto::message::{Request, ToolChoice};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::messages::Conversation;
 use crate::provider::anthropic::{Messages, PromptCache};
+use crate::provider::conversation::Fields;
 
 /// The body. Its fields are always in this order, because the provider's cache compares prefixes.
 pub(in crate::provider::anthropic) fn body(wire: &Messages, request: &Request) -> Value {
@@ -12,14 +13,9 @@ pub(in crate::provider::anthropic) fn body(wire: &Messages, request: &Request) -
     let options = &wire.common.options;
     let thinking = wire.own.thinking.as_ref();
     let thinking = thinking.filter(|thinking| conversation.admits(thinking));
-    let mut body = Map::new();
-    let mut set = |field: &str, value: Option<Value>| {
-        if let Some(value) = value {
-            body.insert(field.to_owned(), value);
-        }
-    };
-    set("model", Some(json!(wire.common.model)));
-    set("max_tokens", Some(json!(wire.max_tokens())));
+    let mut body = Fields::default();
+    body.set("model", json!(wire.common.model));
+    body.set("max_tokens", json!(wire.max_tokens()));
     if wire.common.is_native() {
         let tools = options.tools.iter().map(|gadget| {
             json!({
@@ -28,24 +24,23 @@ pub(in crate::provider::anthropic) fn body(wire: &Messages, request: &Request) -
                 "input_schema": schema(&gadget.parameters),
             })
         });
-        set("tools", Some(tools.collect()));
-        set("tool_choice", tool_choice(wire, &request.tool_choice));
+        body.set("tools", tools.collect::<Value>());
+        body.set("tool_choice", tool_choice(wire, &request.tool_choice));
     }
     let (system, messages) = conversation.finish(cache_control(wire.own.cache));
-    set("system", system);
-    set("messages", Some(messages));
-    set("stream", Some(json!(options.streaming)));
+    body.set("system", system);
+    body.set("messages", messages);
+    body.set("stream", json!(options.streaming));
     if let Some(thinking) = thinking {
         let (thinking, effort) = thinking.fields();
-        set("thinking", Some(thinking));
-        set("output_config", effort);
+        body.set("thinking", thinking);
+        body.set("output_config", effort);
     } else {
-        set("temperature", options.temperature.map(Value::from));
+        body.set("temperature", options.temperature.map(Value::from));
     }
     let stop = (!options.stop.is_empty()).then(|| json!(options.stop));
-    set("stop_sequences", stop);
-    options.apply_fields(&mut body);
-    Value::Object(body)
+    body.set("stop_sequences", stop);
+    body.body(options)
 }
 
 fn tool_choice(wire: &Messages, choice: &ToolChoice) -> Option<Value> {

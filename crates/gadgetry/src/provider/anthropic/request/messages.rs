@@ -6,10 +6,10 @@ use gadgetry_proto::message::{Content, Media, MediaData, MediaKind, Message, Req
 use serde_json::{Value, json};
 
 use crate::provider::anthropic::{API, Messages, Thinking};
-use crate::provider::conversation::{Piece, answered, native_call, part_of, pieces};
+use crate::provider::conversation::{Piece, answered, native_call, part_of, pieces, provider_data};
 use crate::provider::wire::Wire as _;
 
-/// What the user says where the API wants the user to say something.
+/// Messages of the user where the API requires one.
 const BEGINS: &str = "(The conversation begins here.)";
 const GOES_ON: &str = "Continue.";
 
@@ -18,7 +18,7 @@ pub(super) struct Conversation<'w> {
     wire: &'w Messages,
     system: Vec<Value>,
     turns: Vec<Turn>,
-    /// Turn and part up to which a later request says the same.
+    /// The turn and part up to which a later request is the same.
     kept: Option<(usize, usize)>,
     /// How often an id was used for a call.
     ids: HashMap<String, u32>,
@@ -50,7 +50,7 @@ impl<'w> Conversation<'w> {
         conversation
     }
 
-    /// Whether the model may think. On a budget the API wants thoughts before the calls whose results come last.
+    /// Whether the model may think. With a budget the API requires thinking before the calls whose results come last.
     pub(super) fn admits(&self, thinking: &Thinking) -> bool {
         let Thinking::Budget(_) = thinking else {
             return true;
@@ -63,7 +63,7 @@ impl<'w> Conversation<'w> {
         !answers || first.is_some_and(|it| it == "thinking" || it == "redacted_thinking")
     }
 
-    /// The system texts and the turns, with marks where the cache may cut.
+    /// The system texts and the turns, with marks up to which the provider caches.
     pub(super) fn finish(mut self, cache_control: Option<Value>) -> (Option<Value>, Value) {
         if let Some(mark) = cache_control {
             let kept = self
@@ -122,7 +122,7 @@ impl<'w> Conversation<'w> {
         let mut calls = HashMap::new();
         let mut tools = Vec::new();
         let mut said = Vec::new();
-        // As the API wants them back: thoughts in their places among texts and calls.
+        // Signed thinking is valid in its position only: think, call, think, call must not become think, think, call, call.
         let mut parts = Vec::new();
         let keeps = message.content.iter().any(|part| self.kept(part).is_some());
         for part in &message.content {
@@ -152,7 +152,7 @@ impl<'w> Conversation<'w> {
             }
         }
         if calls.is_empty() {
-            // Without a text there is no reply that thoughts could belong to.
+            // The reply is text alone. The API refuses thinking that neither text nor a call follows.
             let text = text_part(self.text(message).trim_end());
             parts.retain(|part| part["type"] != "text" && text.is_some());
             parts.extend(text);
@@ -163,14 +163,9 @@ impl<'w> Conversation<'w> {
         self.say(Role::Assistant, parts, calls);
     }
 
-    /// What the provider wants back, if it is of this API and this model.
+    /// Data to send back, if this API and this model gave it.
     fn kept<'m>(&self, part: &'m Content) -> Option<&'m Value> {
-        let Content::ProviderData(kept) = part else {
-            return None;
-        };
-        let common = &self.wire.common;
-        let is_ours = common.is_native() && kept.api == API && kept.model == common.model;
-        is_ours.then_some(&kept.data)
+        provider_data(part, API, self.wire.common.keeps()?)
     }
 
     /// The text of a part of a reply. The API refuses whitespace at the end of one.

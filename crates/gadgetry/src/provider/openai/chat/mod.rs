@@ -19,10 +19,10 @@ use crate::provider::wire_model::{Common, ModelBuilder, WireModel, mistake};
 pub use reply::{Decoder, Encoder};
 pub use request::decode_request;
 
-/// The API, as [`ProviderData`](gadgetry_proto::message::ProviderData) names it.
+/// The name of the API in [`ProviderData`](gadgetry_proto::message::ProviderData).
 const API: &str = "chat_completions";
 
-/// A model behind Chat Completions.
+/// A model of Chat Completions.
 ///
 /// ```
 /// use gadgetry::provider::OpenAi;
@@ -201,12 +201,8 @@ impl Wire for ChatCompletions {
     }
 
     fn decoder(&self) -> Box<dyn Decode> {
-        let decoder = Decoder::with_names(Arc::clone(&self.common.tool_names));
-        Box::new(if self.common.is_native() {
-            decoder.keeping(&self.common.model)
-        } else {
-            decoder
-        })
+        let names = Arc::clone(&self.common.tool_names);
+        Box::new(Decoder::with_names(names).keeping(self.common.keeps()))
     }
 
     fn leaves_out(&self, medium: &Media) -> Option<&'static str> {

@@ -22,10 +22,10 @@ use crate::provider::wire_model::{Common, ModelBuilder, WireModel, mistake};
 pub use reply::{Decoder, Encoder};
 pub use request::decode_request;
 
-/// The API, as [`ProviderData`](gadgetry_proto::message::ProviderData) names it.
+/// The name of the API in [`ProviderData`](gadgetry_proto::message::ProviderData).
 const API: &str = "openai_responses";
 
-/// A model behind the Responses API.
+/// A model of the Responses API.
 ///
 /// ```
 /// use gadgetry::provider::OpenAiResponses;
@@ -102,12 +102,8 @@ impl Wire for Responses {
     }
 
     fn decoder(&self) -> Box<dyn Decode> {
-        let decoder = Decoder::with_names(Arc::clone(&self.common.tool_names));
-        Box::new(if self.common.is_native() {
-            decoder.keeping(&self.common.model)
-        } else {
-            decoder
-        })
+        let names = Arc::clone(&self.common.tool_names);
+        Box::new(Decoder::with_names(names).keeping(self.common.keeps()))
     }
 
     fn leaves_out(&self, medium: &Media) -> Option<&'static str> {
@@ -117,7 +113,7 @@ impl Wire for Responses {
             (MediaKind::File, "application/pdf") => {
                 (!self.common.reads_images()).then_some(NO_IMAGES)
             }
-            (_, _) => Some("of other files the API takes PDF only"),
+            (_, _) => Some("the API takes no files but PDF"),
         }
     }
 

@@ -1,4 +1,4 @@
-//! Tool calls out of the pieces that servers send, whatever they forget.
+//! Tool calls from the pieces that servers send, whatever fields they leave out.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -15,10 +15,10 @@ const KEPT: usize = 4 << 20;
 
 /// The calls of one reply.
 ///
-/// A piece should say the index of its call, and the first one its id and name. Servers leave each of these out,
-/// repeat them, or give two calls the same. A call is complete once its JSON object is closed, so that it can start
-/// while the reply continues. A call that is sent again is dropped: one with an id that was used before, and one that
-/// says the same as an earlier call and differs in nothing else.
+/// A piece should have the index of its call, and the first one its id and name. Servers leave each of these out, repeat
+/// them, or give two calls the same. A call is complete once its JSON object is closed, so that it can start while the
+/// reply continues. A call that is sent again is dropped: one with a used id, and one with the name and arguments of an
+/// earlier call.
 ///
 /// Arguments are kept until the name of their call is known. Those of a call that has more of them than [`KEPT`] are cut
 /// there and stay incomplete, so that the call is malformed.
@@ -41,13 +41,13 @@ pub(super) struct Calls {
 
 #[derive(Debug, Default)]
 struct Call {
-    /// Ours; the provider's if it has one of its own.
+    /// Our id: the provider's, if it is unique.
     id: String,
     sent_id: Option<String>,
     index: Option<u64>,
     /// Empty until it is known. Nothing is emitted before.
     name: String,
-    /// What came before the name, or all that has come of a call that may be a repetition.
+    /// Arguments before the name, or all arguments of a call that may be a repetition.
     held: String,
     /// The arguments as emitted.
     json: String,
@@ -64,12 +64,12 @@ struct Call {
 /// How a call relates to those before it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Origin {
-    /// It is another one.
+    /// It is a new call.
     #[default]
     New,
-    /// It may be an earlier one that was sent again; its arguments decide.
+    /// It may repeat an earlier call; its arguments decide.
     Doubtful,
-    /// Its id was used before, so it is not a call.
+    /// Its id was used before, so it is not executed.
     SameId,
 }
 
@@ -176,6 +176,15 @@ impl Calls {
 
     /// The call that a piece belongs to, or begins.
     fn find(&self, id: Option<&str>, index: Option<u64>, name: Option<&str>) -> Target {
+        // After `{index: 0, id: "a", name: "Add"}`, with all arguments complete:
+        //
+        //     next piece                         is
+        //     index 0                            more of a
+        //     index 1, id "b", name "Add"        another call
+        //     id "a", index 0                    more of a, by a server that repeats the id
+        //     id "a", index 1, or another name   a call with a used id, which is not executed
+        //     index 0, id "c", no name           more of a, by a server that makes up an id for each piece
+        //     index 0, name "Add"                a again, or another call: the arguments decide
         let last = match index {
             Some(index) => self.by_index.get(&index).copied(),
             None => self.begun.len().checked_sub(1),
@@ -306,7 +315,7 @@ impl Call {
         end.is_some()
     }
 
-    /// What a call with these arguments says, in one form for all ways to write it.
+    /// Name and arguments in a normal form, to compare calls.
     fn said(&self, json: &str) -> (String, String) {
         let json = match serde_json::from_str::<Value>(json) {
             Ok(value) => value.to_string(),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use gadgetry_proto::delta::{ContentMetadata, Delta, StopReason};
-use gadgetry_proto::error::{Diagnostic, DiagnosticCode, ModelErrorKind, Span};
+use gadgetry_proto::error::ModelErrorKind;
 use gadgetry_proto::usage::Usage;
 use serde_json::Value;
 
@@ -14,12 +14,10 @@ use super::quick;
 use crate::provider::error::ProviderError;
 use crate::provider::json::{self, SurrogateJoiner};
 use crate::provider::openai::usage;
+use crate::provider::refusal::Refusal;
 use crate::provider::sse;
 use crate::provider::tools::ToolNames;
-use crate::provider::wire::Decode;
-
-/// How much of a refusal is kept, in bytes.
-const REFUSAL: usize = 4096;
+use crate::provider::wire::{Decode, add_reason, message_end};
 
 /// Reads chunks, and whole replies, of Chat Completions.
 ///
@@ -38,9 +36,8 @@ const REFUSAL: usize = 4096;
 /// [clean](StopReason::is_clean). A refusal is not text: it comes as a [`Delta::Diagnostic`]. Counts come with
 /// [`Delta::MessageEnd`]; of a reply that is cut off they come as [`Delta::Usage`].
 ///
-/// One choice is read, although some servers send more. It is choice 0, or, of a server that counts otherwise, the first
-/// one that comes. Therefore the first piece of another choice waits for the next piece: if that is of choice 0, the one
-/// that waits is dropped.
+/// One choice is read, although some servers send more: choice 0, or the first one of a server that counts otherwise.
+/// Therefore the first piece of another choice waits for the next piece, and is dropped if that is of choice 0.
 #[derive(Debug, Default)]
 pub struct Decoder {
     has_begun: bool,
@@ -58,12 +55,12 @@ pub struct Decoder {
     usage: Option<Usage>,
     stop_reason: Option<StopReason>,
     /// The provider's words in place of the reply, or of its rest.
-    refusal: Option<String>,
+    refusal: Refusal,
     is_over: bool,
 }
 
 impl Decoder {
-    /// At the start of an answer.
+    /// A decoder at the start of an answer.
     pub fn new() -> Self {
         Self::default()
     }
@@ -76,11 +73,10 @@ impl Decoder {
         }
     }
 
-    /// Keeps reasoning and signatures that servers want back as [`Delta::ProviderData`], so that later requests to
-    /// `model` can give them back.
+    /// Keeps reasoning and signatures of `model` as [`Delta::ProviderData`] for later requests.
     #[must_use]
-    pub fn keeping(mut self, model: &str) -> Self {
-        self.kept = Some(Kept::of(model));
+    pub fn keeping<'m>(mut self, model: impl Into<Option<&'m str>>) -> Self {
+        self.kept = model.into().map(Kept::of);
         self
     }
 
@@ -135,7 +131,7 @@ impl Decoder {
             self.prose(Prose::Text, text, out);
         }
         if let Some(reason) = stop_reason(choice) {
-            self.stop(reason);
+            add_reason(&mut self.stop_reason, reason);
         }
     }
 
@@ -144,7 +140,7 @@ impl Decoder {
             kept.message(said);
         }
         prose(said, |what, text| self.prose(what, text, out));
-        if self.refusal.is_some() {
+        if self.refusal.has_begun() {
             return;
         }
         if let Some(Value::Array(annotations)) = said.get("annotations")
@@ -183,7 +179,7 @@ impl Decoder {
         let halves = match what {
             Prose::Reasoning => &mut self.reasoning,
             // A refusal ends the text: nothing in it, or after it, is a part of the reply.
-            Prose::Text if self.refusal.is_some() => return,
+            Prose::Text if self.refusal.has_begun() => return,
             Prose::Text => &mut self.text,
             Prose::Refusal => return self.refuse(text),
         };
@@ -191,21 +187,10 @@ impl Decoder {
     }
 
     fn refuse(&mut self, words: &str) {
-        if words.is_empty() {
-            return;
+        if !words.is_empty() {
+            self.refusal.push(words);
+            add_reason(&mut self.stop_reason, StopReason::ContentFilter);
         }
-        let refusal = self.refusal.get_or_insert_default();
-        if refusal.len() < REFUSAL {
-            refusal.push_str(words);
-        }
-        self.stop(StopReason::ContentFilter);
-    }
-
-    fn stop(&mut self, reason: StopReason) {
-        self.stop_reason = Some(match self.stop_reason.take() {
-            Some(before) => before.then(reason),
-            None => reason,
-        });
     }
 
     fn done(&mut self, out: &mut Vec<Delta>) {
@@ -225,24 +210,11 @@ impl Decoder {
         if stop_reason.is_clean() {
             self.calls.finish(out);
         }
-        let stop_reason = if stop_reason == StopReason::Stop && !self.calls.is_empty() {
-            StopReason::ToolUse
-        } else {
-            stop_reason
-        };
         self.calls.report_extra(out);
         out.extend(self.kept.as_mut().and_then(Kept::take));
-        if let Some(words) = &self.refusal {
-            out.push(Delta::Diagnostic(Diagnostic {
-                code: DiagnosticCode::Refusal,
-                message: format!("the provider refused: {}", json::whole(words)),
-                span: Span::default(),
-            }));
-        }
-        out.push(Delta::MessageEnd {
-            stop_reason,
-            usage: self.usage,
-        });
+        out.extend(self.refusal.report());
+        let has_call = !self.calls.is_empty();
+        out.push(message_end(stop_reason, has_call, self.usage));
     }
 
     fn fail(&mut self, error: ProviderError, out: &mut Vec<Delta>) {
@@ -252,7 +224,7 @@ impl Decoder {
         out.push(error.into());
     }
 
-    /// What was said before a cut counts, and may be answered.
+    /// Emits the counts of a reply that was cut off, and the data that later requests send back.
     fn counts(&mut self, out: &mut Vec<Delta>) {
         out.extend(self.kept.as_mut().and_then(Kept::take));
         out.extend(self.usage.take().map(|usage| Delta::Usage { usage }));
@@ -270,7 +242,7 @@ impl Decode for Decoder {
             return true;
         }
         if self.has_begun
-            && self.refusal.is_none()
+            && !self.refusal.has_begun()
             && self.choice == Some(0)
             && frame.event.is_none()
             && let Some(text) = quick::text(data)
@@ -312,7 +284,7 @@ impl Decode for Decoder {
 
     fn may_end(&self) -> bool {
         // A refusal is a reason to stop, but its words may continue.
-        let has_stopped = self.stop_reason.is_some() && self.refusal.is_none();
+        let has_stopped = self.stop_reason.is_some() && !self.refusal.has_begun();
         let waiting = self.waiting.as_ref();
         has_stopped || waiting.is_some_and(|(_, choice)| stop_reason(choice).is_some())
     }

@@ -1,9 +1,10 @@
-//! What servers want back with a reply: reasoning in fields of their own, and signatures of calls.
+//! Data that later requests send back with a reply: reasoning in fields of a server's own, and signatures of calls.
 
 use gadgetry_proto::delta::Delta;
-use gadgetry_proto::message::{Content, Message, ProviderData};
+use gadgetry_proto::message::{Message, ProviderData};
 use serde_json::{Map, Value, json};
 
+use crate::provider::conversation::provider_data;
 use crate::provider::json;
 use crate::provider::openai::chat::API;
 
@@ -82,7 +83,7 @@ impl Kept {
         self.size <= LIMIT
     }
 
-    /// The reply is over: what goes into its message.
+    /// Ends the reply, and gives the data that goes into its message.
     pub(super) fn take(&mut self) -> Option<Delta> {
         let fields = std::mem::take(&mut self.fields);
         let calls = std::mem::take(&mut self.calls);
@@ -167,11 +168,7 @@ pub(in crate::provider::openai::chat) fn of<'m>(
     model: &str,
 ) -> Option<(&'m Map<String, Value>, &'m Value)> {
     message.content.iter().find_map(|part| {
-        let Content::ProviderData(kept) = part else {
-            return None;
-        };
-        let is_ours = kept.api == API && kept.model == model;
-        let fields = kept.data.get("message")?.as_object()?;
-        is_ours.then_some((fields, &kept.data["calls"]))
+        let kept = provider_data(part, API, model)?;
+        Some((kept.get("message")?.as_object()?, &kept["calls"]))
     })
 }

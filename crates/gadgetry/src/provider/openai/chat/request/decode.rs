@@ -1,11 +1,13 @@
 //! From the body of Chat Completions to a request.
 
 use gadgetry_proto::message::{
-    Content, Media, MediaData, MediaKind, ProviderData, Request, Role, ToolChoice,
+    Content, Media, MediaData, MediaKind, ProviderData, Role, ToolChoice,
 };
 use serde_json::{Value, json};
 
-use crate::provider::incoming::{Body, Incoming, Messages, RequestError, media_at, text, tool};
+use crate::provider::incoming::{
+    self, Body, Incoming, Messages, RequestError, arguments, media_at, output, text, tool,
+};
 use crate::provider::openai::chat::reply::kept;
 use crate::provider::openai::chat::{API, ChatOptions, MaxTokensField, ReasoningField};
 use crate::provider::options::ModelOptions;
@@ -72,17 +74,7 @@ pub fn decode_request(body: Value) -> Result<Incoming<ChatOptions>, RequestError
     for message in body.list("messages")? {
         read(&message, &model, &mut messages)?;
     }
-    options.fields = body.rest();
-    Ok(Incoming {
-        model,
-        options,
-        own,
-        request: Request {
-            messages: messages.finish(),
-            tool_choice: choice.unwrap_or_default(),
-            ..Request::default()
-        },
-    })
+    Ok(Incoming::new(model, options, own, body, choice, messages))
 }
 
 fn tool_choice(choice: &Value) -> Option<ToolChoice> {
@@ -105,15 +97,11 @@ fn read(message: &Value, model: &str, out: &mut Messages) -> Result<(), RequestE
         Some("assistant") => out.push(Role::Assistant, reply(message, model)),
         Some("tool" | "function") => {
             let id = message["tool_call_id"].as_str().unwrap_or_default();
-            let result = out.result(id, joined(&message["content"]), false, Vec::new());
+            let (text, media) = output(&message["content"], |_| None);
+            let result = out.result(id, text, false, media);
             out.push_result(result);
         }
-        _ => {
-            return Err(RequestError::new(
-                "messages",
-                "has a message of an unknown role",
-            ));
-        }
+        _ => return Err(RequestError::role("messages")),
     }
     Ok(())
 }
@@ -132,32 +120,24 @@ fn reply(message: &Value, model: &str) -> Vec<Content> {
     content.extend(parts(&message["content"]));
     content.extend(calls.filter_map(|call| {
         let function = &call["function"];
-        let arguments = function["arguments"].as_str().unwrap_or_default();
         Some(Content::ToolUse {
             tool_use_id: call["id"].as_str()?.to_owned(),
             name: function["name"].as_str()?.to_owned(),
-            // Arguments that are not JSON stay a text, which later becomes an object.
-            input: serde_json::from_str(arguments).unwrap_or_else(|_| arguments.into()),
+            input: arguments(function["arguments"].as_str().unwrap_or_default()),
         })
     }));
     content
 }
 
 fn parts(content: &Value) -> Vec<Content> {
-    if let Some(said) = content.as_str() {
-        return text(said).into_iter().collect();
-    }
-    let parts = content.as_array().into_iter().flatten();
-    parts
-        .filter_map(|part| match part["type"].as_str() {
-            Some("image_url") => {
-                let url = part["image_url"]["url"].as_str()?;
-                Some(Content::Media(media_at(MediaKind::Image, url, None)))
-            }
-            Some("input_audio") => audio(&part["input_audio"]),
-            _ => text(part["text"].as_str()?),
-        })
-        .collect()
+    incoming::parts(content, |part| match part["type"].as_str() {
+        Some("image_url") => {
+            let url = part["image_url"]["url"].as_str()?;
+            Some(Content::Media(media_at(MediaKind::Image, url, None)))
+        }
+        Some("input_audio") => audio(&part["input_audio"]),
+        _ => text(part["text"].as_str()?),
+    })
 }
 
 fn audio(audio: &Value) -> Option<Content> {
@@ -171,14 +151,4 @@ fn audio(audio: &Value) -> Option<Content> {
         data: MediaData::Base64(audio["data"].as_str()?.to_owned()),
         name: None,
     }))
-}
-
-/// The texts in a content, joined.
-fn joined(content: &Value) -> String {
-    if let Some(text) = content.as_str() {
-        return text.to_owned();
-    }
-    let parts = content.as_array().into_iter().flatten();
-    let texts = parts.filter_map(|part| part["text"].as_str());
-    texts.collect::<Vec<_>>().join("\n\n")
 }

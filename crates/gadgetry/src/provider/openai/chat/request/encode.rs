@@ -1,21 +1,17 @@
 //! From a request to the body of Chat Completions.
 
 use gadgetry_proto::message::{Request, ToolChoice};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::messages;
+use crate::provider::conversation::Fields;
 use crate::provider::openai::chat::{ChatCompletions, MaxTokensField, ReasoningField};
 
 /// The body. Its fields are always in this order, because a provider's cache compares prefixes.
 pub(in crate::provider::openai::chat) fn body(wire: &ChatCompletions, request: &Request) -> Value {
     let options = &wire.common.options;
-    let mut body = Map::new();
-    let mut set = |field: &str, value: Option<Value>| {
-        if let Some(value) = value {
-            body.insert(field.to_owned(), value);
-        }
-    };
-    set("model", Some(json!(wire.common.model)));
+    let mut body = Fields::default();
+    body.set("model", json!(wire.common.model));
     if wire.common.is_native() {
         let tools = options.tools.iter().map(|gadget| {
             json!({
@@ -27,13 +23,13 @@ pub(in crate::provider::openai::chat) fn body(wire: &ChatCompletions, request: &
                 },
             })
         });
-        set("tools", Some(tools.collect()));
-        set("tool_choice", tool_choice(wire, &request.tool_choice));
+        body.set("tools", tools.collect::<Value>());
+        body.set("tool_choice", tool_choice(wire, &request.tool_choice));
     }
-    set("messages", Some(messages::of(wire, request)));
-    set("stream", Some(json!(options.streaming)));
+    body.set("messages", messages::of(wire, request));
+    body.set("stream", json!(options.streaming));
     let counts = options.streaming && wire.own.include_usage;
-    set(
+    body.set(
         "stream_options",
         counts.then(|| json!({"include_usage": true})),
     );
@@ -41,26 +37,25 @@ pub(in crate::provider::openai::chat) fn body(wire: &ChatCompletions, request: &
         MaxTokensField::MaxCompletionTokens => "max_completion_tokens",
         MaxTokensField::MaxTokens => "max_tokens",
     };
-    set(field, options.max_tokens.map(Value::from));
-    set("temperature", options.temperature.map(Value::from));
+    body.set(field, options.max_tokens.map(Value::from));
+    body.set("temperature", options.temperature.map(Value::from));
     if let Some(effort) = wire.effort() {
         let switch = || json!({"type": if effort == "none" { "disabled" } else { "enabled" }});
         match wire.own.reasoning_field {
-            ReasoningField::Effort => set("reasoning_effort", Some(json!(effort))),
-            ReasoningField::Nested => set("reasoning", Some(json!({"effort": effort}))),
-            ReasoningField::Switch => set("thinking", Some(switch())),
+            ReasoningField::Effort => body.set("reasoning_effort", json!(effort)),
+            ReasoningField::Nested => body.set("reasoning", json!({"effort": effort})),
+            ReasoningField::Switch => body.set("thinking", switch()),
             ReasoningField::SwitchAndEffort => {
-                set("thinking", Some(switch()));
+                body.set("thinking", switch());
                 let is_on = effort != "none";
-                set("reasoning_effort", is_on.then(|| json!(effort)));
+                body.set("reasoning_effort", is_on.then(|| json!(effort)));
             }
         }
     }
     let stop = (!options.stop.is_empty()).then(|| json!(options.stop));
-    set("stop", stop);
-    set("seed", wire.own.seed.map(Value::from));
-    options.apply_fields(&mut body);
-    Value::Object(body)
+    body.set("stop", stop);
+    body.set("seed", wire.own.seed.map(Value::from));
+    body.body(options)
 }
 
 fn tool_choice(wire: &ChatCompletions, choice: &ToolChoice) -> Option<Value> {

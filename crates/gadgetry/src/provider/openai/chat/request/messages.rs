@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use gadgetry_proto::message::{Content, Media, MediaData, MediaKind, Message, Request, Role};
 use serde_json::{Map, Value, json};
 
-use crate::provider::conversation::{Piece, answered, native_call, part_of, pieces};
+use crate::provider::conversation::{Piece, answered, native_call, part_of, pieces, url_of};
 use crate::provider::openai::chat::ChatCompletions;
 use crate::provider::openai::chat::reply::kept;
 use crate::provider::wire::Wire as _;
@@ -239,11 +239,7 @@ fn medium(medium: &Media) -> Part {
             };
             json!({"type": "input_audio", "input_audio": {"data": data, "format": format}})
         }
-        (MediaData::Base64(data), _) => {
-            let url = format!("data:{mime};base64,{data}");
-            json!({"type": "image_url", "image_url": {"url": url}})
-        }
-        (MediaData::Url(url), _) => json!({"type": "image_url", "image_url": {"url": url}}),
+        _ => json!({"type": "image_url", "image_url": {"url": url_of(medium)}}),
     })
 }
 

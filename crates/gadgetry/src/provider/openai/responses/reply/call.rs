@@ -3,11 +3,10 @@
 use std::collections::HashSet;
 
 use gadgetry_proto::delta::Delta;
-use serde::de::IgnoredAny;
 use serde_json::Value;
 
-use crate::provider::arguments::{self, Object};
-use crate::provider::json::{self, SurrogateJoiner};
+use crate::provider::arguments::{self, Arguments};
+use crate::provider::json;
 use crate::provider::tools::ToolNames;
 
 /// The maximum number of bytes kept of arguments whose call has no name yet.
@@ -25,12 +24,7 @@ pub(super) struct Call {
     name: String,
     /// Arguments that arrived before the name.
     held: String,
-    /// Arguments as emitted.
-    json: String,
-    /// What followed their object.
-    extra: String,
-    object: Object,
-    halves: SurrogateJoiner,
+    arguments: Arguments,
     state: State,
 }
 
@@ -39,7 +33,7 @@ enum State {
     #[default]
     Waiting,
     Open,
-    /// The server has ended it, but nothing has arrived of its arguments: they may be empty, or cut off.
+    /// The server has ended it, but no arguments have arrived: they may be empty, or cut off.
     Doubtful,
     Ended,
     /// Another call has the same id, so it is not executed.
@@ -88,22 +82,9 @@ impl Call {
         match self.state {
             State::Waiting if self.held.len() + piece.len() <= HELD => self.held.push_str(piece),
             State::Open => {
-                let piece = self.halves.join(piece).into_owned();
-                // What follows the object is not a part of the arguments: it may be those of a second call.
-                let end = if self.object.is_over() {
-                    0
-                } else {
-                    self.object.read(&piece).unwrap_or(piece.len())
-                };
-                let (delta, extra) = piece.split_at(end);
-                self.extra.push_str(extra);
-                if !delta.is_empty() {
-                    self.json.push_str(delta);
-                    out.push(Delta::ToolCallDelta {
-                        id: self.id.clone(),
-                        delta: delta.to_owned(),
-                    });
-                }
+                let delta = self.arguments.write(piece);
+                let id = || self.id.clone();
+                out.extend(delta.map(|delta| Delta::ToolCallDelta { id: id(), delta }));
             }
             State::Waiting | State::Doubtful | State::Ended | State::Repeated => {}
         }
@@ -121,24 +102,26 @@ impl Call {
                 other.to_string()
             }
         };
-        if self.json.is_empty() {
+        let json = self.arguments.json();
+        if json.is_empty() {
             self.write(&whole, out);
-        } else if !whole.trim().is_empty() && !is_same(&self.json, json::whole(&whole).trim()) {
+        } else if !whole.trim().is_empty() && !is_same(json, json::whole(&whole).trim()) {
             // The pieces and the repetition contradict each other, so neither can be trusted.
             return;
         }
-        if self.json.trim().is_empty() {
+        if self.arguments.json().trim().is_empty() {
             self.state = State::Doubtful;
-        } else if serde_json::from_str::<IgnoredAny>(&self.json).is_ok() {
+        } else if self.arguments.is_whole() {
             self.close(out);
         }
     }
 
     /// The reply is complete, and with it every call that the server has ended.
     pub(super) fn finish(&mut self, out: &mut Vec<Delta>) {
-        let is_whole = || serde_json::from_str::<IgnoredAny>(&self.json).is_ok();
-        if self.state == State::Doubtful || (self.state == State::Open && is_whole()) {
-            self.close(out);
+        match self.state {
+            State::Doubtful => self.close(out),
+            State::Open if self.arguments.is_whole() => self.close(out),
+            State::Open | State::Waiting | State::Ended | State::Repeated => {}
         }
     }
 
@@ -153,14 +136,11 @@ impl Call {
             id: self.id.clone(),
             input: None,
         });
-        let extra = self.extra.trim();
-        if !extra.is_empty() && extra != self.json.trim() {
-            out.push(arguments::extra(&self.name));
-        }
+        out.extend(self.arguments.report_extra(&self.name));
     }
 }
 
-/// Whether two texts are the same JSON. The repetition may have other white space than the pieces.
+/// Whether two texts are the same JSON. The repetition may have different whitespace.
 fn is_same(pieces: &str, whole: &str) -> bool {
     let value = |text: &str| serde_json::from_str::<Value>(text).ok();
     pieces.trim() == whole || value(pieces).is_some_and(|it| value(whole) == Some(it))

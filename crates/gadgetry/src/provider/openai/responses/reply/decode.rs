@@ -3,22 +3,19 @@
 use std::sync::Arc;
 
 use gadgetry_proto::delta::{Delta, StopReason};
-use gadgetry_proto::error::{Diagnostic, DiagnosticCode, ModelErrorKind, Span};
 use gadgetry_proto::message::ProviderData;
 use gadgetry_proto::usage::Usage;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::item::{Kind, Part, annotations, parts};
 use super::items::Items;
 use crate::provider::error::ProviderError;
 use crate::provider::openai::responses::API;
 use crate::provider::openai::usage;
+use crate::provider::refusal::Refusal;
 use crate::provider::tools::ToolNames;
-use crate::provider::wire::{Decode, stop_reason};
+use crate::provider::wire::{Decode, message_end, stop_reason};
 use crate::provider::{json, sse};
-
-/// The maximum number of bytes kept of a refusal.
-const REFUSAL: usize = 4096;
 
 /// Reads one answer, streamed or whole.
 ///
@@ -46,7 +43,7 @@ pub struct Decoder {
     items: Items,
     usage: Option<Usage>,
     /// The provider's words in place of the reply, or of its rest.
-    refusal: Option<String>,
+    refusal: Refusal,
     is_over: bool,
 }
 
@@ -66,8 +63,8 @@ impl Decoder {
 
     /// Emits encrypted reasoning as [`Delta::ProviderData`], so that later requests to `model` can send it back.
     #[must_use]
-    pub fn keeping(mut self, model: &str) -> Self {
-        self.keeps = Some(model.into());
+    pub fn keeping<'m>(mut self, model: impl Into<Option<&'m str>>) -> Self {
+        self.keeps = model.into().map(Into::into);
         self
     }
 
@@ -153,15 +150,10 @@ impl Decoder {
         let metadata = None;
         match part {
             // A refusal ends the text: nothing after it is a part of the reply.
-            Part::Text(_) if self.refusal.is_some() => {}
+            Part::Text(_) if self.refusal.has_begun() => {}
             Part::Text(_) => out.push(Delta::Text { delta, metadata }),
             Part::Summary(_) | Part::Thought(_) => out.push(Delta::Reasoning { delta, metadata }),
-            Part::Refusal(_) => {
-                let refusal = self.refusal.get_or_insert_default();
-                if refusal.len() < REFUSAL {
-                    refusal.push_str(&delta);
-                }
-            }
+            Part::Refusal(_) => self.refusal.push(&delta),
         }
     }
 
@@ -200,7 +192,7 @@ impl Decoder {
 
     fn finish(&mut self, reason: StopReason, out: &mut Vec<Delta>) {
         self.is_over = true;
-        let reason = if self.refusal.is_some() {
+        let reason = if self.refusal.has_begun() {
             reason.then(StopReason::ContentFilter)
         } else {
             reason
@@ -215,28 +207,14 @@ impl Decoder {
                     }
                     has_call |= call.is_call();
                 }
-                Some(Kind::Message) if self.refusal.is_none() && !rest.is_empty() => {
+                Some(Kind::Message) if !self.refusal.has_begun() && !rest.is_empty() => {
                     out.push(Delta::text(rest));
                 }
                 Some(Kind::Message | Kind::Reasoning | Kind::Other) | None => {}
             }
         }
-        if let Some(words) = &self.refusal {
-            out.push(Delta::Diagnostic(Diagnostic {
-                code: DiagnosticCode::Refusal,
-                message: format!("the provider refused: {}", json::whole(words)),
-                span: Span::default(),
-            }));
-        }
-        let stop_reason = if reason == StopReason::Stop && has_call {
-            StopReason::ToolUse
-        } else {
-            reason
-        };
-        out.push(Delta::MessageEnd {
-            stop_reason,
-            usage: self.usage,
-        });
+        out.extend(self.refusal.report());
+        out.push(message_end(reason, has_call, self.usage));
     }
 
     fn fail(&mut self, error: ProviderError, out: &mut Vec<Delta>) {
@@ -315,8 +293,7 @@ impl Decode for Decoder {
         let kind = kind.unwrap_or_default().to_owned();
         if kind == "error" || (!kind.starts_with("response.") && !body["error"].is_null()) {
             json::whole_value(&mut body);
-            let error = ProviderError::from_body(&body).unwrap_or_else(no_reason);
-            self.fail(error, out);
+            self.fail(ProviderError::reported(&body), out);
             return true;
         }
         self.known(&kind, &mut body, out)
@@ -357,16 +334,12 @@ fn reason(response: &Value, event: &str) -> StopReason {
 }
 
 fn failure(response: &Value) -> ProviderError {
-    let mut response = response.clone();
-    json::whole_value(&mut response);
-    let error = response["error"].is_object() || response["error"].is_string();
-    let error = error.then(|| ProviderError::from_body(&response));
-    error.flatten().unwrap_or_else(no_reason)
-}
-
-fn no_reason() -> ProviderError {
-    ProviderError::new(
-        ModelErrorKind::Other,
-        "the provider reports an error without a message",
-    )
+    let error = &response["error"];
+    let mut error = if error.is_object() || error.is_string() {
+        json!({"error": error})
+    } else {
+        Value::Null
+    };
+    json::whole_value(&mut error);
+    ProviderError::reported(&error)
 }

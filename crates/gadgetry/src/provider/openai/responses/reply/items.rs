@@ -26,7 +26,7 @@ impl Items {
         }
     }
 
-    /// The item that a frame is about, which begins if it is not known. `id` is the item's.
+    /// The item of a frame, which begins if it is unknown. `id` is the item's.
     pub(super) fn at(&mut self, body: &Value, id: Option<&str>) -> usize {
         let index = body["output_index"].as_u64();
         // The index counts before the id, because some servers change the id between the frames of an item.
@@ -65,8 +65,10 @@ impl Items {
         }
     }
 
-    /// The item that one in the repetition of the whole response is; `None` if all of it has come.
+    /// The known item that an item of the finished response repeats, or a new one; `None` if all of it has arrived.
     pub(super) fn in_repetition(&mut self, item: &Value, number: u64) -> Option<usize> {
+        // `response.completed` repeats the whole output. Servers that streamed it leave nothing to emit; a server that
+        // streamed only text may repeat `[message, function_call]`, of which the call is new.
         let id = item["id"].as_str();
         let is_it = |known: &Item| {
             known.index == Some(number) || (id.is_some() && known.id.as_deref() == id)

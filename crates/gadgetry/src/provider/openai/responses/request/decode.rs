@@ -1,9 +1,11 @@
 //! From the body of the Responses API to a request.
 
-use gadgetry_proto::message::{Content, Media, MediaKind, ProviderData, Request, Role, ToolChoice};
+use gadgetry_proto::message::{Content, Media, MediaKind, ProviderData, Role, ToolChoice};
 use serde_json::Value;
 
-use crate::provider::incoming::{Body, Incoming, Messages, RequestError, media_at, text, tool};
+use crate::provider::incoming::{
+    self, Body, Incoming, Messages, RequestError, arguments, media_at, output, text, tool,
+};
 use crate::provider::openai::responses::{API, ResponsesOptions};
 use crate::provider::options::ModelOptions;
 
@@ -63,17 +65,7 @@ pub fn decode_request(body: Value) -> Result<Incoming<ResponsesOptions>, Request
             return Err(RequestError::new("input", "is neither a string nor a list"));
         }
     }
-    options.fields = body.rest();
-    Ok(Incoming {
-        model,
-        options,
-        own,
-        request: Request {
-            messages: messages.finish(),
-            tool_choice: choice.unwrap_or_default(),
-            ..Request::default()
-        },
-    })
+    Ok(Incoming::new(model, options, own, body, choice, messages))
 }
 
 fn tool_choice(choice: &Value) -> Option<ToolChoice> {
@@ -111,12 +103,7 @@ fn read(item: &Value, model: &str, out: &mut Messages) -> Result<(), RequestErro
                 .for_each(|part| out.push_reply(part)),
             Some("user") => out.push(Role::User, parts(&item["content"])),
             Some("system" | "developer") => out.push(Role::System, parts(&item["content"])),
-            _ => {
-                return Err(RequestError::new(
-                    "input",
-                    "has a message of an unknown role",
-                ));
-            }
+            _ => return Err(RequestError::role("input")),
         },
         // Encrypted reasoning is opaque, and must go back as it came.
         "reasoning" => out.push_reply(Content::ProviderData(ProviderData {
@@ -125,16 +112,14 @@ fn read(item: &Value, model: &str, out: &mut Messages) -> Result<(), RequestErro
             data: item.clone(),
         })),
         "function_call" => {
-            let arguments = text_of("arguments");
             out.push_reply(Content::ToolUse {
                 tool_use_id: text_of("call_id"),
                 name: text_of("name"),
-                // Arguments that are not JSON stay a text, which later becomes an object.
-                input: serde_json::from_str(&arguments).unwrap_or_else(|_| arguments.into()),
+                input: arguments(&text_of("arguments")),
             });
         }
         "function_call_output" => {
-            let (said, media) = output(&item["output"]);
+            let (said, media) = output(&item["output"], media);
             let result = out.result(&text_of("call_id"), said, false, media);
             out.push_result(result);
         }
@@ -145,26 +130,10 @@ fn read(item: &Value, model: &str, out: &mut Messages) -> Result<(), RequestErro
 }
 
 fn parts(content: &Value) -> Vec<Content> {
-    if let Some(said) = content.as_str() {
-        return text(said).into_iter().collect();
-    }
-    let parts = content.as_array().into_iter().flatten();
-    parts
-        .filter_map(|part| match media(part) {
-            Some(medium) => Some(Content::Media(medium)),
-            None => text(part["text"].as_str().or_else(|| part["refusal"].as_str())?),
-        })
-        .collect()
-}
-
-/// The text of a result, and its media.
-fn output(output: &Value) -> (String, Vec<Media>) {
-    if let Some(text) = output.as_str() {
-        return (text.to_owned(), Vec::new());
-    }
-    let parts = || output.as_array().into_iter().flatten();
-    let texts: Vec<&str> = parts().filter_map(|part| part["text"].as_str()).collect();
-    (texts.join("\n\n"), parts().filter_map(media).collect())
+    incoming::parts(content, |part| match media(part) {
+        Some(medium) => Some(Content::Media(medium)),
+        None => text(part["text"].as_str().or_else(|| part["refusal"].as_str())?),
+    })
 }
 
 fn media(part: &Value) -> Option<Media> {

@@ -4,20 +4,16 @@ use gadgetry_proto::message::{Request, ToolChoice};
 use serde_json::{Map, Value, json};
 
 use super::items;
+use crate::provider::conversation::Fields;
 use crate::provider::openai::responses::Responses;
 
 /// The body. Its fields are always in this order, because a provider's cache compares prefixes.
 pub(in crate::provider::openai::responses) fn body(wire: &Responses, request: &Request) -> Value {
     let options = &wire.common.options;
     let (instructions, input) = items::of(wire, request);
-    let mut body = Map::new();
-    let mut set = |field: &str, value: Option<Value>| {
-        if let Some(value) = value {
-            body.insert(field.to_owned(), value);
-        }
-    };
-    set("model", Some(json!(wire.common.model)));
-    set("instructions", instructions.map(Value::from));
+    let mut body = Fields::default();
+    body.set("model", json!(wire.common.model));
+    body.set("instructions", instructions.map(Value::from));
     if wire.common.is_native() {
         let tools = options.tools.iter().map(|gadget| {
             json!({
@@ -29,20 +25,20 @@ pub(in crate::provider::openai::responses) fn body(wire: &Responses, request: &R
                 "strict": false,
             })
         });
-        set("tools", Some(tools.collect()));
-        set("tool_choice", tool_choice(wire, &request.tool_choice));
+        body.set("tools", tools.collect::<Value>());
+        body.set("tool_choice", tool_choice(wire, &request.tool_choice));
     }
-    set("input", Some(input));
-    set("stream", Some(json!(options.streaming)));
-    set("store", Some(json!(false)));
+    body.set("input", input);
+    body.set("stream", json!(options.streaming));
+    body.set("store", json!(false));
     // Without storage the reasoning between two calls is lost, unless it travels with the conversation.
     let include = wire.common.is_native();
-    set(
+    body.set(
         "include",
         include.then(|| json!(["reasoning.encrypted_content"])),
     );
-    set("max_output_tokens", options.max_tokens.map(Value::from));
-    set("temperature", options.temperature.map(Value::from));
+    body.set("max_output_tokens", options.max_tokens.map(Value::from));
+    body.set("temperature", options.temperature.map(Value::from));
     let mut reasoning = Map::new();
     if let Some(effort) = &options.reasoning_effort {
         reasoning.insert("effort".to_owned(), json!(effort));
@@ -50,12 +46,11 @@ pub(in crate::provider::openai::responses) fn body(wire: &Responses, request: &R
     if let Some(summary) = &wire.own.reasoning_summary {
         reasoning.insert("summary".to_owned(), json!(summary));
     }
-    set(
+    body.set(
         "reasoning",
         (!reasoning.is_empty()).then_some(Value::Object(reasoning)),
     );
-    options.apply_fields(&mut body);
-    Value::Object(body)
+    body.body(options)
 }
 
 fn tool_choice(wire: &Responses, choice: &ToolChoice) -> Option<Value> {

@@ -5,7 +5,9 @@ use std::collections::HashSet;
 use gadgetry_proto::message::{Content, Media, MediaData, MediaKind, Message, Request, Role};
 use serde_json::{Value, json};
 
-use crate::provider::conversation::{Piece, answered, native_call, part_of, pieces};
+use crate::provider::conversation::{
+    Piece, answered, native_call, part_of, pieces, provider_data, url_of,
+};
 use crate::provider::openai::responses::{API, Responses};
 use crate::provider::wire::Wire as _;
 
@@ -112,11 +114,7 @@ impl Writer<'_> {
 
     /// The reasoning in a part, if this API and this model gave it.
     fn kept<'m>(&self, part: &'m Content) -> Option<&'m Value> {
-        let Content::ProviderData(kept) = part else {
-            return None;
-        };
-        let is_ours = kept.api == API && kept.model == self.wire.common.model;
-        is_ours.then_some(&kept.data)
+        provider_data(part, API, &self.wire.common.model)
     }
 
     fn flush(&mut self, said: &mut Vec<Content>, of: &Message) {
@@ -196,10 +194,7 @@ fn text_part(text: &str) -> Value {
 
 /// A medium in the API's form.
 fn media_part(medium: &Media) -> Value {
-    let url = match &medium.data {
-        MediaData::Base64(data) => format!("data:{};base64,{data}", medium.mime_type),
-        MediaData::Url(url) => url.clone(),
-    };
+    let url = url_of(medium);
     match (medium.kind, &medium.data) {
         (MediaKind::Image, _) => json!({"type": "input_image", "image_url": url}),
         (_, MediaData::Url(_)) => json!({"type": "input_file", "file_url": url}),
