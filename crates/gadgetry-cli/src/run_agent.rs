@@ -1,4 +1,4 @@
-//! A run of an agent, from its first request to its end, or until it is stopped from outside.
+//! Runs an agent to its end, or until an interrupt or a timeout stops it.
 
 use std::future::pending;
 use std::sync::Arc;
@@ -17,10 +17,10 @@ use tokio::time::{Instant, sleep_until, timeout};
 use crate::error::Error;
 use crate::interrupts::Interrupts;
 
-/// How long stuck threads may delay the end of the program: one may be writing to a pipe that is not read.
+/// How long a stuck thread may delay the end of the program, such as one that writes to a pipe that is not read.
 const PATIENCE: Duration = Duration::from_millis(250);
 
-/// The work, the watch over stdout, and two for what the libraries do aside: addresses, files.
+/// The run, the watch over stdout, and two for blocking work of libraries: name resolution, files.
 const THREADS: usize = 4;
 
 /// How long a run that has exceeded its time may take to end its gadgets.
@@ -30,12 +30,14 @@ const GRACE: Duration = Duration::from_secs(10);
 pub(crate) struct Finished<W> {
     pub(crate) summary: Summary,
     pub(crate) observer: W,
-    /// Whether it was cancelled because its time was up.
+    /// Whether the timeout cancelled it.
     pub(crate) timed_out: bool,
 }
 
-/// Runs it, and gives the observer back. The first interrupt cancels the run, and so does the end of the time `limit`;
-/// the second one drops it: either way no process of a gadget stays.
+/// Runs an agent, and returns the observer with the result.
+///
+/// The first interrupt, or the timeout `limit`, cancels the run; the second interrupt drops it. Either way the processes of
+/// its gadgets end.
 pub(crate) fn run_agent<W: Observer + 'static>(
     run: AgentRun<'static>,
     limit: Option<Duration>,

@@ -1,4 +1,4 @@
-//! Requests as clients of an API send them.
+//! Requests that clients of an API send.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,10 +13,10 @@ use crate::model::ModelInfo;
 use crate::provider::options::ModelOptions;
 use crate::provider::wire_model::ModelBuilder;
 
-/// A request of a client, read from the body that it sent. `O` are the options of its API alone.
+/// A client's request, read from its body. `O` are the options of its API alone.
 ///
-/// [`Incoming::builder`] makes the model that would send the same body. What the reader does not know is in
-/// [`ModelOptions::fields`], so it is passed on.
+/// [`Incoming::builder`] makes a model that sends the same body. Unknown fields are in [`ModelOptions::fields`], so they are
+/// passed on.
 ///
 /// ```
 /// use gadgetry::provider::openai::chat;
@@ -27,6 +27,7 @@ use crate::provider::wire_model::ModelBuilder;
 /// # Ok::<(), gadgetry::provider::RequestError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Incoming<O> {
     /// The model, as the client names it.
     pub model: String,
@@ -83,9 +84,10 @@ impl<O> Incoming<O> {
     }
 }
 
-/// A body that is not a request. The client's mistake.
+/// A body that is not a valid request.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("invalid request: `{field}` {problem}")]
+#[non_exhaustive]
 pub struct RequestError {
     /// The field.
     pub field: String,

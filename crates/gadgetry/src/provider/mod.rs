@@ -2,7 +2,7 @@
 //!
 //! | module | what it does |
 //! |---|---|
-//! | [`adapter`] | any client of yours as a model; needs no feature |
+//! | [`adapter`] | any client as a model; needs no feature |
 //! | [`anthropic`] | the Messages API: Anthropic, and every server with the same interface |
 //! | [`openai`] | Chat Completions: OpenAI, and every server with the same interface; OpenAI's Responses API |
 //! | [`resolve`] | models by their names, with keys and addresses from the environment |
@@ -15,8 +15,8 @@
 //! | [`error`] | what a provider's refusal means |
 //! | [`secret`] | keys that print as `***` |
 //!
-//! Whatever goes wrong is a [`Delta::Error`](crate::proto::delta::Delta::Error) with a kind, and the stream ends. No
-//! backend retries: the run decides that.
+//! Every failure is a [`Delta::Error`](crate::proto::delta::Delta::Error) with a kind, and the stream ends. No backend
+//! retries: the run decides that.
 
 pub mod adapter;
 #[cfg(feature = "providers")]
@@ -104,12 +104,11 @@ pub use wire::{Decode, Encode, Wire};
 #[cfg(feature = "providers")]
 pub use wire_model::{ModelBuilder, WireModel};
 
-/// The model of a name, with the key and the address that the environment has for its provider: `haiku`, `gpt-4o-mini`,
-/// `ollama:llama3:8b`. It is [`Resolver::from_env`] and [`Resolver::resolve`], which have more options and list what a name
-/// may be.
+/// Finds a model by its name: `haiku`, `gpt-4o-mini`, `ollama:llama3:8b`.
 ///
-/// What is known of its price, its context window and its senses comes from
-/// [`ModelRegistry::builtin`](crate::ModelRegistry::builtin). No request is sent, so whether the model exists is seen later.
+/// The provider's key and base URL come from the environment; the price, the context window and the supported media from
+/// [`ModelRegistry::builtin`](crate::ModelRegistry::builtin). No request is sent, so a model that does not exist fails at its
+/// first request. [`Resolver`] has more options, and lists the forms of a name.
 ///
 /// ```no_run
 /// # async fn answer() -> Result<(), Box<dyn std::error::Error>> {
@@ -123,7 +122,7 @@ pub fn model(name: &str) -> Result<std::sync::Arc<dyn crate::model::Model>, reso
     Resolver::from_env().resolve(name)
 }
 
-/// What the catalogue has about a model at its provider's own address.
+/// The catalogue's entry for a model at its provider's own address.
 #[cfg(feature = "providers")]
 fn listed(provider: &str, model: &str) -> Option<crate::model::ModelInfo> {
     let models = crate::models::ModelRegistry::builtin();

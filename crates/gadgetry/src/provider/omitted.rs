@@ -13,9 +13,9 @@ pub(crate) const NO_SOUNDS: &str =
     "the model is not known to read audio (`ModelInfo::reads_audio`)";
 pub(crate) const NO_FILES: &str = "the API takes no such files";
 
-/// A diagnostic for each medium since the last reply that a request leaves out; `why` says why, if it does.
+/// A diagnostic for each new medium that a request leaves out, with the reason that `why` gives.
 ///
-/// What was said before is sent with each request, and was reported with its first.
+/// Media before the last reply were reported with an earlier request.
 pub(crate) fn omitted(
     request: &Request,
     why: impl Fn(&Media) -> Option<&'static str>,

@@ -1,16 +1,15 @@
-//! How long a provider asks us to wait.
+//! The wait that a provider requests.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// What the headers of an answer say about when to come back; `None` if they say nothing that can be read.
+/// The wait that the headers of an answer request; `None` without a readable header.
 ///
-/// `header` gives a header by its lower-case name. Read are, the first that is there: `retry-after-ms` in
-/// milliseconds; `retry-after` in seconds or as an HTTP date (RFC 9110, 10.2.3); `llm_provider-retry-after`, in which
+/// `header` gives a header by its lower-case name. The first of these counts: `retry-after-ms` in milliseconds; `retry-after` in seconds or as an HTTP date (RFC 9110, 10.2.3); `llm_provider-retry-after`, in which
 /// `LiteLLM` forwards the provider's; then the latest reset of a limit that is used up: `x-ratelimit-reset-*` of OpenAI
 /// as durations, `x-ratelimit-reset` as seconds or milliseconds since 1970, `anthropic-ratelimit-*-reset` as RFC 3339.
-/// If no limit says what is left, a reset counts up to a minute: a later one may be of a limit that is not used up.
+/// If no limit reports what is left, a reset counts up to a minute: a later one may be of a limit that is not used up.
 ///
-/// A time that is too large to be counted, such as `1e400`, is [`Duration::MAX`].
+/// A time that is too large, such as `1e400`, is [`Duration::MAX`].
 pub fn retry_after<'h>(
     header: impl Fn(&str) -> Option<&'h str>,
     now: SystemTime,
@@ -24,7 +23,7 @@ pub fn retry_after<'h>(
     millis.or_else(named).or_else(|| reset(&header, now))
 }
 
-/// A reset of a limit that does not say what is left counts up to this.
+/// The longest wait for a limit that does not report what is left.
 const LIKELY: Duration = Duration::from_mins(1);
 
 const LIMITS: [(&str, &str); 8] = [
@@ -58,12 +57,12 @@ fn reset<'h>(header: &impl Fn(&str) -> Option<&'h str>, now: SystemTime) -> Opti
         .iter()
         .filter_map(|(left, reset)| Some((header(left), header(reset)?)));
     let known: Vec<_> = known.collect();
-    let is_told = known.iter().any(|(left, _)| left.is_some());
+    let is_known = known.iter().any(|(left, _)| left.is_some());
     known
         .iter()
-        .filter(|(left, _)| !is_told || left.is_some_and(|left| left.trim() == "0"))
+        .filter(|(left, _)| !is_known || left.is_some_and(|left| left.trim() == "0"))
         .filter_map(|(_, text)| moment(text.trim(), now))
-        .filter(|wait| is_told || *wait <= LIKELY)
+        .filter(|wait| is_known || *wait <= LIKELY)
         .max()
 }
 

@@ -1,4 +1,4 @@
-//! Keys, and how they stay out of everything that is shown or saved.
+//! Keys that are never shown or saved.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -12,10 +12,10 @@ pub(crate) const MASK: &str = "***";
 /// A part of a key of at least this many bytes is redacted.
 const PART: usize = 8;
 
-/// A key of fewer bytes is not a secret, but a word that some local server requires.
+/// A key of fewer bytes is not a secret, but a placeholder that some local server requires.
 const SECRET: usize = 4;
 
-/// The key of a provider. However it is printed, it is `***`.
+/// The key of a provider, which prints as `***`.
 ///
 /// ```
 /// use gadgetry::provider::ApiKey;
@@ -27,7 +27,7 @@ const SECRET: usize = 4;
 pub struct ApiKey(Arc<str>);
 
 impl ApiKey {
-    /// A key. Whitespace around it is taken off: it comes from files and shells.
+    /// A key, without the whitespace that files and shells add around it.
     pub fn new(key: impl AsRef<str>) -> Self {
         Self(key.as_ref().trim().into())
     }
@@ -37,21 +37,22 @@ impl ApiKey {
         &self.0
     }
 
-    /// Whether there is nothing in it.
+    /// Whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// `text` with `***` for the key and for every part of it that is 8 bytes or longer.
+    /// Replaces the key, and every part of it of 8 bytes or more, by `***`.
     ///
-    /// Providers repeat keys, whole or cut, when they refuse them. A key of fewer than 4 bytes is not looked for.
+    /// Providers repeat keys, whole or shortened, when they refuse them. Keys of fewer than 4 bytes are not replaced.
     pub fn redact<'t>(&self, text: &'t str) -> Cow<'t, str> {
         let key = self.0.as_bytes();
         if key.len() < SECRET {
             return Cow::Borrowed(text);
         }
         let window = key.len().min(PART);
-        // What begins with none of these begins no part, so that a long text is looked at once.
+        // Every part of 8 bytes or more begins with one of these windows, so one binary search for each byte of the text
+        // suffices: for `abcdefghij` they are `abcdefgh`, `bcdefghi` and `cdefghij`.
         let mut windows: Vec<&[u8]> = key.windows(window).collect();
         windows.sort_unstable();
         let mut out = String::new();

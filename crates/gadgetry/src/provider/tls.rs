@@ -1,10 +1,10 @@
-//! TLS of our own: rustls with `ring` and the machine's certificates, not touching what the process has installed.
+//! TLS: rustls with `ring` and the machine's certificates, independent of what the process has installed.
 
 use std::sync::{Arc, LazyLock};
 
 use rustls::{ClientConfig, RootCertStore};
 
-/// The configuration, and why it trusts no certificate.
+/// The configuration, and the reason if it trusts no certificate.
 pub(super) fn config() -> (ClientConfig, Option<String>) {
     /// Reading the machine's certificates takes a while, so it is done once.
     static CONFIG: LazyLock<Result<ClientConfig, String>> = LazyLock::new(trusting);

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use gadgetry_proto::schema::GadgetSpec;
 
-/// Characters that a tool's name may have at the providers that say so.
+/// The maximum length of a tool's name, at the providers that have one.
 const LENGTH: usize = 64;
 
-/// Gadgets may have any name, tools only letters, digits, `_` and `-`: the names as sent, and back.
+/// Maps names of gadgets to names of tools, which have only letters, digits, `_` and `-`, and back.
 ///
 /// ```
 /// use gadgetry::proto::schema::GadgetSpec;
@@ -24,7 +24,7 @@ pub struct ToolNames {
 }
 
 impl ToolNames {
-    /// The names of `gadgets`. Two that would be sent alike get a number.
+    /// The names of `gadgets`. Tool names that would be equal get a number.
     pub fn of(gadgets: &[GadgetSpec]) -> Self {
         let mut names = Self::default();
         for gadget in gadgets {
@@ -44,12 +44,12 @@ impl ToolNames {
         names
     }
 
-    /// The tool name of a gadget. One that is no longer offered gets the name that a tool could have.
+    /// The tool name of a gadget, also of one that is no longer offered.
     pub fn sent(&self, name: &str) -> String {
         self.sent.get(name).cloned().unwrap_or_else(|| plain(name))
     }
 
-    /// The gadget that is meant by a tool's name; an unknown name as it is.
+    /// The gadget that a tool's name means; an unknown name is unchanged.
     pub fn meant<'n>(&'n self, name: &'n str) -> &'n str {
         self.meant.get(name).map_or(name, String::as_str)
     }

@@ -91,6 +91,7 @@ struct About {
 
 /// A request with the options of the adapter. It can be used like the [`Request`] in it.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct AdapterRequest {
     /// The request of the run.
     pub request: Request,
@@ -109,6 +110,7 @@ impl std::ops::Deref for AdapterRequest {
 
 /// The name, provider and capabilities of an adapter.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct AdapterMetadata {
     /// The name of the model.
     pub id: String,

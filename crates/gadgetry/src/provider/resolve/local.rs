@@ -28,10 +28,10 @@ pub struct LocalServer {
 }
 
 impl Resolver {
-    /// The model servers that answer on this machine, such as Ollama, LM Studio, llama.cpp and vLLM, on their usual ports or
-    /// where the environment says. It takes two seconds at most.
+    /// Finds the model servers that run on this machine, within two seconds.
     ///
-    /// What answers there, but neither with a list of models nor by refusing the key, is another server, and is left out.
+    /// Ollama, LM Studio, llama.cpp, vLLM and others are looked for on their usual ports, or at the address in the
+    /// environment. A server that neither lists models nor refuses the key is another kind of server, and is left out.
     ///
     /// Cancel safety: dropping the future closes the connections.
     pub async fn local_servers(&self) -> Vec<LocalServer> {
