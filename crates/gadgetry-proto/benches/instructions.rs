@@ -19,7 +19,7 @@ use support::texts::{PLACES, Place, call, chunks, prose};
 const PUSH: [u32; 3] = [120, 200, 150];
 
 /// The most instructions of a small call that is read whole.
-const CALL: u32 = 6500;
+const CALL: u32 = 4000;
 
 /// Runs, and what one call of theirs is called.
 const RUNS: [(&str, Load); 3] = [

@@ -12,14 +12,13 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 
 use crate::block::Anchoring;
-use crate::block::chars::{has_white_space, trimmed};
+use crate::block::chars::trimmed;
 use crate::block::fence;
 use crate::block::fence::Fence;
 use crate::block::search::Found;
 use crate::block::search::LinePrefix;
 use crate::block::search::Marker;
 use crate::block::search::MarkerSearch;
-use crate::block::search::Next;
 use crate::call::TerminatedBy;
 use crate::error::{Diagnostic, DiagnosticCode, ParseError};
 use crate::limits::{Limit, LimitExceeded, Limits};
@@ -56,6 +55,9 @@ pub(crate) struct Body {
     /// In the order in which they are reported.
     diagnostics: Vec<Diagnostic>,
 }
+
+/// Up to this many bytes, a body that is whole is read by the short way.
+const SMALL: usize = 1 << 10;
 
 /// How much of a body that passed its cap piles up before it is dropped; dropping it bit by bit would not be linear.
 const FORGOTTEN: usize = 1 << 10;
@@ -142,21 +144,75 @@ impl Body {
 
     /// Takes a piece in that ends no line and begins no marker, in the middle of a value of which nothing is held:
     /// all of it is value. Gives the pointer, or `None` (and takes nothing) if the body is elsewhere.
-    #[inline]
+    #[inline(always)]
+    #[expect(
+        clippy::inline_always,
+        reason = "a call would be a tenth of what a token takes"
+    )]
     pub(crate) fn take_plain(&mut self, piece: &str, limits: &Limits) -> Option<&str> {
         let Part::Value(start) = self.part else {
             return None;
         };
-        let end = self.text.len();
-        let is_open = self.emitted == end && self.scan == end && end > start;
-        if !is_open || self.mute || self.overflown || end + piece.len() > limits.block {
+        // There is none in a body that passed its cap.
+        let argument = self.arguments.last()?;
+        let old = self.text.len();
+        let new = old + piece.len();
+        if self.emitted != old || old == start || self.mute || new > limits.block {
             return None;
         }
         self.text.push_str(piece);
-        self.scan = self.text.len();
-        self.emitted = self.scan;
-        let argument = self.arguments.last()?;
+        (self.scan, self.emitted) = (new, new);
         Some(&self.text[argument.pointer.clone()])
+    }
+
+    /// Takes a small body in that has arrived whole, and gives its length with the end marker. Gives `None`, and takes
+    /// nothing, if anything about it is unusual.
+    ///
+    /// Most calls are small, and a reply that does not stream is one piece. The body has begun. For example, with the
+    /// default markers:
+    ///
+    /// ```text
+    /// "!!!ARG:url\nhttps://a.b\n!!!GADGET_END\n"   one argument: 36 bytes are taken
+    /// "!!!ARG:url\nhttps://a.b\n!!!GADGET"         the end may follow: nothing is taken
+    /// "!!!ARG:a\nWow!!\n!!!GADGET_END"             `!!` is no marker, but may be a near miss: nothing is taken
+    /// ```
+    pub(crate) fn take_whole(
+        &mut self,
+        text: &str,
+        search: &MarkerSearch,
+        limits: &Limits,
+    ) -> Option<usize> {
+        let text = &text[..text.floor_char_boundary(SMALL.min(limits.block))];
+        let len = self.take_arguments(text, search, limits);
+        let whole = len.filter(|len| text[*len..].starts_with(search.text(Marker::End)));
+        let Some(len) = whole else {
+            self.arguments.clear();
+            return None;
+        };
+        self.text.push_str(&text[..len]);
+        Some(len + search.text(Marker::End).len())
+    }
+
+    /// Notes the arguments at the start of a text, and gives where the last value ends.
+    fn take_arguments(
+        &mut self,
+        text: &str,
+        search: &MarkerSearch,
+        limits: &Limits,
+    ) -> Option<usize> {
+        let bytes = text.as_bytes();
+        let mut at = 0;
+        while let Some(line) = bytes[at..].strip_prefix(search.text(Marker::Arg).as_bytes()) {
+            let len = search.plain_line(line, limits.pointer)?;
+            let pointer = bytes.len() - line.len();
+            let value = pointer + len + 1;
+            at = search.candidate(bytes, value)?;
+            self.arguments.push(ArgumentSpan {
+                pointer: pointer..pointer + len,
+                value: value..without_newline(text, value, at),
+            });
+        }
+        Some(at)
     }
 
     fn read(
@@ -165,36 +221,27 @@ impl Body {
         limits: &Limits,
         out: &mut Sink<'_>,
     ) -> Option<Ended> {
-        let mut newlines = Next::default();
         loop {
-            let mut end = self.text.len();
-            if let Part::Pointer(start) = self.part {
-                let from = self.scan.max(start);
-                let newline = newlines.from(from, || {
-                    let at = memchr::memchr(b'\n', &self.text.as_bytes()[from..])?;
-                    Some(from + at)
-                });
-                end = newline.unwrap_or(end);
-                if search.anchoring == Anchoring::LineStart || !self.marker_before(end, search) {
-                    if newline.is_none() {
-                        if search.anchoring == Anchoring::LineStart {
-                            self.scan = end;
-                        }
-                        return None;
-                    }
-                    self.end_pointer(start, end, end + 1, limits);
-                    continue;
+            let at = match self.part {
+                Part::Pointer(_) => self.pointer_stop(search),
+                Part::Preamble | Part::Value(_) => {
+                    search.candidate(self.text.as_bytes(), self.scan)
                 }
-            }
-            let text = self.text.as_bytes();
-            let Some(at) = search.candidate(&text[..end], self.scan) else {
-                self.scan = end;
+            };
+            let Some(at) = at else {
+                self.scan = self.text.len();
                 return None;
             };
+            let text = self.text.as_bytes();
+            if let Part::Pointer(start) = self.part
+                && text[at] == b'\n'
+            {
+                self.end_pointer(start, at, at + 1, limits);
+                continue;
+            }
             if at > limits.block && !self.overflown {
                 self.scan = at;
                 self.overflow(limits, out);
-                newlines = Next::default();
                 continue;
             }
             let prefix = match search.anchoring {
@@ -224,24 +271,17 @@ impl Body {
         }
     }
 
-    /// Whether a marker begins before `end`; moves `scan` to it or as far as it can.
-    fn marker_before(&mut self, end: usize, search: &MarkerSearch) -> bool {
-        let text = self.text.as_bytes();
-        while let Some(at) = search.candidate(&text[..end], self.scan) {
-            match search.any_at(text, at) {
-                Found::Whole(_) => {
-                    self.scan = at;
-                    return true;
-                }
-                Found::Partial(_) => {
-                    self.scan = at;
-                    return false;
-                }
-                Found::Nothing => self.scan = search.skip(text, at),
-            }
-        }
-        self.scan = end;
-        false
+    /// The next place where the pointer may end: a newline or, unless markers count at the start of a line only, a byte
+    /// that begins one. Pointers are short, so this is a loop and no search with a set-up.
+    fn pointer_stop(&self, search: &MarkerSearch) -> Option<usize> {
+        let rest = &self.text.as_bytes()[self.scan..];
+        let at = match search.anchoring {
+            Anchoring::LineStart => memchr::memchr(b'\n', rest),
+            Anchoring::Anywhere => rest
+                .iter()
+                .position(|byte| *byte == b'\n' || search.first.contains(byte)),
+        };
+        Some(self.scan + at?)
     }
 
     /// A marker at `at`, after `blanks` bytes of blanks on its line.
@@ -275,11 +315,20 @@ impl Body {
     }
 
     fn end_pointer(&mut self, start: usize, end: usize, value: usize, limits: &Limits) {
-        let trimmed = trimmed(&self.text[start..end]);
-        let pointer = start + trimmed.start..start + trimmed.end;
-        let written = &self.text[pointer.clone()];
-        self.mute =
-            written.is_empty() || written.len() > limits.pointer || has_white_space(written);
+        let mut pointer = start..end;
+        let line = &self.text.as_bytes()[start..end];
+        // Nearly all pointers are visible ASCII, which needs no trimming.
+        self.mute = line.is_empty()
+            || line.len() > limits.pointer
+            || !line.iter().all(u8::is_ascii_graphic);
+        if self.mute {
+            let trimmed = trimmed(&self.text[start..end]);
+            pointer = start + trimmed.start..start + trimmed.end;
+            let written = &self.text[pointer.clone()];
+            self.mute = written.is_empty()
+                || written.len() > limits.pointer
+                || written.contains(char::is_whitespace);
+        }
         if !self.overflown {
             self.arguments.push(ArgumentSpan {
                 pointer,

@@ -18,18 +18,12 @@ pub(crate) fn run_len(text: &[u8], at: usize, byte: u8) -> usize {
 /// What `str::trim` leaves of a text.
 pub(crate) fn trimmed(text: &str) -> Range<usize> {
     // Nearly all names and pointers have no whitespace around them, and two bytes show that.
-    if let [first, .., last] = text.as_bytes()
-        && first.is_ascii_graphic()
-        && last.is_ascii_graphic()
+    let bytes = text.as_bytes();
+    if bytes.first().is_some_and(u8::is_ascii_graphic)
+        && bytes.last().is_some_and(u8::is_ascii_graphic)
     {
         return 0..text.len();
     }
     let start = text.len() - text.trim_start().len();
     start..start + text.trim().len()
-}
-
-/// Whether there is whitespace in a text.
-pub(crate) fn has_white_space(text: &str) -> bool {
-    // Characters need not be decoded where all are visible ASCII.
-    !text.bytes().all(|byte| byte.is_ascii_graphic()) && text.contains(char::is_whitespace)
 }

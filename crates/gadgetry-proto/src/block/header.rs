@@ -39,13 +39,14 @@ impl Header {
         self.text.clear();
         self.text.push_str(line);
         self.dependencies.clear();
-        let (name, rest) = cut(&self.text, 0..self.text.len(), b":");
+        let is_colon = |byte| byte == b':';
+        let (name, rest) = cut(&self.text, 0, is_colon);
         self.name = name;
-        let (id, rest) = rest.map_or((0..0, None), |rest| cut(&self.text, rest, b":"));
+        let (id, rest) = rest.map_or((0..0, None), |rest| cut(&self.text, rest, is_colon));
         self.id = id;
         let mut next = rest;
         while let Some(rest) = next {
-            let (dependency, rest) = cut(&self.text, rest, b":,");
+            let (dependency, rest) = cut(&self.text, rest, |byte| matches!(byte, b':' | b','));
             next = rest;
             let text = &self.text[dependency.clone()];
             if !text.is_empty() && !self.dependencies().any(|known| known == text) {
@@ -70,16 +71,17 @@ fn number_of(id: &str) -> Option<u64> {
     Some(number.into())
 }
 
-/// The trimmed range before the first separator, and the range after it.
-fn cut(text: &str, range: Range<usize>, separators: &[u8]) -> (Range<usize>, Option<Range<usize>>) {
-    let part = &text[range.clone()];
-    let at = part.bytes().position(|byte| separators.contains(&byte));
-    let (head, rest) = match at {
-        Some(at) => (&part[..at], Some(range.start + at + 1..range.end)),
-        None => (part, None),
-    };
-    let head = trimmed(head);
-    (range.start + head.start..range.start + head.end, rest)
+/// The trimmed range from `start` to the first separator, and where the text after it begins.
+fn cut(
+    text: &str,
+    start: usize,
+    is_separator: impl Fn(u8) -> bool,
+) -> (Range<usize>, Option<usize>) {
+    let part = &text[start..];
+    let at = part.bytes().position(is_separator);
+    let head = trimmed(&part[..at.unwrap_or(part.len())]);
+    let rest = at.map(|at| start + at + 1);
+    (start + head.start..start + head.end, rest)
 }
 
 #[cfg(test)]

@@ -48,6 +48,10 @@ pub(crate) struct MarkerSearch {
     /// The run of one punctuation character that begins all three markers.
     pub(crate) lead: Option<Lead>,
     start: Start,
+    /// The first byte of each marker.
+    pub(crate) first: [u8; 3],
+    /// Which bytes are visible ASCII and begin no marker.
+    plain: Box<[bool; 256]>,
     /// How many bytes all markers share at their start.
     shared: usize,
     /// The byte after those, of each marker. There is one, since no marker begins with another.
@@ -59,10 +63,10 @@ pub(crate) struct MarkerSearch {
 enum Start {
     /// There are no markers, so nothing is found.
     Nothing,
-    /// Two bytes that all markers share.
-    Pair([u8; 2], Box<Finder<'static>>),
-    /// The first byte of each marker.
-    Bytes([u8; 3]),
+    /// All markers begin with the same two bytes; the second one, and a search for both.
+    Pair(u8, Box<Finder<'static>>),
+    /// A marker begins with one of [`MarkerSearch::first`].
+    Bytes,
 }
 
 /// `!!!`: a character and the number of times that it is repeated.
@@ -88,6 +92,8 @@ impl MarkerSearch {
                 anchoring: Anchoring::Anywhere,
                 lead: None,
                 start: Start::Nothing,
+                first: [0; 3],
+                plain: Box::new([false; 256]),
                 shared: 0,
                 distinct: [0; 3],
             };
@@ -105,19 +111,25 @@ impl MarkerSearch {
             .first_chunk::<2>()
             .filter(|pair| bytes.iter().all(|marker| marker.starts_with(*pair)));
         let start = match pair {
-            Some(pair) => Start::Pair(*pair, Box::new(Finder::new(pair).into_owned())),
-            None => Start::Bytes(first),
+            Some(pair) => Start::Pair(pair[1], Box::new(Finder::new(pair).into_owned())),
+            None => Start::Bytes,
         };
         let shared = bytes[0].iter().enumerate().take_while(|(index, byte)| {
             bytes.iter().all(|marker| marker.get(*index) == Some(*byte))
         });
         let shared = shared.count();
         let distinct = bytes.map(|marker| marker[shared]);
+        let mut plain = Box::new([false; 256]);
+        for byte in (b'!'..=b'~').filter(|byte| !first.contains(byte)) {
+            plain[usize::from(byte)] = true;
+        }
         Self {
             markers,
             anchoring,
             lead,
             start,
+            first,
+            plain,
             shared,
             distinct,
         }
@@ -131,40 +143,59 @@ impl MarkerSearch {
         }
     }
 
+    /// Whether there are markers, and they count wherever they stand.
+    pub(crate) fn is_anywhere(&self) -> bool {
+        self.anchoring == Anchoring::Anywhere && !matches!(self.start, Start::Nothing)
+    }
+
+    /// The length of the first line, if it ends, is neither empty nor longer than `most`, and is visible ASCII in which no
+    /// marker begins.
+    pub(crate) fn plain_line(&self, text: &[u8], most: usize) -> Option<usize> {
+        let is_plain = |byte: &u8| self.plain[usize::from(*byte)];
+        let len = text.iter().position(|byte| !is_plain(byte))?;
+        (text[len] == b'\n' && (1..=most).contains(&len)).then_some(len)
+    }
+
     /// The bytes that markers begin with.
     pub(crate) fn first_bytes(&self) -> &[u8] {
         match &self.start {
             Start::Nothing => &[],
-            Start::Pair(pair, _) => &pair[..1],
-            Start::Bytes(first) => first,
+            Start::Pair(..) | Start::Bytes => &self.first,
         }
     }
 
     /// The next place at or after `from` where a marker may begin: one of which at least two bytes are there, or
     /// one byte at the end of the text.
+    #[inline]
     pub(crate) fn candidate(&self, text: &[u8], from: usize) -> Option<usize> {
         let rest = text.get(from..)?;
+        // A short piece is not worth the set-up of a search.
+        let at = if rest.len() <= SHORT && matches!(self.start, Start::Pair(..)) {
+            rest.iter().position(|byte| *byte == self.first[0])
+        } else {
+            self.search(rest)
+        };
+        Some(from + at?)
+    }
+
+    fn search(&self, text: &[u8]) -> Option<usize> {
+        let [first, b, c] = self.first;
         match &self.start {
             Start::Nothing => None,
-            Start::Bytes([a, b, c]) => Some(from + memchr::memchr3(*a, *b, *c, rest)?),
-            // A short piece is not worth the set-up of the searcher.
-            Start::Pair([first, _], _) if rest.len() <= SHORT => {
-                let at = rest.iter().position(|byte| byte == first)?;
-                Some(from + at)
-            }
-            Start::Pair([first, second], _) if rest.len() <= MEDIUM => {
+            Start::Bytes => memchr::memchr3(first, b, c, text),
+            Start::Pair(second, _) if text.len() <= MEDIUM => {
                 let mut at = 0;
                 loop {
-                    at += memchr::memchr(*first, &rest[at..])?;
-                    match rest.get(at + 1) {
+                    at += memchr::memchr(first, &text[at..])?;
+                    match text.get(at + 1) {
                         Some(next) if next != second => at += 1,
-                        Some(_) | None => return Some(from + at),
+                        Some(_) | None => return Some(at),
                     }
                 }
             }
-            Start::Pair([first, _], pair) => match pair.find(rest) {
-                Some(at) => Some(from + at),
-                None => (rest.last() == Some(first)).then(|| text.len() - 1),
+            Start::Pair(_, pair) => match pair.find(text) {
+                Some(at) => Some(at),
+                None => (text.last() == Some(&first)).then(|| text.len() - 1),
             },
         }
     }
@@ -182,6 +213,7 @@ impl MarkerSearch {
     }
 
     /// What is at `at`. A whole marker wins over a part of one.
+    #[inline]
     pub(crate) fn at(&self, text: &[u8], at: usize, wanted: &[Marker]) -> Found {
         let rest = &text[at..];
         // All markers begin alike, and the byte after that distinguishes them: most are compared no further.
@@ -192,10 +224,11 @@ impl MarkerSearch {
                 continue;
             }
             let needle = self.text(marker).as_bytes();
-            if rest.starts_with(needle) {
-                return Found::Whole(marker);
-            }
-            if needle.starts_with(rest) {
+            if rest.len() >= needle.len() {
+                if rest.starts_with(needle) {
+                    return Found::Whole(marker);
+                }
+            } else if needle.starts_with(rest) {
                 found = Found::Partial(marker);
             }
         }

@@ -54,6 +54,27 @@ impl OpenBlock {
         self.body.feed(piece, search, &format.limits, &mut sink)
     }
 
+    /// Reads a small body that has arrived whole, with its end marker; gives the length of both. See
+    /// [`Body::take_whole`].
+    pub(super) fn read_whole(
+        &mut self,
+        text: &str,
+        format: &Prepared,
+        out: &mut Emitter<'_>,
+    ) -> Option<usize> {
+        let (header, search) = (&self.header, &format.search);
+        let len = self.body.take_whole(text, search, &format.limits)?;
+        for (pointer, delta) in self.body.plain_arguments() {
+            out.event(Event::Argument {
+                header,
+                pointer,
+                delta,
+                complete: true,
+            });
+        }
+        Some(len)
+    }
+
     /// Reads a piece in which nothing begins or ends, if the body is in the middle of a value. See
     /// [`crate::reply::shortcut`].
     #[inline]

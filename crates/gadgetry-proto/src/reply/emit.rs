@@ -76,9 +76,9 @@ impl Emitter<'_> {
             return;
         }
         if self.around.segment == Segment::Blank {
-            let white = text.len() - text.trim_start().len();
-            let total = self.around.white.len() + white;
-            if white == text.len() && total <= self.limits.whitespace {
+            let total = self.around.white.len() + text.len();
+            let is_white = text.bytes().all(|byte| byte.is_ascii_whitespace());
+            if total <= self.limits.whitespace && (is_white || text.trim_start().is_empty()) {
                 self.around.white.push_str(text);
                 return;
             }

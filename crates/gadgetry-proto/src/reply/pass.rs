@@ -21,7 +21,7 @@ use crate::tags::{ContentEnd, NameIndex, TagKind};
 
 /// One pass over a piece of the reply: the parts of the scanner but its mode, borrowed one by one.
 ///
-/// Each step takes a mode and gives the next one, so a mode that has ended cannot be used any more.
+/// Each step reads in the mode where it is, since most pieces change none, and gives the next mode if there is one.
 pub(super) struct Pass<'a> {
     pub(super) format: &'a Prepared,
     /// Bytes of the reply that were pushed, this piece included.
@@ -61,7 +61,7 @@ impl<'a> Text<'a> {
 
 impl Pass<'_> {
     /// Reads the whole of a text.
-    pub(super) fn run(&mut self, mut mode: Mode, text: &str, base: u64) -> Mode {
+    pub(super) fn run(&mut self, mode: &mut Mode, text: &str, base: u64) {
         let mut text = Text {
             whole: text,
             at: 0,
@@ -69,65 +69,84 @@ impl Pass<'_> {
             ahead: Ahead::default(),
         };
         while text.at < text.whole.len() {
-            mode = match mode {
+            let next = match mode {
                 Mode::Prose(prose) if prose.held.is_empty() => self.prose(prose, &mut text, false),
-                Mode::Prose(prose) => self.rejoin(prose, &mut text),
+                Mode::Prose(prose) => {
+                    let held = mem::replace(&mut prose.held, mem::take(&mut self.spare.text));
+                    self.rejoin(mode, held, &mut text);
+                    continue;
+                }
                 Mode::Header(header) => self.header(header, &mut text),
                 Mode::Body(block) => self.body(block, &mut text),
                 Mode::Opening(opening) => self.opening(opening, &mut text),
                 Mode::Content(tag) => self.content(tag, &mut text),
             };
+            if let Some(next) = next {
+                self.leave(mode, next);
+            }
         }
-        mode
+    }
+
+    /// Replaces a mode that has ended. A block keeps its memory for the next one.
+    fn leave(&mut self, mode: &mut Mode, next: Mode) {
+        if let Mode::Body(block) = mem::replace(mode, next) {
+            self.spare.block = Some(block);
+        }
     }
 
     /// No more text comes that could make an opener of what is held. An open block or tag stays open.
-    pub(super) fn flush(&mut self, mut mode: Mode) -> Mode {
+    pub(super) fn flush(&mut self, mode: &mut Mode) {
         loop {
-            mode = match mode {
+            let next = match mode {
                 Mode::Prose(prose) if !prose.held.is_empty() => self.read_held(prose),
-                Mode::Prose(mut prose) => {
-                    prose.settle(self.format, &mut self.out);
-                    return Mode::Prose(prose);
-                }
+                Mode::Prose(prose) => return prose.settle(self.format, &mut self.out),
                 Mode::Header(header) => {
                     let exceeded = header.passed(self.format);
-                    self.give_back_header(&header, exceeded)
+                    self.give_back_header(header, exceeded)
                 }
                 Mode::Opening(opening) => {
                     let exceeded = opening.passed(self.format);
-                    self.give_back_opening(&opening, exceeded)
+                    self.give_back_opening(opening, exceeded)
                 }
-                Mode::Body(_) | Mode::Content(_) => return mode,
+                Mode::Body(_) | Mode::Content(_) => return,
             };
+            *mode = next;
         }
     }
 
-    /// The reply ends, and everything in it.
-    pub(super) fn finish(&mut self, mut mode: Mode) -> Prose {
+    /// The reply ends, and everything in it: what remains is prose.
+    pub(super) fn finish(&mut self, mode: &mut Mode) {
         loop {
-            mode = match self.flush(mode) {
-                Mode::Prose(prose) => return prose,
-                Mode::Body(mut block) => {
+            self.flush(mode);
+            let next = match mode {
+                Mode::Body(block) => {
                     block.finish(self.format, &mut self.out);
-                    Mode::Prose(self.end_block(block, TerminatedBy::EndOfStream, self.end))
+                    self.end_block(block, TerminatedBy::EndOfStream, self.end)
                 }
-                Mode::Content(mut tag) => {
+                Mode::Content(tag) => {
                     if tag.finish(self.format, &mut self.out) {
-                        Mode::Prose(self.end_tag(*tag, EndReason::EndOfStream))
+                        self.end_tag(tag, EndReason::EndOfStream)
                     } else {
-                        self.cut_tag(*tag, self.end)
+                        self.cut_tag(tag, self.end)
                     }
                 }
-                // A flush leaves none of these.
-                mode @ (Mode::Header(_) | Mode::Opening(_)) => mode,
+                // A flush leaves neither a header nor an opening tag.
+                Mode::Prose(_) | Mode::Header(_) | Mode::Opening(_) => return,
             };
+            self.leave(mode, next);
         }
     }
 
     // Prose.
 
-    fn prose(&mut self, mut prose: Prose, text: &mut Text<'_>, last: bool) -> Mode {
+    fn prose(&mut self, prose: &mut Prose, text: &mut Text<'_>, last: bool) -> Option<Mode> {
+        let is_blank = self.out.around.segment != Segment::Text && prose.is_clear();
+        if is_blank && self.format.search.is_anywhere() {
+            let next = self.small_blocks(text);
+            if next.is_some() || text.at == text.whole.len() {
+                return next;
+            }
+        }
         let stretch = Stretch {
             text: text.whole,
             from: text.at,
@@ -137,38 +156,57 @@ impl Pass<'_> {
         let found = prose.read(stretch, &mut text.ahead, self.format, &mut self.out);
         let Some(opener) = found else {
             text.at = text.whole.len();
-            return Mode::Prose(prose);
+            return None;
         };
         text.at = opener.end;
         let at = text.base + opener.at as u64;
-        match opener.kind {
-            OpenerKind::Block => Mode::Header(HeaderLine::with(at, prose.held)),
-            OpenerKind::Tag(name) => {
-                Mode::Opening(OpeningTag::with(at, name, prose.held, self.format))
+        let held = mem::take(&mut prose.held);
+        Some(match opener.kind {
+            OpenerKind::Block => Mode::Header(HeaderLine::with(at, held)),
+            OpenerKind::Tag(name) => Mode::Opening(OpeningTag::with(at, name, held, self.format)),
+        })
+    }
+
+    /// The short way through small blocks and the whitespace between them. It does what the long way would do, or nothing:
+    /// a block is read here only if its header and its body are whole and nothing about them is unusual.
+    fn small_blocks(&mut self, text: &mut Text<'_>) -> Option<Mode> {
+        let search = &self.format.search;
+        loop {
+            let rest = text.rest();
+            let white = rest.bytes().take_while(u8::is_ascii_whitespace).count();
+            if white > 0 {
+                self.out.text(&rest[..white]);
+                self.out.around.ticked = false;
+                text.at += white;
             }
+            let opener = text.offset();
+            let line = rest[white..].strip_prefix(search.text(Marker::Start))?;
+            let len = search.plain_line(line.as_bytes(), self.format.limits.header)?;
+            self.out.around.ticked = false;
+            text.at = text.whole.len() - line.len() + len + 1;
+            let mut block = self.open_block(opener, &line[..len], text.offset());
+            let Some(read) = block.read_whole(text.rest(), self.format, &mut self.out) else {
+                return Some(Mode::Body(block));
+            };
+            text.at += read;
+            self.emit_block(&mut block, TerminatedBy::EndMarker, text.offset());
+            self.spare.block = Some(block);
         }
     }
 
-    /// Reads held text together with what follows it.
-    fn rejoin(&mut self, prose: Prose, text: &mut Text<'_>) -> Mode {
+    /// Reads text that prose held together with what follows it.
+    fn rejoin(&mut self, mode: &mut Mode, mut held: String, text: &mut Text<'_>) {
         // The held text is shorter than an opener, so a little more decides about it. What follows is read in place.
         const ENOUGH: usize = 64;
-        let Prose { held, suspects } = prose;
         let offset = text.offset() - held.len() as u64;
-        let mut joined = held;
-        joined.push_str(text.take(ENOUGH));
-        let prose = Prose {
-            held: mem::take(&mut self.spare.text),
-            suspects,
-        };
-        let mode = self.run(Mode::Prose(prose), &joined, offset);
-        joined.clear();
-        self.spare.text = joined;
-        mode
+        held.push_str(text.take(ENOUGH));
+        self.run(mode, &held, offset);
+        held.clear();
+        self.spare.text = held;
     }
 
     /// No more text comes: what is held is read as it is.
-    fn read_held(&mut self, mut prose: Prose) -> Mode {
+    fn read_held(&mut self, prose: &mut Prose) -> Mode {
         let held = mem::take(&mut prose.held);
         let mut text = Text {
             base: self.end - held.len() as u64,
@@ -176,37 +214,46 @@ impl Pass<'_> {
             at: 0,
             ahead: Ahead::default(),
         };
-        let mode = self.prose(prose, &mut text, true);
-        self.run(mode, text.rest(), text.offset())
+        let next = self.prose(prose, &mut text, true);
+        let mut mode = next.unwrap_or_else(|| Mode::Prose(mem::take(prose)));
+        self.run(&mut mode, text.rest(), text.offset());
+        mode
     }
 
     // Blocks.
 
-    fn header(&mut self, mut header: HeaderLine, text: &mut Text<'_>) -> Mode {
+    fn header(&mut self, header: &mut HeaderLine, text: &mut Text<'_>) -> Option<Mode> {
         match header.read(text.rest(), self.format) {
             HeaderStep::More { read } => {
                 text.at += read;
-                Mode::Header(header)
+                None
             }
             HeaderStep::Whole { read, len, closed } => {
                 text.at += read;
                 let base = text.offset();
-                let mut block = self.spare.block.take().unwrap_or_default();
-                let line = &header.text[..len];
-                block.begin(header.opener, line, base, self.auto_ids, &mut self.out);
-                self.spare.text = header.text;
+                let mut block = self.open_block(header.opener, &header.text[..len], base);
+                self.spare.text = mem::take(&mut header.text);
                 if closed {
-                    Mode::Prose(self.end_block(block, TerminatedBy::EndMarker, base))
+                    let next = self.end_block(&mut block, TerminatedBy::EndMarker, base);
+                    self.spare.block = Some(block);
+                    Some(next)
                 } else {
-                    Mode::Body(block)
+                    Some(Mode::Body(block))
                 }
             }
             HeaderStep::TooLong { read } => {
                 text.at += read;
                 let cap = HeaderLine::cap(self.format);
-                self.give_back_header(&header, Some(cap))
+                Some(self.give_back_header(header, Some(cap)))
             }
         }
+    }
+
+    /// Begins a block whose header is `line`, and whose body begins at `base` of the reply.
+    fn open_block(&mut self, opener: u64, line: &str, base: u64) -> Box<OpenBlock> {
+        let mut block = self.spare.block.take().unwrap_or_default();
+        block.begin(opener, line, base, self.auto_ids, &mut self.out);
+        block
     }
 
     /// What was taken for a start marker and a header is text.
@@ -238,62 +285,66 @@ impl Pass<'_> {
     /// Reads text again that was taken for a part of an opener.
     fn read_again(&mut self, text: &str, base: u64) -> Mode {
         self.out.around.line = LinePrefix::Other;
-        self.run(Mode::default(), text, base)
+        let mut mode = Mode::default();
+        self.run(&mut mode, text, base);
+        mode
     }
 
-    fn body(&mut self, mut block: Box<OpenBlock>, text: &mut Text<'_>) -> Mode {
+    fn body(&mut self, block: &mut OpenBlock, text: &mut Text<'_>) -> Option<Mode> {
         let piece = text.take(block.appetite());
-        let Some(ended) = block.read(piece, self.format, &mut self.out) else {
-            return Mode::Body(block);
-        };
+        let ended = block.read(piece, self.format, &mut self.out)?;
         text.at -= ended.unread;
         let end = text.offset();
         if ended.by != TerminatedBy::NextStart {
-            return Mode::Prose(self.end_block(block, ended.by, end));
+            return Some(self.end_block(block, ended.by, end));
         }
         let opener = end - self.format.search.text(Marker::Start).len() as u64;
-        let prose = self.end_block(block, ended.by, opener);
-        Mode::Header(HeaderLine::with(opener, prose.held))
+        self.emit_block(block, ended.by, opener);
+        let line = HeaderLine::with(opener, mem::take(&mut self.spare.text));
+        Some(Mode::Header(line))
     }
 
-    fn end_block(&mut self, mut block: Box<OpenBlock>, by: TerminatedBy, end: u64) -> Prose {
-        block.end(by, end, self.format, &mut self.out);
-        self.spare.block = Some(block);
-        (self.out.around.segment, self.out.around.line) = (Segment::Blank, LinePrefix::Other);
+    fn end_block(&mut self, block: &mut OpenBlock, by: TerminatedBy, end: u64) -> Mode {
+        self.emit_block(block, by, end);
         self.blank_prose()
     }
 
+    fn emit_block(&mut self, block: &mut OpenBlock, by: TerminatedBy, end: u64) {
+        block.end(by, end, self.format, &mut self.out);
+        (self.out.around.segment, self.out.around.line) = (Segment::Blank, LinePrefix::Other);
+    }
+
     /// Prose of which nothing was read.
-    fn blank_prose(&mut self) -> Prose {
-        Prose::with(mem::take(&mut self.spare.text))
+    fn blank_prose(&mut self) -> Mode {
+        Mode::Prose(Prose::with(mem::take(&mut self.spare.text)))
     }
 
     // Tags.
 
-    fn opening(&mut self, mut opening: OpeningTag, text: &mut Text<'_>) -> Mode {
+    fn opening(&mut self, opening: &mut OpeningTag, text: &mut Text<'_>) -> Option<Mode> {
         match opening.read(text.rest(), self.format) {
             OpeningStep::More => {
                 text.at = text.whole.len();
-                Mode::Opening(opening)
+                None
             }
             OpeningStep::Open { read, self_closing } => {
                 text.at += read;
                 let name = opening.name;
                 if self.format.names.kind(name) == TagKind::StrayEnd {
-                    return self.stray_end(&opening, text.offset());
+                    return Some(self.stray_end(opening, text.offset()));
                 }
                 let attributes = opening.attributes(self.format);
-                self.spare.text = opening.text;
-                let tag = self.open_tag(name, attributes);
-                if self_closing {
-                    Mode::Prose(self.end_tag(tag, EndReason::SelfClosing))
+                self.spare.text = mem::take(&mut opening.text);
+                let mut tag = self.open_tag(name, attributes);
+                Some(if self_closing {
+                    self.end_tag(&mut tag, EndReason::SelfClosing)
                 } else {
                     Mode::Content(Box::new(tag))
-                }
+                })
             }
             OpeningStep::Text { read, exceeded } => {
                 text.at += read;
-                self.give_back_opening(&opening, exceeded)
+                Some(self.give_back_opening(opening, exceeded))
             }
         }
     }
@@ -334,7 +385,7 @@ impl Pass<'_> {
         });
         self.out.begin_quiet();
         self.out.around.line = LinePrefix::Blank(0);
-        Mode::Prose(self.blank_prose())
+        self.blank_prose()
     }
 
     /// What was taken for a tag is text.
@@ -348,20 +399,19 @@ impl Pass<'_> {
         self.read_again(&opening.text[1..], end)
     }
 
-    fn content(&mut self, mut tag: Box<OpenTag>, text: &mut Text<'_>) -> Mode {
+    fn content(&mut self, tag: &mut OpenTag, text: &mut Text<'_>) -> Option<Mode> {
         let piece = text.take(tag.appetite());
-        match tag.read(piece, self.format, &mut self.out) {
-            None => Mode::Content(tag),
-            Some(ContentEnd::Closed { unread }) => {
+        Some(match tag.read(piece, self.format, &mut self.out)? {
+            ContentEnd::Closed { unread } => {
                 text.at -= unread;
-                Mode::Prose(self.end_tag(*tag, EndReason::Closed))
+                self.end_tag(tag, EndReason::Closed)
             }
-            Some(ContentEnd::Limit) => self.cut_tag(*tag, text.offset()),
-        }
+            ContentEnd::Limit => self.cut_tag(tag, text.offset()),
+        })
     }
 
     /// The content that was read up to `end` passed its cap; what follows the cap is prose.
-    fn cut_tag(&mut self, mut tag: OpenTag, end: u64) -> Mode {
+    fn cut_tag(&mut self, tag: &mut OpenTag, end: u64) -> Mode {
         let excess = tag.content.take_excess(&self.format.limits);
         let cut = end - excess.len() as u64;
         let exceeded = LimitExceeded {
@@ -375,19 +425,20 @@ impl Pass<'_> {
         self.out.limit(&exceeded, span);
         let content = tag.content.text().as_bytes();
         let line = LinePrefix::Other.after(content, content.len(), self.format.limits.indent);
-        let prose = self.end_tag(tag, EndReason::Limit);
+        let mut mode = self.end_tag(tag, EndReason::Limit);
         self.out.around.line = line;
-        self.run(Mode::Prose(prose), &excess, cut)
+        self.run(&mut mode, &excess, cut);
+        mode
     }
 
-    fn end_tag(&mut self, tag: OpenTag, reason: EndReason) -> Prose {
+    fn end_tag(&mut self, tag: &mut OpenTag, reason: EndReason) -> Mode {
         tag.end(reason, self.format, &mut self.out);
         // Reasoning changes nothing about the prose around it.
         if self.format.names.kind(tag.name) == TagKind::Custom {
             self.out.around.segment = Segment::Text;
             self.out.around.line = LinePrefix::Other;
         }
-        self.spare.content = tag.content;
+        self.spare.content = mem::take(&mut tag.content);
         self.blank_prose()
     }
 }

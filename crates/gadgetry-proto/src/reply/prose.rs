@@ -139,14 +139,16 @@ impl Reading<'_, '_> {
         let (format, bytes) = (self.format, self.text.as_bytes());
         let mut marker = self.next_marker(self.from, ahead);
         self.plain = marker.unwrap_or(bytes.len());
-        let mut tag = if format.names.is_empty() {
-            None
-        } else {
-            next_tag(bytes, self.from, ahead)
-        };
+        // No tag begins before this.
+        let mut tags = self.from;
         loop {
+            // Of two openers the earlier one counts, so a marker right here needs no search for tags.
+            let tag = if format.names.is_empty() || marker.is_some_and(|at| at <= tags) {
+                None
+            } else {
+                next_tag(bytes, tags, ahead)
+            };
             match (marker, tag) {
-                // Of two openers the earlier one counts.
                 (Some(at), tag) if tag.is_none_or(|tag| at <= tag) => match self.at_marker(at) {
                     AtMarker::Open => {
                         self.leave(at);
@@ -158,7 +160,7 @@ impl Reading<'_, '_> {
                     AtMarker::Go(next) => marker = self.next_marker(next, ahead),
                 },
                 // It is inside an escaped marker.
-                (_, Some(at)) if at < self.released => tag = next_tag(bytes, self.released, ahead),
+                (_, Some(at)) if at < self.released => tags = self.released,
                 (_, Some(at)) => match format.names.at(bytes, at) {
                     Opening::Name(name) if !self.is_quoted(name, at) => {
                         if format.is_line_start() {
@@ -170,9 +172,7 @@ impl Reading<'_, '_> {
                         return Some(Opener { kind, at, end });
                     }
                     Opening::Partial if !self.last => return self.end(at),
-                    Opening::Name(_) | Opening::Partial | Opening::Nothing => {
-                        tag = next_tag(bytes, at + 1, ahead);
-                    }
+                    Opening::Name(_) | Opening::Partial | Opening::Nothing => tags = at + 1,
                 },
                 (_, None) => return self.end(bytes.len()),
             }

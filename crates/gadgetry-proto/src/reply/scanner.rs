@@ -4,7 +4,6 @@
 //! scanner. What a mode finds is a value (an opener, the end of a header, of a body, of a tag), of which [`Pass`] makes
 //! the next mode.
 
-use std::mem;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -110,23 +109,21 @@ impl Scanner {
     fn push_any(&mut self, chunk: &str, sink: &mut Sink<'_>) {
         let base = self.state.read;
         self.state.read += chunk.len() as u64;
-        let mut mode = mem::take(&mut self.state.mode);
-        let mut pass = self.pass(sink);
+        let (mode, mut pass) = self.pass(sink);
         if let Some(name) = pass.format.open
             && base == 0
             && !chunk.is_empty()
         {
-            mode = Mode::Content(Box::new(pass.open_tag(name, Attributes::new())));
+            *mode = Mode::Content(Box::new(pass.open_tag(name, Attributes::new())));
         }
-        self.state.mode = pass.run(mode, chunk, base);
+        pass.run(mode, chunk, base);
     }
 
     /// Ends the reply. The scanner is ready for the next one; automatic ids and the numbers of custom blocks continue.
     pub fn finish(&mut self, events: &mut impl FnMut(Event<'_>)) {
-        let mode = mem::take(&mut self.state.mode);
-        let prose = self.pass(events).finish(mode);
+        let (mode, mut pass) = self.pass(events);
+        pass.finish(mode);
         let state = &mut self.state;
-        state.mode = Mode::Prose(prose);
         state.read = 0;
         state.around.begin_reply();
         state.counts.misses = MissCount::default();
@@ -134,16 +131,17 @@ impl Scanner {
 
     /// Emits held text, because something that is not text comes next. Open blocks and tags stay open.
     pub fn flush(&mut self, events: &mut impl FnMut(Event<'_>)) {
-        let mode = mem::take(&mut self.state.mode);
-        self.state.mode = self.pass(events).flush(mode);
+        let (mode, mut pass) = self.pass(events);
+        pass.flush(mode);
         if matches!(self.state.mode, Mode::Prose(_)) {
             self.state.around.line = LinePrefix::Other;
         }
     }
 
-    fn pass<'a>(&'a mut self, sink: &'a mut Sink<'_>) -> Pass<'a> {
+    /// The mode, and everything else that a pass needs.
+    fn pass<'a>(&'a mut self, sink: &'a mut Sink<'_>) -> (&'a mut Mode, Pass<'a>) {
         let (format, state) = (&*self.format, &mut self.state);
-        Pass {
+        let pass = Pass {
             format,
             end: state.read,
             auto_ids: &mut state.counts.auto_ids,
@@ -155,7 +153,8 @@ impl Scanner {
                 misses: &mut state.counts.misses,
                 sink,
             },
-        }
+        };
+        (&mut state.mode, pass)
     }
 }
 

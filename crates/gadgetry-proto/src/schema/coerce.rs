@@ -104,17 +104,27 @@ pub(super) fn broken_json(text: &str, view: &View<'_>) -> Option<crate::error::J
 
 /// The reading without a schema; `None` if it is the text itself.
 fn plain(text: &str) -> Option<Value> {
-    let first = text.as_bytes().first()?;
+    let (first, last) = (text.as_bytes().first()?, text.as_bytes().last()?);
     if first.is_ascii_alphabetic() && !matches!(first, b't' | b'f') {
         return None;
     }
+    // Nearly all values have no whitespace around them, and two bytes show that.
+    if first.is_ascii_graphic() && last.is_ascii_graphic() {
+        return plain_word(text);
+    }
     let word = text.trim();
-    let value = match word.as_bytes().first()? {
-        b't' | b'f' => boolean(word)?,
-        b'-' | b'0'..=b'9' => plain_number(word)?,
-        _ => return None,
-    };
-    (word.len() == text.len() || !text.contains('\n')).then_some(value)
+    if word.len() != text.len() && text.contains('\n') {
+        return None;
+    }
+    plain_word(word)
+}
+
+fn plain_word(word: &str) -> Option<Value> {
+    match word.as_bytes().first()? {
+        b't' | b'f' => boolean(word),
+        b'-' | b'0'..=b'9' => plain_number(word),
+        _ => None,
+    }
 }
 
 /// How one value is read.

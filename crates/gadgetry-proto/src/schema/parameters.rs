@@ -57,7 +57,7 @@ pub(crate) fn parameters_noting<'a>(
     let mut tree = Tree {
         root: Value::Object(Map::with_capacity(arguments.size_hint().0)),
         view: schema.map(Schema::root),
-        decoded: BTreeSet::new(),
+        decoded: None,
         limits,
         notes,
     };
@@ -154,8 +154,8 @@ fn exceeds(size: usize, limit: usize, what: Limit) -> Result<(), LimitExceeded> 
 struct Tree<'a> {
     root: Value,
     view: Option<View<'a>>,
-    /// Pointers of containers that were written as one JSON text: nothing goes below them.
-    decoded: BTreeSet<String>,
+    /// Pointers of containers that were written as one JSON text, if any was: nothing goes below them.
+    decoded: Option<BTreeSet<String>>,
     limits: &'a Limits,
     notes: &'a mut Vec<(String, Slips)>,
 }
@@ -182,13 +182,14 @@ impl Tree<'_> {
                     let value = value(written, text, view.as_ref(), self.notes)?;
                     if value.is_array() || value.is_object() {
                         exceeds(depth(&value), self.limits.depth, Limit::Depth)?;
-                        self.decoded.insert(path.into_owned());
+                        let decoded = self.decoded.get_or_insert_default();
+                        decoded.insert(path.into_owned());
                     }
                     slot.put(value);
                     return Ok(());
                 }
                 (Place::Taken(old), None) => {
-                    let built = is_container(old) && !is_decoded(&self.decoded, &path);
+                    let built = is_container(old) && !is_decoded(self.decoded.as_ref(), &path);
                     return Err(taken(written, built));
                 }
                 (Place::Free(slot), Some(below)) => {
@@ -200,7 +201,7 @@ impl Tree<'_> {
                     rest = below;
                 }
                 (Place::Taken(old), Some(below)) => {
-                    if !is_container(old) || is_decoded(&self.decoded, &path[..upto]) {
+                    if !is_container(old) || is_decoded(self.decoded.as_ref(), &path[..upto]) {
                         return Err(ParseError::ConflictingPointer {
                             pointer: written.to_owned(),
                             conflict: PointerConflict::ParentIsValue,
@@ -219,12 +220,9 @@ impl Tree<'_> {
         let Value::Object(root) = &mut self.root else {
             return Ok(());
         };
-        match root.entry(key) {
-            Entry::Vacant(slot) => {
-                slot.insert(coerce::coerce(text, None));
-                Ok(())
-            }
-            Entry::Occupied(old) => Err(taken(key, is_container(old.get()))),
+        match root.insert(key.to_owned(), coerce::coerce(text, None)) {
+            None => Ok(()),
+            Some(old) => Err(taken(key, is_container(&old))),
         }
     }
 }
@@ -250,8 +248,8 @@ fn value(
     Ok(value)
 }
 
-fn is_decoded(decoded: &BTreeSet<String>, path: &str) -> bool {
-    !decoded.is_empty() && decoded.contains(path)
+fn is_decoded(decoded: Option<&BTreeSet<String>>, path: &str) -> bool {
+    decoded.is_some_and(|decoded| decoded.contains(path))
 }
 
 /// The place of a child in its container.

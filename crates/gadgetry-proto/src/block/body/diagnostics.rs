@@ -19,6 +19,9 @@ impl Body {
         if self.overflown {
             return;
         }
+        if self.preamble == 0 && !self.arguments.is_empty() {
+            return;
+        }
         if self.arguments.is_empty() && !matches!(self.part, Part::Pointer(_)) {
             if let Some(range) = self.json() {
                 let span = self.span(range);

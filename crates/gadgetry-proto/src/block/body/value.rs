@@ -6,6 +6,7 @@ use crate::block::fence;
 use crate::block::fence::Fence;
 use crate::block::near_miss::Suspect;
 use crate::block::near_miss::classify;
+use crate::block::search::Lead;
 use crate::block::search::MarkerSearch;
 use crate::error::DiagnosticCode;
 use crate::limits::Limits;
@@ -113,10 +114,14 @@ impl Body {
 
     /// The text before `end` is value, so the suspect can be classified. If it runs past `end`, it is
     /// not a near miss.
+    #[inline]
     pub(super) fn settle(&mut self, end: usize, search: &MarkerSearch) {
-        let (Some(at), Some(lead)) = (self.suspect.take(), search.lead) else {
-            return;
-        };
+        if let (Some(at), Some(lead)) = (self.suspect.take(), search.lead) {
+            self.judge(at, lead, end, search);
+        }
+    }
+
+    fn judge(&mut self, at: usize, lead: Lead, end: usize, search: &MarkerSearch) {
         let text = self.text.as_bytes();
         let mut suspect = Suspect::at(self.base + at as u64);
         let past = at + suspect.extend(&text[at..], lead);
@@ -133,18 +138,18 @@ impl Body {
 
 /// `end` without one newline before it.
 pub(super) fn without_newline(text: &str, start: usize, end: usize) -> usize {
-    let value = &text[start..end];
+    let value = &text.as_bytes()[start..end];
     let value = value
-        .strip_suffix('\n')
-        .map_or(value, |line| line.strip_suffix('\r').unwrap_or(line));
+        .strip_suffix(b"\n")
+        .map_or(value, |line| line.strip_suffix(b"\r").unwrap_or(line));
     start + value.len()
 }
 
 /// `end` without what may be the trailing newline, whole or half.
 pub(super) fn held_newline(text: &str, start: usize, end: usize) -> usize {
-    let value = &text[start..end];
-    let value = value.strip_suffix('\n').unwrap_or(value);
-    start + value.strip_suffix('\r').unwrap_or(value).len()
+    let value = &text.as_bytes()[start..end];
+    let value = value.strip_suffix(b"\n").unwrap_or(value);
+    start + value.strip_suffix(b"\r").unwrap_or(value).len()
 }
 
 /// The start of the line that ends at `end`, if the line is short and holds only bytes of `class`; otherwise `end`.
