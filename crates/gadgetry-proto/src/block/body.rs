@@ -153,7 +153,7 @@ impl Body {
         let Part::Value(start) = self.part else {
             return None;
         };
-        // There is none in a body that passed its cap.
+        // A body that passed its cap has no arguments.
         let argument = self.arguments.last()?;
         let old = self.text.len();
         let new = old + piece.len();
@@ -165,16 +165,15 @@ impl Body {
         Some(&self.text[argument.pointer.clone()])
     }
 
-    /// Takes a small body in that has arrived whole, and gives its length with the end marker. Gives `None`, and takes
-    /// nothing, if anything about it is unusual.
+    /// Takes in a small body that has arrived whole.
     ///
-    /// Most calls are small, and a reply that does not stream is one piece. The body has begun. For example, with the
-    /// default markers:
+    /// Gives its length with the end marker, or takes nothing if anything about it is unusual. Most calls are small, and a
+    /// reply that does not stream is one piece. The body has begun. For example, with the default markers:
     ///
     /// ```text
     /// "!!!ARG:url\nhttps://a.b\n!!!GADGET_END\n"   one argument: 36 bytes are taken
     /// "!!!ARG:url\nhttps://a.b\n!!!GADGET"         the end may follow: nothing is taken
-    /// "!!!ARG:a\nWow!!\n!!!GADGET_END"             `!!` is no marker, but may be a near miss: nothing is taken
+    /// "!!!ARG:a\nWow!!\n!!!GADGET_END"             `!!` may be a near miss: nothing is taken
     /// ```
     pub(crate) fn take_whole(
         &mut self,
@@ -193,7 +192,7 @@ impl Body {
         Some(len + search.text(Marker::End).len())
     }
 
-    /// Notes the arguments at the start of a text, and gives where the last value ends.
+    /// Notes arguments, and gives where the last value ends.
     fn take_arguments(
         &mut self,
         text: &str,
@@ -271,8 +270,10 @@ impl Body {
         }
     }
 
-    /// The next place where the pointer may end: a newline or, unless markers count at the start of a line only, a byte
-    /// that begins one. Pointers are short, so this is a loop and no search with a set-up.
+    /// The next place where the pointer may end.
+    ///
+    /// That is a newline or, unless markers count at the start of a line only, a byte that begins one. Pointers are
+    /// short, so this is a loop instead of a search with a set-up.
     fn pointer_stop(&self, search: &MarkerSearch) -> Option<usize> {
         let rest = &self.text.as_bytes()[self.scan..];
         let at = match search.anchoring {

@@ -143,13 +143,14 @@ impl MarkerSearch {
         }
     }
 
-    /// Whether there are markers, and they count wherever they stand.
+    /// Whether there are markers, and they count anywhere.
     pub(crate) fn is_anywhere(&self) -> bool {
         self.anchoring == Anchoring::Anywhere && !matches!(self.start, Start::Nothing)
     }
 
-    /// The length of the first line, if it ends, is neither empty nor longer than `most`, and is visible ASCII in which no
-    /// marker begins.
+    /// The length of the first line, if it is plain.
+    ///
+    /// A plain line has ended, is neither empty nor longer than `most`, and is visible ASCII in which no marker begins.
     pub(crate) fn plain_line(&self, text: &[u8], most: usize) -> Option<usize> {
         let is_plain = |byte: &u8| self.plain[usize::from(*byte)];
         let len = text.iter().position(|byte| !is_plain(byte))?;

@@ -54,8 +54,7 @@ impl OpenBlock {
         self.body.feed(piece, search, &format.limits, &mut sink)
     }
 
-    /// Reads a small body that has arrived whole, with its end marker; gives the length of both. See
-    /// [`Body::take_whole`].
+    /// Reads a small body that has arrived whole. See [`Body::take_whole`].
     pub(super) fn read_whole(
         &mut self,
         text: &str,

@@ -167,8 +167,10 @@ impl Pass<'_> {
         })
     }
 
-    /// The short way through small blocks and the whitespace between them. It does what the long way would do, or nothing:
-    /// a block is read here only if its header and its body are whole and nothing about them is unusual.
+    /// The short way through small blocks, and whitespace between them.
+    ///
+    /// It does what the long way would do, or nothing: a block is read here only if its header and its body are whole and
+    /// nothing about them is unusual.
     fn small_blocks(&mut self, text: &mut Text<'_>) -> Option<Mode> {
         let search = &self.format.search;
         loop {
