@@ -144,11 +144,7 @@ impl Body {
 
     /// Takes a piece in that ends no line and begins no marker, in the middle of a value of which nothing is held:
     /// all of it is value. Gives the pointer, or `None` (and takes nothing) if the body is elsewhere.
-    #[inline(always)]
-    #[expect(
-        clippy::inline_always,
-        reason = "a call would be a tenth of what a token takes"
-    )]
+    #[inline]
     pub(crate) fn take_plain(&mut self, piece: &str, limits: &Limits) -> Option<&str> {
         let Part::Value(start) = self.part else {
             return None;
