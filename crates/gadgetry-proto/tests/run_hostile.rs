@@ -119,7 +119,7 @@ fn an_id_may_hold_a_slash() {
     let (started, answers) = play(Limits::default(), &reply, r#"{"n":[7]}"#);
     assert_eq!(answers, Vec::<String>::new());
     assert_eq!(
-        started[1].parameters,
+        *started[1].parameters,
         json!({ "whole": r#"{"n":[7]}"#, "part": 7 })
     );
 }

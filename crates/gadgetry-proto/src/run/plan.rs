@@ -135,6 +135,12 @@ impl Plan {
         })
     }
 
+    /// Whether a question or an interceptor may show the parameters of a call after its start.
+    pub(super) fn shows_calls(&self) -> bool {
+        let asks = &self.config.asks;
+        asks.after_gadget || asks.human || !self.code.interceptors.is_empty()
+    }
+
     /// The same plan with these options. Nothing is validated or compiled again but the search for changed markers.
     #[must_use]
     pub fn with(&self, options: RunOptions) -> Self {

@@ -18,8 +18,9 @@ pub struct Start {
     pub invocation_id: InvocationId,
     /// The name as registered.
     pub gadget_name: String,
-    /// Coerced, completed with defaults and valid.
-    pub parameters: Value,
+    /// Coerced, completed with defaults and valid. Shared with the event of the start, and with the run if it may show
+    /// them to anyone later.
+    pub parameters: Arc<Value>,
     /// Results of the dependencies that succeeded.
     pub dependencies: BTreeMap<InvocationId, Arc<str>>,
 }

@@ -117,10 +117,10 @@ impl Scheduler {
                 .push_back(Notice::Duplicate(job.id, job.invocation_id));
         } else {
             let seat = self.gate.seat(&job);
-            let changes = self
+            let change = self
                 .graph
                 .add(job.id, job.invocation_id, job.dependencies, seat);
-            self.apply(changes);
+            self.apply(change);
         }
     }
 
@@ -159,11 +159,16 @@ impl Scheduler {
         if !self.graph.take_undecided(id) {
             return false;
         }
-        let changes = match decision {
-            SkipDecision::Skip => self.graph.settle(id, &Fate::Skipped),
-            SkipDecision::Fallback => self.graph.settle(id, &Fate::Done),
-            SkipDecision::Execute => self.graph.force(id),
+        let fate = match decision {
+            SkipDecision::Skip => Fate::Skipped,
+            SkipDecision::Fallback => Fate::Done,
+            SkipDecision::Execute => {
+                let change = self.graph.force(id);
+                self.apply(change);
+                return true;
+            }
         };
+        let changes = self.graph.settle(id, &fate);
         self.apply(changes);
         true
     }
@@ -215,7 +220,7 @@ impl Scheduler {
         job::cap(self.config.max_per_reply).is_some_and(|limit| self.calls_in_reply > limit)
     }
 
-    fn apply(&mut self, changes: Vec<Change>) {
+    fn apply(&mut self, changes: impl IntoIterator<Item = Change>) {
         for change in changes {
             match change {
                 Change::Ready(id, seat) => self.gate.enter(id, seat),

@@ -239,6 +239,9 @@ impl CostTree {
     /// Ends everything below a node that has ended. More events of it may follow, and count: a gadget that is out of time
     /// is answered before it ends.
     fn abandon_below(&mut self, top: NodeId, time: Time) {
+        if self.nodes[top.index()].open == 0 {
+            return;
+        }
         let mut open = vec![top];
         while let Some(id) = open.pop() {
             let node = &self.nodes[id.index()];

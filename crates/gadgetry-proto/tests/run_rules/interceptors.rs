@@ -193,7 +193,7 @@ fn interceptors_come_before_questions() {
             let QuestionKind::BeforeGadget { start } = question else {
                 return None;
             };
-            assert_eq!(start.parameters, json!({ "key": "kBell+" }));
+            assert_eq!(*start.parameters, json!({ "key": "kBell+" }));
             None
         })
         .reply(block("Bell:a", &[("key", "k")]));

@@ -100,7 +100,7 @@ pub(crate) struct CallSlot {
     /// The number of the reply that contains the call, from 1.
     pub(crate) iteration: u32,
     /// How many subagents the call has started.
-    pub(crate) agents: Arc<AtomicU32>,
+    pub(crate) agents: AtomicU32,
 }
 
 impl CallSlot {
@@ -109,7 +109,7 @@ impl CallSlot {
             host,
             call,
             iteration,
-            agents: Arc::default(),
+            agents: AtomicU32::default(),
         }
     }
 }

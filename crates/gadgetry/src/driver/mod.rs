@@ -246,9 +246,11 @@ impl<'a> Driver<'a> {
             CancellationToken::new(),
             Some(CallSlot::new(host, start.id, self.iteration)),
         );
+        // Nearly always the last owner: then this is no copy.
+        let parameters = Arc::unwrap_or_clone(start.parameters);
         let task = self
             .tasks
-            .gadget(start.id, gadget, start.parameters, context.clone());
+            .gadget(start.id, gadget, parameters, context.clone());
         let running = Running {
             context,
             _task: task,

@@ -1,7 +1,6 @@
 //! A run inside a gadget.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::Ordering;
 
 use gadgetry_proto::event::Event;
 use gadgetry_proto::message::Request;
@@ -61,7 +60,6 @@ impl ExecutionContext {
     /// The call as a parent of subagents, even if the budget is spent; their runs then end for that reason.
     pub(crate) fn subagent_parent(&self) -> Result<SubagentParent, SubagentError> {
         let services = self.services().ok_or(SubagentError::NoRun)?;
-        let slot = self.slot().ok_or(SubagentError::NoRun)?;
         let limit = services.scope.max_depth;
         if services.scope.depth >= limit {
             return Err(SubagentError::TooDeep { limit });
@@ -69,7 +67,6 @@ impl ExecutionContext {
         Ok(SubagentParent {
             context: self.clone(),
             services: services.clone(),
-            agents: Arc::clone(&slot.agents),
         })
     }
 }
@@ -80,14 +77,13 @@ pub(crate) struct SubagentParent {
     context: ExecutionContext,
     /// Those of its run.
     pub(crate) services: Services,
-    /// How many subagents the call has started.
-    agents: Arc<AtomicU32>,
 }
 
 impl SubagentParent {
     /// Prepares one more subagent.
     pub(crate) fn subagent(&self) -> Subagent {
-        let agent = self.agents.fetch_add(1, Ordering::Relaxed);
+        let slot = self.context.slot();
+        let agent = slot.map_or(0, |slot| slot.agents.fetch_add(1, Ordering::Relaxed));
         // Here and not before: a call that has taken its token gets a grace period.
         let token = self.context.cancellation().child_token();
         let call = self.context.invocation_id().as_str();

@@ -121,7 +121,7 @@ impl Execution {
         let invocation_id = record.call.invocation_id.clone();
         self.ledger.push(record);
         self.scheduler.add_failed(invocation_id, error.clone());
-        self.answer(id, Err(error.into()), cx);
+        self.answer(id, Err(error), cx);
     }
 
     /// Takes a call beyond the limit, and skips it.
@@ -140,7 +140,7 @@ impl Execution {
                 Action::Start(id) => self.start(id, cx),
                 Action::Unmet(unmet) => self.unmet(unmet, cx),
                 Action::OverLimit(unmet) => self.ledger.skip(unmet, cx.out),
-                Action::Reject { id, error } => self.answer(id, Err(error.into()), cx),
+                Action::Reject { id, error } => self.answer(id, Err(error), cx),
             }
         }
     }
@@ -182,7 +182,7 @@ impl Execution {
             Err(error) => return self.settle(id, Err(error), cx),
         };
         if plan.has_viewer && gadget.name() == viewer::NAME {
-            let parameters = Arc::new(prepared.start.parameters);
+            let parameters = prepared.start.parameters;
             self.emit_start(id, Arc::clone(&parameters), cx);
             let shown = result::view(&parameters, &self.stored, plan);
             return self.settle(id, shown, cx);
@@ -221,8 +221,7 @@ impl Execution {
             return;
         };
         record.status = Status::Running { since, deadline };
-        // The gadget owns its parameters; everyone else shares this copy.
-        self.emit_start(id, Arc::new(start.parameters.clone()), cx);
+        self.emit_start(id, Arc::clone(&start.parameters), cx);
         cx.out.start(start);
     }
 
@@ -230,7 +229,10 @@ impl Execution {
         let Some(record) = self.ledger.get_mut(id) else {
             return;
         };
-        record.parameters = Some(Arc::clone(&parameters));
+        // A gadget that owns its parameters can take them apart without a copy, so the run shares them only where it must.
+        if cx.plan.shows_calls() {
+            record.parameters = Some(Arc::clone(&parameters));
+        }
         let Names {
             invocation_id,
             gadget_name,
@@ -371,7 +373,7 @@ impl Execution {
         }
         let finished = outcome.result.as_ref().map(|_| ()).map_err(Clone::clone);
         let answer = Answering {
-            answer: outcome.result.map(Arc::from).map_err(Arc::from),
+            answer: outcome.result,
             media: outcome.media,
             completes_run: outcome.completes_run,
             duration_ms: ended.duration_ms,
@@ -401,18 +403,18 @@ impl Execution {
         match (mem::replace(&mut record.status, Status::Waiting), decision) {
             (Status::Undecided(unmet), decision) => self.resolve(unmet, decision, cx),
             (Status::Held(mut prepared), Decision::Parameters(parameters)) => {
-                prepared.start.parameters = parameters;
+                prepared.start.parameters = Arc::new(parameters);
                 match prepare::validate(&mut prepared, cx.plan) {
                     Ok(()) => self.launch(*prepared, cx),
                     Err(error) => self.settle(id, Err(error), cx),
                 }
             }
             (Status::Held(prepared), Decision::Result(text)) => {
-                record.parameters = Some(Arc::new(prepared.start.parameters));
+                record.parameters = Some(prepared.start.parameters);
                 self.settle(id, Ok(text), cx);
             }
             (Status::Held(prepared), Decision::Deny(error)) => {
-                record.parameters = Some(Arc::new(prepared.start.parameters));
+                record.parameters = Some(prepared.start.parameters);
                 self.settle(id, Err(error), cx);
             }
             (Status::Held(prepared), _) => self.launch(*prepared, cx),
@@ -447,7 +449,7 @@ impl Execution {
             }
             Decision::Result(text) => {
                 self.scheduler.decide(id, SkipDecision::Fallback);
-                self.answer(id, Ok(Arc::from(text)), cx);
+                self.answer(id, Ok(text), cx);
             }
             _ => {
                 self.scheduler.decide(id, SkipDecision::Skip);
@@ -478,7 +480,7 @@ impl Execution {
             let error = format!("Gadget '{name}' execution exceeded timeout of {allowed}ms");
             self.cancel_gadget(id, cx);
             self.failed(cx.plan);
-            let answer = Answering::after(Err(Arc::from(error)), now.since(since), 0.0);
+            let answer = Answering::after(Err(error), now.since(since), 0.0);
             self.ledger.answer(id, answer, cx.out);
         }
     }
@@ -502,7 +504,7 @@ impl Execution {
                     (ended.duration_ms, ended.cost)
                 }
             };
-            let answer = Answering::after(Err(Arc::from(CANCELLED)), duration, cost);
+            let answer = Answering::after(Err(CANCELLED.to_owned()), duration, cost);
             self.ledger.answer(id, answer, cx.out);
         }
     }
@@ -521,12 +523,12 @@ impl Execution {
     /// must not become as many levels of recursion.
     fn settle(&mut self, id: CallId, result: Result<String, String>, cx: &mut Context<'_>) {
         let finished = result.as_ref().map(|_| ()).map_err(Clone::clone);
-        self.answer(id, result.map(Arc::from).map_err(Arc::from), cx);
+        self.answer(id, result, cx);
         self.scheduler.finish(id, finished);
     }
 
     /// Answers a call whose gadget did not run.
-    fn answer(&mut self, id: CallId, answer: Result<Arc<str>, Arc<str>>, cx: &mut Context<'_>) {
+    fn answer(&mut self, id: CallId, answer: Result<String, String>, cx: &mut Context<'_>) {
         let answer = Answering::after(answer, 0, 0.0);
         self.ledger.answer(id, answer, cx.out);
     }

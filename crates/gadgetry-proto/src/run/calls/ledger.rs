@@ -27,7 +27,7 @@ pub(super) struct Ledger {
 
 /// How a call is answered.
 pub(super) struct Answering {
-    pub(super) answer: Result<Arc<str>, Arc<str>>,
+    pub(super) answer: Result<String, String>,
     pub(super) media: Vec<Media>,
     pub(super) completes_run: bool,
     pub(super) duration_ms: u64,
@@ -36,7 +36,7 @@ pub(super) struct Answering {
 
 impl Answering {
     /// An answer and nothing else.
-    pub(super) fn after(answer: Result<Arc<str>, Arc<str>>, duration_ms: u64, cost: f64) -> Self {
+    pub(super) fn after(answer: Result<String, String>, duration_ms: u64, cost: f64) -> Self {
         Self {
             answer,
             media: Vec::new(),
@@ -107,17 +107,6 @@ impl Ledger {
         records
     }
 
-    /// An id means its latest call. So a call without a result removes the one that a call of an earlier reply left, but
-    /// never that of a call of its own reply, whose id it had no right to.
-    fn remember(&mut self, call: CallId, id: InvocationId, result: Option<&Arc<str>>) {
-        if let Some(text) = result {
-            self.results.insert(id, call, Arc::clone(text));
-        } else {
-            let numbers = &self.numbers;
-            self.results.remove_if(&id, |of| numbers.is_earlier(of));
-        }
-    }
-
     /// Answers a call.
     pub(super) fn answer(&mut self, id: CallId, answering: Answering, out: &mut Outbox) {
         let Answering {
@@ -127,28 +116,21 @@ impl Ledger {
             duration_ms,
             cost,
         } = answering;
-        let Some(record) = self.get_mut(id) else {
+        let kept = match &answer {
+            Ok(result) => Ok(Arc::from(result.as_str())),
+            Err(error) => Err(Arc::from(error.as_str())),
+        };
+        let Some(names) = self.end(id, kept, media.clone(), None) else {
             return;
-        };
-        let Names {
-            invocation_id,
-            gadget_name,
-        } = record.names();
-        record.status = Status::Answered {
-            answer: answer.clone(),
-            media: media.clone(),
-            told: None,
-        };
-        self.remember(id, invocation_id.clone(), answer.as_ref().ok());
-        let answer = match answer {
-            Ok(result) => Answer::Result(result.as_ref().to_owned()),
-            Err(error) => Answer::Error(error.as_ref().to_owned()),
         };
         out.emit(EventKind::GadgetResult {
             call: id,
-            invocation_id,
-            gadget_name,
-            answer,
+            invocation_id: names.invocation_id,
+            gadget_name: names.gadget_name,
+            answer: match answer {
+                Ok(result) => Answer::Result(result),
+                Err(error) => Answer::Error(error),
+            },
             duration_ms,
             cost,
             media,
@@ -164,25 +146,44 @@ impl Ledger {
             error,
             told,
         } = unmet;
-        let Some(record) = self.get_mut(id) else {
+        let kept = Err(Arc::from(error.as_str()));
+        let Some(names) = self.end(id, kept, Vec::new(), Some(Arc::from(told))) else {
             return;
         };
-        let Names {
-            invocation_id,
-            gadget_name,
-        } = record.names();
-        record.status = Status::Answered {
-            answer: Err(Arc::from(error.as_str())),
-            media: Vec::new(),
-            told: Some(Arc::from(told)),
-        };
-        self.remember(id, invocation_id.clone(), None);
         out.emit(EventKind::GadgetSkipped {
             call: id,
-            invocation_id,
-            gadget_name,
+            invocation_id: names.invocation_id,
+            gadget_name: names.gadget_name,
             failed_dependency,
             error,
         });
+    }
+
+    /// Keeps the answer of a call. Returns its names for the event.
+    fn end(
+        &mut self,
+        id: CallId,
+        answer: Result<Arc<str>, Arc<str>>,
+        media: Vec<Media>,
+        told: Option<Arc<str>>,
+    ) -> Option<Names> {
+        let record = self.records.get_mut(self.numbers.slot(id)?)?;
+        let names = record.names();
+        // An id means its latest call. So a call without a result removes the one that a call of an earlier reply left,
+        // but never that of a call of its own reply, whose id it had no right to.
+        if let Ok(text) = &answer {
+            let invocation_id = names.invocation_id.clone();
+            self.results.insert(invocation_id, id, Arc::clone(text));
+        } else {
+            let numbers = &self.numbers;
+            let is_earlier = |of| numbers.is_earlier(of);
+            self.results.remove_if(&names.invocation_id, is_earlier);
+        }
+        record.status = Status::Answered {
+            answer,
+            media,
+            told,
+        };
+        Some(names)
     }
 }

@@ -61,7 +61,7 @@ pub(super) fn prepare(
 ) -> Result<Prepared, String> {
     let call = &record.call;
     let parameters = match (record.parameters.take(), &call.parameters) {
-        (Some(parameters), _) => Arc::unwrap_or_clone(parameters),
+        (Some(parameters), _) => parameters,
         (None, Parameters::Malformed(error)) => return Err(parse_failure(gadget.name(), error)),
         (None, Parameters::Parsed(parameters)) => {
             let mut parameters = parameters.clone();
@@ -70,7 +70,7 @@ pub(super) fn prepare(
                 references::Resolver::new(&call.dependencies, results, &plan.config.limits, left);
             resolver.resolve(&mut parameters, &gadget.schema().root())?;
             room.take_references(left - resolver.room(), &parameters, &plan.config.limits)?;
-            gadget.check(parameters)?
+            Arc::new(gadget.check(parameters)?)
         }
     };
     let dependencies = call.dependencies.iter();
@@ -105,7 +105,8 @@ pub(super) fn job(id: CallId, call: &Call, gadget: &RegisteredGadget) -> Job {
 pub(super) fn validate(prepared: &mut Prepared, plan: &Plan) -> Result<(), String> {
     if let Some(gadget) = plan.registry.get(&prepared.start.gadget_name) {
         let parameters = mem::take(&mut prepared.start.parameters);
-        prepared.start.parameters = gadget.check(parameters)?;
+        let checked = gadget.check(Arc::unwrap_or_clone(parameters));
+        prepared.start.parameters = Arc::new(checked?);
     }
     Ok(())
 }
@@ -116,13 +117,13 @@ pub(super) fn intercept(
     prepared: &mut Prepared,
     plan: &Plan,
 ) -> Result<(), String> {
-    about.parameters = mem::take(&mut prepared.start.parameters);
-    let mut parameters = about.parameters.clone();
+    about.parameters = Value::clone(&prepared.start.parameters);
+    let mut parameters = Arc::unwrap_or_clone(mem::take(&mut prepared.start.parameters));
     for interceptor in &plan.code.interceptors {
         parameters = interceptor.parameters(&about, parameters);
     }
     let changed = parameters != about.parameters;
-    prepared.start.parameters = parameters;
+    prepared.start.parameters = Arc::new(parameters);
     if changed {
         validate(prepared, plan)
     } else {

@@ -18,7 +18,8 @@ pub(super) struct Record {
     pub(super) call: Arc<Call>,
     /// The name as registered, if it is.
     pub(super) gadget: Option<String>,
-    /// Completed and valid, until the call is prepared to start, which takes them; then as they went to the gadget.
+    /// Completed and valid, until the call is prepared to start, which takes them; then as they went to the gadget, if
+    /// `Plan::shows_calls`.
     pub(super) parameters: Option<Arc<Value>>,
     pub(super) status: Status,
 }

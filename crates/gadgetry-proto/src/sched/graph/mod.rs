@@ -120,14 +120,14 @@ impl Graph {
         own: InvocationId,
         written: Vec<InvocationId>,
         seat: Seat,
-    ) -> Vec<Change> {
+    ) -> Option<Change> {
         let only_itself =
             !written.is_empty() && written.iter().all(|dependency| *dependency == own);
         let mut cause = only_itself.then_some(Cause::OnlyItself);
         let mut dependencies = Vec::new();
-        let mut seen = BTreeSet::from([own.clone()]);
+        let mut seen = BTreeSet::new();
         for dependency in written {
-            if !seen.insert(dependency.clone()) {
+            if dependency == own || !seen.insert(dependency.clone()) {
                 continue;
             }
             // A settled dependency needs no edge: it is either met or the cause why this call cannot run.
@@ -169,7 +169,7 @@ impl Graph {
         };
         self.calls.insert(id, node);
         self.name(own, Fate::Open(id));
-        self.advance(id, cause.as_ref()).into_iter().collect()
+        self.advance(id, cause.as_ref())
     }
 
     /// Adds a call that never runs. If the id is taken, it keeps its meaning.
@@ -194,11 +194,11 @@ impl Graph {
     }
 
     /// A call runs although a dependency is not met.
-    pub(super) fn force(&mut self, id: CallId) -> Vec<Change> {
+    pub(super) fn force(&mut self, id: CallId) -> Option<Change> {
         if let Some(node) = self.calls.get_mut(&id) {
             node.phase = Phase::Forced;
         }
-        self.advance(id, None).into_iter().collect()
+        self.advance(id, None)
     }
 
     /// Takes the calls out. Those that depend on them must be among them.

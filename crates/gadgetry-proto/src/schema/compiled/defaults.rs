@@ -123,7 +123,7 @@ impl Filling {
         let mut added = BTreeMap::new();
         for (key, property) in properties.flatten() {
             let address = std::ptr::from_ref(property);
-            if map.contains_key(key) || self.within.contains(&address) {
+            if find(map, key).is_some() || self.within.contains(&address) {
                 continue;
             }
             let Some(default) = default(view, key, property) else {
@@ -166,7 +166,7 @@ fn may_lack(value: &Value) -> bool {
 
 /// The default of a property: its own, or one that a reference leads to.
 fn default<'a>(view: &View<'a>, key: &str, property: &'a Value) -> Option<&'a Value> {
-    if let Some(default) = property.get("default") {
+    if let Some(default) = property.as_object().and_then(|node| find(node, "default")) {
         return Some(default);
     }
     let property = view.property(key);

@@ -19,13 +19,17 @@ pub(super) type Node<'a> = &'a Map<String, Value>;
 /// More keywords than most nodes have.
 const FEW: usize = 16;
 
-/// What a node says by a keyword. Most nodes have so few that looking at each is quicker than to hash.
-pub(super) fn find<'a>(node: Node<'a>, keyword: &str) -> Option<&'a Value> {
-    if node.len() > FEW {
-        return node.get(keyword);
+/// The value of a key, as `get` has it. Most maps have so few keys that looking at each is quicker than to hash.
+pub(crate) fn find<'a>(map: &'a Map<String, Value>, key: &str) -> Option<&'a Value> {
+    entry(map, key).map(|(_, value)| value)
+}
+
+/// [`find`], with the key as the map has it.
+pub(super) fn entry<'a>(map: &'a Map<String, Value>, key: &str) -> Option<(&'a String, &'a Value)> {
+    if map.len() > FEW {
+        return map.get_key_value(key);
     }
-    let mut each = node.iter();
-    each.find_map(|(key, value)| (key == keyword).then_some(value))
+    map.iter().find(|(known, _)| *known == key)
 }
 
 /// Nodes that hold together.

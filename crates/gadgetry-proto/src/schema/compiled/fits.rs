@@ -61,7 +61,7 @@ impl<'w, 'a> Fitting<'w, 'a> {
         if self.is_spent {
             return true;
         }
-        let mut nodes = one.alternatives.iter().flatten();
+        let mut nodes = one.forms.alternatives.iter().flatten();
         if !one.types().meets(Types::of(value))
             || !nodes.all(|node| listed(node, value) && sized(node, value))
         {
@@ -127,7 +127,7 @@ fn sized(node: Node<'_>, value: &Value) -> bool {
             let required = find(node, "required").and_then(Value::as_array);
             let required = required.into_iter().flatten().filter_map(Value::as_str);
             within(map.len(), "minProperties", "maxProperties")
-                && required.into_iter().all(|key| map.contains_key(key))
+                && required.into_iter().all(|key| find(map, key).is_some())
         }
         Value::Null | Value::Bool(_) => true,
     }

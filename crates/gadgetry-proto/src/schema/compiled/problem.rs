@@ -15,6 +15,7 @@ use crate::schema::closest;
 use crate::schema::compiled::Schema;
 use crate::schema::compiled::cost;
 use crate::schema::compiled::cost::Cost;
+use crate::schema::compiled::expand::find;
 use crate::schema::compiled::problem::words::constraint;
 use crate::schema::compiled::problem::words::expected;
 use crate::schema::compiled::problem::words::got;
@@ -87,12 +88,7 @@ pub(super) fn problems(schema: &Schema, parameters: &Value) -> Vec<Problem> {
             "does not fit, and is nested too deeply to say where",
         )];
     }
-    let mut report = Report {
-        schema,
-        root: schema.root(),
-        parameters,
-        found: Vec::new(),
-    };
+    let mut report = Report::new(schema, parameters);
     for error in schema.errors(parameters).take(PROBLEMS) {
         report.add(&error, UNIONS);
     }
@@ -109,15 +105,25 @@ pub(super) fn problems(schema: &Schema, parameters: &Value) -> Vec<Problem> {
 
 /// Keys that the schema does not declare, nor forbid.
 pub(super) fn undeclared(schema: &Schema, parameters: &Value) -> Vec<Problem> {
-    let mut report = Report {
-        schema,
-        root: schema.root(),
-        parameters,
-        found: Vec::new(),
-    };
+    // Nearly all calls have none, and a report costs a walk over the schema.
+    if undeclared_keys(schema, parameters).next().is_none() {
+        return Vec::new();
+    }
+    let mut report = Report::new(schema, parameters);
     report.undeclared();
     let found = report.found.into_iter();
     found.map(|(_, problem)| problem).collect()
+}
+
+fn undeclared_keys<'p>(schema: &Schema, parameters: &'p Value) -> impl Iterator<Item = &'p String> {
+    let node = schema.normal().as_object();
+    let node = node.filter(|node| ELSEWHERE.iter().all(|it| find(node, it).is_none()));
+    let declared = node.and_then(|node| find(node, "properties")?.as_object());
+    let pair = declared.zip(parameters.as_object());
+    pair.into_iter().flat_map(|(declared, given)| {
+        let keys = given.keys();
+        keys.filter(|key| find(declared, key).is_none())
+    })
 }
 
 /// A step from a value to a part of it.
@@ -135,6 +141,15 @@ struct Report<'a> {
 }
 
 impl<'a> Report<'a> {
+    fn new(schema: &'a Schema, parameters: &'a Value) -> Self {
+        Self {
+            schema,
+            root: schema.root(),
+            parameters,
+            found: Vec::new(),
+        }
+    }
+
     #[expect(
         clippy::wildcard_enum_match_arm,
         reason = "the enum is not ours and not closed"
@@ -182,23 +197,7 @@ impl<'a> Report<'a> {
 
     /// Keys that the schema does not declare are admitted, but where something else is wrong they may be the reason.
     fn undeclared(&mut self) {
-        let (Some(schema), Some(given)) = (
-            self.schema.normal().as_object(),
-            self.parameters.as_object(),
-        ) else {
-            return;
-        };
-        let Some(declared) = schema.get("properties").and_then(Value::as_object) else {
-            return;
-        };
-        if ELSEWHERE
-            .iter()
-            .any(|keyword| schema.contains_key(*keyword))
-        {
-            return;
-        }
-        let undeclared = given.keys().filter(|key| !declared.contains_key(*key));
-        for key in undeclared.take(PROBLEMS) {
+        for key in undeclared_keys(self.schema, self.parameters).take(PROBLEMS) {
             self.no_such(&[], key);
         }
     }

@@ -1,5 +1,6 @@
 //! What a schema says about one place: the schema seen through references and combinations.
 
+use std::borrow::Cow;
 use std::rc::Rc;
 
 use serde_json::Map;
@@ -8,6 +9,7 @@ use serde_json::Value;
 use crate::schema::compiled::Schema;
 use crate::schema::compiled::expand::Alternative;
 use crate::schema::compiled::expand::Node;
+use crate::schema::compiled::expand::entry;
 use crate::schema::compiled::expand::find;
 use crate::schema::compiled::types::Types;
 use crate::schema::compiled::walk::Place;
@@ -57,17 +59,17 @@ impl<'a> View<'a> {
     }
 
     pub(super) fn alternatives(&self) -> &[Alternative<'a>] {
-        &self.place.alternatives
+        &self.place.forms.alternatives
     }
 
     /// Whether some alternative says nothing about this place.
     pub(super) fn is_open(&self) -> bool {
-        self.place.open
+        self.place.forms.open
     }
 
     /// Every type that the schema may admit here, by the letter.
     pub(crate) fn types(&self) -> Types {
-        if self.place.open {
+        if self.place.forms.open {
             Types::ALL
         } else {
             self.place.types()
@@ -77,7 +79,7 @@ impl<'a> View<'a> {
     /// The types that the author of the schema had in mind; `None` if the schema does not tell.
     pub(crate) fn intended(&self) -> Option<Types> {
         let mut all = Types::NONE;
-        for alternative in &self.place.alternatives {
+        for alternative in &self.place.forms.alternatives {
             let declared = alternative.iter().filter_map(|node| Types::declared(node));
             let types = declared.reduce(|left, right| left & right).or_else(|| {
                 let implied = alternative.iter().filter_map(|node| Types::implied(node));
@@ -85,7 +87,7 @@ impl<'a> View<'a> {
             });
             all = all | types?;
         }
-        (!self.place.alternatives.is_empty()).then_some(all)
+        (!self.place.forms.alternatives.is_empty()).then_some(all)
     }
 
     /// Array or object, if the schema says which.
@@ -101,7 +103,7 @@ impl<'a> View<'a> {
     /// The values of `enum` and `const`, if nothing else is admitted.
     pub(super) fn options(&self) -> Option<Vec<&'a Value>> {
         let mut options = Vec::new();
-        for alternative in &self.place.alternatives {
+        for alternative in &self.place.forms.alternatives {
             options.extend(alternative.iter().find_map(|node| listed(node))?);
         }
         (!options.is_empty()).then_some(options)
@@ -109,7 +111,7 @@ impl<'a> View<'a> {
 
     /// Whether `enum` or `const` lists exactly this text.
     pub(crate) fn lists(&self, text: &str) -> bool {
-        let nodes = self.place.alternatives.iter().flatten();
+        let nodes = self.place.forms.alternatives.iter().flatten();
         let mut options = nodes.filter_map(|node| listed(node)).flatten();
         options.any(|option| option.as_str() == Some(text))
     }
@@ -125,7 +127,7 @@ impl<'a> View<'a> {
 
     /// The names of declared properties, in the order of the schema.
     pub(super) fn declared(&self) -> impl Iterator<Item = &'a String> {
-        let nodes = self.place.alternatives.iter().flatten();
+        let nodes = self.place.forms.alternatives.iter().flatten();
         let properties = nodes.filter_map(|node| find(node, "properties")?.as_object());
         properties.flat_map(Map::keys)
     }
@@ -145,36 +147,25 @@ pub(super) fn types(alternative: &[Node<'_>]) -> Types {
     declared.fold(Types::ALL, |all, types| all & types)
 }
 
-/// What a node says about a child.
-pub(super) enum Child<'a> {
-    Silent,
-    Forbidden,
-    Said(Vec<&'a Value>),
-}
-
-impl<'a> Child<'a> {
-    fn from(nodes: Vec<&'a Value>) -> Self {
-        if nodes.contains(&&Value::Bool(false)) {
-            Self::Forbidden
-        } else if nodes.is_empty() {
-            Self::Silent
-        } else {
-            Self::Said(nodes)
-        }
+/// The key, if a node distinguishes it from any other. Borrowed if the node has this very key.
+pub(super) fn names<'a>(node: Node<'a>, key: &str) -> Option<Cow<'a, str>> {
+    let object = |keyword: &str| find(node, keyword).and_then(Value::as_object);
+    if let Some((declared, _)) = object("properties").and_then(|named| entry(named, key)) {
+        return Some(Cow::Borrowed(declared));
     }
+    let patterns = object("patternProperties")?;
+    (!patterns.is_empty()).then(|| Cow::Owned(key.to_owned()))
 }
 
-/// Whether a node distinguishes this key from any other.
-pub(super) fn names(node: Node<'_>, key: &str) -> bool {
+/// Adds what a node says about a key; `None` is one that it does not [name](names).
+pub(super) fn property<'a>(
+    schema: &Schema,
+    node: Node<'a>,
+    key: Option<&str>,
+    said: &mut Vec<&'a Value>,
+) {
     let object = |keyword: &str| find(node, keyword).and_then(Value::as_object);
-    object("properties").is_some_and(|named| find(named, key).is_some())
-        || object("patternProperties").is_some_and(|patterns| !patterns.is_empty())
-}
-
-/// What a node says about a key; `None` is one that it does not [name](names).
-pub(super) fn property<'a>(schema: &Schema, node: Node<'a>, key: Option<&str>) -> Child<'a> {
-    let object = |keyword: &str| find(node, keyword).and_then(Value::as_object);
-    let mut said: Vec<&'a Value> = Vec::new();
+    let before = said.len();
     let mut unsure = false;
     if let Some(key) = key {
         said.extend(object("properties").and_then(|named| find(named, key)));
@@ -186,18 +177,16 @@ pub(super) fn property<'a>(schema: &Schema, node: Node<'a>, key: Option<&str>) -
             }
         }
     }
-    if said.is_empty() && !unsure {
+    if said.len() == before && !unsure {
         said.extend(find(node, "additionalProperties"));
     }
-    Child::from(said)
 }
 
-pub(super) fn item(node: Node<'_>, index: usize) -> Child<'_> {
+/// What a node says about an element.
+pub(super) fn item(node: Node<'_>, index: usize) -> Option<&Value> {
     let (head, rest) = tuple(node);
-    let said = head
-        .and_then(|head| head.get(index))
-        .or_else(|| find(node, rest));
-    Child::from(said.into_iter().collect())
+    head.and_then(|head| head.get(index))
+        .or_else(|| find(node, rest))
 }
 
 /// Elements that a node distinguishes from those after them.

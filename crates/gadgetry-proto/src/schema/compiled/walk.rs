@@ -1,8 +1,13 @@
 //! One walk over a schema: what is known of each place is worked out once, and all of it within a budget.
 
+use std::borrow::Borrow;
+use std::borrow::Cow;
 use std::cell::Cell;
 use std::cell::RefCell;
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
+use std::collections::BTreeSet;
+use std::iter;
 use std::rc::Rc;
 
 use serde_json::Value;
@@ -11,9 +16,7 @@ use crate::schema::compiled::Schema;
 use crate::schema::compiled::Types;
 use crate::schema::compiled::expand::ALTERNATIVES;
 use crate::schema::compiled::expand::Alternative;
-use crate::schema::compiled::expand::Node;
 use crate::schema::compiled::expand::alternatives;
-use crate::schema::compiled::view::Child;
 use crate::schema::compiled::view::item;
 use crate::schema::compiled::view::names;
 use crate::schema::compiled::view::property;
@@ -33,18 +36,19 @@ pub(super) struct Walk<'a> {
 /// Two places with the same nodes are one place. A recursive schema has few of them, whatever the depth of the value.
 #[derive(Default)]
 struct Seen<'a> {
-    places: BTreeMap<(bool, Vec<Vec<usize>>), Rc<Place<'a>>>,
-    children: BTreeMap<(usize, Step), Rc<Place<'a>>>,
+    places: BTreeSet<Known<'a>>,
+    children: BTreeMap<(usize, Step<'a>), Rc<Place<'a>>>,
     /// By places of one alternative; `None` if it forbids the child.
-    parts: BTreeMap<(usize, Step), Option<Rc<Place<'a>>>>,
+    parts: BTreeMap<(usize, Step<'a>), Option<Rc<Place<'a>>>>,
 }
+
+/// A place, found by what its schema says.
+struct Known<'a>(Rc<Place<'a>>);
 
 /// What the schema says about one place.
 pub(super) struct Place<'a> {
     id: usize,
-    pub(super) alternatives: Vec<Alternative<'a>>,
-    /// Some alternative says nothing about this place, so it admits everything there.
-    pub(super) open: bool,
+    pub(super) forms: Forms<'a>,
     /// Each alternative by itself; empty if there are fewer than two.
     parts: Vec<Rc<Place<'a>>>,
     /// Every type that some alternative may admit.
@@ -53,10 +57,18 @@ pub(super) struct Place<'a> {
     tuple: usize,
 }
 
+/// The forms that a value may have. Nodes are compared by their address.
+pub(super) struct Forms<'a> {
+    pub(super) alternatives: Vec<Alternative<'a>>,
+    /// Some alternative says nothing, so it admits everything.
+    pub(super) open: bool,
+}
+
 /// From a place to a child of it.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
-enum Step {
-    Key(String),
+enum Step<'a> {
+    /// Borrowed from the schema if it has this very key, which is not so where a pattern matches.
+    Key(Cow<'a, str>),
     /// Any key that no alternative names.
     Other,
     Item(usize),
@@ -106,15 +118,11 @@ impl<'a> Walk<'a> {
     }
 
     fn place(&self, alternatives: Vec<Alternative<'a>>, open: bool) -> Rc<Place<'a>> {
-        let address = |node: &Node<'a>| std::ptr::from_ref(*node).addr();
-        let key = alternatives
-            .iter()
-            .map(|nodes| nodes.iter().map(address).collect())
-            .collect();
-        let key = (open, key);
-        if let Some(place) = self.seen.borrow().places.get(&key) {
+        let forms = Forms { alternatives, open };
+        if let Some(Known(place)) = self.seen.borrow().places.get(&forms) {
             return Rc::clone(place);
         }
+        let alternatives = &forms.alternatives;
         let parts = if alternatives.len() < 2 {
             Vec::new()
         } else {
@@ -122,62 +130,70 @@ impl<'a> Walk<'a> {
             each.map(|nodes| self.place(vec![nodes.clone()], false))
                 .collect()
         };
-        let all = alternatives.iter();
-        let types = all
-            .clone()
+        let types = alternatives
+            .iter()
             .fold(Types::NONE, |all, nodes| all | types(nodes));
-        let tuple = all.flatten().map(|node| tuple_length(node)).max();
+        let nodes = alternatives.iter().flatten();
+        let tuple = nodes.map(|node| tuple_length(node)).max();
         let mut seen = self.seen.borrow_mut();
         let place = Rc::new(Place {
             id: seen.places.len(),
-            alternatives,
-            open,
+            forms,
             parts,
             types,
             tuple: tuple.unwrap_or_default(),
         });
-        seen.places.insert(key, Rc::clone(&place));
+        seen.places.insert(Known(Rc::clone(&place)));
         place
     }
 
     /// What the schema says about a property of a place.
     pub(super) fn property(&self, place: &Rc<Place<'a>>, key: &str) -> Rc<Place<'a>> {
-        self.child(place, &place.key(key), Types::OBJECT)
+        self.child(place, place.key(key), Types::OBJECT)
     }
 
     /// What the schema says about an element of a place.
     pub(super) fn item(&self, place: &Rc<Place<'a>>, index: usize) -> Rc<Place<'a>> {
-        self.child(place, &Step::Item(index.min(place.tuple)), Types::ARRAY)
+        self.child(place, Step::Item(index.min(place.tuple)), Types::ARRAY)
     }
 
     /// What a place of one alternative says about a property; `None` if it forbids it.
     pub(super) fn property_of(&self, one: &Rc<Place<'a>>, key: &str) -> Option<Rc<Place<'a>>> {
-        self.below(one, &one.key(key))
+        self.below(one, one.key(key))
     }
 
     /// What a place of one alternative says about an element; `None` if it forbids it.
     pub(super) fn item_of(&self, one: &Rc<Place<'a>>, index: usize) -> Option<Rc<Place<'a>>> {
-        self.below(one, &Step::Item(index.min(one.tuple)))
+        self.below(one, Step::Item(index.min(one.tuple)))
     }
 
-    fn child(&self, place: &Rc<Place<'a>>, step: &Step, parent: Types) -> Rc<Place<'a>> {
-        let key = (place.id, step.clone());
+    fn child(&self, place: &Rc<Place<'a>>, step: Step<'a>, parent: Types) -> Rc<Place<'a>> {
+        // Most schemas have one form at each place. Then there is nothing to unite, nor to remember twice.
+        if let [one] = place.each()
+            && !place.forms.open
+            && one.types.meets(parent)
+            && let Some(child) = self.below(one, step.clone())
+            && child.forms.alternatives.len() == 1
+        {
+            return child;
+        }
+        let key = (place.id, step);
         if let Some(child) = self.seen.borrow().children.get(&key) {
             return Rc::clone(child);
         }
         if !self.spend(1) {
             return self.unrestricted();
         }
-        let mut open = place.open;
+        let mut open = place.forms.open;
         let mut all: Vec<Alternative<'a>> = Vec::new();
         for one in place.each() {
             if !one.types.meets(parent) {
                 continue;
             }
-            if let Some(child) = self.below(one, step) {
-                open |= child.open;
-                for new in &child.alternatives {
-                    if !all.iter().any(|old| same_nodes(old, new)) {
+            if let Some(child) = self.below(one, key.1.clone()) {
+                open |= child.forms.open;
+                for new in &child.forms.alternatives {
+                    if !all.iter().any(|old| order([old], [new]).is_eq()) {
                         all.push(new.clone());
                     }
                 }
@@ -196,34 +212,28 @@ impl<'a> Walk<'a> {
     }
 
     /// What one alternative says about a child; `None` if it forbids it.
-    fn below(&self, one: &Rc<Place<'a>>, step: &Step) -> Option<Rc<Place<'a>>> {
-        let key = (one.id, step.clone());
+    fn below(&self, one: &Rc<Place<'a>>, step: Step<'a>) -> Option<Rc<Place<'a>>> {
+        let key = (one.id, step);
         if let Some(child) = self.seen.borrow().parts.get(&key) {
             return child.clone();
         }
         if !self.spend(1) {
             return Some(self.unrestricted());
         }
-        let mut nodes = Vec::new();
-        let mut forbidden = false;
-        for node in one.alternatives.iter().flatten() {
-            let child = match step {
-                Step::Key(key) => property(self.schema, node, Some(key)),
-                Step::Other => property(self.schema, node, None),
-                Step::Item(index) => item(node, *index),
-            };
-            match child {
-                Child::Silent => {}
-                Child::Forbidden => forbidden = true,
-                Child::Said(said) => nodes.extend(said),
+        let mut said = Vec::new();
+        for node in one.forms.alternatives.iter().flatten() {
+            match &key.1 {
+                Step::Key(key) => property(self.schema, node, Some(key), &mut said),
+                Step::Other => property(self.schema, node, None, &mut said),
+                Step::Item(index) => said.extend(item(node, *index)),
             }
         }
-        let child = if forbidden {
+        let child = if said.contains(&&Value::Bool(false)) {
             None
-        } else if nodes.is_empty() {
+        } else if said.is_empty() {
             Some(self.unrestricted())
         } else {
-            Some(self.place(self.expand(&nodes), false))
+            Some(self.place(self.expand(&said), false))
         };
         self.seen.borrow_mut().parts.insert(key, child.clone());
         child
@@ -233,20 +243,17 @@ impl<'a> Walk<'a> {
 impl<'a> Place<'a> {
     /// Its alternatives, each as a place of its own.
     pub(super) fn each<'p>(self: &'p Rc<Self>) -> &'p [Rc<Place<'a>>] {
-        match self.alternatives.len() {
+        match self.forms.alternatives.len() {
             0 => &[],
             1 => std::slice::from_ref(self),
             _ => &self.parts,
         }
     }
 
-    fn key(&self, key: &str) -> Step {
-        let mut nodes = self.alternatives.iter().flatten();
-        if nodes.any(|node| names(node, key)) {
-            Step::Key(key.to_owned())
-        } else {
-            Step::Other
-        }
+    fn key(&self, key: &str) -> Step<'a> {
+        let mut nodes = self.forms.alternatives.iter().flatten();
+        let named = nodes.find_map(|node| names(node, key));
+        named.map_or(Step::Other, Step::Key)
     }
 
     /// Every type that some alternative may admit.
@@ -255,6 +262,63 @@ impl<'a> Place<'a> {
     }
 }
 
-fn same_nodes(left: &Alternative<'_>, right: &Alternative<'_>) -> bool {
-    left.len() == right.len() && left.iter().zip(right).all(|(l, r)| std::ptr::eq(*l, *r))
+impl<'a> Borrow<Forms<'a>> for Known<'a> {
+    fn borrow(&self) -> &Forms<'a> {
+        &self.0.forms
+    }
+}
+
+impl Ord for Known<'_> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.0.forms.cmp(&other.0.forms)
+    }
+}
+
+impl PartialOrd for Known<'_> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Known<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Known<'_> {}
+
+impl Ord for Forms<'_> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let open = self.open.cmp(&other.open);
+        open.then_with(|| order(&self.alternatives, &other.alternatives))
+    }
+}
+
+impl PartialOrd for Forms<'_> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Forms<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Forms<'_> {}
+
+/// Any order of alternatives that is the same as long as the schema lives: the lengths of the lists and the addresses of
+/// their nodes.
+fn order<'s, 'a: 's>(
+    left: impl IntoIterator<Item = &'s Alternative<'a>>,
+    right: impl IntoIterator<Item = &'s Alternative<'a>>,
+) -> Ordering {
+    let numbers = |nodes: &'s Alternative<'a>| {
+        let addresses = nodes.iter().map(|node| std::ptr::from_ref(*node).addr());
+        iter::once(nodes.len()).chain(addresses)
+    };
+    let left = left.into_iter().flat_map(numbers);
+    left.cmp(right.into_iter().flat_map(numbers))
 }
