@@ -1,6 +1,6 @@
 //! How many instructions a call of an agent takes. `cargo xtask bench instructions` counts them with callgrind.
 //!
-//! `instructions --list` prints a case a line, `instructions CASE N` does one run with N calls. Replies come whole, or in
+//! `instructions --list` prints a case a line and its limit, if it has one, `instructions CASE N` does one run with N calls. Replies come whole, or in
 //! pieces of 4 bytes, which is about a token.
 
 #![expect(clippy::print_stdout, reason = "a bench prints")]
@@ -11,11 +11,17 @@ mod support;
 
 use support::loads::{CHAIN, ITERATIONS, Load, PARALLEL};
 
+/// The most instructions of a call in [`LIMITED`].
+const CALL: u32 = 60_000;
+
+/// The case that has a limit.
+const LIMITED: &str = "agent-parallel-call";
+
 /// Runs, what one call of theirs is called, and the size of pieces.
 const RUNS: [(&str, Load, usize); 4] = [
     ("agent-iteration", ITERATIONS, usize::MAX),
     ("agent-iteration-in-4-byte-pieces", ITERATIONS, 4),
-    ("agent-parallel-call", PARALLEL, usize::MAX),
+    (LIMITED, PARALLEL, usize::MAX),
     ("agent-chained-call", CHAIN, usize::MAX),
 ];
 
@@ -23,7 +29,11 @@ fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [case, rounds] = arguments.as_slice() else {
         for (name, ..) in RUNS {
-            println!("{name}");
+            if name == LIMITED {
+                println!("{name} {CALL}");
+            } else {
+                println!("{name}");
+            }
         }
         return;
     };

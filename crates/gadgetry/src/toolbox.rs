@@ -33,8 +33,9 @@ impl Toolbox {
             let gadget = spec.name.clone();
             return Err(ToolboxError::NoConcurrency { gadget });
         }
-        check_examples(spec)?;
-        Arc::make_mut(&mut self.registry).add(spec.clone())?;
+        let registered = Registry::compile(spec.clone())?;
+        check_examples(spec, registered.schema())?;
+        Arc::make_mut(&mut self.registry).insert(registered)?;
         let name = spec.name.clone();
         self.gadgets.insert(name, gadget);
         Ok(())
@@ -76,14 +77,7 @@ impl From<UnfitExample> for ToolboxError {
 }
 
 /// Checks that a model that imitates the examples would be right.
-pub(crate) fn check_examples(spec: &GadgetSpec) -> Result<(), UnfitExample> {
-    if spec.examples.is_empty() {
-        return Ok(());
-    }
-    // The registry reports an invalid schema.
-    let Ok(schema) = Schema::new(spec.parameters.clone()) else {
-        return Ok(());
-    };
+pub(crate) fn check_examples(spec: &GadgetSpec, schema: &Schema) -> Result<(), UnfitExample> {
     for (index, example) in spec.examples.iter().enumerate() {
         if let Err(problems) = schema.check(example.params.clone()) {
             return Err(UnfitExample {

@@ -41,9 +41,22 @@ impl Registry {
         Ok(registry)
     }
 
-    /// Appends a gadget. Fails if its name is empty, taken (in whatever case) or holds `:`, a blank or a
-    /// control character, if its parameters are not a JSON Schema, or if a default in it does not fit it.
+    /// Compiles and appends a gadget.
+    ///
+    /// # Errors
+    ///
+    /// As [`Registry::compile`] and [`Registry::insert`].
     pub fn add(&mut self, spec: GadgetSpec) -> Result<(), RegistryError> {
+        self.insert(Self::compile(spec)?)
+    }
+
+    /// Checks the name of a gadget and compiles its schema.
+    ///
+    /// # Errors
+    ///
+    /// If the name is empty, begins like a marker, or holds `:`, whitespace or a control character, if the parameters are
+    /// not a JSON Schema, or if a default in it does not fit it.
+    pub fn compile(spec: GadgetSpec) -> Result<RegisteredGadget, RegistryError> {
         let name = spec.name.clone();
         if name.is_empty() {
             return Err(RegistryError::EmptyName);
@@ -51,10 +64,6 @@ impl Registry {
         let bad = |c: char| c == ':' || c.is_whitespace() || c.is_control();
         if name.contains(bad) || name.starts_with("!!!") {
             return Err(RegistryError::BadName { name });
-        }
-        let key = name.to_lowercase();
-        if self.places.contains_key(&key) {
-            return Err(RegistryError::Duplicate { name });
         }
         let schema = match Schema::new(spec.parameters.clone()) {
             Ok(schema) => schema,
@@ -67,10 +76,24 @@ impl Registry {
                 problem,
             });
         }
+        Ok(RegisteredGadget::new(spec, schema))
+    }
+
+    /// Appends a gadget.
+    ///
+    /// # Errors
+    ///
+    /// If its name is taken, in whatever case.
+    pub fn insert(&mut self, gadget: RegisteredGadget) -> Result<(), RegistryError> {
+        let name = gadget.name().to_owned();
+        let key = name.to_lowercase();
+        if self.places.contains_key(&key) {
+            return Err(RegistryError::Duplicate { name });
+        }
         let place = self.gadgets.len();
         self.places.insert(key, place);
-        self.places.insert(spec.name.clone(), place);
-        self.gadgets.push(RegisteredGadget::new(spec, schema));
+        self.places.insert(name, place);
+        self.gadgets.push(gadget);
         Ok(())
     }
 

@@ -106,10 +106,11 @@ fn gadget(
     let places: Vec<_> = (table.examples.iter())
         .map(|example| example.params.span())
         .collect();
+    let schema = schema(table.parameters, &whole)?;
     let spec = GadgetSpec {
         name: name.get_ref().clone(),
         description,
-        parameters: schema(table.parameters)?,
+        parameters: schema.value().clone(),
         examples: (table.examples.into_iter())
             .map(example)
             .collect::<Result<_, _>>()?,
@@ -119,7 +120,7 @@ fn gadget(
         unterminated: table.unterminated,
         ..GadgetSpec::default()
     };
-    check_examples(&spec).map_err(|unfit| {
+    check_examples(&spec, &schema).map_err(|unfit| {
         let place = places.get(unfit.number - 1).unwrap_or(&whole);
         Mistake::new(place, Problem::Example(Box::new(unfit.into())))
     })?;
@@ -208,19 +209,19 @@ fn is_executable(_path: &Path) -> bool {
 }
 
 /// A table of properties, which is an easy slip, would be a schema that admits everything; so the type is required.
-fn schema(written: Option<Spanned<toml::Table>>) -> Result<Value, Mistake> {
-    let Some(written) = written else {
-        return Ok(json!({ "type": "object", "properties": {} }));
+fn schema(written: Option<Spanned<toml::Table>>, whole: &Range<usize>) -> Result<Schema, Mistake> {
+    let (schema, span) = match written {
+        None => (json!({ "type": "object", "properties": {} }), whole.clone()),
+        Some(written) => {
+            let span = written.span();
+            let table = toml::Value::Table(written.into_inner());
+            (to_json(table, &span)?, span)
+        }
     };
-    let span = written.span();
-    let schema = to_json(toml::Value::Table(written.into_inner()), &span)?;
     if schema["type"] != "object" {
         return Err(Mistake::new(&span, Problem::NotAnObjectSchema));
     }
-    match Schema::new(schema.clone()) {
-        Ok(_) => Ok(schema),
-        Err(error) => Err(Mistake::new(&span, Problem::Schema(error))),
-    }
+    Schema::new(schema).map_err(|error| Mistake::new(&span, Problem::Schema(error)))
 }
 
 fn example(written: WrittenExample) -> Result<Example, Mistake> {
