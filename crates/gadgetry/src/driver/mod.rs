@@ -246,7 +246,7 @@ impl<'a> Driver<'a> {
             CancellationToken::new(),
             Some(CallSlot::new(host, start.id, self.iteration)),
         );
-        // Nearly always the last owner: then this is no copy.
+        // Nearly always the last owner, which takes the value without a copy.
         let parameters = Arc::unwrap_or_clone(start.parameters);
         let task = self
             .tasks
