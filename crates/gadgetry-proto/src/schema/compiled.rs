@@ -18,9 +18,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use jsonschema::PatternOptions;
-use jsonschema::ValidationError;
-use jsonschema::Validator;
+use gadgetry_validator::ValidationError;
+use gadgetry_validator::Validator;
 use serde_json::Map;
 use serde_json::Value;
 use serde_json::json;
@@ -229,7 +228,7 @@ impl Schema {
     }
 
     fn errors<'a>(&'a self, value: &'a Value) -> impl Iterator<Item = ValidationError<'a>> {
-        self.0.validator.iter_errors(value)
+        self.0.validator.errors(value)
     }
 
     /// Whether a key matches a pattern of `patternProperties`; `None` if the pattern is not known.
@@ -246,15 +245,10 @@ impl fmt::Debug for Schema {
 }
 
 fn compile(schema: &Value) -> Result<Validator, SchemaError> {
-    jsonschema::options()
-        .with_pattern_options(PatternOptions::regex())
-        .should_validate_formats(true)
-        .offline()
-        .build(schema)
-        .map_err(|error| SchemaError::Broken {
-            pointer: error.instance_path().as_str().to_owned(),
-            message: error.to_string(),
-        })
+    Validator::new(schema).map_err(|error| SchemaError::Broken {
+        pointer: error.instance_path().as_str().to_owned(),
+        message: error.to_string(),
+    })
 }
 
 /// Why a schema cannot be used. All of them are mistakes of whoever wrote the gadget.

@@ -4,9 +4,9 @@ mod words;
 
 use std::fmt;
 
-use jsonschema::ValidationError;
-use jsonschema::error::{TypeKind, ValidationErrorKind as Kind};
-use jsonschema::paths::LocationSegment;
+use gadgetry_validator::ValidationError;
+use gadgetry_validator::error::{TypeKind, ValidationErrorKind as Kind};
+use gadgetry_validator::paths::LocationSegment;
 use serde::Deserialize;
 use serde::Serialize;
 use serde_json::Value;

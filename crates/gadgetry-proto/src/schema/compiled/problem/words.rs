@@ -1,6 +1,6 @@
 //! The words that problems are told in.
 
-use jsonschema::error::ValidationErrorKind as Kind;
+use gadgetry_validator::error::ValidationErrorKind as Kind;
 use serde_json::Value;
 
 use crate::schema::compiled::types::Types;
