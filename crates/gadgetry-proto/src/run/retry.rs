@@ -103,3 +103,32 @@ impl Retry {
         (z >> 11) as f64 / (1_u64 << 53) as f64
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The figures are those of another implementation of splitmix64: a replay must wait as long as the run did.
+    #[test]
+    fn the_variation_is_the_same_everywhere() {
+        for (seed, iteration, attempt, delay, after_100) in [
+            (0, 1, 1, 626, 281),
+            (0, 1, 2, 2_401, 850),
+            (0, 2, 1, 1_267, 441),
+            (7, 1, 1, 584, 271),
+            (0xfedc_ba98_7654_3210, 3, 2, 1_204, 551),
+            (1 << 32, 1, 1, 1_066, 391),
+        ] {
+            let retry = Retry {
+                seed,
+                ..Retry::default()
+            };
+            let found = [None, Some(100)].map(|after| retry.delay_ms(iteration, attempt, after));
+            assert_eq!(
+                found,
+                [Some(delay), Some(after_100)],
+                "{seed} {iteration} {attempt}"
+            );
+        }
+    }
+}

@@ -180,6 +180,7 @@ mod tests {
         check(&json!({ "a": numbers }), total);
         check(&json!([numbers, inner, { "b": [inner, numbers] }]), total);
         check(&json!([inner, short, numbers]), total);
+        check(&json!([numbers, &numbers[77..77 + LONG]]), total);
         check(&json!([short, short]), 0);
         let other = format!("{inner}!");
         check(&json!([numbers, other]), total + other.len());

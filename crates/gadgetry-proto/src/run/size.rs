@@ -105,3 +105,142 @@ fn value_size(value: &Value) -> usize {
         Value::Null | Value::Bool(_) | Value::Number(_) => 0,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    const LIMIT: usize = 100_000;
+
+    /// The bytes that a delta adds, the first block of reasoning apart.
+    #[track_caller]
+    fn check(delta: Value, bytes: usize) {
+        let delta: Delta = serde_json::from_value(delta).expect("a delta");
+        assert_eq!(size(&delta), bytes, "{delta:?}");
+        let mut read = ReplySize::default();
+        let is_reasoning = matches!(delta, Delta::Reasoning { .. });
+        let block = if is_reasoning && bytes > 0 { BLOCK } else { 0 };
+        assert_eq!(read.admit(delta.clone(), LIMIT), Some(delta));
+        assert_eq!((read.bytes, read.is_full), (bytes + block, false));
+    }
+
+    #[test]
+    fn every_delta_counts_what_is_kept_of_it() {
+        let data = json!({ "key": "value", "list": [1, null, "ab"] });
+        // 16 for each value, and the texts.
+        let data_size = 16 + (3 + 16 + 5) + (4 + 16 + 16 + 16 + (16 + 2));
+        check(json!({ "type": "text", "delta": "caf\u{e9}" }), 5);
+        check(json!({ "type": "reasoning", "delta": "hm" }), 2);
+        check(json!({ "type": "reasoning", "delta": "" }), 0);
+        check(
+            json!({ "type": "text", "delta": "abc", "metadata": { "extensions": { "n": "xy" } } }),
+            3 + BLOCK + 1 + 16 + 2,
+        );
+        check(
+            json!({ "type": "tool_call_start", "id": "t1", "name": "Bell" }),
+            BLOCK + 2 + 4,
+        );
+        check(
+            json!({ "type": "tool_call_delta", "id": "t1", "delta": "{\"a\"" }),
+            4,
+        );
+        check(
+            json!({ "type": "tool_call_end", "id": "t1", "input": data }),
+            data_size,
+        );
+        check(json!({ "type": "tool_call_end", "id": "t1" }), 0);
+        check(
+            json!({ "type": "tool_call", "id": "t1", "name": "Bell", "input": data }),
+            BLOCK + 2 + 4 + data_size,
+        );
+        check(json!({ "type": "error", "error": "broken" }), BLOCK + 6);
+        let metadata =
+            json!({ "citations": ["abc"], "annotations": [data], "extensions": { "n": 1 } });
+        let metadata_size = BLOCK + (1 + 16) + (16 + 3) + data_size;
+        check(
+            json!({ "type": "content_metadata", "metadata": metadata }),
+            metadata_size,
+        );
+        check(
+            json!({ "type": "reasoning_metadata", "metadata": metadata }),
+            metadata_size,
+        );
+        check(
+            json!({ "type": "provider_data", "api": "a", "model": "m", "data": data }),
+            BLOCK + data_size,
+        );
+        check(json!({ "type": "usage", "usage": {} }), 0);
+    }
+
+    fn text(text: &str) -> Delta {
+        Delta::text(text)
+    }
+
+    #[test]
+    fn text_beyond_the_limit_is_cut_off() {
+        for (delta, limit, kept) in [
+            ("12345", 5, Some("12345")),
+            ("12345", 6, Some("12345")),
+            ("12345", 4, Some("1234")),
+            ("\u{e9}\u{e9}\u{e9}", 3, Some("\u{e9}")),
+            ("1", 0, Some("")),
+        ] {
+            let mut size = ReplySize::default();
+            assert_eq!(
+                size.admit(text(delta), limit),
+                kept.map(text),
+                "{delta} {limit}"
+            );
+            let is_full = delta.len() > limit;
+            assert_eq!(size.is_full(), is_full, "{delta} {limit}");
+            let next = size.admit(text("x"), LIMIT);
+            assert_eq!(next.is_none(), is_full, "{delta} {limit}");
+        }
+        let mut size = ReplySize::default();
+        let start = Delta::ToolCallStart {
+            id: "t1".to_owned(),
+            name: "Bell".to_owned(),
+        };
+        assert_eq!(
+            size.admit(start, BLOCK + 5),
+            None,
+            "half of it would be malformed"
+        );
+        assert!(size.is_full());
+    }
+
+    #[test]
+    fn each_change_between_text_and_reasoning_is_a_block() {
+        let reasoning = |text: &str| Delta::Reasoning {
+            delta: text.to_owned(),
+            metadata: None,
+        };
+        let mut size = ReplySize::default();
+        for (delta, bytes) in [
+            (text("a"), 1),
+            (reasoning(""), 1),
+            (reasoning("b"), BLOCK + 2),
+            (reasoning("c"), BLOCK + 3),
+            (text(""), BLOCK + 3),
+            (text("d"), 2 * BLOCK + 4),
+        ] {
+            size.admit(delta, LIMIT);
+            assert_eq!(size.bytes, bytes);
+        }
+    }
+
+    #[test]
+    fn a_block_counts_even_if_it_is_empty() {
+        let mut size = ReplySize::default();
+        for (limit, is_full) in [(BLOCK, false), (2 * BLOCK - 1, true), (LIMIT, true)] {
+            size.add_block(limit);
+            assert_eq!(
+                size.is_full(),
+                is_full,
+                "{limit}: a full reply remains full"
+            );
+        }
+    }
+}
