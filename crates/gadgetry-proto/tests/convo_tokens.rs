@@ -40,7 +40,7 @@ fn every_part_counts_what_a_model_reads_of_it() {
     );
     let attrs = json!({ "page": "x\"y", "n": 12 });
     check(
-        json!({ "type": "custom", "blockId": 1, "tag": "cite", "content": "seven..", "attrs": attrs }),
+        json!({ "type": "custom", "blockId": "block_1", "tag": "cite", "content": "seven..", "attrs": attrs }),
         FRAME + 2 * 4 + (4 + 6) + (1 + 2) + 7,
     );
     let call = json!({

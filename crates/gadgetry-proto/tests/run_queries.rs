@@ -55,6 +55,7 @@ fn the_time_is_that_of_the_last_input() {
     let script = Script::default().gadget(gadget("Bell"));
     let (mut run, outputs) = after(&script, &bells(2));
     assert_eq!(run.now(), Time(1));
+    assert!(!run.plan().has_viewer(), "results are not limited");
     let calls = started(&outputs);
     for (call, at, now) in [(calls[0], 7, 7), (calls[1], 3, 7)] {
         let done = Input::Done(call, outcome("ok", 0.0));
@@ -77,18 +78,24 @@ fn costs_are_known_as_soon_as_they_arise() {
 
 #[test]
 fn the_conversation_and_its_long_results_can_be_kept() {
-    let script = Script::default().gadget(gadget("Bell"));
+    let script = Script::default()
+        .gadget(gadget("Bell"))
+        .with(|config| config.output_limit = Some(100));
     let (mut run, outputs) = after(&script, &bells(1));
-    let long = "x".repeat(1_000_000);
+    let long = "x".repeat(101);
     let done = Input::Done(started(&outputs)[0], outcome(&long, 0.0));
     run.handle(Time(2), done).expect("it runs");
     drain(&mut run);
     assert_eq!(run.markers(), &script.base.markers);
+    assert!(run.plan().has_viewer(), "results are limited");
     let outputs: OutputStore = run.outputs().clone();
-    assert_eq!(outputs.outputs()[0].content.as_str(), long);
+    assert_eq!(*outputs.outputs()[0].content, *long);
     let history: Vec<Message> = run.history().to_vec();
     let roles: Vec<Role> = history.iter().map(|message| message.role).collect();
-    assert_eq!(roles, [Role::User, Role::Assistant, Role::User]);
+    assert_eq!(
+        roles,
+        [Role::System, Role::User, Role::Assistant, Role::User]
+    );
     assert_eq!(run.into_history(), (history, outputs));
 }
 
