@@ -9,7 +9,7 @@ const MEDIUM: u64 = 4_000;
 
 /// A message with this part is worth so many bytes of text. Four of them have as many tokens as one has bytes.
 #[track_caller]
-fn check(part: Value, size: u64) {
+fn check(part: &Value, size: u64) {
     let message = json!({ "role": "assistant", "content": [part] });
     let message: Message = serde_json::from_value(message).expect("a message");
     let messages = vec![message; 4];
@@ -29,18 +29,18 @@ fn every_part_counts_what_a_model_reads_of_it() {
     named["type"] = json!("media");
     let mut unnamed = picture(None);
     unnamed["type"] = json!("media");
-    check(named, MEDIUM + 3);
-    check(unnamed, MEDIUM);
-    check(json!({ "type": "text", "text": "four\u{e4}" }), 6);
-    check(json!({ "type": "reasoning", "text": "not sent again" }), 0);
+    check(&named, MEDIUM + 3);
+    check(&unnamed, MEDIUM);
+    check(&json!({ "type": "text", "text": "four\u{e4}" }), 6);
+    check(&json!({ "type": "reasoning", "text": "not sent again" }), 0);
     let data = json!({ "signature": "abc" });
     check(
-        json!({ "type": "provider_data", "api": "a", "model": "m", "data": data }),
+        &json!({ "type": "provider_data", "api": "a", "model": "m", "data": data }),
         r#"{"signature":"abc"}"#.len() as u64,
     );
     let attrs = json!({ "page": "x\"y", "n": 12 });
     check(
-        json!({ "type": "custom", "blockId": "block_1", "tag": "cite", "content": "seven..", "attrs": attrs }),
+        &json!({ "type": "custom", "blockId": "block_1", "tag": "cite", "content": "seven..", "attrs": attrs }),
         FRAME + 2 * 4 + (4 + 6) + (1 + 2) + 7,
     );
     let call = json!({
@@ -53,13 +53,13 @@ fn every_part_counts_what_a_model_reads_of_it() {
         "terminatedBy": "endMarker",
         "span": { "start": 0, "end": 1 },
     });
-    check(call, 2 * FRAME + 5 + (1 + 2 + 5) + 10);
+    check(&call, 2 * FRAME + 5 + (1 + 2 + 5) + 10);
     check(
-        json!({ "type": "tool_use", "toolUseId": "t1", "name": "Bell", "input": { "a": 1 } }),
+        &json!({ "type": "tool_use", "toolUseId": "t1", "name": "Bell", "input": { "a": 1 } }),
         2 * FRAME + 2 + 4 + 7,
     );
     check(
-        json!({
+        &json!({
             "type": "gadget_result",
             "invocationId": "users",
             "gadgetName": "Fetch",
@@ -70,10 +70,10 @@ fn every_part_counts_what_a_model_reads_of_it() {
         FRAME + 5 + 5 + (MEDIUM + 3) + MEDIUM,
     );
     check(
-        json!({ "type": "summary", "text": "brief", "turns": 3 }),
+        &json!({ "type": "summary", "text": "brief", "turns": 3 }),
         2 * FRAME + 5,
     );
-    check(json!({ "type": "omission", "turns": 3 }), 4 * FRAME);
+    check(&json!({ "type": "omission", "turns": 3 }), 4 * FRAME);
 }
 
 #[test]

@@ -1,4 +1,8 @@
 //! What the owner of a run can read from it.
+#![expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "a test is about a few variants of many"
+)]
 
 use gadgetry_proto::call::Outcome;
 use gadgetry_proto::convo::OutputStore;
