@@ -5,8 +5,8 @@ use std::process::Command;
 
 const MAX: usize = 72;
 
-/// Commits up to this one are not checked: its own title is too long, and was published before anyone noticed.
-const BASE: &str = "3789d83";
+/// The commits up to this one were made before titles were checked.
+const BASE: &str = "541e9eb";
 
 /// The titles after [`BASE`] that are too long. A clone without that commit, such as a shallow one, is skipped.
 pub(crate) fn problems(root: &Path) -> Vec<String> {
