@@ -24,7 +24,7 @@ const SCOPE: [&str; 6] = [
     "crates/gadgetry/src/provider/openai/**/*.rs",
 ];
 
-/// What a person reads while looking for a mistake. No test compares it.
+/// Output for debugging; no test compares it.
 const EXCLUDED: &str = "impl (std::)?fmt::Debug";
 
 /// The most of the changes that may be missed, in percent.
