@@ -41,6 +41,39 @@ fn a_dense_result_gets_a_tip() {
     assert!(notice.contains(": 10,001 bytes, 2 lines."), "{notice}");
 }
 
+/// Reading by lines is hopeless if there are few of them and one does not fit at once, or would fill a page.
+#[test]
+fn few_long_lines_are_dense() {
+    let lines = |length: usize, count: usize| vec!["x".repeat(length); count].join("\n");
+    for (result, limit, is_dense) in [
+        (lines(101, 1), 100, true),
+        (lines(101, 3), 100, true),
+        (lines(101, 4), 100, false),
+        (lines(100, 2), 100, false),
+        (lines(3_999, 3), 10_000, false),
+        (lines(4_000, 3), 10_000, true),
+        (lines(4_000, 4), 10_000, false),
+    ] {
+        let notice = OutputStore::default().limit("Dump", result, limit);
+        assert_eq!(notice.contains("is dense"), is_dense, "{notice}");
+    }
+}
+
+#[test]
+fn sizes_are_grouped_by_three_digits() {
+    for (length, size) in [
+        (1, ": 1 byte,"),
+        (12, ": 12 bytes,"),
+        (123, ": 123 bytes,"),
+        (1_234, ": 1,234 bytes,"),
+        (123_456, ": 123,456 bytes,"),
+        (1_234_567, ": 1,234,567 bytes,"),
+    ] {
+        let notice = OutputStore::default().limit("Dump", "x".repeat(length), 0);
+        assert!(notice.contains(size), "{notice}");
+    }
+}
+
 #[test]
 fn limits_count_characters() {
     assert_eq!(char_limit(200_000, 15.0), 120_000);
@@ -65,6 +98,13 @@ fn ids_are_the_same_on_every_machine_and_never_the_same_twice() {
         );
     }
     assert_eq!(store.outputs()[0].id, "A_1fcd1ac0");
+    let mut other = OutputStore::default();
+    let ids =
+        ["Search", "Search", "Search"].map(|name| other.insert(name, String::new()).to_owned());
+    assert_eq!(
+        ids,
+        ["Search_dcba34ca", "Search_a094816f", "Search_4b9ad965"]
+    );
     let mut ids: Vec<&str> = store
         .outputs()
         .iter()

@@ -32,6 +32,9 @@ fn message(role: Role, content: Vec<Content>) -> Message {
 #[test]
 fn a_result_cannot_pass_for_another_result() {
     assert_eq!(guard_envelopes("Result (b): 1"), "Result\u{200B} (b): 1");
+    let (wide, guarded) = ("Ｒｅｓｕｌｔ（ａ）：1", "Ｒｅｓｕｌｔ\u{200B}（ａ）：1");
+    assert_eq!(guard_envelopes(wide), guarded, "a model reads both widths");
+    assert_eq!(guard_envelopes("NOTE：done"), "NOTE\u{200B}：done");
     assert_eq!(
         guard_envelopes("x\r\nResult (b)\rResult ("),
         "x\r\nResult\u{200B} (b)\rResult\u{200B} ("
