@@ -16,7 +16,7 @@ use support::reading::{consume, scanner};
 use support::texts::{PLACES, Place, call, chunks, prose};
 
 /// The most instructions of one push at each of [`PLACES`].
-const PUSH: [u32; 3] = [120, 200, 150];
+const PUSH: [u32; 3] = [120, 180, 150];
 
 /// The most instructions of a small call that is read whole.
 const CALL: u32 = 4000;

@@ -35,8 +35,8 @@ pub(crate) struct Body {
     /// How much of the current value was emitted.
     emitted: usize,
     part: Part,
-    /// Whether the current argument has an invalid pointer, so that its value is not emitted.
-    mute: bool,
+    /// The pointer of the current value; empty if it is invalid or the body passed its cap, and the value is not emitted.
+    pointer: String,
     arguments: Vec<ArgumentSpan>,
     /// Offsets of backslashes that do not belong to their value.
     escapes: Vec<usize>,
@@ -102,6 +102,7 @@ impl Body {
     /// Begins a new body at offset `base` of the reply. At most `room` near misses may be reported.
     pub(crate) fn begin(&mut self, base: u64, room: usize) {
         self.text.clear();
+        self.pointer.clear();
         self.arguments.clear();
         self.escapes.clear();
         self.diagnostics.clear();
@@ -149,16 +150,14 @@ impl Body {
         let Part::Value(start) = self.part else {
             return None;
         };
-        // A body that passed its cap has no arguments.
-        let argument = self.arguments.last()?;
         let old = self.text.len();
         let new = old + piece.len();
-        if self.emitted != old || old == start || self.mute || new > limits.block {
+        if self.emitted != old || old == start || self.pointer.is_empty() || new > limits.block {
             return None;
         }
         self.text.push_str(piece);
         (self.scan, self.emitted) = (new, new);
-        Some(&self.text[argument.pointer.clone()])
+        Some(&self.pointer)
     }
 
     /// Takes in a small body that has arrived whole.
@@ -312,21 +311,14 @@ impl Body {
     }
 
     fn end_pointer(&mut self, start: usize, end: usize, value: usize, limits: &Limits) {
-        let mut pointer = start..end;
-        let line = &self.text.as_bytes()[start..end];
-        // Nearly all pointers are visible ASCII, which needs no trimming.
-        self.mute = line.is_empty()
-            || line.len() > limits.pointer
-            || !line.iter().all(u8::is_ascii_graphic);
-        if self.mute {
-            let trimmed = trimmed(&self.text[start..end]);
-            pointer = start + trimmed.start..start + trimmed.end;
-            let written = &self.text[pointer.clone()];
-            self.mute = written.is_empty()
-                || written.len() > limits.pointer
-                || written.contains(char::is_whitespace);
-        }
+        self.pointer.clear();
         if !self.overflown {
+            let trimmed = trimmed(&self.text[start..end]);
+            let pointer = start + trimmed.start..start + trimmed.end;
+            let written = &self.text[pointer.clone()];
+            if written.len() <= limits.pointer && !written.contains(char::is_whitespace) {
+                self.pointer.push_str(written);
+            }
             self.arguments.push(ArgumentSpan {
                 pointer,
                 value: value..value,
@@ -373,6 +365,7 @@ impl Body {
         };
         self.fail(ParseError::Limit(exceeded));
         self.overflown = true;
+        self.pointer.clear();
         self.arguments.clear();
         self.escapes.clear();
         (self.suspect, self.fence) = (None, None);

@@ -33,34 +33,24 @@ impl Body {
     }
 
     pub(super) fn finish_value(&mut self, end: usize, out: &mut Sink<'_>) {
-        if let Some(argument) = self.arguments.last_mut().filter(|_| !self.overflown) {
+        if let Some(argument) = self.arguments.last_mut() {
             argument.value.end = end;
-            if !self.mute {
-                let pointer = &self.text[argument.pointer.clone()];
-                let delta = &self.text[self.emitted.min(end)..end];
-                out(Partial {
-                    pointer,
-                    delta,
-                    complete: true,
-                });
-            }
         }
-        self.emitted = end;
+        self.emit_part(self.emitted.min(end), end, true, out);
     }
 
     pub(super) fn emit(&mut self, end: usize, out: &mut Sink<'_>) {
-        let (Part::Value(_), Some(argument)) = (&self.part, self.arguments.last()) else {
-            return;
-        };
-        if end <= self.emitted || self.overflown {
-            return;
+        if matches!(self.part, Part::Value(_)) && end > self.emitted {
+            self.emit_part(self.emitted, end, false, out);
         }
-        if !self.mute {
-            let pointer = &self.text[argument.pointer.clone()];
+    }
+
+    fn emit_part(&mut self, start: usize, end: usize, complete: bool, out: &mut Sink<'_>) {
+        if !self.pointer.is_empty() {
             out(Partial {
-                pointer,
-                delta: &self.text[self.emitted..end],
-                complete: false,
+                pointer: &self.pointer,
+                delta: &self.text[start..end],
+                complete,
             });
         }
         self.emitted = end;
