@@ -98,7 +98,6 @@ pub use {schemars, serde, serde_json};
 
 pub mod agent;
 pub mod ask;
-mod base64;
 #[cfg(feature = "commands")]
 pub mod command;
 pub mod context;

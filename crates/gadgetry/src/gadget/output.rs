@@ -1,10 +1,10 @@
 //! What a gadget gives back when it succeeds.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use gadgetry_proto::call::{Outcome, amount};
 use gadgetry_proto::media::{Media, MediaData, MediaKind};
 use serde::Serialize;
-
-use crate::base64;
 
 /// The result of a gadget: a text for the model, what it cost, and media that belong to it.
 ///
@@ -89,7 +89,7 @@ impl GadgetOutput {
         self.with_media(Media {
             kind,
             mime_type,
-            data: MediaData::Base64(base64::encode(bytes)),
+            data: MediaData::Base64(STANDARD.encode(bytes)),
             name,
         })
     }

@@ -45,6 +45,15 @@ impl Date {
         let day = u8::try_from(days + 1).unwrap_or(last).min(last);
         Self { year, month, day }
     }
+
+    /// When the day begins, in seconds after the beginning of 1970 in UTC; 0 for days before that.
+    #[cfg(feature = "providers")]
+    pub(crate) fn unix_seconds(self) -> u64 {
+        let years = (1970..self.year).map(days_of_year).sum::<u64>();
+        let months = (1..self.month).map(|month| u64::from(days_of_month(self.year, month)));
+        let days = years + months.sum::<u64>() + u64::from(self.day - 1);
+        if self.year < 1970 { 0 } else { days * 86_400 }
+    }
 }
 
 fn is_leap(year: u16) -> bool {

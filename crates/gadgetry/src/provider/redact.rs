@@ -5,12 +5,13 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use gadgetry_proto::delta::Delta;
 use memchr::memmem::Finder;
 use reqwest::Url;
 use serde_json::Value;
 
-use crate::base64;
 use crate::provider::json::each_string;
 use crate::provider::secret::{ApiKey, MASK};
 
@@ -184,7 +185,7 @@ fn of_url(url: &Url, out: &mut Vec<String>) {
     if !user.is_empty() || password.is_some() {
         let (user, password) = (percent_decoded(user), password.map(percent_decoded));
         let both = format!("{user}:{}", password.unwrap_or_default());
-        out.push(base64::encode(both.as_bytes()));
+        out.push(STANDARD.encode(both));
     }
 }
 

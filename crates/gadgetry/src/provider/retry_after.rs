@@ -2,6 +2,8 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use crate::models::Date;
+
 /// The wait that the headers of an answer request; `None` without a readable header.
 ///
 /// `header` gives a header by its lower-case name. The first of these counts: `retry-after-ms` in milliseconds; `retry-after` in seconds or as an HTTP date (RFC 9110, 10.2.3); `llm_provider-retry-after`, in which
@@ -113,61 +115,31 @@ pub(super) fn units(text: &str) -> Option<Duration> {
 
 /// The time until an HTTP date such as `Sun, 06 Nov 1994 08:49:37 GMT`, or RFC 3339 in UTC; 0 if it is over.
 fn date(text: &str, now: SystemTime) -> Option<Duration> {
-    const MONTHS: [&str; 12] = [
-        "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
-    ];
-    let (year, month, day, time) = if let Some((_, date)) = text.split_once(", ") {
-        let fields: Vec<&str> = date.split(' ').collect();
-        let [day, month, year, time, "GMT"] = fields.as_slice() else {
-            return None;
-        };
-        let month = MONTHS.iter().position(|name| name == month)? + 1;
-        (
-            number(year)?,
-            i64::try_from(month).ok()?,
-            number(day)?,
-            *time,
-        )
-    } else {
-        let (date, time) = text.trim().strip_suffix('Z')?.split_once('T')?;
-        let fields: Vec<&str> = date.split('-').collect();
-        let [year, month, day] = fields.as_slice() else {
-            return None;
-        };
-        (number(year)?, number(month)?, number(day)?, time)
-    };
-    let fields: Vec<&str> = time.split(':').collect();
-    let [hour, minute, second] = fields.as_slice() else {
-        return None;
-    };
-    let second = second.split('.').next()?;
-    let since = days(year, month, day)? * 86400
-        + number(hour)? * 3600
-        + number(minute)? * 60
-        + number(second)?;
-    until(Duration::from_secs(u64::try_from(since).ok()?), now)
+    let moment = httpdate::parse_http_date(text.trim()).ok();
+    let moment = moment.or_else(|| rfc3339(text.trim()))?;
+    Some(moment.duration_since(now).unwrap_or_default())
+}
+
+/// A time such as `1994-11-06T08:49:37.5Z`, to the second.
+fn rfc3339(text: &str) -> Option<SystemTime> {
+    let (day, time) = text.strip_suffix('Z')?.split_once('T')?;
+    let day: Date = day.parse().ok()?;
+    let (time, _fraction) = time.split_once('.').unwrap_or((time, ""));
+    let mut fields = time.split(':').map(two_digits);
+    let (hours, minutes, seconds) = (fields.next()??, fields.next()??, fields.next()??);
+    let since = day.unix_seconds() + hours * 3600 + minutes * 60 + seconds;
+    fields
+        .next()
+        .is_none()
+        .then(|| UNIX_EPOCH + Duration::from_secs(since))
+}
+
+fn two_digits(text: &str) -> Option<u64> {
+    let digits = text.len() == 2 && text.bytes().all(|byte| byte.is_ascii_digit());
+    text.parse().ok().filter(|_| digits)
 }
 
 fn until(since_1970: Duration, now: SystemTime) -> Option<Duration> {
     let now = now.duration_since(UNIX_EPOCH).ok()?;
     Some(since_1970.saturating_sub(now))
-}
-
-fn number(text: &str) -> Option<i64> {
-    let digits = (1..=4).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
-    text.parse().ok().filter(|_| digits)
-}
-
-/// Days since 1970-01-01 in the Gregorian calendar.
-///
-/// Source: Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms", `days_from_civil`.
-fn days(year: i64, month: i64, day: i64) -> Option<i64> {
-    if !(1..=12).contains(&month) || !(1..=31).contains(&day) {
-        return None;
-    }
-    let year = if month <= 2 { year - 1 } else { year };
-    let era = year.div_euclid(400);
-    let of_era = year.rem_euclid(400);
-    let of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
-    Some(era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468)
 }

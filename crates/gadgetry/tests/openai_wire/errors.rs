@@ -228,6 +228,21 @@ fn waits() {
             Some(9_904_230.0),
         ),
         (&[("retry-after", "Sun, 99 Nov 1994 08:49:37 GMT")], None),
+        // The older forms of RFC 9110.
+        (
+            &[("retry-after", "Sunday, 06-Nov-94 08:49:37 GMT")],
+            Some(7.0),
+        ),
+        (&[("retry-after", "Sun Nov  6 08:49:37 1994")], Some(7.0)),
+        (&[("retry-after", "1994-11-06T08:50:31.9Z")], Some(61.0)),
+        (
+            &[("retry-after", "1995-03-01T01:00:00Z")],
+            Some(9_907_830.0),
+        ),
+        (&[("retry-after", "1969-12-31T23:59:59Z")], Some(0.0)),
+        (&[("retry-after", "1994-11-31T08:49:37Z")], None),
+        (&[("retry-after", "1994-11-06T08:49:37:00Z")], None),
+        (&[("retry-after", "1994-11-06T8:49:37Z")], None),
         (
             &[("retry-after-ms", "1500"), ("retry-after", "2")],
             Some(1.5),
