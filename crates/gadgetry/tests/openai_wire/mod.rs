@@ -18,7 +18,7 @@ mod mutations;
 mod replies;
 mod requests;
 mod server;
-mod show;
+pub(crate) mod show;
 
 use crate::support::wire;
 

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use gadgetry::proto::delta::{Delta, StopReason};
 use gadgetry::proto::usage::Usage;
-use gadgetry::provider::{Answer, FrameLimits, openai};
+use gadgetry::provider::{Answer, Decode, FrameLimits, openai};
 
 /// Deltas, one after the other, neighbours of a kind joined: `start m | text Hi | stop stop 3+2`.
 pub(crate) fn show(deltas: &[Delta]) -> String {
@@ -85,8 +85,17 @@ pub(crate) fn counts(usage: &Usage) -> String {
 }
 
 /// What is read of a body in pieces of the sizes that `sizes` gives.
-pub(crate) fn read(body: &[u8], raw: bool, mut sizes: impl FnMut() -> usize) -> Vec<Delta> {
-    let mut answer = Answer::new(Box::new(openai::Decoder::new())).frames(FrameLimits {
+pub(crate) fn read(body: &[u8], raw: bool, sizes: impl FnMut() -> usize) -> Vec<Delta> {
+    read_by(Box::new(openai::Decoder::new()), body, raw, sizes)
+}
+
+fn read_by(
+    decoder: Box<dyn Decode>,
+    body: &[u8],
+    raw: bool,
+    mut sizes: impl FnMut() -> usize,
+) -> Vec<Delta> {
+    let mut answer = Answer::new(decoder).frames(FrameLimits {
         raw,
         ..FrameLimits::default()
     });
@@ -105,10 +114,20 @@ pub(crate) fn read(body: &[u8], raw: bool, mut sizes: impl FnMut() -> usize) -> 
 /// Holds what `body` gives against `expected`, on many cuts.
 #[track_caller]
 pub(crate) fn check(name: &str, body: impl AsRef<[u8]>, expected: &str) {
-    let body = body.as_ref();
+    check_by(
+        || Box::new(openai::Decoder::new()),
+        name,
+        body.as_ref(),
+        expected,
+    );
+}
+
+/// [`check`] with the decoder of any API.
+#[track_caller]
+pub(crate) fn check_by(decoder: fn() -> Box<dyn Decode>, name: &str, body: &[u8], expected: &str) {
     for size in [usize::MAX, 1, 7] {
         assert_eq!(
-            show(&read(body, false, || size)),
+            show(&read_by(decoder(), body, false, || size)),
             expected,
             "{name}, pieces of {size}"
         );
@@ -122,7 +141,7 @@ pub(crate) fn check(name: &str, body: impl AsRef<[u8]>, expected: &str) {
             usize::try_from(state >> 59).unwrap()
         };
         assert_eq!(
-            show(&read(body, false, sizes)),
+            show(&read_by(decoder(), body, false, sizes)),
             expected,
             "{name}, seed {seed}"
         );

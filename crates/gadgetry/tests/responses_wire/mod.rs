@@ -3,4 +3,5 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails here")]
 
 mod kept;
+mod replies;
 mod requests;

@@ -9,7 +9,7 @@ use crate::provider::arguments::{self, Arguments};
 use crate::provider::json;
 use crate::provider::tools::ToolNames;
 
-/// The maximum number of bytes kept of arguments whose call has no name yet.
+/// The maximum number of bytes kept of arguments whose call has no name yet. A call with more is cut there.
 const HELD: usize = 1 << 20;
 
 /// A call as far as it has arrived.
@@ -24,6 +24,8 @@ pub(super) struct Call {
     name: String,
     /// Arguments that arrived before the name.
     held: String,
+    /// Whether some of them were dropped. Nothing is added to them.
+    is_cut: bool,
     arguments: Arguments,
     state: State,
 }
@@ -38,6 +40,8 @@ enum State {
     Ended,
     /// Another call has the same id, so it is not executed.
     Repeated,
+    /// Some of its arguments were dropped, so it never ends.
+    Cut,
 }
 
 impl Call {
@@ -75,18 +79,26 @@ impl Call {
         });
         let held = std::mem::take(&mut self.held);
         self.write(&held, out);
+        if self.is_cut {
+            self.state = State::Cut;
+        }
     }
 
     /// Takes more of the arguments.
     pub(super) fn write(&mut self, piece: &str, out: &mut Vec<Delta>) {
         match self.state {
-            State::Waiting if self.held.len() + piece.len() <= HELD => self.held.push_str(piece),
+            State::Waiting => {
+                self.is_cut |= self.held.len() + piece.len() > HELD;
+                if !self.is_cut {
+                    self.held.push_str(piece);
+                }
+            }
             State::Open => {
                 let delta = self.arguments.write(piece);
                 let id = || self.id.clone();
                 out.extend(delta.map(|delta| Delta::ToolCallDelta { id: id(), delta }));
             }
-            State::Waiting | State::Doubtful | State::Ended | State::Repeated => {}
+            State::Doubtful | State::Ended | State::Repeated | State::Cut => {}
         }
     }
 
@@ -121,7 +133,7 @@ impl Call {
         match self.state {
             State::Doubtful => self.close(out),
             State::Open if self.arguments.is_whole() => self.close(out),
-            State::Open | State::Waiting | State::Ended | State::Repeated => {}
+            State::Open | State::Waiting | State::Ended | State::Repeated | State::Cut => {}
         }
     }
 
