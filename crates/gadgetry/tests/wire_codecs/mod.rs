@@ -7,7 +7,10 @@
 #![cfg(feature = "providers")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails here")]
 
+mod bodies;
+mod frames;
 mod normal;
 mod replies;
 mod requests;
 mod streams;
+mod tools;

@@ -38,6 +38,7 @@ pub struct Encoder {
     reply: Collected,
     /// The message or reasoning that has not ended.
     open: Option<usize>,
+    /// The annotations of the open message.
     annotations: u64,
     sequence: u64,
 }
@@ -170,6 +171,7 @@ impl Encoder {
             return;
         }
         self.open = Some(part);
+        self.annotations = 0;
         let mut content = self.content(part);
         content[field] = "".into();
         self.about(&format!("{of_part}.added"), part, "part", content, out);
