@@ -73,7 +73,7 @@ fn thoughts_and_signatures() {
     let redacted = json!({"type": "redacted_thinking", "data": "SIG2"});
     let text = json!({"type": "text", "text": "Now."});
     let call = json!({"type": "tool_use", "id": "a", "name": "f", "input": {"x": 1}});
-    let rows: [(&str, Vec<&str>, Vec<&str>, Value); 5] = [
+    let rows: [(&str, Vec<&str>, Vec<&str>, Value); 7] = [
         (
             "in order",
             vec![
@@ -107,6 +107,19 @@ fn thoughts_and_signatures() {
             vec![START, HM, SO, SIGNED, END, TEXT, END_2, TURN_OVER, OVER],
             vec![],
             json!([thought, text]),
+        ),
+        // Thoughts are valid only with something behind them.
+        (
+            "a text before the thought, without calls",
+            vec![TEXT, END_2, START, HM, SO, SIGNED, END, TURN_OVER, OVER],
+            vec![],
+            json!([thought, text]),
+        ),
+        (
+            "a thought alone",
+            vec![START, HM, SO, SIGNED, END, TURN_OVER, OVER],
+            vec![],
+            Value::Null,
         ),
     ];
     for (name, frames, ids, expected) in rows {

@@ -144,6 +144,15 @@ fn blocks() {
         &["text hi"],
     );
     check_inside("no start of the block", &[HI, HI, CLOSE], &["text hihi"]);
+    check_inside(
+        "no start of a thought",
+        &[
+            r#"{"type":"content_block_delta","index":0,"delta":{"type":"thinking_delta","thinking":"hm"}}"#,
+            r#"{"type":"content_block_delta","index":0,"delta":{"type":"signature_delta","signature":"abc"}}"#,
+            CLOSE,
+        ],
+        &["think hm", r#"about {"signature":"abc"}"#],
+    );
     check_inside("no stop of the block", &[OPEN, HI], &["text hi"]);
     check_inside(
         "more behind the stop",
@@ -182,6 +191,22 @@ fn blocks() {
             CLOSE,
         ],
         &["text hihiBb"],
+    );
+    check(
+        "mixed blocks that are cut come out, too",
+        &[
+            START,
+            OPEN,
+            HI,
+            r#"{"type":"content_block_start","index":1,"content_block":{"type":"thinking","thinking":"hm"}}"#,
+        ],
+        &[
+            "start m",
+            "text hi",
+            "think hm",
+            "usage 10(0+0)>1(0)",
+            "cut",
+        ],
     );
     check_inside(
         "thoughts and their signature",
@@ -419,6 +444,10 @@ fn errors_in_the_stream() {
     check(
         r#"{"error":{"type":"overloaded_error","message":"Overloaded"}}"#,
         "Overloaded Overloaded",
+    );
+    check(
+        r#"error {"type":"error","message":"slow down"}"#,
+        "Other slow down",
     );
     check(
         "{malformed",

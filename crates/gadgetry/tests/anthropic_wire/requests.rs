@@ -91,9 +91,10 @@ fn where_it_goes_and_who_asks() {
     assert_eq!(sent.url(), "https://api.anthropic.com/v1/messages");
     assert_eq!(sent.header_value("anthropic-beta"), None);
     assert!(!format!("{sent:?}").contains("x-api-key"));
-    assert!(
-        format!("{:?}", send(model().auth_token("t"), &request(vec![]))).contains("authorization")
-    );
+    for (token, is_sent) in [("t", true), ("", false)] {
+        let sent = send(model().auth_token(token), &request(vec![]));
+        assert_eq!(format!("{sent:?}").contains("authorization"), is_sent);
+    }
 }
 
 /// The messages of a request, as role and texts.
@@ -361,6 +362,15 @@ fn pictures_are_seen_and_sounds_are_named() {
         medium(MediaKind::Audio, "audio/wav", bytes()),
         json!([text("a\n\n[audio: n (audio/wav)]")]),
     );
+}
+
+/// All models that Anthropic serves do, also those that are newer than our list of models.
+#[test]
+fn a_model_that_is_not_listed_sees() {
+    let picture = medium(MediaKind::Image, "image/png", bytes());
+    let message = said(Role::User, vec![Content::Media(picture)]);
+    let sent = body(Anthropic::builder("m"), &request(vec![message]));
+    assert_eq!(sent["messages"][0]["content"][0]["type"], "image");
 }
 
 #[test]

@@ -103,11 +103,42 @@ fn calls() {
         ],
     );
     check(
+        "a piece behind the end of its call",
+        &[&a, &first, &end_a, &second],
+        "tool_use",
+        &[
+            "call a f",
+            r#"json a {"x""#,
+            r#"raw {"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial_json":": 1}"}}"#,
+            "done a",
+        ],
+    );
+    // Another block begins, so the limit has cut neither of the calls before it.
+    check(
+        "no input, and blocks behind it",
+        &[&a, &end_a, &b, &end_b, &open(2, "c", "{}"), &close(2)],
+        "max_tokens",
+        &["call a f", "done a {}", "call b f", "done b {}", "call c f"],
+    );
+    check(
         "cut by the token limit",
         &[&a, &first],
         "max_tokens",
         &["call a f", r#"json a {"x""#],
     );
+}
+
+/// Whatever word the server uses, the run has to answer the calls.
+#[test]
+fn a_reply_that_calls_has_stopped_for_it() {
+    let end = r#"{"type":"message_delta","delta":{"stop_reason":"end_turn"}}"#;
+    let call = open(0, "a", r#"{"x":1}"#);
+    let text =
+        r#"{"type":"content_block_start","index":1,"content_block":{"type":"text","text":"hi"}}"#;
+    for frames in [vec![&call, end], vec![&call, text, end]] {
+        let deltas = shown(&read(&[stream(&frames).as_bytes()]));
+        assert_eq!(deltas.last().map(String::as_str), Some("end tool_use"));
+    }
 }
 
 #[test]

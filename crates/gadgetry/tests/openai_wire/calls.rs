@@ -89,6 +89,45 @@ fn the_name_may_come_late() {
         "call a f | args a {\"x\":1} | end a | stop tool_use",
     );
     pieces(&[args], "tool_calls", "stop tool_use");
+    let name = r#"{"index":0,"id":"a","function":{"name":"f","arguments":"1}"}}"#;
+    pieces(
+        &[r#"{"index":0,"function":{"arguments":"{\"x\":"}}"#, name],
+        "tool_calls",
+        "call call_1 f | args call_1 {\"x\":1} | end call_1 | stop tool_use",
+    );
+    // Complete with its last piece, whatever the reply has behind it.
+    let frame = |delta: &str| format!(r#"{{"choices":[{{"delta":{delta}}}]}}"#);
+    let call = |piece: &str| frame(&format!(r#"{{"tool_calls":[{piece}]}}"#));
+    let (args, name) = (call(args), call(name));
+    let text = frame(r#"{"content":"Hi"}"#);
+    check(
+        "text behind a call",
+        sse(&[&args, &name, &text, "[DONE]"]),
+        "start | call a f | args a {\"x\":1} | end a | text Hi | stop unspecified",
+    );
+}
+
+/// What a call has taken when its name came is free for the next one.
+#[test]
+fn late_names_of_several_calls() {
+    let frame = |call: String| {
+        format!("data: {{\"choices\":[{{\"delta\":{{\"tool_calls\":[{call}]}}}}]}}\n\n")
+    };
+    let text = "x".repeat(3 << 20);
+    let calls = (0..2).flat_map(|index| {
+        [
+            frame(format!(
+                r#"{{"index":{index},"function":{{"arguments":"{{\"s\":\"{text}"}}}}"#
+            )),
+            frame(format!(
+                r#"{{"index":{index},"function":{{"name":"f","arguments":"\"}}"}}}}"#
+            )),
+        ]
+    });
+    let body: String = calls.collect();
+    let deltas = read(body.as_bytes(), false, || usize::MAX);
+    let ends = |delta: &&Delta| matches!(delta, Delta::ToolCallEnd { .. });
+    assert_eq!(deltas.iter().filter(ends).count(), 2);
 }
 
 #[test]
@@ -126,6 +165,7 @@ fn two_calls_of_one_gadget() {
         (r#""index":0,"id":"a","#, r#""index":0,"id":"b","#, "a", "b"),
         (r#""index":0,"#, r#""index":1,"#, "call_1", "call_2"),
         (r#""index":0,"#, r#""index":0,"#, "call_1", "call_2"),
+        (r#""index":0,"#, r#""index":0,"id":"b","#, "call_1", "b"),
     ];
     for (first, second, a, b) in table {
         pieces(
@@ -134,6 +174,18 @@ fn two_calls_of_one_gadget() {
             &expected(a, b),
         );
     }
+    // Where no call has an index, nothing says that the second one is the first again.
+    let twice = expected("call_1", "call_2").replace(":2", ":1");
+    pieces(&[&call("", 1), &call("", 1)], "tool_calls", &twice);
+    // Another name under one index is another call, also without arguments.
+    pieces(
+        &[
+            r#"{"index":0,"function":{"name":"f","arguments":"{}"}}"#,
+            r#"{"index":0,"function":{"name":"g"}}"#,
+        ],
+        "tool_calls",
+        "call call_1 f | args call_1 {} | end call_1 | call call_2 g | end call_2 | stop tool_use",
+    );
 }
 
 #[test]
@@ -302,6 +354,26 @@ fn calls_that_are_sent_again() {
         let (one, two) = (frame(&call(one, "f", 1)), frame(&call(two, tool, x)));
         check(name, sse(&[&one, &two, end, "[DONE]"]), &expected);
     }
+    let begins = r#"{"index":1,"id":"a","function":{"name":"f","arguments":"{\"x\""}}"#;
+    let more = r#"{"index":1,"id":"a","function":{"arguments":":2}"}}"#;
+    pieces(
+        &[&call(with_id, "f", 1), begins, more],
+        "tool_calls",
+        &format!("{} | {again} | stop tool_use", first("a")),
+    );
+    // Beside calls with an index, one without is doubtful: it is another one if its arguments are.
+    let doubtful = |one: &str, two: &str, expected: &str| {
+        let one = format!(r#"{{"index":0,"function":{{"name":"f","arguments":"{one}"}}}}"#);
+        let two = format!(r#"{{"function":{{"name":"f","arguments":"{two}"}}}}"#);
+        let first = "call call_1 f | args call_1 {} | end call_1";
+        pieces(
+            &[&one, &two],
+            "tool_calls",
+            &format!("{first}{expected} | stop tool_use"),
+        );
+    };
+    doubtful("{}", "", "");
+    doubtful("{}", "7", " | call call_2 f | args call_2 7 | end call_2");
     let whole = r#"{"choices":[{"message":{"content":"Hi","tool_calls":[{"id":"z","function":{"name":"f","arguments":"{\"x\":1}"}}]},"finish_reason":"tool_calls"}]}"#;
     let delta = r#"{"choices":[{"delta":{"content":"Hi","tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{\"x\":1}"}}]}}]}"#;
     check(

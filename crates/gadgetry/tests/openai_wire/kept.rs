@@ -189,6 +189,25 @@ fn reasoning() {
             ]}),
         ),
         (
+            "details of other types and indexes",
+            vec![
+                r#"{"choices":[{"delta":{"reasoning_details":[{"type":"reasoning.text","text":"a","index":0}]}}]}"#,
+                r#"{"choices":[{"delta":{"reasoning_details":[{"type":"reasoning.text","text":"b","index":1}]}}]}"#,
+                r#"{"choices":[{"delta":{"reasoning_details":[{"type":"reasoning.summary","summary":"c","index":1}]}}]}"#,
+                r#"{"choices":[{"delta":{"reasoning_details":[{"type":"reasoning.summary","summary":"d","index":1}]}}]}"#,
+                CALL,
+                STOP,
+                "[DONE]",
+            ],
+            vec!["a"],
+            Value::Null,
+            json!({"reasoning_details": [
+                {"type": "reasoning.text", "text": "a", "index": 0},
+                {"type": "reasoning.text", "text": "b", "index": 1},
+                {"type": "reasoning.summary", "summary": "cd", "index": 1},
+            ]}),
+        ),
+        (
             "two signed texts of one index",
             vec![
                 r#"{"choices":[{"delta":{"thinking_blocks":[{"type":"thinking","thinking":"a","signature":"SIG1"},{"type":"thinking","thinking":"b","signature":"SIG2"},{"type":"redacted_thinking","data":"SIG3"}]}}]}"#,
@@ -230,14 +249,20 @@ fn reasoning() {
 
 #[test]
 fn nothing_is_kept_of_a_reply_with_too_much() {
-    let piece =
-        json!({"choices": [{"delta": {"reasoning_content": "x".repeat(1 << 20)}}]}).to_string();
-    let mut frames = vec![piece.as_str(); 17];
-    frames.extend([r#"{"choices":[{"delta":{"content":"Done."}}]}"#, "[DONE]"]);
-    let native = wire("m", true);
-    let reply = message(native.wire(), &sse(&frames), usize::MAX);
-    let expected = json!({"role": "assistant", "content": "Done."});
-    assert_eq!(sent(native.wire(), reply, &[]), expected);
+    let data = "x".repeat(6 << 20);
+    let details = json!([{"type": "reasoning.encrypted", "data": data}]);
+    for (field, piece) in [
+        ("reasoning_content", json!(data)),
+        ("reasoning_details", details),
+    ] {
+        let piece = json!({"choices": [{"delta": {field: piece}}]}).to_string();
+        let mut frames = vec![piece.as_str(); 3];
+        frames.extend([r#"{"choices":[{"delta":{"content":"Done."}}]}"#, "[DONE]"]);
+        let native = wire("m", true);
+        let reply = message(native.wire(), &sse(&frames), usize::MAX);
+        let expected = json!({"role": "assistant", "content": "Done."});
+        assert_eq!(sent(native.wire(), reply, &[]), expected, "{field}");
+    }
 }
 
 #[tokio::test]

@@ -253,6 +253,11 @@ fn counts() {
             r#"{"prompt_tokens":9,"completion_tokens":5,"total_tokens":14,"prompt_tokens_details":{"cached_tokens":4},"completion_tokens_details":{"reasoning_tokens":3}}"#,
             " 9+5 cached 4 reasoning 3",
         ),
+        // All of the output may be reasoning.
+        (
+            r#"{"prompt_tokens":9,"completion_tokens":3,"total_tokens":12,"completion_tokens_details":{"reasoning_tokens":3}}"#,
+            " 9+3 reasoning 3",
+        ),
         // Reasoning beside the output: the total says so, or it could not be a part.
         (
             r#"{"prompt_tokens":9,"completion_tokens":5,"total_tokens":17,"completion_tokens_details":{"reasoning_tokens":3}}"#,

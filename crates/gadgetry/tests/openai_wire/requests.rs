@@ -153,6 +153,35 @@ fn neighbours_are_merged_unless_told_otherwise() {
     );
 }
 
+/// Reasoning belongs to one reply: two with reasoning stay two, and text joins the one that has it.
+#[test]
+fn replies_with_reasoning_are_merged_with_care() {
+    let kept = |words: &str| {
+        let data = json!({"message": {"reasoning_content": words}, "calls": {}});
+        let part =
+            json!({"type": "provider_data", "api": "chat_completions", "model": "m", "data": data});
+        let part: Content = serde_json::from_value(part).unwrap();
+        message(Role::Assistant, vec![part, text(words)])
+    };
+    let says = |said: &str, reasoning: &str| json!({"role": "assistant", "content": said, "reasoning_content": reasoning});
+    for (replies, expected) in [
+        (
+            vec![kept("a"), assistant("b")],
+            json!([says("a\n\nb", "a")]),
+        ),
+        (
+            vec![assistant("b"), kept("a")],
+            json!([says("b\n\na", "a")]),
+        ),
+        (
+            vec![kept("a"), kept("b")],
+            json!([says("a", "a"), says("b", "b")]),
+        ),
+    ] {
+        sends(native(), replies, expected);
+    }
+}
+
 #[test]
 fn trailing_messages_are_sent() {
     let request = Request {

@@ -17,9 +17,8 @@ pub(super) struct Counts {
 }
 
 impl Counts {
-    /// Takes in what a frame says; whether it says something new.
-    pub(super) fn add(&mut self, usage: &Value) -> bool {
-        let before = *self;
+    /// Takes in what a frame says.
+    pub(super) fn add(&mut self, usage: &Value) {
         let count = |pointer: &str| usage.pointer(pointer).and_then(number).unwrap_or(0);
         self.fresh = self.fresh.max(count("/input_tokens"));
         self.read = self.read.max(count("/cache_read_input_tokens"));
@@ -32,7 +31,6 @@ impl Counts {
         let thought = count("/output_tokens_details/thinking_tokens");
         let thought = thought.max(count("/output_tokens_details/reasoning_tokens"));
         self.reasoning = self.reasoning.max(thought);
-        *self != before
     }
 
     pub(super) fn is_known(self) -> bool {

@@ -55,7 +55,7 @@ impl Kept {
                 .into_iter()
                 .flatten()
             {
-                if !self.admits(size(piece)) {
+                if !self.admits(piece.to_string().len()) {
                     continue;
                 }
                 let list = self.fields.entry(field).or_insert_with(|| json!([]));
@@ -72,7 +72,7 @@ impl Kept {
             let Some(value @ Value::Object(_)) = piece.get(field) else {
                 continue;
             };
-            if self.admits(size(value)) {
+            if self.admits(value.to_string().len()) {
                 self.calls.entry(id).or_insert_with(|| json!({}))[field] = value.clone();
             }
         }
@@ -147,19 +147,6 @@ pub(in crate::provider::openai::chat) fn in_message(
         (!fields.is_empty()).then(|| (id.to_owned(), Value::Object(fields)))
     });
     (own(message, &[TEXT, LISTS[0], LISTS[1]]), calls.collect())
-}
-
-/// Bytes of the texts in a value, and something for each of its parts.
-fn size(value: &Value) -> usize {
-    match value {
-        Value::String(text) => text.len(),
-        Value::Array(items) => items.iter().map(|item| 16 + size(item)).sum(),
-        Value::Object(fields) => fields
-            .iter()
-            .map(|(name, value)| 16 + name.len() + size(value))
-            .sum(),
-        Value::Null | Value::Bool(_) | Value::Number(_) => 8,
-    }
 }
 
 /// What `model` wants back with a reply: fields of the message, and of its calls by their ids.
