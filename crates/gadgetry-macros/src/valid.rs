@@ -188,7 +188,7 @@ fn type_name(signature: &Signature, mistakes: &mut Mistakes) -> Option<Ident> {
     Some(type_name)
 }
 
-/// The rules of `gadgetry::proto::schema::Registry`.
+/// The rules of `gadgetry::proto::schema::GadgetSpec::is_valid_name`.
 fn name(type_name: Option<&Ident>, options: &Options, mistakes: &mut Mistakes) -> String {
     let Some(name) = &options.name else {
         return type_name.map(ToString::to_string).unwrap_or_default();
@@ -199,10 +199,12 @@ fn name(type_name: Option<&Ident>, options: &Options, mistakes: &mut Mistakes) -
             name,
             "a gadget has a name; without `name` it is that of its type",
         );
-    } else if text.contains(|c: char| c == ':' || c.is_whitespace() || c.is_control()) {
+    } else if text.starts_with("!!!")
+        || text.contains(|c: char| c == ':' || c.is_whitespace() || c.is_control())
+    {
         mistakes.add(
             name,
-            "a gadget's name has no `:`, whitespace or control character",
+            "a gadget's name has no `:`, whitespace or control character, and does not begin with `!!!`",
         );
     }
     text

@@ -197,11 +197,15 @@ fn mistakes_name_their_place_and_the_way_out() {
         // Names.
         (
             "[[gadget]]\nname = \"a:b\"\ndescription = \"x\"\ncommand = [\"true\"]",
-            "2:8: \"a:b\" cannot be the name of a gadget; a name is not empty and has no blank and no colon",
+            "2:8: \"a:b\" cannot be the name of a gadget; a name is not empty, has no `:`, whitespace or control character, and does not begin with `!!!`",
+        ),
+        (
+            "[[gadget]]\nname = \"!!!A\"\ndescription = \"x\"\ncommand = [\"true\"]",
+            "2:8: \"!!!A\" cannot be the name of a gadget; a name is not empty, has no `:`, whitespace or control character, and does not begin with `!!!`",
         ),
         (
             "[[gadget]]\ndescription = \"x\"\ncommand = [\"true\"]\nname = \" é\"",
-            "4:8: \" é\" cannot be the name of a gadget; a name is not empty and has no blank and no colon",
+            "4:8: \" é\" cannot be the name of a gadget; a name is not empty, has no `:`, whitespace or control character, and does not begin with `!!!`",
         ),
         (
             &with("[[gadget]]\nname = \"a\"\ndescription = \"x\"\ncommand = [\"true\"]"),

@@ -12,6 +12,7 @@ mod replay;
 mod write;
 
 use gadgetry::proto::event::EVENTS_SCHEMA;
+use gadgetry::proto::schema::json_message;
 
 use crate::args::{self, Gadgetry, Verb};
 use crate::error::Error;
@@ -44,12 +45,11 @@ pub(crate) fn run(args: Gadgetry, printer: &mut Printer) -> Result<(), Error> {
 
 /// What is wrong with the JSON on one line: serde's words, with the column only.
 fn json_problem(error: &serde_json::Error) -> String {
-    let text = error.to_string();
-    let place = format!(" at line {} column {}", error.line(), error.column());
-    match text.strip_suffix(&place) {
-        Some(problem) => format!("{problem} at column {}", error.column()),
-        None => text,
+    let message = json_message(error);
+    if error.column() == 0 {
+        return message;
     }
+    format!("{message} at column {}", error.column())
 }
 
 /// Reads the JSON object on one line. `Err` says what is wrong with it.

@@ -6,7 +6,8 @@ const KNOWN: &str = "`#[gadget]` knows `name`, `description`, `timeout`, `max_co
 const TIMEOUT: &str = "a timeout is a text such as \"500ms\", \"10s\" or \"2m\", or a whole number of milliseconds, \
      and greater than 0";
 const COUNT: &str = "`max_concurrent` is a whole number, 1 or more";
-const NAME: &str = "a gadget's name has no `:`, whitespace or control character";
+const NAME: &str =
+    "a gadget's name has no `:`, whitespace or control character, and does not begin with `!!!`";
 
 /// `arguments` of a flawless function have exactly these mistakes.
 fn check(arguments: &str, expected: &[&str]) {
@@ -71,6 +72,7 @@ fn they_have_right_forms() {
         ),
         (r#"name = "a b""#, NAME),
         (r#"name = "a:b""#, NAME),
+        (r#"name = "!!!Ab""#, NAME),
         (r#"name = "a\u{7}b""#, NAME),
     ] {
         check(arguments, &[expected]);

@@ -88,6 +88,15 @@ impl Default for GadgetSpec {
 }
 
 impl GadgetSpec {
+    /// Whether a gadget can have this name.
+    ///
+    /// It stands in the header of a block, so it is not empty, has no `:`, whitespace or control character, and does not
+    /// begin like a marker.
+    pub fn is_valid_name(name: &str) -> bool {
+        let forbidden = |c: char| c == ':' || c.is_whitespace() || c.is_control();
+        !name.is_empty() && !name.contains(forbidden) && !name.starts_with("!!!")
+    }
+
     /// A gadget of this name that does this, and takes any parameters.
     ///
     /// ```

@@ -33,6 +33,13 @@ pub(super) enum Json<'a> {
     Object(Vec<(Cow<'a, str>, Json<'a>)>),
 }
 
+/// The message of `serde_json` without its ` at line 1 column 7`, for callers that know a better position.
+pub fn json_message(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    let position = format!(" at line {} column {}", error.line(), error.column());
+    text.strip_suffix(&position).unwrap_or(&text).to_owned()
+}
+
 /// Reads one JSON value and notes its slips.
 pub(super) fn read<'a>(text: &'a str, slips: &mut Slips) -> Result<Json<'a>, JsonError> {
     let mut reader = Reader {

@@ -27,6 +27,7 @@ pub use gadget::invalid_parameters;
 pub use gadget::parse_failure;
 pub(crate) use json::has_too_many_values;
 pub(crate) use json::is_json;
+pub use json::json_message;
 pub use json::read_json;
 pub(crate) use json::values;
 pub(crate) use parameters::container;

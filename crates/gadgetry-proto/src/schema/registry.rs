@@ -61,8 +61,7 @@ impl Registry {
         if name.is_empty() {
             return Err(RegistryError::EmptyName);
         }
-        let bad = |c: char| c == ':' || c.is_whitespace() || c.is_control();
-        if name.contains(bad) || name.starts_with("!!!") {
+        if !GadgetSpec::is_valid_name(&name) {
             return Err(RegistryError::BadName { name });
         }
         let schema = match Schema::new(spec.parameters.clone()) {

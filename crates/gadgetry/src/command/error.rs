@@ -50,7 +50,7 @@ pub enum GadgetFileProblem {
     },
     /// A model could not write the name.
     #[error(
-        "{name:?} cannot be the name of a gadget; a name is not empty and has no blank and no colon"
+        "{name:?} cannot be the name of a gadget; a name is not empty, has no `:`, whitespace or control character, and does not begin with `!!!`"
     )]
     InvalidName {
         /// As written.

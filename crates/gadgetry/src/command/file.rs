@@ -133,15 +133,13 @@ fn gadget(
     Ok((name, gadget))
 }
 
-/// The same rule as [`gadgetry_proto::schema`] has, which does not know the position of a name in a file.
 fn check_name(name: &Spanned<String>) -> Result<(), Mistake> {
     let text = name.get_ref();
-    let bad = |c: char| c == ':' || c.is_whitespace() || c.is_control();
-    if text.is_empty() || text.contains(bad) {
-        let problem = Problem::InvalidName { name: text.clone() };
-        return Err(Mistake::new(&name.span(), problem));
+    if GadgetSpec::is_valid_name(text) {
+        return Ok(());
     }
-    Ok(())
+    let problem = Problem::InvalidName { name: text.clone() };
+    Err(Mistake::new(&name.span(), problem))
 }
 
 /// The program and its arguments. With a slash it is a path from `folder`; otherwise it is looked for in `PATH`.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use gadgetry_proto::schema::{GadgetSpec, Problem, Schema, SchemaError};
+use gadgetry_proto::schema::{GadgetSpec, Problem, Schema, SchemaError, json_message};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use serde_path_to_error::{Path, Segment};
@@ -97,15 +97,9 @@ fn broken(error: &SchemaError) -> InvalidParams {
 pub(crate) fn read<P: DeserializeOwned>(params: Value) -> Result<P, Problem> {
     serde_path_to_error::deserialize(params).map_err(|error| Problem {
         pointer: dotted(error.path()),
-        message: words(error.inner()),
+        // The value has no lines, so the position would be one inside a key.
+        message: json_message(error.inner()),
     })
-}
-
-/// Serde's message without its position: the value has no lines, so that would be one inside a key.
-fn words(error: &serde_json::Error) -> String {
-    let text = error.to_string();
-    let position = format!(" at line {} column {}", error.line(), error.column());
-    text.strip_suffix(&position).unwrap_or(&text).to_owned()
 }
 
 /// Formats a path as the problems of a schema do: `oven.racks.0`, or `root`.

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
+use gadgetry_proto::schema::json_message;
 use gadgetry_proto::usage::Usage;
 use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor, value::MapAccessDeserializer};
@@ -19,7 +20,7 @@ pub(super) struct Mistake {
 pub(super) fn parse(line: &str, number: usize) -> Result<Reply, Mistake> {
     let written: Line = serde_json::from_str(line).map_err(|error| Mistake {
         column: error.column().max(1),
-        message: without_position(&error),
+        message: json_message(&error),
     })?;
     let pieces = match (written.text, written.chunks) {
         (Some(text), None) => vec![Piece::Text(text)],
@@ -45,13 +46,6 @@ fn whole_line(message: &str) -> Mistake {
         column: 1,
         message: message.to_owned(),
     }
-}
-
-/// The position that `serde_json` adds is in the line; ours is in the file.
-fn without_position(error: &serde_json::Error) -> String {
-    let text = error.to_string();
-    let position = format!(" at line {} column {}", error.line(), error.column());
-    text.strip_suffix(&position).unwrap_or(&text).to_owned()
 }
 
 #[derive(Deserialize)]
