@@ -95,6 +95,13 @@ fn the_name_may_come_late() {
         "tool_calls",
         "call call_1 f | args call_1 {\"x\":1} | end call_1 | stop tool_use",
     );
+    // A call that has an id waits for a name under that id.
+    let other = r#"{"index":0,"id":"b","function":{"name":"f","arguments":"{}"}}"#;
+    pieces(
+        &[args, other],
+        "tool_calls",
+        "call b f | args b {} | end b | stop tool_use",
+    );
     // Complete with its last piece, whatever the reply has behind it.
     let frame = |delta: &str| format!(r#"{{"choices":[{{"delta":{delta}}}]}}"#);
     let call = |piece: &str| frame(&format!(r#"{{"tool_calls":[{piece}]}}"#));
@@ -373,7 +380,7 @@ fn calls_that_are_sent_again() {
         );
     };
     doubtful("{}", "", "");
-    doubtful("{}", "7", " | call call_2 f | args call_2 7 | end call_2");
+    doubtful("{}", "x", " | call call_2 f | args call_2 x | end call_2");
     let whole = r#"{"choices":[{"message":{"content":"Hi","tool_calls":[{"id":"z","function":{"name":"f","arguments":"{\"x\":1}"}}]},"finish_reason":"tool_calls"}]}"#;
     let delta = r#"{"choices":[{"delta":{"content":"Hi","tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{\"x\":1}"}}]}}]}"#;
     check(

@@ -61,6 +61,26 @@ fn text_and_reasoning() {
     );
 }
 
+/// Of a server that counts otherwise it is the first one, also if one with number 0 follows.
+#[test]
+fn one_choice_is_read() {
+    let piece = |choice: u8, text: &str| {
+        format!(r#"{{"choices":[{{"index":{choice},"delta":{{"content":"{text}"}}}}]}}"#)
+    };
+    let stop = STOP.replace(r#""index":0"#, r#""index":1"#);
+    check(
+        "choice 1 first",
+        sse(&[
+            &piece(1, "a"),
+            &piece(1, "b"),
+            &piece(0, "no"),
+            &stop,
+            "[DONE]",
+        ]),
+        "start | text ab | stop stop",
+    );
+}
+
 #[test]
 fn annotations_are_metadata() {
     let annotation = r#"{"content":"x","annotations":[{"type":"url_citation"}]}"#;

@@ -346,7 +346,7 @@ fn arguments_before_their_call_have_a_limit() {
     let piece = |json: &str| X.replace(r#"{\"x\":1}"#, json);
     let first = piece(&format!(r#"{{\"s\":\"{text}"#));
     let done = CALL_DONE.replace(r#","arguments":"{\"x\":1}""#, "");
-    for (more, is_whole) in [("", true), ("aaa", true), ("aaaaaaaaaaaa", false)] {
+    for (more, is_whole) in [("", true), ("aaaa", true), ("aaaaaaaaaaaa", false)] {
         let frames = [&first, &piece(more), &piece(r#"\"}"#), CALL, &done, END];
         let mut answer = Answer::new(decoder());
         let mut deltas = Vec::new();

@@ -2,16 +2,17 @@
 
 use gadgetry::provider::openai::{chat, responses};
 use gadgetry::provider::{Wire as _, anthropic};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::replies::Api;
 use super::requests::body;
 
-/// What is sent for a body that a client has sent.
+/// What is sent for a body that a client has sent, all of whose fields are understood.
 fn again(api: Api, sent: Value) -> Value {
     macro_rules! again {
         ($decode:path) => {{
             let read = $decode(sent).unwrap();
+            assert_eq!(read.options.fields, Map::new());
             let model = read.builder().build().unwrap();
             body(&model.wire().request(&read.request).unwrap())
         }};

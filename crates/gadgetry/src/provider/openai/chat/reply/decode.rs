@@ -241,9 +241,7 @@ impl Decode for Decoder {
         if data.is_empty() {
             return true;
         }
-        if self.has_begun
-            && !self.refusal.has_begun()
-            && self.choice == Some(0)
+        if self.choice == Some(0)
             && frame.event.is_none()
             && let Some(text) = quick::text(data)
         {

@@ -230,10 +230,7 @@ impl Encoder {
             let is_cut = matches!(&self.reply.parts[part], Part::Call { is_over: false, .. });
             self.item(part, if is_cut { "incomplete" } else { "completed" })
         };
-        let output: Vec<Value> = match status {
-            "in_progress" => Vec::new(),
-            _ => (0..self.reply.parts.len()).map(item).collect(),
-        };
+        let output: Vec<Value> = (0..self.reply.parts.len()).map(item).collect();
         json!({
             "id": format!("resp_{}", self.id),
             "object": "response",

@@ -96,18 +96,14 @@ impl Writer<'_> {
         } else {
             self.flush(&mut said, message);
         }
-        self.drop_last_reasoning(first);
+        self.drop_last_reasoning();
         self.called = calls;
     }
 
     /// The API refuses reasoning that no other item of the reply follows.
-    fn drop_last_reasoning(&mut self, first: usize) {
-        while self.items.len() > first
-            && self
-                .items
-                .last()
-                .is_some_and(|item| item["type"] == "reasoning")
-        {
+    fn drop_last_reasoning(&mut self) {
+        let is_reasoning = |item: &Value| item["type"] == "reasoning";
+        while self.items.last().is_some_and(is_reasoning) {
             self.items.pop();
         }
     }
