@@ -128,7 +128,7 @@ impl Ledger {
 /// share keeps the sum that its run already knows; the rest is the ledger's total minus that.
 ///
 /// A worked example: a parent has spent 1, and its two subagents 2 each. The ledger says 5. The parent has read the
-/// events of the first subagent only: it knows 3, so [`Share::elsewhere`] is 2. When it reads the second subagent's
+/// events of the first subagent only: it knows 3, so [`Share::external_spend`] is 2. When it reads the second subagent's
 /// events, `learn(2)` makes that 0, and the run's own total is 5.
 #[derive(Debug)]
 pub(crate) struct Share {
@@ -171,15 +171,15 @@ impl Share {
     ///
     /// The engine knows one budget, the innermost. If less is left of a budget around it, the difference is added here,
     /// so that the engine stops when the smallest of them is spent.
-    pub(crate) fn elsewhere(&self) -> f64 {
+    pub(crate) fn external_spend(&self) -> f64 {
         let known = *lock(&self.known);
         let inner = self.ledger.total() - known;
         let outer = self
             .ledger
             .around()
             .filter_map(|(budget, ledger)| Some(ledger.total() - known - (budget? - self.budget?)));
-        let elsewhere = outer.fold(inner, f64::max);
-        if elsewhere < NOTHING { 0.0 } else { elsewhere }
+        let external = outer.fold(inner, f64::max);
+        if external < NOTHING { 0.0 } else { external }
     }
 }
 

@@ -116,7 +116,7 @@ impl Attempt {
                     });
                 }
                 State::Reading(_) | State::Over => {
-                    self.settle();
+                    self.report_usage();
                     return Poll::Ready(None);
                 }
             }
@@ -130,7 +130,7 @@ impl Attempt {
     }
 
     /// Reports the tokens, once.
-    fn settle(&mut self) {
+    fn report_usage(&mut self) {
         // Dropped while it waited: the limiter has not admitted it, and nothing was sent.
         if !std::mem::take(&mut self.is_sent) {
             return;
@@ -163,7 +163,7 @@ impl Stream for Attempt {
 
 impl Drop for Attempt {
     fn drop(&mut self) {
-        self.settle();
+        self.report_usage();
     }
 }
 

@@ -379,7 +379,7 @@ impl<'a> Driver<'a> {
 
     /// The input for what others in the scope have spent, if that has changed.
     fn external_spend(&mut self) -> Option<Input> {
-        let external = self.handle.share.elsewhere();
+        let external = self.handle.share.external_spend();
         let changed = (external - self.known_external).abs() > NOTHING;
         changed.then(|| {
             self.known_external = external;

@@ -75,7 +75,7 @@ struct Shared {
     turn: tokio::sync::Mutex<()>,
     used: Mutex<Used>,
     /// Notified when a reservation was replaced by the actual usage.
-    settled: Notify,
+    released: Notify,
 }
 
 impl RateLimiter {
@@ -90,7 +90,7 @@ impl RateLimiter {
             limits,
             turn: tokio::sync::Mutex::default(),
             used: Mutex::default(),
-            settled: Notify::new(),
+            released: Notify::new(),
         };
         let shared = Arc::new(shared);
         Ok(Self { shared })
@@ -118,11 +118,11 @@ impl RateLimiter {
         };
         while let Err(wake) = self.shared.admit_now(tokens) {
             delayed = true;
-            let settled = self.shared.settled.notified();
+            let released = self.shared.released.notified();
             match wake {
                 // Either past usage expires, or a reservation shrinks.
-                Some(at) => drop(timeout_at(at, settled).await),
-                None => settled.await,
+                Some(at) => drop(timeout_at(at, released).await),
+                None => released.await,
             }
         }
         drop(turn);
@@ -153,19 +153,19 @@ impl Limiter for RateLimiter {
         let used = sum.max(usage.total_tokens);
         // The usage of a reply that was cut off is unknown: the estimate counts.
         let used = if used == 0 { tokens } else { used };
-        self.shared.settle(tokens, used);
+        self.shared.release(tokens, used);
     }
 }
 
 impl Shared {
-    /// Admits a request, or returns when to try again; `None` if only a settlement can help.
+    /// Admits a request, or returns when to try again; `None` if only the end of another request can help.
     fn admit_now(&self, tokens: u64) -> Result<(), Option<Instant>> {
         self.used().admit(&self.limits, tokens)
     }
 
-    fn settle(&self, held: u64, tokens: u64) {
-        self.used().settle(&self.limits, held, tokens);
-        self.settled.notify_one();
+    fn release(&self, held: u64, tokens: u64) {
+        self.used().release(&self.limits, held, tokens);
+        self.released.notify_one();
     }
 
     fn used(&self) -> MutexGuard<'_, Used> {
@@ -199,7 +199,7 @@ impl fmt::Debug for RateLimiter {
 #[must_use = "the request counts already"]
 pub struct Permit {
     shared: Arc<Shared>,
-    /// The reserved estimate, until it is settled.
+    /// The reserved estimate, until it is released.
     held: Option<u64>,
     waited: Duration,
 }
@@ -212,19 +212,19 @@ impl Permit {
 
     /// Records the tokens that the reply used, in and out.
     pub fn record(mut self, tokens: u64) {
-        self.settle(Some(tokens));
+        self.release(Some(tokens));
     }
 
-    fn settle(&mut self, tokens: Option<u64>) {
+    fn release(&mut self, tokens: Option<u64>) {
         if let Some(held) = self.held.take() {
-            self.shared.settle(held, tokens.unwrap_or(held));
+            self.shared.release(held, tokens.unwrap_or(held));
         }
     }
 }
 
 impl Drop for Permit {
     fn drop(&mut self) {
-        self.settle(None);
+        self.release(None);
     }
 }
 

@@ -31,7 +31,7 @@ pub(super) struct Used {
 }
 
 impl Used {
-    /// Lets a request through, or says when to look again; `None` if only a settlement can help.
+    /// Lets a request through, or says when to look again; `None` if only the end of another request can help.
     pub(super) fn admit(
         &mut self,
         limits: &RateLimits,
@@ -89,7 +89,7 @@ impl Used {
         }
     }
 
-    pub(super) fn settle(&mut self, limits: &RateLimits, held: u64, tokens: u64) {
+    pub(super) fn release(&mut self, limits: &RateLimits, held: u64, tokens: u64) {
         let now = Instant::now();
         self.forget(now);
         let mut holds = self.holds.iter();

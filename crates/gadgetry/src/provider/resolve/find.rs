@@ -56,7 +56,7 @@ impl Resolver {
         }
         let prefix = name.split_once([':', '/']).map(|(prefix, _)| prefix);
         if let Some((provider, instead)) =
-            prefix.and_then(|prefix| Some((prefix, names::elsewhere(prefix)?)))
+            prefix.and_then(|prefix| Some((prefix, names::replacement(prefix)?)))
         {
             let provider = provider.trim().to_owned();
             return Err(ResolveError::Elsewhere { provider, instead });

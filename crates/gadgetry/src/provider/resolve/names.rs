@@ -2,7 +2,7 @@
 
 use gadgetry_proto::schema::closest;
 
-use super::table::{Api, ELSEWHERE, FAMILIES, PROVIDERS, Provider, Rule, SHORTCUTS};
+use super::table::{Api, FAMILIES, PROVIDERS, Provider, REPLACEMENTS, Rule, SHORTCUTS};
 use crate::models::{ModelSpec, names};
 
 /// The provider of this name or alias.
@@ -49,10 +49,10 @@ pub(super) fn of_family(name: &str) -> Option<&'static Provider> {
 }
 
 /// What to use in place of a provider whose interface is not implemented.
-pub(super) fn elsewhere(prefix: &str) -> Option<&'static str> {
+pub(super) fn replacement(prefix: &str) -> Option<&'static str> {
     let prefix = prefix.trim();
     let is_meant = |names: &[&str]| names.iter().any(|it| it.eq_ignore_ascii_case(prefix));
-    let mut all = ELSEWHERE.iter();
+    let mut all = REPLACEMENTS.iter();
     all.find(|(names, _)| is_meant(names))
         .map(|(_, instead)| *instead)
 }

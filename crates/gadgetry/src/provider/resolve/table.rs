@@ -258,7 +258,7 @@ pub(super) const AZURE_VERSIONS: &[&str] = &[
 ];
 
 /// Providers that need another client, and which one.
-pub(super) const ELSEWHERE: &[(&[&str], &str)] = &[
+pub(super) const REPLACEMENTS: &[(&[&str], &str)] = &[
     (
         &["bedrock", "bedrock_converse", "aws"],
         "use bedrock_api::MODEL in a gadgetry that was built with `--features genai`, a LiteLLM proxy (litellm:MODEL), or \

@@ -103,14 +103,14 @@ impl Decoder {
                 return;
             }
         }
-        self.settle(out);
+        self.release_waiting(out);
         if index.is_none() || index == self.choice {
             self.piece(choice, out);
         }
     }
 
     /// No piece of choice 0 has come, so the one that waits belongs to the reply.
-    fn settle(&mut self, out: &mut Vec<Delta>) {
+    fn release_waiting(&mut self, out: &mut Vec<Delta>) {
         if let Some((number, choice)) = self.waiting.take() {
             self.choice = Some(number);
             self.piece(&choice, out);
@@ -197,7 +197,7 @@ impl Decoder {
         if self.is_over {
             return;
         }
-        self.settle(out);
+        self.release_waiting(out);
         self.is_over = true;
         for (what, halves) in [
             (Prose::Reasoning, &mut self.reasoning),
@@ -218,7 +218,7 @@ impl Decoder {
     }
 
     fn fail(&mut self, error: ProviderError, out: &mut Vec<Delta>) {
-        self.settle(out);
+        self.release_waiting(out);
         self.is_over = true;
         self.counts(out);
         out.push(error.into());
@@ -288,7 +288,7 @@ impl Decode for Decoder {
     }
 
     fn end(&mut self, out: &mut Vec<Delta>) {
-        self.settle(out);
+        self.release_waiting(out);
         if self.stop_reason.is_some() {
             self.done(out);
         } else if !self.is_over {
