@@ -195,7 +195,6 @@ fn borrowed(message: &Message) -> Option<&str> {
         return Some(raw);
     }
     match message.content.as_slice() {
-        [] => Some(""),
         [Content::Text { text }] => Some(text),
         _ => None,
     }

@@ -48,13 +48,13 @@ impl HeaderLine {
         // A header at its cap may be followed by the end marker, which may have arrived in part.
         let longest = cap + end_marker.len();
         let old = self.text.len();
-        let room = (longest + 1).saturating_sub(old);
+        let room = longest.saturating_sub(old);
         let rest = &piece.as_bytes()[..piece.len().min(room)];
         let newline = memchr::memchr(b'\n', rest);
         let read = newline.map_or(piece.floor_char_boundary(rest.len()), |newline| newline + 1);
         self.text.push_str(&piece[..read]);
         let line = self.text.len() - usize::from(newline.is_some());
-        let from = old.saturating_sub(end_marker.len() - 1);
+        let from = old.saturating_sub(end_marker.len());
         let text = &self.text.as_bytes()[..line];
         if let Some(len) = format.search.find(Marker::End, text, from)
             && len <= cap

@@ -140,8 +140,7 @@ impl Pass<'_> {
     // Prose.
 
     fn prose(&mut self, prose: &mut Prose, text: &mut Text<'_>, last: bool) -> Option<Mode> {
-        let is_blank = self.out.around.segment != Segment::Text && prose.is_clear();
-        if is_blank && self.format.search.is_anywhere() {
+        if self.out.around.segment != Segment::Text && self.format.search.is_anywhere() {
             let next = self.small_blocks(text);
             if next.is_some() || text.at == text.whole.len() {
                 return next;

@@ -170,10 +170,8 @@ fn filter<'c>(lines: &[Line<'c>], pattern: &Pattern, regex: &Regex) -> Vec<Line<
             let to = (index + 1)
                 .saturating_add(pattern.after as usize)
                 .min(lines.len());
-            if from < to {
-                kept.extend_from_slice(&lines[from..to]);
-            }
-            taken = taken.max(to);
+            kept.extend_from_slice(&lines[from..to]);
+            taken = to;
         }
     }
     kept
