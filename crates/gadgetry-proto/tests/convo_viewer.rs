@@ -348,3 +348,51 @@ proptest! {
         prop_assert_eq!(visited, content);
     }
 }
+
+/// Lines count with the line breaks between them.
+#[test]
+fn lines_fit_up_to_the_limit() {
+    let cut = |shown: &str, more: &str| {
+        format!(
+            "[Mode: line | Showing {shown} of 2 lines (truncated due to size limit)]\n\
+             [... 1 more line. Use limit parameter to paginate, e.g., limit: \"2-{more}\"]\n"
+        )
+    };
+    check(
+        "ab\ncd",
+        5,
+        &json!({}),
+        "[Mode: line | Showing all 2 lines]\nab\ncd",
+    );
+    check("ab\ncd", 4, &json!({}), &(cut("1", "201") + "ab"));
+    check(
+        "abcd",
+        4,
+        &json!({}),
+        "[Mode: line | Showing all 1 line]\nabcd",
+    );
+    check("abcd\nef", 4, &json!({}), &(cut("1", "201") + "abcd"));
+}
+
+#[test]
+fn the_next_chunk_follows_the_last_character() {
+    let text = "x".repeat(9_000);
+    for (room, next) in [(10, "11-2010"), (8_000, "8001-9000")] {
+        let request = json!({ "mode": "character" });
+        let shown = format!(
+            "[Mode: character | Showing chars 1-{room} of 9000 (truncated due to viewer size limit)]\n\
+             [Next chunk: mode: \"character\", limit: \"{next}\"]\n{}",
+            "x".repeat(room)
+        );
+        check(&text, room, &request, &shown);
+    }
+}
+
+/// The model knows the viewer only by its specification.
+#[test]
+fn the_specification_says_what_the_viewer_is_for() {
+    let spec = spec();
+    assert_eq!(spec.name, NAME);
+    assert!(spec.description.contains("output"), "{}", spec.description);
+    assert!(spec.parameters["properties"]["id"].is_object());
+}

@@ -343,3 +343,28 @@ fn a_scanner_without_anything_to_find_hands_everything_on() {
         "nothing is held"
     );
 }
+
+/// What is too long for a header is text as soon as that is clear, not only at the end of the line or of the reply.
+#[test]
+fn a_header_that_is_too_long_is_not_held() {
+    let mut format = Format {
+        markers: Some(gadgetry_proto::block::Markers::default()),
+        ..Format::default()
+    };
+    format.limits.header = 3;
+    let end = "!!!GADGET_END";
+    for (header, is_text) in [
+        ("abc", false),
+        ("abcd", false),
+        ("abcd\n", true),
+        (&format!("abc{}", &end[..end.len() - 1]), false),
+        (&"x".repeat(3 + end.len()), true),
+    ] {
+        let mut joiner = Joiner::default();
+        let mut reader = scanner(&format);
+        for piece in cut::characters(&format!("!!!GADGET_START:{header}")) {
+            reader.push(piece, &mut |event| joiner.hear(event));
+        }
+        assert_eq!(!joiner.told.is_empty(), is_text, "{header}");
+    }
+}

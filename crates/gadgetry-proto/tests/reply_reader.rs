@@ -235,3 +235,61 @@ fn one_reply_after_another() {
     assert_eq!(first.stop_reason, Some(StopReason::Stop));
     assert_eq!(second.stop_reason, None);
 }
+
+/// Text before a closing tag of reasoning becomes reasoning in the message; another diagnostic changes nothing.
+#[test]
+fn text_before_a_stray_end_of_reasoning_was_reasoning() {
+    let format = Format {
+        markers: Some(Markers::default()),
+        reasoning: vec!["think".to_owned()],
+        ..Format::default()
+    };
+    let reasoning = |text: &str| Content::Reasoning {
+        text: text.to_owned(),
+    };
+    let written = |text: &str| Content::Text {
+        text: text.to_owned(),
+    };
+    for (text, content) in [
+        ("Hm.</think>Yes.", vec![reasoning("Hm."), written("Yes.")]),
+        ("!!GADGET_START: x", vec![written("!!GADGET_START: x")]),
+    ] {
+        let registry = Arc::new(Registry::default());
+        let mut reader = Reader::new(format.clone(), Vec::new(), registry).expect("good names");
+        let mut out = Vec::new();
+        reader.push(Delta::text(text), &mut out);
+        let output = reader.finish(&mut out);
+        assert_eq!(output.message.content, content, "{out:?}");
+    }
+}
+
+/// The deltas of a block: streamed where it is kept, put together where a function that maps it leaves it as it is.
+#[test]
+fn the_deltas_of_custom_blocks() {
+    let kept = CustomBlock::new("note");
+    let mapped = CustomBlock::new("note").map(|_| None);
+    for block in [kept, mapped] {
+        for (text, kinds) in [
+            ("<note>x</note>", "start delta end block"),
+            ("<note></note>", "start end block"),
+        ] {
+            let registry = Arc::new(Registry::default());
+            let mut reader =
+                Reader::new(Format::default(), vec![block.clone()], registry).expect("a good name");
+            let mut out = Vec::new();
+            reader.push(Delta::text(text), &mut out);
+            reader.finish(&mut out);
+            let found = out.iter().map(|delta| {
+                let kinds = [
+                    (matches!(delta, Delta::CustomBlockStart(_)), "start"),
+                    (matches!(delta, Delta::CustomBlockDelta(_)), "delta"),
+                    (matches!(delta, Delta::CustomBlockEnd(_)), "end"),
+                    (matches!(delta, Delta::CustomBlock(_)), "block"),
+                ];
+                let kind = kinds.into_iter().find(|(is_it, _)| *is_it);
+                kind.map_or("other", |(_, name)| name)
+            });
+            assert_eq!(found.collect::<Vec<_>>().join(" "), kinds, "{text}");
+        }
+    }
+}

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use allocation_counter::measure;
 use gadgetry_proto::call::Outcome;
+use gadgetry_proto::convo::TokenEstimate;
 use gadgetry_proto::delta::{Delta, StopReason};
 use gadgetry_proto::event::EventKind;
 use gadgetry_proto::limits::Limits;
@@ -476,13 +477,52 @@ fn a_report_of_too_few_tokens_is_not_believed() {
             match run.poll() {
                 Output::Event(event) => {
                     if let EventKind::ModelCallEnd { usage, .. } = event.kind {
-                        used = Some((usage.input_tokens, usage.output_tokens));
+                        used = Some(usage);
                     }
                 }
                 Output::Finished(_) => break,
                 _ => {}
             }
         }
-        assert_eq!(used, Some((7, counted)), "{reported}");
+        let used = used.expect("the call ended");
+        let found = (used.input_tokens, used.output_tokens, used.estimated);
+        assert_eq!(found, (7, counted, counted != reported), "{reported}");
+        assert!(!used.estimated || used.total_tokens == 7 + counted);
+    }
+}
+
+/// A server that reports nothing about a reply with text is not believed either; about an empty reply it may be right.
+#[test]
+#[expect(clippy::wildcard_enum_match_arm, reason = "only some outputs matter")]
+fn a_missing_report_is_estimated() {
+    for (text, output) in [("x".repeat(40_000), 10_000), (String::new(), 0)] {
+        let mut config = config(Limits::default(), Tools::Text);
+        config.price = Some(Price::default());
+        let mut run = Run::ask(&plan(config), &"go ".repeat(100));
+        let mut input = 0;
+        let mut used = None;
+        let inputs = [
+            Input::Delta(Delta::text(&text)),
+            Input::ModelClosed(Close::Ended),
+        ];
+        let mut inputs = inputs.into_iter();
+        loop {
+            match run.poll() {
+                Output::Send(request) => input = TokenEstimate::of(&request.messages).tokens(),
+                Output::Event(event) => {
+                    if let EventKind::ModelCallEnd { usage, .. } = event.kind {
+                        used = Some((usage.input_tokens, usage.output_tokens));
+                    }
+                }
+                Output::Wait(_) => {
+                    let next = inputs.next().expect("the reply ends");
+                    run.handle(Time(0), next).expect("the reply is being read");
+                }
+                Output::Finished(_) => break,
+                _ => {}
+            }
+        }
+        let input = if output > 0 { input } else { 0 };
+        assert_eq!(used, Some((input, output)), "{} bytes", text.len());
     }
 }

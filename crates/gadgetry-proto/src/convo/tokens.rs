@@ -203,3 +203,26 @@ impl io::Write for Count {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The size of a text is found from its tokens by the same rate as the tokens from its size.
+    #[test]
+    fn sizes_and_tokens_follow_one_rate() {
+        for (observed, size) in [
+            (None, 2_000),
+            (Some((4_000, 800)), 2_500),
+            (Some((4_000, 1_999)), 1_000),
+            (Some((4_000, 3_000)), 1_000),
+            (Some((4_000, 100)), 4_000),
+        ] {
+            let estimate = TokenEstimate {
+                size: 4_000,
+                observed: observed.map(|(size, tokens)| Observed { size, tokens }),
+            };
+            assert_eq!(estimate.size_of(500), size, "{observed:?}");
+        }
+    }
+}

@@ -108,6 +108,18 @@ impl Retry {
 mod tests {
     use super::*;
 
+    /// The first number of splitmix64 for the seed 0, as its reference implementation gives it.
+    #[test]
+    fn the_fraction_is_that_of_splitmix64() {
+        let retry = Retry {
+            seed: (1 << 32) | 1,
+            ..Retry::default()
+        };
+        // 0xe220_a839_7b1d_cdaf, of which 53 bits count.
+        let fraction = 0.883_310_808_213_642_6_f64;
+        assert_eq!(retry.fraction(1, 1).to_bits(), fraction.to_bits());
+    }
+
     /// The figures are those of another implementation of splitmix64: a replay must wait as long as the run did.
     #[test]
     fn the_variation_is_the_same_everywhere() {

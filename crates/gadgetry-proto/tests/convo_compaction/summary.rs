@@ -230,3 +230,64 @@ fn what_is_too_long_is_cut_oldest_first() {
         assert!(!transcript.contains("third"));
     }
 }
+
+/// A summary replaces the earlier one, too, so it may be as long as both together, less a byte.
+#[test]
+fn a_summary_may_take_the_room_of_the_earlier_one() {
+    let earlier = Message {
+        role: Role::User,
+        content: vec![Content::Summary {
+            text: "old ".repeat(100),
+            turns: 3,
+        }],
+        raw: None,
+    };
+    for (bytes, strategy) in [
+        (700, CompactionStrategy::Summary),
+        (2_000, CompactionStrategy::SlidingWindow),
+    ] {
+        let mut messages = conversation("user:t say:a say:b say:d");
+        messages.insert(1, earlier.clone());
+        let plan = summarise(&compaction(CompactionStrategy::Summary), &messages);
+        let text = "n".repeat(bytes);
+        let compacted = plan.apply(&mut messages, &text, &Markers::default());
+        assert_eq!(compacted.strategy, strategy, "{bytes}");
+    }
+}
+
+/// The room is for names and blank lines, too, so that many short turns are no more than one long one.
+#[test]
+fn many_short_turns_fill_the_room() {
+    let mut messages = vec![Message::text(Role::User, "t")];
+    for number in 0..2_000 {
+        messages.push(Message::text(Role::Assistant, format!("a{number}")));
+    }
+    let plan = summarise(&compaction(CompactionStrategy::Summary), &messages);
+    let asked = plan.messages();
+    let bytes = prompt_text(&asked[1]).len();
+    assert!((1_900..=2_100).contains(&bytes), "{bytes} bytes");
+}
+
+/// The summary so far has at most a quarter of the room, like the task.
+#[test]
+fn an_earlier_summary_is_cut() {
+    let summary = Message {
+        role: Role::User,
+        content: vec![Content::Summary {
+            text: "o".repeat(1_500),
+            turns: 3,
+        }],
+        raw: None,
+    };
+    let mut messages = conversation("user:t~ say:a say:b say:c");
+    messages.insert(1, summary);
+    let plan = summarise(&compaction(CompactionStrategy::Summary), &messages);
+    let asked = plan.messages();
+    let transcript = prompt_text(&asked[1]);
+    let (_, rest) = transcript
+        .split_once("Summary so far:\n")
+        .expect("there is one");
+    let (kept, _) = rest.split_once("\n\n").expect("turns follow");
+    assert!(kept.ends_with(" […]"), "{kept}");
+    assert!(kept.len() <= 510, "{} bytes", kept.len());
+}

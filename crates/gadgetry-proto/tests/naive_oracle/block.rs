@@ -27,6 +27,8 @@ fn headers() {
             &[r#"text "x ""#, r#"CutHeader "!!!GADGET_START:""#, r#"text "!!!GADGET_START:A:b""#]),
         ("the reply ends first, on the limit", limited(anywhere(), |limits| limits.header = 3), "!!!GADGET_START:A:b",
             &[r#"CutHeader "!!!GADGET_START:""#, r#"text "!!!GADGET_START:A:b""#]),
+        ("the reply ends behind the limit, in an end marker", limited(anywhere(), |limits| limits.header = 3), "!!!GADGET_START:A:b!!!GADGET",
+            &[r#"LimitExceeded "!!!GADGET_START:""#, r#"text "!!!GADGET_START:A:b!!!GADGET""#]),
         ("reading goes on right behind it", tags(&["t"]), "!!!GADGET_START:<t/>",
             &[r#"CutHeader "!!!GADGET_START:""#, r#"text "!!!GADGET_START:""#, "open 1 t", "end 1 SelfClosing", r#"block 1 "" self-closing"#]),
         ("line start: on behind a given-back marker is no line start", limited(line_start(), |limits| limits.header = 3),

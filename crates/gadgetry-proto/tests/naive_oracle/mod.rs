@@ -1,4 +1,5 @@
-//! The oracle itself: every sentence of `docs/reply-format.md` as a row, and the vectors of the two references.
+//! Every sentence of `docs/reply-format.md` as a row, and the vectors of the two references: first the oracle itself, then
+//! the scanner, cut everywhere, against the oracle.
 
 #![allow(
     clippy::unwrap_used,
@@ -16,11 +17,13 @@ mod whole;
 use std::fmt::Write as _;
 use std::ops::Range;
 
+use crate::support::cut;
+use crate::support::joined::{Joiner, Told, is_what, scan, scanner};
 use crate::support::naive::{Seen, read};
 use gadgetry_proto::block::{Anchoring, Markers};
 use gadgetry_proto::error::Span;
 use gadgetry_proto::limits::Limits;
-use gadgetry_proto::reply::Format;
+use gadgetry_proto::reply::{BlockParser, Format, ScannerState, TagParser};
 
 /// What the rule is, the format, the reply, and what is seen in it.
 type Row<'a> = (&'a str, Format, &'a str, &'a [&'a str]);
@@ -36,9 +39,85 @@ fn check(rows: &[Row<'_>]) {
                 wrong,
                 "\n{rule}\n  in       {text:?}\n  expected {expected:#?}\n  seen     {shown:#?}\n"
             );
+        } else if let Err(how) = scanner_agrees(format, text, &seen) {
+            let _ = write!(wrong, "\n{rule}\n  in       {text:?}\n  {how}\n");
         }
     }
     assert!(wrong.is_empty(), "{wrong}");
+}
+
+/// The scanner, and the parser that is half of it, see the same however the reply is cut.
+fn scanner_agrees(format: &Format, text: &str, seen: &[Seen]) -> Result<(), String> {
+    if TagParser::new(&format.tags, Limits::default()).is_err() {
+        return Ok(()); // It refuses what the oracle ignores.
+    }
+    let whole = [vec![text], cut::characters(text)];
+    for pieces in whole.into_iter().chain(cut::in_two(text)) {
+        for (reader, told) in [
+            ("the scanner", Some(scan(&pieces, format))),
+            ("a saved scanner", Some(scan_saved(&pieces, format))),
+            ("the parser of blocks", parse_blocks(&pieces, format)),
+            ("the parser of tags", parse_tags(&pieces, format)),
+        ] {
+            let Some(told) = told else { continue };
+            // Only the scanner reports deltas of an argument that its block never completes.
+            let is_seen = |told: &&Told| !matches!(told, Told::Unfinished { .. });
+            let told: Vec<&Told> = told.iter().filter(is_seen).collect();
+            let mut pairs = told.iter().zip(seen);
+            if told.len() != seen.len() || !pairs.all(|(told, seen)| is_what(told, seen, format)) {
+                return Err(format!(
+                    "{reader} read {told:#?}\n  in the pieces {pieces:?}"
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Saved and restored after each piece.
+fn scan_saved(pieces: &[&str], format: &Format) -> Vec<Told> {
+    let mut joiner = Joiner::default();
+    let mut reader = scanner(format);
+    for piece in pieces {
+        reader.push(piece, &mut |event| joiner.hear(event));
+        let state: ScannerState = reader.state().clone();
+        reader = scanner(format);
+        reader.restore(state);
+    }
+    reader.finish(&mut |event| joiner.hear(event));
+    joiner.told
+}
+
+/// `None` if the format has more than blocks.
+fn parse_blocks(pieces: &[&str], format: &Format) -> Option<Vec<Told>> {
+    let markers = format.markers.clone()?;
+    if !format.tags.is_empty() || !format.reasoning.is_empty() {
+        return None;
+    }
+    let mut joiner = Joiner::default();
+    let mut parser = BlockParser::new(markers, format.anchoring, format.limits.clone());
+    for piece in pieces {
+        parser.push(piece, &mut |event| joiner.hear(event));
+    }
+    parser.finish(&mut |event| joiner.hear(event));
+    Some(joiner.told)
+}
+
+/// `None` if the reply may have more than tags.
+fn parse_tags(pieces: &[&str], format: &Format) -> Option<Vec<Told>> {
+    let markers = format.markers.iter();
+    let mut markers = markers.flat_map(|it| [it.start(), it.end(), it.arg()]);
+    let has_lead = |marker: &str| pieces.iter().any(|piece| piece.contains(&marker[..1]));
+    if !format.reasoning.is_empty() || markers.any(has_lead) {
+        return None;
+    }
+    let mut joiner = Joiner::default();
+    let mut parser = TagParser::new(&format.tags, format.limits.clone()).ok()?;
+    for piece in pieces {
+        parser.push(piece, &mut |event| joiner.hear(event));
+    }
+    parser.finish(&mut |event| joiner.hear(event));
+    Some(joiner.told)
 }
 
 /// One line for one thing that was seen. A diagnostic shows the text that it is about.

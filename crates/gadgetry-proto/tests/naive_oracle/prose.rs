@@ -38,6 +38,8 @@ fn prose() {
             &[r#"text "x\n ""#, r#"EscapedMarker "\\""#, r#"text "!!!GADGET_START:A\n""#]),
         ("line start: the last of several backslashes", line_start(), "\\\\\\!!!ARG:y",
             &[r#"text "\\\\""#, r#"EscapedMarker "\\""#, r#"text "!!!ARG:y""#]),
+        ("line start: a backslash where the reply ends", line_start(), "x\n\\",
+            &[r#"text "x\n\\""#]),
         ("line start: before any of the three markers", line_start(), "\\!!!GADGET_END\n\\!!!ARG:\n",
             &[r#"EscapedMarker "\\""#, r#"text "!!!GADGET_END\n""#, r#"EscapedMarker "\\""#, r#"text "!!!ARG:\n""#]),
         ("line start: only directly before a marker", line_start(), "\\ !!!GADGET_START:A\n\\x\n",

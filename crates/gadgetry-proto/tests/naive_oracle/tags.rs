@@ -31,6 +31,10 @@ fn tags_open() {
         ("a start marker wins at the same place", Format { tags: vec!["run".to_owned()], ..spelled("<run ", "<end>", "<arg>") },
             "<run A:a\n<end><run><end>",
             &[r#"start "A" id "a""#, "call a (), EndMarker", "open 1 run", r#"content 1 "<end>""#, "end 1 EndOfStream", r#"block 1 "<end>""#]),
+        ("an escaped start marker is no tag", Format {
+                tags: vec!["run".to_owned()], anchoring: Anchoring::LineStart, ..spelled("<run ", "<end>", "<arg>")
+            }, "\\<run A><run/>",
+            &[r#"EscapedMarker "\\""#, r#"text "<run A>""#, "open 1 run", "end 1 SelfClosing", r#"block 1 "" self-closing"#]),
         ("in line start as well, inside a line", Format { anchoring: Anchoring::LineStart, ..tags(&["t"]) }, "x <t>y</t>",
             &[r#"text "x ""#, "open 1 t", r#"content 1 "y""#, "end 1 Closed", r#"block 1 "y""#]),
     ]);
@@ -84,6 +88,10 @@ fn attributes() {
             &[r#"LimitExceeded "<""#, r#"text "<t a <t a""#]),
         ("the limit in a character", limited(tags(&["t"]), |limits| limits.attributes = 5), "<t a='é'></t>",
             &[r#"LimitExceeded "<""#, r#"text "<t a='é'></t>""#]),
+        ("the limit is reached where the reply ends", limited(tags(&["t"]), |limits| limits.attributes = 3), "<t ab",
+            &[r#"LimitExceeded "<""#, r#"text "<t ab""#]),
+        ("the reply ends one byte before it", limited(tags(&["t"]), |limits| limits.attributes = 3), "<t a",
+            &[r#"text "<t a""#]),
         ("bad syntax before the limit", limited(tags(&["t"]), |limits| limits.attributes = 3), "<t !abc>",
             &[r#"text "<t !abc>""#]),
     ]);

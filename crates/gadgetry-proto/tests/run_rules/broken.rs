@@ -1,6 +1,7 @@
 //! Calls that cannot run, and replies that were cut off.
 
 use gadgetry_proto::delta::{Delta, StopReason};
+use gadgetry_proto::limits::Limits;
 use serde_json::json;
 
 use crate::support::sim::play;
@@ -347,4 +348,70 @@ fn an_error_inside_the_stream_is_one_of_the_model() {
         lines[2].starts_with("0 error a: Error: The call was not executed"),
         "{lines:#?}"
     );
+}
+
+/// A model that misses the form is corrected once; a call in between shows that it knows the form.
+#[test]
+fn a_correction_comes_again_after_a_call() {
+    let missed = "!!GADGET_START:Bell\n";
+    let bell = || block("Bell:a", &[]);
+    for (replies, requests) in [
+        (vec![missed.to_owned()], 2),
+        (vec![missed.to_owned(), missed.to_owned()], 2),
+        (vec![bell() + missed, missed.to_owned()], 3),
+        (vec![missed.to_owned(), bell(), missed.to_owned()], 4),
+    ] {
+        let script = Script::default().gadget(gadget("Bell"));
+        let script = replies.iter().fold(script, Script::reply);
+        assert_eq!(play(&script).requests().len(), requests, "{replies:?}");
+    }
+}
+
+#[test]
+fn at_most_eight_notes_a_message() {
+    // Each has another capital letter.
+    let missed = (0..12).map(|at| {
+        let (before, rest) = "gadget_start".split_at(at);
+        let (letter, behind) = rest.split_at(1);
+        format!("!!!{before}{}{behind}: ", letter.to_uppercase())
+    });
+    let missed: String = missed.collect();
+    let script = Script::default()
+        .with(|spec| spec.limits.near_misses = 20)
+        .gadget(gadget("Bell"))
+        .reply(missed);
+    let found = lines(&play(&script));
+    let notes = found
+        .iter()
+        .filter(|line| line.starts_with("  told Note: "));
+    assert_eq!(notes.count(), 8, "{found:#?}");
+}
+
+/// Only a call with the wrong form is answered with the right one.
+#[test]
+fn help_is_for_the_form_alone() {
+    let own = "Error: Failed to parse parameters for 'Write':\n  of a file";
+    let whole = block("Write:a", &[("path", "x")]);
+    let malformed = block("Write:a", &[("path", "x"), ("path", "y")]);
+    let unlimited = Limits::default().block;
+    for (name, write, reply, limit, helped) in [
+        ("malformed", write(), &malformed, unlimited, true),
+        ("too long to read", write(), &malformed, 1, true),
+        (
+            "its own error",
+            write().fails(own),
+            &whole,
+            unlimited,
+            false,
+        ),
+    ] {
+        let script = Script::default()
+            .gadget(write)
+            .with(|spec| spec.limits.block = limit)
+            .reply(reply);
+        let log = play(&script);
+        let (_, answer) = log.told()[0];
+        let is_helped = answer.contains("!!!GADGET_START:Write");
+        assert_eq!(is_helped, helped, "{name}: {answer}");
+    }
 }

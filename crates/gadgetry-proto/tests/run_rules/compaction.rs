@@ -1,11 +1,14 @@
 //! A conversation that becomes too long is made less, once, and only if that helps.
 
 use gadgetry_proto::convo::compaction::Compaction;
+use gadgetry_proto::convo::prompt_text;
 use gadgetry_proto::delta::{Delta, StopReason};
 use gadgetry_proto::error::ModelErrorKind;
 use gadgetry_proto::event::{CompactionStrategy, EventKind};
-use gadgetry_proto::message::{Content, Message, Purpose};
+use gadgetry_proto::id::BlockId;
+use gadgetry_proto::message::{Attributes, Content, CustomContentBlock, Message, Purpose, Role};
 use gadgetry_proto::run::{Command, Output};
+use gadgetry_proto::tags::BlockConfig;
 use gadgetry_proto::usage::{Price, Usage};
 
 use crate::support::sim::script::{Finish, Piece, Reply, Script, block, gadget};
@@ -234,4 +237,44 @@ fn what_the_provider_counts_is_believed() {
     };
     assert_eq!(counted(0), 0);
     assert!(counted(3_900) > 0);
+}
+
+/// The request for a summary has the instructions and the turns that go, with custom blocks under the names of their tags.
+#[test]
+fn the_request_for_a_summary_has_the_turns() {
+    let block = CustomContentBlock {
+        block_id: BlockId(1),
+        tag: "plan".to_owned(),
+        content: "Paint it ".repeat(50),
+        attrs: Attributes::new(),
+        self_closing: false,
+    };
+    let mut config = BlockConfig::new("plan");
+    config.tag = Some("x-plan".to_owned());
+    let mut script =
+        talkative(1, CompactionStrategy::Summary).with(|spec| spec.custom_blocks.push(config));
+    let turn = Message {
+        role: Role::Assistant,
+        content: vec![Content::Custom(block)],
+        raw: None,
+    };
+    script.conversation.extend(vec![turn; 40]);
+    script.conversation.push(Message::text(Role::User, "Go on"));
+    let log = play(&script);
+    let summaries: Vec<String> = log
+        .requests()
+        .into_iter()
+        .filter(|request| request.purpose == Purpose::Summary)
+        .map(|request| request.messages.iter().map(prompt_text).collect())
+        .collect();
+    assert!(!summaries.is_empty());
+    let with_turns = summaries
+        .iter()
+        .filter(|text| text.contains("Assistant:\n"));
+    assert_eq!(with_turns.count(), summaries.len(), "{summaries:#?}");
+    assert!(
+        summaries[0].contains("<x-plan>Paint it "),
+        "{}",
+        summaries[0]
+    );
 }

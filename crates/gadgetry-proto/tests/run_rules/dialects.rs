@@ -4,7 +4,7 @@ use gadgetry_proto::block::Anchoring;
 use gadgetry_proto::delta::Delta;
 use gadgetry_proto::dialect::Dialect;
 use gadgetry_proto::error::DiagnosticCode;
-use gadgetry_proto::event::FinishReason;
+use gadgetry_proto::event::{EventKind, FinishReason};
 use gadgetry_proto::run::{RunConfig, Tools};
 use serde_json::json;
 
@@ -222,4 +222,27 @@ fn native_mode_and_transforms() {
     let pieces = vec![Piece::Text(form.to_owned()), Piece::Delta(whole)];
     let log = play(&script.replies(Reply::stop(pieces)));
     assert_eq!(log.told(), [("n", "{\"a\":3}"), ("call_1", "{\"a\":1}")]);
+}
+
+/// The span of a call in another dialect is its place in the reply as written, with all that is not visible text.
+#[test]
+fn the_span_is_the_place_in_the_reply() {
+    for (dialect, form) in FORMS {
+        let reply = format!("<think>Hm.</think>Then:\n{form}\n");
+        let log = run(|spec| spec.dialects = vec![dialect], &[&reply]);
+        let mut found = Vec::new();
+        for event in log.events() {
+            if let EventKind::GadgetCall { written, .. } = &event.kind {
+                let span = written.span;
+                let at = |offset: u64| usize::try_from(offset).expect("it is small");
+                found.push(&reply[at(span.start)..at(span.end)]);
+            }
+        }
+        let [found] = found[..] else {
+            panic!("{dialect}: {found:?}");
+        };
+        // The wrapper around some forms is not a part of the call.
+        assert!(form.contains(found.trim()), "{dialect}: {found}");
+        assert!(found.contains("Calc"), "{dialect}: {found}");
+    }
 }

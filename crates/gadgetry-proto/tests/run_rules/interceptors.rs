@@ -7,8 +7,9 @@
 use std::sync::Arc;
 
 use gadgetry_proto::delta::Delta;
+use gadgetry_proto::event::EventKind;
 use gadgetry_proto::message::Content;
-use gadgetry_proto::run::{AboutCall, Interceptor, QuestionKind};
+use gadgetry_proto::run::{AboutCall, Interceptor, QuestionKind, Retry};
 use serde_json::{Value, json};
 
 use crate::support::sim::play;
@@ -246,4 +247,27 @@ fn blocks_that_an_interceptor_writes_are_calls() {
             "0 end maxIterations after 1: ",
         ],
     );
+}
+
+/// A text that an interceptor takes away whole is no event, and its reply is not an empty one of the model.
+#[test]
+fn a_text_that_was_taken_away_is_neither_shown_nor_missing() {
+    struct Blank;
+    impl Interceptor for Blank {
+        fn text(&self, _: String) -> Option<String> {
+            Some(String::new())
+        }
+    }
+    let interceptors: [Arc<dyn Interceptor>; 2] = [Arc::new(Blank), Arc::new(Silence)];
+    for interceptor in interceptors {
+        let script = with(vec![interceptor])
+            .with(|spec| spec.retry = Some(Retry::default()))
+            .reply("secret");
+        let log = play(&script);
+        let has_text = log
+            .events()
+            .any(|event| matches!(event.kind, EventKind::Text { .. }));
+        assert!(!has_text, "{:#?}", lines(&log));
+        assert_eq!(log.requests().len(), 1, "{:#?}", lines(&log));
+    }
 }

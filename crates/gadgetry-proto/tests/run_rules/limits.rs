@@ -1,9 +1,15 @@
 //! Time, number, order.
 
-use gadgetry_proto::run::OnTextOnlyReply;
+use gadgetry_proto::delta::Delta;
+use gadgetry_proto::error::{Diagnostic, DiagnosticCode, Span};
+use gadgetry_proto::event::EventKind;
+use gadgetry_proto::id::CallId;
+use gadgetry_proto::run::{Input, OnTextOnlyReply, Report, Tools};
+use serde_json::json;
 
-use crate::support::sim::script::{Behaviour, Piece, Reply, Script, block, gadget};
-use crate::support::sim::transcript::check;
+use crate::support::sim::play;
+use crate::support::sim::script::{Behaviour, Finish, Piece, Reply, Script, block, gadget};
+use crate::support::sim::transcript::{check, lines};
 
 fn bells(ids: &[&str]) -> String {
     ids.iter()
@@ -262,4 +268,189 @@ fn a_result_that_comes_with_the_timeout_counts() {
             "10 end completed after 2: fin",
         ],
     );
+}
+
+/// Whatever else is wrong with a call beyond the limit, the limit is its answer.
+#[test]
+fn a_call_beyond_the_limit_may_name_no_gadget() {
+    let script = Script::default()
+        .gadget(gadget("Bell"))
+        .with(|spec| spec.schedule.max_per_reply = Some(1))
+        .reply(bells(&["a"]) + &block("Gong:b", &[]));
+    let error = "Gadget limit (1) exceeded. Consider calling fewer gadgets per response.";
+    check(
+        &script,
+        &[
+            "0 ask 1",
+            "0 call a Bell",
+            "0 start a {}",
+            "0 call b Gong",
+            &format!("0 skip b (maxGadgetsPerResponse): {error}"),
+            "0 ok a: ok Bell",
+            "  told Result (a): ok Bell",
+            &format!("  told Result (b): Skipped: {error}"),
+            "0 ask 2",
+            "0 text fin",
+            "0 end completed after 2: fin",
+        ],
+    );
+}
+
+/// The ids of the calls that started.
+fn started(script: &Script) -> Vec<String> {
+    let lines = lines(&play(script));
+    let starts = lines.iter().filter_map(|line| line.split_once(" start "));
+    let ids = starts.filter_map(|(_, start)| start.split_once(' '));
+    ids.map(|(id, _)| id.to_owned()).collect()
+}
+
+#[test]
+fn zero_is_no_limit_of_calls() {
+    let script = Script::default()
+        .gadget(gadget("Bell"))
+        .with(|spec| spec.schedule.max_per_reply = Some(0))
+        .reply(bells(&["a", "b"]));
+    assert_eq!(started(&script), ["a", "b"]);
+}
+
+/// The caps on a reply are those of each one.
+#[test]
+fn every_reply_has_the_caps_of_its_own() {
+    let native = |ids: [&str; 2]| {
+        let calls = ids.map(|id| {
+            Piece::Delta(Delta::ToolCall {
+                id: id.to_owned(),
+                name: "Bell".to_owned(),
+                input: json!({ "list": [1, 2, 3] }),
+            })
+        });
+        Reply::stop(calls.to_vec())
+    };
+    let script = Script::default()
+        .gadget(gadget("Bell"))
+        .with(|spec| {
+            spec.tools = Tools::Native;
+            spec.limits.calls_per_reply = 2;
+            spec.limits.json_values = 12;
+        })
+        .replies(native(["a", "b"]))
+        .replies(native(["c", "d"]));
+    assert_eq!(started(&script), ["a", "b", "c", "d"]);
+}
+
+/// The object of parameters is a value, too.
+#[test]
+fn as_many_json_values_as_the_limit_are_fine() {
+    for (limit, ids) in [(1, ["a"].as_slice()), (0, &[])] {
+        let script = Script::default()
+            .gadget(gadget("Bell"))
+            .with(|spec| spec.limits.json_values = limit)
+            .reply(bells(&["a"]));
+        assert_eq!(started(&script), ids, "{limit}");
+    }
+}
+
+/// A gadget starts only if the error of one that fails, at most 4 KiB, would still fit.
+#[test]
+fn a_gadget_without_room_for_its_result_is_not_started() {
+    for (bytes, starts) in [(5_904, true), (5_905, false)] {
+        let script = Script::default()
+            .gadget(gadget("Bell").says(&"x".repeat(bytes)))
+            .with(|spec| spec.limits.results = 10_000)
+            .reply(bells(&["a"]))
+            .reply(bells(&["b"]));
+        let log = play(&script);
+        let error = "Error: The call was not executed. Limit exceeded: the results of a run may have at most 10000 bytes";
+        assert_eq!(log.told()[1].1 != error, starts, "{bytes}");
+        assert_eq!(started(&script).len(), 1 + usize::from(starts), "{bytes}");
+    }
+}
+
+#[test]
+fn a_failed_gadget_may_stop_the_run() {
+    let bad = gadget("Bell").fails("broken");
+    let late = slow_bell().with(|spec| spec.timeout_ms = Some(4));
+    for (bell, stops, reason) in [
+        (&bad, true, "gadgetError after 1"),
+        (&bad, false, "completed after 2"),
+        (&late, true, "gadgetError after 1"),
+        (&late, false, "completed after 2"),
+    ] {
+        let script = Script::default()
+            .gadget(bell.clone())
+            .with(|spec| spec.stop_on_gadget_error = stops)
+            .reply(bells(&["a"]));
+        let lines = lines(&play(&script));
+        let last = lines.last().expect("the end");
+        assert!(last.contains(&format!(" end {reason}")), "{last}");
+    }
+}
+
+/// Its call is answered, so nothing that it says is shown.
+#[test]
+fn a_gadget_whose_time_is_up_reports_nothing() {
+    let reports = || {
+        [
+            Report::Progress("half".to_owned()),
+            Report::HumanQuestion("Which?".to_owned()),
+            Report::HumanAnswer { answered: true },
+        ]
+    };
+    for (time, shown) in [(3, 3), (6, 0)] {
+        let mut script = Script::default()
+            .gadget(slow_bell().with(|spec| spec.timeout_ms = Some(4)))
+            .reply(bells(&["a"]));
+        script.stubborn = true;
+        for report in reports() {
+            script = script.input_at(time, Input::Report(CallId(0), report));
+        }
+        let lines = lines(&play(&script));
+        let kinds = ["progress a: half", "human Which?", "human said true"];
+        let is_report = |line: &&String| kinds.iter().any(|kind| line.ends_with(kind));
+        assert_eq!(lines.iter().filter(is_report).count(), shown, "{lines:#?}");
+    }
+}
+
+/// A text is read in pieces of at most 64 KiB, so that no event is larger.
+#[test]
+fn a_long_delta_becomes_several_events() {
+    for (bytes, sizes) in [
+        (65_536, vec![65_536]),
+        (150_000, vec![65_536, 65_536, 18_928]),
+    ] {
+        let log = play(&Script::default().reply("x".repeat(bytes)));
+        let mut found = Vec::new();
+        for event in log.events() {
+            if let EventKind::Text { text } = &event.kind {
+                found.push(text.len());
+            }
+        }
+        assert_eq!(found, sizes);
+    }
+}
+
+/// The provider's words for a reply that it has withheld are the error of the run; other diagnostics are not.
+#[test]
+fn a_refusal_is_the_error_of_a_withheld_reply() {
+    for (code, error) in [
+        (
+            DiagnosticCode::Refusal,
+            "withheld after 1 (No such thing.): So",
+        ),
+        (DiagnosticCode::FenceRemoved, "withheld after 1: So"),
+    ] {
+        let diagnostic = Delta::Diagnostic(Diagnostic {
+            code,
+            message: "No such thing.".to_owned(),
+            span: Span { start: 0, end: 0 },
+        });
+        let pieces = vec![Piece::Text("So".to_owned()), Piece::Delta(diagnostic)];
+        let script = Script::default().replies(Reply {
+            finish: Finish::Filter,
+            ..Reply::stop(pieces)
+        });
+        let lines = lines(&play(&script));
+        let last = lines.last().expect("the end");
+        assert!(last.ends_with(error), "{last}");
+    }
 }

@@ -338,3 +338,39 @@ fn an_announced_call_that_never_comes() {
         );
     }
 }
+
+/// A reply that is nothing but calls was not written as text, and none is sent for it.
+#[test]
+fn a_reply_without_text_has_none() {
+    let script = native([echo()]).replies(deltas([whole("a", "Echo", json!({ "text": "x" }))]));
+    let log = play(&script);
+    let reply = &log.history[log.opening.len()];
+    assert!(
+        matches!(reply.content[..], [Content::ToolUse { .. }]),
+        "{reply:?}"
+    );
+    assert_eq!(reply.raw, None);
+}
+
+/// What only the provider understands is no message by itself; providers refuse one that says nothing.
+#[test]
+fn data_of_the_provider_alone_is_no_message() {
+    let data = json!({ "type": "provider_data", "api": "a", "model": "m", "data": { "n": 1 } });
+    let data: Delta = serde_json::from_value(data).expect("a delta");
+    for (text, messages) in [("So.", 1), ("", 0)] {
+        let log = play(&native([]).replies(deltas([data.clone(), Delta::text(text)])));
+        let kept = log.history.len() - log.opening.len();
+        assert_eq!(kept, messages, "{text:?} {:?}", log.history);
+    }
+}
+
+/// An input that arrives as text is measured before it is read.
+#[test]
+fn an_input_of_too_many_values_is_not_read() {
+    let list = "1,".repeat(100_001);
+    let input = Value::String(format!("{{\"text\": [{list}]}}"));
+    let log = play(&native([echo()]).replies(deltas([whole("a", "Echo", input)])));
+    let (_, answer) = log.told()[0];
+    let error = "Limit exceeded: the parameters of a reply may have at most 100000 JSON values";
+    assert!(answer.contains(error), "{answer}");
+}

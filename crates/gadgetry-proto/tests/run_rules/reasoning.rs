@@ -148,3 +148,20 @@ fn reasoning_of_the_provider_stays_reasoning() {
     assert_eq!(log.summary.answer, "So.");
     assert_eq!(log.diagnostics(DiagnosticCode::StrayReasoningEnd), 0);
 }
+
+#[test]
+fn empty_reasoning_is_no_event() {
+    let reasoning = |text: &str| {
+        Piece::Delta(Delta::Reasoning {
+            delta: text.to_owned(),
+            metadata: None,
+        })
+    };
+    let pieces = ["", "Hm.", ""].map(reasoning);
+    let log = play(&Script::default().replies(Reply::stop(pieces.to_vec())));
+    let thoughts: Vec<String> = lines(&log)
+        .into_iter()
+        .filter(|line| line.starts_with("0 reasoning"))
+        .collect();
+    assert_eq!(thoughts, ["0 reasoning Hm."]);
+}

@@ -180,3 +180,37 @@ fn a_reference_to_a_call_that_is_no_dependency_is_told() {
         );
     }
 }
+
+/// A result of an earlier reply is known, too, and a reference to it needs the dependency.
+#[test]
+fn a_reference_to_an_earlier_reply_needs_the_dependency_too() {
+    for (header, told) in [("Echo:b", 1), ("Echo:b:a", 0)] {
+        let script = Script::default()
+            .gadget(gadget("Bell"))
+            .gadget(gadget("Echo"))
+            .reply(block("Bell:a", &[]))
+            .reply(block(header, &[("text", "${a}")]));
+        let log = play(&script);
+        let notes = log.diagnostics(DiagnosticCode::UndeclaredReference);
+        assert_eq!(notes, told, "{header}");
+    }
+}
+
+/// The depth is that of all parameters: `[[…]]` in `list` is three deep.
+#[test]
+fn as_deep_as_the_limit_is_fine() {
+    for (limit, answer) in [
+        (3, "ok Echo"),
+        (
+            2,
+            "Error: Limit exceeded: a parameter may have at most 2 levels of nesting",
+        ),
+    ] {
+        let script = Script::default()
+            .gadget(gadget("Data").says("[[1]]"))
+            .gadget(gadget("Echo").takes_parameters(&json!({ "list": { "type": "array" } })))
+            .with(|spec| spec.limits.depth = limit)
+            .reply(block("Data:d", &[]) + &block("Echo:x:d", &[("list", "${d}")]));
+        assert_eq!(play(&script).told()[1], ("x", answer), "{limit}");
+    }
+}

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use gadgetry_proto::delta::{Delta, StopReason};
 use gadgetry_proto::error::ModelErrorKind;
+use gadgetry_proto::event::EventKind;
 use gadgetry_proto::message::{Message, Request, Role};
 use gadgetry_proto::run::{Command, Decision, Input, QuestionKind, Retry};
 use gadgetry_proto::usage::{Price, Usage};
@@ -532,4 +533,18 @@ fn an_error_for_a_reason_is_no_empty_reply() {
             "0 end modelError after 1 (the model stopped with an error): ",
         ],
     );
+}
+
+#[test]
+fn a_retry_says_how_many_are_left() {
+    let broken = || broken_behind(vec![Piece::Text("So".to_owned())]);
+    let script = retrying().replies(broken()).replies(broken());
+    let retries = steady().retries;
+    let mut left = Vec::new();
+    for event in play(&script).events() {
+        if let EventKind::ModelRetry { left: more, .. } = &event.kind {
+            left.push(*more);
+        }
+    }
+    assert_eq!(left, [retries - 1, retries - 2]);
 }

@@ -153,3 +153,32 @@ fn a_reply_of_reasoning_alone_is_empty() {
         ],
     );
 }
+
+/// What was only shown is withdrawn with an event, what nobody saw without one; notes about it are forgotten.
+#[test]
+fn only_what_was_shown_is_marked() {
+    let thought = |text: &str| {
+        Piece::Delta(Delta::Reasoning {
+            delta: text.to_owned(),
+            metadata: None,
+        })
+    };
+    for (piece, marked) in [
+        (thought("Hm."), true),
+        (thought(""), false),
+        (Piece::Text("So".to_owned()), true),
+        (Piece::Text("So !!GADGET_START:Bell ".to_owned()), true),
+        (Piece::Text("!!!GADGET_ST".to_owned()), false),
+    ] {
+        let script = retrying().replies(broken_behind(vec![piece.clone()]));
+        let found = lines(&play(&script));
+        let is_marked = found.iter().any(|line| line == "0 withdrawn 1");
+        assert_eq!(is_marked, marked, "{piece:?} {found:#?}");
+        assert!(
+            !found.iter().any(|line| line.contains("Note: ")),
+            "{found:#?}"
+        );
+        let last = found.last().map(String::as_str);
+        assert_eq!(last, Some("10 end completed after 1: fin"), "{piece:?}");
+    }
+}

@@ -1,5 +1,8 @@
 //! Dependencies that succeed, fail or are skipped.
 
+use gadgetry_proto::id::CallId;
+use gadgetry_proto::sched::{Action, Job, Scheduler};
+
 use super::{check, parallel};
 
 #[test]
@@ -145,4 +148,22 @@ fn run_anyway_waits_for_the_rest() {
           start c
         ",
     );
+}
+
+/// What the model reads repeats the error of the dependency, if it has one.
+#[test]
+fn the_words_for_the_model() {
+    for (error, told) in [
+        ("lost", "Skipped: dependency \"a\" failed: lost"),
+        ("", "Skipped: dependency \"a\" failed"),
+    ] {
+        let mut scheduler = Scheduler::new(parallel());
+        scheduler.begin_reply();
+        scheduler.add_failed("a".into(), error.to_owned());
+        scheduler.add(Job::new(CallId(0), "b", "Any").after(["a"]));
+        let Some(Action::Unmet(unmet)) = scheduler.poll() else {
+            panic!("{error:?}")
+        };
+        assert_eq!(unmet.told, told);
+    }
 }

@@ -1,6 +1,9 @@
 //! What an id means, in a reply and across replies.
 
-use super::{check, parallel};
+use gadgetry_proto::id::CallId;
+use gadgetry_proto::sched::{Action, Job, Scheduler};
+
+use super::{at_most, check, parallel};
 
 #[test]
 fn a_call_that_never_runs_fails_its_dependents() {
@@ -151,5 +154,65 @@ fn cancel() {
         end
           unmet f <- b: Dependency "b" was skipped
         "#,
+    );
+}
+
+/// A call that was refused is answered by its notice, which cancelling leaves; one that was not decided is the caller's.
+#[test]
+fn refusals_are_polled_after_a_cancel() {
+    let mut scheduler = Scheduler::new(parallel());
+    scheduler.begin_reply();
+    scheduler.add(Job::new(CallId(0), "a", "Any"));
+    assert_eq!(scheduler.poll(), Some(Action::Start(CallId(0))));
+    scheduler.add(Job::new(CallId(1), "a", "Any"));
+    scheduler.add_failed("d".into(), "lost".to_owned());
+    scheduler.add(Job::new(CallId(2), "b", "Any").after(["d".to_owned()]));
+    assert_eq!(scheduler.cancel_all(), [CallId(2)]);
+    let polled = scheduler.poll();
+    assert!(
+        matches!(&polled, Some(Action::Reject { id: CallId(1), .. })),
+        "{polled:?}"
+    );
+    assert_eq!(scheduler.poll(), None);
+    assert!(scheduler.finish(CallId(0), Ok(())));
+    assert!(scheduler.is_idle());
+}
+
+#[test]
+fn what_was_ready_does_not_start_after_a_cancel() {
+    check(
+        &at_most(1),
+        r"
+        begin
+        add a
+          start a
+        add b
+        add c alone
+        cancel
+          cancelled b
+          cancelled c
+        ok a
+        end
+        idle?
+          true
+        begin
+        add d
+          start d
+        ",
+    );
+}
+
+#[test]
+fn running_and_waiting_calls_are_listed() {
+    let mut scheduler = Scheduler::new(at_most(1));
+    scheduler.begin_reply();
+    for id in 0..3 {
+        scheduler.add(Job::new(CallId(id), format!("c{id}"), "Any"));
+    }
+    assert_eq!(scheduler.poll(), Some(Action::Start(CallId(0))));
+    assert_eq!(scheduler.running().collect::<Vec<_>>(), [CallId(0)]);
+    assert_eq!(
+        scheduler.waiting().collect::<Vec<_>>(),
+        [CallId(1), CallId(2)]
     );
 }
