@@ -1,7 +1,8 @@
 //! The machine that reads the body of a block, piece by piece.
 //!
-//! The body is kept as one text, because the call needs it; everything else is an offset into it. Inequalities that
-//! always hold: `value start <= emitted <= scan <= text.len()`.
+//! The body is kept as one text, because the call needs it; everything else is an offset into it, but for the current
+//! pointer, which comes with every part of its value: a text of its own takes 45 instructions less a push than a range.
+//! Inequalities that always hold: `value start <= emitted <= scan <= text.len()`.
 
 mod arguments;
 mod diagnostics;
