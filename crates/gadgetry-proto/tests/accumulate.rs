@@ -294,11 +294,11 @@ fn many_open_calls_that_end_in_the_order_in_which_they_began() {
     let mut reply = Accumulator::new(None);
     for id in &ids {
         let (id, name) = (id.clone(), "f".to_owned());
-        reply.absorb(&Delta::ToolCallStart { id, name });
+        reply.push(&Delta::ToolCallStart { id, name });
     }
     for (n, id) in ids.iter().enumerate() {
         assert_eq!(reply.tool_use(id), None);
-        reply.absorb(&Delta::ToolCallEnd {
+        reply.push(&Delta::ToolCallEnd {
             id: id.clone(),
             input: Some(json!({ "n": n })),
         });
@@ -311,7 +311,7 @@ fn many_open_calls_that_end_in_the_order_in_which_they_began() {
 fn of_several_calls_with_one_id_the_last_is_found() {
     let mut reply = Accumulator::new(None);
     for n in [1, 2] {
-        reply.absorb(&Delta::ToolCall {
+        reply.push(&Delta::ToolCall {
             id: "a".to_owned(),
             name: "f".to_owned(),
             input: json!({ "n": n }),

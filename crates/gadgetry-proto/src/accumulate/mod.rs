@@ -135,7 +135,7 @@ impl Accumulator {
     }
 
     /// Applies one delta, for callers that need only the message.
-    pub fn absorb(&mut self, delta: &Delta) {
+    pub fn push(&mut self, delta: &Delta) {
         self.take(delta, &mut Sink::nowhere());
     }
 

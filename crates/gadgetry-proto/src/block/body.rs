@@ -351,7 +351,7 @@ impl Body {
                 if let Some(fence) = self.fence.filter(|_| last) {
                     end = self.remove_fence(start, end, fence, limits);
                 }
-                self.settle(end, search);
+                self.finish_suspect(end, search);
                 self.finish_value(end, out);
             }
         }

@@ -99,7 +99,7 @@ impl Pass<'_> {
         loop {
             let next = match mode {
                 Mode::Prose(prose) if !prose.held.is_empty() => self.read_held(prose),
-                Mode::Prose(prose) => return prose.settle(self.format, &mut self.out),
+                Mode::Prose(prose) => return prose.finish_suspect(self.format, &mut self.out),
                 Mode::Header(header) => {
                     let exceeded = header.passed(self.format);
                     self.give_back_header(header, exceeded)

@@ -114,8 +114,8 @@ impl Prose {
     }
 
     /// Nothing more belongs to a word at the end of the prose.
-    pub(super) fn settle(&mut self, format: &Prepared, out: &mut Emitter<'_>) {
-        self.suspects.settle(None, &format.search, out);
+    pub(super) fn finish_suspect(&mut self, format: &Prepared, out: &mut Emitter<'_>) {
+        self.suspects.finish(None, &format.search, out);
     }
 }
 
@@ -216,7 +216,7 @@ impl Reading<'_, '_> {
     fn unescape(&mut self, at: usize, end: usize) {
         self.release_to(at - 1);
         let suspects = &mut self.prose.suspects;
-        suspects.settle(Some(b'\\'), &self.format.search, self.out);
+        suspects.finish(Some(b'\\'), &self.format.search, self.out);
         self.out.begin_text();
         let start = self.base + at as u64 - 1;
         self.out.diagnostic(Diagnostic {
@@ -236,7 +236,7 @@ impl Reading<'_, '_> {
         self.release_to(at);
         let next = self.text.as_bytes().get(at).copied();
         let suspects = &mut self.prose.suspects;
-        suspects.settle(next, &self.format.search, self.out);
+        suspects.finish(next, &self.format.search, self.out);
         self.out.around.ticked = false;
     }
 

@@ -183,7 +183,7 @@ impl Reader {
 impl Reply {
     fn take(&mut self, deltas: &[Delta]) {
         for delta in deltas {
-            self.message.absorb(delta);
+            self.message.push(delta);
             if let Delta::Diagnostic(diagnostic) = delta
                 && diagnostic.code == DiagnosticCode::StrayReasoningEnd
             {

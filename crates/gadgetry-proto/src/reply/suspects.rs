@@ -58,7 +58,7 @@ impl Suspects {
     }
 
     /// The prose ends, and `next` follows it: the word is whole.
-    pub(super) fn settle(
+    pub(super) fn finish(
         &mut self,
         next: Option<u8>,
         search: &MarkerSearch,

@@ -347,7 +347,7 @@ impl Run {
         match &self.state.phase {
             Phase::Turn(_) => self.turn(Turn::tick),
             Phase::Working(_) => self.work(),
-            Phase::Settling { .. } => self.state.settle(),
+            Phase::Settling { .. } => self.state.finish_settling(),
             Phase::AskingUser | Phase::Finished(_) => {}
         }
     }
@@ -499,6 +499,6 @@ impl Run {
     /// Ends the run, once cancelled gadgets have reported their costs.
     fn finish(&mut self, reason: FinishReason, error: Option<String>) {
         self.state.phase = Phase::Settling { reason, error };
-        self.state.settle();
+        self.state.finish_settling();
     }
 }

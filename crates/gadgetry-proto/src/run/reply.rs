@@ -223,7 +223,7 @@ impl Reply {
         } else if let Delta::GadgetCall(call) = delta {
             delta = Delta::GadgetCall(calls.count_values(call, cx.plan));
         }
-        self.accumulator.absorb(&delta);
+        self.accumulator.push(&delta);
         match delta {
             Delta::Text { delta, .. } if !delta.is_empty() => {
                 cx.out.emit(EventKind::Text { text: delta });
@@ -316,7 +316,7 @@ impl Reply {
         let (what, limit) = (Limit::Reply, cx.plan.config.limits.reply);
         let exceeded = LimitExceeded { what, limit };
         cx.out.emit(limit_exceeded(exceeded, self.raw.len() as u64));
-        self.accumulator.absorb(&Delta::MessageEnd {
+        self.accumulator.push(&Delta::MessageEnd {
             stop_reason: StopReason::MaxTokens,
             usage: None,
         });

@@ -166,7 +166,7 @@ impl State {
     }
 
     /// Finishes a run whose end is decided, once cancelled gadgets have reported their costs.
-    pub(super) fn settle(&mut self) {
+    pub(super) fn finish_settling(&mut self) {
         let State {
             out,
             money,

@@ -54,7 +54,7 @@ impl SummaryReply {
             } else if let Delta::Error { error, .. } = &delta {
                 self.error = Some(error.clone());
             }
-            self.accumulator.absorb(&delta);
+            self.accumulator.push(&delta);
         }
         true
     }

@@ -148,7 +148,7 @@ impl Scheduler {
                 Ok(()) => Fate::Done,
                 Err(error) => Fate::failed(error),
             };
-            let changes = self.graph.settle(id, &fate);
+            let changes = self.graph.finish(id, &fate);
             self.apply(changes);
         }
         was_running
@@ -168,7 +168,7 @@ impl Scheduler {
                 return true;
             }
         };
-        let changes = self.graph.settle(id, &fate);
+        let changes = self.graph.finish(id, &fate);
         self.apply(changes);
         true
     }

@@ -17,7 +17,7 @@ pub(crate) fn message(wire: &impl Wire, body: &str, size: usize) -> Message {
     answer.end(None, &mut deltas);
     let mut accumulator = Accumulator::new(None);
     for delta in &deltas {
-        accumulator.absorb(delta);
+        accumulator.push(delta);
     }
     let message = accumulator.into_output().message;
     let saved = serde_json::to_value(message).expect("a message is plain data");

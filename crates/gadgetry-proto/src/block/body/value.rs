@@ -84,7 +84,7 @@ impl Body {
         if !matches!(self.part, Part::Value(_)) || self.overflown {
             return;
         }
-        self.settle(at - 1, search);
+        self.finish_suspect(at - 1, search);
         self.emit(at - 1, out);
         self.emitted = at;
         self.escapes.push(at - 1);
@@ -97,7 +97,7 @@ impl Body {
             return;
         };
         if at == 0 || self.text.as_bytes()[at - 1] != lead.byte {
-            self.settle(at, search);
+            self.finish_suspect(at, search);
             self.suspect = (self.room > 0).then_some(at);
         }
     }
@@ -105,7 +105,7 @@ impl Body {
     /// The text before `end` is value, so the suspect can be classified. If it runs past `end`, it is
     /// not a near miss.
     #[inline]
-    pub(super) fn settle(&mut self, end: usize, search: &MarkerSearch) {
+    pub(super) fn finish_suspect(&mut self, end: usize, search: &MarkerSearch) {
         if let (Some(at), Some(lead)) = (self.suspect.take(), search.lead) {
             self.judge(at, lead, end, search);
         }

@@ -179,22 +179,22 @@ impl Execution {
         let prepared = prepare::prepare(id, record, gadget, results, &mut self.room, plan);
         let mut prepared = match prepared {
             Ok(prepared) => prepared,
-            Err(error) => return self.settle(id, Err(error), cx),
+            Err(error) => return self.finish_without_gadget(id, Err(error), cx),
         };
         if plan.has_viewer && gadget.name() == viewer::NAME {
             let parameters = prepared.start.parameters;
             self.emit_start(id, Arc::clone(&parameters), cx);
             let shown = result::view(&parameters, &self.stored, plan);
-            return self.settle(id, shown, cx);
+            return self.finish_without_gadget(id, shown, cx);
         }
         if let Err(error) = self.room.check_result(&plan.config.limits) {
-            return self.settle(id, Err(error), cx);
+            return self.finish_without_gadget(id, Err(error), cx);
         }
         if !plan.code.interceptors.is_empty()
             && let Some(record) = self.ledger.get(id)
             && let Err(error) = prepare::intercept(record.about(), &mut prepared, plan)
         {
-            return self.settle(id, Err(error), cx);
+            return self.finish_without_gadget(id, Err(error), cx);
         }
         if plan.config.asks.before_gadget {
             let start = prepared.start.clone();
@@ -406,16 +406,16 @@ impl Execution {
                 prepared.start.parameters = Arc::new(parameters);
                 match prepare::validate(&mut prepared, cx.plan) {
                     Ok(()) => self.launch(*prepared, cx),
-                    Err(error) => self.settle(id, Err(error), cx),
+                    Err(error) => self.finish_without_gadget(id, Err(error), cx),
                 }
             }
             (Status::Held(prepared), Decision::Result(text)) => {
                 record.parameters = Some(prepared.start.parameters);
-                self.settle(id, Ok(text), cx);
+                self.finish_without_gadget(id, Ok(text), cx);
             }
             (Status::Held(prepared), Decision::Deny(error)) => {
                 record.parameters = Some(prepared.start.parameters);
-                self.settle(id, Err(error), cx);
+                self.finish_without_gadget(id, Err(error), cx);
             }
             (Status::Held(prepared), _) => self.launch(*prepared, cx),
             (Status::Asking(ended), Decision::Result(text)) => {
@@ -521,7 +521,12 @@ impl Execution {
     ///
     /// Dispatching what follows is the caller's task, which may be [`Calls::dispatch`] itself: thousands of such calls
     /// must not become as many levels of recursion.
-    fn settle(&mut self, id: CallId, result: Result<String, String>, cx: &mut Context<'_>) {
+    fn finish_without_gadget(
+        &mut self,
+        id: CallId,
+        result: Result<String, String>,
+        cx: &mut Context<'_>,
+    ) {
         let finished = result.as_ref().map(|_| ()).map_err(Clone::clone);
         self.answer(id, result, cx);
         self.scheduler.finish(id, finished);

@@ -11,8 +11,8 @@
 //! | add `a`, which names `b` | `b: [(a, 0)]` | a → b (expected) | |
 //! | add `b` | | a → b | `Ready(b)` |
 //! | add `c` | | a → b, c → a, c → b | |
-//! | settle `b` as done | | c → a | `Ready(a)` |
-//! | settle `a` as failed | | | `Unmet(c)` |
+//! | finish `b` as done | | c → a | `Ready(a)` |
+//! | finish `a` as failed | | | `Unmet(c)` |
 //!
 //! What remains expected at the end of the reply never comes, and cycles are found then: see `end.rs`.
 
@@ -183,8 +183,8 @@ impl Graph {
         changes
     }
 
-    /// A call has its fate.
-    pub(super) fn settle(&mut self, id: CallId, fate: &Fate) -> Vec<Change> {
+    /// Removes a call that has its fate, and closes the edges to those that depend on it.
+    pub(super) fn finish(&mut self, id: CallId, fate: &Fate) -> Vec<Change> {
         let Some(node) = self.calls.remove(&id) else {
             return Vec::new();
         };
