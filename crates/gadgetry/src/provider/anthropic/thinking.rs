@@ -59,16 +59,15 @@ pub(super) fn of(effort: &str, model: &str) -> Result<Option<Thinking>, Provider
 }
 
 /// Major and minor version of a Claude, from its name; `None` for other models.
-pub(super) fn version(model: &str) -> Option<(u32, u32)> {
+pub(super) fn version(model: &str) -> Option<(u8, u8)> {
     let model = model.to_ascii_lowercase();
     let (_, words) = model.split_once("claude")?;
     let mut numbers = words
         .split(|c: char| !c.is_ascii_alphanumeric())
         .map(|word| word.strip_prefix('v').unwrap_or(word))
         .skip_while(|word| word.parse::<u32>().is_err())
-        .map_while(|word| word.parse().ok())
-        // A larger number is a date.
-        .take_while(|number: &u32| *number < 1_000);
+        // What does not fit is a date.
+        .map_while(|word| word.parse::<u8>().ok());
     let major = numbers.next()?;
     Some((major, numbers.next().unwrap_or(0)))
 }

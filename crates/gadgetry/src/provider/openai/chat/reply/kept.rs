@@ -87,7 +87,7 @@ impl Kept {
     pub(super) fn take(&mut self) -> Option<Delta> {
         let fields = std::mem::take(&mut self.fields);
         let calls = std::mem::take(&mut self.calls);
-        if self.size > LIMIT || (fields.is_empty() && calls.is_empty()) {
+        if !self.admits(0) || (fields.is_empty() && calls.is_empty()) {
             return None;
         }
         let mut data = json!({"message": fields, "calls": calls});
