@@ -52,6 +52,8 @@ fn deltas_that_an_api_has_no_form_for() {
         &[hi(), end(StopReason::StopSequence)],
         [&stop, &[hi(), end(StopReason::StopSequence)], &stop],
     );
+    let failed = [hi(), end(StopReason::Error)];
+    check("an error as the reason", &failed, [&failed; 3]);
     let tool_use = [hi(), end(StopReason::ToolUse)];
     check(
         "a call as the reason, and no call",
