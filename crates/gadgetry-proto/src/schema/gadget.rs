@@ -90,8 +90,14 @@ impl Default for GadgetSpec {
 impl GadgetSpec {
     /// Whether a gadget can have this name.
     ///
-    /// It stands in the header of a block, so it is not empty, has no `:`, whitespace or control character, and does not
-    /// begin like a marker.
+    /// A name is written in the header of a block, so it is not empty, has no `:`, whitespace or control character, and does
+    /// not begin with `!!!`.
+    ///
+    /// ```
+    /// use gadgetry_proto::schema::GadgetSpec;
+    /// assert!(GadgetSpec::is_valid_name("Fetch"));
+    /// assert!(!GadgetSpec::is_valid_name("Fetch: users"));
+    /// ```
     pub fn is_valid_name(name: &str) -> bool {
         let forbidden = |c: char| c == ':' || c.is_whitespace() || c.is_control();
         !name.is_empty() && !name.contains(forbidden) && !name.starts_with("!!!")
