@@ -49,7 +49,7 @@
 //!
 //! | module | what it does |
 //! |---|---|
-//! | `panics` `base64` `files` | private helpers |
+//! | `panics` `files` | private helpers |
 //! | [`mod@model`] | [`Model`]: a request in, a stream of deltas out |
 //! | [`models`] | [`ModelRegistry`]: prices, context windows and features of known models |
 //! | [`provider`] | real models over HTTP, with the feature `providers` (default) |
