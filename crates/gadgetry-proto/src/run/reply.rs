@@ -117,10 +117,6 @@ impl Reply {
         }
     }
 
-    pub(super) fn is_sent(&self) -> bool {
-        self.is_sent
-    }
-
     /// Whether something may have acted on it, so that it cannot be withdrawn.
     pub(super) fn is_acted_on(&self) -> bool {
         self.is_acted_on

@@ -118,7 +118,7 @@ impl State {
             phase,
             ..
         } = self;
-        let is_sent = matches!(phase, Phase::Turn(turn) if turn.is_sent());
+        let is_sent = matches!(phase, Phase::Turn(turn) if turn.is_reading());
         let is_started = |id: &CallId| {
             !out.holds(|output| matches!(output, Output::Start(start) if start.id == *id))
         };

@@ -126,15 +126,6 @@ impl Turn {
         matches!(self.stage, Stage::Reading(_) | Stage::Summarising(_))
     }
 
-    /// Whether a model was called for the reply that is read now.
-    pub(super) fn is_sent(&self) -> bool {
-        match &self.stage {
-            Stage::Reading(reply) => reply.is_sent(),
-            Stage::Summarising(_) => true,
-            Stage::New | Stage::Held | Stage::Backoff(_) | Stage::Failed(_) | Stage::Over => false,
-        }
-    }
-
     /// When the request is sent again.
     pub(super) fn retry_time(&self) -> Option<Time> {
         if let Stage::Backoff(until) = self.stage {
