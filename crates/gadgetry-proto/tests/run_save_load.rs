@@ -53,8 +53,10 @@ fn scripts_that_have_failed_before() {
         5_418_816_611_499_024_079,
         10_124_202_738_476_872_277,
         13_327_805_314_996_514_792,
+        9_048_476_952_064_621_075,
     ] {
         play(&random::script(seed, true));
+        play(&random::script(seed, false));
     }
 }
 

@@ -127,8 +127,10 @@ impl Watch {
                     |question: &QuestionKind| matches!(question, QuestionKind::Input { .. });
                 self.open.retain(|_, question| !input(question));
             }
+            // Nobody needs an answer any more, and a late decision changes nothing.
+            Input::Command(Command::Cancel) => self.open.clear(),
             Input::Delta(_)
-            | Input::Command(_)
+            | Input::Command(Command::Compact)
             | Input::Report(..)
             | Input::RateLimited(_)
             | Input::ExternalSpend(_)
