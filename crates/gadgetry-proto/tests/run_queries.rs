@@ -15,6 +15,7 @@ use gadgetry_proto::run::{
     Close, Input, Interceptor, Output, PendingWork, QuestionId, QuestionKind, Retry, Run,
 };
 use gadgetry_proto::time::Time;
+use gadgetry_proto::usage::Price;
 use serde_json::json;
 
 use crate::support::sim::script::{Piece, Reply, Script, block, gadget};
@@ -288,4 +289,25 @@ fn every_piece_of_an_argument_is_an_event_of_its_call() {
         }
     }
     assert_eq!(value, "one two");
+}
+
+/// A budget that was spent before the run began calls its first request back. Later it only counts for the next one.
+#[test]
+fn a_request_is_called_back_only_at_the_beginning() {
+    for (before, called_back) in [(None, true), (Some(Input::Tick), false)] {
+        let script = Script::default().with(|config| {
+            config.budget = Some(1.0);
+            config.price = Some(Price::default());
+        });
+        let mut run = Run::new(&script.plan(), script.conversation);
+        drain(&mut run);
+        if let Some(input) = before {
+            run.handle(Time(1), input).expect("it makes sense");
+        }
+        run.handle(Time(1), Input::ExternalSpend(2.0))
+            .expect("it makes sense");
+        let outputs = drain(&mut run);
+        let is_over = matches!(outputs.last(), Some(Output::Finished(_)));
+        assert_eq!(is_over, called_back, "{outputs:?}");
+    }
 }

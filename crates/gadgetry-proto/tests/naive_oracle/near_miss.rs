@@ -51,6 +51,8 @@ fn near_misses() {
               r#"text ": !!TOOL_CALL:x !!!TOOL x !!!tool:""#]),
         ("an opener inside run and word comes first", limited(anywhere(), |limits| limits.header = 0), "!!!!GADGET_START:x",
             &[r#"text "!""#, r#"LimitExceeded "!!!GADGET_START:""#, r#"text "!!!GADGET_START:x""#]),
+        ("what might have become an opener when the reply ends", spelled("!!!GADGET_END_NOW:", "!!!GADGETEND", "!!!ARG:"),
+            "x !!!GADGET_END", &[r#"text "x !!!GADGET_END""#, r#"NearMiss "!!!GADGET_END""#]),
         ("a given-back start marker is none", anywhere(), "!!!GADGET_START:x",
             &[r#"CutHeader "!!!GADGET_START:""#, r#"text "!!!GADGET_START:x""#]),
         ("words up to 40 bytes", spelled(&format!("!!!{}", "S".repeat(41)), &format!("!!!{}", "E".repeat(40)), "!!!A"),

@@ -309,8 +309,12 @@ fn zero_is_no_limit_of_calls() {
     let script = Script::default()
         .gadget(gadget("Bell"))
         .with(|spec| spec.schedule.max_per_reply = Some(0))
-        .reply(bells(&["a", "b"]));
+        .reply(bells(&["a", "b"]) + &block("Gong:c", &[]));
     assert_eq!(started(&script), ["a", "b"]);
+    // None is beyond the limit, so what else is wrong with a call is its answer.
+    let log = play(&script);
+    let (_, answer) = log.told()[2];
+    assert!(answer.starts_with("Error: "), "{answer}");
 }
 
 /// The caps on a reply are those of each one.

@@ -182,3 +182,17 @@ fn only_what_was_shown_is_marked() {
         assert_eq!(last, Some("10 end completed after 1: fin"), "{piece:?}");
     }
 }
+
+/// Reasoning before an answer does not make the reply empty, and blank text is no answer.
+#[test]
+fn reasoning_with_an_answer_is_not_empty() {
+    for (text, asked) in [("So.", 1), (" So.", 1), ("\n", 2)] {
+        let thought = Piece::Delta(Delta::Reasoning {
+            delta: "Hm.".to_owned(),
+            metadata: None,
+        });
+        let reply = Reply::stop(vec![thought, Piece::Text(text.to_owned())]);
+        let asks = requests(&retrying().replies(reply)).len();
+        assert_eq!(asks, asked, "{text:?}");
+    }
+}
