@@ -231,17 +231,18 @@ fn what_is_too_long_is_cut_oldest_first() {
     }
 }
 
+fn earlier_summary(text: String) -> Message {
+    Message {
+        role: Role::User,
+        content: vec![Content::Summary { text, turns: 3 }],
+        raw: None,
+    }
+}
+
 /// A summary replaces the earlier one, too, so it may be as long as both together, less a byte.
 #[test]
 fn a_summary_may_take_the_room_of_the_earlier_one() {
-    let earlier = Message {
-        role: Role::User,
-        content: vec![Content::Summary {
-            text: "old ".repeat(100),
-            turns: 3,
-        }],
-        raw: None,
-    };
+    let earlier = earlier_summary("old ".repeat(100));
     for (bytes, strategy) in [
         (700, CompactionStrategy::Summary),
         (2_000, CompactionStrategy::SlidingWindow),
@@ -271,16 +272,8 @@ fn many_short_turns_fill_the_room() {
 /// The summary so far has at most a quarter of the room, like the task.
 #[test]
 fn an_earlier_summary_is_cut() {
-    let summary = Message {
-        role: Role::User,
-        content: vec![Content::Summary {
-            text: "o".repeat(1_500),
-            turns: 3,
-        }],
-        raw: None,
-    };
     let mut messages = conversation("user:t~ say:a say:b say:c");
-    messages.insert(1, summary);
+    messages.insert(1, earlier_summary("o".repeat(1_500)));
     let plan = summarise(&compaction(CompactionStrategy::Summary), &messages);
     let asked = plan.messages();
     let transcript = prompt_text(&asked[1]);
