@@ -68,10 +68,11 @@
 //! | [`command`] | [`CommandGadget`]: a gadget that is a program |
 //! | [`skill`] | [`Skills`]: folders with instructions, which the model loads when it needs them |
 //! | [`control`] | [`Controller`]: decides what a run leaves open |
-//! | [`services`] | [`Services`]: what a run is driven with |
 //! | [`observer`] | [`Observer`]: watches a run |
 //! | [`presets`] | observers: logging, timing, tokens, progress, errors, files |
 //! | [`log`] | the log of a run, and its replay |
+//! | [`journal`] | [`Journal`](journal::Journal): keeps what durable runs know; the seam for engines of durability |
+//! | [`services`] | [`Services`]: what a run is driven with |
 //! | [`driver`] | runs a [`proto::run::Run`] with services |
 //! | [`agent`] | [`Agent`]: a model, gadgets and everything around them; start here |
 //! | `guide` `readme` | documents whose code is compiled |
@@ -110,6 +111,7 @@ pub mod gadget;
 #[cfg(doctest)]
 mod guide;
 pub mod human;
+pub mod journal;
 pub mod limiter;
 pub mod log;
 pub mod model;

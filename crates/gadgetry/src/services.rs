@@ -8,6 +8,7 @@ use gadgetry_proto::run::{Asks, Retry};
 
 use crate::control::DynController;
 use crate::human::Human;
+use crate::journal::{Journal, RunId};
 use crate::limiter::Limiter;
 use crate::model::{Model, Models};
 use crate::runtime::{Runtime, Tokio};
@@ -49,6 +50,15 @@ pub struct Services {
     pub scope: BudgetScope,
     /// The clock, timers and tasks; [`Tokio`] by default.
     pub runtime: Arc<dyn Runtime>,
+    /// Where the run is kept, if it is durable. Its subagents are kept there, too.
+    pub(crate) journal: Option<JournalSlot>,
+}
+
+/// A place in a journal.
+#[derive(Clone)]
+pub(crate) struct JournalSlot {
+    pub(crate) journal: Arc<dyn Journal>,
+    pub(crate) run: RunId,
 }
 
 impl Services {
@@ -65,6 +75,7 @@ impl Services {
             grace: Duration::from_secs(2),
             scope: BudgetScope::default(),
             runtime: Arc::new(Tokio),
+            journal: None,
         }
     }
 

@@ -138,7 +138,7 @@ impl Write for SharedFile {
 /// The header of a run with these gadgets, and the defaults for everything else.
 fn header(toolbox: &Toolbox) -> Header {
     let plan = RunConfig::default().plan(Arc::clone(toolbox.registry()));
-    Header::of(&plan.unwrap(), vec![Message::text(Role::User, "go")]).unwrap()
+    Header::of(&plan.unwrap(), vec![Message::text(Role::User, "go")])
 }
 
 /// Runs a script, cancelled at some time; also checks that the log replays, and that no gadget is left running.

@@ -94,6 +94,21 @@ impl Markers {
         }
     }
 
+    /// Whether they have the form of [`Markers::nonce`].
+    ///
+    /// ```
+    /// use gadgetry_proto::block::Markers;
+    /// assert!(Markers::nonce(7).is_nonce());
+    /// assert!(!Markers::default().is_nonce());
+    /// ```
+    pub fn is_nonce(&self) -> bool {
+        let nonce = self.end.strip_prefix("!!!GADGET_END_").unwrap_or_default();
+        nonce.len() == 8
+            && nonce.bytes().all(|it| it.is_ascii_hexdigit())
+            && self.start == format!("!!!GADGET_START_{nonce}:")
+            && self.arg == format!("!!!ARG_{nonce}:")
+    }
+
     /// Begins a block.
     pub fn start(&self) -> &str {
         &self.start

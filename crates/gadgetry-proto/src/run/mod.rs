@@ -211,6 +211,11 @@ impl Run {
         self.state.money.known_total()
     }
 
+    /// Replies of the model so far; the one that is being read counts.
+    pub fn iterations(&self) -> u32 {
+        self.state.iteration
+    }
+
     /// The time of the last input; 0 before the first.
     pub fn now(&self) -> Time {
         self.state.out.now()

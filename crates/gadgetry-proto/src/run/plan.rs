@@ -12,6 +12,7 @@ use crate::reply::{Format, ReplyStage};
 use crate::run::config::RunConfig;
 use crate::run::ephemeral::{EphemeralMessage, MakeEphemeralMessage, RunStatus};
 use crate::run::interceptor::Interceptor;
+use crate::run::question::Asks;
 use crate::schema::{Registry, RegistryError};
 use crate::tags::{BlockCode, BlockConfig, BlockMode, CustomBlock, Names, TagNameError};
 use crate::transform::TransformFactory;
@@ -79,6 +80,8 @@ pub struct RunOptions {
     pub retry_seed: Option<u64>,
     /// Replaces [`RunConfig::markers`], for a conversation whose blocks have others.
     pub markers: Option<Markers>,
+    /// Replaces [`RunConfig::asks`], for a run whose questions are answered in another way.
+    pub asks: Option<Asks>,
 }
 
 impl RunConfig {
@@ -149,8 +152,10 @@ impl Plan {
             budget,
             retry_seed,
             markers,
+            asks,
         } = options;
         plan.config.budget = budget.or(plan.config.budget);
+        plan.config.asks = asks.unwrap_or(plan.config.asks);
         if let Some((retry, seed)) = plan.config.retry.as_mut().zip(retry_seed) {
             retry.seed = seed;
         }

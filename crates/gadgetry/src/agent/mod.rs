@@ -47,6 +47,7 @@ mod build;
 mod builder;
 mod consume;
 mod conversation;
+mod durable;
 mod error;
 mod finished;
 mod handle;
@@ -70,6 +71,7 @@ use crate::services::Services;
 
 pub use builder::AgentBuilder;
 pub use conversation::Conversation;
+pub use durable::Durable;
 pub use error::{AgentError, RunError};
 pub use finished::Finished;
 pub use handle::{AgentHandle, NotInjected};

@@ -16,10 +16,13 @@ use gadgetry_proto::run::{Command, Plan, Run, RunOptions};
 use tokio::sync::mpsc;
 
 use crate::agent::finished::{systems, without_instructions};
+use crate::agent::durable::Taken;
 use crate::agent::observers::Observers;
 use crate::agent::scope::{AgentScope, cancelled_by};
 use crate::agent::{AgentHandle, Conversation, Finished, Inner, RunError, TypedError};
+use crate::driver::RunResult;
 use crate::gadget::DynGadget;
+use crate::journal::Recording;
 use crate::log::{Header, LogError};
 use crate::observer::Observer;
 
@@ -52,22 +55,23 @@ pub struct AgentRun<'t> {
     /// What the stream has still to give.
     events: Queue,
     handle: AgentHandle,
-    origin: Box<Origin>,
+    origin: Arc<Origin>,
     /// What the run adds to when it has ended.
     conversation: Option<&'t mut Conversation>,
 }
 
 /// What the run was made from.
-struct Origin {
-    inner: Arc<Inner>,
+#[derive(Clone)]
+pub(super) struct Origin {
+    pub(super) inner: Arc<Inner>,
     /// What was said before, and how.
     before: Conversation,
     question: Message,
-    options: RunOptions,
+    pub(super) options: RunOptions,
 }
 
 impl Origin {
-    fn plan(&self) -> Arc<Plan> {
+    pub(super) fn plan(&self) -> Arc<Plan> {
         Arc::new(self.inner.plan.with(self.options.clone()))
     }
 
@@ -81,7 +85,13 @@ impl Origin {
             .collect()
     }
 
-    fn run(&self) -> Run {
+    pub(super) fn header(&self) -> Header {
+        let mut header = Header::of(&self.plan(), self.messages());
+        header.outputs = self.before.outputs.clone();
+        header
+    }
+
+    pub(super) fn run(&self) -> Run {
         Run::new(&self.plan(), self.messages()).with_outputs(self.before.outputs.clone())
     }
 }
@@ -100,21 +110,33 @@ impl<'t> AgentRun<'t> {
         question: Message,
         conversation: Option<&'t mut Conversation>,
     ) -> Self {
-        let scope = AgentScope::of(inner);
-        let retry = inner.plan.config().retry.as_ref();
-        let needs_seed = retry.is_some_and(|retry| retry.seed == 0);
         let begun = conversation.as_deref().filter(|it| !it.is_empty());
         let before = begun.cloned().unwrap_or_else(|| Conversation {
             messages: inner.opening.clone(),
             outputs: inner.outputs.clone(),
             markers: None,
         });
+        Self::after(before, inner, question, conversation)
+    }
+
+    /// A run about `question` after what was said `before`.
+    pub(super) fn after(
+        before: Conversation,
+        inner: &Arc<Inner>,
+        question: Message,
+        conversation: Option<&'t mut Conversation>,
+    ) -> Self {
+        let scope = AgentScope::of(inner);
+        let retry = inner.plan.config().retry.as_ref();
+        let needs_seed = retry.is_some_and(|retry| retry.seed == 0);
+        let is_durable = scope.services().journal.is_some();
         let options = RunOptions {
             budget: scope.services().scope.budget,
             retry_seed: needs_seed.then(crate::ask::random),
             markers: before.markers.clone(),
+            asks: is_durable.then(|| inner.durable_asks()),
         };
-        let origin = Box::new(Origin {
+        let origin = Arc::new(Origin {
             inner: Arc::clone(inner),
             before,
             question,
@@ -126,14 +148,15 @@ impl<'t> AgentRun<'t> {
         let given = systems(&origin.before.messages).cloned().collect();
         Self {
             handle,
-            origin,
+            origin: Arc::clone(&origin),
             events: Queue::default(),
             state: State::Ready(Box::new(Prepared {
                 run,
                 scope,
                 commands,
-                inner: Arc::clone(inner),
+                origin,
                 given,
+                taken: None,
             })),
             conversation,
         }
@@ -225,6 +248,14 @@ impl<'t> AgentRun<'t> {
         finished.into_result()
     }
 
+    /// The run before its first step; `None` once it has begun.
+    pub(super) fn prepared(&mut self) -> Option<&mut Prepared> {
+        match &mut self.state {
+            State::Ready(prepared) => Some(prepared),
+            State::Streaming(_) | State::Done(_) => None,
+        }
+    }
+
     /// One more gadget, which the model must call to end the run.
     pub(super) fn add_before_start(
         &mut self,
@@ -237,9 +268,9 @@ impl<'t> AgentRun<'t> {
         let services = prepared.scope.services_mut();
         services.toolbox = Arc::clone(&inner.services.toolbox);
         services.model = Arc::clone(&inner.services.model);
-        self.origin.inner = Arc::clone(&inner);
+        Arc::make_mut(&mut self.origin).inner = inner;
         prepared.run = self.origin.run();
-        prepared.inner = inner;
+        prepared.origin = Arc::clone(&self.origin);
         Ok(())
     }
 
@@ -247,8 +278,8 @@ impl<'t> AgentRun<'t> {
     /// [`LogError::Code`] if the agent has transforms, interceptors, a custom block with a closure, or
     /// [`trailing_with`](crate::AgentBuilder::trailing_with).
     pub fn header(&self) -> Result<Header, LogError> {
-        let mut header = Header::of(&self.origin.plan(), self.origin.messages())?;
-        header.outputs = self.origin.before.outputs.clone();
+        let header = self.origin.header();
+        header.without_code()?;
         Ok(header)
     }
 
@@ -334,26 +365,53 @@ fn lock(queue: &Mutex<VecDeque<Event>>) -> MutexGuard<'_, VecDeque<Event>> {
 }
 
 /// A run before its first step.
-struct Prepared {
-    run: Run,
-    scope: AgentScope,
+pub(super) struct Prepared {
+    pub(super) run: Run,
+    pub(super) scope: AgentScope,
     commands: mpsc::Receiver<Command>,
-    inner: Arc<Inner>,
+    pub(super) origin: Arc<Origin>,
     /// The system messages that are not the agent's own, as they were given.
     given: Vec<Message>,
+    /// What a journal knows of the run, if it was opened.
+    pub(super) taken: Option<Taken>,
 }
 
 impl Prepared {
     /// Drives the run to its end, with all observers: the one path of all ways to consume it.
-    async fn drive(self, consumer: &mut dyn Observer) -> Finished {
-        let own = systems(self.run.history()).count() - self.given.len();
-        let markers = self.run.markers().clone();
-        let mut observers = Observers::new(&self.inner.observers, consumer);
-        let token = self.scope.services().scope.cancellation.clone();
-        let ended = self.scope.drive(self.run, self.commands, &mut observers);
-        let ended = cancelled_by(self.inner.cancellation.as_ref(), &token, ended).await;
+    async fn drive(mut self, consumer: &mut dyn Observer) -> Finished {
+        if let Err(error) = self.open_subagent().await {
+            return self.not_begun(&error);
+        }
+        let Self {
+            run,
+            scope,
+            commands,
+            origin,
+            given,
+            taken,
+        } = self;
+        let inner = &origin.inner;
+        let own = systems(run.history()).count() - given.len();
+        let markers = run.markers().clone();
+        let mut observers = Observers::new(&inner.observers, consumer);
+        let (recording, summary) = match taken {
+            Some(taken) => {
+                observers.costs = taken.costs.clone();
+                let recording = Recording::new(taken.recorder, taken.inbox, taken.costs);
+                (Some(recording), taken.summary)
+            }
+            None => (None, None),
+        };
+        let ended = match summary {
+            Some(summary) => RunResult::of(run, summary, None),
+            None => {
+                let token = scope.services().scope.cancellation.clone();
+                let ended = scope.drive(run, recording, commands, &mut observers);
+                cancelled_by(inner.cancellation.as_ref(), &token, ended).await
+            }
+        };
         Finished {
-            history: without_instructions(ended.history, own, self.given),
+            history: without_instructions(ended.history, own, given),
             outputs: ended.outputs,
             markers,
             summary: ended.summary,

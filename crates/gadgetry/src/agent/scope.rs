@@ -6,7 +6,8 @@ use tokio::sync::mpsc;
 
 use crate::agent::Inner;
 use crate::context::CancellationToken;
-use crate::driver::{RunResult, Subagent, drive};
+use crate::driver::{RunResult, Subagent, drive_recorded};
+use crate::journal::Recording;
 use crate::observer::Observer;
 use crate::scope::BudgetScope;
 use crate::services::Services;
@@ -39,6 +40,7 @@ impl AgentScope {
             Some(dollars) => scope.narrowed(dollars),
             None => scope,
         };
+        services.journal = subagent.journal_slot();
         subagent.services = services;
         Self::Subagent(Box::new(subagent))
     }
@@ -61,13 +63,18 @@ impl AgentScope {
     pub(super) fn drive(
         self,
         run: Run,
+        recording: Option<Recording>,
         commands: mpsc::Receiver<Command>,
         observer: &mut dyn Observer,
     ) -> BoxFuture<'_, RunResult> {
         Box::pin(async move {
             match self {
-                Self::TopLevel(services) => drive(run, &services, commands, observer).await,
-                Self::Subagent(subagent) => subagent.drive(run, commands, observer).await,
+                Self::TopLevel(services) => {
+                    drive_recorded(run, &services, recording, commands, observer).await
+                }
+                Self::Subagent(subagent) => {
+                    subagent.drive_recorded(run, recording, commands, observer).await
+                }
             }
         })
     }

@@ -15,6 +15,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures_core::future::BoxFuture;
+use gadgetry_proto::call::Outcome;
 use gadgetry_proto::convo::OutputStore;
 use gadgetry_proto::id::CallId;
 use gadgetry_proto::message::Message;
@@ -28,6 +29,7 @@ use tokio::sync::mpsc;
 use crate::ask::ModelCall;
 use crate::context::{CallSlot, CancellationToken, ExecutionContext, Host};
 use crate::human::ask_in_turn;
+use crate::journal::{QuestionRef, Incoming, JournalError, Recording};
 use crate::runtime::{Runtime, StepKind};
 use crate::scope::NOTHING;
 use crate::services::Services;
@@ -95,9 +97,21 @@ pub async fn drive(
     commands: mpsc::Receiver<Command>,
     observer: &mut dyn Observer,
 ) -> RunResult {
+    drive_recorded(run, services, None, commands, observer).await
+}
+
+/// [`drive`] with a journal: every input is recorded before the run handles it, and kept before an effect.
+pub(crate) async fn drive_recorded(
+    run: Run,
+    services: &Services,
+    recording: Option<Recording>,
+    commands: mpsc::Receiver<Command>,
+    observer: &mut dyn Observer,
+) -> RunResult {
     let interrupted = !run.pending().is_empty();
     // Boxed, so that the future of a gadget that drives a subagent stays small.
     let mut driver = Box::new(Driver::new(run, services.clone(), commands, observer));
+    driver.recording = recording;
     // Before anything else: what the scope has spent counts for the very first request.
     if let Some(input) = driver.external_spend() {
         driver.feed(input);
@@ -106,7 +120,7 @@ pub async fn drive(
         driver.feed(Input::Interrupted);
     }
     let summary = loop {
-        match driver.drain() {
+        match driver.drain().await {
             Err(summary) => break summary,
             Ok(until) => {
                 let input = driver.next(until).await;
@@ -116,12 +130,19 @@ pub async fn drive(
     };
     debug_assert!(driver.running.is_empty(), "a run ends after its gadgets");
     let Driver { run, fault, .. } = *driver;
-    let (history, outputs) = run.into_history();
-    RunResult {
-        summary,
-        history,
-        outputs,
-        fault,
+    RunResult::of(run, summary, fault)
+}
+
+impl RunResult {
+    /// The result of a run that has ended.
+    pub(crate) fn of(run: Run, summary: Summary, fault: Option<String>) -> Self {
+        let (history, outputs) = run.into_history();
+        Self {
+            summary,
+            history,
+            outputs,
+            fault,
+        }
     }
 }
 
@@ -156,6 +177,10 @@ struct Driver<'a> {
     /// What the run knows of the spending of others.
     known_external: f64,
     fault: Option<String>,
+    /// The journal of the run, if it is durable.
+    recording: Option<Recording>,
+    /// Whether the journal has failed: nothing that depends on the run may be done any more.
+    is_unrecorded: bool,
     observer: &'a mut dyn Observer,
 }
 
@@ -201,15 +226,29 @@ impl<'a> Driver<'a> {
             came: began,
             known_external: 0.0,
             fault: None,
+            recording: None,
+            is_unrecorded: false,
             run,
             observer,
         }
     }
 
     /// Carries out the outputs of the run. Returns when to wake it, or how it ended.
-    fn drain(&mut self) -> Result<Option<Time>, Summary> {
+    async fn drain(&mut self) -> Result<Option<Time>, Summary> {
         loop {
-            match self.run.poll() {
+            let output = self.run.poll();
+            let recording = self.recording.as_mut();
+            if let Some(kept) = recording.and_then(|it| it.before(&output, &self.run))
+                && let Err(error) = kept.await
+            {
+                self.lose_journal(&error);
+            }
+            match output {
+                Output::Send(_) | Output::Ask(_) if self.is_unrecorded => {}
+                Output::Start(start) if self.is_unrecorded => {
+                    let outcome = Outcome::error("not started, because the journal has failed");
+                    self.queue.push_back(Input::Done(start.id, outcome));
+                }
                 Output::Send(request) => {
                     self.iteration = request.iteration;
                     self.requests += 1;
@@ -228,8 +267,18 @@ impl<'a> Driver<'a> {
                     }
                 }
                 Output::Ask(question) => self.ask(question),
-                Output::Event(event) => self.observer.event(&event),
-                Output::Wait(until) => return Ok(until),
+                Output::Event(event) => {
+                    if let Some(recording) = &mut self.recording {
+                        recording.event(&event);
+                    }
+                    self.observer.event(&event);
+                }
+                Output::Wait(until) => {
+                    if let Some(recording) = &mut self.recording {
+                        recording.after(&output, &self.run);
+                    }
+                    return Ok(until);
+                }
                 Output::Finished(summary) => return Err(summary),
             }
         }
@@ -285,6 +334,8 @@ impl<'a> Driver<'a> {
                 let decision = async move { controller.decide(&kind).await };
                 self.tasks.question(id, "a controller", Box::pin(decision))
             }
+            // The answer comes through the journal, from whoever has it.
+            (Some(_), None, _) if self.recording.is_some() => return,
             (Some(_), None, _) | (None, _, None) => {
                 self.queue.push_back(Input::Decision(id, Decision::Proceed));
                 return;
@@ -329,12 +380,24 @@ impl<'a> Driver<'a> {
             () = token_cancelled(&mut self.cancelled) => Some(Input::Command(Command::Cancel)),
             ending = self.tasks.next() => return self.end(ending),
             command = next_command(&mut self.commands) => Some(Input::Command(command)),
+            message = next_message(&mut self.recording) => self.message(message),
             Some((id, report)) = self.reports.recv() => self.report(id, report),
             input = self.reply.next() => Some(input),
             () = wake_at(&mut self.timer, wake, &*self.runtime) => Some(Input::Tick),
         };
         self.came = self.runtime.now();
         input
+    }
+
+    /// The input for a message from outside.
+    fn message(&mut self, message: Incoming) -> Option<Input> {
+        match message {
+            Incoming::Command(command) => Some(Input::Command(command)),
+            Incoming::Answer { question, decision } => match question {
+                QuestionRef::Run(id) => Some(Input::Decision(id, decision)),
+                QuestionRef::Gadget { .. } => None,
+            },
+        }
     }
 
     /// The input for a report, unless its call is over.
@@ -377,6 +440,13 @@ impl<'a> Driver<'a> {
         self.queue.push_front(Input::Command(Command::Cancel));
     }
 
+    /// Stops the run, because nothing of it can be kept any more. It can be resumed from what was kept.
+    fn lose_journal(&mut self, error: &JournalError) {
+        self.recording = None;
+        self.is_unrecorded = true;
+        self.stop(error.to_string());
+    }
+
     /// The input for what others in the scope have spent, if that has changed.
     fn external_spend(&mut self) -> Option<Input> {
         let external = self.handle.share.external_spend();
@@ -393,6 +463,9 @@ impl<'a> Driver<'a> {
         let elapsed = u64::try_from(elapsed).unwrap_or(u64::MAX);
         // A gadget may have been done before an input that was handled already. The run's time never goes back.
         let now = Time(self.since.0.saturating_add(elapsed)).max(self.run.now());
+        if let Some(recording) = &mut self.recording {
+            recording.record(now, &input);
+        }
         self.observer.input(now, &input);
         let from_subagent = matches!(input, Input::Report(_, Report::Child { .. }));
         let done = if let Input::Done(id, _) = &input {
@@ -400,6 +473,10 @@ impl<'a> Driver<'a> {
         } else {
             None
         };
+        if let Input::Decision(id, _) = &input {
+            // From outside, perhaps, while it was also asked here.
+            self.questions.remove(id);
+        }
         if matches!(input, Input::Command(Command::Inject(_)))
             && let Some(question) = self.user_input.take()
         {
@@ -442,6 +519,13 @@ async fn next_command(commands: &mut Option<mpsc::Receiver<Command>>) -> Command
         *commands = None;
     }
     pending().await
+}
+
+async fn next_message(recording: &mut Option<Recording>) -> Incoming {
+    match recording {
+        Some(recording) => recording.next_message().await,
+        None => pending().await,
+    }
 }
 
 /// Waits until `at`. The timer is kept between waits, because there is a wait for every delta and the deadline of a

@@ -1,5 +1,6 @@
 //! A run inside a gadget.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use gadgetry_proto::event::Event;
@@ -9,9 +10,10 @@ use gadgetry_proto::time::Time;
 use tokio::sync::mpsc;
 
 use crate::context::ExecutionContext;
-use crate::driver::{RunResult, drive};
+use crate::driver::{RunResult, drive_recorded};
+use crate::journal::Recording;
 use crate::observer::Observer;
-use crate::services::Services;
+use crate::services::{JournalSlot, Services};
 
 /// A run that a gadget drives inside its own call.
 ///
@@ -104,6 +106,16 @@ impl Subagent {
         self.agent
     }
 
+    /// Its place in the journal of its parent, if that is durable.
+    pub(crate) fn journal_slot(&self) -> Option<JournalSlot> {
+        let parent = self.parent.services()?.journal.as_ref()?;
+        let call = self.parent.slot()?.call;
+        Some(JournalSlot {
+            journal: Arc::clone(&parent.journal),
+            run: parent.run.subagent(call, self.agent),
+        })
+    }
+
     /// Drives `run` to its end; see [`drive`]. `observer` sees what an observer of a run sees.
     ///
     /// Cancel safety: dropping the future ends the subagent and its gadgets; the parent knows what had happened. Costs
@@ -114,12 +126,23 @@ impl Subagent {
         commands: mpsc::Receiver<Command>,
         observer: &mut dyn Observer,
     ) -> RunResult {
+        self.drive_recorded(run, None, commands, observer).await
+    }
+
+    /// [`Subagent::drive`] with a journal.
+    pub(crate) async fn drive_recorded(
+        self,
+        run: Run,
+        recording: Option<Recording>,
+        commands: mpsc::Receiver<Command>,
+        observer: &mut dyn Observer,
+    ) -> RunResult {
         let mut forward = Forward {
             observer,
             parent: &self.parent,
             agent: self.agent,
         };
-        drive(run, &self.services, commands, &mut forward).await
+        drive_recorded(run, &self.services, recording, commands, &mut forward).await
     }
 }
 

@@ -27,6 +27,9 @@ pub struct Header {
     /// The long results that the conversation names; see [`Run::with_outputs`].
     #[serde(default, skip_serializing_if = "is_empty")]
     pub outputs: OutputStore,
+    /// Code that decides about the run, which no header can hold: its kinds, in words.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub code: Vec<String>,
 }
 
 fn is_empty(outputs: &OutputStore) -> bool {
@@ -35,33 +38,29 @@ fn is_empty(outputs: &OutputStore) -> bool {
 
 impl Header {
     /// The header of a run of `plan` that continues `conversation`.
-    ///
-    /// # Errors
-    ///
-    /// [`LogError::Code`] if code decides about the run: transforms, interceptors, a custom block with a map, or a
-    /// closure that makes trailing messages.
-    pub fn of(plan: &Plan, conversation: Vec<Message>) -> Result<Self, LogError> {
-        if let Some(code) = deciding_code(plan) {
-            return Err(LogError::Code(code));
-        }
+    pub fn of(plan: &Plan, conversation: Vec<Message>) -> Self {
         // The run adds the viewer again; it is the last one.
         let own = plan.registry().len() - usize::from(plan.has_viewer());
         let gadgets = plan.registry().iter().take(own);
-        Ok(Self {
+        Self {
             version: VERSION,
             config: plan.config().clone(),
             gadgets: gadgets.map(|gadget| gadget.spec().clone()).collect(),
             conversation,
             outputs: OutputStore::default(),
-        })
+            code: deciding_code(plan).map(str::to_owned).collect(),
+        }
     }
 
     /// What the run was made from, validated.
     ///
     /// # Errors
     ///
-    /// If the gadgets or the configuration are invalid, as in a log that was edited.
+    /// [`LogError::Code`] if code decides about the run: transforms, interceptors, a custom block with a map, or a
+    /// closure that makes trailing messages. Otherwise if the gadgets or the configuration are invalid, as in a log that
+    /// was edited.
     pub fn plan(&self) -> Result<Arc<Plan>, LogError> {
+        self.without_code()?;
         let registry = Registry::new(self.gadgets.iter().cloned())?;
         Ok(self.config.clone().plan(registry)?)
     }
@@ -71,11 +70,19 @@ impl Header {
         let run = Run::new(&self.plan()?, self.conversation.clone());
         Ok(run.with_outputs(self.outputs.clone()))
     }
+
+    /// Fails if code decides about the run.
+    pub(crate) fn without_code(&self) -> Result<(), LogError> {
+        match self.code.first() {
+            Some(code) => Err(LogError::Code(code.clone())),
+            None => Ok(()),
+        }
+    }
 }
 
 /// Code without which a replay would differ. [`CustomBlock::on_start`](gadgetry_proto::tags::CustomBlock::on_start) is
 /// not included: it decides nothing.
-fn deciding_code(plan: &Plan) -> Option<&'static str> {
+fn deciding_code(plan: &Plan) -> impl Iterator<Item = &'static str> {
     let code = plan.code();
     let kinds = [
         (!code.transforms.is_empty(), "a transform of deltas"),
@@ -89,6 +96,6 @@ fn deciding_code(plan: &Plan) -> Option<&'static str> {
             "the closure of a trailing message",
         ),
     ];
-    let mut found = kinds.into_iter().filter(|(is_there, _)| *is_there);
-    found.next().map(|(_, what)| what)
+    let found = kinds.into_iter().filter(|(is_there, _)| *is_there);
+    found.map(|(_, what)| what)
 }

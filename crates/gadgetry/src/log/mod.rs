@@ -82,7 +82,7 @@ pub enum LogError {
     Plan(#[from] PlanError),
     /// The run has code that decides about it, which no log can hold.
     #[error("a log cannot hold {0}, because it is code: the run could not be played again")]
-    Code(&'static str),
+    Code(String),
     /// An input that no run of this log ever had.
     #[error("line {line}: {source}")]
     Misuse {
@@ -103,8 +103,13 @@ pub struct LogWriter<W> {
 }
 
 impl<W: Write> LogWriter<W> {
-    /// Begins a log. Fails if `out` cannot be written.
+    /// Begins a log.
+    ///
+    /// # Errors
+    ///
+    /// [`LogError::Code`] if code decides about the run, and if `out` cannot be written.
     pub fn new(out: W, header: &Header) -> Result<Self, LogError> {
+        header.without_code()?;
         let mut writer = Self { out, error: None };
         writer.line(header);
         writer.finish_line()?;

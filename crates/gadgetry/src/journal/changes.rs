@@ -1,0 +1,68 @@
+//! Whether an agent is the one that began a run.
+
+use gadgetry_proto::run::RunConfig;
+
+use crate::log::Header;
+
+/// What differs between the agent that began a run and the one that is to resume it, in words; empty if nothing that the
+/// model has seen does: gadgets, markers, prompts and the conversation before the run.
+///
+/// Random markers are of the run, not of the agent, so they do not count; nor do limits, budgets and retries, which the
+/// one that resumes it sets.
+pub fn changes(began: &Header, now: &Header) -> Vec<String> {
+    let mut changes = Vec::new();
+    gadgets(began, now, &mut changes);
+    config(&began.config, &now.config, &mut changes);
+    if began.code != now.code {
+        changes.push("its transforms, interceptors or other code".to_owned());
+    }
+    if began.conversation != now.conversation {
+        changes.push("the conversation and the question before the run".to_owned());
+    }
+    changes
+}
+
+fn gadgets(began: &Header, now: &Header, changes: &mut Vec<String>) {
+    for gadget in &began.gadgets {
+        let name = &gadget.name;
+        match now.gadgets.iter().find(|other| other.name == *name) {
+            None => changes.push(format!("the gadget {name} is missing")),
+            Some(other) if other.parameters != gadget.parameters => {
+                changes.push(format!("the schema of the gadget {name}"));
+            }
+            Some(other) if other != gadget => {
+                changes.push(format!("the description or policy of the gadget {name}"));
+            }
+            Some(_) => {}
+        }
+    }
+    for gadget in &now.gadgets {
+        if !began.gadgets.iter().any(|other| other.name == gadget.name) {
+            changes.push(format!("the gadget {} is new", gadget.name));
+        }
+    }
+}
+
+fn config(began: &RunConfig, now: &RunConfig, changes: &mut Vec<String>) {
+    let are_random = began.markers.is_nonce() && now.markers.is_nonce();
+    let parts = [
+        ("the system prompt", began.system != now.system),
+        ("the prompt template", began.prompt != now.prompt),
+        ("the form of calls", began.tools != now.tools || began.dialects != now.dialects),
+        ("the markers", began.markers != now.markers && !are_random),
+        ("where markers count", began.anchoring != now.anchoring),
+        ("the custom blocks", began.custom_blocks != now.custom_blocks),
+        (
+            "the reasoning tags",
+            began.reasoning_tags != now.reasoning_tags || began.reasoning_open != now.reasoning_open,
+        ),
+        ("the messages that follow a request", began.trailing != now.trailing),
+        // It brings a gadget of its own.
+        (
+            "whether there is an output limit",
+            began.output_limit.is_some() != now.output_limit.is_some(),
+        ),
+    ];
+    let changed = parts.into_iter().filter(|(_, differs)| *differs);
+    changes.extend(changed.map(|(part, _)| part.to_owned()));
+}

@@ -1,0 +1,88 @@
+//! Why a run could not be opened or kept.
+
+use gadgetry_proto::run::LoadError;
+
+use crate::journal::{InvalidRunId, RunId};
+use crate::log::LogError;
+
+/// Why a durable run cannot be begun, resumed or kept.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum JournalError {
+    /// Another owner has the run.
+    #[error("run {run} is in progress in another process ({owner}); wait for it, or end that process")]
+    Owned {
+        /// The run.
+        run: RunId,
+        /// Who has it.
+        owner: String,
+    },
+    /// This process was taken for dead, and another one has taken up the run.
+    #[error("run {run} was taken up by another process, because this one did not respond; nothing was done twice")]
+    Lost {
+        /// The run.
+        run: RunId,
+    },
+    /// The name of the run.
+    #[error(transparent)]
+    Id(#[from] InvalidRunId),
+    /// The journal has no such run.
+    #[error("the journal has no run {0}")]
+    Unknown(RunId),
+    /// The agent is not the one that began the run.
+    #[error(
+        "run {run} was begun by an agent that differs: {}; resume it with the agent that began it, or with force", .changes.join("; ")
+    )]
+    Changed {
+        /// The run.
+        run: RunId,
+        /// What differs, in words.
+        changes: Vec<String>,
+    },
+    /// What was kept cannot be read.
+    #[error("run {run} is damaged in {place}: {problem}; what can be read of it can be exported")]
+    Damaged {
+        /// The run.
+        run: RunId,
+        /// Where.
+        place: String,
+        /// What is wrong.
+        problem: String,
+    },
+    /// The journal is of another version of its format.
+    #[error("{place} has format version {found}, and this gadgetry reads version {expected}; use a newer gadgetry")]
+    Version {
+        /// What has it.
+        place: String,
+        /// Its version.
+        found: u32,
+        /// The version that can be read.
+        expected: u32,
+    },
+    /// A value is larger than the engine of durability can keep.
+    #[error("{what} has {bytes} bytes, and the journal keeps at most {limit}; let the gadget store it elsewhere and return its place")]
+    TooLarge {
+        /// What.
+        what: String,
+        /// Its size.
+        bytes: u64,
+        /// The largest possible size.
+        limit: u64,
+    },
+    /// What the run is made from.
+    #[error(transparent)]
+    Log(#[from] LogError),
+    /// A checkpoint.
+    #[error(transparent)]
+    Load(#[from] LoadError),
+    /// The storage failed.
+    #[error("the journal cannot be used: {0}")]
+    Storage(#[source] Box<dyn std::error::Error + Send + Sync>),
+}
+
+impl JournalError {
+    /// A failure of the storage.
+    pub fn storage(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
+        Self::Storage(error.into())
+    }
+}

@@ -1,0 +1,274 @@
+//! The journal of durable runs: what is known is kept before anything is done because of it.
+//!
+//! A run is a value that inputs drive, so its inputs are all there is to keep. The journal of a run is its
+//! [log](crate::log): a [`Header`] with what the run was made from, then every input with its time. To resume a run is
+//! to play them, and to drive on: [`Agent::durable`](crate::Agent::durable).
+//!
+//! An engine of durability implements two traits. [`Journal`] opens a run: it begins it, or returns what is known of it.
+//! [`Recorder`] keeps the inputs of the one run that was opened. The [driver](crate::driver) records each input before
+//! the run handles it, and waits for [`Recorder::commit`] before it sends a request, starts a gadget, asks a question or
+//! reports the end. [`MemoryJournal`] is the simplest one; the crate `gadgetry-store` has one in SQLite.
+//!
+//! What this means for work that was in flight when a process died:
+//!
+//! | work | after that |
+//! |---|---|
+//! | a finished model call, gadget or decision | is read back, and never done again |
+//! | a gadget in flight | is run again, has failed, or the user decides: [`OnInterrupt`](crate::OnInterrupt) |
+//! | a model call in flight | is requested again; if a gadget has started because of it, the reply counts as cut off |
+//! | a question in flight | is asked again |
+
+mod changes;
+mod error;
+mod memory;
+mod play;
+mod recording;
+mod temp;
+
+use std::fmt;
+use std::sync::Arc;
+
+use futures_core::future::BoxFuture;
+use futures_core::stream::BoxStream;
+use gadgetry_proto::id::CallId;
+use gadgetry_proto::run::{Command, Decision, Input, Snapshot, Summary};
+use gadgetry_proto::time::Time;
+use gadgetry_proto::tree::CostTree;
+use serde::{Deserialize, Serialize};
+
+use crate::log::{Entry, Header};
+
+pub use changes::changes;
+pub use error::JournalError;
+pub use memory::MemoryJournal;
+pub use play::play;
+pub use temp::{OpenQuestion, QuestionRef};
+pub(crate) use recording::Recording;
+
+/// Keeps runs. Cheap to share: all runs of a process have one journal.
+///
+/// See the [module](self) for what an engine promises.
+pub trait Journal: Send + Sync {
+    /// Takes up the run `id` and owns it from then on: returns what is known of it, or begins it with `header`.
+    ///
+    /// A run has one owner at a time. It loses the run when its [`Recorder`] is dropped or its process ends.
+    ///
+    /// # Errors
+    ///
+    /// [`JournalError::Owned`] if another owner has it, [`JournalError::Unknown`] if there is no such run and no `header`,
+    /// and the errors of the storage.
+    ///
+    /// Cancel safety: dropping the future may leave a run that was begun, but has no owner.
+    fn open<'a>(
+        &'a self,
+        id: &'a RunId,
+        header: Option<&'a Header>,
+    ) -> BoxFuture<'a, Result<Opened, JournalError>>;
+
+    /// Removes the run and its subagents, or does nothing if it is unknown.
+    ///
+    /// # Errors
+    ///
+    /// [`JournalError::Owned`] if another owner has it, and the errors of the storage.
+    fn forget<'a>(&'a self, id: &'a RunId) -> BoxFuture<'a, Result<(), JournalError>>;
+}
+
+impl<J: Journal + ?Sized> Journal for Arc<J> {
+    fn open<'a>(
+        &'a self,
+        id: &'a RunId,
+        header: Option<&'a Header>,
+    ) -> BoxFuture<'a, Result<Opened, JournalError>> {
+        (**self).open(id, header)
+    }
+
+    fn forget<'a>(&'a self, id: &'a RunId) -> BoxFuture<'a, Result<(), JournalError>> {
+        (**self).forget(id)
+    }
+}
+
+/// Keeps the inputs of one run, in order.
+///
+/// Dropping it releases the run, so that another owner can take it up; what was recorded and not committed may be lost.
+pub trait Recorder: Send {
+    /// Takes the next input, which the run handles right after this. Does not wait.
+    fn record(&mut self, time: Time, input: &Input);
+
+    /// Takes note that the input that was recorded last came from this message of the [inbox](Opened::inbox), which is
+    /// not to be delivered again.
+    fn took(&mut self, message: u64);
+
+    /// Takes note of how far the run is; the latest one counts. It is kept with the next commit.
+    fn progress(&mut self, progress: Progress);
+
+    /// Begins to keep everything that was recorded so far. The future waits until that is done.
+    ///
+    /// # Errors
+    ///
+    /// If something that was recorded could not be kept. Then nothing that follows can be kept either.
+    ///
+    /// Cancel safety: the work goes on without the future.
+    fn commit(&mut self, durability: Durability) -> BoxFuture<'static, Result<(), JournalError>>;
+
+    /// Whether so much was recorded since the last checkpoint that a new one is worth its space.
+    fn wants_checkpoint(&self) -> bool {
+        false
+    }
+
+    /// Keeps the state of the run after everything that was recorded so far.
+    fn checkpoint(&mut self, checkpoint: Checkpoint) {
+        let _ = checkpoint;
+    }
+}
+
+/// How safe what was recorded is to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Durability {
+    /// It survives the end of the process.
+    Written,
+    /// It survives the end of the machine, such as a power failure.
+    Synced,
+}
+
+/// A run that was opened.
+#[non_exhaustive]
+pub struct Opened {
+    /// What the run was made from when it began.
+    pub header: Header,
+    /// The latest checkpoint.
+    pub checkpoint: Option<Checkpoint>,
+    /// The inputs since then, or since the beginning.
+    pub entries: Vec<Entry>,
+    /// Keeps what follows.
+    pub recorder: Box<dyn Recorder>,
+    /// Answers and commands from outside, those that arrived before the run was opened first.
+    pub inbox: BoxStream<'static, Message>,
+}
+
+impl Opened {
+    /// A run that has just begun, without answers from outside.
+    pub fn new(header: Header, recorder: Box<dyn Recorder>) -> Self {
+        Self {
+            header,
+            checkpoint: None,
+            entries: Vec::new(),
+            recorder,
+            inbox: Box::pin(futures_util::stream::pending()),
+        }
+    }
+}
+
+impl fmt::Debug for Opened {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Opened")
+            .field("header", &self.header)
+            .field("entries", &self.entries.len())
+            .finish_non_exhaustive()
+    }
+}
+
+/// The state of a run at some point, so that what came before it need not be played.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Checkpoint {
+    /// The run.
+    pub run: Snapshot,
+    /// What it has cost until then.
+    pub costs: CostTree,
+}
+
+/// A message to a run from outside of its process.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Message {
+    /// Its number, for [`Recorder::took`].
+    pub id: u64,
+    /// What it says.
+    pub content: Incoming,
+}
+
+/// What a message to a run says.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub enum Incoming {
+    /// The answer to a question. One to a question that is not open is ignored.
+    Answer {
+        /// The question.
+        question: QuestionRef,
+        /// The answer. For a gadget's own question [`Decision::Result`], or [`Decision::Proceed`] for none.
+        decision: Decision,
+    },
+    /// A command.
+    Command(Command),
+}
+
+/// How far a run is.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Progress {
+    /// Model replies so far.
+    pub iterations: u32,
+    /// What is known of its cost so far, in US dollars, without gadgets that are running.
+    pub known_cost: f64,
+    /// The questions that wait for an answer.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub questions: Vec<OpenQuestion>,
+    /// Whether it waits for nothing but the answers to these.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_waiting: bool,
+    /// How it ended, if it has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub summary: Option<Summary>,
+}
+
+/// The name of a run in its journal.
+///
+/// Up to 128 characters, without `/` and control characters, and not only blanks. The run of a subagent has the name of
+/// its parent, the number of the call and the number of the subagent: `invoice-42/5.0`.
+///
+/// ```
+/// use gadgetry::journal::RunId;
+/// let id: RunId = "invoice-42".parse()?;
+/// assert_eq!(id.as_str(), "invoice-42");
+/// assert!("a/b".parse::<RunId>().is_err());
+/// # Ok::<(), gadgetry::journal::InvalidRunId>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RunId(Arc<str>);
+
+impl RunId {
+    /// The name as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The run of a subagent of this one.
+    pub fn subagent(&self, call: CallId, agent: u32) -> Self {
+        Self(format!("{}/{}.{agent}", self.0, call.0).into())
+    }
+}
+
+impl std::str::FromStr for RunId {
+    type Err = InvalidRunId;
+
+    fn from_str(text: &str) -> Result<Self, InvalidRunId> {
+        let is_long = text.chars().count() > 128;
+        let is_odd = text.chars().any(|it| it == '/' || it.is_control());
+        if is_long || is_odd || text.trim().is_empty() || text.trim() != text {
+            return Err(InvalidRunId(text.chars().take(128).collect()));
+        }
+        Ok(Self(text.into()))
+    }
+}
+
+impl fmt::Display for RunId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// A text that cannot name a run.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{0:?} cannot name a run: use 1 to 128 characters, without `/`, control characters and surrounding blanks"
+)]
+pub struct InvalidRunId(String);

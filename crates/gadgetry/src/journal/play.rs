@@ -1,0 +1,53 @@
+//! What is known of a run, played.
+
+use gadgetry_proto::event::Event;
+use gadgetry_proto::run::{Misuse, Output, Run, Summary};
+
+use crate::journal::{JournalError, RunId};
+use crate::log::Entry;
+
+/// Plays entries of the run `id`, which `run` is at the beginning of. Nothing is done because of them. Returns the
+/// summary if the run has ended.
+///
+/// # Errors
+///
+/// [`JournalError::Damaged`] if an entry cannot follow the ones before it.
+pub fn play(
+    id: &RunId,
+    run: &mut Run,
+    entries: impl IntoIterator<Item = Entry>,
+    mut on_event: impl FnMut(&Event),
+) -> Result<Option<Summary>, JournalError> {
+    let mut summary = drain(run, &mut on_event);
+    for (number, Entry { time, input }) in entries.into_iter().enumerate() {
+        match run.handle(time, input) {
+            // A controller gave an answer that its question does not admit; the run did not change then either.
+            Ok(()) | Err(Misuse::WrongDecision(_)) => {}
+            Err(misuse) => {
+                return Err(JournalError::Damaged {
+                    run: id.clone(),
+                    place: format!("entry {number} after its last checkpoint"),
+                    problem: misuse.to_string(),
+                });
+            }
+        }
+        summary = drain(run, &mut on_event);
+    }
+    Ok(summary)
+}
+
+fn drain(run: &mut Run, on_event: &mut impl FnMut(&Event)) -> Option<Summary> {
+    loop {
+        match run.poll() {
+            Output::Event(event) => on_event(&event),
+            Output::Wait(_) => return None,
+            Output::Finished(summary) => return Some(summary),
+            // Whether any of these was done is not known. If so, an entry says what became of it.
+            Output::Send(_)
+            | Output::CloseModel
+            | Output::Start(_)
+            | Output::Cancel(_)
+            | Output::Ask(_) => {}
+        }
+    }
+}

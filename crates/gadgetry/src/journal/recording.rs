@@ -1,0 +1,160 @@
+//! What the driver does with the journal of its run.
+
+use futures_core::future::BoxFuture;
+use futures_core::stream::BoxStream;
+use futures_util::StreamExt as _;
+use gadgetry_proto::event::Event;
+use gadgetry_proto::run::{Input, Output, Report, Run};
+use gadgetry_proto::time::Time;
+use gadgetry_proto::tree::CostTree;
+
+use crate::journal::{
+    Checkpoint, Durability, Incoming, JournalError, Message, Progress, Recorder,
+};
+
+/// Deltas and reports are kept this many milliseconds after the last commit, with the next of them.
+const BATCH_MS: u64 = 50;
+
+type Committing = BoxFuture<'static, Result<(), JournalError>>;
+
+/// The journal of a run that is being driven. Decides what is to be kept when.
+pub(crate) struct Recording {
+    recorder: Box<dyn Recorder>,
+    inbox: BoxStream<'static, Message>,
+    /// What the run has cost so far, for checkpoints.
+    costs: CostTree,
+    /// How safe what was recorded since the last commit must be before the next effect.
+    owed: Option<Durability>,
+    /// How safe what the last commit kept is.
+    kept: Durability,
+    /// The last commit, if nothing has waited for it yet.
+    committing: Option<Committing>,
+    committed_at: Time,
+    /// The message that the next input is made of.
+    message: Option<u64>,
+}
+
+impl Recording {
+    /// The recording of a run that has cost `costs` so far.
+    pub(crate) fn new(
+        recorder: Box<dyn Recorder>,
+        inbox: BoxStream<'static, Message>,
+        costs: CostTree,
+    ) -> Self {
+        Self {
+            recorder,
+            inbox,
+            costs,
+            owed: Some(Durability::Written),
+            kept: Durability::Written,
+            committing: None,
+            committed_at: Time::default(),
+            message: None,
+        }
+    }
+
+    /// The next message from outside. Its input must be recorded next.
+    ///
+    /// Cancel safety: nothing is lost.
+    pub(crate) async fn next_message(&mut self) -> Incoming {
+        match self.inbox.next().await {
+            Some(Message { id, content }) => {
+                self.message = Some(id);
+                content
+            }
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Records an input that the run handles next.
+    pub(crate) fn record(&mut self, now: Time, input: &Input) {
+        self.recorder.record(now, input);
+        // Other inputs may come in between.
+        let is_message = matches!(input, Input::Command(_) | Input::Decision(..) | Input::Report(..));
+        if let Some(message) = self.message.take_if(|_| is_message) {
+            self.recorder.took(message);
+        }
+        self.owed = self.owed.max(Some(durability(input)));
+    }
+
+    /// Takes note of an event of the run.
+    pub(crate) fn event(&mut self, event: &Event) {
+        self.costs.apply(event);
+    }
+
+    /// What to wait for before `effect`: then everything that it may depend on is kept.
+    pub(crate) fn before(&mut self, effect: &Output, run: &Run) -> Option<Committing> {
+        let needed = match effect {
+            Output::Start(_) | Output::Finished(_) => Durability::Synced,
+            // The first request may be sent again after a power failure. Later ones follow a finished step.
+            Output::Send(_) | Output::Ask(_) => self.owed.unwrap_or(Durability::Written),
+            Output::Event(_) | Output::CloseModel | Output::Cancel(_) | Output::Wait(_) => {
+                return None;
+            }
+        };
+        if self.owed.is_some() || self.kept < needed {
+            self.commit(needed, run, effect);
+        }
+        self.committing.take()
+    }
+
+    /// Begins to keep what a finished step has left, and now and then the rest. Does not wait.
+    pub(crate) fn after(&mut self, wait: &Output, run: &Run) {
+        let since = run.now().since(self.committed_at);
+        match self.owed {
+            Some(Durability::Synced) => self.commit(Durability::Synced, run, wait),
+            Some(Durability::Written) if since >= BATCH_MS => {
+                self.commit(Durability::Written, run, wait);
+            }
+            Some(Durability::Written) | None => {}
+        }
+    }
+
+    fn commit(&mut self, durability: Durability, run: &Run, output: &Output) {
+        self.recorder.progress(progress(run, output));
+        if self.recorder.wants_checkpoint() && matches!(output, Output::Wait(_)) {
+            let run = run.save();
+            let costs = self.costs.clone();
+            self.recorder.checkpoint(Checkpoint { run, costs });
+        }
+        self.committing = Some(self.recorder.commit(durability));
+        self.committed_at = run.now();
+        self.kept = durability;
+        self.owed = None;
+    }
+}
+
+/// How safe an input must be before the next effect: a finished step must not be done again.
+fn durability(input: &Input) -> Durability {
+    match input {
+        Input::ModelClosed(_)
+        | Input::Done(..)
+        | Input::Decision(..)
+        | Input::Command(_)
+        | Input::Interrupted
+        | Input::Report(_, Report::HumanAnswer { .. }) => Durability::Synced,
+        Input::Delta(_)
+        | Input::Report(..)
+        | Input::RateLimited(_)
+        | Input::ExternalSpend(_)
+        | Input::Tick => Durability::Written,
+    }
+}
+
+fn progress(run: &Run, output: &Output) -> Progress {
+    let questions: Vec<super::OpenQuestion> = Vec::new();
+    let pending = run.pending();
+    Progress {
+        iterations: run.iterations(),
+        known_cost: run.total_cost(),
+        is_waiting: matches!(output, Output::Wait(None))
+            && !pending.reply
+            && pending.gadgets.is_empty()
+            && !questions.is_empty(),
+        questions,
+        summary: match output {
+            Output::Finished(summary) => Some(summary.clone()),
+            _ => None,
+        },
+    }
+}
