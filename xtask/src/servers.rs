@@ -1,4 +1,4 @@
-//! Model servers that others wrote, for the tests: installed by name from their registries below the target folder.
+//! Servers that others wrote, for the tests: installed by name from their registries below the target folder.
 //!
 //! `target/servers/NAME.command` says how to start one, an argument a line; the test `foreign_servers` reads it. Where
 //! a server cannot be installed, `NAME.missing` says why, and its tests print that they are skipped.
@@ -17,7 +17,7 @@ struct Server {
     install: fn(&Path, &str) -> Result<Vec<String>, String>,
 }
 
-const SERVERS: [Server; 2] = [
+const SERVERS: [Server; 3] = [
     Server {
         name: "aimock",
         version: "1.43.0",
@@ -27,6 +27,11 @@ const SERVERS: [Server; 2] = [
         name: "llmock",
         version: "0.2.2",
         install: llmock,
+    },
+    Server {
+        name: "restate",
+        version: "1.7.12",
+        install: restate,
     },
 ];
 
@@ -89,6 +94,23 @@ fn aimock(place: &Path, version: &str) -> Result<Vec<String>, String> {
     Ok(vec!["node".to_owned(), word(&program)])
 }
 
+/// From the npm registry: a package that holds one program for this system. Its licence (BSL 1.1) forbids to pass it on.
+fn restate(place: &Path, version: &str) -> Result<Vec<String>, String> {
+    npm_install(place, &format!("@restatedev/restate-server@{version}"))?;
+    let system = match std::env::consts::OS {
+        "macos" => "darwin",
+        other => other,
+    };
+    let machine = match std::env::consts::ARCH {
+        "x86_64" => "x64",
+        "aarch64" => "arm64",
+        other => other,
+    };
+    let package = format!("@restatedev/restate-server-{system}-{machine}");
+    let program = place.join("node_modules").join(package);
+    Ok(vec![word(&program.join("bin/restate-server"))])
+}
+
 /// Installs a package and what it needs into a folder of its own. No scripts of theirs run.
 pub(crate) fn npm_install(place: &Path, package: &str) -> Result<(), String> {
     there("node", "--version")?;
@@ -97,6 +119,7 @@ pub(crate) fn npm_install(place: &Path, package: &str) -> Result<(), String> {
     install.arg(place).arg(package);
     install.args(["--ignore-scripts", "--no-audit", "--no-fund", "--no-save"]);
     install.args(["--fetch-retries=1", "--fetch-timeout=60000"]);
+    install.env("SCARF_ANALYTICS", "false");
     capture(&mut install)?;
     Ok(())
 }

@@ -209,6 +209,9 @@ pub struct Progress {
     pub iterations: u32,
     /// What is known of its cost so far, in US dollars, without gadgets that are running.
     pub known_cost: f64,
+    /// The gadgets that are running.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub gadgets: Vec<CallId>,
     /// The questions that wait for an answer.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub questions: Vec<OpenQuestion>,

@@ -151,6 +151,7 @@ fn progress(run: &Run, output: &Output) -> Progress {
             && !pending.reply
             && pending.gadgets.is_empty()
             && !questions.is_empty(),
+        gadgets: pending.gadgets,
         questions,
         summary: match output {
             Output::Finished(summary) => Some(summary.clone()),

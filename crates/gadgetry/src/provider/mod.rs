@@ -65,7 +65,8 @@ pub mod secret;
 #[cfg(feature = "providers")]
 pub mod sse;
 #[cfg(feature = "providers")]
-mod tls;
+#[doc(hidden)]
+pub mod tls;
 #[cfg(feature = "providers")]
 pub mod tools;
 pub(crate) mod variables;

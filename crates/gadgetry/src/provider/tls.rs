@@ -5,7 +5,7 @@ use std::sync::{Arc, LazyLock};
 use rustls::{ClientConfig, RootCertStore};
 
 /// The configuration, and the reason if it trusts no certificate.
-pub(super) fn config() -> (ClientConfig, Option<String>) {
+pub fn config() -> (ClientConfig, Option<String>) {
     /// Reading the machine's certificates takes a while, so it is done once.
     static CONFIG: LazyLock<Result<ClientConfig, String>> = LazyLock::new(trusting);
     match &*CONFIG {

@@ -1,0 +1,295 @@
+//! Runs from outside: submit, follow, answer, cancel.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use gadgetry::Event;
+use gadgetry::journal::{Incoming, OpenQuestion, QuestionRef};
+use gadgetry::proto::message::Message;
+use gadgetry::proto::run::{Command, Decision, Summary};
+use gadgetry::serde_json::{self, Value};
+use reqwest::{Method, Response};
+use serde::{Deserialize, Serialize};
+use tokio::time::sleep;
+
+use crate::error::RestateError;
+use crate::ingress::{self, Ingress, RUNS};
+use crate::run::Submission;
+
+/// How a run ended.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct RunOutcome {
+    /// Why it ended, what it cost, and the answer.
+    pub summary: Summary,
+    /// The conversation, without the agent's own instructions.
+    pub history: Vec<Message>,
+    /// Whether the conversation is left out, because it is larger than [`MAX_ENTRY`](crate::MAX_ENTRY).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_history_omitted: bool,
+    /// If a controller has panicked, and the run was cancelled for it: its words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fault: Option<String>,
+}
+
+/// How far a run is.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum RunStatus {
+    /// It works, or is about to.
+    Running,
+    /// It waits for an answer to these questions, and nothing else.
+    Waiting(Vec<OpenQuestion>),
+    /// It has ended.
+    Ended(Box<RunOutcome>),
+    /// It cannot be continued.
+    Failed {
+        /// The HTTP status: 413 if a value was too large to be kept, 412 if the agent is not the one that began the run.
+        code: u16,
+        /// Why.
+        message: String,
+    },
+}
+
+/// What the ingress answers about a run without a result.
+const NOT_READY: u16 = 470;
+
+/// How long to wait before a lost worker is looked for again.
+const AGAIN: Duration = Duration::from_millis(500);
+
+/// Reaches runs through the ingress of a Restate server.
+///
+/// ```no_run
+/// use gadgetry_restate::Client;
+///
+/// # async fn submit() -> Result<(), gadgetry_restate::RestateError> {
+/// let client = Client::new("http://127.0.0.1:8080")?;
+/// client.submit("invoice-42", "Check invoice 42.").await?;
+/// let outcome = client.result("invoice-42").await?;
+/// println!("{}", outcome.summary.answer);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct Client {
+    ingress: Ingress,
+}
+
+impl Client {
+    /// A client of the ingress at `url`, such as `http://127.0.0.1:8080`.
+    ///
+    /// # Errors
+    ///
+    /// [`RestateError::Url`] if it is invalid.
+    pub fn new(url: &str) -> Result<Self, RestateError> {
+        Ok(Self {
+            ingress: Ingress::new(url)?,
+        })
+    }
+
+    /// Begins a run, and does not wait for it. Returns `false` if there was a run of this id, which nothing changes.
+    ///
+    /// # Errors
+    ///
+    /// If Restate cannot be reached, or knows no worker.
+    pub async fn submit(&self, run: &str, prompt: &str) -> Result<bool, RestateError> {
+        #[derive(Deserialize)]
+        struct Accepted {
+            status: String,
+        }
+        let submission = Submission {
+            prompt: prompt.to_owned(),
+            force: false,
+        };
+        let path = ["restate", "send", RUNS, run, "run"];
+        let request = self.ingress.request(Method::POST, &path);
+        let accepted: Accepted = ingress::answer(ingress::json(request, &submission)?).await?;
+        Ok(accepted.status == "Accepted")
+    }
+
+    /// Waits for the end of a run.
+    ///
+    /// # Errors
+    ///
+    /// [`RestateError::Refused`] with the reason if the run has failed, and [`RestateError::Unknown`].
+    ///
+    /// Cancel safety: nothing happens to the run.
+    pub async fn result(&self, run: &str) -> Result<RunOutcome, RestateError> {
+        let path = ["restate", "workflow", RUNS, run, "attach"];
+        let request = self.ingress.request(Method::GET, &path);
+        ingress::answer(request)
+            .await
+            .map_err(|error| known(run, error))
+    }
+
+    /// Reads how far a run is.
+    ///
+    /// # Errors
+    ///
+    /// [`RestateError::Unknown`] if there is no such run.
+    pub async fn status(&self, run: &str) -> Result<RunStatus, RestateError> {
+        let path = ["restate", "workflow", RUNS, run, "output"];
+        let request = self.ingress.request(Method::GET, &path);
+        match ingress::answer::<RunOutcome>(request).await {
+            Ok(outcome) => return Ok(RunStatus::Ended(Box::new(outcome))),
+            Err(RestateError::Refused { code, .. }) if code == NOT_READY => {}
+            Err(RestateError::Refused { code: 404, .. }) => {
+                return Err(RestateError::Unknown(run.to_owned()));
+            }
+            Err(RestateError::Refused { code, message }) => {
+                return Ok(RunStatus::Failed { code, message });
+            }
+            Err(error) => return Err(error),
+        }
+        let request = self
+            .ingress
+            .request(Method::POST, &[RUNS, run, "questions"]);
+        let questions: Value = ingress::answer(request).await?;
+        if questions.is_null() {
+            return Ok(RunStatus::Running);
+        }
+        let questions = serde_json::from_value(questions)
+            .map_err(|error| RestateError::Answer(error.to_string()))?;
+        Ok(RunStatus::Waiting(questions))
+    }
+
+    /// Answers a question of a run. An answer to a question that is not open changes nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`RestateError::Refused`] if the run has ended.
+    pub async fn answer(
+        &self,
+        run: &str,
+        question: QuestionRef,
+        decision: Decision,
+    ) -> Result<(), RestateError> {
+        let answer = Incoming::Answer { question, decision };
+        self.ingress.put(run, &answer).await?;
+        Ok(())
+    }
+
+    /// Cancels a run: its gadgets are cancelled, and it ends with what is known by then.
+    ///
+    /// # Errors
+    ///
+    /// As [`Client::answer`].
+    pub async fn cancel(&self, run: &str) -> Result<(), RestateError> {
+        let cancel = Incoming::Command(Command::Cancel);
+        self.ingress.put(run, &cancel).await?;
+        Ok(())
+    }
+
+    /// Follows the events of a run, from the one with the number `from`.
+    ///
+    /// They come from the worker that drives the run. If that dies, those that it had not passed on are lost, and the next
+    /// one continues; the run loses nothing.
+    pub fn follow(&self, run: &str, from: u64) -> Followed {
+        Followed {
+            client: self.clone(),
+            run: run.to_owned(),
+            next: from,
+            response: None,
+            buffer: Vec::new(),
+            events: VecDeque::new(),
+        }
+    }
+}
+
+fn known(run: &str, error: RestateError) -> RestateError {
+    if matches!(error, RestateError::Refused { code: 404, .. }) {
+        return RestateError::Unknown(run.to_owned());
+    }
+    error
+}
+
+/// The events of a run, from [`Client::follow`].
+#[derive(Debug)]
+pub struct Followed {
+    client: Client,
+    run: String,
+    /// The number of the next event.
+    next: u64,
+    response: Option<Response>,
+    /// The beginning of a line.
+    buffer: Vec<u8>,
+    events: VecDeque<Event>,
+}
+
+impl Followed {
+    /// Waits for the next event. `None`: the run has ended.
+    ///
+    /// # Errors
+    ///
+    /// [`RestateError::Unknown`] if there is no such run. A connection that breaks is not an error.
+    ///
+    /// Cancel safety: nothing is lost.
+    pub async fn next(&mut self) -> Result<Option<Event>, RestateError> {
+        loop {
+            if let Some(event) = self.events.pop_front() {
+                self.next = event.seq + 1;
+                return Ok(Some(event));
+            }
+            let Some(response) = &mut self.response else {
+                if self.has_ended().await? {
+                    return Ok(None);
+                }
+                self.connect().await;
+                if self.response.is_none() {
+                    sleep(AGAIN).await;
+                }
+                continue;
+            };
+            if let Ok(Some(chunk)) = response.chunk().await {
+                self.take(&chunk);
+            } else {
+                self.response = None;
+                self.buffer.clear();
+            }
+        }
+    }
+
+    fn take(&mut self, chunk: &[u8]) {
+        self.buffer.extend_from_slice(chunk);
+        let Some(end) = self.buffer.iter().rposition(|byte| *byte == b'\n') else {
+            return;
+        };
+        let rest = self.buffer.split_off(end + 1);
+        for line in self.buffer.split(|byte| *byte == b'\n') {
+            // A worker of a newer version may have events of other kinds.
+            let event: Option<Event> = serde_json::from_slice(line).ok();
+            self.events
+                .extend(event.filter(|event| event.seq >= self.next));
+        }
+        self.buffer = rest;
+    }
+
+    async fn has_ended(&self) -> Result<bool, RestateError> {
+        let path = ["restate", "workflow", RUNS, &self.run, "output"];
+        let request = self.client.ingress.request(Method::GET, &path);
+        match ingress::send(request).await {
+            Ok(_) => Ok(true),
+            Err(RestateError::Refused { code, .. }) if code == NOT_READY => Ok(false),
+            Err(RestateError::Refused { code: 404, .. }) => {
+                Err(RestateError::Unknown(self.run.clone()))
+            }
+            Err(RestateError::Refused { code, .. }) => Ok(code <= 500),
+            // It will be back.
+            Err(_) => Ok(false),
+        }
+    }
+
+    /// Connects to the worker that drives the run, if there is one.
+    async fn connect(&mut self) {
+        let ingress = &self.client.ingress;
+        let Ok(Some(place)) = ingress.place(&self.run).await else {
+            return;
+        };
+        let what = ("events", Some(self.next));
+        let Some(request) = ingress.to_worker(Method::GET, &place, what, &self.run) else {
+            return;
+        };
+        self.response = ingress::send(request).await.ok();
+    }
+}

@@ -1,0 +1,74 @@
+//! What can go wrong, and whose fault it is.
+
+/// Why a worker cannot serve.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum WorkerError {
+    /// An invalid URL.
+    #[error("{what} {url:?} is not a URL such as http://127.0.0.1:8080: {problem}")]
+    Url {
+        /// Which one.
+        what: &'static str,
+        /// As it was given.
+        url: String,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// The address cannot be listened on.
+    #[error("{address} cannot be listened on: {source}")]
+    Listen {
+        /// The address.
+        address: String,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// No one else could reach the worker at this address.
+    #[error(
+        "a worker that listens on all addresses does not know its own; say under which URL Restate reaches it (advertise)"
+    )]
+    NoAddress,
+    /// The key that Restate signs its requests with.
+    #[error("the identity key of Restate is invalid: {0}")]
+    IdentityKey(String),
+    /// Restate does not take the worker.
+    #[error("Restate at {admin} does not take this worker at {worker}: {source}")]
+    Register {
+        /// The address of Restate's admin interface.
+        admin: String,
+        /// The address of the worker.
+        worker: String,
+        /// Why.
+        source: RestateError,
+    },
+}
+
+/// Why a request to Restate failed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RestateError {
+    /// An invalid URL.
+    #[error("{url:?} is not a URL such as http://127.0.0.1:8080: {problem}")]
+    Url {
+        /// As it was given.
+        url: String,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// No answer.
+    #[error("Restate cannot be reached: {0}")]
+    Unreachable(String),
+    /// The server refused the request.
+    #[error("{message} (status {code})")]
+    Refused {
+        /// The HTTP status.
+        code: u16,
+        /// The server's words, or those of the run.
+        message: String,
+    },
+    /// An answer that makes no sense, such as that of another server.
+    #[error("the answer of Restate cannot be read: {0}")]
+    Answer(String),
+    /// There is no such run.
+    #[error("there is no run {0}; it was never submitted, or its result is no longer stored")]
+    Unknown(String),
+}

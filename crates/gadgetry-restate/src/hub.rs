@@ -1,0 +1,147 @@
+//! The events of the runs that this worker drives, for those who follow them.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bytes::Bytes;
+use futures_core::Stream;
+use futures_util::stream;
+use gadgetry::Observer;
+use gadgetry::proto::event::Event;
+use tokio::sync::{Notify, watch};
+
+/// The hubs of a worker, by run.
+pub(crate) type Hubs = Arc<Mutex<HashMap<String, Arc<Hub>>>>;
+
+/// The events of one run so far, and news for it.
+pub(crate) struct Hub {
+    events: watch::Sender<Events>,
+    news: Notify,
+}
+
+#[derive(Default)]
+struct Events {
+    /// The number of the first one: a run that is resumed here has had some elsewhere.
+    first: Option<u64>,
+    /// JSON lines, in the order of their numbers.
+    lines: Vec<Bytes>,
+    has_ended: bool,
+}
+
+impl Hub {
+    /// Makes a hub for a run, and registers it until [`Registered`] is dropped.
+    pub(crate) fn register(hubs: &Hubs, run: &str) -> Registered {
+        let hub = Arc::new(Self {
+            events: watch::Sender::default(),
+            news: Notify::new(),
+        });
+        lock(hubs).insert(run.to_owned(), Arc::clone(&hub));
+        Registered {
+            hubs: Arc::clone(hubs),
+            run: run.to_owned(),
+            hub,
+        }
+    }
+
+    /// There may be messages for the run.
+    pub(crate) fn wake(&self) {
+        self.news.notify_one();
+    }
+
+    /// Waits for [`Hub::wake`].
+    ///
+    /// Cancel safety: nothing is lost.
+    pub(crate) async fn woken(&self) {
+        self.news.notified().await;
+    }
+
+    /// The events from this number on, as JSON lines, until the run ends or leaves this worker.
+    pub(crate) fn follow(self: &Arc<Self>, from: u64) -> impl Stream<Item = Bytes> + use<> {
+        let receiver = self.events.subscribe();
+        stream::unfold((receiver, from), |(mut receiver, next)| async move {
+            let events = receiver
+                .wait_for(|events| events.has_ended || !events.since(next).is_empty())
+                .await
+                .ok()?;
+            let new = events.since(next);
+            if new.is_empty() {
+                return None;
+            }
+            let text: Vec<u8> = new.concat();
+            let next = events.first.unwrap_or(0) + events.lines.len() as u64;
+            drop(events);
+            Some((Bytes::from(text), (receiver, next)))
+        })
+    }
+
+    /// Takes an event of the run.
+    pub(crate) fn event(&self, event: &Event) {
+        let Ok(mut line) = gadgetry::serde_json::to_vec(event) else {
+            return; // an event is always JSON
+        };
+        line.push(b'\n');
+        self.events.send_modify(|events| {
+            events.first.get_or_insert(event.seq);
+            events.lines.push(Bytes::from(line));
+        });
+    }
+}
+
+impl Events {
+    /// The lines of the events from this number on.
+    fn since(&self, from: u64) -> &[Bytes] {
+        let skipped = from.saturating_sub(self.first.unwrap_or(0));
+        let skipped = usize::try_from(skipped).unwrap_or(usize::MAX);
+        self.lines.get(skipped..).unwrap_or_default()
+    }
+}
+
+/// A hub that can be found.
+pub(crate) struct Registered {
+    hubs: Hubs,
+    run: String,
+    hub: Arc<Hub>,
+}
+
+impl Registered {
+    pub(crate) fn hub(&self) -> &Arc<Hub> {
+        &self.hub
+    }
+
+    pub(crate) fn wake(&self) {
+        self.hub.wake();
+    }
+}
+
+impl Drop for Registered {
+    fn drop(&mut self) {
+        self.hub
+            .events
+            .send_modify(|events| events.has_ended = true);
+        let mut hubs = lock(&self.hubs);
+        if hubs
+            .get(&self.run)
+            .is_some_and(|hub| Arc::ptr_eq(hub, &self.hub))
+        {
+            hubs.remove(&self.run);
+        }
+    }
+}
+
+/// Gives events to a hub.
+pub(crate) struct ToHub(pub(crate) Arc<Hub>);
+
+impl Observer for ToHub {
+    fn event(&mut self, event: &Event) {
+        self.0.event(event);
+    }
+}
+
+/// Finds the hub of a run.
+pub(crate) fn find(hubs: &Hubs, run: &str) -> Option<Arc<Hub>> {
+    lock(hubs).get(run).map(Arc::clone)
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

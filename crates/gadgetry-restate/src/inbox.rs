@@ -1,0 +1,184 @@
+//! The inbox of a run: a Restate object that stores the messages to it, and knows which worker drives it.
+
+use std::time::Duration;
+
+use gadgetry::proto::run::Command;
+use restate_sdk::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use crate::ingress::Ingress;
+use gadgetry::journal::Incoming;
+
+/// Messages that a run takes at most.
+const MAX_MESSAGES: usize = 10_000;
+
+/// Bytes of one message.
+const MAX_MESSAGE: usize = 1 << 20;
+
+/// How long the note that a run has ended is stored.
+const CLOSED_FOR: Duration = Duration::from_hours(7 * 24);
+
+/// The key of everything that an inbox stores.
+const KEY: &str = "inbox";
+
+/// Where the events of a run are served.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Place {
+    /// The worker.
+    pub(crate) url: String,
+    /// What proves to the worker that the follower may use Restate.
+    pub(crate) token: String,
+}
+
+/// What a worker says that begins to drive a run.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Opening {
+    /// The invocation of the workflow, which signals go to.
+    pub(crate) invocation: String,
+    pub(crate) place: Place,
+}
+
+/// A message that an inbox has stored.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Stored {
+    pub(crate) number: u64,
+    pub(crate) message: Incoming,
+}
+
+/// What an inbox stores.
+#[derive(Default, Serialize, Deserialize)]
+struct Inbox {
+    invocation: Option<String>,
+    place: Option<Place>,
+    messages: Vec<Incoming>,
+    is_closed: bool,
+}
+
+/// The name of the signal that wakes a run because of a message.
+pub(crate) fn signal(message: u64) -> String {
+    format!("message/{message}")
+}
+
+/// The service of all inboxes; a key is the id of a run.
+pub(crate) struct InboxService(pub(crate) Ingress);
+
+#[restate_sdk::object(name = "GadgetryInbox", client_visibility = "pub(crate)")]
+impl InboxService {
+    /// A worker begins to drive the run. Returns all messages.
+    #[handler]
+    async fn open(
+        &self,
+        ctx: ObjectContext<'_>,
+        opening: Json<Opening>,
+    ) -> Result<Json<Vec<Stored>>, HandlerError> {
+        let Json(opening) = opening;
+        let mut inbox = load(ctx.get::<Json<Inbox>>(KEY).await?);
+        inbox.invocation = Some(opening.invocation);
+        inbox.place = Some(opening.place);
+        let messages = stored(&inbox, 0);
+        ctx.set(KEY, Json(inbox));
+        Ok(Json(messages))
+    }
+
+    /// Stores a message, wakes the workflow if it is suspended, and the worker that drives the run. Returns its number.
+    #[handler]
+    async fn put(
+        &self,
+        ctx: ObjectContext<'_>,
+        message: Json<Incoming>,
+    ) -> Result<Json<u64>, HandlerError> {
+        let Json(message) = message;
+        let mut inbox = load(ctx.get::<Json<Inbox>>(KEY).await?);
+        let run = ctx.key().to_owned();
+        if inbox.is_closed {
+            let ended = format!("run {run} has ended");
+            return Err(TerminalError::new_with_code(409, ended).into());
+        }
+        let size = gadgetry::serde_json::to_vec(&message).map_or(0, |text| text.len());
+        let is_cancel = message == Incoming::Command(Command::Cancel);
+        if size > MAX_MESSAGE || (inbox.messages.len() >= MAX_MESSAGES && !is_cancel) {
+            let limits = format!(
+                "a run takes {MAX_MESSAGES} messages of at most {MAX_MESSAGE} bytes each; this one has {size}"
+            );
+            return Err(TerminalError::new_with_code(413, limits).into());
+        }
+        let number = inbox.messages.len() as u64;
+        inbox.messages.push(message);
+        let invocation = inbox.invocation.clone();
+        let place = inbox.place.clone();
+        ctx.set(KEY, Json(inbox));
+        if let Some(invocation) = invocation {
+            let invocation = ctx.invocation_handle(invocation);
+            invocation.signal(signal(number)).resolve(number);
+        }
+        if let Some(place) = place {
+            // What comes before a step is stored once the step is: the worker finds the message.
+            ctx.run(|| async { Ok(()) }).name("stored").await?;
+            let ingress = self.0.clone();
+            ctx.run(move || async move {
+                ingress.wake(&place, &run).await;
+                Ok(())
+            })
+            .name("wake")
+            .await?;
+        }
+        Ok(Json(number))
+    }
+
+    /// The messages from this number on.
+    #[handler]
+    async fn messages(
+        &self,
+        ctx: SharedObjectContext<'_>,
+        from: Json<u64>,
+    ) -> Result<Json<Vec<Stored>>, HandlerError> {
+        let inbox = load(ctx.get::<Json<Inbox>>(KEY).await?);
+        Ok(Json(stored(&inbox, from.into_inner())))
+    }
+
+    /// Where the events of the run are served, if a worker drives it.
+    #[handler]
+    async fn place(
+        &self,
+        ctx: SharedObjectContext<'_>,
+    ) -> Result<Json<Option<Place>>, HandlerError> {
+        Ok(Json(load(ctx.get::<Json<Inbox>>(KEY).await?).place))
+    }
+
+    /// The run has ended: no more messages.
+    #[handler]
+    async fn close(&self, ctx: ObjectContext<'_>) -> Result<(), HandlerError> {
+        let closed = Inbox {
+            is_closed: true,
+            ..Inbox::default()
+        };
+        if load(ctx.get::<Json<Inbox>>(KEY).await?).is_closed {
+            return Ok(());
+        }
+        ctx.set(KEY, Json(closed));
+        let this = ctx.object_client::<InboxServiceClient<'_>>(ctx.key());
+        this.purge().send_after(CLOSED_FOR);
+        Ok(())
+    }
+
+    /// Removes everything, unless the id is in use again.
+    #[handler]
+    async fn purge(&self, ctx: ObjectContext<'_>) -> Result<(), HandlerError> {
+        if load(ctx.get::<Json<Inbox>>(KEY).await?).is_closed {
+            ctx.clear_all();
+        }
+        Ok(())
+    }
+}
+
+fn load(inbox: Option<Json<Inbox>>) -> Inbox {
+    inbox.map(Json::into_inner).unwrap_or_default()
+}
+
+fn stored(inbox: &Inbox, from: u64) -> Vec<Stored> {
+    let messages = inbox.messages.iter().cloned();
+    let messages = (0..).zip(messages).filter(|(number, _)| *number >= from);
+    messages
+        .map(|(number, message)| Stored { number, message })
+        .collect()
+}

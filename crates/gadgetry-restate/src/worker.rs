@@ -1,0 +1,336 @@
+//! A worker: serves the runs of one agent to a Restate server.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_core::future::BoxFuture;
+use gadgetry::Agent;
+use reqwest::Method;
+use restate_sdk::endpoint::{Endpoint, ServiceOptions};
+use restate_sdk::service::IntoServiceDefinition as _;
+use serde_json::json;
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use crate::agent::drive;
+use crate::error::{RestateError, WorkerError};
+use crate::hub::Hubs;
+use crate::inbox::{InboxService, Place};
+use crate::ingress::{self, Ingress};
+use crate::journal::Ended;
+use crate::run::RunService;
+use crate::server;
+use crate::session::Job;
+
+/// The port of Restate's admin interface.
+const ADMIN_PORT: u16 = 9070;
+
+/// How long Restate waits for a worker that it has asked to suspend a run.
+const ABORT_AFTER: Duration = Duration::from_mins(10);
+
+/// How often Restate tries to reach a worker, about once a minute: for a week. Then the run is paused until it is resumed
+/// by hand.
+const ATTEMPTS: u64 = 7 * 24 * 60;
+
+/// How long the result of a run is stored.
+const RETENTION: Duration = Duration::from_hours(7 * 24);
+
+/// What all runs of a worker share.
+pub(crate) struct Shared {
+    pub(crate) ingress: Ingress,
+    pub(crate) hubs: Hubs,
+    pub(crate) drive: Drive,
+    /// How long a run that waits for an answer keeps its memory here.
+    pub(crate) suspend_after: Duration,
+    url: String,
+    token: Arc<str>,
+}
+
+/// Drives a run to its end.
+pub(crate) type Drive = Box<dyn Fn(Job) -> BoxFuture<'static, Ended> + Send + Sync>;
+
+impl Shared {
+    /// Where followers and messages find this worker.
+    pub(crate) fn place(&self) -> Place {
+        Place {
+            url: self.url.clone(),
+            token: self.token.to_string(),
+        }
+    }
+}
+
+/// The options of a [`Worker`].
+#[derive(Clone, Debug)]
+pub struct WorkerBuilder {
+    agent: Agent,
+    restate: String,
+    admin: Option<String>,
+    listen: SocketAddr,
+    advertise: Option<String>,
+    own_url: Option<String>,
+    identity_key: Option<String>,
+    suspend_after: Duration,
+}
+
+impl WorkerBuilder {
+    fn new(agent: Agent) -> Self {
+        Self {
+            agent,
+            restate: "http://127.0.0.1:8080".to_owned(),
+            admin: None,
+            listen: SocketAddr::from(([127, 0, 0, 1], 9080)),
+            advertise: None,
+            own_url: None,
+            identity_key: None,
+            suspend_after: Duration::from_mins(1),
+        }
+    }
+
+    /// Sets the URL of Restate's ingress, where runs are submitted. `http://127.0.0.1:8080` by default.
+    #[must_use]
+    pub fn restate(mut self, url: impl Into<String>) -> Self {
+        self.restate = url.into();
+        self
+    }
+
+    /// Sets the URL of Restate's admin interface, where the worker registers itself. By default port 9070 of the host of
+    /// [`WorkerBuilder::restate`].
+    #[must_use]
+    pub fn admin(mut self, url: impl Into<String>) -> Self {
+        self.admin = Some(url.into());
+        self
+    }
+
+    /// Sets the address to listen on. `127.0.0.1:9080` by default; port 0 takes a free one.
+    #[must_use]
+    pub fn listen(mut self, address: SocketAddr) -> Self {
+        self.listen = address;
+        self
+    }
+
+    /// Sets the URL under which Restate reaches this worker, or the load balancer of all workers. By default the address
+    /// that it listens on.
+    #[must_use]
+    pub fn advertise(mut self, url: impl Into<String>) -> Self {
+        self.advertise = Some(url.into());
+        self
+    }
+
+    /// Sets the URL under which this very worker is reached, by those who follow events. By default the address that it
+    /// listens on.
+    #[must_use]
+    pub fn own_url(mut self, url: impl Into<String>) -> Self {
+        self.own_url = Some(url.into());
+        self
+    }
+
+    /// Sets the public key of the Restate server, so that requests of others are refused.
+    #[must_use]
+    pub fn identity_key(mut self, key: impl Into<String>) -> Self {
+        self.identity_key = Some(key.into());
+        self
+    }
+
+    /// Sets how long a run that waits for an answer keeps its memory in the worker, a minute by default. Then Restate
+    /// suspends it.
+    #[must_use]
+    pub fn suspend_after(mut self, time: Duration) -> Self {
+        self.suspend_after = time;
+        self
+    }
+
+    /// Builds the worker.
+    ///
+    /// # Errors
+    ///
+    /// [`WorkerError::Url`] for an invalid URL.
+    pub fn build(self) -> Result<Worker, WorkerError> {
+        let ingress = client("the URL of Restate", &self.restate)?;
+        let admin = match &self.admin {
+            Some(admin) => client("the admin URL of Restate", admin)?,
+            None => ingress.with_port(ADMIN_PORT),
+        };
+        for url in [&self.advertise, &self.own_url].into_iter().flatten() {
+            client("the URL of the worker", url)?;
+        }
+        Ok(Worker {
+            options: self,
+            ingress,
+            admin,
+        })
+    }
+}
+
+fn client(what: &'static str, url: &str) -> Result<Ingress, WorkerError> {
+    Ingress::new(url).map_err(|error| WorkerError::Url {
+        what,
+        url: url.to_owned(),
+        problem: error.to_string(),
+    })
+}
+
+/// A process that drives runs of an agent for a Restate server.
+///
+/// Any number of workers may serve the same server. Restate gives each run to one of them, and to another one if that
+/// dies.
+///
+/// ```no_run
+/// use gadgetry::Agent;
+/// use gadgetry_restate::Worker;
+///
+/// # async fn serve() -> Result<(), Box<dyn std::error::Error>> {
+/// let agent = Agent::builder().named("haiku")?.build()?;
+/// Worker::builder(agent)
+///     .restate("http://127.0.0.1:8080")
+///     .build()?
+///     .serve()
+///     .await?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct Worker {
+    options: WorkerBuilder,
+    ingress: Ingress,
+    admin: Ingress,
+}
+
+impl Worker {
+    /// The options of a worker that drives runs of `agent`.
+    pub fn builder(agent: Agent) -> WorkerBuilder {
+        WorkerBuilder::new(agent)
+    }
+
+    /// Listens, registers itself with Restate, and serves until it is stopped.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot listen, or Restate does not take it.
+    ///
+    /// Cancel safety: dropping the future ends the worker, as if it were killed: its runs are continued by others.
+    pub async fn serve(self) -> Result<(), WorkerError> {
+        let serving = self.start().await?;
+        serving.ended().await;
+        Ok(())
+    }
+
+    /// Listens, registers itself with Restate, and serves until the [`ServingWorker`] is dropped.
+    ///
+    /// # Errors
+    ///
+    /// As [`Worker::serve`].
+    pub async fn start(self) -> Result<ServingWorker, WorkerError> {
+        let options = self.options;
+        let failed = |source| WorkerError::Listen {
+            address: options.listen.to_string(),
+            source,
+        };
+        let listener = TcpListener::bind(options.listen).await.map_err(failed)?;
+        let address = listener.local_addr().map_err(failed)?;
+        let listens = (!address.ip().is_unspecified()).then(|| format!("http://{address}"));
+        let advertise = options.advertise.clone().or_else(|| listens.clone());
+        let advertise = advertise.ok_or(WorkerError::NoAddress)?;
+        let own = options
+            .own_url
+            .or(listens)
+            .unwrap_or_else(|| advertise.clone());
+        let token: Arc<str> = random().into();
+        let hubs = Hubs::default();
+        let agent = options.agent;
+        let shared = Arc::new(Shared {
+            ingress: self.ingress.clone(),
+            hubs: Arc::clone(&hubs),
+            drive: Box::new(move |job| Box::pin(drive(agent.clone(), job))),
+            suspend_after: options.suspend_after,
+            url: own,
+            token: Arc::clone(&token),
+        });
+        let endpoint = endpoint(shared, self.ingress, options.identity_key.as_deref())?;
+        let stop = CancellationToken::new();
+        let serving = server::serve(listener, endpoint, hubs, token, stop.clone());
+        let worker = ServingWorker {
+            address,
+            stop: stop.drop_guard(),
+            serving: tokio::spawn(serving),
+        };
+        register(&self.admin, &advertise)
+            .await
+            .map_err(|source| WorkerError::Register {
+                admin: self.admin.url().to_string(),
+                worker: advertise,
+                source,
+            })?;
+        Ok(worker)
+    }
+}
+
+fn endpoint(
+    shared: Arc<Shared>,
+    ingress: Ingress,
+    identity_key: Option<&str>,
+) -> Result<Endpoint, WorkerError> {
+    let options = || {
+        ServiceOptions::new()
+            .abort_timeout(ABORT_AFTER)
+            .retry_policy_initial_interval(Duration::from_millis(100))
+            .retry_policy_exponentiation_factor(2.0)
+            .retry_policy_max_interval(Duration::from_mins(1))
+            .retry_policy_max_attempts(ATTEMPTS)
+            .retry_policy_pause_on_max_attempts()
+    };
+    let runs = options()
+        .inactivity_timeout(shared.suspend_after)
+        .journal_retention(RETENTION);
+    let runs = RunService(shared).into_service_definition().options(runs);
+    let inboxes = InboxService(ingress)
+        .into_service_definition()
+        .options(options());
+    let mut builder = Endpoint::builder().bind(runs).bind(inboxes);
+    if let Some(key) = identity_key {
+        builder = builder
+            .identity_key(key)
+            .map_err(|error| WorkerError::IdentityKey(error.to_string()))?;
+    }
+    Ok(builder.build())
+}
+
+/// Registers the worker with Restate. A worker that is known already changes nothing.
+async fn register(admin: &Ingress, worker: &str) -> Result<(), RestateError> {
+    let request = admin.request(Method::POST, &["deployments"]);
+    let request = ingress::json(request, &json!({"uri": worker, "force": false}))?;
+    match ingress::send(request).await {
+        Ok(_) | Err(RestateError::Refused { code: 409, .. }) => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+/// 128 bits that no one can guess, from the randomness that seeds hash maps.
+fn random() -> String {
+    use std::hash::{BuildHasher as _, RandomState};
+    let half = || RandomState::new().hash_one(0);
+    format!("{:016x}{:016x}", half(), half())
+}
+
+/// A worker that serves until this is dropped. Its runs are then continued by others.
+#[derive(Debug)]
+pub struct ServingWorker {
+    address: SocketAddr,
+    stop: tokio_util::sync::DropGuard,
+    serving: JoinHandle<()>,
+}
+
+impl ServingWorker {
+    /// The address that it listens on.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Waits until it no longer serves, which is never, unless it is dropped.
+    pub async fn ended(self) {
+        let _stop = self.stop;
+        // An error means that it has panicked, which ends it.
+        let _ = self.serving.await;
+    }
+}
