@@ -8,7 +8,7 @@ use gadgetry_proto::run::{Asks, Retry};
 
 use crate::control::DynController;
 use crate::human::Human;
-use crate::journal::{Journal, RunId};
+use crate::journal::DurableRun;
 use crate::limiter::Limiter;
 use crate::model::{Model, Models};
 use crate::runtime::{Runtime, Tokio};
@@ -50,15 +50,9 @@ pub struct Services {
     pub scope: BudgetScope,
     /// The clock, timers and tasks; [`Tokio`] by default.
     pub runtime: Arc<dyn Runtime>,
-    /// Where the run is kept, if it is durable. Its subagents are kept there, too.
-    pub(crate) journal: Option<JournalSlot>,
-}
-
-/// A place in a journal.
-#[derive(Clone)]
-pub(crate) struct JournalSlot {
-    pub(crate) journal: Arc<dyn Journal>,
-    pub(crate) run: RunId,
+    /// Where the run is kept, if it is durable: [`Agent::durable`](crate::Agent::durable) sets it. Agents that are subagents
+    /// of the run are kept there, too.
+    pub durable: Option<DurableRun>,
 }
 
 impl Services {
@@ -75,7 +69,7 @@ impl Services {
             grace: Duration::from_secs(2),
             scope: BudgetScope::default(),
             runtime: Arc::new(Tokio),
-            journal: None,
+            durable: None,
         }
     }
 

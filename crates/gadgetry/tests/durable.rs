@@ -1,19 +1,27 @@
 //! Durable runs, killed at every commit and resumed.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails here")]
+
 use std::collections::BTreeMap;
 use std::future::pending;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use futures_core::future::BoxFuture;
+use futures_core::stream::BoxStream;
+use futures_util::{StreamExt as _, stream};
 use gadgetry::journal::{
     Durability, Journal, JournalError, MemoryJournal, Opened, Progress, Recorder, RunId,
 };
 use gadgetry::log::Header;
+use gadgetry::proto::message::Request;
 use gadgetry::proto::run::Input;
 use gadgetry::proto::time::Time;
-use gadgetry::{Agent, ExecutionContext, GadgetError, from_fn};
-use gadgetry_testing::MockModel;
+use gadgetry::{
+    Agent, Delta, Finished, GadgetSpec, Model, ModelInfo, Outcome, Price, Role, StopReason, Usage,
+    from_fn,
+};
+use gadgetry_testing::paused;
 use tokio::sync::Notify;
 
 /// A journal whose process dies at one of its commits: before or after it is done.
@@ -78,4 +86,116 @@ impl Recorder for DyingRecorder {
         self.dying.left.store(left - 2, Ordering::SeqCst);
         committed
     }
+}
+
+/// A model whose reply depends on how many replies the conversation has, as a model's does.
+struct Replies(Vec<&'static str>);
+
+impl Model for Replies {
+    fn stream(&self, request: Request) -> BoxStream<'static, Delta> {
+        let said = request.messages.iter();
+        let said = said.filter(|message| message.role == Role::Assistant);
+        let text = self.0[said.count()];
+        // In pieces, so that there are moments in between.
+        let pieces: Vec<Delta> = text.split_inclusive('\n').map(Delta::text).collect();
+        let end = Delta::MessageEnd {
+            stop_reason: StopReason::Stop,
+            usage: Some(Usage {
+                input_tokens: 100,
+                output_tokens: 10,
+                ..Usage::default()
+            }),
+        };
+        stream::iter(pieces.into_iter().chain([end])).boxed()
+    }
+
+    fn name(&self) -> &str {
+        "replies"
+    }
+
+    fn info(&self) -> ModelInfo {
+        ModelInfo {
+            price: Some(Price {
+                input: 1.0,
+                output: 2.0,
+                ..Price::default()
+            }),
+            ..ModelInfo::default()
+        }
+    }
+}
+
+const CALLS: &str = "I begin.\n\
+    !!!GADGET_START:Write:a\n!!!ARG:text\none\n!!!GADGET_END\n\
+    !!!GADGET_START:Write:b:a\n!!!ARG:text\ntwo\n!!!GADGET_END\n\
+    !!!GADGET_START:Fail:c\n!!!GADGET_END\n";
+const MORE: &str = "!!!GADGET_START:Write:d\n!!!ARG:text\nthree\n!!!GADGET_END\n";
+
+/// How often each call was executed: the effects on the world.
+type World = Arc<Mutex<BTreeMap<String, usize>>>;
+
+fn agent(world: &World) -> Agent {
+    let gadget = |name: &str, result: Result<&'static str, &'static str>| {
+        let world = Arc::clone(world);
+        let spec = GadgetSpec {
+            name: name.to_owned(),
+            // on_interrupt
+            ..GadgetSpec::default()
+        };
+        from_fn(spec, move |_, context| {
+            let world = Arc::clone(&world);
+            async move {
+                let call = context.invocation_id().as_str().to_owned();
+                *world.lock().unwrap().entry(call).or_default() += 1;
+                let outcome = result.map_or_else(Outcome::error, Outcome::ok);
+                Outcome {
+                    cost: 0.25,
+                    ..outcome
+                }
+            }
+        })
+    };
+    Agent::builder()
+        .model(Replies(vec![CALLS, MORE, "All is done."]))
+        .gadget(gadget("Write", Ok("written")))
+        .gadget(gadget("Fail", Err("it fails")))
+        .build()
+        .unwrap()
+}
+
+/// Runs until the end or until the process dies, at its `at`th commit.
+async fn attempt(journal: &MemoryJournal, world: &World, at: usize) -> Option<Finished> {
+    let dying = Dying {
+        journal: journal.clone(),
+        left: Arc::new(AtomicUsize::new(at)),
+        dead: Arc::default(),
+    };
+    let dead = Arc::clone(&dying.dead);
+    let run = async {
+        let run = agent(world).durable(&dying).run_id("run").ask("Go").await;
+        run.unwrap().finish().await.unwrap()
+    };
+    tokio::select! {
+        () = dead.notified() => None,
+        finished = run => Some(finished),
+    }
+}
+
+#[test]
+fn a_run_that_dies_at_any_commit_ends_as_if_it_had_not() {
+    paused(async {
+        let world = World::default();
+        let undisturbed = attempt(&MemoryJournal::default(), &world, usize::MAX).await;
+        let undisturbed = undisturbed.unwrap();
+        assert_eq!(undisturbed.summary.answer, "All is done.");
+        for at in 0.. {
+            let (journal, world) = (MemoryJournal::default(), World::default());
+            let Some(_) = attempt(&journal, &world, at).await.is_none().then_some(()) else {
+                assert!(at > 10, "there were moments to die at: {at}");
+                return;
+            };
+            let finished = attempt(&journal, &world, usize::MAX).await.unwrap();
+            assert_eq!(finished.summary.answer, undisturbed.summary.answer, "{at}");
+        }
+    });
 }

@@ -8,6 +8,7 @@ mod command_gadgets;
 mod context;
 mod control;
 mod driver;
+mod durable;
 mod examples;
 mod foreign_servers;
 mod gadget_files;

@@ -12,10 +12,9 @@ use crate::agent::{Agent, AgentRun, Conversation, Finished, Inner, of_user};
 use crate::ask::random;
 use crate::driver::RunResult;
 use crate::journal::{
-    self, Checkpoint, Journal, JournalError, Opened, Recorder, RunId, changes, play,
+    self, Checkpoint, DurableRun, Journal, JournalError, Opened, Recorder, RunId, changes, play,
 };
 use crate::log::Header;
-use crate::services::JournalSlot;
 
 /// What a journal knows of a run, played.
 pub(super) struct Taken {
@@ -127,9 +126,11 @@ impl Durable {
     /// Cancel safety: dropping the future changes nothing.
     pub async fn resume(self) -> Result<AgentRun<'static>, JournalError> {
         let slot = self.slot()?;
-        let opened = slot.journal.open(&slot.run, None).await?;
+        let opened = slot.journal.open(&slot.id, None).await?;
         let mut before = opened.header.conversation.clone();
-        let question = before.pop().unwrap_or_else(|| Message::text(Role::User, ""));
+        let question = before
+            .pop()
+            .unwrap_or_else(|| Message::text(Role::User, ""));
         let conversation = Conversation {
             messages: before,
             outputs: opened.header.outputs.clone(),
@@ -153,20 +154,20 @@ impl Durable {
         if let Some(prepared) = run.prepared() {
             prepared.origin_mut().options.asks = Some(self.inner.durable_asks());
             let header = prepared.origin.header();
-            let opened = slot.journal.open(&slot.run, Some(&header)).await?;
+            let opened = slot.journal.open(&slot.id, Some(&header)).await?;
             prepared.take_up(slot, opened, self.is_forced)?;
         }
         Ok(run)
     }
 
-    fn slot(&self) -> Result<JournalSlot, JournalError> {
+    fn slot(&self) -> Result<DurableRun, JournalError> {
         let id = match &self.id {
             Some(id) => id.clone(),
             None => format!("run-{:016x}", random()),
         };
-        Ok(JournalSlot {
+        Ok(DurableRun {
             journal: Arc::clone(&self.journal),
-            run: id.parse()?,
+            id: id.parse()?,
         })
     }
 }
@@ -205,6 +206,7 @@ impl Origin {
         let plan = self.plan();
         // What is known is played as it happened, also if this agent would have done it otherwise.
         let began = self.plan_of(&header, &plan)?;
+        let is_new = checkpoint.is_none() && entries.is_empty();
         let (mut run, mut costs) = match checkpoint {
             Some(Checkpoint { run, costs }) => (Run::load(&began, run)?, costs),
             None => {
@@ -212,7 +214,12 @@ impl Origin {
                 (run.with_outputs(header.outputs), CostTree::default())
             }
         };
-        let summary = play(id, &mut run, entries, |event| costs.apply(event))?;
+        // One that has only begun has nothing in flight: nothing was done because of it that anything is known of.
+        let summary = if is_new {
+            None
+        } else {
+            play(id, &mut run, entries, |event| costs.apply(event))?
+        };
         if !Arc::ptr_eq(&began, &plan) {
             run = Run::load(&plan, run.save())?;
         }
@@ -259,33 +266,33 @@ impl Prepared {
 
     fn take_up(
         &mut self,
-        slot: JournalSlot,
+        slot: DurableRun,
         opened: Opened,
         is_forced: bool,
     ) -> Result<(), JournalError> {
-        let (run, taken) = self.origin_mut().take_up(&slot.run, opened, is_forced)?;
+        let (run, taken) = self.origin_mut().take_up(&slot.id, opened, is_forced)?;
         self.run = run;
         self.taken = Some(taken);
-        self.scope.services_mut().journal = Some(slot);
+        self.scope.services_mut().durable = Some(slot);
         Ok(())
     }
 
     /// Opens the run in the journal of its parent, if it is that of a subagent of a durable run.
     pub(super) async fn open_subagent(&mut self) -> Result<(), JournalError> {
         let services = self.scope.services();
-        let Some(slot) = services.journal.clone() else {
+        let Some(slot) = services.durable.clone() else {
             return Ok(());
         };
         if self.taken.is_some() {
             return Ok(());
         }
         let header = self.origin.header();
-        let mut opened = slot.journal.open(&slot.run, Some(&header)).await?;
+        let mut opened = slot.journal.open(&slot.id, Some(&header)).await?;
         if !changes(&opened.header, &header).is_empty() {
             // Its gadget asks for something else this time.
             drop(opened);
-            slot.journal.forget(&slot.run).await?;
-            opened = slot.journal.open(&slot.run, Some(&header)).await?;
+            slot.journal.forget(&slot.id).await?;
+            opened = slot.journal.open(&slot.id, Some(&header)).await?;
         }
         self.take_up(slot, opened, false)
     }

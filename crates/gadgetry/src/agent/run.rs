@@ -15,8 +15,8 @@ use gadgetry_proto::message::Message;
 use gadgetry_proto::run::{Command, Plan, Run, RunOptions};
 use tokio::sync::mpsc;
 
-use crate::agent::finished::{systems, without_instructions};
 use crate::agent::durable::Taken;
+use crate::agent::finished::{systems, without_instructions};
 use crate::agent::observers::Observers;
 use crate::agent::scope::{AgentScope, cancelled_by};
 use crate::agent::{AgentHandle, Conversation, Finished, Inner, RunError, TypedError};
@@ -129,7 +129,7 @@ impl<'t> AgentRun<'t> {
         let scope = AgentScope::of(inner);
         let retry = inner.plan.config().retry.as_ref();
         let needs_seed = retry.is_some_and(|retry| retry.seed == 0);
-        let is_durable = scope.services().journal.is_some();
+        let is_durable = scope.services().durable.is_some();
         let options = RunOptions {
             budget: scope.services().scope.budget,
             retry_seed: needs_seed.then(crate::ask::random),

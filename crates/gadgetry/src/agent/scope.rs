@@ -40,7 +40,7 @@ impl AgentScope {
             Some(dollars) => scope.narrowed(dollars),
             None => scope,
         };
-        services.journal = subagent.journal_slot();
+        services.durable = subagent.durable();
         subagent.services = services;
         Self::Subagent(Box::new(subagent))
     }
@@ -73,7 +73,9 @@ impl AgentScope {
                     drive_recorded(run, &services, recording, commands, observer).await
                 }
                 Self::Subagent(subagent) => {
-                    subagent.drive_recorded(run, recording, commands, observer).await
+                    subagent
+                        .drive_recorded(run, recording, commands, observer)
+                        .await
                 }
             }
         })

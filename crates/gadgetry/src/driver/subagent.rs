@@ -11,9 +11,9 @@ use tokio::sync::mpsc;
 
 use crate::context::ExecutionContext;
 use crate::driver::{RunResult, drive_recorded};
-use crate::journal::Recording;
+use crate::journal::{DurableRun, Recording};
 use crate::observer::Observer;
-use crate::services::{JournalSlot, Services};
+use crate::services::Services;
 
 /// A run that a gadget drives inside its own call.
 ///
@@ -107,12 +107,12 @@ impl Subagent {
     }
 
     /// Its place in the journal of its parent, if that is durable.
-    pub(crate) fn journal_slot(&self) -> Option<JournalSlot> {
-        let parent = self.parent.services()?.journal.as_ref()?;
+    pub(crate) fn durable(&self) -> Option<DurableRun> {
+        let parent = self.parent.services()?.durable.as_ref()?;
         let call = self.parent.slot()?.call;
-        Some(JournalSlot {
+        Some(DurableRun {
             journal: Arc::clone(&parent.journal),
-            run: parent.run.subagent(call, self.agent),
+            id: parent.id.subagent(call, self.agent),
         })
     }
 

@@ -48,15 +48,25 @@ fn config(began: &RunConfig, now: &RunConfig, changes: &mut Vec<String>) {
     let parts = [
         ("the system prompt", began.system != now.system),
         ("the prompt template", began.prompt != now.prompt),
-        ("the form of calls", began.tools != now.tools || began.dialects != now.dialects),
+        (
+            "the form of calls",
+            began.tools != now.tools || began.dialects != now.dialects,
+        ),
         ("the markers", began.markers != now.markers && !are_random),
         ("where markers count", began.anchoring != now.anchoring),
-        ("the custom blocks", began.custom_blocks != now.custom_blocks),
+        (
+            "the custom blocks",
+            began.custom_blocks != now.custom_blocks,
+        ),
         (
             "the reasoning tags",
-            began.reasoning_tags != now.reasoning_tags || began.reasoning_open != now.reasoning_open,
+            began.reasoning_tags != now.reasoning_tags
+                || began.reasoning_open != now.reasoning_open,
         ),
-        ("the messages that follow a request", began.trailing != now.trailing),
+        (
+            "the messages that follow a request",
+            began.trailing != now.trailing,
+        ),
         // It brings a gadget of its own.
         (
             "whether there is an output limit",

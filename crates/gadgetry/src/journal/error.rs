@@ -10,7 +10,9 @@ use crate::log::LogError;
 #[non_exhaustive]
 pub enum JournalError {
     /// Another owner has the run.
-    #[error("run {run} is in progress in another process ({owner}); wait for it, or end that process")]
+    #[error(
+        "run {run} is in progress in another process ({owner}); wait for it, or end that process"
+    )]
     Owned {
         /// The run.
         run: RunId,
@@ -18,7 +20,9 @@ pub enum JournalError {
         owner: String,
     },
     /// This process was taken for dead, and another one has taken up the run.
-    #[error("run {run} was taken up by another process, because this one did not respond; nothing was done twice")]
+    #[error(
+        "run {run} was taken up by another process, because this one did not respond; nothing was done twice"
+    )]
     Lost {
         /// The run.
         run: RunId,
@@ -29,6 +33,12 @@ pub enum JournalError {
     /// The journal has no such run.
     #[error("the journal has no run {0}")]
     Unknown(RunId),
+    /// The run has no such question, or it was answered.
+    #[error("run {run} has no such open question; its questions are part of its progress")]
+    NoQuestion {
+        /// The run.
+        run: RunId,
+    },
     /// The agent is not the one that began the run.
     #[error(
         "run {run} was begun by an agent that differs: {}; resume it with the agent that began it, or with force", .changes.join("; ")
@@ -50,7 +60,9 @@ pub enum JournalError {
         problem: String,
     },
     /// The journal is of another version of its format.
-    #[error("{place} has format version {found}, and this gadgetry reads version {expected}; use a newer gadgetry")]
+    #[error(
+        "{place} has format version {found}, and this gadgetry reads version {expected}; use a newer gadgetry"
+    )]
     Version {
         /// What has it.
         place: String,
@@ -60,7 +72,9 @@ pub enum JournalError {
         expected: u32,
     },
     /// A value is larger than the engine of durability can keep.
-    #[error("{what} has {bytes} bytes, and the journal keeps at most {limit}; let the gadget store it elsewhere and return its place")]
+    #[error(
+        "{what} has {bytes} bytes, and the journal keeps at most {limit}; let the gadget store it elsewhere and return its place"
+    )]
     TooLarge {
         /// What.
         what: String,

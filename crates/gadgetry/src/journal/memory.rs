@@ -199,7 +199,8 @@ impl Recorder for MemoryRecorder {
             return Box::pin(std::future::ready(Err(lost)));
         };
         run.entries.append(&mut self.recorded);
-        run.messages.retain(|message| !self.taken.contains(&message.id));
+        run.messages
+            .retain(|message| !self.taken.contains(&message.id));
         self.taken.clear();
         if let Some(progress) = self.progress.take() {
             run.progress = progress;

@@ -42,8 +42,8 @@ pub use changes::changes;
 pub use error::JournalError;
 pub use memory::MemoryJournal;
 pub use play::play;
-pub use temp::{OpenQuestion, QuestionRef};
 pub(crate) use recording::Recording;
+pub use temp::{OpenQuestion, QuestionRef};
 
 /// Keeps runs. Cheap to share: all runs of a process have one journal.
 ///
@@ -71,6 +71,23 @@ pub trait Journal: Send + Sync {
     ///
     /// [`JournalError::Owned`] if another owner has it, and the errors of the storage.
     fn forget<'a>(&'a self, id: &'a RunId) -> BoxFuture<'a, Result<(), JournalError>>;
+}
+
+/// A run and the journal that keeps it.
+#[derive(Clone)]
+pub struct DurableRun {
+    /// The journal.
+    pub journal: Arc<dyn Journal>,
+    /// The name of the run in it.
+    pub id: RunId,
+}
+
+impl fmt::Debug for DurableRun {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DurableRun")
+            .field("id", &self.id)
+            .finish_non_exhaustive()
+    }
 }
 
 impl<J: Journal + ?Sized> Journal for Arc<J> {
@@ -242,6 +259,17 @@ impl RunId {
     /// The name as text.
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+
+    /// Reads a name as a journal has it: also that of the run of a subagent.
+    ///
+    /// # Errors
+    ///
+    /// If the part before the first `/` cannot name a run.
+    pub fn parse_any(text: &str) -> Result<Self, InvalidRunId> {
+        let own = text.split('/').next().unwrap_or_default();
+        own.parse::<Self>()?;
+        Ok(Self(text.into()))
     }
 
     /// The run of a subagent of this one.

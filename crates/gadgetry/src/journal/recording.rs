@@ -8,9 +8,7 @@ use gadgetry_proto::run::{Input, Output, Report, Run};
 use gadgetry_proto::time::Time;
 use gadgetry_proto::tree::CostTree;
 
-use crate::journal::{
-    Checkpoint, Durability, Incoming, JournalError, Message, Progress, Recorder,
-};
+use crate::journal::{Checkpoint, Durability, Incoming, JournalError, Message, Progress, Recorder};
 
 /// Deltas and reports are kept this many milliseconds after the last commit, with the next of them.
 const BATCH_MS: u64 = 50;
@@ -70,7 +68,10 @@ impl Recording {
     pub(crate) fn record(&mut self, now: Time, input: &Input) {
         self.recorder.record(now, input);
         // Other inputs may come in between.
-        let is_message = matches!(input, Input::Command(_) | Input::Decision(..) | Input::Report(..));
+        let is_message = matches!(
+            input,
+            Input::Command(_) | Input::Decision(..) | Input::Report(..)
+        );
         if let Some(message) = self.message.take_if(|_| is_message) {
             self.recorder.took(message);
         }
@@ -82,31 +83,44 @@ impl Recording {
         self.costs.apply(event);
     }
 
-    /// What to wait for before `effect`: then everything that it may depend on is kept.
-    pub(crate) fn before(&mut self, effect: &Output, run: &Run) -> Option<Committing> {
-        let needed = match effect {
-            Output::Start(_) | Output::Finished(_) => Durability::Synced,
-            // The first request may be sent again after a power failure. Later ones follow a finished step.
-            Output::Send(_) | Output::Ask(_) => self.owed.unwrap_or(Durability::Written),
-            Output::Event(_) | Output::CloseModel | Output::Cancel(_) | Output::Wait(_) => {
-                return None;
+    /// Begins to keep what `effects` depend on, which the run gave before `next`. Returns what to wait for before any of
+    /// them is carried out.
+    pub(crate) fn before(
+        &mut self,
+        effects: &[Output],
+        next: &Output,
+        run: &Run,
+    ) -> Option<Committing> {
+        let effects = effects.iter().chain([next]);
+        let needed = effects.filter_map(|effect| self.needed(effect)).max();
+        let is_late = run.now().since(self.committed_at) >= BATCH_MS;
+        match (needed, self.owed) {
+            (Some(needed), owed) => {
+                if owed.is_some() || self.kept < needed {
+                    self.commit(needed.max(owed.unwrap_or(needed)), run, next);
+                }
+                self.committing.take()
             }
-        };
-        if self.owed.is_some() || self.kept < needed {
-            self.commit(needed, run, effect);
+            // Nothing waits for it.
+            (None, Some(Durability::Synced)) => {
+                self.commit(Durability::Synced, run, next);
+                None
+            }
+            (None, Some(Durability::Written)) if is_late => {
+                self.commit(Durability::Written, run, next);
+                None
+            }
+            (None, _) => None,
         }
-        self.committing.take()
     }
 
-    /// Begins to keep what a finished step has left, and now and then the rest. Does not wait.
-    pub(crate) fn after(&mut self, wait: &Output, run: &Run) {
-        let since = run.now().since(self.committed_at);
-        match self.owed {
-            Some(Durability::Synced) => self.commit(Durability::Synced, run, wait),
-            Some(Durability::Written) if since >= BATCH_MS => {
-                self.commit(Durability::Written, run, wait);
-            }
-            Some(Durability::Written) | None => {}
+    /// How safe what was recorded must be before this effect; `None` if it depends on nothing.
+    fn needed(&self, effect: &Output) -> Option<Durability> {
+        match effect {
+            Output::Start(_) | Output::Finished(_) => Some(Durability::Synced),
+            // The first request may be sent again after a power failure. Later ones follow a finished step.
+            Output::Send(_) | Output::Ask(_) => Some(self.owed.unwrap_or(Durability::Written)),
+            Output::Event(_) | Output::CloseModel | Output::Cancel(_) | Output::Wait(_) => None,
         }
     }
 

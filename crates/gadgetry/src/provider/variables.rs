@@ -2,6 +2,7 @@
 //! providers' own clients. Programs that a model may call are started without them.
 
 /// Their names, sorted.
+#[cfg(any(feature = "commands", test))]
 pub(crate) const SECRET: &[&str] = &[
     "AIHUBMIX_API_KEY",
     "ALIYUN_API_KEY",

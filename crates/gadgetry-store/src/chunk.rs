@@ -1,0 +1,99 @@
+//! Entries of a run as they are stored: lines of its log, some of them in one row.
+
+use gadgetry::journal::{JournalError, RunId};
+use gadgetry::log::Entry;
+use rusqlite::{Connection, OptionalExtension as _};
+use serde::de::DeserializeOwned;
+
+use crate::values;
+
+/// The id of a row of entries; `number` counts the rows of the run from 0, and -1 is before the first.
+pub(crate) fn entry_id(run: i64, number: i64) -> i64 {
+    (run << 32) + number + 1
+}
+
+/// Reads a document that was stored, with its long values.
+pub(crate) fn read<T: DeserializeOwned>(
+    connection: &Connection,
+    json: &[u8],
+) -> Result<T, ReadError> {
+    if !values::has_references(json) {
+        return Ok(serde_json::from_slice(json)?);
+    }
+    let value = values::put(json, |reference| find(connection, reference))?;
+    Ok(serde_json::from_value(value)?)
+}
+
+fn find(connection: &Connection, reference: &str) -> Result<String, ReadError> {
+    let missing = || ReadError::Missing(reference.to_owned());
+    let hash = values::hash_of(reference).ok_or_else(missing)?;
+    let mut statement =
+        connection.prepare_cached("SELECT bytes, deflated FROM long_values WHERE hash = ?1")?;
+    let found: Option<(i64, Vec<u8>)> = statement
+        .query_row([&hash[..]], |row| Ok((row.get(0)?, row.get(1)?)))
+        .optional()?;
+    let (bytes, deflated) = found.ok_or_else(missing)?;
+    let bytes = usize::try_from(bytes).map_err(|_| missing())?;
+    values::inflate(&deflated, bytes, &hash).ok_or_else(missing)
+}
+
+/// Rows that are read at once where the reader has other work, too.
+pub(crate) const SOME: i64 = 1000;
+
+/// Reads the entries of a run in at most `limit` rows after its row `after`, and calls `take` with each. Returns the
+/// number of the last row.
+pub(crate) fn entries(
+    connection: &Connection,
+    id: &RunId,
+    run: i64,
+    after: i64,
+    limit: i64,
+    mut take: impl FnMut(Entry) -> Result<(), JournalError>,
+) -> Result<i64, JournalError> {
+    let mut last = after;
+    let damaged = |row: i64, problem: String| JournalError::Damaged {
+        run: id.clone(),
+        place: format!("row {row} of its entries"),
+        problem,
+    };
+    let mut statement = connection
+        .prepare_cached(
+            "SELECT id, lines FROM entries WHERE id > ?1 AND id < ?2 ORDER BY id LIMIT ?3",
+        )
+        .map_err(JournalError::storage)?;
+    let mut rows = statement
+        .query([entry_id(run, after), entry_id(run + 1, -1), limit])
+        .map_err(JournalError::storage)?;
+    loop {
+        let row = match rows.next() {
+            Ok(Some(row)) => row,
+            Ok(None) => return Ok(last),
+            Err(error) => return Err(damaged(last + 1, error.to_string())),
+        };
+        let number = row.get::<_, i64>(0).map_err(JournalError::storage)? - entry_id(run, 0);
+        let lines = row.get_ref(1).map_err(JournalError::storage)?;
+        let lines = lines
+            .as_blob()
+            .map_err(|error| damaged(number, error.to_string()))?;
+        for line in lines.split(|byte| *byte == b'\n') {
+            if line.is_empty() {
+                continue;
+            }
+            let entry =
+                read(connection, line).map_err(|error| damaged(number, error.to_string()))?;
+            take(entry)?;
+        }
+        last = number;
+    }
+}
+
+/// Why a stored document cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ReadError {
+    #[error(transparent)]
+    Json(#[from] serde_json::Error),
+    #[error(transparent)]
+    Sqlite(#[from] rusqlite::Error),
+    #[error("the long value {0} is missing or damaged")]
+    Missing(String),
+}

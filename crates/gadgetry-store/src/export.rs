@@ -1,0 +1,72 @@
+//! A run as a log.
+
+use std::io::Write;
+
+use gadgetry::journal::{JournalError, RunId};
+use gadgetry::log::LogWriter;
+use rusqlite::Connection;
+
+use crate::journal::SqliteJournal;
+use crate::{chunk, runs};
+
+/// What was exported of a run.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Exported {
+    /// How many inputs the log has.
+    pub inputs: u64,
+    /// Why the log ends there, if more of the run is in the journal and cannot be read.
+    pub damage: Option<JournalError>,
+}
+
+impl SqliteJournal {
+    /// Writes the log of a run, as far as it can be read: for [`replay`](gadgetry::log::replay) and
+    /// [`load`](gadgetry::log::load).
+    ///
+    /// # Errors
+    ///
+    /// [`JournalError::Unknown`] if there is no such run, [`LogError::Code`](gadgetry::log::LogError::Code) if code decides
+    /// about it, and if its header cannot be read or `out` cannot be written.
+    pub async fn export(&self, id: &RunId, out: impl Write) -> Result<Exported, JournalError> {
+        let run = id.clone();
+        let header = move |connection: &mut Connection| {
+            let key = runs::key(connection, &run)?;
+            Ok((key, runs::header(connection, &run, key)?))
+        };
+        let (key, header) = self.inner.reader.read(header).await?;
+        let mut log = LogWriter::new(out, &header)?;
+        let mut exported = Exported {
+            inputs: 0,
+            damage: None,
+        };
+        let mut last = -1;
+        loop {
+            let (run, after) = (id.clone(), last);
+            let read = move |connection: &mut Connection| {
+                let mut entries = Vec::new();
+                let keep = |entry| {
+                    entries.push(entry);
+                    Ok(())
+                };
+                let last = chunk::entries(connection, &run, key, after, chunk::SOME, keep);
+                // What could be read before the damage counts.
+                Ok((last, entries))
+            };
+            let (read, entries) = self.inner.reader.read(read).await?;
+            for entry in entries {
+                log.input(entry.time, &entry.input);
+                exported.inputs += 1;
+            }
+            match read {
+                Ok(now) if now == last => break,
+                Ok(now) => last = now,
+                Err(error) => {
+                    exported.damage = Some(error);
+                    break;
+                }
+            }
+        }
+        log.finish()?;
+        Ok(exported)
+    }
+}

@@ -1,0 +1,328 @@
+//! The journal: one file.
+
+use std::fs::OpenOptions;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_core::future::BoxFuture;
+use futures_util::stream;
+use gadgetry::journal::{Checkpoint, Durability, Journal, JournalError, Opened, Progress, RunId};
+use gadgetry::log::{Entry, Header};
+use rusqlite::{Connection, OptionalExtension as _, TransactionBehavior};
+
+use crate::chunk;
+use crate::owner::{has_died, now_ms, sweep};
+use crate::reader::Reader;
+use crate::recorder::SqliteRecorder;
+use crate::values;
+use crate::writer::{Writer, keep_long, lease};
+use crate::{runs, schema};
+
+/// How long a process waits for another one that writes.
+const BUSY: Duration = Duration::from_secs(60);
+
+/// A journal of durable runs in an SQLite file. Clones are the same journal.
+///
+/// See the [crate](crate) for an example.
+#[derive(Clone)]
+pub struct SqliteJournal {
+    pub(crate) inner: Arc<Inner>,
+}
+
+pub(crate) struct Inner {
+    pub(crate) path: PathBuf,
+    pub(crate) writer: Writer,
+    pub(crate) reader: Reader,
+}
+
+/// Options of a [`SqliteJournal`].
+///
+/// ```
+/// # let folder = tempfile::tempdir()?;
+/// # let path = folder.path().join("runs.db");
+/// use gadgetry_store::SqliteJournal;
+/// let journal = SqliteJournal::builder(path).without_sync().open()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+#[must_use = "nothing is opened before `open`"]
+pub struct SqliteJournalBuilder {
+    path: PathBuf,
+    limit: Durability,
+}
+
+impl SqliteJournalBuilder {
+    /// Leaves it to the system when what was written reaches the disk. Runs survive the end of the process, but a power
+    /// failure may lose their last steps, which are then done again.
+    pub fn without_sync(mut self) -> Self {
+        self.limit = Durability::Written;
+        self
+    }
+
+    /// Opens the file, or makes a new one that only its owner can read.
+    ///
+    /// # Errors
+    ///
+    /// If the file cannot be read or written, is no journal, or is one of a newer version.
+    pub fn open(self) -> Result<SqliteJournal, JournalError> {
+        let place = self.path.display().to_string();
+        let failed =
+            |error: &dyn std::fmt::Display| JournalError::storage(format!("{place}: {error}"));
+        make_private(&self.path).map_err(|error| failed(&error))?;
+        let mut writing = connect(&self.path).map_err(|error| failed(&error))?;
+        schema::migrate(&mut writing, &place)?;
+        let reading = connect(&self.path).map_err(|error| failed(&error))?;
+        sweep(&self.path);
+        let writer = Writer::start(writing, self.path.clone(), self.limit);
+        Ok(SqliteJournal {
+            inner: Arc::new(Inner {
+                writer: writer.map_err(|error| failed(&error))?,
+                reader: Reader::start(reading).map_err(|error| failed(&error))?,
+                path: self.path,
+            }),
+        })
+    }
+}
+
+/// Makes the file, and the folder it is in, if they are not there: for their owner only.
+fn make_private(path: &Path) -> std::io::Result<()> {
+    let folder = path.parent().filter(|it| !it.as_os_str().is_empty());
+    if let Some(folder) = folder.filter(|it| !it.exists()) {
+        let mut builder = std::fs::DirBuilder::new();
+        builder.recursive(true);
+        #[cfg(unix)]
+        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+        builder.create(folder)?;
+    }
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(false);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path).map(|_| ())
+}
+
+fn connect(path: &Path) -> rusqlite::Result<Connection> {
+    let connection = Connection::open(path)?;
+    connection.busy_timeout(BUSY)?;
+    connection.pragma_update(None, "journal_mode", "WAL")?;
+    connection.pragma_update(None, "foreign_keys", true)?;
+    connection.set_prepared_statement_cache_capacity(32);
+    Ok(connection)
+}
+
+impl SqliteJournal {
+    /// Opens the journal in the file `path`, or makes a new one that only its owner can read. Finished steps are synced to the
+    /// disk; [`SqliteJournal::builder`] has the alternative.
+    ///
+    /// # Errors
+    ///
+    /// If the file cannot be read or written, is no journal, or is one of a newer version.
+    pub fn open(path: impl Into<PathBuf>) -> Result<Self, JournalError> {
+        Self::builder(path).open()
+    }
+
+    /// Options for opening a journal.
+    pub fn builder(path: impl Into<PathBuf>) -> SqliteJournalBuilder {
+        SqliteJournalBuilder {
+            path: path.into(),
+            limit: Durability::Synced,
+        }
+    }
+
+    /// The file.
+    pub fn path(&self) -> &Path {
+        &self.inner.path
+    }
+
+    /// Waits until everything that was sent to the writer is done: after the last run, before the process ends.
+    ///
+    /// Cancel safety: nothing is lost.
+    pub async fn flush(&self) {
+        // It cannot fail, because it does nothing.
+        let _ = self.inner.writer.write(|_| Ok(())).await;
+    }
+}
+
+impl std::fmt::Debug for SqliteJournal {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SqliteJournal")
+            .field("path", &self.inner.path)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Journal for SqliteJournal {
+    fn open<'a>(
+        &'a self,
+        id: &'a RunId,
+        header: Option<&'a Header>,
+    ) -> BoxFuture<'a, Result<Opened, JournalError>> {
+        Box::pin(async move {
+            let header = header.map(serde_json::to_vec).transpose();
+            let header = header.map_err(JournalError::storage)?;
+            let owner = self.inner.writer.owner()?;
+            let (path, run, name) = (self.inner.path.clone(), id.clone(), owner.name.clone());
+            let key = self.inner.writer.write(move |connection| {
+                take_up(connection, &path, &run, header.as_deref(), &name)
+            });
+            let key = key.await?;
+            let run = id.clone();
+            let known = self.inner.reader.read(move |it| load(it, &run, key)).await;
+            // From here on the recorder releases the run.
+            let mut recorder = SqliteRecorder::new(self.inner.writer.clone(), id.clone(), key);
+            let known = known?;
+            recorder.after(known.last, known.bytes, known.checkpoint_bytes);
+            let mut messages = self.inner.reader.inbox(key);
+            let mut opened = Opened::new(known.header, Box::new(recorder));
+            opened.checkpoint = known.checkpoint;
+            opened.entries = known.entries;
+            opened.inbox = Box::pin(stream::poll_fn(move |cx| messages.poll_recv(cx)));
+            Ok(opened)
+        })
+    }
+
+    fn forget<'a>(&'a self, id: &'a RunId) -> BoxFuture<'a, Result<(), JournalError>> {
+        Box::pin(async move {
+            let (path, id) = (self.inner.path.clone(), id.clone());
+            let forget = move |it: &mut Connection| runs::forget(it, &path, &id);
+            self.inner.writer.write(forget).await
+        })
+    }
+}
+
+/// Makes `owner` the owner of the run, which begins if it is not there. Returns its key.
+fn take_up(
+    connection: &mut Connection,
+    path: &Path,
+    id: &RunId,
+    header: Option<&[u8]>,
+    owner: &str,
+) -> Result<i64, JournalError> {
+    let sqlite = |error: rusqlite::Error| JournalError::storage(error);
+    let transaction = connection
+        .transaction_with_behavior(TransactionBehavior::Immediate)
+        .map_err(sqlite)?;
+    let known: Option<(i64, Option<String>, i64)> = transaction
+        .query_row(
+            "SELECT key, owner, lease_ms FROM runs WHERE id = ?1",
+            [id.as_str()],
+            |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
+        )
+        .optional()
+        .map_err(sqlite)?;
+    let key = match (known, header) {
+        (None, None) => return Err(JournalError::Unknown(id.clone())),
+        (None, Some(header)) => begin(&transaction, id, header, owner).map_err(sqlite)?,
+        (Some((key, other, lease_ms)), _) => {
+            if let Some(other) = other {
+                refuse_if_alive(path, id, &other, lease_ms)?;
+            }
+            transaction
+                .execute(
+                    "UPDATE runs SET owner = ?1, lease_ms = ?2 WHERE key = ?3",
+                    (owner, lease(), key),
+                )
+                .map_err(sqlite)?;
+            key
+        }
+    };
+    transaction.commit().map_err(sqlite)?;
+    Ok(key)
+}
+
+fn begin(connection: &Connection, id: &RunId, header: &[u8], owner: &str) -> rusqlite::Result<i64> {
+    let (header, long) = match values::take(header) {
+        Some((header, long)) => (header, long),
+        None => (header.to_vec(), Vec::new()),
+    };
+    let progress = serde_json::to_string(&Progress::default()).unwrap_or_default();
+    connection.execute(
+        "INSERT INTO runs (id, created_ms, updated_ms, owner, lease_ms, header, progress)
+         VALUES (?1, ?2, ?2, ?3, ?4, ?5, ?6)",
+        (
+            id.as_str(),
+            now_ms(),
+            owner,
+            lease(),
+            String::from_utf8_lossy(&header),
+            progress,
+        ),
+    )?;
+    let key = connection.last_insert_rowid();
+    keep_long(connection, key, &long)?;
+    Ok(key)
+}
+
+/// Fails if the run has an owner that is alive.
+pub(crate) fn refuse_if_alive(
+    path: &Path,
+    id: &RunId,
+    owner: &str,
+    lease_ms: i64,
+) -> Result<(), JournalError> {
+    if lease_ms < now_ms() || has_died(path, owner) {
+        return Ok(());
+    }
+    let pid = owner.split('-').next().unwrap_or(owner);
+    Err(JournalError::Owned {
+        run: id.clone(),
+        owner: format!("process {pid}"),
+    })
+}
+
+/// What is known of a run.
+struct Known {
+    header: Header,
+    checkpoint: Option<Checkpoint>,
+    checkpoint_bytes: u64,
+    entries: Vec<Entry>,
+    /// The number of the last row of entries.
+    last: i64,
+    /// How long the entries are.
+    bytes: u64,
+}
+
+fn load(connection: &mut Connection, id: &RunId, key: i64) -> Result<Known, JournalError> {
+    let header = runs::header(connection, id, key)?;
+    let (checkpoint, after): (Option<Vec<u8>>, i64) = connection
+        .query_row(
+            "SELECT checkpoint, checkpoint_entry FROM runs WHERE key = ?1",
+            [key],
+            |row| Ok((row.get(0)?, row.get(1)?)),
+        )
+        .map_err(JournalError::storage)?;
+    let checkpoint_bytes = checkpoint.as_ref().map_or(0, |it| it.len() as u64);
+    let checkpoint: Option<Checkpoint> = match checkpoint {
+        Some(json) => {
+            Some(
+                chunk::read(connection, &json).map_err(|error| JournalError::Damaged {
+                    run: id.clone(),
+                    place: "its checkpoint".to_owned(),
+                    problem: error.to_string(),
+                })?,
+            )
+        }
+        None => None,
+    };
+    let mut entries = Vec::new();
+    let last = chunk::entries(connection, id, key, after, -1, |entry| {
+        entries.push(entry);
+        Ok(())
+    })?;
+    let bytes: i64 = connection
+        .query_row(
+            "SELECT coalesce(sum(length(lines)), 0) FROM entries WHERE id > ?1 AND id < ?2",
+            [chunk::entry_id(key, after), chunk::entry_id(key + 1, -1)],
+            |row| row.get(0),
+        )
+        .map_err(JournalError::storage)?;
+    Ok(Known {
+        header,
+        checkpoint,
+        checkpoint_bytes,
+        entries,
+        last,
+        bytes: u64::try_from(bytes).unwrap_or_default(),
+    })
+}

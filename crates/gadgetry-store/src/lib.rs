@@ -1,0 +1,49 @@
+//! Durable runs in one SQLite file: no server, no set-up.
+//!
+//! A [`SqliteJournal`] is a [`Journal`](gadgetry::journal::Journal) for [`Agent::durable`](gadgetry::Agent::durable). A
+//! run that it keeps can be killed at any moment and resumed by the same program or another one; what was finished is
+//! never done again.
+//!
+//! ```
+//! use gadgetry::{Agent, ScriptedModel};
+//! use gadgetry_store::SqliteJournal;
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let folder = tempfile::tempdir()?;
+//! # let path = folder.path().join("runs.db");
+//! # let model: ScriptedModel = r#"{"text": "4"}"#.parse()?;
+//! let journal = SqliteJournal::open(path)?;
+//! let agent = Agent::builder().model(model).build()?;
+//! let answer = agent.durable(&journal).run_id("sum").ask("What is 2+2?").await?.text().await?;
+//! assert_eq!(answer, "4");
+//!
+//! let runs = journal.runs().await?;
+//! assert_eq!((runs[0].id.as_str(), runs[0].status()), ("sum", gadgetry_store::Status::Finished));
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # What is kept, and when
+//!
+//! The file is in WAL mode with one writer thread for each [`SqliteJournal`]; several processes may use it at once.
+//! Finished steps are synced to the disk before anything is done because of them; the pieces of a reply are written in
+//! batches. Texts over 64 KiB are stored once, compressed, by their hash. Keys of providers are never part of a run, so
+//! they are not in the file.
+
+mod chunk;
+mod events;
+mod export;
+mod journal;
+mod owner;
+mod reader;
+mod recorder;
+mod runs;
+mod schema;
+mod values;
+mod writer;
+
+pub use events::Events;
+pub use export::Exported;
+pub use journal::{SqliteJournal, SqliteJournalBuilder};
+pub use runs::{RunRecord, Status};

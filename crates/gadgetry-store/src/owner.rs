@@ -1,0 +1,104 @@
+//! Who drives a run: one owner at a time.
+//!
+//! An owner has a lease, which its writer thread renews. It also has a locked file as long as it lives, so that others see
+//! at once when it has died, and need not wait for the end of the lease: the system releases the lock with the process.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// How long an owner that is not heard of keeps its runs.
+pub(crate) const LEASE: Duration = Duration::from_secs(30);
+
+/// How often it renews its lease.
+pub(crate) const HEARTBEAT: Duration = Duration::from_secs(5);
+
+/// An owner, alive as long as this exists.
+#[derive(Debug)]
+pub(crate) struct Owner {
+    /// Its name in the table: `pid-random`.
+    pub(crate) name: String,
+    path: PathBuf,
+    /// Locked.
+    _file: File,
+}
+
+impl Owner {
+    /// A new owner of runs in the file `journal`.
+    pub(crate) fn new(journal: &Path) -> std::io::Result<Self> {
+        let random =
+            std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), SystemTime::now());
+        let name = format!("{}-{random:016x}", std::process::id());
+        let path = lock_path(journal, &name);
+        let new = lock_path(journal, &format!("{name}.new"));
+        let mut options = OpenOptions::new();
+        options.write(true).create_new(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let file = options.open(&new)?;
+        // A file system without locks has the lease.
+        if let Err(TryLockError::Error(error)) = file.try_lock() {
+            tracing::debug!("{}: {error}", path.display());
+        }
+        // It gets its name when it is locked: an unlocked one is that of an owner that has died.
+        fs::rename(&new, &path)?;
+        Ok(Self {
+            name,
+            path,
+            _file: file,
+        })
+    }
+}
+
+impl Drop for Owner {
+    fn drop(&mut self) {
+        // A file that stays is removed by the next owner of its runs.
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+/// Whether the owner with this name has died. Its file is removed then.
+pub(crate) fn has_died(journal: &Path, name: &str) -> bool {
+    let path = lock_path(journal, name);
+    let Ok(file) = OpenOptions::new().write(true).open(&path) else {
+        return !path.exists();
+    };
+    let is_free = file.try_lock().is_ok();
+    if is_free {
+        let _ = fs::remove_file(&path);
+    }
+    is_free
+}
+
+/// Removes the files of owners that have died.
+pub(crate) fn sweep(journal: &Path) {
+    let Some(prefix) = lock_path(journal, "").file_name().map(ToOwned::to_owned) else {
+        return;
+    };
+    let folder = journal.parent().filter(|it| !it.as_os_str().is_empty());
+    let Ok(files) = fs::read_dir(folder.unwrap_or(Path::new("."))) else {
+        return;
+    };
+    for file in files.flatten() {
+        let name = file.file_name();
+        let (name, prefix) = (name.to_string_lossy(), prefix.to_string_lossy());
+        if let Some(owner) = name.strip_prefix(&*prefix)
+            && !owner.ends_with(".new")
+        {
+            has_died(journal, owner);
+        }
+    }
+}
+
+fn lock_path(journal: &Path, name: &str) -> PathBuf {
+    let mut path = journal.as_os_str().to_owned();
+    path.push(".owner-");
+    path.push(name);
+    path.into()
+}
+
+/// The time of day, in milliseconds since 1970.
+pub(crate) fn now_ms() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |it| i64::try_from(it.as_millis()).unwrap_or(i64::MAX))
+}

@@ -1,0 +1,169 @@
+//! The thread that reads, and that looks for what other processes have written.
+
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use gadgetry::journal::{Incoming, JournalError, Message};
+use rusqlite::Connection;
+use tokio::sync::{mpsc, oneshot, watch};
+
+/// How often the file is looked at for changes, while something waits for one. It costs a few microseconds.
+const INTERVAL: Duration = Duration::from_millis(25);
+
+type Read = Box<dyn FnOnce(&mut Connection) + Send>;
+
+/// Delivers the messages to a run that is open in this process.
+struct Inbox {
+    run: i64,
+    /// The last message that was delivered.
+    last: i64,
+    sender: mpsc::UnboundedSender<Message>,
+}
+
+/// The reader thread. It ends when all handles are dropped.
+#[derive(Clone)]
+pub(crate) struct Reader {
+    jobs: Sender<Read>,
+    inboxes: Arc<Mutex<Vec<Inbox>>>,
+    changes: Arc<watch::Sender<()>>,
+}
+
+impl Reader {
+    pub(crate) fn start(connection: Connection) -> std::io::Result<Self> {
+        let (jobs, received) = channel();
+        let reader = Self {
+            jobs,
+            inboxes: Arc::default(),
+            changes: Arc::new(watch::Sender::new(())),
+        };
+        let thread = Thread {
+            connection,
+            inboxes: Arc::clone(&reader.inboxes),
+            changes: Arc::downgrade(&reader.changes),
+            version: 0,
+        };
+        thread::Builder::new()
+            .name("gadgetry-reader".to_owned())
+            .spawn(move || thread.run(&received))?;
+        Ok(reader)
+    }
+
+    /// Reads something.
+    pub(crate) async fn read<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Connection) -> Result<T, JournalError> + Send + 'static,
+    ) -> Result<T, JournalError> {
+        let (reply, done) = oneshot::channel();
+        let work = move |connection: &mut Connection| {
+            // It fails if nothing waits for the result.
+            let _ = reply.send(work(connection));
+        };
+        let _ = self.jobs.send(Box::new(work));
+        let ended = || JournalError::storage("its reader has ended");
+        done.await.unwrap_or_else(|_| Err(ended()))
+    }
+
+    /// The messages to a run, those that wait already first.
+    pub(crate) fn inbox(&self, run: i64) -> mpsc::UnboundedReceiver<Message> {
+        let (sender, messages) = mpsc::unbounded_channel();
+        let inbox = Inbox {
+            run,
+            last: 0,
+            sender,
+        };
+        self.lock().push(inbox);
+        // Wakes the thread, which then looks for changes.
+        let _ = self.jobs.send(Box::new(|_| {}));
+        messages
+    }
+
+    /// Notified when something in the file has changed.
+    pub(crate) fn changes(&self) -> watch::Receiver<()> {
+        let changes = self.changes.subscribe();
+        let _ = self.jobs.send(Box::new(|_| {}));
+        changes
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Inbox>> {
+        self.inboxes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+struct Thread {
+    connection: Connection,
+    inboxes: Arc<Mutex<Vec<Inbox>>>,
+    changes: std::sync::Weak<watch::Sender<()>>,
+    /// Of the file, as this connection sees it.
+    version: i64,
+}
+
+impl Thread {
+    fn run(mut self, jobs: &Receiver<Read>) {
+        loop {
+            let job = if self.is_watched() {
+                jobs.recv_timeout(INTERVAL)
+            } else {
+                jobs.recv().map_err(RecvTimeoutError::from)
+            };
+            match job {
+                Ok(work) => work(&mut self.connection),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return,
+            }
+            if let Err(error) = self.look() {
+                tracing::warn!("the journal cannot be looked at for messages: {error}");
+            }
+        }
+    }
+
+    /// Whether something waits for changes.
+    fn is_watched(&self) -> bool {
+        let changes = self.changes.upgrade();
+        let has_followers = changes.is_some_and(|changes| changes.receiver_count() > 0);
+        let mut inboxes = self.inboxes.lock().unwrap_or_else(PoisonError::into_inner);
+        inboxes.retain(|inbox| !inbox.sender.is_closed());
+        has_followers || !inboxes.is_empty()
+    }
+
+    fn look(&mut self) -> rusqlite::Result<()> {
+        let version = self
+            .connection
+            .prepare_cached("PRAGMA data_version")?
+            .query_row((), |row| row.get(0))?;
+        let has_changed = version != self.version;
+        self.version = version;
+        if has_changed && let Some(changes) = self.changes.upgrade() {
+            changes.send_replace(());
+        }
+        let mut inboxes = self.inboxes.lock().unwrap_or_else(PoisonError::into_inner);
+        for inbox in inboxes.iter_mut() {
+            // A new one may have messages that arrived long ago.
+            if has_changed || inbox.last == 0 {
+                deliver(&self.connection, inbox)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn deliver(connection: &Connection, inbox: &mut Inbox) -> rusqlite::Result<()> {
+    let mut statement = connection.prepare_cached(
+        "SELECT id, content FROM messages WHERE run = ?1 AND id > ?2 ORDER BY id",
+    )?;
+    let mut rows = statement.query((inbox.run, inbox.last))?;
+    while let Some(row) = rows.next()? {
+        inbox.last = row.get(0)?;
+        let content: String = row.get(1)?;
+        match serde_json::from_str::<Incoming>(&content) {
+            Ok(content) => {
+                let id = u64::try_from(inbox.last).unwrap_or_default();
+                // It fails if the run is over.
+                let _ = inbox.sender.send(Message { id, content });
+            }
+            Err(error) => tracing::warn!("a message to a durable run cannot be read: {error}"),
+        }
+    }
+    Ok(())
+}

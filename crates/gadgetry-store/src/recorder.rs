@@ -1,0 +1,192 @@
+//! Keeps the inputs of one run.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::{mem, thread};
+
+use futures_core::future::BoxFuture;
+use gadgetry::journal::{Checkpoint, Durability, JournalError, Progress, Recorder, RunId};
+use gadgetry::proto::run::Input;
+use gadgetry::proto::time::Time;
+use serde::Serialize;
+use tokio::sync::oneshot;
+
+use crate::values::{self, LongValue};
+use crate::writer::{Append, Writer, keep_long};
+
+/// Bytes of entries that are always worth less than a checkpoint.
+const SHORT: u64 = 256 << 10;
+
+pub(crate) struct SqliteRecorder {
+    writer: Writer,
+    id: RunId,
+    key: i64,
+    /// The number of the next row.
+    number: i64,
+    lines: Vec<u8>,
+    long: Vec<LongValue>,
+    taken: Vec<u64>,
+    progress: Option<Progress>,
+    failed: Arc<AtomicBool>,
+    /// Bytes since the last checkpoint.
+    since: u64,
+    /// The size of the last checkpoint; `u64::MAX` while one is written.
+    checkpoint_bytes: Arc<AtomicU64>,
+    checkpoint: Option<Checkpoint>,
+}
+
+impl SqliteRecorder {
+    /// The recorder of a run that has just begun.
+    pub(crate) fn new(writer: Writer, id: RunId, key: i64) -> Self {
+        Self {
+            writer,
+            id,
+            key,
+            number: 0,
+            lines: Vec::new(),
+            long: Vec::new(),
+            taken: Vec::new(),
+            progress: None,
+            failed: Arc::default(),
+            since: 0,
+            checkpoint_bytes: Arc::default(),
+            checkpoint: None,
+        }
+    }
+
+    /// What follows comes after the row `last`, and after a checkpoint of `checkpoint_bytes` with `since` bytes after it.
+    pub(crate) fn after(&mut self, last: i64, since: u64, checkpoint_bytes: u64) {
+        self.number = last + 1;
+        self.since = since;
+        self.checkpoint_bytes
+            .store(checkpoint_bytes, Ordering::Relaxed);
+    }
+}
+
+impl Recorder for SqliteRecorder {
+    fn record(&mut self, time: Time, input: &Input) {
+        #[derive(Serialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Line<'a> {
+            #[serde(rename = "timeMs")]
+            time: Time,
+            input: &'a Input,
+        }
+        let start = self.lines.len();
+        if let Err(error) = serde_json::to_writer(&mut self.lines, &Line { time, input }) {
+            // No input is like that: its maps have texts as keys.
+            tracing::error!("an input of a durable run cannot be written: {error}");
+            self.failed.store(true, Ordering::SeqCst);
+        }
+        if let Some((line, long)) = values::take(&self.lines[start..]) {
+            self.lines.truncate(start);
+            self.lines.extend(line);
+            self.long.extend(long);
+        }
+        self.lines.push(b'\n');
+    }
+
+    fn took(&mut self, message: u64) {
+        self.taken.push(message);
+    }
+
+    fn progress(&mut self, progress: Progress) {
+        self.progress = Some(progress);
+    }
+
+    fn commit(&mut self, durability: Durability) -> BoxFuture<'static, Result<(), JournalError>> {
+        let (reply, done) = oneshot::channel();
+        let lines = mem::take(&mut self.lines);
+        self.since += lines.len() as u64;
+        let progress = self.progress.take();
+        let number = self.number;
+        self.number += i64::from(!lines.is_empty());
+        self.writer.append(Append {
+            id: self.id.clone(),
+            key: self.key,
+            number,
+            lines,
+            long: mem::take(&mut self.long),
+            progress: progress.and_then(|it| serde_json::to_string(&it).ok()),
+            taken: mem::take(&mut self.taken),
+            durability,
+            failed: Arc::clone(&self.failed),
+            reply,
+        });
+        if let Some(checkpoint) = self.checkpoint.take() {
+            self.keep(checkpoint);
+        }
+        Box::pin(async move {
+            let ended = || JournalError::storage("its writer has ended");
+            done.await.unwrap_or_else(|_| Err(ended()))
+        })
+    }
+
+    fn wants_checkpoint(&self) -> bool {
+        let last = self.checkpoint_bytes.load(Ordering::Relaxed);
+        self.since + self.lines.len() as u64 > last.max(SHORT)
+    }
+
+    fn checkpoint(&mut self, checkpoint: Checkpoint) {
+        self.checkpoint = Some(checkpoint);
+    }
+}
+
+impl SqliteRecorder {
+    /// Keeps a checkpoint of everything that was committed so far. Writing down a large state takes a while, so it is done on
+    /// a thread of its own.
+    fn keep(&mut self, checkpoint: Checkpoint) {
+        let (writer, key, last) = (self.writer.clone(), self.key, self.number - 1);
+        let (failed, size) = (Arc::clone(&self.failed), Arc::clone(&self.checkpoint_bytes));
+        size.store(u64::MAX, Ordering::Relaxed);
+        self.since = 0;
+        let work = move || {
+            let Ok(json) = serde_json::to_vec(&checkpoint) else {
+                return;
+            };
+            let (json, long) = values::take(&json).unwrap_or((json, Vec::new()));
+            size.store(json.len() as u64, Ordering::Relaxed);
+            writer.send(move |connection| {
+                if failed.load(Ordering::SeqCst) {
+                    return;
+                }
+                let mut keep = || {
+                    let transaction = connection.transaction()?;
+                    transaction
+                        .prepare_cached(
+                            "UPDATE runs SET checkpoint = ?1, checkpoint_entry = ?2 WHERE key = ?3",
+                        )?
+                        .execute((&json, last, key))?;
+                    keep_long(&transaction, key, &long)?;
+                    transaction.commit()
+                };
+                // The run can be resumed without it.
+                if let Err(error) = keep() {
+                    tracing::warn!("a checkpoint of a durable run was not kept: {error}");
+                }
+            });
+        };
+        if let Err(error) = thread::Builder::new().spawn(work) {
+            tracing::warn!("no thread for a checkpoint of a durable run: {error}");
+        }
+    }
+}
+
+impl Drop for SqliteRecorder {
+    fn drop(&mut self) {
+        let Ok(owner) = self.writer.owner() else {
+            return;
+        };
+        let key = self.key;
+        // After everything that was committed.
+        self.writer.send(move |connection| {
+            let released = connection.execute(
+                "UPDATE runs SET owner = NULL, lease_ms = 0 WHERE key = ?1 AND owner = ?2",
+                (key, &owner.name),
+            );
+            if let Err(error) = released {
+                tracing::warn!("a durable run was not released: {error}");
+            }
+        });
+    }
+}

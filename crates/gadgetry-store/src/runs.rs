@@ -1,0 +1,348 @@
+//! The runs of a journal: what they are, and what others can do to them.
+
+use std::path::Path;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use gadgetry::journal::{
+    Durability, Incoming, Journal as _, JournalError, Opened, Progress, QuestionRef, RunId, play,
+};
+use gadgetry::log::{Entry, Header, LogError};
+use gadgetry::proto::run::{Command, Decision, Input};
+use rusqlite::{Connection, OptionalExtension as _, Row};
+
+use crate::chunk;
+use crate::journal::{SqliteJournal, refuse_if_alive};
+use crate::owner::{has_died, now_ms};
+
+/// A run of a journal.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct RunRecord {
+    /// Its name.
+    pub id: RunId,
+    /// When it began.
+    pub created: SystemTime,
+    /// When it was written to for the last time.
+    pub updated: SystemTime,
+    /// How far it is.
+    pub progress: Progress,
+    /// Whether a process drives it.
+    pub is_driven: bool,
+    /// What the application has stored with it; see [`SqliteJournal::set_details`].
+    pub details: Option<String>,
+}
+
+/// The state of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Status {
+    /// A process drives it.
+    Running,
+    /// It waits for nothing but the answers to its [questions](Progress::questions), in a process or in none.
+    Waiting,
+    /// The process that drove it has ended. It can be resumed.
+    Interrupted,
+    /// It has ended; see [`Progress::summary`].
+    Finished,
+}
+
+impl RunRecord {
+    /// The state of the run.
+    pub fn status(&self) -> Status {
+        if self.progress.summary.is_some() {
+            Status::Finished
+        } else if self.progress.is_waiting {
+            Status::Waiting
+        } else if self.is_driven {
+            Status::Running
+        } else {
+            Status::Interrupted
+        }
+    }
+}
+
+impl SqliteJournal {
+    /// All runs, those that were written to last first, without the runs of subagents.
+    ///
+    /// # Errors
+    ///
+    /// Those of the storage.
+    pub async fn runs(&self) -> Result<Vec<RunRecord>, JournalError> {
+        self.records(None).await
+    }
+
+    /// One run.
+    ///
+    /// # Errors
+    ///
+    /// [`JournalError::Unknown`] if there is no such run, and those of the storage.
+    pub async fn run(&self, id: &RunId) -> Result<RunRecord, JournalError> {
+        let mut found = self.records(Some(id.clone())).await?;
+        found.pop().ok_or_else(|| JournalError::Unknown(id.clone()))
+    }
+
+    async fn records(&self, only: Option<RunId>) -> Result<Vec<RunRecord>, JournalError> {
+        let path = self.inner.path.clone();
+        let read = move |connection: &mut Connection| {
+            let mut statement = connection
+                .prepare_cached(
+                    "SELECT id, created_ms, updated_ms, progress, owner, lease_ms, json
+                     FROM runs LEFT JOIN details ON details.run = runs.id
+                     WHERE id = ?1 OR ?1 IS NULL AND instr(id, '/') = 0
+                     ORDER BY updated_ms DESC, key DESC",
+                )
+                .map_err(JournalError::storage)?;
+            let only = only.as_ref().map(RunId::as_str);
+            let mut rows = statement.query([only]).map_err(JournalError::storage)?;
+            let mut records = Vec::new();
+            while let Some(row) = rows.next().map_err(JournalError::storage)? {
+                records.push(record(row, &path)?);
+            }
+            Ok(records)
+        };
+        self.inner.reader.read(read).await
+    }
+
+    /// Answers a question of a run, whether or not a process drives it: the run continues with the answer now, or when it
+    /// is resumed. [`Progress::questions`] has the questions.
+    ///
+    /// # Errors
+    ///
+    /// [`JournalError::Unknown`] if there is no such run, [`JournalError::NoQuestion`] if it has no such question, or the
+    /// question does not admit this answer, and those of the storage.
+    pub async fn answer(
+        &self,
+        id: &RunId,
+        question: QuestionRef,
+        decision: Decision,
+    ) -> Result<(), JournalError> {
+        let record = self.run(id).await?;
+        let mut questions = record.progress.questions.iter();
+        if !questions.any(|it| it.id == question) {
+            let run = id.clone();
+            return Err(JournalError::NoQuestion { run });
+        }
+        let answer = Incoming::Answer { question, decision };
+        self.send(id, &answer).await
+    }
+
+    /// Cancels a run: its gadgets are cancelled, every call is answered, and it ends.
+    ///
+    /// A run that no process drives ends at once, unless code decides about it ([`LogError::Code`]): that ends when it is
+    /// resumed next. A run that has ended stays as it is.
+    ///
+    /// # Errors
+    ///
+    /// [`JournalError::Unknown`] if there is no such run, and those of the storage.
+    pub async fn cancel(&self, id: &RunId) -> Result<(), JournalError> {
+        match self.open(id, None).await {
+            Ok(opened) => match end(id, opened).await {
+                Err(JournalError::Log(LogError::Code(_))) => {}
+                ended => return ended,
+            },
+            Err(JournalError::Owned { .. }) => {}
+            Err(error) => return Err(error),
+        }
+        let cancel = Incoming::Command(Command::Cancel);
+        self.send(id, &cancel).await
+    }
+
+    async fn send(&self, id: &RunId, content: &Incoming) -> Result<(), JournalError> {
+        let content = serde_json::to_string(content).map_err(JournalError::storage)?;
+        let id = id.clone();
+        let write = move |connection: &mut Connection| {
+            let sent = connection.execute(
+                "INSERT INTO messages (run, content) SELECT key, ?2 FROM runs WHERE id = ?1",
+                (id.as_str(), content),
+            );
+            match sent.map_err(JournalError::storage)? {
+                0 => Err(JournalError::Unknown(id)),
+                _ => Ok(()),
+            }
+        };
+        self.inner.writer.write(write).await
+    }
+
+    /// Stores a document of the application with the name of a run, before it begins or later. It is removed with the run.
+    ///
+    /// # Errors
+    ///
+    /// Those of the storage.
+    pub async fn set_details(
+        &self,
+        id: &RunId,
+        details: impl Into<String>,
+    ) -> Result<(), JournalError> {
+        let (id, details) = (id.clone(), details.into());
+        let write = move |connection: &mut Connection| {
+            let sql = "INSERT INTO details (run, json) VALUES (?1, ?2)
+                       ON CONFLICT (run) DO UPDATE SET json = excluded.json";
+            let done = connection.execute(sql, (id.as_str(), details));
+            done.map(|_| ()).map_err(JournalError::storage)
+        };
+        self.inner.writer.write(write).await
+    }
+
+    /// Removes the runs that were not written to for this long and that no process drives. Returns their names.
+    ///
+    /// # Errors
+    ///
+    /// Those of the storage.
+    pub async fn forget_older_than(&self, age: Duration) -> Result<Vec<RunId>, JournalError> {
+        let before = SystemTime::now().checked_sub(age).unwrap_or(UNIX_EPOCH);
+        let mut forgotten = Vec::new();
+        for run in self.runs().await? {
+            if run.updated <= before && !run.is_driven {
+                gadgetry::journal::Journal::forget(self, &run.id).await?;
+                forgotten.push(run.id);
+            }
+        }
+        Ok(forgotten)
+    }
+
+    /// Gives the space of removed runs back to the system. Takes as long as copying the file.
+    ///
+    /// # Errors
+    ///
+    /// Those of the storage, such as a full disk.
+    pub async fn vacuum(&self) -> Result<(), JournalError> {
+        let vacuum = |connection: &mut Connection| {
+            let sql = "VACUUM; PRAGMA wal_checkpoint(TRUNCATE);";
+            connection.execute_batch(sql).map_err(JournalError::storage)
+        };
+        self.inner.writer.write(vacuum).await
+    }
+}
+
+/// Ends a run that no process drives.
+async fn end(id: &RunId, opened: Opened) -> Result<(), JournalError> {
+    let Opened {
+        header,
+        checkpoint,
+        entries,
+        mut recorder,
+        ..
+    } = opened;
+    let plan = header.plan()?;
+    let mut run = match checkpoint {
+        Some(checkpoint) => gadgetry::proto::run::Run::load(&plan, checkpoint.run)?,
+        None => header.run()?,
+    };
+    if play(id, &mut run, entries, |_| {})?.is_some() {
+        return Ok(());
+    }
+    let mut summary = None;
+    for input in [Input::Command(Command::Cancel), Input::Interrupted] {
+        let time = run.now();
+        recorder.record(time, &input);
+        summary = play(id, &mut run, [Entry { time, input }], |_| {})?;
+    }
+    recorder.progress(Progress {
+        iterations: run.iterations(),
+        known_cost: run.total_cost(),
+        summary,
+        ..Progress::default()
+    });
+    recorder.commit(Durability::Synced).await
+}
+
+fn record(row: &Row<'_>, path: &Path) -> Result<RunRecord, JournalError> {
+    let text = |at: usize| row.get::<_, String>(at).map_err(JournalError::storage);
+    let number = |at: usize| row.get::<_, i64>(at).map_err(JournalError::storage);
+    let optional = |at: usize| {
+        row.get::<_, Option<String>>(at)
+            .map_err(JournalError::storage)
+    };
+    let id = text(0)?;
+    let id = RunId::parse_any(&id)?;
+    let damaged = |error: serde_json::Error| JournalError::Damaged {
+        run: id.clone(),
+        place: "its progress".to_owned(),
+        problem: error.to_string(),
+    };
+    let lease_ms = number(5)?;
+    let owner = optional(4)?.filter(|_| lease_ms >= now_ms());
+    Ok(RunRecord {
+        created: time(number(1)?),
+        updated: time(number(2)?),
+        progress: serde_json::from_str(&text(3)?).map_err(damaged)?,
+        is_driven: owner.is_some_and(|owner| !has_died(path, &owner)),
+        details: optional(6)?,
+        id,
+    })
+}
+
+fn time(ms: i64) -> SystemTime {
+    UNIX_EPOCH + Duration::from_millis(u64::try_from(ms).unwrap_or_default())
+}
+
+/// What a run was made from.
+pub(crate) fn header(
+    connection: &Connection,
+    id: &RunId,
+    key: i64,
+) -> Result<Header, JournalError> {
+    let json: String = connection
+        .query_row("SELECT header FROM runs WHERE key = ?1", [key], |row| {
+            row.get(0)
+        })
+        .map_err(JournalError::storage)?;
+    chunk::read(connection, json.as_bytes()).map_err(|error| JournalError::Damaged {
+        run: id.clone(),
+        place: "its header".to_owned(),
+        problem: error.to_string(),
+    })
+}
+
+/// The key of a run.
+pub(crate) fn key(connection: &Connection, id: &RunId) -> Result<i64, JournalError> {
+    connection
+        .query_row("SELECT key FROM runs WHERE id = ?1", [id.as_str()], |row| {
+            row.get(0)
+        })
+        .optional()
+        .map_err(JournalError::storage)?
+        .ok_or_else(|| JournalError::Unknown(id.clone()))
+}
+
+/// Removes a run and its subagents.
+pub(crate) fn forget(
+    connection: &mut Connection,
+    path: &Path,
+    id: &RunId,
+) -> Result<(), JournalError> {
+    let transaction = connection.transaction().map_err(JournalError::storage)?;
+    let below = format!("{id}/");
+    let owner: Option<(Option<String>, i64)> = transaction
+        .query_row(
+            "SELECT owner, lease_ms FROM runs WHERE id = ?1",
+            [id.as_str()],
+            |row| Ok((row.get(0)?, row.get(1)?)),
+        )
+        .optional()
+        .map_err(JournalError::storage)?;
+    if let Some((Some(owner), lease_ms)) = owner {
+        refuse_if_alive(path, id, &owner, lease_ms)?;
+    }
+    let remove = || {
+        let mut statement = transaction.prepare_cached(
+            "DELETE FROM runs WHERE id = ?1 OR substr(id, 1, length(?2)) = ?2 RETURNING key",
+        )?;
+        let keys: Vec<i64> = statement
+            .query_map([id.as_str(), &below], |row| row.get(0))?
+            .collect::<Result<_, _>>()?;
+        for key in keys {
+            transaction.execute(
+                "DELETE FROM entries WHERE id > ?1 AND id < ?2",
+                [chunk::entry_id(key, -1), chunk::entry_id(key + 1, -1)],
+            )?;
+        }
+        transaction.execute("DELETE FROM details WHERE run = ?1", [id.as_str()])?;
+        transaction.execute(
+            "DELETE FROM long_values WHERE hash NOT IN (SELECT hash FROM long_values_of_run)",
+            (),
+        )
+    };
+    remove().map_err(JournalError::storage)?;
+    transaction.commit().map_err(JournalError::storage)
+}

@@ -1,0 +1,323 @@
+//! The one thread that writes. What arrives while it is busy is committed together.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Instant;
+
+use gadgetry::journal::{Durability, JournalError, RunId};
+use rusqlite::{Connection, Transaction, TransactionBehavior};
+use tokio::sync::oneshot;
+
+use crate::owner::{HEARTBEAT, LEASE, Owner, now_ms};
+use crate::values::LongValue;
+
+/// Jobs that one transaction takes at most.
+const BATCH: usize = 256;
+
+type Reply = oneshot::Sender<Result<(), JournalError>>;
+type Write = Box<dyn FnOnce(&mut Connection) + Send>;
+
+/// What is to be kept of a run.
+pub(crate) struct Append {
+    pub(crate) id: RunId,
+    pub(crate) key: i64,
+    /// The row of these lines.
+    pub(crate) number: i64,
+    pub(crate) lines: Vec<u8>,
+    pub(crate) long: Vec<LongValue>,
+    pub(crate) progress: Option<String>,
+    /// Messages that were taken.
+    pub(crate) taken: Vec<u64>,
+    pub(crate) durability: Durability,
+    /// Set once something of the run could not be kept: nothing after it is.
+    pub(crate) failed: Arc<AtomicBool>,
+    pub(crate) reply: Reply,
+}
+
+enum Job {
+    Append(Append),
+    /// Something else. It makes its own transaction.
+    Write(Write),
+}
+
+/// The writer thread. It ends when all handles are dropped.
+#[derive(Clone)]
+pub(crate) struct Writer {
+    jobs: Sender<Job>,
+    owner: Arc<Mutex<Option<Arc<Owner>>>>,
+    path: Arc<Path>,
+}
+
+impl Writer {
+    pub(crate) fn start(
+        connection: Connection,
+        path: PathBuf,
+        limit: Durability,
+    ) -> std::io::Result<Self> {
+        let (jobs, received) = channel();
+        let owner = Arc::<Mutex<Option<Arc<Owner>>>>::default();
+        let shared = Arc::clone(&owner);
+        thread::Builder::new()
+            .name("gadgetry-journal".to_owned())
+            .spawn(move || Thread::new(connection, shared, limit).run(&received))?;
+        Ok(Self {
+            jobs,
+            owner,
+            path: path.into(),
+        })
+    }
+
+    pub(crate) fn append(&self, append: Append) {
+        if let Err(error) = self.jobs.send(Job::Append(append))
+            && let Job::Append(append) = error.0
+        {
+            let _ = append.reply.send(Err(ended()));
+        }
+    }
+
+    /// Lets the thread do something, after everything that was sent before.
+    pub(crate) async fn write<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Connection) -> Result<T, JournalError> + Send + 'static,
+    ) -> Result<T, JournalError> {
+        let (reply, done) = oneshot::channel();
+        self.send(move |connection| {
+            // It fails if nothing waits for the result.
+            let _ = reply.send(work(connection));
+        });
+        done.await.unwrap_or_else(|_| Err(ended()))
+    }
+
+    /// The same without waiting.
+    pub(crate) fn send(&self, work: impl FnOnce(&mut Connection) + Send + 'static) {
+        let _ = self.jobs.send(Job::Write(Box::new(work)));
+    }
+
+    /// The owner of the runs that this process drives. Made when it is first needed.
+    pub(crate) fn owner(&self) -> Result<Arc<Owner>, JournalError> {
+        let mut owner = self.owner.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(owner) = &*owner {
+            return Ok(Arc::clone(owner));
+        }
+        let new = Arc::new(Owner::new(&self.path).map_err(JournalError::storage)?);
+        *owner = Some(Arc::clone(&new));
+        Ok(new)
+    }
+}
+
+/// The thread has ended, which only a panic of it can do.
+fn ended() -> JournalError {
+    JournalError::storage("its writer has ended")
+}
+
+struct Thread {
+    connection: Connection,
+    owner: Arc<Mutex<Option<Arc<Owner>>>>,
+    /// No commit is safer than this.
+    limit: Durability,
+    /// What SQLite is set to.
+    synchronous: Option<Durability>,
+}
+
+impl Thread {
+    fn new(
+        connection: Connection,
+        owner: Arc<Mutex<Option<Arc<Owner>>>>,
+        limit: Durability,
+    ) -> Self {
+        Self {
+            connection,
+            owner,
+            limit,
+            synchronous: None,
+        }
+    }
+
+    fn run(mut self, jobs: &Receiver<Job>) {
+        let mut renewed = Instant::now();
+        loop {
+            let left = HEARTBEAT.saturating_sub(renewed.elapsed());
+            match jobs.recv_timeout(left) {
+                Ok(job) => self.work(job, jobs),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return,
+            }
+            if renewed.elapsed() >= HEARTBEAT {
+                self.renew();
+                renewed = Instant::now();
+            }
+        }
+    }
+
+    /// Does this job and those that wait behind it.
+    fn work(&mut self, first: Job, jobs: &Receiver<Job>) {
+        let mut next = Some(first);
+        while let Some(job) = next.take() {
+            match job {
+                Job::Write(write) => write(&mut self.connection),
+                Job::Append(append) => {
+                    let mut appends = vec![append];
+                    while appends.len() < BATCH {
+                        match jobs.try_recv() {
+                            Ok(Job::Append(append)) => appends.push(append),
+                            Ok(other) => {
+                                next = Some(other);
+                                break;
+                            }
+                            Err(_) => break,
+                        }
+                    }
+                    self.append(appends);
+                }
+            }
+        }
+    }
+
+    fn append(&mut self, appends: Vec<Append>) {
+        let needed = appends.iter().map(|it| it.durability).max();
+        let needed = needed.unwrap_or(Durability::Written).min(self.limit);
+        let owner = self.owner_name().unwrap_or_default();
+        let kept = self
+            .set_synchronous(needed)
+            .and_then(|()| append_all(&mut self.connection, &appends, &owner));
+        match kept {
+            Ok(lost) => {
+                for (append, is_lost) in appends.into_iter().zip(lost) {
+                    let kept = if is_lost {
+                        append.failed.store(true, Ordering::SeqCst);
+                        Err(JournalError::Lost { run: append.id })
+                    } else {
+                        Ok(())
+                    };
+                    let _ = append.reply.send(kept);
+                }
+            }
+            Err(error) => {
+                let words = error.to_string();
+                for append in appends {
+                    append.failed.store(true, Ordering::SeqCst);
+                    let _ = append.reply.send(Err(JournalError::storage(words.clone())));
+                }
+            }
+        }
+    }
+
+    /// Sets when SQLite syncs the write-ahead log: at each commit, or only when it is copied into the file. A commit that
+    /// syncs makes all commits before it safe, too, because they are in the same log.
+    fn set_synchronous(&mut self, durability: Durability) -> rusqlite::Result<()> {
+        if self.synchronous == Some(durability) {
+            return Ok(());
+        }
+        let level = match durability {
+            Durability::Written => "NORMAL",
+            Durability::Synced => "FULL",
+        };
+        self.connection.pragma_update(None, "synchronous", level)?;
+        self.synchronous = Some(durability);
+        Ok(())
+    }
+
+    fn owner_name(&self) -> Option<String> {
+        let owner = self.owner.lock().unwrap_or_else(PoisonError::into_inner);
+        owner.as_ref().map(|it| it.name.clone())
+    }
+
+    fn renew(&mut self) {
+        let Some(owner) = self.owner_name() else {
+            return;
+        };
+        let renewed = self.connection.execute(
+            "UPDATE runs SET lease_ms = ?1 WHERE owner = ?2",
+            (lease(), &owner),
+        );
+        if let Err(error) = renewed {
+            tracing::warn!("the lease of durable runs could not be renewed: {error}");
+        }
+    }
+}
+
+/// When a lease that begins now ends.
+pub(crate) fn lease() -> i64 {
+    now_ms() + i64::try_from(LEASE.as_millis()).unwrap_or(i64::MAX)
+}
+
+/// Keeps all of it in one transaction. Says of each whether its run has another owner by now.
+fn append_all(
+    connection: &mut Connection,
+    appends: &[Append],
+    owner: &str,
+) -> rusqlite::Result<Vec<bool>> {
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let mut lost = Vec::with_capacity(appends.len());
+    for append in appends {
+        let is_lost =
+            append.failed.load(Ordering::SeqCst) || !append_one(&transaction, append, owner)?;
+        lost.push(is_lost);
+    }
+    transaction.commit()?;
+    Ok(lost)
+}
+
+fn append_one(
+    transaction: &Transaction<'_>,
+    append: &Append,
+    owner: &str,
+) -> rusqlite::Result<bool> {
+    let Append {
+        key,
+        number,
+        lines,
+        long,
+        progress,
+        taken,
+        ..
+    } = append;
+    // Always, so that there is something to sync, and so that a run that was taken up by another owner is noticed.
+    let own = transaction
+        .prepare_cached(
+            "UPDATE runs SET updated_ms = ?1, lease_ms = ?2, progress = coalesce(?3, progress)
+             WHERE key = ?4 AND owner = ?5",
+        )?
+        .execute((now_ms(), lease(), progress, key, owner))?;
+    if own == 0 {
+        return Ok(false);
+    }
+    if !lines.is_empty() {
+        transaction
+            .prepare_cached("INSERT INTO entries (id, lines) VALUES (?1, ?2)")?
+            .execute((crate::chunk::entry_id(*key, *number), lines))?;
+    }
+    keep_long(transaction, *key, long)?;
+    for message in taken {
+        let message = i64::try_from(*message).unwrap_or(i64::MAX);
+        transaction
+            .prepare_cached("DELETE FROM messages WHERE id = ?1 AND run = ?2")?
+            .execute((message, key))?;
+    }
+    Ok(true)
+}
+
+pub(crate) fn keep_long(
+    connection: &Connection,
+    run: i64,
+    values: &[LongValue],
+) -> rusqlite::Result<()> {
+    for value in values {
+        let bytes = i64::try_from(value.bytes).unwrap_or(i64::MAX);
+        connection
+            .prepare_cached(
+                "INSERT INTO long_values (hash, bytes, deflated) VALUES (?1, ?2, ?3)
+                 ON CONFLICT DO NOTHING",
+            )?
+            .execute((&value.hash[..], bytes, &value.deflated))?;
+        connection
+            .prepare_cached(
+                "INSERT INTO long_values_of_run (run, hash) VALUES (?1, ?2) ON CONFLICT DO NOTHING",
+            )?
+            .execute((run, &value.hash[..]))?;
+    }
+    Ok(())
+}

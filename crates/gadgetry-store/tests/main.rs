@@ -1,0 +1,3 @@
+//! Tests of the journal in SQLite.
+
+mod journal;
