@@ -1,6 +1,7 @@
 //! The binary `gadgetry`: a command line for the library.
 
 mod args;
+mod build_agent;
 mod catalog;
 mod commands;
 mod connect;

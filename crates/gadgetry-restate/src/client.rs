@@ -55,6 +55,9 @@ pub enum RunStatus {
 /// What the ingress answers about a run without a result.
 const NOT_READY: u16 = 470;
 
+/// The header that names a drive of a run.
+pub(crate) const DRIVE: &str = "gadgetry-drive";
+
 /// How long to wait before a lost worker is looked for again.
 const AGAIN: Duration = Duration::from_millis(500);
 
@@ -183,13 +186,15 @@ impl Client {
 
     /// Follows the events of a run, from the one with the number `from`.
     ///
-    /// They come from the worker that drives the run. If that dies, those that it had not passed on are lost, and the next
-    /// one continues; the run loses nothing.
+    /// They come from the worker that drives the run. If that dies, the next worker continues from what was kept: events
+    /// that the first one had not passed on are lost, and numbers of events that were not kept are used again. The run
+    /// loses nothing.
     pub fn follow(&self, run: &str, from: u64) -> Followed {
         Followed {
             client: self.clone(),
             run: run.to_owned(),
             next: from,
+            drive: None,
             response: None,
             buffer: Vec::new(),
             events: VecDeque::new(),
@@ -211,6 +216,8 @@ pub struct Followed {
     run: String,
     /// The number of the next event.
     next: u64,
+    /// The drive of the run that its events come from.
+    drive: Option<String>,
     response: Option<Response>,
     /// The beginning of a line.
     buffer: Vec<u8>,
@@ -286,10 +293,21 @@ impl Followed {
         let Ok(Some(place)) = ingress.place(&self.run).await else {
             return;
         };
-        let what = ("events", Some(self.next));
-        let Some(request) = ingress.to_worker(Method::GET, &place, what, &self.run) else {
+        let from = self.next.to_string();
+        let mut query = vec![("run", self.run.as_str()), ("from", &from)];
+        query.extend(self.drive.as_deref().map(|drive| ("drive", drive)));
+        let Some(request) = ingress.to_worker(Method::GET, &place, "events", &query) else {
             return;
         };
-        self.response = ingress::send(request).await.ok();
+        let Ok(response) = ingress::send(request).await else {
+            return;
+        };
+        let drive = response.headers().get(DRIVE);
+        let drive = drive.and_then(|it| it.to_str().ok()).map(str::to_owned);
+        if self.drive.is_some() && drive != self.drive {
+            self.next = 0;
+        }
+        self.drive = drive;
+        self.response = Some(response);
     }
 }

@@ -10,11 +10,15 @@ use gadgetry::Observer;
 use gadgetry::proto::event::Event;
 use tokio::sync::{Notify, watch};
 
+use crate::ingress::random;
+
 /// The hubs of a worker, by run.
 pub(crate) type Hubs = Arc<Mutex<HashMap<String, Arc<Hub>>>>;
 
 /// The events of one run so far, and news for it.
 pub(crate) struct Hub {
+    /// Names this drive of the run: another one may give numbers of events that were not kept to others.
+    pub(crate) drive: String,
     events: watch::Sender<Events>,
     news: Notify,
 }
@@ -32,6 +36,7 @@ impl Hub {
     /// Makes a hub for a run, and registers it until [`Registered`] is dropped.
     pub(crate) fn register(hubs: &Hubs, run: &str) -> Registered {
         let hub = Arc::new(Self {
+            drive: random(),
             events: watch::Sender::default(),
             news: Notify::new(),
         });
@@ -55,9 +60,19 @@ impl Hub {
         self.news.notified().await;
     }
 
-    /// The events from this number on, as JSON lines, until the run ends or leaves this worker.
-    pub(crate) fn follow(self: &Arc<Self>, from: u64) -> impl Stream<Item = Bytes> + use<> {
+    /// The events from this number on, as JSON lines, until the run ends or leaves this worker. All of them for a
+    /// follower of another drive of the run.
+    pub(crate) fn follow(
+        self: &Arc<Self>,
+        from: u64,
+        drive: Option<&str>,
+    ) -> impl Stream<Item = Bytes> + use<> {
         let receiver = self.events.subscribe();
+        let from = if drive.is_some_and(|drive| drive != self.drive) {
+            0
+        } else {
+            from
+        };
         stream::unfold((receiver, from), |(mut receiver, next)| async move {
             let events = receiver
                 .wait_for(|events| events.has_ended || !events.since(next).is_empty())

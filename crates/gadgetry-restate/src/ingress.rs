@@ -83,18 +83,15 @@ impl Ingress {
         &self,
         method: Method,
         place: &Place,
-        (what, from): (&str, Option<u64>),
-        run: &str,
+        what: &str,
+        query: &[(&str, &str)],
     ) -> Option<RequestBuilder> {
         let mut url = Url::parse(&place.url).ok()?;
         url.path_segments_mut()
             .ok()?
             .pop_if_empty()
             .extend(["gadgetry", what]);
-        url.query_pairs_mut().append_pair("run", run);
-        if let Some(from) = from {
-            url.query_pairs_mut().append_pair("from", &from.to_string());
-        }
+        url.query_pairs_mut().extend_pairs(query);
         let request = self.http.request(method, url);
         Some(request.bearer_auth(&place.token))
     }
@@ -141,7 +138,7 @@ impl Ingress {
     /// Informs a worker that there is a message. A worker that does not receive this reads all messages when it takes up
     /// the run.
     pub(crate) async fn wake(&self, place: &Place, run: &str) {
-        let Some(request) = self.to_worker(Method::POST, place, ("wake", None), run) else {
+        let Some(request) = self.to_worker(Method::POST, place, "wake", &[("run", run)]) else {
             return;
         };
         if let Err(error) = request.timeout(Duration::from_secs(2)).send().await {
@@ -222,4 +219,11 @@ pub(crate) fn words(error: reqwest::Error) -> String {
         source = error.source();
     }
     words
+}
+
+/// 128 bits that no one can guess, from the randomness that seeds hash maps.
+pub(crate) fn random() -> String {
+    use std::hash::{BuildHasher as _, RandomState};
+    let half = || RandomState::new().hash_one(0);
+    format!("{:016x}{:016x}", half(), half())
 }

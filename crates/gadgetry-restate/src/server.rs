@@ -24,6 +24,7 @@ use restate_sdk::hyper::HyperEndpoint;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
+use crate::client::DRIVE;
 use crate::hub::{Hubs, find};
 
 /// The window of a connection. h2 admits small frames for half of it, and each step of a resumed run is such a frame.
@@ -123,10 +124,14 @@ impl Routes {
                 let from = value("from")
                     .and_then(|from| from.parse().ok())
                     .unwrap_or(0);
-                let events = hub.follow(from).map(|lines| Ok(Frame::data(lines)));
+                let events = hub.follow(from, value("drive").as_deref());
+                let events = events.map(|lines| Ok(Frame::data(lines)));
                 let mut answer = Response::new(BodyExt::boxed_unsync(StreamBody::new(events)));
                 let kind = hyper::header::HeaderValue::from_static("application/jsonl");
                 answer.headers_mut().insert("content-type", kind);
+                if let Ok(drive) = hub.drive.parse() {
+                    answer.headers_mut().insert(DRIVE, drive);
+                }
                 answer
             }
             _ => empty(StatusCode::NOT_FOUND),

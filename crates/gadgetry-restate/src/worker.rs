@@ -18,7 +18,7 @@ use crate::agent::drive;
 use crate::error::{RestateError, WorkerError};
 use crate::hub::Hubs;
 use crate::inbox::{InboxService, Place};
-use crate::ingress::{self, Ingress};
+use crate::ingress::{self, Ingress, random};
 use crate::journal::Ended;
 use crate::run::RunService;
 use crate::server;
@@ -304,13 +304,6 @@ async fn register(admin: &Ingress, worker: &str) -> Result<(), RestateError> {
         Ok(_) | Err(RestateError::Refused { code: 409, .. }) => Ok(()),
         Err(error) => Err(error),
     }
-}
-
-/// 128 bits that no one can guess, from the randomness that seeds hash maps.
-fn random() -> String {
-    use std::hash::{BuildHasher as _, RandomState};
-    let half = || RandomState::new().hash_one(0);
-    format!("{:016x}{:016x}", half(), half())
 }
 
 /// A worker that serves until this is dropped. Its runs are then continued by others.

@@ -2,24 +2,89 @@
 
 use std::time::{Duration, Instant};
 
+use gadgetry_restate::{MAX_ENTRY, RestateError};
 use serde_json::json;
 
 use crate::support::World;
+use crate::support::worker::WorkerProcess;
 
-/// A step of 20 kB takes a few milliseconds, not the 40 more of Nagle's algorithm.
+/// A step of 20 kB does not take the 40 ms more of Nagle's algorithm.
 #[tokio::test]
-async fn steps_of_20_kb_are_not_slow() {
+async fn large_steps_are_not_slow() {
     let Some(world) = World::start().await else {
         return;
     };
     let _worker = world.worker().await;
-    world
-        .run("warm", &json!({"run": "warm", "steps": 5}).to_string())
-        .await;
+    let mut took = Vec::new();
+    for (run, size) in [("warm", 100), ("small", 100), ("large", 20_000)] {
+        let prompt = json!({"run": run, "steps": 50, "size": size}).to_string();
+        let began = Instant::now();
+        let outcome = world.run(run, &prompt).await;
+        assert_eq!(outcome.summary.iterations, 51);
+        took.push(began.elapsed() / 50);
+    }
+    let [_, small, large] = took[..] else {
+        unreachable!("three runs")
+    };
+    eprintln!("a turn of 100 B takes {small:?}, one of 20 kB {large:?}");
+    assert!(
+        large < small + Duration::from_millis(30),
+        "{small:?}, {large:?}"
+    );
+}
+
+/// A run of thousands of steps is resumed; h2 does not take its journal for an attack.
+#[tokio::test]
+async fn a_run_of_5000_steps_is_resumed() {
+    let Some(mut world) = World::start().await else {
+        return;
+    };
+    let worker = world.worker().await;
+    let address = worker.address.clone();
+    let calls = 5000;
+    let prompt = json!({"run": "long", "scenario": "chain", "calls": calls, "gate": calls / 100});
     let began = Instant::now();
-    let prompt = json!({"run": "large", "steps": 50, "size": 20_000}).to_string();
-    let outcome = world.run("large", &prompt).await;
-    let each = began.elapsed() / 100;
-    assert_eq!(outcome.summary.iterations, 51);
-    assert!(each < Duration::from_millis(30), "{each:?} a step");
+    world
+        .client
+        .submit("long", &prompt.to_string())
+        .await
+        .expect("accepted");
+    world.gate.arrival("long/reply").await;
+    eprintln!("{calls} calls took {:?}", began.elapsed());
+    worker.kill().await;
+    let _worker = WorkerProcess::at(&world, &[], &address).await;
+    let began = Instant::now();
+    world.gate.pass("long", &["reply"]).await;
+    eprintln!("it was resumed after {:?}", began.elapsed());
+    let outcome = world.client.result("long").await.expect("it ends");
+    assert!(outcome.summary.answer.ends_with("All done."));
+    let expected: Vec<String> = (0..calls).map(|number| format!("{number:06}")).collect();
+    assert_eq!(world.effects("long"), expected);
+}
+
+/// What Restate would refuse, and repeat forever, ends the run.
+#[tokio::test]
+async fn a_result_that_is_too_large_ends_the_run() {
+    let Some(world) = World::start().await else {
+        return;
+    };
+    let _worker = world.worker().await;
+    let prompt = json!({"run": "huge", "steps": 1, "size": MAX_ENTRY}).to_string();
+    world
+        .client
+        .submit("huge", &prompt)
+        .await
+        .expect("accepted");
+    let Err(RestateError::Refused { code, message }) = world.client.result("huge").await else {
+        panic!("it was kept");
+    };
+    assert_eq!(code, 413);
+    assert!(
+        message.contains("the result of a gadget has 10000"),
+        "{message}"
+    );
+    assert_eq!(world.effects("huge"), ["large"]);
+    // Close to the limit, two in a run.
+    let prompt = json!({"run": "big", "steps": 2, "size": MAX_ENTRY - 10_000}).to_string();
+    assert_eq!(world.run("big", &prompt).await.summary.iterations, 3);
 }

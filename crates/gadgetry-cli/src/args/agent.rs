@@ -16,6 +16,25 @@ pub(crate) struct AgentArgs {
     #[arg(value_name = "PROMPT")]
     pub(crate) prompt: String,
 
+    /// Write the run's events to stdout instead of the answer, without progress
+    #[arg(long, value_name = "FORMAT")]
+    pub(crate) events: Option<EventFormat>,
+
+    /// Cancel the run and stop its gadgets after this time, such as 90s, 10m or 1h
+    #[arg(long, value_name = "DURATION", value_parser = super::server::duration)]
+    pub(crate) timeout: Option<Duration>,
+
+    /// Save the log of the run to FILE, for `gadgetry replay`
+    #[arg(long, value_name = "FILE")]
+    pub(crate) save: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) options: AgentOptions,
+}
+
+/// What an agent is made from.
+#[derive(Debug, Args)]
+pub(crate) struct AgentOptions {
     /// TOML file with the gadgets that the model may call
     #[arg(long, value_name = "FILE")]
     pub(crate) gadgets: PathBuf,
@@ -31,17 +50,9 @@ pub(crate) struct AgentArgs {
     #[arg(long, value_name = "LIST", value_parser = dialects)]
     pub(crate) dialects: Option<Dialects>,
 
-    /// Write the run's events to stdout instead of the answer, without progress
-    #[arg(long, value_name = "FORMAT")]
-    pub(crate) events: Option<EventFormat>,
-
     /// Maximum number of model replies [default: 10]
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     pub(crate) max_iterations: Option<NonZeroUsize>,
-
-    /// Cancel the run and stop its gadgets after this time, such as 90s, 10m or 1h
-    #[arg(long, value_name = "DURATION", value_parser = super::server::duration)]
-    pub(crate) timeout: Option<Duration>,
 
     /// Stop sending requests once this much (USD) is spent; work in progress completes
     #[arg(long, value_name = "USD", value_parser = dollars)]
@@ -68,10 +79,6 @@ pub(crate) struct AgentArgs {
     /// Treat <NAME>…</NAME> in the model's text as a custom block; may be repeated
     #[arg(long = "tag", value_name = "NAME", allow_hyphen_values = true)]
     pub(crate) tags: Vec<String>,
-
-    /// Save the log of the run to FILE, for `gadgetry replay`
-    #[arg(long, value_name = "FILE")]
-    pub(crate) save: Option<PathBuf>,
 
     #[command(flatten)]
     pub(crate) format: FormatArgs,

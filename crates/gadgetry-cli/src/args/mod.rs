@@ -6,6 +6,8 @@ mod doctor;
 mod gadget;
 mod model;
 mod models;
+#[cfg(feature = "restate")]
+mod restate;
 mod server;
 
 use std::ffi::OsString;
@@ -16,12 +18,16 @@ use clap::{ArgAction, Args, CommandFactory, Parser, Subcommand};
 
 use crate::error::Error;
 
-pub(crate) use agent::{AgentArgs, FormatArgs, MarkerKind, OnUnterminated, OutputLimit, ToolForm};
+pub(crate) use agent::{
+    AgentArgs, AgentOptions, FormatArgs, MarkerKind, OnUnterminated, OutputLimit, ToolForm,
+};
 pub(crate) use complete::CompleteArgs;
 pub(crate) use doctor::DoctorArgs;
 pub(crate) use gadget::{GadgetArgs, GadgetFileArgs, GadgetInfoArgs, GadgetRunArgs, GadgetVerb};
 pub(crate) use model::{DataArgs, ModelArgs};
 pub(crate) use models::{ModelsArgs, ModelsVerb, UpdateArgs};
+#[cfg(feature = "restate")]
+pub(crate) use restate::{AnswerKind, RemoteArgs, RemoteVerb, SubmitArgs, WorkerArgs};
 pub(crate) use server::ServerArgs;
 
 /// Parses the command line. A request for help is returned as [`Error::Help`].
@@ -95,6 +101,20 @@ pub(crate) enum Verb {
     Replay(ReplayArgs),
     /// Describes the events of a run, the lines of `agent --events jsonl` and `replay`.
     Events(EventsArgs),
+    /// Serves runs of an agent to a Restate server, which keeps them durable and distributes them over workers.
+    ///
+    /// The runs are submitted with `gadgetry submit`. If a worker is killed, another one continues its runs. Ctrl-C ends the
+    /// worker.
+    #[cfg(feature = "restate")]
+    Worker(WorkerArgs),
+    /// Submits a run to the workers of a Restate server, and prints its id.
+    ///
+    /// The run does not depend on this command, also with --follow, which prints the answer instead.
+    #[cfg(feature = "restate")]
+    Submit(SubmitArgs),
+    /// Shows, follows, answers and cancels runs that were submitted.
+    #[cfg(feature = "restate")]
+    Remote(RemoteArgs),
     /// Runs a small task with a scripted model: no key, no network.
     Demo(DemoArgs),
 }

@@ -8,7 +8,13 @@ mod doctor;
 mod gadget;
 mod models;
 mod parse;
+#[cfg(feature = "restate")]
+mod remote;
 mod replay;
+#[cfg(feature = "restate")]
+mod submit;
+#[cfg(feature = "restate")]
+mod worker;
 mod write;
 
 use gadgetry::proto::event::EVENTS_SCHEMA;
@@ -39,6 +45,12 @@ pub(crate) fn run(args: Gadgetry, printer: &mut Printer) -> Result<(), Error> {
             }
             Ok(())
         }
+        #[cfg(feature = "restate")]
+        Some(Verb::Worker(args)) => worker::run(&args, printer),
+        #[cfg(feature = "restate")]
+        Some(Verb::Submit(args)) => submit::run(&args, printer),
+        #[cfg(feature = "restate")]
+        Some(Verb::Remote(args)) => remote::run(&args, printer),
         Some(Verb::Demo(_)) => demo::run(printer),
     }
 }

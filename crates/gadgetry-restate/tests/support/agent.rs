@@ -204,6 +204,7 @@ fn model() -> MockModel {
                     )),
                 }
             }
+            (None, Some("chain")) => chain(&run, asked.replies, asked.prompt["calls"].as_u64()),
             (None, Some("proof")) => proof(&run, asked.replies),
             _ => reply().text("All done."),
         };
@@ -243,6 +244,23 @@ fn proof(run: &str, replies: u64) -> Reply {
         ]),
         _ => reply().text("All done."),
     }
+}
+
+/// Calls that follow each other, a hundred in a reply.
+fn chain(run: &str, replies: u64, calls: Option<u64>) -> Reply {
+    let first = replies * 100;
+    let calls = calls.unwrap_or_default();
+    if first >= calls {
+        return reply().text("All done.");
+    }
+    let last = calls.min(first + 100);
+    reply().calls((first..last).map(|number| {
+        let made = append("Append", run, &format!("{number:06}")).id(format!("c{number}"));
+        match number {
+            number if number == first => made,
+            number => made.after(format!("c{}", number - 1)),
+        }
+    }))
 }
 
 /// Counts lines that are the same.

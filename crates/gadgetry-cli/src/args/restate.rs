@@ -1,0 +1,168 @@
+//! Options of the verbs that use Restate.
+
+use std::net::SocketAddr;
+
+use clap::{Args, Subcommand, ValueEnum};
+use gadgetry::journal::QuestionRef;
+use gadgetry::proto::id::CallId;
+use gadgetry::proto::run::QuestionId;
+
+use super::AgentOptions;
+use super::agent::EventFormat;
+
+/// Where Restate is.
+#[derive(Debug, Args)]
+pub(crate) struct RestateArgs {
+    /// URL of Restate's ingress
+    #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:8080")]
+    pub(crate) restate: String,
+}
+
+/// Options of `gadgetry worker`.
+#[derive(Debug, Args)]
+pub(crate) struct WorkerArgs {
+    #[command(flatten)]
+    pub(crate) restate: RestateArgs,
+
+    /// URL of Restate's admin interface, where the worker registers itself [default: port 9070 of the same host]
+    #[arg(long, value_name = "URL")]
+    pub(crate) restate_admin: Option<String>,
+
+    /// Public key of the Restate server; requests that it has not signed are refused
+    #[arg(long, value_name = "KEY")]
+    pub(crate) identity_key: Option<String>,
+
+    /// Address to listen on; port 0 takes a free one
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:9080")]
+    pub(crate) listen: SocketAddr,
+
+    /// URL under which Restate reaches this worker, or the load balancer of several [default: the address to listen on]
+    #[arg(long, value_name = "URL")]
+    pub(crate) advertise: Option<String>,
+
+    /// URL under which this very worker is reached, for `--follow` [default: the address to listen on]
+    #[arg(long, value_name = "URL")]
+    pub(crate) own_url: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) options: AgentOptions,
+}
+
+/// Options of `gadgetry submit`.
+#[derive(Debug, Args)]
+pub(crate) struct SubmitArgs {
+    /// The prompt; `-` reads stdin. Put it after `--` if it starts with a hyphen
+    #[arg(value_name = "PROMPT")]
+    pub(crate) prompt: String,
+
+    /// Id of the run. A run of this id is not begun twice [default: a random one]
+    #[arg(long, value_name = "ID")]
+    pub(crate) run_id: Option<String>,
+
+    /// Show progress and wait for the answer
+    #[arg(long)]
+    pub(crate) follow: bool,
+
+    #[command(flatten)]
+    pub(crate) restate: RestateArgs,
+}
+
+/// Options of `gadgetry remote`.
+#[derive(Debug, Args)]
+pub(crate) struct RemoteArgs {
+    /// What to do
+    #[command(subcommand)]
+    pub(crate) verb: RemoteVerb,
+}
+
+/// The verbs of `gadgetry remote`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum RemoteVerb {
+    /// Prints how far a run is, with its open questions.
+    Status(RemoteRunArgs),
+    /// Shows progress and waits for the answer.
+    Follow(FollowArgs),
+    /// Answers a question of a run.
+    Answer(AnswerArgs),
+    /// Cancels a run.
+    Cancel(RemoteRunArgs),
+}
+
+/// Which run.
+#[derive(Debug, Args)]
+pub(crate) struct RemoteRunArgs {
+    /// Id of the run
+    #[arg(value_name = "ID")]
+    pub(crate) run: String,
+
+    #[command(flatten)]
+    pub(crate) restate: RestateArgs,
+}
+
+/// Options of `gadgetry remote follow`.
+#[derive(Debug, Args)]
+pub(crate) struct FollowArgs {
+    #[command(flatten)]
+    pub(crate) run: RemoteRunArgs,
+
+    /// Write the run's events to stdout instead of the answer, without progress
+    #[arg(long, value_name = "FORMAT")]
+    pub(crate) events: Option<EventFormat>,
+
+    /// Begin with the event of this number
+    #[arg(long, value_name = "N", default_value = "0")]
+    pub(crate) from_seq: u64,
+}
+
+/// Options of `gadgetry remote answer`.
+#[derive(Debug, Args)]
+pub(crate) struct AnswerArgs {
+    /// Id of the run
+    #[arg(value_name = "ID")]
+    pub(crate) run: String,
+
+    /// Which question, as `gadgetry remote status` prints it
+    #[arg(value_name = "QUESTION", value_parser = question)]
+    pub(crate) question: QuestionRef,
+
+    /// The answer
+    #[arg(value_name = "TEXT", default_value = "")]
+    pub(crate) text: String,
+
+    /// What the answer means
+    #[arg(long, value_name = "DECISION", default_value = "text")]
+    pub(crate) decision: AnswerKind,
+
+    #[command(flatten)]
+    pub(crate) restate: RestateArgs,
+}
+
+/// What an answer means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum AnswerKind {
+    /// TEXT is the answer, or the result of the gadget.
+    Text,
+    /// Continue as if there had been no question.
+    Proceed,
+    /// Run the gadget.
+    Execute,
+    /// Do not run the gadget; TEXT is the reason.
+    Deny,
+    /// End the run once all work in progress is done.
+    Stop,
+}
+
+/// Reads `3`, a question of the run, or `5.0`, the first question of the gadget of call 5.
+fn question(text: &str) -> Result<QuestionRef, &'static str> {
+    const EXPECTED: &str =
+        "expected a question such as 3 or 5.0, as `gadgetry remote status` prints it";
+    let question = match text.split_once('.') {
+        None => text.parse().map(|id| QuestionRef::Run(QuestionId(id))),
+        Some((call, number)) => call.parse().and_then(|call| {
+            let number = number.parse()?;
+            let call = CallId(call);
+            Ok(QuestionRef::Gadget { call, number })
+        }),
+    };
+    question.map_err(|_| EXPECTED)
+}

@@ -1,0 +1,138 @@
+//! The agent that options describe.
+
+use std::sync::Arc;
+
+use gadgetry::presets::Logging;
+use gadgetry::proto::run::{PlanError, Tools};
+use gadgetry::proto::schema::Unterminated;
+use gadgetry::proto::tags::CustomBlock;
+use gadgetry::{Agent, AgentError, CommandGadget, Model, command};
+
+use crate::args::{AgentOptions, OnUnterminated, OutputLimit, ToolForm};
+use crate::connect::{self, ModelOverrides};
+use crate::error::Error;
+use crate::log_file::InUse;
+use crate::options::Blocks;
+use crate::{catalog, logging};
+
+/// Builds the agent. Also returns the files that it is made from, which nothing may overwrite. Nothing is started.
+pub(crate) fn build_agent(options: &AgentOptions) -> Result<(Agent, Vec<InUse>), Error> {
+    let catalog = catalog::load(&options.model.data)?;
+    let key = options.model.server.api_key_env.as_slice();
+    let gadgets = command::load(&options.gadgets).map_err(Error::input)?;
+    let policy = unterminated(options);
+    let gadgets = gadgets.into_iter();
+    let gadgets = gadgets.map(|it| it.without_env(key).unterminated(policy));
+    let gadgets: Vec<CommandGadget> = gadgets.collect();
+    let model = connect::model(
+        &options.model.model,
+        &ModelOverrides::of(&options.model),
+        &catalog,
+    )?;
+    let inputs = connect::script(&options.model.model).into_iter();
+    let in_use = InUse::by(inputs.chain([options.gadgets.as_path()]), &gadgets);
+    Ok((agent(options, gadgets, model)?, in_use))
+}
+
+fn unterminated(options: &AgentOptions) -> Unterminated {
+    match options.unterminated {
+        OnUnterminated::Confirm => Unterminated::Confirm,
+        OnUnterminated::Execute => Unterminated::Execute,
+    }
+}
+
+/// The agent that the options describe.
+fn agent(
+    options: &AgentOptions,
+    gadgets: Vec<CommandGadget>,
+    model: Arc<dyn Model>,
+) -> Result<Agent, Error> {
+    let tools = match options.tools {
+        ToolForm::Text => Tools::Text,
+        ToolForm::Native => Tools::Native,
+        ToolForm::Both => Tools::Both,
+    };
+    let blocks = Blocks::of_run(&options.format, &options.model.model)?;
+    let max_concurrent = options
+        .max_concurrent
+        .map_or_else(room_for_processes, |limit| clamp(limit.get()));
+    let mut agent = Agent::builder()
+        .model(model)
+        .gadgets(gadgets)
+        .tools(tools)
+        .unterminated(unterminated(options))
+        .reasoning_tags(options.model.reasoning_tags.0.clone())
+        .reasoning_open(options.model.reasoning_open)
+        .markers(blocks.markers)
+        .anchoring(blocks.anchoring)
+        .max_concurrent(max_concurrent);
+    agent = match options.output_limit {
+        OutputLimit::Percent(percent) => agent.output_limit_percent(percent),
+        OutputLimit::Off => agent.without_output_limit(),
+    };
+    agent = match connect::retry(&options.model) {
+        Some(retry) => agent.retry(retry),
+        None => agent.without_retry(),
+    };
+    if let Some(system) = &options.model.system {
+        agent = agent.system(system);
+    }
+    if let Some(dollars) = options.budget {
+        agent = agent.budget(dollars);
+    }
+    if let Some(limit) = options.max_iterations {
+        agent = agent.max_iterations(clamp(limit.get()));
+    }
+    if let Some(limit) = options.max_gadgets_per_response {
+        agent = agent.max_gadgets_per_reply(clamp(limit.get()));
+    }
+    if let Some(dialects) = &options.dialects {
+        agent = agent.dialects(dialects.0.iter().copied());
+    }
+    if logging::is_on() {
+        agent = agent.observer(Logging);
+    }
+    for tag in &options.tags {
+        agent = agent.custom_block(CustomBlock::new(tag));
+    }
+    agent.build().map_err(|error| mistake(options, error))
+}
+
+/// A mistake in the options, in the words of the command line.
+#[expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "the others do not speak of methods"
+)]
+fn mistake(options: &AgentOptions, error: AgentError) -> Error {
+    let model = &options.model.model;
+    match error {
+        AgentError::NoNativeTools { .. } => Error::input(format_args!(
+            "{model} does not support native tool calls; omit --tools"
+        )),
+        AgentError::NoPrice { .. } => Error::input(format_args!(
+            "--budget needs a model with a known price, and the price of {model} is unknown; `gadgetry models` lists known prices"
+        )),
+        AgentError::Gadget(error) => Error::at(options.gadgets.display(), error),
+        AgentError::Plan(PlanError::Viewer(error)) => Error::at(
+            options.gadgets.display(),
+            format_args!("{error}; rename the gadget, or add --output-limit off"),
+        ),
+        error => Error::input(error),
+    }
+}
+
+/// Programs at the same time for which the system has files to open, each with pipes of its own.
+fn room_for_processes() -> u32 {
+    const FILES_EACH: u64 = 5;
+    const OURS: u64 = 64;
+    #[cfg(unix)]
+    let files = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
+    #[cfg(not(unix))]
+    let files = Some(512);
+    let room = files.unwrap_or(u64::MAX).saturating_sub(OURS) / FILES_EACH;
+    u32::try_from(room.clamp(1, 1000)).unwrap_or(1)
+}
+
+fn clamp(limit: usize) -> u32 {
+    u32::try_from(limit).unwrap_or(u32::MAX)
+}

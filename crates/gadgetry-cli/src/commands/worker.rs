@@ -1,0 +1,53 @@
+//! `gadgetry worker`: drives runs for a Restate server.
+
+use gadgetry_restate::{Worker, WorkerError};
+
+use crate::args::WorkerArgs;
+use crate::build_agent::build_agent;
+use crate::error::Error;
+use crate::printer::Printer;
+use crate::run_agent::until_interrupted;
+
+/// Runs the command until an interrupt.
+pub(crate) fn run(args: &WorkerArgs, printer: &mut Printer) -> Result<(), Error> {
+    if args.options.model.quiet {
+        printer.be_quiet();
+    }
+    let (agent, _) = build_agent(&args.options)?;
+    let mut worker = Worker::builder(agent)
+        .restate(&args.restate.restate)
+        .listen(args.listen);
+    if let Some(url) = &args.restate_admin {
+        worker = worker.admin(url);
+    }
+    if let Some(url) = &args.advertise {
+        worker = worker.advertise(url);
+    }
+    if let Some(url) = &args.own_url {
+        worker = worker.own_url(url);
+    }
+    if let Some(key) = &args.identity_key {
+        worker = worker.identity_key(key);
+    }
+    let worker = worker.build().map_err(|error| words(&error))?;
+    let restate = args.restate.restate.clone();
+    let mut progress = std::mem::take(printer);
+    let work = move || async move {
+        let serving = worker.start().await.map_err(|error| words(&error))?;
+        let address = serving.address();
+        progress.progress(&format!(
+            "serving runs of Restate at {restate} on {address}\n"
+        ));
+        serving.ended().await;
+        Ok(())
+    };
+    until_interrupted(work, || true)?.unwrap_or(Ok(()))
+}
+
+fn words(error: &WorkerError) -> Error {
+    if matches!(error, WorkerError::Register { .. }) {
+        Error::Failed(error.to_string())
+    } else {
+        Error::input(error)
+    }
+}
