@@ -59,7 +59,7 @@ const NOT_READY: u16 = 470;
 pub(crate) const DRIVE: &str = "gadgetry-drive";
 
 /// How long to wait before a lost worker is looked for again.
-const AGAIN: Duration = Duration::from_millis(500);
+const AGAIN: Duration = Duration::from_millis(200);
 
 /// Reaches runs through the ingress of a Restate server.
 ///

@@ -250,7 +250,7 @@ impl Live {
     fn work(&self) -> Then {
         let calls = &self.progress.gadgets;
         if calls.is_empty() {
-            return Then::Work(format!("model/{}", self.progress.iterations + 1));
+            return Then::Work(format!("model/{}", self.progress.iterations.max(1)));
         }
         let shown = calls.iter().take(NAMED).map(|call| call.0.to_string());
         let mut name = format!("gadget/{}", shown.collect::<Vec<_>>().join(","));

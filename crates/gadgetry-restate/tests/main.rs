@@ -5,6 +5,7 @@ mod crash;
 mod listener;
 mod messages;
 mod support;
+mod workers;
 
 use support::worker;
 

@@ -87,17 +87,18 @@ async fn a_follower_stays_when_the_run_moves() {
     world.gate.arrival("b/reply").await;
     worker.kill().await;
     let _worker = WorkerProcess::at(&world, &[], &address).await;
-    let gate = &mut world.gate;
-    let (rest, ()) = tokio::join!(
-        async {
-            let mut rest = Vec::new();
-            while let Some(event) = followed.next().await.expect("it is known") {
-                rest.push(event);
-            }
-            rest
-        },
-        gate.pass("b", &["reply", "b4"]),
-    );
+    world.gate.pass("b", &["reply"]).await;
+    // The follower is there before the rest happens.
+    let first = followed
+        .next()
+        .await
+        .expect("it is known")
+        .expect("it runs");
+    let mut rest = vec![first];
+    world.gate.pass("b", &["b4"]).await;
+    while let Some(event) = followed.next().await.expect("it is known") {
+        rest.push(event);
+    }
     let last = rest.last().map(|event| &event.kind);
     assert!(
         matches!(last, Some(EventKind::RunFinished { .. })),

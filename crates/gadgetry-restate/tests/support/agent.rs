@@ -60,6 +60,7 @@ impl Effects {
         context: ExecutionContext,
     ) -> Result<String, GadgetError> {
         self.effect(&run, &key)?;
+        self.effect("processes", &std::process::id().to_string())?;
         context.report_cost(0.01)?;
         Ok(format!("appended {key}"))
     }

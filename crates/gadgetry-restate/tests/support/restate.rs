@@ -110,6 +110,17 @@ async fn is_ok(address: &str, path: &str) -> bool {
         && answer.split(' ').nth(1) == Some("200")
 }
 
+/// Waits until someone listens at `address`.
+pub(crate) async fn until_listening(address: &str) {
+    let listening = async {
+        while TcpStream::connect(address).await.is_err() {
+            sleep(Duration::from_millis(20)).await;
+        }
+    };
+    let listening = tokio::time::timeout(START, listening).await;
+    listening.expect("it listens soon");
+}
+
 fn spawn(program: &Path, folder: &Path) -> Child {
     let log = std::fs::OpenOptions::new()
         .create(true)
@@ -133,7 +144,7 @@ fn spawn(program: &Path, folder: &Path) -> Child {
 }
 
 /// Ports that no one listens on. Another process may take one before the server does; nothing else in a test does.
-fn free_ports() -> [u16; 3] {
+pub(crate) fn free_ports() -> [u16; 3] {
     let listeners = [(); 3].map(|()| TcpListener::bind("127.0.0.1:0").expect("a port"));
     listeners.map(|listener| listener.local_addr().expect("it listens").port())
 }
