@@ -130,6 +130,9 @@ fn line(kind: &EventKind, with_blocks: bool) -> Option<String> {
             format!("  > {name} {id}{after} {parameters}")
         }
         EventKind::GadgetStart { invocation_id, .. } => format!("  . {} starts", id(invocation_id)),
+        EventKind::GadgetRestarted { invocation_id, .. } => {
+            format!("  . {} starts again", id(invocation_id))
+        }
         EventKind::GadgetResult {
             invocation_id,
             answer,

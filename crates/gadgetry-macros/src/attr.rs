@@ -12,7 +12,7 @@ use crate::mistakes::Mistakes;
 use crate::words;
 use entries::{Entry, Key, read};
 
-const GADGET: [Key; 9] = [
+const GADGET: [Key; 10] = [
     Key::new("name", r#"name = "Weather""#),
     Key::new("description", r#"description = "Gets the weather""#),
     Key::new("timeout", r#"timeout = "10s""#),
@@ -21,6 +21,7 @@ const GADGET: [Key; 9] = [
     Key::new("blocking", "blocking"),
     Key::new("sticky_result", "sticky_result"),
     Key::new("unterminated", r#"unterminated = "confirm""#),
+    Key::new("on_interrupt", r#"on_interrupt = "rerun""#),
     Key::new(
         "example",
         r#"example(params = {"city": "Paris"}, output = "21°C")"#,
@@ -46,6 +47,8 @@ pub(crate) struct Options {
     pub(crate) sticky_result: bool,
     /// The name of a variant of `Unterminated`.
     pub(crate) unterminated: Option<&'static str>,
+    /// The name of a variant of `OnInterrupt`.
+    pub(crate) on_interrupt: Option<&'static str>,
     pub(crate) examples: Vec<Example>,
 }
 
@@ -106,6 +109,18 @@ impl Options {
                     "confirm" => "Confirm",
                     _ => {
                         let message = "`unterminated` is \"execute\" or \"confirm\"";
+                        return Err(syn::Error::new_spanned(policy, message));
+                    }
+                });
+            }
+            "on_interrupt" => {
+                let policy = entry.text(input)?;
+                self.on_interrupt = Some(match policy.value().as_str() {
+                    "fail" => "Fail",
+                    "rerun" => "Rerun",
+                    "ask" => "Ask",
+                    _ => {
+                        let message = "`on_interrupt` is \"fail\", \"rerun\" or \"ask\"";
                         return Err(syn::Error::new_spanned(policy, message));
                     }
                 });

@@ -190,6 +190,7 @@ fn info(gadget: &Gadget) -> TokenStream {
         exclusive,
         sticky_result,
         unterminated,
+        on_interrupt,
         examples,
         ..
     } = options;
@@ -202,6 +203,10 @@ fn info(gadget: &Gadget) -> TokenStream {
         let policy = quote::format_ident!("{policy}");
         quote!(.unterminated(::gadgetry::proto::schema::Unterminated::#policy))
     });
+    let on_interrupt = on_interrupt.map(|policy| {
+        let policy = quote::format_ident!("{policy}");
+        quote!(.on_interrupt(::gadgetry::proto::schema::OnInterrupt::#policy))
+    });
     let examples = examples.iter().map(example);
     quote! {
         ::gadgetry::GadgetInfo::new(#name, #description)
@@ -210,6 +215,7 @@ fn info(gadget: &Gadget) -> TokenStream {
             #exclusive
             #sticky_result
             #unterminated
+            #on_interrupt
             #(.example(#examples))*
     }
 }

@@ -75,6 +75,7 @@ mod tests;
 /// | `blocking` | it runs on a thread where it may block, for files, databases and long computations. A timeout answers its call; the thread runs on until the function returns, because nothing can stop it, unless the function looks at its context |
 /// | `sticky_result` | compaction keeps its results |
 /// | `unterminated = "confirm"` | a block that only the end of the reply completes is not executed, and the model writes it again; `"execute"` for the opposite |
+/// | `on_interrupt = "rerun"` | a call that was running when the program ended is executed again once the run continues; `"ask"` lets the user decide, `"fail"` is the default: the model reads that its effect is unknown |
 /// | `example(params = {…}, output = "…", comment = "…")` | a call that shows how to use it; may be repeated. `params` is JSON, `output` and `comment` may be left out |
 ///
 /// # Errors

@@ -94,7 +94,9 @@ pub fn amount(dollars: f64) -> f64 {
 }
 
 /// JSON writes non-finite numbers as `null`.
-fn amount_or_null<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+pub(crate) fn amount_or_null<'de, D: serde::Deserializer<'de>>(
+    deserializer: D,
+) -> Result<f64, D::Error> {
     Ok(Option::<f64>::deserialize(deserializer)?.map_or(0.0, amount))
 }
 

@@ -5,13 +5,14 @@ use std::collections::BTreeSet;
 use gadgetry_proto::event::{CompactionStrategy, EVENTS_SCHEMA, Event};
 use gadgetry_proto::id::CallId;
 use gadgetry_proto::run::{Input, Report};
+use gadgetry_proto::schema::OnInterrupt;
 use jsonschema::Validator;
 use serde_json::{Value, json};
 
 use crate::run_rules::compaction::talkative;
 use crate::run_rules::retries::{broken_behind, retrying};
 use crate::support::sim::script::{Piece, Script, block, gadget};
-use crate::support::sim::{Log, play, random};
+use crate::support::sim::{Log, play, play_with_interruptions, random};
 
 fn schema() -> Value {
     serde_json::from_str(EVENTS_SCHEMA).expect("the schema is JSON")
@@ -61,6 +62,14 @@ fn runs_emit_every_type_and_each_event_fits() {
         .reply(block("Slow:a", &[]))
         .input_at(1, progress);
     check(&play(&slow), "the slow gadget");
+    let reader = gadget("Slow")
+        .takes(20)
+        .with(|spec| spec.on_interrupt = OnInterrupt::Rerun);
+    let script = Script::default().gadget(reader).reply(block("Slow:a", &[]));
+    check(
+        &play_with_interruptions(&script, &[3]),
+        "the interrupted run",
+    );
     for seed in 0..200 {
         check(&play(&random::script(seed, true)), &format!("seed {seed}"));
     }

@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use crate::support::cut;
 use crate::support::sim::random;
 use crate::support::sim::script::{Piece, Reply, Script};
-use crate::support::sim::{Log, drain, interrupt, play};
+use crate::support::sim::{Log, drain, play, play_with_interruptions};
 
 proptest! {
     #[test]
@@ -61,21 +61,81 @@ fn scripts_that_have_failed_before() {
 }
 
 proptest! {
+    /// The invariants of all runs hold: each call is answered once, nothing that has ended starts again, costs add up.
     #[test]
-    fn an_interrupted_run_continues_by_itself(seed in any::<u64>(), at in any::<usize>()) {
+    fn an_interrupted_run_continues_by_itself(seed in any::<u64>(), at in prop::array::uniform3(any::<usize>())) {
         let script = random::script(seed, true);
-        let log = play(&script);
-        prop_assume!(!log.inputs.is_empty());
-        let mut started = BTreeSet::new();
-        let mut finished = 0;
-        for output in interrupt(&script, &log, at % log.inputs.len()) {
-            if let Output::Start(start) = &output {
-                prop_assert!(started.insert(start.id), "{} starts twice", start.id);
-            }
-            finished += u32::from(matches!(output, Output::Finished(_)));
-        }
-        prop_assert_eq!(finished, 1);
+        let whole = play(&script);
+        let kills = at.map(|at| at % (2 * whole.inputs.len() + 1));
+        let log = play_with_interruptions(&script, &kills);
+        let ended = log.all().filter(|output| matches!(output, Output::Finished(_)));
+        prop_assert_eq!(ended.count(), 1);
     }
+}
+
+/// The interruptions are worth something only if gadgets of each policy are running, in all states.
+#[test]
+#[expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "a test is about a few variants of many"
+)]
+fn random_interruptions_have_everything() {
+    let mut seen = BTreeSet::new();
+    for seed in 0..600 {
+        let script = random::script(seed, true);
+        // Most of what is expected needs a user.
+        if !script.base.asks.human && seed % 8 > 0 {
+            continue;
+        }
+        let whole = play(&script);
+        for at in (1..=whole.inputs.len()).step_by(4) {
+            let log = play_with_interruptions(&script, &[at, at + 3]);
+            let kills = log.inputs.iter().zip(&log.outputs[1..]);
+            let kills = kills.filter(|((_, input), _)| *input == Input::Interrupted);
+            for output in kills.flat_map(|(_, outputs)| outputs) {
+                match output {
+                    Output::Ask(question) => {
+                        seen.insert(format!("ask {}", first_word(&question.kind)));
+                    }
+                    Output::Event(event) => match &event.kind {
+                        EventKind::GadgetRestarted { .. } => {
+                            seen.insert("restarted".to_owned());
+                        }
+                        EventKind::GadgetResult { cost, .. } if *cost > 0.0 => {
+                            seen.insert("failed with a cost".to_owned());
+                        }
+                        EventKind::GadgetCost { .. } => {
+                            seen.insert("cancelled with a cost".to_owned());
+                        }
+                        EventKind::ReplyWithdrawn { .. } => {
+                            seen.insert("reply withdrawn".to_owned());
+                        }
+                        _ => {}
+                    },
+                    _ => {}
+                }
+            }
+        }
+    }
+    let expected: BTreeSet<String> = [
+        "ask AfterGadget",
+        "ask AfterModelCall",
+        "ask BeforeGadget",
+        "ask BeforeModelCall",
+        "ask DependencySkipped",
+        "ask Human",
+        "ask Input",
+        "ask Interrupted",
+        "ask ModelError",
+        "cancelled with a cost",
+        "failed with a cost",
+        "reply withdrawn",
+        "restarted",
+    ]
+    .map(str::to_owned)
+    .into();
+    let missing: Vec<&String> = expected.difference(&seen).collect();
+    assert!(missing.is_empty(), "missing: {missing:#?}");
 }
 
 /// The random runs are worth something only if all that may happen does happen in some.

@@ -133,18 +133,18 @@ pub trait Runtime: Send + Sync {
 
 /// Identifies a step of a run: the same in every execution of the same run.
 ///
-/// It displays as a key, such as `/ gadget 0`, or `/a.0 reply 2` in a subagent.
+/// It displays as a key, such as `/ gadget 0`, or `/5.0 reply 2` in a subagent.
 ///
 /// ```
 /// use gadgetry::proto::id::CallId;
 /// use gadgetry::runtime::{Step, StepKind};
 ///
-/// let step = Step { run: "/a.0".into(), kind: StepKind::Gadget(CallId(3)) };
-/// assert_eq!(step.to_string(), "/a.0 gadget 3");
+/// let step = Step { run: "/5.0".into(), kind: StepKind::Gadget(CallId(3)) };
+/// assert_eq!(step.to_string(), "/5.0 gadget 3");
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Step {
-    /// The run: `/`, or the path of calls that leads to a subagent, as `/a.0/b.1`.
+    /// The run: `/`, or the path to a subagent, as `/5.0/2.1`: subagent 1 of call 2 of subagent 0 of call 5.
     pub run: Arc<str>,
     /// What the step does.
     pub kind: StepKind,

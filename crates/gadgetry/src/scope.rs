@@ -1,7 +1,9 @@
 //! Budget scopes: what a run shares with the subagents of its gadgets.
 
+use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use gadgetry_proto::id::CallId;
 use tokio_util::sync::CancellationToken;
 
 /// The depth, cancellation and budget of a run, shared with its subagents.
@@ -24,7 +26,13 @@ pub struct BudgetScope {
     /// US dollars that all runs of the scope may spend together. Gadgets and their model calls obey this limit; a run
     /// obeys the one of its [`RunConfig`](gadgetry_proto::run::RunConfig), which should be the same.
     pub budget: Option<f64>,
-    /// The path of the run for spans: `/`, or the calls that lead to it, as `/a.0/b.1`.
+    /// The id of the top-level run, also in its subagents: a part of all [idempotency
+    /// keys](crate::ExecutionContext::idempotency_key). `None`, which is the default: each [`drive`](crate::drive) of a
+    /// top-level run makes up a random one. A program that continues a run in another process gives it the same id there, and
+    /// no other run.
+    pub run_id: Option<Arc<str>>,
+    /// The path of the run for spans and steps: `/`, or the numbers of the calls that lead to it and those of the
+    /// subagents, as `/5.0/2.1`.
     pub(crate) path: Arc<str>,
     pub(crate) ledger: Ledger,
     /// Held while a question to the user is open, so that questions are asked one at a time.
@@ -38,6 +46,7 @@ impl Default for BudgetScope {
             max_depth: 5,
             cancellation: CancellationToken::new(),
             budget: None,
+            run_id: None,
             path: Arc::from("/"),
             ledger: Ledger::default(),
             turn: Arc::default(),
@@ -70,14 +79,34 @@ impl BudgetScope {
 
 impl BudgetScope {
     /// The scope of a subagent: one level deeper, cancelled with the call that starts it, same budget.
-    pub(crate) fn child(&self, cancellation: CancellationToken, call: &str, agent: u32) -> Self {
+    ///
+    /// Its path has the number of the call: the id that the model gave it may be that of another call of a later reply.
+    pub(crate) fn child(&self, cancellation: CancellationToken, call: CallId, agent: u32) -> Self {
         let parent = self.path.trim_end_matches('/');
         Self {
             depth: self.depth.saturating_add(1),
             cancellation,
-            path: format!("{parent}/{call}.{agent}").into(),
+            path: format!("{parent}/{}.{agent}", call.0).into(),
             ..self.clone()
         }
+    }
+
+    /// The key of a call of the run: the same for each execution of the call, and of no other call.
+    ///
+    /// What is not safe in a header is written in hexadecimal, and so is `/` in the id of the run: no id looks like that of
+    /// a subagent.
+    pub(crate) fn key(&self, run_id: &str, call: CallId) -> String {
+        let mut key = String::with_capacity(run_id.len() + self.path.len() + 4);
+        for byte in run_id.bytes() {
+            if byte.is_ascii_alphanumeric() || b"-._~:@+".contains(&byte) {
+                key.push(char::from(byte));
+            } else {
+                // Writing to a string does not fail.
+                let _ = write!(key, "%{byte:02X}");
+            }
+        }
+        let _ = write!(key, "{}/{}", self.path.trim_end_matches('/'), call.0);
+        key
     }
 
     /// The same scope with a budget of `dollars` for the run and its subagents, within the budget around it.

@@ -157,7 +157,7 @@ fn mistakes_name_their_place_and_the_way_out() {
         (
             &with("\n  timout = \"1s\""),
             "6:3: unknown field `timout`, expected one of `name`, `description`, `command`, `timeout`, \
-             `max-concurrent`, `exclusive`, `unterminated`, `env`, `result`, `parameters`, `examples`",
+             `max-concurrent`, `exclusive`, `unterminated`, `on-interrupt`, `on_interrupt`, `env`, `result`, `parameters`, `examples`",
         ),
         (
             &with("[[gadget.examples]]\nparams = {}\nresult = 1"),

@@ -115,7 +115,7 @@ fn mistakes_in_the_gadget_file() {
         (
             "[[gadget]]\nname = \"A\"\ntimeuot = \"1s\"\n",
             "3:1: unknown field `timeuot`, expected one of `name`, `description`, `command`, `timeout`, \
-             `max-concurrent`, `exclusive`, `unterminated`, `env`, `result`, `parameters`, `examples`",
+             `max-concurrent`, `exclusive`, `unterminated`, `on-interrupt`, `on_interrupt`, `env`, `result`, `parameters`, `examples`",
         ),
     ];
     let args = [

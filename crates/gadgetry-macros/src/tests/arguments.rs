@@ -2,7 +2,7 @@
 
 use super::{read, tokens};
 
-const KNOWN: &str = "`#[gadget]` knows `name`, `description`, `timeout`, `max_concurrent`, `exclusive`, `blocking`, `sticky_result`, `unterminated`, `example`";
+const KNOWN: &str = "`#[gadget]` knows `name`, `description`, `timeout`, `max_concurrent`, `exclusive`, `blocking`, `sticky_result`, `unterminated`, `on_interrupt`, `example`";
 const TIMEOUT: &str = "a timeout is a text such as \"500ms\", \"10s\" or \"2m\", or a whole number of milliseconds, \
      and greater than 0";
 const COUNT: &str = "`max_concurrent` is a whole number, 1 or more";
@@ -18,7 +18,7 @@ fn check(arguments: &str, expected: &[&str]) {
 #[test]
 fn all_are_read() {
     let arguments = r#"
-        name = "bell", description = " Rings. ", timeout = "1.5s", max_concurrent = 2, exclusive, sticky_result, unterminated = "confirm",
+        name = "bell", description = " Rings. ", timeout = "1.5s", max_concurrent = 2, exclusive, sticky_result, unterminated = "confirm", on_interrupt = "rerun",
         example(params = {"times": 1}, output = "ding", comment = "Once"), example(params = {}),
     "#;
     let (gadget, said) = read(arguments, "/// Not this.\nfn ring() {}");
@@ -31,6 +31,7 @@ fn all_are_read() {
     assert_eq!(options.max_concurrent, Some(2));
     assert!(options.exclusive && options.sticky_result);
     assert_eq!(options.unterminated, Some("Confirm"));
+    assert_eq!(options.on_interrupt, Some("Rerun"));
     let [once, bare] = options.examples.as_slice() else {
         panic!("not two examples");
     };

@@ -129,6 +129,15 @@ pub enum EventKind {
         #[serde(default)]
         parameters: Arc<Value>,
     },
+    /// A gadget starts again, because the program ended while it was running.
+    GadgetRestarted {
+        /// The call.
+        call: CallId,
+        /// Its id for the model.
+        invocation_id: InvocationId,
+        /// The name as written.
+        gadget_name: String,
+    },
     /// A call was answered with a result or an error.
     GadgetResult {
         /// The call.
@@ -142,7 +151,7 @@ pub enum EventKind {
         answer: Answer,
         /// The duration of the gadget in milliseconds; 0 for a call that was not executed.
         duration_ms: u64,
-        /// The cost of the gadget in US dollars, without its subagents.
+        /// The cost of the gadget in US dollars, without its subagents. It includes what interrupted executions had reported.
         #[serde(default)]
         cost: f64,
         /// Pictures, sounds and files of the result.
@@ -256,6 +265,7 @@ impl EventKind {
             | Self::GadgetArgsPartial { call, .. }
             | Self::GadgetCall { call, .. }
             | Self::GadgetStart { call, .. }
+            | Self::GadgetRestarted { call, .. }
             | Self::GadgetResult { call, .. }
             | Self::GadgetCost { call, .. }
             | Self::GadgetProgress { call, .. }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::call::Outcome;
+use crate::call::{Outcome, amount_or_null};
 use crate::delta::Delta;
 use crate::event::{Event, FinishReason};
 use crate::id::CallId;
@@ -33,7 +33,8 @@ pub enum Input {
     /// was spent before: with nothing left, the first request is called back.
     ExternalSpend(f64),
     /// The process that drove the run has ended, and with it all [`crate::run::PendingWork`]. The first input of a run
-    /// that was loaded with work in flight.
+    /// that was loaded with work in flight. Each gadget that was running does what its
+    /// [`OnInterrupt`](crate::schema::OnInterrupt) says.
     Interrupted,
     /// The time that [`Output::Wait`] named has come.
     Tick,
@@ -55,12 +56,22 @@ pub enum Close {
 pub enum Report {
     /// How far it is.
     Progress(String),
+    /// It has cost this many more US dollars. They are a part of the cost in its [`Outcome`]; if it is interrupted, they
+    /// are what is known of its cost.
+    Cost(#[serde(deserialize_with = "amount_or_null")] f64),
     /// It waits for human input.
-    HumanQuestion(String),
+    HumanQuestion {
+        /// The number of the question among those of its call, from 0.
+        number: u32,
+        /// The question.
+        question: String,
+    },
     /// The user has answered, or is not available.
     HumanAnswer {
-        /// Whether there was an answer.
-        answered: bool,
+        /// The number of the question.
+        number: u32,
+        /// The answer, if there was one.
+        answer: Option<String>,
     },
     /// An event of a subagent that it has started.
     Child {
@@ -92,7 +103,8 @@ pub enum Output {
     Send(Request),
     /// Close the stream of the current reply; the rest is not read.
     CloseModel,
-    /// Start a gadget; [`Input::Done`] follows.
+    /// Start a gadget; [`Input::Done`] follows. A call starts once, and again after each [`Input::Interrupted`] if its
+    /// gadget may run again.
     Start(Start),
     /// Cancel a gadget that was started. [`Input::Done`] still follows, soon: what it says is not read, but what it
     /// costs is counted, and a run does not finish before.

@@ -34,7 +34,7 @@
 // The parts, in order. A part names only parts above it, and its type has one file with its methods, so that a part can
 // be read alone. `tests/run_parts.rs` reads this table.
 //
-// | start question interceptor io pending | what goes in and comes out |
+// | start question open_question interceptor io pending | what goes in and comes out |
 // | retry ephemeral config plan | what a run is made from |
 // | outbox money size truncation usage | small facts |
 // | questions context native dialects pipeline | tools of the larger parts |
@@ -51,6 +51,7 @@ mod interceptor;
 mod io;
 mod money;
 mod native;
+mod open_question;
 mod outbox;
 mod pending;
 mod pipeline;
@@ -87,12 +88,13 @@ pub use ephemeral::{
 };
 pub use interceptor::Interceptor;
 pub use io::{Close, Command, Input, Misuse, Output, Report, Summary};
+pub use open_question::{InvalidQuestionRef, OpenQuestion, OpenQuestionKind, QuestionRef};
 pub use pending::PendingWork;
 pub use plan::{Code, Plan, PlanError, RunOptions};
 pub use question::{Asks, Decision, Question, QuestionId, QuestionKind};
 pub use retry::Retry;
 pub use snapshot::{LoadError, Snapshot};
-pub use start::{AboutCall, Start};
+pub use start::{AboutCall, AnsweredQuestion, Start};
 
 use calls::Calls;
 use context::Context;
@@ -102,10 +104,6 @@ use snapshot::Saved;
 use state::{Phase, State};
 use turn::{CancelledTurn, Parts, Progress, Turn};
 use verdict::{Facts, Verdict, verdict};
-
-/// What the model reads about a gadget that was running when the program ended.
-const GADGET_INTERRUPTED: &str = "interrupted: the program ended while this gadget was running. \
-     Whether it took effect is unknown; check before you call it again";
 
 const REPLY_INTERRUPTED: &str = "the program ended before the model had finished its reply";
 
@@ -288,6 +286,20 @@ impl Run {
         self.state.pending()
     }
 
+    /// Every question that waits for an answer: those of the run, then those of running gadgets to the user.
+    ///
+    /// ```
+    /// use gadgetry_proto::run::{Run, RunConfig};
+    /// use gadgetry_proto::schema::Registry;
+    /// let run = Run::ask(&RunConfig::default().plan(Registry::default())?, "Hello");
+    /// assert_eq!(run.open_questions(), []);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn open_questions(&self) -> Vec<OpenQuestion> {
+        let of_gadgets = self.state.calls.open_questions();
+        self.state.questions.open().chain(of_gadgets).collect()
+    }
+
     // The parts, borrowed one by one.
 
     fn calls(&mut self) -> (&mut Calls, Context<'_>) {
@@ -413,7 +425,11 @@ impl Run {
             return;
         };
         match subject {
-            Subject::Start(id) | Subject::Unmet(id) | Subject::Outcome(id) | Subject::Human(id) => {
+            Subject::Start(id)
+            | Subject::Unmet(id)
+            | Subject::Outcome(id)
+            | Subject::Human(id)
+            | Subject::Interrupted(id) => {
                 let (calls, mut cx) = self.calls();
                 calls.execution.decide(id, decision, &mut cx);
             }
@@ -487,14 +503,18 @@ impl Run {
         self.finish(FinishReason::Cancelled, None);
     }
 
-    /// All work in flight is lost. Gadgets have failed, questions are repeated, and the turn decides about its reply.
+    /// All work in flight is lost. Gadgets do what their declaration says, questions are repeated, and the turn decides about
+    /// its reply.
     fn interrupted(&mut self) {
         let lost = self.pending();
         for id in lost.questions {
             self.state.questions.ask_again(id, &mut self.state.out);
         }
         for id in lost.gadgets {
-            self.done(id, Outcome::error(GADGET_INTERRUPTED));
+            let reported = self.state.calls.execution.reported_cost(id);
+            let cost = self.state.money.charge(reported);
+            let (calls, mut cx) = self.calls();
+            calls.interrupt(id, cost, &mut cx);
         }
         if lost.reply {
             self.turn(|turn, parts| turn.interrupt(REPLY_INTERRUPTED, parts));

@@ -36,7 +36,7 @@ pub struct Asks {
     pub after_gadget: bool,
     /// [`QuestionKind::DependencySkipped`]
     pub dependency_skipped: bool,
-    /// [`QuestionKind::Human`] and [`QuestionKind::Input`]
+    /// [`QuestionKind::Human`], [`QuestionKind::Input`] and [`QuestionKind::Interrupted`]
     pub human: bool,
 }
 
@@ -134,12 +134,62 @@ pub enum QuestionKind {
         /// The question.
         question: String,
     },
+    /// The program ended while this gadget was running, and its author leaves it to the user whether it is executed again.
+    /// [`Decision::Execute`] executes it again, [`Decision::Result`] is its result, [`Decision::Deny`] fails the call;
+    /// [`Decision::Proceed`]: no user is available, and the call fails as interrupted.
+    Interrupted {
+        /// The call.
+        about: AboutCall,
+        /// The question.
+        question: String,
+    },
     /// The model has answered without calling anything, and the run waits for what the user says next.
     /// [`Decision::Result`] is that; [`Decision::Proceed`] ends the run.
     Input {
         /// What the model said.
         text: String,
     },
+}
+
+impl QuestionKind {
+    /// The question as the user reads it; `None` if it is for a controller.
+    pub fn for_user(&self) -> Option<&str> {
+        match self {
+            Self::Human { question, .. } | Self::Interrupted { question, .. } => Some(question),
+            Self::Input { text } => Some(text),
+            Self::BeforeModelCall { .. }
+            | Self::AfterModelCall { .. }
+            | Self::ModelError { .. }
+            | Self::BeforeGadget { .. }
+            | Self::AfterGadget { .. }
+            | Self::DependencySkipped { .. } => None,
+        }
+    }
+
+    /// The decision that an answer of the user means; `None` if the question is for a controller.
+    ///
+    /// An interrupted gadget is executed again after `yes` or `y`, in any case. Any other answer fails the call, and the
+    /// model reads the answer.
+    ///
+    /// ```
+    /// use gadgetry_proto::run::{Decision, QuestionKind};
+    /// let input = QuestionKind::Input { text: "What next?".to_owned() };
+    /// assert_eq!(input.answer("Go".to_owned()), Some(Decision::Result("Go".to_owned())));
+    /// ```
+    pub fn answer(&self, answer: String) -> Option<Decision> {
+        self.for_user()?;
+        if !matches!(self, Self::Interrupted { .. }) {
+            return Some(Decision::Result(answer));
+        }
+        let word = answer.trim();
+        if word.eq_ignore_ascii_case("yes") || word.eq_ignore_ascii_case("y") {
+            return Some(Decision::Execute);
+        }
+        Some(Decision::Deny(format!(
+            "interrupted: the program ended while this gadget was running. Whether it took effect is unknown. The user \
+             did not let it run again and answered: {word}"
+        )))
+    }
 }
 
 /// The answer to a question.
@@ -165,7 +215,7 @@ pub enum Decision {
     Result(String),
     /// The call fails in these words.
     Deny(String),
-    /// The call runs without the dependency.
+    /// The call runs: without the dependency, or again after it was interrupted.
     Execute,
     /// The run ends as soon as all work in progress is done.
     Stop,

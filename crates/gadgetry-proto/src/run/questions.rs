@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::id::CallId;
+use crate::run::open_question::OpenQuestion;
 use crate::run::outbox::Outbox;
 use crate::run::question::{Decision, Question, QuestionId, QuestionKind};
 
@@ -49,6 +50,8 @@ pub(super) enum Subject {
     Outcome(CallId),
     /// The user's answer to a gadget.
     Human(CallId),
+    /// Whether an interrupted gadget is executed again.
+    Interrupted(CallId),
 }
 
 impl Subject {
@@ -62,6 +65,7 @@ impl Subject {
             Self::ModelError => matches!(decision, D::Reply(_)),
             Self::Start(_) => matches!(decision, D::Parameters(_) | D::Result(_) | D::Deny(_)),
             Self::Unmet(_) => matches!(decision, D::Execute | D::Result(_)),
+            Self::Interrupted(_) => matches!(decision, D::Execute | D::Result(_) | D::Deny(_)),
             Self::Outcome(_) => matches!(decision, D::Result(_) | D::Deny(_) | D::Stop),
             Self::Human(_) | Self::Input => matches!(decision, D::Result(_)),
         }
@@ -125,6 +129,12 @@ impl Questions {
     /// Open questions in the order asked.
     pub(super) fn ids(&self) -> impl Iterator<Item = QuestionId> + '_ {
         self.open.keys().copied()
+    }
+
+    /// Open questions in the order asked, for callers outside.
+    pub(super) fn open(&self) -> impl Iterator<Item = OpenQuestion> + '_ {
+        let open = self.open.iter();
+        open.map(|(id, open)| OpenQuestion::of(*id, &open.kind))
     }
 
     /// Asks an open question once more, under its old number.

@@ -10,7 +10,7 @@ use crate::run::shared::{put_texts, take_texts};
 use crate::run::state::State;
 
 /// The format of the snapshots that this version writes, and the only one that it reads.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 
 /// Everything that a saved run needs in addition to its [`crate::run::Plan`]. Opaque; made to be serialised, as JSON.
 ///

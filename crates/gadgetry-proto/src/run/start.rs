@@ -23,6 +23,29 @@ pub struct Start {
     pub parameters: Arc<Value>,
     /// Results of the dependencies that succeeded.
     pub dependencies: BTreeMap<InvocationId, Arc<str>>,
+    /// Questions to the user that an interrupted execution of the call has asked, with their answers.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub answered: Vec<AnsweredQuestion>,
+}
+
+/// A question of a running gadget that the user has answered.
+///
+/// ```
+/// use gadgetry_proto::run::AnsweredQuestion;
+/// let text = r#"{ "number": 0, "question": "Which city?", "answer": "Paris" }"#;
+/// let kept: AnsweredQuestion = serde_json::from_str(text)?;
+/// assert_eq!(kept.answer, "Paris");
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AnsweredQuestion {
+    /// The number of the question among those of its call, from 0.
+    pub number: u32,
+    /// The question.
+    pub question: String,
+    /// The answer.
+    pub answer: String,
 }
 
 /// The call that a question is about.

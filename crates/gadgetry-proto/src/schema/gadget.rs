@@ -50,6 +50,9 @@ pub struct GadgetSpec {
     /// What happens to a block that only the end of the reply completes; `None` leaves that to the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unterminated: Option<Unterminated>,
+    /// What happens to a call that was running when the program ended.
+    #[serde(default, skip_serializing_if = "OnInterrupt::is_fail")]
+    pub on_interrupt: OnInterrupt,
 }
 
 /// What happens to a gadget block without an end marker at the end of a reply that ended cleanly.
@@ -71,6 +74,40 @@ pub enum Unterminated {
     Confirm,
 }
 
+/// What happens to a call whose gadget was running when the program ended, once another process continues the run.
+///
+/// The gadget may have done its work, a part of it or nothing: only its author knows whether it may run again.
+///
+/// ```
+/// use gadgetry_proto::schema::{GadgetSpec, OnInterrupt};
+///
+/// let spec: GadgetSpec = serde_json::from_str(r#"{ "name": "ReadFile", "onInterrupt": "rerun" }"#)?;
+/// assert_eq!(spec.on_interrupt, OnInterrupt::Rerun);
+/// assert_eq!(OnInterrupt::default(), OnInterrupt::Fail);
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum OnInterrupt {
+    /// The call fails: the model reads that it was interrupted and that its effect is unknown.
+    #[default]
+    Fail,
+    /// The gadget is executed again: for gadgets that only read, or that recognise a repeated call by its idempotency key.
+    Rerun,
+    /// The user decides whether it is executed again. If no user is available, the call fails.
+    Ask,
+}
+
+impl OnInterrupt {
+    #[expect(
+        clippy::trivially_copy_pass_by_ref,
+        reason = "serde calls it with a reference"
+    )]
+    fn is_fail(&self) -> bool {
+        *self == Self::Fail
+    }
+}
+
 impl Default for GadgetSpec {
     fn default() -> Self {
         Self {
@@ -83,6 +120,7 @@ impl Default for GadgetSpec {
             exclusive: false,
             sticky_result: false,
             unterminated: None,
+            on_interrupt: OnInterrupt::default(),
         }
     }
 }

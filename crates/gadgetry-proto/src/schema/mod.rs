@@ -21,6 +21,7 @@ pub use compiled::SchemaError;
 pub use compiled::View;
 pub use gadget::Example;
 pub use gadget::GadgetSpec;
+pub use gadget::OnInterrupt;
 pub use gadget::RegisteredGadget;
 pub use gadget::Unterminated;
 pub use gadget::invalid_parameters;

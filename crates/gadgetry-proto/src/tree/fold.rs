@@ -73,6 +73,11 @@ impl CostTree {
                 invocation_id,
                 gadget_name,
                 ..
+            }
+            | EventKind::GadgetRestarted {
+                call,
+                invocation_id,
+                gadget_name,
             } => {
                 let node = self.gadget(event, *call, invocation_id, gadget_name);
                 if self.nodes[node.index()].ended.is_none() {

@@ -209,13 +209,23 @@ fn costs_that_come_after_the_answer_count() {
     );
 }
 
+fn question(number: u32, question: &str) -> Report {
+    let question = question.to_owned();
+    Report::HumanQuestion { number, question }
+}
+
+fn answer(number: u32, answer: Option<&str>) -> Report {
+    let answer = answer.map(str::to_owned);
+    Report::HumanAnswer { number, answer }
+}
+
 #[test]
 fn a_running_gadget_tells_how_far_it_is_and_what_it_asks() {
     let report = |report| Input::Report(CallId(0), report);
     let script = parent()
         .input_at(1, report(Report::Progress("half".to_owned())))
-        .input_at(2, report(Report::HumanQuestion("Which?".to_owned())))
-        .input_at(3, report(Report::HumanAnswer { answered: true }));
+        .input_at(2, report(question(0, "Which?")))
+        .input_at(3, report(answer(0, Some("This."))));
     check(
         &script,
         &[

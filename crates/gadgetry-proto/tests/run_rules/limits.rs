@@ -396,8 +396,14 @@ fn a_gadget_whose_time_is_up_reports_nothing() {
     let reports = || {
         [
             Report::Progress("half".to_owned()),
-            Report::HumanQuestion("Which?".to_owned()),
-            Report::HumanAnswer { answered: true },
+            Report::HumanQuestion {
+                number: 0,
+                question: "Which?".to_owned(),
+            },
+            Report::HumanAnswer {
+                number: 0,
+                answer: Some("This.".to_owned()),
+            },
         ]
     };
     for (time, shown) in [(3, 3), (6, 0)] {

@@ -15,6 +15,7 @@ mod interrupted;
 mod limits;
 mod misuse;
 mod native;
+mod on_interrupt;
 mod outputs;
 mod questions;
 mod reasoning;

@@ -61,6 +61,7 @@ pub(super) fn line(kind: &EventKind) -> Option<String> {
             gadget_name,
             ..
         } => format!("start {invocation_id} {gadget_name}"),
+        EventKind::GadgetRestarted { invocation_id, .. } => format!("restart {invocation_id}"),
         EventKind::GadgetResult {
             invocation_id,
             answer,

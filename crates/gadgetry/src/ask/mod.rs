@@ -188,6 +188,11 @@ impl fmt::Debug for ModelCall {
     }
 }
 
+/// Returns a name that nothing else has, for a run that was given none.
+pub(crate) fn random_id() -> String {
+    format!("{:016x}{:016x}", random(), random())
+}
+
 /// Returns a seed that no other run has: the keys of hash maps are random.
 pub(crate) fn random() -> u64 {
     RandomState::new().build_hasher().finish()

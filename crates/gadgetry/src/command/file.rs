@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use gadgetry_proto::schema::{Example, GadgetSpec, Schema, Unterminated};
+use gadgetry_proto::schema::{Example, GadgetSpec, OnInterrupt, Schema, Unterminated};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use toml::Spanned;
@@ -118,6 +118,7 @@ fn gadget(
         max_concurrent: table.max_concurrent.as_ref().map(concurrency).transpose()?,
         exclusive: table.exclusive,
         unterminated: table.unterminated,
+        on_interrupt: table.on_interrupt,
         ..GadgetSpec::default()
     };
     check_examples(&spec, &schema).map_err(|unfit| {
@@ -302,6 +303,8 @@ struct Table {
     #[serde(default)]
     exclusive: bool,
     unterminated: Option<Unterminated>,
+    #[serde(default, alias = "on_interrupt")]
+    on_interrupt: OnInterrupt,
     #[serde(default)]
     env: Vec<String>,
     #[serde(default)]

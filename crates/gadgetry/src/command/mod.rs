@@ -20,6 +20,8 @@
 //! | `command` | the program and its arguments, without a shell. A program with a `/` is looked for from the folder of the TOML file, any other in `PATH` |
 //! | `timeout` | `500ms`, `10s`, `1.5m`, `1h`; without it a call takes as long as it takes |
 //! | `max-concurrent`, `exclusive` | how many calls may run at once; whether other gadgets may run at the same time |
+//! | `unterminated` | `"confirm"`, which is the default, or `"execute"`: what happens to a block that only the end of the reply completes, see [`Unterminated`] |
+//! | `on-interrupt` | `"fail"`, which is the default, `"rerun"` or `"ask"`: what happens to a call that was running when gadgetry ended, once the run is continued, see [`OnInterrupt`](gadgetry_proto::schema::OnInterrupt) |
 //! | `env` | names of environment variables that the program needs although they hold keys of model providers |
 //! | `result` | `"text"`, which is the default, or `"jsonl"`: what stdout says, see below |
 //! | `parameters` | JSON Schema of an object; without it the gadget has no parameters |
@@ -32,6 +34,8 @@
 //! has failed, and stderr is the message. Bytes that are not UTF-8 are replaced. The program runs in the current folder and
 //! with the environment of gadgetry, without the variables that hold keys of model providers, such as `OPENAI_API_KEY` and
 //! `GITHUB_TOKEN`: what a program prints is sent to the model. `env = ["GITHUB_TOKEN"]` leaves a variable in.
+//! `GADGETRY_IDEMPOTENCY_KEY` is the [idempotency key](ExecutionContext::idempotency_key) of the call: the same if the program runs
+//! again after an interruption.
 //!
 //! With `result = "jsonl"` ([`ResultForm::JsonLines`]) stdout is JSON Lines instead, and a program can say more than a
 //! text. Each line is an object with any of these fields; anything else is an error of the call that names the line.
@@ -83,6 +87,9 @@ use crate::provider::variables;
 
 pub use duration::parse as parse_duration;
 pub use error::{GadgetFileError, GadgetFileProblem};
+
+/// The environment variable in which a program finds [`ExecutionContext::idempotency_key`].
+const IDEMPOTENCY_KEY: &str = "GADGETRY_IDEMPOTENCY_KEY";
 
 /// Reads the gadgets of a TOML file, in the order in which they stand there.
 ///
@@ -217,7 +224,8 @@ impl DynGadget for CommandGadget {
     /// Cancel safety: dropping the future ends the whole process group, as a cancellation does. If the runtime is gone
     /// or ends before the grace period does, the group is killed at once.
     fn execute(&self, parameters: Value, context: ExecutionContext) -> BoxFuture<'static, Outcome> {
-        let (command, grace, result) = (self.command(), self.grace, self.result);
+        let (mut command, grace, result) = (self.command(), self.grace, self.result);
+        command.env(IDEMPOTENCY_KEY, context.idempotency_key());
         Box::pin(async move {
             let done = exec::run(command, &parameters, grace, result, &context).await;
             done.unwrap_or_else(|failure| Outcome::error(failure.to_string()))

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicU32;
 use std::time::Duration;
 
 use gadgetry_proto::id::CallId;
-use gadgetry_proto::run::Report;
+use gadgetry_proto::run::{AnsweredQuestion, Report};
 
 use crate::ask::ModelCall;
 use crate::human::Human;
@@ -56,7 +56,7 @@ use crate::scope::BudgetScope;
 /// assert_eq!(*host.messages.lock().unwrap(), ["halfway"]);
 /// ```
 pub trait Host: Any + Send + Sync {
-    /// Receives a report of a running call: progress, a question to the user, an event of a subagent.
+    /// Receives a report of a running call: progress, a cost, a question to the user, an event of a subagent.
     fn report(&self, call: CallId, report: Report);
 
     /// Returns the depth, cancellation and budget of the run.
@@ -101,6 +101,10 @@ pub(crate) struct CallSlot {
     pub(crate) iteration: u32,
     /// How many subagents the call has started.
     pub(crate) agents: AtomicU32,
+    /// How many questions the call has asked the user.
+    pub(crate) questions: AtomicU32,
+    /// What an interrupted execution of the call has asked, with the answers.
+    pub(crate) answered: Vec<AnsweredQuestion>,
 }
 
 impl CallSlot {
@@ -110,6 +114,13 @@ impl CallSlot {
             call,
             iteration,
             agents: AtomicU32::default(),
+            questions: AtomicU32::default(),
+            answered: Vec::new(),
         }
+    }
+
+    /// The same slot with the answers that an interrupted execution has received.
+    pub(crate) fn answered(self, answered: Vec<AnsweredQuestion>) -> Self {
+        Self { answered, ..self }
     }
 }

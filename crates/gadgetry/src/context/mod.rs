@@ -10,7 +10,7 @@ mod invocation;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use gadgetry_proto::id::{CallId, InvocationId};
@@ -18,6 +18,7 @@ use gadgetry_proto::run::Report;
 
 pub use tokio_util::sync::CancellationToken;
 
+use crate::ask::random_id;
 use crate::error::GadgetError;
 use crate::human::ask_in_turn;
 
@@ -53,6 +54,8 @@ struct Inner {
     dependencies: BTreeMap<InvocationId, Arc<str>>,
     account: Mutex<Account>,
     slot: Option<CallSlot>,
+    /// In place of the id of the run, if there is none.
+    random_id: OnceLock<String>,
 }
 
 /// What a call has cost, and whether it is over.
@@ -114,6 +117,7 @@ impl ExecutionContext {
             dependencies,
             account: Mutex::default(),
             slot,
+            random_id: OnceLock::new(),
         }))
     }
 
@@ -130,6 +134,32 @@ impl ExecutionContext {
     /// Returns the number of the reply that contains the call, from 1; 0 without a run.
     pub fn iteration(&self) -> u32 {
         self.slot().map_or(0, |slot| slot.iteration)
+    }
+
+    /// Returns the idempotency key of the call: the same for every execution of it, and unique otherwise.
+    ///
+    /// A gadget that may be executed again after an interruption, and changes something elsewhere, sends it along, for
+    /// example as the header `Idempotency-Key`, so that the other side recognises a repeated request. It is ASCII: the id of the
+    /// run and the number of the call, as `invoice-42/5`; in a subagent also the path to it, as `invoice-42/5.0/2`. For another
+    /// process to have the same key, its run needs the same [`BudgetScope::run_id`](crate::BudgetScope::run_id). Without a run
+    /// the key is random.
+    ///
+    /// ```
+    /// use gadgetry::{ExecutionContext, GadgetError};
+    ///
+    /// async fn pay(cents: u64, context: &ExecutionContext) -> Result<String, GadgetError> {
+    ///     let header = ("Idempotency-Key", context.idempotency_key());
+    ///     Ok(format!("would send {cents} with {header:?}"))
+    /// }
+    /// ```
+    pub fn idempotency_key(&self) -> String {
+        let random_id = || self.0.random_id.get_or_init(random_id).as_str();
+        let Some(slot) = self.slot() else {
+            return random_id().to_owned();
+        };
+        let scope = slot.host.scope();
+        let run_id = scope.run_id.as_deref().unwrap_or_else(random_id);
+        scope.key(run_id, slot.call)
     }
 
     /// Returns the nesting depth of the run: 0 for a top-level run, 1 for its subagents.
@@ -197,8 +227,12 @@ impl ExecutionContext {
         }
         account.dollars = (account.dollars + dollars).min(f64::MAX);
         // Not only when the call ends: other runs of the scope must see it at once.
-        if let Some(host) = self.host() {
-            host.spend(dollars);
+        if let Some(slot) = self.slot() {
+            slot.host.spend(dollars);
+            // And the run, because the gadget may be interrupted before its end.
+            if dollars > 0.0 {
+                slot.host.report(slot.call, Report::Cost(dollars));
+            }
         }
         Ok(())
     }
@@ -234,26 +268,39 @@ impl ExecutionContext {
 
     /// Asks the user and waits for the answer. Questions are asked one at a time, in order.
     ///
+    /// A call that was interrupted and is executed again does not repeat an answered question: if it asks the same in the
+    /// same order, it receives the answer at once.
+    ///
     /// # Errors
     ///
     /// [`HumanError`] if no user is available, if there is no answer, and when the call is cancelled.
     ///
     /// Cancel safety: dropping the future withdraws the question.
     pub async fn ask_human(&self, question: impl Into<String>) -> Result<String, HumanError> {
-        let host = self.host().ok_or(HumanError::Nobody)?;
-        let human = Arc::clone(host.human().ok_or(HumanError::Nobody)?);
+        let slot = self.slot().ok_or(HumanError::Nobody)?;
+        let number = slot.questions.fetch_add(1, Ordering::Relaxed);
         let question = question.into();
-        self.report(Report::HumanQuestion(question.clone()));
+        let mut kept = slot.answered.iter();
+        if let Some(kept) = kept.find(|it| it.number == number && it.question == question) {
+            return Ok(kept.answer.clone());
+        }
+        let host = &slot.host;
+        let human = Arc::clone(host.human().ok_or(HumanError::Nobody)?);
+        self.report(Report::HumanQuestion {
+            number,
+            question: question.clone(),
+        });
         let mut open = OpenQuestion {
             context: self,
-            answered: false,
+            number,
+            answer: None,
         };
         let answer = ask_in_turn(host.scope(), human, question);
         let answer = self.cancellation().run_until_cancelled(answer).await;
         let answer = answer
             .ok_or(HumanError::Cancelled)?
             .ok_or(HumanError::NoAnswer)?;
-        open.answered = true;
+        open.answer = Some(answer.clone());
         Ok(answer)
     }
 
@@ -289,13 +336,16 @@ impl fmt::Debug for ExecutionContext {
 /// A question to the user that is open. Its end is reported when it is dropped, whatever ends it.
 struct OpenQuestion<'a> {
     context: &'a ExecutionContext,
-    answered: bool,
+    number: u32,
+    answer: Option<String>,
 }
 
 impl Drop for OpenQuestion<'_> {
     fn drop(&mut self) {
-        let answered = self.answered;
-        self.context.report(Report::HumanAnswer { answered });
+        self.context.report(Report::HumanAnswer {
+            number: self.number,
+            answer: self.answer.take(),
+        });
     }
 }
 

@@ -169,7 +169,9 @@ impl<C: Controller> DynController for C {
                     };
                     self.on_dependency_skipped(&unmet).await.into()
                 }
-                QuestionKind::Human { .. } | QuestionKind::Input { .. } => Decision::Proceed,
+                QuestionKind::Human { .. }
+                | QuestionKind::Interrupted { .. }
+                | QuestionKind::Input { .. } => Decision::Proceed,
             }
         })
     }

@@ -91,6 +91,8 @@ fn wants(asks: Asks, question: &QuestionKind) -> bool {
         QuestionKind::BeforeGadget { .. } => asks.before_gadget,
         QuestionKind::AfterGadget { .. } => asks.after_gadget,
         QuestionKind::DependencySkipped { .. } => asks.dependency_skipped,
-        QuestionKind::Human { .. } | QuestionKind::Input { .. } => asks.human,
+        QuestionKind::Human { .. }
+        | QuestionKind::Interrupted { .. }
+        | QuestionKind::Input { .. } => asks.human,
     }
 }

@@ -28,7 +28,7 @@ use gadgetry_proto::run::{
 use gadgetry_proto::time::Time;
 use tokio::sync::mpsc;
 
-use crate::ask::ModelCall;
+use crate::ask::{ModelCall, random_id};
 use crate::context::{CallSlot, CancellationToken, ExecutionContext, Host};
 use crate::human::ask_in_turn;
 use crate::journal::{Incoming, JournalError, QuestionRef, Recording};
@@ -201,10 +201,12 @@ struct Running {
 impl<'a> Driver<'a> {
     fn new(
         run: Run,
-        services: Services,
+        mut services: Services,
         commands: mpsc::Receiver<Command>,
         observer: &'a mut dyn Observer,
     ) -> Self {
+        let run_id = &mut services.scope.run_id;
+        run_id.get_or_insert_with(|| random_id().into());
         let runtime = Arc::clone(&services.runtime);
         let tasks = Tasks::new(Arc::clone(&runtime), Arc::clone(&services.scope.path));
         let cancelled = services.scope.cancellation.clone().cancelled_owned();
@@ -345,7 +347,7 @@ impl<'a> Driver<'a> {
             start.invocation_id,
             start.dependencies,
             CancellationToken::new(),
-            Some(CallSlot::new(host, start.id, self.iteration)),
+            Some(CallSlot::new(host, start.id, self.iteration).answered(start.answered)),
         );
         // Nearly always the last owner, which takes the value without a copy.
         let parameters = Arc::unwrap_or_clone(start.parameters);
@@ -361,23 +363,16 @@ impl<'a> Driver<'a> {
 
     fn ask(&mut self, Question { id, kind }: Question) {
         let services = &self.handle.services;
-        let for_user = match &kind {
-            QuestionKind::Human { question, .. } => Some(question),
-            QuestionKind::Input { text } => Some(text),
-            QuestionKind::BeforeModelCall { .. }
-            | QuestionKind::AfterModelCall { .. }
-            | QuestionKind::ModelError { .. }
-            | QuestionKind::BeforeGadget { .. }
-            | QuestionKind::AfterGadget { .. }
-            | QuestionKind::DependencySkipped { .. } => None,
-        };
-        let task = match (for_user, &services.human, &services.controller) {
+        let task = match (kind.for_user(), &services.human, &services.controller) {
             (Some(question), Some(human), _) => {
                 if matches!(kind, QuestionKind::Input { .. }) {
                     self.user_input = Some(id);
                 }
-                let answer = ask_in_turn(&services.scope, Arc::clone(human), question.clone());
-                let decision = async { answer.await.map_or(Decision::Proceed, Decision::Result) };
+                let answer = ask_in_turn(&services.scope, Arc::clone(human), question.to_owned());
+                let decision = async move {
+                    let decision = answer.await.and_then(|answer| kind.answer(answer));
+                    decision.unwrap_or(Decision::Proceed)
+                };
                 self.tasks
                     .question(id, "the human's side", Box::pin(decision))
             }

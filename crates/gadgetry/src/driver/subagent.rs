@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use gadgetry_proto::event::Event;
+use gadgetry_proto::id::CallId;
 use gadgetry_proto::message::Request;
 use gadgetry_proto::run::{Command, Input, Report, Run};
 use gadgetry_proto::time::Time;
@@ -88,7 +89,7 @@ impl SubagentParent {
         let agent = slot.map_or(0, |slot| slot.agents.fetch_add(1, Ordering::Relaxed));
         // Here and not before: a call that has taken its token gets a grace period.
         let token = self.context.cancellation().child_token();
-        let call = self.context.invocation_id().as_str();
+        let call = slot.map_or(CallId(0), |slot| slot.call);
         Subagent {
             services: Services {
                 scope: self.services.scope.child(token, call, agent),

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use futures_core::future::BoxFuture;
 use gadgetry_proto::call::Outcome;
-use gadgetry_proto::schema::{Example, GadgetSpec, Unterminated, invalid_parameters};
+use gadgetry_proto::schema::{Example, GadgetSpec, OnInterrupt, Unterminated, invalid_parameters};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -167,6 +167,8 @@ pub struct GadgetInfo {
     pub sticky_result: bool,
     /// What happens to a block that only the end of the reply completes; `None` leaves that to the run.
     pub unterminated: Option<Unterminated>,
+    /// What happens to a call that was running when the program ended.
+    pub on_interrupt: OnInterrupt,
 }
 
 impl GadgetInfo {
@@ -223,6 +225,14 @@ impl GadgetInfo {
         self
     }
 
+    /// Sets what happens to a call that was running when the program ended, once the run is continued:
+    /// [`OnInterrupt::Fail`] by default. A gadget that only reads should be [`OnInterrupt::Rerun`].
+    #[must_use]
+    pub fn on_interrupt(mut self, policy: OnInterrupt) -> Self {
+        self.on_interrupt = policy;
+        self
+    }
+
     /// The specification of a gadget with parameters of this type.
     pub(crate) fn into_spec<P: JsonSchema>(self) -> GadgetSpec {
         let milliseconds = |timeout: Duration| u64::try_from(timeout.as_millis());
@@ -239,6 +249,7 @@ impl GadgetInfo {
             exclusive: self.exclusive,
             sticky_result: self.sticky_result,
             unterminated: self.unterminated,
+            on_interrupt: self.on_interrupt,
         }
     }
 }

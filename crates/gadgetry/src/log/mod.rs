@@ -40,7 +40,7 @@ use crate::observer::Observer;
 pub use header::Header;
 
 /// The version of the format; a log of another one is refused.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 
 /// One input of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -167,7 +167,7 @@ impl<W: Write + Send> Observer for LogWriter<W> {
 ///
 /// ```
 /// use gadgetry::log::is_log;
-/// assert!(is_log(br#"{"version":2,"config":{"system":"Be"#));
+/// assert!(is_log(br#"{"version":3,"config":{"system":"Be"#));
 /// assert!(!is_log(br#"{"version":1,"lockfileVersion":3}"#));
 /// ```
 pub fn is_log(beginning: &[u8]) -> bool {

@@ -164,6 +164,20 @@ fn log(event: &Event) {
             let id = invocation_id.as_str();
             say!(debug, event, gadget = gadget_name, id, "gadget started");
         }
+        EventKind::GadgetRestarted {
+            invocation_id,
+            gadget_name,
+            ..
+        } => {
+            let id = invocation_id.as_str();
+            say!(
+                info,
+                event,
+                gadget = gadget_name,
+                id,
+                "gadget restarted after an interruption"
+            );
+        }
         EventKind::GadgetResult {
             invocation_id,
             gadget_name,

@@ -59,6 +59,7 @@
 //! | a request delayed by a rate limit | event `RateLimited` |
 //! | a call while it is written, argument by argument | events `GadgetCallStart`, `GadgetArgsPartial`, `GadgetCall` (with the parameters) |
 //! | the start of a gadget | event `GadgetStart`, with the parameters that it receives |
+//! | a gadget that starts again because the program ended while it was running | event `GadgetRestarted` |
 //! | progress of a gadget | event `GadgetProgress` |
 //! | the result of a gadget: result or error, time, costs, media, whether it ends the run | event `GadgetResult` |
 //! | costs of a gadget that was answered before it ended | event `GadgetCost` |

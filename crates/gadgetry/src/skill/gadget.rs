@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use gadgetry_proto::call::Outcome;
-use gadgetry_proto::schema::{Example, GadgetSpec, closest};
+use gadgetry_proto::schema::{Example, GadgetSpec, OnInterrupt, closest};
 use gadgetry_proto::visible::visible_line;
 use serde_json::{Value, json};
 
@@ -71,6 +71,8 @@ fn spec(skills: &ByName) -> GadgetSpec {
         examples: examples.into_iter().collect(),
         // Instructions must not be compacted away during the task.
         sticky_result: true,
+        // It only reads.
+        on_interrupt: OnInterrupt::Rerun,
         ..GadgetSpec::default()
     }
 }

@@ -2,15 +2,15 @@
 //!
 //! ```text
 //! Waiting ─► (Undecided) ─► (Held) ─► Running ─► (Asking) ─► (Ended) ─► Answered
+//!                                      ▲   ▼
+//!                                  (Interrupted)
 //! ```
 //!
 //! The states in brackets are for calls about which a question is open. A call can be answered from any state: by an
 //! error before it starts, by its timeout while its gadget still runs, or because the run is cancelled.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::mem;
 use std::sync::Arc;
-use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -18,14 +18,19 @@ use serde_json::Value;
 use crate::call::Outcome;
 use crate::convo::OutputStore;
 use crate::convo::viewer;
-use crate::event::{Ancestor, Event, EventKind, FinishReason};
+use crate::event::{Event, EventKind, FinishReason};
 use crate::id::CallId;
 use crate::run::calls::CANCELLED;
+use crate::run::calls::cancelled::CancelledGadgets;
+use crate::run::calls::deadlines::Deadlines;
+use crate::run::calls::interrupted;
 use crate::run::calls::ledger::{Answering, Ledger};
 use crate::run::calls::prepare;
 use crate::run::calls::record::{Ended, Names, Prepared, Record, Status};
+use crate::run::calls::reports::{Reported, reported};
 use crate::run::calls::result;
 use crate::run::calls::room::Room;
+use crate::run::calls::running::Running;
 use crate::run::config::UnmetDependencyPolicy;
 use crate::run::context::Context;
 use crate::run::io::Report;
@@ -37,6 +42,7 @@ use crate::sched::Job;
 use crate::sched::Scheduler;
 use crate::sched::SkipDecision;
 use crate::sched::Unmet;
+use crate::schema::OnInterrupt;
 use crate::time::Time;
 
 /// Runs the calls of a reply. Everything in it concerns calls that are announced already.
@@ -44,9 +50,8 @@ use crate::time::Time;
 pub(in crate::run) struct Execution {
     scheduler: Scheduler,
     pub(super) ledger: Ledger,
-    deadlines: BTreeSet<(Time, CallId)>,
-    /// Answered calls whose gadgets were cancelled and have not returned. Their costs still count.
-    cancelled: BTreeMap<CallId, Names>,
+    pub(super) deadlines: Deadlines,
+    pub(super) cancelled: CancelledGadgets,
     pub(super) room: Room,
     /// Results that were too long for the conversation.
     pub(in crate::run) stored: OutputStore,
@@ -61,8 +66,8 @@ impl Execution {
         Self {
             scheduler,
             ledger: Ledger::default(),
-            deadlines: BTreeSet::new(),
-            cancelled: BTreeMap::new(),
+            deadlines: Deadlines::default(),
+            cancelled: CancelledGadgets::default(),
             room: Room::default(),
             stored: OutputStore::default(),
             completed: None,
@@ -88,20 +93,20 @@ impl Execution {
 
     /// When the first timeout expires.
     pub(in crate::run) fn next_deadline(&self) -> Option<Time> {
-        self.deadlines.first().map(|(deadline, _)| *deadline)
+        self.deadlines.first()
     }
 
     /// Gadgets that have not returned, cancelled ones last.
     pub(in crate::run) fn in_flight(&self) -> impl Iterator<Item = CallId> + '_ {
         let running = self.ledger.records().iter().filter(|it| it.is_running());
         let running = running.map(|record| record.id);
-        running.chain(self.cancelled.keys().copied())
+        running.chain(self.cancelled.ids())
     }
 
     /// Whether the gadget of this call has started and not returned.
     pub(in crate::run) fn is_in_flight(&self, id: CallId) -> bool {
         let record = self.ledger.get(id);
-        self.cancelled.contains_key(&id) || record.is_some_and(Record::is_running)
+        self.cancelled.contains(id) || record.is_some_and(Record::is_running)
     }
 
     /// Whether a cancelled gadget has not returned yet.
@@ -210,19 +215,28 @@ impl Execution {
 
     /// The gadget starts.
     fn launch(&mut self, prepared: Prepared, cx: &mut Context<'_>) {
-        let Prepared { start, timeout_ms } = prepared;
+        let id = prepared.start.id;
+        let gadget = cx.plan.registry.get(&prepared.start.gadget_name);
+        let may_rerun = gadget.is_some_and(|it| it.spec().on_interrupt != OnInterrupt::Fail);
+        let again = may_rerun.then(|| Box::new(prepared.clone()));
         let since = cx.out.now();
-        let id = start.id;
-        let deadline = timeout_ms.map(|timeout| since + Duration::from_millis(timeout));
-        if let Some(deadline) = deadline {
-            self.deadlines.insert((deadline, id));
-        }
+        let deadline = self.deadlines.begin(id, since, prepared.timeout_ms);
         let Some(record) = self.ledger.get_mut(id) else {
             return;
         };
-        record.status = Status::Running { since, deadline };
-        self.emit_start(id, Arc::clone(&start.parameters), cx);
-        cx.out.start(start);
+        record.status = Status::Running(Running::new(since, deadline, again));
+        self.emit_start(id, Arc::clone(&prepared.start.parameters), cx);
+        cx.out.start(prepared.start);
+    }
+
+    /// What a gadget in flight has reported to have cost.
+    pub(in crate::run) fn reported_cost(&self, id: CallId) -> f64 {
+        let status = self.ledger.get(id).map(|record| &record.status);
+        match (self.cancelled.reported(id), status) {
+            (Some(reported), _) => reported,
+            (None, Some(Status::Running(running))) => running.reported,
+            (None, _) => 0.0,
+        }
     }
 
     fn emit_start(&mut self, id: CallId, parameters: Arc<Value>, cx: &mut Context<'_>) {
@@ -253,18 +267,22 @@ impl Execution {
         cost: f64,
         cx: &mut Context<'_>,
     ) {
-        if let Some(names) = self.cancelled.remove(&id) {
+        if let Some(names) = self.cancelled.remove(id) {
             return self.done_late(id, names, cost, cx);
         }
         let Some(record) = self.ledger.get_mut(id) else {
             return;
         };
-        let Status::Running { since, deadline } = record.status else {
+        let Status::Running(Running {
+            since,
+            deadline,
+            lost,
+            ..
+        }) = record.status
+        else {
             return;
         };
-        if let Some(deadline) = deadline {
-            self.deadlines.remove(&(deadline, id));
-        }
+        self.deadlines.end(id, deadline);
         let mut outcome = outcome;
         outcome.result = self
             .room
@@ -273,7 +291,7 @@ impl Execution {
         let ended = Ended {
             outcome,
             duration_ms: cx.out.now().since(since),
-            cost,
+            cost: (cost + lost).min(f64::MAX),
         };
         match question {
             Some(question) => self.ask_human(id, ended, question, cx),
@@ -282,7 +300,7 @@ impl Execution {
     }
 
     /// The call was answered earlier. Only now is its gadget's place free.
-    fn done_late(&mut self, id: CallId, names: Names, cost: f64, cx: &mut Context<'_>) {
+    pub(super) fn done_late(&mut self, id: CallId, names: Names, cost: f64, cx: &mut Context<'_>) {
         if cost > 0.0 {
             let Names {
                 invocation_id,
@@ -345,7 +363,7 @@ impl Execution {
     }
 
     /// The outcome is complete. A controller may change it.
-    fn judge(&mut self, id: CallId, ended: Ended, cx: &mut Context<'_>) {
+    pub(super) fn judge(&mut self, id: CallId, ended: Ended, cx: &mut Context<'_>) {
         if !cx.plan.config.asks.after_gadget {
             return self.conclude(id, ended, cx);
         }
@@ -431,6 +449,9 @@ impl Execution {
                 }
                 self.conclude(id, *ended, cx);
             }
+            (Status::Interrupted(running), decision) => {
+                interrupted::decide(self, id, *running, decision, cx);
+            }
             (status, _) => record.status = status,
         }
         self.dispatch(cx);
@@ -464,15 +485,11 @@ impl Execution {
     /// start while the late one is still at work.
     pub(in crate::run) fn expire(&mut self, cx: &mut Context<'_>) {
         let now = cx.out.now();
-        while let Some((deadline, id)) = self.deadlines.first().copied() {
-            if deadline > now {
-                break;
-            }
-            self.deadlines.remove(&(deadline, id));
+        while let Some((deadline, id)) = self.deadlines.take_due(now) {
             let Some(record) = self.ledger.get_mut(id) else {
                 continue;
             };
-            let Status::Running { since, .. } = record.status else {
+            let Status::Running(Running { since, lost, .. }) = record.status else {
                 continue;
             };
             let name = record.gadget.as_deref().unwrap_or_default();
@@ -480,7 +497,7 @@ impl Execution {
             let error = format!("Gadget '{name}' execution exceeded timeout of {allowed}ms");
             self.cancel_gadget(id, cx);
             self.failed(cx.plan);
-            let answer = Answering::after(Err(error), now.since(since), 0.0);
+            let answer = Answering::after(Err(error), now.since(since), lost);
             self.ledger.answer(id, answer, cx.out);
         }
     }
@@ -495,11 +512,12 @@ impl Execution {
             let (duration, cost) = match self.ledger.get(id).map(|record| &record.status) {
                 None | Some(Status::Answered { .. }) => continue,
                 Some(Status::Waiting | Status::Undecided(_) | Status::Held(_)) => (0, 0.0),
-                Some(Status::Running { since, .. }) => {
-                    let since = *since;
+                Some(Status::Running(Running { since, lost, .. })) => {
+                    let (since, lost) = (*since, *lost);
                     self.cancel_gadget(id, cx);
-                    (now.since(since), 0.0)
+                    (now.since(since), lost)
                 }
+                Some(Status::Interrupted(running)) => (now.since(running.since), running.lost),
                 Some(Status::Asking(ended) | Status::Ended(ended)) => {
                     (ended.duration_ms, ended.cost)
                 }
@@ -510,9 +528,9 @@ impl Execution {
     }
 
     fn cancel_gadget(&mut self, id: CallId, cx: &mut Context<'_>) {
-        if let Some(record) = self.ledger.get_mut(id) {
-            let names = record.names();
-            self.cancelled.insert(id, names);
+        let reported = self.reported_cost(id);
+        if let Some(record) = self.ledger.get(id) {
+            self.cancelled.insert(id, record.names(), reported);
             cx.out.cancel(id);
         }
     }
@@ -539,7 +557,7 @@ impl Execution {
     }
 
     /// Emits what a gadget reports, and returns the event of a subagent with its path, for the caller to charge and to
-    /// emit. After a call is answered, only the events of its subagents matter: they still cost money.
+    /// emit.
     #[must_use]
     pub(in crate::run) fn report(
         &mut self,
@@ -547,41 +565,23 @@ impl Execution {
         report: Report,
         cx: &mut Context<'_>,
     ) -> Option<Event> {
-        let record = self.ledger.get(id);
-        let names = match self.cancelled.get(&id) {
+        self.cancelled.note(id, &report);
+        let mut record = self.ledger.get_mut(id);
+        let status = record.as_mut().map(|record| &mut record.status);
+        let is_running = if let Some(Status::Running(running)) = status {
+            running.note(&report);
+            true
+        } else {
+            false
+        };
+        let names = match self.cancelled.names(id) {
             Some(names) => names.clone(),
             None => record?.names(),
         };
-        let is_running = record.is_some_and(Record::is_running);
-        match report {
-            Report::Child { agent, mut event } => {
-                let ancestor = Ancestor::new(id, names.invocation_id, agent);
-                event.path.insert(0, ancestor);
-                return Some(*event);
-            }
-            Report::Progress(message) if is_running => {
-                cx.out.emit(EventKind::GadgetProgress {
-                    call: id,
-                    invocation_id: names.invocation_id,
-                    gadget_name: names.gadget_name,
-                    message,
-                });
-            }
-            Report::HumanQuestion(question) if is_running => {
-                cx.out.emit(EventKind::HumanInputRequired {
-                    call: Some(id),
-                    invocation_id: Some(names.invocation_id),
-                    question,
-                });
-            }
-            Report::HumanAnswer { answered } if is_running => {
-                cx.out.emit(EventKind::HumanInputReceived {
-                    call: Some(id),
-                    invocation_id: Some(names.invocation_id),
-                    answered,
-                });
-            }
-            Report::Progress(_) | Report::HumanQuestion(_) | Report::HumanAnswer { .. } => {}
+        match reported(id, report, names, is_running) {
+            Reported::Child(event) => return Some(event),
+            Reported::Own(kind) => cx.out.emit(kind),
+            Reported::Nothing => {}
         }
         None
     }

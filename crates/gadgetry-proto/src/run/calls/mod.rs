@@ -1,6 +1,9 @@
 //! The calls of a run: what a reply announces, and what the model reads about it. Each call is answered exactly once.
 
+mod cancelled;
+mod deadlines;
 mod execution;
+mod interrupted;
 mod known;
 mod ledger;
 mod notes;
@@ -8,8 +11,10 @@ mod numbers;
 mod prepare;
 mod record;
 mod references;
+mod reports;
 mod result;
 mod room;
+mod running;
 
 use std::sync::Arc;
 
@@ -19,11 +24,12 @@ use crate::call::Call;
 use crate::delta::{Delta, StopReason};
 use crate::error::{Diagnostic, DiagnosticCode, Span};
 use crate::event::EventKind;
-use crate::id::InvocationId;
+use crate::id::{CallId, InvocationId};
 use crate::limits::{Limit, LimitExceeded};
 use crate::message::Content;
 use crate::piece::{ArgsPartial, CallStart};
 use crate::run::context::Context;
+use crate::run::open_question::OpenQuestion;
 use crate::run::plan::Plan;
 use crate::run::truncation::Truncation;
 use crate::sched::Scheduler;
@@ -74,6 +80,17 @@ impl Calls {
     /// Whether the current reply has called nothing.
     pub(super) fn is_empty(&self) -> bool {
         self.execution.ledger.records().is_empty()
+    }
+
+    /// The questions of running gadgets to the user, in call order.
+    pub(super) fn open_questions(&self) -> impl Iterator<Item = OpenQuestion> + '_ {
+        let records = self.execution.ledger.records().iter();
+        records.flat_map(Record::open_questions)
+    }
+
+    /// A gadget in flight is lost. What it had reported to have cost is `charged` already.
+    pub(super) fn interrupt(&mut self, id: CallId, charged: f64, cx: &mut Context<'_>) {
+        interrupted::interrupt(&mut self.execution, id, charged, cx);
     }
 
     /// Whether any reply of the run has called a gadget.

@@ -83,6 +83,7 @@ pub(super) fn prepare(
             gadget_name: gadget.name().to_owned(),
             parameters,
             dependencies: dependencies.collect(),
+            answered: Vec::new(),
         },
         // Zero means that there is no timeout.
         timeout_ms: own_timeout

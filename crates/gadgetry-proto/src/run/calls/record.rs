@@ -8,9 +8,10 @@ use serde_json::Value;
 use crate::call::{Call, Outcome, Parameters};
 use crate::id::{CallId, InvocationId};
 use crate::media::Media;
+use crate::run::calls::running::Running;
+use crate::run::open_question::OpenQuestion;
 use crate::run::start::{AboutCall, Start};
 use crate::sched::Unmet;
-use crate::time::Time;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Record {
@@ -34,7 +35,9 @@ pub(super) enum Status {
     /// For a decision whether and how it starts.
     Held(Box<Prepared>),
     /// For its gadget.
-    Running { since: Time, deadline: Option<Time> },
+    Running(Running),
+    /// For a decision whether its interrupted gadget runs again.
+    Interrupted(Box<Running>),
     /// For human input that completes the outcome.
     Asking(Box<Ended>),
     /// For a decision about the outcome.
@@ -80,7 +83,19 @@ impl Record {
     }
 
     pub(super) fn is_running(&self) -> bool {
-        matches!(self.status, Status::Running { .. })
+        matches!(self.status, Status::Running(_))
+    }
+
+    /// The questions of its running gadget to the user.
+    pub(super) fn open_questions(&self) -> impl Iterator<Item = OpenQuestion> + '_ {
+        let running = if let Status::Running(running) = &self.status {
+            Some(running)
+        } else {
+            None
+        };
+        let gadget = self.gadget.as_deref();
+        let questions = running.map(|running| running.open_questions(self.id, gadget));
+        questions.into_iter().flatten()
     }
 
     /// The call as a question shows it.

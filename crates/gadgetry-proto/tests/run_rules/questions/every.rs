@@ -35,6 +35,7 @@ fn name(question: &QuestionKind) -> &'static str {
         QuestionKind::AfterGadget { .. } => "AfterGadget",
         QuestionKind::DependencySkipped { .. } => "DependencySkipped",
         QuestionKind::Human { .. } => "Human",
+        QuestionKind::Interrupted { .. } => "Interrupted",
         QuestionKind::Input { .. } => "Input",
     }
 }

@@ -28,7 +28,8 @@ fn about(mut script: Script, id: &'static str, delay_ms: u64, decision: Decision
             QuestionKind::BeforeGadget { start } => start.invocation_id.as_str(),
             QuestionKind::AfterGadget { about, .. }
             | QuestionKind::DependencySkipped { about, .. }
-            | QuestionKind::Human { about, .. } => about.invocation_id.as_str(),
+            | QuestionKind::Human { about, .. }
+            | QuestionKind::Interrupted { about, .. } => about.invocation_id.as_str(),
             QuestionKind::BeforeModelCall { .. }
             | QuestionKind::AfterModelCall { .. }
             | QuestionKind::ModelError { .. }

@@ -44,6 +44,10 @@ impl CallNumbers {
                 assert!(!known.is_complete, "{call} is complete twice");
                 known.is_complete = true;
             }
+            EventKind::GadgetRestarted { invocation_id, .. } => {
+                let known = self.complete(call, invocation_id);
+                assert!(!known.is_answered, "{call} starts again after its answer");
+            }
             EventKind::GadgetStart { invocation_id, .. }
             | EventKind::GadgetCost { invocation_id, .. }
             | EventKind::GadgetProgress { invocation_id, .. } => {

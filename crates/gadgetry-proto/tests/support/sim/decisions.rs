@@ -60,6 +60,11 @@ fn decision(random: &mut Random, question: &QuestionKind) -> Decision {
                 Decision::Result(text)
             }
         }
+        QuestionKind::Interrupted { .. } => match random.below(3) {
+            0 => Decision::Execute,
+            1 => Decision::Result(text),
+            _ => Decision::Deny(text),
+        },
         QuestionKind::Human { .. } | QuestionKind::Input { .. } => Decision::Result(text),
     }
 }

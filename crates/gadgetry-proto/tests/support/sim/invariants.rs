@@ -9,10 +9,11 @@ use gadgetry_proto::event::{Answer, Event, EventKind};
 use gadgetry_proto::id::{CallId, InvocationId};
 use gadgetry_proto::message::{Content, Message, Purpose, Request, Role};
 use gadgetry_proto::run::{
-    Asks, Command, Decision, Input, Output, Question, QuestionId, QuestionKind,
+    Asks, Command, Decision, Input, Output, Question, QuestionId, QuestionKind, Report,
 };
 
 use super::Log;
+use super::call_costs::CallCosts;
 use super::call_numbers::CallNumbers;
 
 /// Panics with what does not hold.
@@ -43,9 +44,13 @@ struct Watch {
     /// Whether `run_finished` was told.
     over: bool,
     reading: bool,
+    /// Whether the reply was interrupted, and nothing else was read yet.
+    lost: bool,
     /// Replies that no request has carried yet, with what became of their calls.
     rounds: Vec<Round>,
     started: BTreeSet<CallId>,
+    /// Calls of interrupted gadgets, between the event and the start.
+    restarted: BTreeSet<CallId>,
     running: BTreeSet<CallId>,
     cancelled: BTreeSet<CallId>,
     /// Messages that requests have carried.
@@ -67,6 +72,7 @@ struct Watch {
     questions: u64,
     open: BTreeMap<QuestionId, QuestionKind>,
     numbers: CallNumbers,
+    costs: CallCosts,
     /// What all events together say was spent.
     spent: f64,
     /// Whether a model call has cost what nobody knows.
@@ -111,7 +117,20 @@ impl Watch {
                 self.round().told = true;
             }
             Input::ModelClosed(_) => self.reading = false,
-            Input::Done(id, _) => drop(self.running.remove(id)),
+            Input::Done(id, outcome) => {
+                self.running.remove(id);
+                self.costs.done(*id, outcome.cost);
+            }
+            Input::Report(id, Report::Cost(dollars)) => {
+                if self.running.contains(id) {
+                    self.costs.report(*id, *dollars);
+                }
+            }
+            Input::Interrupted => {
+                self.lost = std::mem::take(&mut self.reading) && !self.summarising;
+                self.costs.interrupt();
+                self.running.clear();
+            }
             Input::Decision(id, decision) => {
                 if let Some(question) = self.open.remove(id) {
                     if matches!(question, QuestionKind::ModelError { .. }) {
@@ -134,7 +153,6 @@ impl Watch {
             | Input::Report(..)
             | Input::RateLimited(_)
             | Input::ExternalSpend(_)
-            | Input::Interrupted
             | Input::Tick => {}
         }
     }
@@ -175,7 +193,9 @@ impl Watch {
                 self.open.clear();
             }
             Output::Start(start) => {
-                assert!(self.started.insert(start.id), "{} starts twice", start.id);
+                let is_again = self.restarted.remove(&start.id);
+                let is_new = self.started.insert(start.id);
+                assert!(is_new != is_again, "{} starts twice", start.id);
                 self.running.insert(start.id);
                 let held = |question: &QuestionKind| matches!(question, QuestionKind::BeforeGadget { start: it } if it.id == start.id);
                 assert!(
@@ -226,6 +246,9 @@ impl Watch {
     }
 
     fn question(&mut self, question: &Question) {
+        if let Some(open) = self.open.get(&question.id) {
+            return assert_eq!(*open, question.kind, "repeated because of an interruption");
+        }
         assert_eq!(question.id.0, self.questions, "the number of a question");
         self.questions += 1;
         let asked = match &question.kind {
@@ -239,7 +262,9 @@ impl Watch {
             QuestionKind::BeforeGadget { .. } => self.asks.before_gadget,
             QuestionKind::AfterGadget { .. } => self.asks.after_gadget,
             QuestionKind::DependencySkipped { .. } => self.asks.dependency_skipped,
-            QuestionKind::Human { .. } | QuestionKind::Input { .. } => self.asks.human,
+            QuestionKind::Human { .. }
+            | QuestionKind::Interrupted { .. }
+            | QuestionKind::Input { .. } => self.asks.human,
         };
         assert!(asked, "nobody wants to be asked {question:?}");
         self.open.insert(question.id, question.kind.clone());
@@ -261,6 +286,7 @@ impl Watch {
             return;
         }
         self.numbers.event(event);
+        self.costs.event(&event.kind);
         if let EventKind::Text { text } | EventKind::Reasoning { text } = &event.kind {
             let reasoning = matches!(event.kind, EventKind::Reasoning { .. });
             self.round().told |= reasoning || !text.trim().is_empty();
@@ -279,6 +305,11 @@ impl Watch {
                 self.compacted = true;
             }
             EventKind::ModelCallStart { iteration, .. } => {
+                if std::mem::take(&mut self.lost) && *iteration == self.iteration {
+                    // Nothing of the interrupted reply was used.
+                    self.abandon();
+                    self.again = true;
+                }
                 if self.compacted && !self.again && *iteration == self.iteration {
                     // The conversation was too long for the model.
                     self.abandon();
@@ -316,6 +347,7 @@ impl Watch {
                 ..
             } => self.answer(invocation_id, (error.clone(), true)),
             EventKind::ModelRetry { .. } => {
+                self.lost = false;
                 self.again = true;
                 self.abandon();
             }
@@ -325,6 +357,10 @@ impl Watch {
                 let close = (told - sum).abs() <= 1e-9 * sum.max(1e-9);
                 assert!(close, "{told} in all, but the events say {sum}");
                 assert_eq!(total_cost.is_none(), self.unpriced, "whether it is known");
+            }
+            EventKind::GadgetRestarted { call, .. } => {
+                assert!(self.started.contains(call), "{call} has not started");
+                assert!(self.restarted.insert(*call), "{call} starts again twice");
             }
             EventKind::ModelCallEnd { .. }
             | EventKind::ReplyWithdrawn { .. }
@@ -486,6 +522,7 @@ impl Watch {
         assert!(self.over, "no run_finished");
         assert!(!self.reading, "the reply is still read");
         self.numbers.end();
+        self.costs.end();
         self.conversation(&log.history);
         let last = log.outputs.last().and_then(|outputs| outputs.last());
         assert_eq!(last, Some(&Output::Finished(log.summary.clone())));

@@ -3,6 +3,7 @@
 //! Nothing sleeps. What will happen stands in a queue ordered by time and then by the order of asking; the clock jumps
 //! from one entry to the next. Every log is checked by [`invariants`] before a test sees it.
 
+mod call_costs;
 mod call_numbers;
 mod decisions;
 pub mod invariants;
@@ -10,7 +11,7 @@ pub mod random;
 pub mod script;
 pub mod transcript;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use gadgetry_proto::call::Outcome;
@@ -19,7 +20,7 @@ use gadgetry_proto::error::DiagnosticCode;
 use gadgetry_proto::event::{Event, EventKind};
 use gadgetry_proto::id::CallId;
 use gadgetry_proto::message::{Content, Message, Request};
-use gadgetry_proto::run::{Close, Input, Output, Plan, Run, Start, Summary};
+use gadgetry_proto::run::{Close, Input, Output, Plan, Report, Run, Start, Summary};
 use gadgetry_proto::time::Time;
 use gadgetry_proto::usage::Usage;
 
@@ -121,6 +122,17 @@ pub fn interrupt(script: &Script, log: &Log, step: usize) -> Vec<Output> {
     outputs
 }
 
+/// Plays the script; after each of these numbers of inputs the process ends, and another one continues from what was
+/// saved. Commands and other inputs from outside still come.
+pub fn play_with_interruptions(script: &Script, kills: &[usize]) -> Log {
+    let run = Run::new(&script.plan(), script.conversation.clone());
+    let mut sim = Sim::new(script, run);
+    sim.kills = kills.iter().copied().collect();
+    let log = sim.play();
+    invariants::check(&log);
+    log
+}
+
 /// What comes of a poll until there is nothing to do, and whether the run is over.
 pub fn drain(run: &mut Run) -> Vec<Output> {
     let mut outputs = Vec::new();
@@ -149,11 +161,15 @@ struct Sim<'a> {
     inputs: Vec<(Time, Input)>,
     outputs: Vec<Vec<Output>>,
     summary: Option<Summary>,
+    /// The numbers of inputs after which the process ends.
+    kills: BTreeSet<usize>,
 }
 
 enum Due {
     Model(Input),
     Gadget(CallId, Outcome),
+    Report(CallId, Report),
+    Decision(Input),
     Somebody(Input),
 }
 
@@ -172,6 +188,7 @@ impl<'a> Sim<'a> {
             inputs: Vec::new(),
             outputs: Vec::new(),
             summary: None,
+            kills: BTreeSet::new(),
         }
     }
 
@@ -181,7 +198,12 @@ impl<'a> Sim<'a> {
         }
         self.drain();
         while self.summary.is_none() {
-            let input = self.next();
+            let input = if self.kills.remove(&self.inputs.len()) {
+                self.restart();
+                Input::Interrupted
+            } else {
+                self.next()
+            };
             assert!(self.inputs.len() < INPUTS, "the run does not end");
             self.inputs.push((Time(self.now), input.clone()));
             self.run
@@ -213,9 +235,18 @@ impl<'a> Sim<'a> {
         };
         self.now = time;
         match due {
-            Due::Model(input) | Due::Somebody(input) => input,
+            Due::Model(input) | Due::Decision(input) | Due::Somebody(input) => input,
+            Due::Report(id, report) => Input::Report(id, report),
             Due::Gadget(id, outcome) => Input::Done(id, outcome),
         }
+    }
+
+    /// The process ends, and with it everything that was to come from it.
+    fn restart(&mut self) {
+        let saved = serde_json::to_string(&self.run.save()).expect("a snapshot is JSON");
+        let saved = serde_json::from_str(&saved).expect("what was written");
+        self.run = Run::load(&self.script.plan(), saved).expect("its own version");
+        self.queue.retain(|_, due| matches!(due, Due::Somebody(_)));
     }
 
     fn drain(&mut self) {
@@ -229,7 +260,7 @@ impl<'a> Sim<'a> {
                 Output::Ask(question) => {
                     let (delay_ms, decision) = (self.script.decide)(&question.kind);
                     let decision = Input::Decision(question.id, decision);
-                    self.put(self.now + delay_ms, Due::Somebody(decision));
+                    self.put(self.now + delay_ms, Due::Decision(decision));
                 }
                 Output::Event(_) => {}
                 Output::Wait(alarm) => self.alarm = alarm.map(|time| time.0),
@@ -293,6 +324,10 @@ impl<'a> Sim<'a> {
         let failures = self.failures.entry(start.gadget_name.clone()).or_default();
         let outcome = behaviour.outcome(start, failures);
         let time = self.now + behaviour.delay_ms;
+        if outcome.cost > 0.0 {
+            let part = Report::Cost(outcome.cost / 2.0);
+            self.put(self.now, Due::Report(start.id, part));
+        }
         self.put(time, Due::Gadget(start.id, outcome));
     }
 

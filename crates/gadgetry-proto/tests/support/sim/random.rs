@@ -16,6 +16,7 @@ use gadgetry_proto::run::{
     AboutCall, Asks, Code, Command, EphemeralMessage, Input, Interceptor, MakeEphemeralMessage,
     OnTextOnlyReply, Report, Retry, RunConfig, UnmetDependencyPolicy,
 };
+use gadgetry_proto::schema::OnInterrupt;
 use gadgetry_proto::tags::CustomBlock;
 use gadgetry_proto::time::Time;
 use gadgetry_proto::transform::DeltaTransform;
@@ -68,8 +69,9 @@ fn input(random: &mut Random) -> Input {
     match random.below(6) {
         0 => Input::ExternalSpend(cost),
         1 => Input::RateLimited(3),
+        2 if cost > 0.2 => Input::Report(call, Report::Cost(cost)),
         2 => Input::Report(call, Report::Progress("half".to_owned())),
-        3 => Input::Report(call, Report::HumanQuestion("Well?".to_owned())),
+        3 => Input::Report(call, well(call)),
         _ => {
             let kind = EventKind::GadgetCost {
                 call: CallId(7),
@@ -83,6 +85,13 @@ fn input(random: &mut Random) -> Input {
             }
             Input::Report(call, Report::Child { agent: 1, event })
         }
+    }
+}
+
+fn well(call: CallId) -> Report {
+    Report::HumanQuestion {
+        number: call.0,
+        question: "Well?".to_owned(),
     }
 }
 
@@ -226,6 +235,12 @@ fn behaviour(random: &mut Random, name: &str) -> Behaviour {
             spec.timeout_ms = *random.pick(&[None, None, None, Some(3), Some(20)]);
             spec.max_concurrent = *random.pick(&[None, None, None, Some(1)]);
             spec.exclusive = random.one_in(8);
+            // No choice of its own, as above.
+            spec.on_interrupt = match name {
+                "Beta" => OnInterrupt::Rerun,
+                "Gamma" => OnInterrupt::Ask,
+                _ => OnInterrupt::Fail,
+            };
             if random.one_in(2) {
                 let n = json!({ "type": "integer", "default": 4 });
                 spec.parameters = json!({ "type": "object", "properties": { "n": n } });

@@ -187,6 +187,7 @@ fn subject(question: &QuestionKind) -> String {
         QuestionKind::Human { about, question } => {
             format!("human {}: {question}", about.invocation_id)
         }
+        QuestionKind::Interrupted { about, .. } => format!("interrupted {}", about.invocation_id),
         QuestionKind::Input { text } => format!("input {text}"),
     }
 }
@@ -212,6 +213,7 @@ fn line(kind: &EventKind) -> Option<String> {
             Answer::Result(text) => format!("ok {invocation_id}{}: {text}", cost(*dollars)),
             Answer::Error(text) => format!("error {invocation_id}{}: {text}", cost(*dollars)),
         },
+        EventKind::GadgetRestarted { invocation_id, .. } => format!("again {invocation_id}"),
         EventKind::GadgetSkipped {
             invocation_id,
             failed_dependency,

@@ -1,0 +1,240 @@
+//! The questions of a run that wait for an answer, for callers outside of its driver.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::id::CallId;
+use crate::run::question::{QuestionId, QuestionKind};
+use crate::run::start::AboutCall;
+
+/// A question without an answer, see [`Run::open_questions`](crate::run::Run::open_questions).
+///
+/// ```
+/// use gadgetry_proto::run::OpenQuestion;
+/// let text = r#"{ "id": "5.0", "kind": "human", "call": 5, "gadget": "Book", "text": "Which day?" }"#;
+/// let question: OpenQuestion = serde_json::from_str(text)?;
+/// assert_eq!(question.id.to_string(), "5.0");
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct OpenQuestion {
+    /// To be named in the answer.
+    pub id: QuestionRef,
+    /// What the question is about.
+    pub kind: OpenQuestionKind,
+    /// The call that it is about, if there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call: Option<CallId>,
+    /// The gadget of the call, as registered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gadget: Option<String>,
+    /// The text to show.
+    pub text: String,
+}
+
+impl OpenQuestion {
+    /// A question that the run has asked.
+    pub(super) fn of(id: QuestionId, kind: &QuestionKind) -> Self {
+        use OpenQuestionKind as Kind;
+        let (kind, call, text) = match kind {
+            QuestionKind::BeforeModelCall { request } => {
+                let text = format!("Send request {} to the model?", request.iteration);
+                (Kind::BeforeModelCall, None, text)
+            }
+            QuestionKind::AfterModelCall { iteration, .. } => {
+                let text = format!("Reply {iteration} was read. Continue?");
+                (Kind::AfterModelCall, None, text)
+            }
+            QuestionKind::ModelError { error, .. } => (Kind::ModelError, None, error.clone()),
+            QuestionKind::BeforeGadget { start } => {
+                let (name, parameters) = (&start.gadget_name, &start.parameters);
+                let text = format!("Execute gadget '{name}' with {parameters}?");
+                let gadget = Some((start.id, name.as_str()));
+                (Kind::BeforeGadget, gadget, text)
+            }
+            QuestionKind::AfterGadget { about, result, .. } => {
+                let (Ok(text) | Err(text)) = result;
+                (Kind::AfterGadget, Some(call(about)), text.clone())
+            }
+            QuestionKind::DependencySkipped { about, error, .. } => {
+                (Kind::DependencySkipped, Some(call(about)), error.clone())
+            }
+            QuestionKind::Human { about, question } => {
+                (Kind::Human, Some(call(about)), question.clone())
+            }
+            QuestionKind::Interrupted { about, question } => {
+                (Kind::Interrupted, Some(call(about)), question.clone())
+            }
+            QuestionKind::Input { text } => (Kind::Input, None, text.clone()),
+        };
+        Self {
+            id: QuestionRef::Run(id),
+            kind,
+            call: call.map(|(id, _)| id),
+            gadget: call.map(|(_, gadget)| gadget.to_owned()),
+            text,
+        }
+    }
+}
+
+fn call(about: &AboutCall) -> (CallId, &str) {
+    (about.id, &about.gadget_name)
+}
+
+/// What an [`OpenQuestion`] is about. It displays as in JSON: `human`, `beforeGadget`.
+///
+/// ```
+/// use gadgetry_proto::run::OpenQuestionKind;
+/// assert_eq!(OpenQuestionKind::BeforeGadget.to_string(), "beforeGadget");
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub enum OpenQuestionKind {
+    /// [`QuestionKind::BeforeModelCall`]
+    BeforeModelCall,
+    /// [`QuestionKind::AfterModelCall`]
+    AfterModelCall,
+    /// [`QuestionKind::ModelError`]
+    ModelError,
+    /// [`QuestionKind::BeforeGadget`]: an approval.
+    BeforeGadget,
+    /// [`QuestionKind::AfterGadget`]
+    AfterGadget,
+    /// [`QuestionKind::DependencySkipped`]
+    DependencySkipped,
+    /// [`QuestionKind::Human`], and the questions of gadgets that are running.
+    Human,
+    /// [`QuestionKind::Input`]
+    Input,
+    /// [`QuestionKind::Interrupted`]
+    Interrupted,
+}
+
+impl fmt::Display for OpenQuestionKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.serialize(f)
+    }
+}
+
+/// Names a question of a run: `3` is the question of the run with this number, `5.0` the first question of call 5 to the
+/// user while its gadget runs.
+///
+/// ```
+/// use gadgetry_proto::id::CallId;
+/// use gadgetry_proto::run::{QuestionId, QuestionRef};
+///
+/// assert_eq!("3".parse(), Ok(QuestionRef::Run(QuestionId(3))));
+/// assert_eq!("5.0".parse(), Ok(QuestionRef::Gadget { call: CallId(5), number: 0 }));
+/// assert_eq!(serde_json::to_string(&QuestionRef::Run(QuestionId(3)))?, r#""3""#);
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
+pub enum QuestionRef {
+    /// A question of the run itself, answered by [`Input::Decision`](crate::run::Input::Decision).
+    Run(QuestionId),
+    /// A question of a running gadget, answered by whoever executes the gadget.
+    Gadget {
+        /// The call.
+        call: CallId,
+        /// The number of the question among those of the call, from 0.
+        number: u32,
+    },
+}
+
+impl fmt::Display for QuestionRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Run(id) => write!(f, "{}", id.0),
+            Self::Gadget { call, number } => write!(f, "{}.{number}", call.0),
+        }
+    }
+}
+
+/// A text that names no question: a mistake of the caller.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{0:?} does not name a question: expected a number such as `3`, or `5.0` for the first question of call 5"
+)]
+pub struct InvalidQuestionRef(pub String);
+
+impl FromStr for QuestionRef {
+    type Err = InvalidQuestionRef;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        // `parse` would accept a sign.
+        let digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
+        let reference = match text.split_once('.') {
+            None if digits(text) => text.parse().ok().map(|id| Self::Run(QuestionId(id))),
+            Some((call, number)) if digits(call) && digits(number) => {
+                let numbers = call.parse().ok().zip(number.parse().ok());
+                numbers.map(|(call, number)| Self::Gadget {
+                    call: CallId(call),
+                    number,
+                })
+            }
+            None | Some(_) => None,
+        };
+        reference.ok_or_else(|| InvalidQuestionRef(text.to_owned()))
+    }
+}
+
+impl From<QuestionRef> for String {
+    fn from(reference: QuestionRef) -> Self {
+        reference.to_string()
+    }
+}
+
+impl TryFrom<String> for QuestionRef {
+    type Error = InvalidQuestionRef;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        text.parse()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reference_is_read_as_it_is_written() {
+        let gadget = |call, number| QuestionRef::Gadget {
+            call: CallId(call),
+            number,
+        };
+        let check = |text: &str, expected: QuestionRef| {
+            assert_eq!(text.parse(), Ok(expected), "{text}");
+            assert_eq!(expected.to_string(), text);
+        };
+        check("0", QuestionRef::Run(QuestionId(0)));
+        check("17", QuestionRef::Run(QuestionId(17)));
+        check("5.0", gadget(5, 0));
+        check("0.12", gadget(0, 12));
+    }
+
+    #[test]
+    fn a_text_that_names_no_question_is_refused() {
+        for text in [
+            "",
+            ".",
+            "5.",
+            ".0",
+            "5.0.1",
+            "-1",
+            "+1",
+            "1.+0",
+            " 1",
+            "a",
+            "5,0",
+            "4294967296.0",
+        ] {
+            let expected = InvalidQuestionRef(text.to_owned());
+            assert_eq!(text.parse::<QuestionRef>(), Err(expected), "{text}");
+        }
+    }
+}
