@@ -416,8 +416,8 @@ fn logs_that_are_none() {
     assert_eq!(play(""), "the log is empty");
     assert!(play("{}").starts_with("line 1: not a line of a gadgetry log: "));
     assert_eq!(
-        play(&header.replace("\"version\":2", "\"version\":9")),
-        "the log has format version 9; this gadgetry reads version 2"
+        play(&header.replace("\"version\":3", "\"version\":9")),
+        "the log has format version 9; this gadgetry reads version 3"
     );
     assert!(play(&format!("{header}\nnonsense\n{{}}")).starts_with("line 2: not a line"));
     let early = r#"{"timeMs": 1, "input": {"done": [7, {"result": {"Ok": "x"}}]}}"#;

@@ -137,7 +137,7 @@ impl fmt::Display for OpenQuestionKind {
 pub enum QuestionRef {
     /// A question of the run itself, answered by [`Input::Decision`](crate::run::Input::Decision).
     Run(QuestionId),
-    /// A question of a running gadget, answered by whoever executes the gadget.
+    /// A question of a running gadget, answered by the process that executes the gadget.
     Gadget {
         /// The call.
         call: CallId,

@@ -205,6 +205,7 @@ fn options_change_nothing_else_of_a_plan() {
         budget: Some(9.0),
         retry_seed: Some(5),
         markers: Some(markers.clone()),
+        asks: Some(gadgetry_proto::run::Asks::controller()),
     });
     let expected = RunConfig {
         budget: Some(9.0),
@@ -213,6 +214,7 @@ fn options_change_nothing_else_of_a_plan() {
             ..Retry::default()
         }),
         markers: markers.clone(),
+        asks: gadgetry_proto::run::Asks::controller(),
         ..full()
     };
     assert_eq!(*other.config(), expected);

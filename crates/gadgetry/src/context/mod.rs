@@ -54,7 +54,7 @@ struct Inner {
     dependencies: BTreeMap<InvocationId, Arc<str>>,
     account: Mutex<Account>,
     slot: Option<CallSlot>,
-    /// In place of the id of the run, if there is none.
+    /// In place of the id of a run, for a call without a run.
     random_id: OnceLock<String>,
 }
 
