@@ -99,6 +99,7 @@ impl Recorder for SqliteRecorder {
         let lines = mem::take(&mut self.lines);
         self.since += lines.len() as u64;
         let progress = self.progress.take();
+        let is_over = progress.as_ref().is_some_and(|it| it.summary.is_some());
         let number = self.number;
         self.number += i64::from(!lines.is_empty());
         self.writer.append(Append {
@@ -108,6 +109,7 @@ impl Recorder for SqliteRecorder {
             lines,
             long: mem::take(&mut self.long),
             progress: progress.and_then(|it| serde_json::to_string(&it).ok()),
+            is_over,
             taken: mem::take(&mut self.taken),
             durability,
             failed: Arc::clone(&self.failed),

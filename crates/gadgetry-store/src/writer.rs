@@ -29,6 +29,8 @@ pub(crate) struct Append {
     pub(crate) lines: Vec<u8>,
     pub(crate) long: Vec<LongValue>,
     pub(crate) progress: Option<String>,
+    /// Whether the run has ended, and needs no owner any more.
+    pub(crate) is_over: bool,
     /// Messages that were taken.
     pub(crate) taken: Vec<u64>,
     pub(crate) durability: Durability,
@@ -272,16 +274,17 @@ fn append_one(
         lines,
         long,
         progress,
+        is_over,
         taken,
         ..
     } = append;
     // Always, so that there is something to sync, and so that a run that was taken up by another owner is noticed.
     let own = transaction
         .prepare_cached(
-            "UPDATE runs SET updated_ms = ?1, lease_ms = ?2, progress = coalesce(?3, progress)
-             WHERE key = ?4 AND owner = ?5",
+            "UPDATE runs SET updated_ms = ?1, lease_ms = ?2, progress = coalesce(?3, progress),
+             owner = iif(?6, NULL, owner) WHERE key = ?4 AND owner = ?5",
         )?
-        .execute((now_ms(), lease(), progress, key, owner))?;
+        .execute((now_ms(), lease(), progress, key, owner, is_over))?;
     if own == 0 {
         return Ok(false);
     }
