@@ -64,6 +64,20 @@ async fn stdout_is_the_result() {
     check("printf 'a\\377b'", Outcome::ok("a\u{fffd}b")).await;
 }
 
+/// A key of its own for each call.
+#[tokio::test]
+async fn a_program_has_the_idempotency_key_of_its_call() {
+    let gadget = shell("printf %s \"$GADGETRY_IDEMPOTENCY_KEY\"");
+    let mut keys = Vec::new();
+    for _ in 0..2 {
+        let context = context(CancellationToken::new());
+        let outcome = gadget.execute(json!({}), context.clone()).await;
+        assert_eq!(outcome, Outcome::ok(context.idempotency_key()));
+        keys.push(outcome.result);
+    }
+    assert_ne!(keys[0], keys[1]);
+}
+
 /// What a program with JSON Lines on stdout comes to, and what was reported until then.
 async fn run_lines(script: &str, cancelled: bool) -> (Outcome, f64) {
     let token = CancellationToken::new();

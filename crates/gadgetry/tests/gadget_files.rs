@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use gadgetry::command::{GadgetFileError, load};
-use gadgetry::proto::schema::{Example, GadgetSpec};
+use gadgetry::proto::schema::{Example, GadgetSpec, OnInterrupt};
 use gadgetry::{CommandGadget, DynGadget as _};
 use serde_json::json;
 
@@ -35,6 +35,7 @@ fn says_what_the_file_says() {
         timeout = "1.5s"
         max-concurrent = 2
         exclusive = true
+        on-interrupt = "rerun"
         parameters = { type = "object", properties = { url = { type = "string" }, depth = { type = "integer", maximum = 3.5 } }, required = ["url"] }
         [[gadget.examples]]
         params = { url = "https://example.com", since = 2024-02-03 }
@@ -47,6 +48,7 @@ fn says_what_the_file_says() {
         name = "math.now"
         description = "x"
         command = ["date"]
+        on_interrupt = "ask"
     "#;
     let schema = json!({
         "type": "object",
@@ -72,6 +74,7 @@ fn says_what_the_file_says() {
         timeout_ms: Some(1500),
         max_concurrent: Some(2),
         exclusive: true,
+        on_interrupt: OnInterrupt::Rerun,
         ..GadgetSpec::default()
     };
     let expected = [
@@ -80,6 +83,7 @@ fn says_what_the_file_says() {
             GadgetSpec {
                 name: "math.now".to_owned(),
                 description: "x".to_owned(),
+                on_interrupt: OnInterrupt::Ask,
                 parameters: json!({ "type": "object", "properties": {} }),
                 ..GadgetSpec::default()
             },
@@ -167,6 +171,10 @@ fn mistakes_name_their_place_and_the_way_out() {
         (
             &with("exclusive = \"yes\""),
             "5:13: invalid type: string \"yes\", expected a boolean",
+        ),
+        (
+            &with("on-interrupt = \"again\""),
+            "5:16: unknown variant `again`, expected one of `fail`, `rerun`, `ask`",
         ),
         (
             &with("max-concurrent = -1"),

@@ -10,7 +10,7 @@ use std::io;
 
 use gadgetry::context::Invocation;
 use gadgetry::proto::call::Outcome;
-use gadgetry::proto::schema::GadgetSpec;
+use gadgetry::proto::schema::{GadgetSpec, OnInterrupt};
 use gadgetry::schemars::JsonSchema;
 use gadgetry::serde::{Deserialize, Serialize};
 use gadgetry::{
@@ -324,7 +324,12 @@ mod places {
     pub(super) mod inside {
         use gadgetry::gadget;
 
-        #[gadget(description = "Seen from outside", exclusive, timeout = 250)]
+        #[gadget(
+            description = "Seen from outside",
+            exclusive,
+            timeout = 250,
+            on_interrupt = "ask"
+        )]
         pub(in super::super) fn visible() {}
 
         #[cfg(any())]
@@ -371,6 +376,7 @@ mod places {
         let spec = spec_of(inside::Visible);
         assert!(spec.exclusive);
         assert_eq!(spec.timeout_ms, Some(250));
+        assert_eq!(spec.on_interrupt, OnInterrupt::Ask);
         inside::visible();
     }
 }

@@ -14,6 +14,7 @@ mod foreign_servers;
 mod gadget_files;
 mod gadgets;
 mod genai;
+mod interrupted;
 pub mod macro_gadgets;
 pub mod macro_methods;
 mod models;

@@ -8,7 +8,7 @@ use futures_core::future::BoxFuture;
 use gadgetry::proto::call::Outcome;
 use gadgetry::proto::event::Event;
 use gadgetry::proto::run::{Run, RunConfig};
-use gadgetry::proto::schema::GadgetSpec;
+use gadgetry::proto::schema::{GadgetSpec, OnInterrupt};
 use gadgetry::schemars::JsonSchema;
 use gadgetry::serde::{Deserialize, Serialize};
 use gadgetry::{
@@ -123,6 +123,7 @@ fn what_is_said_about_a_gadget_becomes_its_specification() {
         .max_concurrent(2)
         .exclusive()
         .sticky_result()
+        .on_interrupt(OnInterrupt::Rerun)
         .example(Example::new(Step { by: 2, last: false }).output("2"));
     let gadget = counter(info).into_gadget();
     let expected = json!({
@@ -141,6 +142,7 @@ fn what_is_said_about_a_gadget_becomes_its_specification() {
         "maxConcurrent": 2,
         "exclusive": true,
         "stickyResult": true,
+        "onInterrupt": "rerun",
     });
     assert_eq!(serde_json::to_value(gadget.spec()).unwrap(), expected);
     for (timeout, milliseconds) in [
