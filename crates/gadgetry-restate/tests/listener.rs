@@ -26,7 +26,6 @@ async fn large_steps_are_not_slow() {
     let [_, small, large] = took[..] else {
         unreachable!("three runs")
     };
-    eprintln!("a turn of 100 B takes {small:?}, one of 20 kB {large:?}");
     assert!(
         large < small + Duration::from_millis(30),
         "{small:?}, {large:?}"
@@ -43,19 +42,15 @@ async fn a_run_of_5000_steps_is_resumed() {
     let address = worker.address.clone();
     let calls = 5000;
     let prompt = json!({"run": "long", "scenario": "chain", "calls": calls, "gate": calls / 100});
-    let began = Instant::now();
     world
         .client
         .submit("long", &prompt.to_string())
         .await
         .expect("accepted");
     world.gate.arrival("long/reply").await;
-    eprintln!("{calls} calls took {:?}", began.elapsed());
     worker.kill().await;
     let _worker = WorkerProcess::at(&world, &[], &address).await;
-    let began = Instant::now();
     world.gate.pass("long", &["reply"]).await;
-    eprintln!("it was resumed after {:?}", began.elapsed());
     let outcome = world.client.result("long").await.expect("it ends");
     assert!(outcome.summary.answer.ends_with("All done."));
     let expected: Vec<String> = (0..calls).map(|number| format!("{number:06}")).collect();

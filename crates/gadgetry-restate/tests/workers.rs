@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 use std::io::Write as _;
 use std::path::Path;
 use std::process::Stdio;
-use std::time::Instant;
 
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
@@ -50,7 +49,6 @@ async fn haproxy(folder: &Path, port: u16, workers: [u16; 2]) -> Option<Child> {
 
 /// Submits a hundred runs, and calls `after_first` when the first one has ended.
 async fn hundred_runs(world: &World, name: &str, after_first: impl AsyncFnOnce()) {
-    let began = Instant::now();
     let mut runs: FuturesUnordered<_> = (0..RUNS)
         .map(|number| {
             let run = format!("{name}-{number}");
@@ -70,10 +68,6 @@ async fn hundred_runs(world: &World, name: &str, after_first: impl AsyncFnOnce()
             after_first().await;
         }
     }
-    eprintln!(
-        "{RUNS} runs of 6 replies and 5 gadgets took {:?}",
-        began.elapsed()
-    );
 }
 
 #[tokio::test]

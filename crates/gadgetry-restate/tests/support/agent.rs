@@ -66,6 +66,7 @@ impl Effects {
     }
 
     /// Does something after it was let through the gate.
+    #[gadget(on_interrupt = "rerun")]
     async fn hold(
         &self,
         run: String,

@@ -1,0 +1,86 @@
+//! What a step costs: `cargo bench -p gadgetry-restate`. Needs the server that `cargo xtask test servers` installs.
+
+#![expect(
+    clippy::expect_used,
+    clippy::print_stdout,
+    reason = "a bench ends where something is wrong, and prints"
+)]
+
+#[path = "../tests/support/mod.rs"]
+#[expect(dead_code, reason = "the tests use all of it")]
+mod support;
+
+use std::time::Instant;
+
+use gadgetry_restate::Worker;
+use serde_json::json;
+
+use support::World;
+use support::agent::agent;
+
+/// Milliseconds of a step, at most.
+const LIMIT: f64 = 2.0;
+
+const CALLS: u32 = 1000;
+
+#[tokio::main]
+async fn main() {
+    let Some(mut world) = World::start().await else {
+        return;
+    };
+    let start = async |world: &World, listen: &str| {
+        let worker = Worker::builder(agent(world.path(), &world.gate.address()))
+            .restate(&world.restate.ingress)
+            .admin(&world.restate.admin)
+            .listen(listen.parse().expect("an address"));
+        let worker = worker.build().expect("valid options");
+        worker.start().await.expect("it serves")
+    };
+    let worker = start(&world, "127.0.0.1:0").await;
+    let address = worker.address().to_string();
+    let chain = |run: &str| {
+        let gate = CALLS / 100;
+        json!({"run": run, "scenario": "chain", "calls": CALLS, "gate": gate}).to_string()
+    };
+    let mut best = f64::INFINITY;
+    for round in 0..3 {
+        let run = format!("chain-{round}");
+        let began = Instant::now();
+        world
+            .client
+            .submit(&run, &chain(&run))
+            .await
+            .expect("accepted");
+        let waiting = world.gate.arrival(&format!("{run}/reply")).await;
+        best = best.min(began.elapsed().as_secs_f64() * 1000.0 / f64::from(CALLS));
+        drop(waiting);
+        world.client.result(&run).await.expect("it ends");
+    }
+    println!("a gadget call, one after the other: {best:.2} ms (limit {LIMIT})");
+    let run = "resumed";
+    world
+        .client
+        .submit(run, &chain(run))
+        .await
+        .expect("accepted");
+    world.gate.arrival("resumed/reply").await;
+    drop(worker);
+    let began = Instant::now();
+    let _worker = start(&world, &address).await;
+    world.gate.pass(run, &["reply"]).await;
+    let resumed = began.elapsed().as_millis();
+    println!(
+        "a run of {CALLS} steps is resumed after {resumed} ms, the start of a worker included"
+    );
+    let began = Instant::now();
+    let runs = (0..100).map(|number| {
+        let run = format!("run-{number}");
+        let prompt = json!({"run": run, "steps": 5}).to_string();
+        let world = &world;
+        async move { world.run(&run, &prompt).await }
+    });
+    futures_util::future::join_all(runs).await;
+    let all = began.elapsed().as_millis();
+    println!("100 runs of 6 replies and 5 gadgets at once: {all} ms");
+    assert!(best <= LIMIT, "{best} ms is more than {LIMIT}");
+}
