@@ -370,3 +370,39 @@ command = ["sh", "-c", """echo '{"asksHuman":"Which one?","cost":0.5}'"""]
         "Human input is required but not available in this run. The question was: Which one?"
     );
 }
+
+/// A key of its own for each call, of the run and of the gadget that is run alone.
+#[test]
+fn a_program_has_an_idempotency_key() {
+    let calls = block("Key:a", "") + &block("Key:b", "");
+    let workshop = Workshop::new(&(reply(&calls) + &reply("Done.")));
+    workshop.write(
+        "gadgets.toml",
+        r#"
+[[gadget]]
+name = "Key"
+description = "Prints its key"
+on-interrupt = "rerun"
+command = ["sh", "-c", "printf %s \"$GADGETRY_IDEMPOTENCY_KEY\""]
+"#,
+    );
+    let (events, ended) = workshop.events(&[]);
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let results = events.iter().filter(|it| it["type"] == "gadget_result");
+    let mut keys: Vec<&str> = results.filter_map(|it| it["result"].as_str()).collect();
+    keys.sort_unstable();
+    let [first, second] = keys.as_slice() else {
+        panic!("not two keys: {keys:?}");
+    };
+    let run = first.strip_suffix("/0").expect("the number of the call");
+    assert_eq!(second.strip_suffix("/1"), Some(run));
+    assert!(run.len() >= 16 && run.is_ascii(), "{run}");
+    let alone = ["gadget", "run", "Key", "--gadgets", "gadgets.toml"];
+    let alone = Ended::of(&mut workshop.command(&alone));
+    assert_eq!(alone.code, Some(0), "{}", alone.stderr);
+    assert!(
+        !alone.stdout.contains(run) && alone.stdout.trim().len() >= 16,
+        "{}",
+        alone.stdout
+    );
+}

@@ -238,7 +238,7 @@ fn logs_that_cannot_be_played() {
     );
     check(
         b"{\"version\":99}",
-        "error: cut.log: the log has format version 99; this gadgetry reads version 2\n",
+        "error: cut.log: the log has format version 99; this gadgetry reads version 3\n",
         2,
     );
     let second = [&log[..=header], b"{\"timeMs\":0}\n"].concat();
