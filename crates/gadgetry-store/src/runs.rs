@@ -4,10 +4,10 @@ use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use gadgetry::journal::{
-    Durability, Incoming, Journal as _, JournalError, Opened, Progress, QuestionRef, RunId, play,
+    Durability, Incoming, Journal as _, JournalError, Opened, Progress, RunId, play,
 };
 use gadgetry::log::{Entry, Header, LogError};
-use gadgetry::proto::run::{Command, Decision, Input};
+use gadgetry::proto::run::{Command, Decision, Input, QuestionRef};
 use rusqlite::{Connection, OptionalExtension as _, Row};
 
 use crate::chunk;
@@ -118,9 +118,10 @@ impl SqliteJournal {
     ) -> Result<(), JournalError> {
         let record = self.run(id).await?;
         let mut questions = record.progress.questions.iter();
-        if !questions.any(|it| it.id == question) {
+        let open = questions.find(|it| it.id == question);
+        if !open.is_some_and(|it| it.kind.admits(&decision)) {
             let run = id.clone();
-            return Err(JournalError::NoQuestion { run });
+            return Err(JournalError::NoQuestion { run, question });
         }
         let answer = Incoming::Answer { question, decision };
         self.send(id, &answer).await

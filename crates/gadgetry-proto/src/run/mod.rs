@@ -286,6 +286,11 @@ impl Run {
         self.state.pending()
     }
 
+    /// Whether the run can be given this decision: the question admits it, or is not open, so that it is ignored.
+    pub fn admits(&self, question: QuestionId, decision: &Decision) -> bool {
+        self.state.questions.admits(question, decision)
+    }
+
     /// Every question that waits for an answer: those of the run, then those of running gadgets to the user.
     ///
     /// ```

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use crate::id::CallId;
-use crate::run::question::{QuestionId, QuestionKind};
+use crate::run::question::{Decision, QuestionId, QuestionKind};
 use crate::run::start::AboutCall;
 
 /// A question without an answer, see [`Run::open_questions`](crate::run::Run::open_questions).
@@ -37,7 +37,7 @@ pub struct OpenQuestion {
 
 impl OpenQuestion {
     /// A question that the run has asked.
-    pub(super) fn of(id: QuestionId, kind: &QuestionKind) -> Self {
+    pub fn of(id: QuestionId, kind: &QuestionKind) -> Self {
         use OpenQuestionKind as Kind;
         let (kind, call, text) = match kind {
             QuestionKind::BeforeModelCall { request } => {
@@ -112,6 +112,57 @@ pub enum OpenQuestionKind {
     Input,
     /// [`QuestionKind::Interrupted`]
     Interrupted,
+}
+
+impl OpenQuestionKind {
+    /// Whether a question of this kind admits this answer.
+    pub fn admits(self, decision: &Decision) -> bool {
+        use Decision as D;
+        match self {
+            _ if matches!(decision, D::Proceed) => true,
+            Self::BeforeModelCall => matches!(decision, D::Request(_) | D::Reply(_) | D::Stop),
+            Self::AfterModelCall => matches!(decision, D::AfterReply { .. } | D::Stop),
+            Self::ModelError => matches!(decision, D::Reply(_)),
+            Self::BeforeGadget => matches!(decision, D::Parameters(_) | D::Result(_) | D::Deny(_)),
+            Self::DependencySkipped => matches!(decision, D::Execute | D::Result(_)),
+            Self::Interrupted => matches!(decision, D::Execute | D::Result(_) | D::Deny(_)),
+            Self::AfterGadget => matches!(decision, D::Result(_) | D::Deny(_) | D::Stop),
+            Self::Human | Self::Input => matches!(decision, D::Result(_)),
+        }
+    }
+
+    /// The decision that an answer of the user means; `None` if the question is for a controller.
+    ///
+    /// An interrupted gadget is executed again after `yes` or `y`, in any case. Any other answer fails the call, and the
+    /// model reads the answer.
+    ///
+    /// ```
+    /// use gadgetry_proto::run::{Decision, OpenQuestionKind};
+    /// let answer = |kind: OpenQuestionKind| kind.answer("Yes".to_owned());
+    /// assert_eq!(answer(OpenQuestionKind::Input), Some(Decision::Result("Yes".to_owned())));
+    /// assert_eq!(answer(OpenQuestionKind::Interrupted), Some(Decision::Execute));
+    /// ```
+    pub fn answer(self, answer: String) -> Option<Decision> {
+        match self {
+            Self::Human | Self::Input => Some(Decision::Result(answer)),
+            Self::Interrupted => {
+                let word = answer.trim();
+                if word.eq_ignore_ascii_case("yes") || word.eq_ignore_ascii_case("y") {
+                    return Some(Decision::Execute);
+                }
+                Some(Decision::Deny(format!(
+                    "interrupted: the program ended while this gadget was running. Whether it took effect is unknown. \
+                     The user did not let it run again and answered: {word}"
+                )))
+            }
+            Self::BeforeModelCall
+            | Self::AfterModelCall
+            | Self::ModelError
+            | Self::BeforeGadget
+            | Self::AfterGadget
+            | Self::DependencySkipped => None,
+        }
+    }
 }
 
 impl fmt::Display for OpenQuestionKind {

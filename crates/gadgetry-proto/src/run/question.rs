@@ -165,31 +165,6 @@ impl QuestionKind {
             | Self::DependencySkipped { .. } => None,
         }
     }
-
-    /// The decision that an answer of the user means; `None` if the question is for a controller.
-    ///
-    /// An interrupted gadget is executed again after `yes` or `y`, in any case. Any other answer fails the call, and the
-    /// model reads the answer.
-    ///
-    /// ```
-    /// use gadgetry_proto::run::{Decision, QuestionKind};
-    /// let input = QuestionKind::Input { text: "What next?".to_owned() };
-    /// assert_eq!(input.answer("Go".to_owned()), Some(Decision::Result("Go".to_owned())));
-    /// ```
-    pub fn answer(&self, answer: String) -> Option<Decision> {
-        self.for_user()?;
-        if !matches!(self, Self::Interrupted { .. }) {
-            return Some(Decision::Result(answer));
-        }
-        let word = answer.trim();
-        if word.eq_ignore_ascii_case("yes") || word.eq_ignore_ascii_case("y") {
-            return Some(Decision::Execute);
-        }
-        Some(Decision::Deny(format!(
-            "interrupted: the program ended while this gadget was running. Whether it took effect is unknown. The user \
-             did not let it run again and answered: {word}"
-        )))
-    }
 }
 
 /// The answer to a question.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::id::CallId;
-use crate::run::open_question::OpenQuestion;
+use crate::run::open_question::{OpenQuestion, OpenQuestionKind};
 use crate::run::outbox::Outbox;
 use crate::run::question::{Decision, Question, QuestionId, QuestionKind};
 
@@ -55,19 +55,17 @@ pub(super) enum Subject {
 }
 
 impl Subject {
-    /// Whether `decision` is an answer to it.
-    fn admits(&self, decision: &Decision) -> bool {
-        use Decision as D;
+    fn kind(&self) -> OpenQuestionKind {
         match self {
-            _ if matches!(decision, D::Proceed) => true,
-            Self::ModelCall => matches!(decision, D::Request(_) | D::Reply(_) | D::Stop),
-            Self::AfterReply { .. } => matches!(decision, D::AfterReply { .. } | D::Stop),
-            Self::ModelError => matches!(decision, D::Reply(_)),
-            Self::Start(_) => matches!(decision, D::Parameters(_) | D::Result(_) | D::Deny(_)),
-            Self::Unmet(_) => matches!(decision, D::Execute | D::Result(_)),
-            Self::Interrupted(_) => matches!(decision, D::Execute | D::Result(_) | D::Deny(_)),
-            Self::Outcome(_) => matches!(decision, D::Result(_) | D::Deny(_) | D::Stop),
-            Self::Human(_) | Self::Input => matches!(decision, D::Result(_)),
+            Self::ModelCall => OpenQuestionKind::BeforeModelCall,
+            Self::AfterReply { .. } => OpenQuestionKind::AfterModelCall,
+            Self::ModelError => OpenQuestionKind::ModelError,
+            Self::Start(_) => OpenQuestionKind::BeforeGadget,
+            Self::Unmet(_) => OpenQuestionKind::DependencySkipped,
+            Self::Interrupted(_) => OpenQuestionKind::Interrupted,
+            Self::Outcome(_) => OpenQuestionKind::AfterGadget,
+            Self::Human(_) => OpenQuestionKind::Human,
+            Self::Input => OpenQuestionKind::Input,
         }
     }
 }
@@ -103,7 +101,7 @@ impl Questions {
     /// Whether the answer fits the question. Any answer fits a question that is not open: it is ignored.
     pub(super) fn admits(&self, id: QuestionId, decision: &Decision) -> bool {
         let open = self.open.get(&id);
-        open.is_none_or(|open| open.subject.admits(decision))
+        open.is_none_or(|open| open.subject.kind().admits(decision))
     }
 
     /// Closes a question that is answered; `None` if it was not open.

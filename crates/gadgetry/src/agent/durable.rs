@@ -273,7 +273,11 @@ impl Prepared {
         let (run, taken) = self.origin_mut().take_up(&slot.id, opened, is_forced)?;
         self.run = run;
         self.taken = Some(taken);
-        self.scope.services_mut().durable = Some(slot);
+        let services = self.scope.services_mut();
+        if services.scope.depth == 0 {
+            services.scope.run_id = Some(slot.id.as_str().into());
+        }
+        services.durable = Some(slot);
         Ok(())
     }
 

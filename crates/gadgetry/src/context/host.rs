@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 use std::time::Duration;
 
+use futures_core::future::BoxFuture;
 use gadgetry_proto::id::CallId;
 use gadgetry_proto::run::{AnsweredQuestion, Report};
 
@@ -84,6 +85,17 @@ pub trait Host: Any + Send + Sync {
 
     /// Returns the user, if one is available.
     fn human(&self) -> Option<&Arc<dyn Human>> {
+        None
+    }
+
+    /// Waits for an answer to a question of a running call that comes from outside of the process; `None` if none can
+    /// come. `number` counts the questions of the call from 0.
+    fn outside_answer(
+        &self,
+        call: CallId,
+        number: u32,
+    ) -> Option<BoxFuture<'static, Option<String>>> {
+        let _ = (call, number);
         None
     }
 

@@ -9,10 +9,14 @@ mod invocation;
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::future::pending;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
+use futures_core::future::BoxFuture;
+use futures_util::FutureExt as _;
+use futures_util::future::{Either, OptionFuture, select};
 use gadgetry_proto::id::{CallId, InvocationId};
 use gadgetry_proto::run::Report;
 
@@ -285,17 +289,20 @@ impl ExecutionContext {
             return Ok(kept.answer.clone());
         }
         let host = &slot.host;
-        let human = Arc::clone(host.human().ok_or(HumanError::Nobody)?);
-        self.report(Report::HumanQuestion {
-            number,
-            question: question.clone(),
-        });
+        let asked = host
+            .human()
+            .map(|human| ask_in_turn(host.scope(), Arc::clone(human), question.clone()));
+        let outside = host.outside_answer(slot.call, number);
+        if asked.is_none() && outside.is_none() {
+            return Err(HumanError::Nobody);
+        }
+        self.report(Report::HumanQuestion { number, question });
         let mut open = OpenQuestion {
             context: self,
             number,
             answer: None,
         };
-        let answer = ask_in_turn(host.scope(), human, question);
+        let answer = first(asked, outside);
         let answer = self.cancellation().run_until_cancelled(answer).await;
         let answer = answer
             .ok_or(HumanError::Cancelled)?
@@ -330,6 +337,26 @@ impl fmt::Debug for ExecutionContext {
             .field("iteration", &self.iteration())
             .field("cost", &self.reported_cost())
             .finish_non_exhaustive()
+    }
+}
+
+/// Waits for the answer that comes first, of those that may come.
+async fn first(
+    asked: Option<impl Future<Output = Option<String>> + Send + 'static>,
+    outside: Option<BoxFuture<'static, Option<String>>>,
+) -> Option<String> {
+    let asked = OptionFuture::from(asked).then(or_never).boxed();
+    let outside = OptionFuture::from(outside).then(or_never).boxed();
+    match select(asked, outside).await {
+        Either::Left((answer, _)) | Either::Right((answer, _)) => answer,
+    }
+}
+
+/// Waits for ever if there is nothing to wait for.
+async fn or_never<T>(value: Option<T>) -> T {
+    match value {
+        Some(value) => value,
+        None => pending().await,
     }
 }
 

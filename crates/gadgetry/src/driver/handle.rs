@@ -4,12 +4,14 @@ use std::any::Any;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_core::future::BoxFuture;
 use gadgetry_proto::id::CallId;
 use gadgetry_proto::run::Report;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
 use crate::ask::ModelCall;
 use crate::context::{CancellationToken, ExecutionContext, Host, Invocation};
+use crate::driver::outside::OutsideAnswers;
 use crate::human::Human;
 use crate::model::{Model, Models};
 use crate::scope::{BudgetScope, Share};
@@ -20,15 +22,29 @@ pub(super) struct RunHandle {
     pub(super) services: Services,
     pub(super) share: Share,
     reports: UnboundedSender<(CallId, Report)>,
+    /// Where answers from outside arrive, if the run is durable.
+    outside: Option<OutsideAnswers>,
 }
 
 impl RunHandle {
-    pub(super) fn new(services: Services, reports: UnboundedSender<(CallId, Report)>) -> Self {
+    pub(super) fn new(
+        services: Services,
+        reports: UnboundedSender<(CallId, Report)>,
+        is_durable: bool,
+    ) -> Self {
         let share = Share::of(&services.scope);
         Self {
             services,
             share,
             reports,
+            outside: is_durable.then(OutsideAnswers::default),
+        }
+    }
+
+    /// Brings an answer from outside to the question of a gadget.
+    pub(super) fn answer(&self, call: CallId, number: u32, answer: Option<String>) {
+        if let Some(outside) = &self.outside {
+            outside.answer(call, number, answer);
         }
     }
 }
@@ -65,6 +81,15 @@ impl Host for RunHandle {
 
     fn human(&self) -> Option<&Arc<dyn Human>> {
         self.services.human.as_ref()
+    }
+
+    fn outside_answer(
+        &self,
+        call: CallId,
+        number: u32,
+    ) -> Option<BoxFuture<'static, Option<String>>> {
+        let outside = self.outside.as_ref()?;
+        Some(Box::pin(outside.wait(call, number)))
     }
 
     fn grace(&self) -> Duration {
@@ -104,7 +129,7 @@ impl ExecutionContext {
         services: Services,
     ) -> Self {
         let (reports, _) = unbounded_channel();
-        let host = Arc::new(RunHandle::new(services, reports));
+        let host = Arc::new(RunHandle::new(services, reports, false));
         Self::with_host(invocation, cancellation, host, CallId(0))
     }
 

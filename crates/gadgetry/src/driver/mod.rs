@@ -4,6 +4,7 @@
 //! [`Runtime`] of its [`Services`].
 
 mod handle;
+mod outside;
 mod reply;
 mod subagent;
 mod tasks;
@@ -22,8 +23,8 @@ use gadgetry_proto::convo::OutputStore;
 use gadgetry_proto::id::CallId;
 use gadgetry_proto::message::Message;
 use gadgetry_proto::run::{
-    Command, Decision, Input, Misuse, Output, Question, QuestionId, QuestionKind, Report, Run,
-    Start, Summary,
+    Command, Decision, Input, Misuse, OpenQuestion, Output, Question, QuestionId, QuestionKind,
+    QuestionRef, Report, Run, Start, Summary,
 };
 use gadgetry_proto::time::Time;
 use tokio::sync::mpsc;
@@ -31,7 +32,7 @@ use tokio::sync::mpsc;
 use crate::ask::{ModelCall, random_id};
 use crate::context::{CallSlot, CancellationToken, ExecutionContext, Host};
 use crate::human::ask_in_turn;
-use crate::journal::{Incoming, JournalError, QuestionRef, Recording};
+use crate::journal::{Incoming, JournalError, Recording};
 use crate::runtime::{Runtime, StepKind};
 use crate::scope::NOTHING;
 use crate::services::Services;
@@ -112,8 +113,13 @@ pub(crate) async fn drive_recorded(
 ) -> RunResult {
     let interrupted = !run.pending().is_empty();
     // Boxed, so that the future of a gadget that drives a subagent stays small.
-    let mut driver = Box::new(Driver::new(run, services.clone(), commands, observer));
-    driver.recording = recording;
+    let mut driver = Box::new(Driver::new(
+        run,
+        services.clone(),
+        recording,
+        commands,
+        observer,
+    ));
     // Before anything else: what the scope has spent counts for the very first request.
     if let Some(input) = driver.external_spend() {
         driver.feed(input);
@@ -202,6 +208,7 @@ impl<'a> Driver<'a> {
     fn new(
         run: Run,
         mut services: Services,
+        recording: Option<Recording>,
         commands: mpsc::Receiver<Command>,
         observer: &'a mut dyn Observer,
     ) -> Self {
@@ -211,7 +218,7 @@ impl<'a> Driver<'a> {
         let tasks = Tasks::new(Arc::clone(&runtime), Arc::clone(&services.scope.path));
         let cancelled = services.scope.cancellation.clone().cancelled_owned();
         let (sender, reports) = mpsc::unbounded_channel();
-        let handle = RunHandle::new(services, sender);
+        let handle = RunHandle::new(services, sender, recording.is_some());
         // A run that was saved has spent something.
         handle.share.spend(run.total_cost());
         let began = runtime.now();
@@ -235,7 +242,7 @@ impl<'a> Driver<'a> {
             came: began,
             known_external: 0.0,
             fault: None,
-            recording: None,
+            recording,
             effects: Vec::new(),
             is_unrecorded: false,
             run,
@@ -369,6 +376,7 @@ impl<'a> Driver<'a> {
                     self.user_input = Some(id);
                 }
                 let answer = ask_in_turn(&services.scope, Arc::clone(human), question.to_owned());
+                let kind = OpenQuestion::of(id, &kind).kind;
                 let decision = async move {
                     let decision = answer.await.and_then(|answer| kind.answer(answer));
                     decision.unwrap_or(Decision::Proceed)
@@ -440,10 +448,29 @@ impl<'a> Driver<'a> {
     fn message(&mut self, message: Incoming) -> Option<Input> {
         match message {
             Incoming::Command(command) => Some(Input::Command(command)),
-            Incoming::Answer { question, decision } => match question {
-                QuestionRef::Run(id) => Some(Input::Decision(id, decision)),
-                QuestionRef::Gadget { .. } => None,
-            },
+            Incoming::Answer {
+                question: QuestionRef::Run(id),
+                decision,
+            } => {
+                let is_admitted = self.run.admits(id, &decision);
+                if !is_admitted {
+                    tracing::warn!("question {} does not admit the answer from outside", id.0);
+                }
+                is_admitted.then_some(Input::Decision(id, decision))
+            }
+            Incoming::Answer {
+                question: QuestionRef::Gadget { call, number },
+                decision,
+            } => {
+                let answer = if let Decision::Result(answer) = decision {
+                    Some(answer)
+                } else {
+                    None
+                };
+                self.handle.answer(call, number, answer);
+                // The gadget reports the answer.
+                None
+            }
         }
     }
 

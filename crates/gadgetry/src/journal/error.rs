@@ -1,6 +1,6 @@
 //! Why a run could not be opened or kept.
 
-use gadgetry_proto::run::LoadError;
+use gadgetry_proto::run::{LoadError, QuestionRef};
 
 use crate::journal::{InvalidRunId, RunId};
 use crate::log::LogError;
@@ -34,10 +34,12 @@ pub enum JournalError {
     #[error("the journal has no run {0}")]
     Unknown(RunId),
     /// The run has no such question, or it was answered.
-    #[error("run {run} has no such open question; its questions are part of its progress")]
+    #[error("run {run} has no open question {question} that admits this answer")]
     NoQuestion {
         /// The run.
         run: RunId,
+        /// The question.
+        question: QuestionRef,
     },
     /// The agent is not the one that began the run.
     #[error(

@@ -23,7 +23,6 @@ mod error;
 mod memory;
 mod play;
 mod recording;
-mod temp;
 
 use std::fmt;
 use std::sync::Arc;
@@ -32,6 +31,7 @@ use futures_core::future::BoxFuture;
 use futures_core::stream::BoxStream;
 use gadgetry_proto::id::CallId;
 use gadgetry_proto::run::{Command, Decision, Input, Snapshot, Summary};
+
 use gadgetry_proto::time::Time;
 use gadgetry_proto::tree::CostTree;
 use serde::{Deserialize, Serialize};
@@ -40,10 +40,11 @@ use crate::log::{Entry, Header};
 
 pub use changes::changes;
 pub use error::JournalError;
+#[doc(no_inline)]
+pub use gadgetry_proto::run::{OpenQuestion, QuestionRef};
 pub use memory::MemoryJournal;
 pub use play::play;
 pub(crate) use recording::Recording;
-pub use temp::{OpenQuestion, QuestionRef};
 
 /// Keeps runs. Cheap to share: all runs of a process have one journal.
 ///

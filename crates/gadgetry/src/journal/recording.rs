@@ -4,7 +4,7 @@ use futures_core::future::BoxFuture;
 use futures_core::stream::BoxStream;
 use futures_util::StreamExt as _;
 use gadgetry_proto::event::Event;
-use gadgetry_proto::run::{Input, Output, Report, Run};
+use gadgetry_proto::run::{Input, Output, QuestionRef, Report, Run};
 use gadgetry_proto::time::Time;
 use gadgetry_proto::tree::CostTree;
 
@@ -28,8 +28,8 @@ pub(crate) struct Recording {
     /// The last commit, if nothing has waited for it yet.
     committing: Option<Committing>,
     committed_at: Time,
-    /// The message that the next input is made of.
-    message: Option<u64>,
+    /// The messages that inputs are still to be made of.
+    messages: Vec<(Awaited, u64)>,
 }
 
 impl Recording {
@@ -43,21 +43,25 @@ impl Recording {
             recorder,
             inbox,
             costs,
-            owed: Some(Durability::Written),
+            owed: None,
             kept: Durability::Written,
             committing: None,
             committed_at: Time::default(),
-            message: None,
+            messages: Vec::new(),
         }
     }
 
-    /// The next message from outside. Its input must be recorded next.
+    /// The next message from outside.
     ///
     /// Cancel safety: nothing is lost.
     pub(crate) async fn next_message(&mut self) -> Incoming {
         match self.inbox.next().await {
             Some(Message { id, content }) => {
-                self.message = Some(id);
+                let awaited = match &content {
+                    Incoming::Answer { question, .. } => Awaited::Answer(*question),
+                    Incoming::Command(_) => Awaited::Command,
+                };
+                self.messages.push((awaited, id));
                 content
             }
             None => std::future::pending().await,
@@ -67,15 +71,30 @@ impl Recording {
     /// Records an input that the run handles next.
     pub(crate) fn record(&mut self, now: Time, input: &Input) {
         self.recorder.record(now, input);
-        // Other inputs may come in between.
-        let is_message = matches!(
-            input,
-            Input::Command(_) | Input::Decision(..) | Input::Report(..)
-        );
-        if let Some(message) = self.message.take_if(|_| is_message) {
-            self.recorder.took(message);
+        if !self.messages.is_empty() {
+            self.take_message(input);
         }
         self.owed = self.owed.max(Some(durability(input)));
+    }
+
+    /// Takes note of the message that an input was made of.
+    fn take_message(&mut self, input: &Input) {
+        let awaited = match input {
+            Input::Command(_) => Awaited::Command,
+            Input::Decision(id, _) => Awaited::Answer(QuestionRef::Run(*id)),
+            Input::Report(call, Report::HumanAnswer { number, .. }) => {
+                Awaited::Answer(QuestionRef::Gadget {
+                    call: *call,
+                    number: *number,
+                })
+            }
+            _ => return,
+        };
+        let found = self.messages.iter().position(|(it, _)| *it == awaited);
+        if let Some(found) = found {
+            let (_, message) = self.messages.remove(found);
+            self.recorder.took(message);
+        }
     }
 
     /// Takes note of an event of the run.
@@ -138,6 +157,13 @@ impl Recording {
     }
 }
 
+/// The input that a message leads to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Awaited {
+    Answer(QuestionRef),
+    Command,
+}
+
 /// How safe an input must be before the next effect: a finished step must not be done again.
 fn durability(input: &Input) -> Durability {
     match input {
@@ -156,7 +182,7 @@ fn durability(input: &Input) -> Durability {
 }
 
 fn progress(run: &Run, output: &Output) -> Progress {
-    let questions: Vec<super::OpenQuestion> = Vec::new();
+    let questions = run.open_questions();
     let pending = run.pending();
     Progress {
         iterations: run.iterations(),

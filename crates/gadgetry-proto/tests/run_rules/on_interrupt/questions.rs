@@ -1,6 +1,6 @@
 //! Questions to the user: those of gadgets that are interrupted, and those about them.
 
-use gadgetry_proto::run::{AboutCall, OpenQuestion};
+use gadgetry_proto::run::{AboutCall, OpenQuestion, QuestionId};
 
 use super::*;
 
@@ -155,6 +155,7 @@ fn only_a_yes_lets_a_gadget_run_again() {
         },
         question: "Again?".to_owned(),
     };
+    let question = OpenQuestion::of(QuestionId(0), &question).kind;
     for yes in ["yes", "y", "YES", " Y\n", "Yes"] {
         assert_eq!(
             question.answer(yes.to_owned()),
