@@ -175,6 +175,10 @@ fn lines() {
             "question answered",
         ),
         (
+            json!({ "type": "gadget_restarted", "invocationId": "a", "gadgetName": "Run" }),
+            "restart a",
+        ),
+        (
             json!({ "type": "gadget_cost", "invocationId": "a", "gadgetName": "Run", "cost": 0.5 }),
             "cost a $0.5",
         ),

@@ -172,7 +172,8 @@ fn durability(input: &Input) -> Durability {
         | Input::Decision(..)
         | Input::Command(_)
         | Input::Interrupted
-        | Input::Report(_, Report::HumanAnswer { .. }) => Durability::Synced,
+        // The cost of a gadget that is interrupted is what it had reported, and its next input may be far away.
+        | Input::Report(_, Report::HumanAnswer { .. } | Report::Cost(_)) => Durability::Synced,
         Input::Delta(_)
         | Input::Report(..)
         | Input::RateLimited(_)
