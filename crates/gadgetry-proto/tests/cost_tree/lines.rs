@@ -98,6 +98,11 @@ fn kind(words: &[&str]) -> Option<EventKind> {
             gadget_name,
             parameters: Arc::new(json!({})),
         },
+        "again" => EventKind::GadgetRestarted {
+            call,
+            invocation_id,
+            gadget_name,
+        },
         "ok" | "err" => EventKind::GadgetResult {
             call,
             invocation_id,

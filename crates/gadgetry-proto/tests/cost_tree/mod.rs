@@ -195,6 +195,34 @@ fn an_id_that_comes_again_is_another_call() {
     );
 }
 
+/// A gadget that was interrupted starts its subagents again, under the same numbers.
+#[test]
+fn both_executions_of_an_interrupted_gadget_count() {
+    check(
+        &[
+            "call Ask a",
+            "run Ask a",
+            "0.a.0 start 1",
+            "0.a.0 end 1 0.5 1/1",
+            "0.a.0 start 2",
+            "again Ask a",
+            "0.a.0 start 1",
+            "0.a.0 end 1 0.25 2/2",
+            "0.a.0 finish completed 0.25",
+            "ok Ask a 1 30",
+            "finish completed 1.75",
+        ],
+        &[
+            "1.750000 0.000000 3 3 100 run: completed",
+            "1.750000 1.000000 3 3 30 Ask a: done",
+            "0.750000 0.000000 3 3 60 subagent 0: completed",
+            "0.500000 0.500000 1 1 10 reply 1: done",
+            "0.000000 0.000000 0 0 20 reply 2: abandoned",
+            "0.250000 0.250000 2 2 10 reply 1: done",
+        ],
+    );
+}
+
 #[test]
 fn subagents_hang_below_their_call_whatever_its_id() {
     let tree = check(
