@@ -1,6 +1,7 @@
 //! The journal: one file.
 
 use std::fs::OpenOptions;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,7 +17,7 @@ use crate::owner::{has_died, now_ms, sweep};
 use crate::reader::Reader;
 use crate::recorder::SqliteRecorder;
 use crate::values;
-use crate::writer::{Writer, keep_long, lease};
+use crate::writer::{Ended, Writer, keep_long, lease};
 use crate::{runs, schema};
 
 /// How long a process waits for another one that writes.
@@ -34,6 +35,7 @@ pub(crate) struct Inner {
     pub(crate) path: PathBuf,
     pub(crate) writer: Writer,
     pub(crate) reader: Reader,
+    ended: [Ended; 2],
 }
 
 /// Options of a [`SqliteJournal`].
@@ -75,11 +77,14 @@ impl SqliteJournalBuilder {
         let reading = connect(&self.path).map_err(|error| failed(&error))?;
         sweep(&self.path);
         let writer = Writer::start(writing, self.path.clone(), self.limit);
+        let (writer, writing) = writer.map_err(|error| failed(&error))?;
+        let (reader, reading) = Reader::start(reading).map_err(|error| failed(&error))?;
         Ok(SqliteJournal {
             inner: Arc::new(Inner {
-                writer: writer.map_err(|error| failed(&error))?,
-                reader: Reader::start(reading).map_err(|error| failed(&error))?,
                 path: self.path,
+                writer,
+                reader,
+                ended: [writing, reading],
             }),
         })
     }
@@ -96,10 +101,14 @@ fn make_private(path: &Path) -> std::io::Result<()> {
         builder.create(folder)?;
     }
     let mut options = OpenOptions::new();
-    options.write(true).create(true).truncate(false);
+    // Never one that is there: to close a file ends the locks that SQLite has on it, whoever in the process opened it.
+    options.write(true).create_new(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(path).map(|_| ())
+    match options.open(path) {
+        Err(error) if error.kind() != ErrorKind::AlreadyExists => Err(error),
+        Ok(_) | Err(_) => Ok(()),
+    }
 }
 
 fn connect(path: &Path) -> rusqlite::Result<Connection> {
@@ -135,12 +144,34 @@ impl SqliteJournal {
         &self.inner.path
     }
 
-    /// Waits until everything that was sent to the writer is done: after the last run, before the process ends.
+    /// Waits until everything that was sent to the writer is done, such as the release of a run that was dropped.
     ///
     /// Cancel safety: nothing is lost.
     pub async fn flush(&self) {
         // It cannot fail, because it does nothing.
         let _ = self.inner.writer.write(|_| Ok(())).await;
+    }
+
+    /// Closes the file, if this is the last handle of the journal: waits until everything is written. Runs that are still
+    /// driven keep the file open, so drop them before.
+    ///
+    /// A journal that is dropped is closed, too, a moment later.
+    ///
+    /// Cancel safety: the file is closed without the future.
+    pub async fn close(self) {
+        if let Some(Inner {
+            writer,
+            reader,
+            ended,
+            ..
+        }) = Arc::into_inner(self.inner)
+        {
+            drop((writer, reader));
+            for thread in ended {
+                // It has ended either way.
+                let _ = thread.await;
+            }
+        }
     }
 }
 

@@ -9,6 +9,8 @@ use gadgetry::journal::{Incoming, JournalError, Message};
 use rusqlite::Connection;
 use tokio::sync::{mpsc, oneshot, watch};
 
+use crate::writer::Ended;
+
 /// How often the file is looked at for changes, while something waits for one. It costs a few microseconds.
 const INTERVAL: Duration = Duration::from_millis(25);
 
@@ -31,8 +33,9 @@ pub(crate) struct Reader {
 }
 
 impl Reader {
-    pub(crate) fn start(connection: Connection) -> std::io::Result<Self> {
+    pub(crate) fn start(connection: Connection) -> std::io::Result<(Self, Ended)> {
         let (jobs, received) = channel();
+        let (end, ended) = oneshot::channel();
         let reader = Self {
             jobs,
             inboxes: Arc::default(),
@@ -46,8 +49,12 @@ impl Reader {
         };
         thread::Builder::new()
             .name("gadgetry-reader".to_owned())
-            .spawn(move || thread.run(&received))?;
-        Ok(reader)
+            .spawn(move || {
+                // Dropped after the connection.
+                let _end = end;
+                thread.run(&received);
+            })?;
+        Ok((reader, ended))
     }
 
     /// Reads something.

@@ -45,6 +45,9 @@ enum Job {
     Write(Write),
 }
 
+/// Resolves when a thread has ended and closed its connection.
+pub(crate) type Ended = oneshot::Receiver<()>;
+
 /// The writer thread. It ends when all handles are dropped.
 #[derive(Clone)]
 pub(crate) struct Writer {
@@ -58,18 +61,24 @@ impl Writer {
         connection: Connection,
         path: PathBuf,
         limit: Durability,
-    ) -> std::io::Result<Self> {
+    ) -> std::io::Result<(Self, Ended)> {
         let (jobs, received) = channel();
+        let (end, ended) = oneshot::channel();
         let owner = Arc::<Mutex<Option<Arc<Owner>>>>::default();
         let shared = Arc::clone(&owner);
         thread::Builder::new()
             .name("gadgetry-journal".to_owned())
-            .spawn(move || Thread::new(connection, shared, limit).run(&received))?;
-        Ok(Self {
+            .spawn(move || {
+                // Dropped after the connection.
+                let _end = end;
+                Thread::new(connection, shared, limit).run(&received);
+            })?;
+        let writer = Self {
             jobs,
             owner,
             path: path.into(),
-        })
+        };
+        Ok((writer, ended))
     }
 
     pub(crate) fn append(&self, append: Append) {

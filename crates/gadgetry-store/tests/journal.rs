@@ -1,6 +1,5 @@
 //! The journal in SQLite: what it keeps, and who may have a run.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails here")]
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
