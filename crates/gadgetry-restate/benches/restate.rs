@@ -29,7 +29,9 @@ async fn main() {
         return;
     };
     let start = async |world: &World, listen: &str| {
-        let worker = Worker::builder(agent(world.path(), &world.gate.address()))
+        let (agent, spread) = agent(world.path(), &world.gate.address());
+        let worker = Worker::builder(agent)
+            .spread(spread)
             .restate(&world.restate.ingress)
             .admin(&world.restate.admin)
             .listen(listen.parse().expect("an address"));

@@ -4,6 +4,7 @@
 
 use std::collections::VecDeque;
 
+use gadgetry::journal::OpenQuestion;
 use gadgetry::log::{Entry, Header};
 use gadgetry::proto::run::Input;
 use gadgetry::proto::time::Time;
@@ -24,6 +25,9 @@ pub(crate) struct Head {
     pub(crate) version: u32,
     /// What the run does next.
     pub(crate) then: Then,
+    /// The questions that are open, if others were before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) questions: Option<Vec<OpenQuestion>>,
 }
 
 /// The version of the format of a batch.
@@ -39,8 +43,6 @@ pub(crate) enum Then {
     Wait {
         /// The number of the next message of the inbox.
         message: u64,
-        /// The questions that are open.
-        questions: Value,
     },
     /// It has ended with this result.
     End(Value),
@@ -178,12 +180,8 @@ impl<W> Outbox<W> {
 }
 
 /// Writes a batch.
-pub(crate) fn write(then: Then, lines: &str) -> Result<String, serde_json::Error> {
-    let head = Head {
-        version: VERSION,
-        then,
-    };
-    let mut text = serde_json::to_string(&head)?;
+pub(crate) fn write(head: &Head, lines: &str) -> Result<String, serde_json::Error> {
+    let mut text = serde_json::to_string(head)?;
     text.push('\n');
     text.push_str(lines);
     Ok(text)
@@ -200,4 +198,54 @@ pub(crate) fn read(batch: &str) -> Result<(Head, &str), String> {
         ));
     }
     Ok((head, lines))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What each batch has, of lines of these lengths, and who need not wait after it.
+    #[track_caller]
+    fn check(commits: &[&[usize]], batches: &[(usize, &[usize])]) {
+        let mut outbox = Outbox::default();
+        for (waits, lengths) in commits.iter().enumerate() {
+            outbox.push(lengths.iter().map(|length| "x".repeat(*length)), waits);
+        }
+        for (number, (lines, done)) in batches.iter().enumerate() {
+            let (text, is_all) = outbox.batch();
+            assert_eq!(text.lines().count(), *lines, "batch {number}");
+            assert_eq!(is_all, number + 1 == batches.len(), "batch {number}");
+            // The same again, if Restate has not taken it.
+            assert_eq!(outbox.batch(), (text, is_all));
+            assert_eq!(outbox.acknowledge(), *done, "batch {number}");
+        }
+        assert!(outbox.is_empty());
+        assert_eq!(outbox.batch(), (String::new(), true));
+    }
+
+    #[test]
+    fn batches_have_room_for_any_line() {
+        check(&[&[]], &[(0, &[0])]);
+        check(&[&[1, 2], &[3]], &[(3, &[0, 1])]);
+        check(&[&[1], &[FULL]], &[(1, &[0]), (1, &[1])]);
+        check(
+            &[&[FULL, FULL], &[], &[1]],
+            &[(1, &[]), (1, &[0, 1]), (1, &[2])],
+        );
+        check(&[&[MAX_ENTRY], &[1]], &[(1, &[0]), (1, &[1])]);
+    }
+
+    #[test]
+    fn a_batch_is_read_as_it_was_written() {
+        let head = Head {
+            version: VERSION,
+            then: Then::Work("model/1".to_owned()),
+            questions: Some(Vec::new()),
+        };
+        let text = write(&head, "one\ntwo\n").unwrap();
+        assert_eq!(read(&text), Ok((head, "one\ntwo\n")));
+        let newer = text.replace("\"version\":1", "\"version\":2");
+        assert!(read(&newer).unwrap_err().contains("version 2"));
+        assert!(read("nothing").is_err());
+    }
 }

@@ -7,7 +7,7 @@ use gadgetry::Event;
 use gadgetry::journal::{Incoming, OpenQuestion, QuestionRef};
 use gadgetry::proto::message::Message;
 use gadgetry::proto::run::{Command, Decision, Summary};
-use gadgetry::serde_json::{self, Value};
+use gadgetry::serde_json;
 use reqwest::{Method, Response};
 use serde::{Deserialize, Serialize};
 use tokio::time::sleep;
@@ -39,13 +39,13 @@ pub struct RunOutcome {
 pub enum RunStatus {
     /// It works, or is about to.
     Running,
-    /// It waits for an answer to these questions, and nothing else.
+    /// These questions are open. Other work may be in progress meanwhile.
     Waiting(Vec<OpenQuestion>),
     /// It has ended.
     Ended(Box<RunOutcome>),
     /// It cannot be continued.
     Failed {
-        /// The HTTP status: 413 if a value was too large to be kept, 412 if the agent is not the one that began the run.
+        /// The HTTP status: 413 if a value was too large to be kept.
         code: u16,
         /// Why.
         message: String,
@@ -103,7 +103,6 @@ impl Client {
         }
         let submission = Submission {
             prompt: prompt.to_owned(),
-            force: false,
         };
         let path = ["restate", "send", RUNS, run, "run"];
         let request = self.ingress.request(Method::POST, &path);
@@ -148,12 +147,10 @@ impl Client {
         let request = self
             .ingress
             .request(Method::POST, &[RUNS, run, "questions"]);
-        let questions: Value = ingress::answer(request).await?;
-        if questions.is_null() {
+        let questions: Vec<OpenQuestion> = ingress::answer(request).await?;
+        if questions.is_empty() {
             return Ok(RunStatus::Running);
         }
-        let questions = serde_json::from_value(questions)
-            .map_err(|error| RestateError::Answer(error.to_string()))?;
         Ok(RunStatus::Waiting(questions))
     }
 

@@ -18,6 +18,9 @@ pub(crate) const RUNS: &str = "GadgetryRun";
 /// The service of inboxes.
 const INBOXES: &str = "GadgetryInbox";
 
+/// The service of gadgets that are spread.
+const GADGETS: &str = "GadgetryGadgets";
+
 /// Requests that a worker must not wait for long.
 const SHORT: Duration = Duration::from_secs(10);
 
@@ -129,6 +132,37 @@ impl Ingress {
 
     pub(crate) async fn put(&self, run: &str, message: &Incoming) -> Result<u64, RestateError> {
         self.inbox(run, "put", Some(message)).await
+    }
+
+    /// Begins a call of a gadget, or finds the one with this key. Returns its invocation.
+    pub(crate) async fn send_gadget(
+        &self,
+        key: &str,
+        call: &impl Serialize,
+    ) -> Result<String, RestateError> {
+        #[derive(serde::Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Sent {
+            invocation_id: String,
+        }
+        let request = self.request(Method::POST, &["restate", "send", GADGETS, "call"]);
+        let request = json(request, call)?.header("idempotency-key", key);
+        let sent: Sent = answer(request.timeout(SHORT)).await?;
+        Ok(sent.invocation_id)
+    }
+
+    /// Waits for the result of an invocation.
+    pub(crate) async fn attach<T: DeserializeOwned>(
+        &self,
+        invocation: &str,
+    ) -> Result<T, RestateError> {
+        answer(self.request(Method::GET, &["restate", "attach", invocation])).await
+    }
+
+    pub(crate) async fn cancel_gadget(&self, invocation: &str) -> Result<(), RestateError> {
+        let request = self.request(Method::POST, &[GADGETS, "cancel"]);
+        send(json(request, &invocation)?.timeout(SHORT)).await?;
+        Ok(())
     }
 
     pub(crate) async fn place(&self, run: &str) -> Result<Option<Place>, RestateError> {

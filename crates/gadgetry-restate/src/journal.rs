@@ -1,5 +1,6 @@
 //! The journal of the runs of one workflow: what the driver records goes to the workflow's handler, which keeps it.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_core::future::BoxFuture;
@@ -29,6 +30,8 @@ pub(crate) struct Keep {
     pub(crate) lines: Vec<String>,
     /// How far the run is, if that is the outermost one.
     pub(crate) progress: Option<Progress>,
+    /// How many messages the driver had taken by then.
+    pub(crate) taken: u64,
     /// Learns that they are kept. It is dropped if they never will be.
     pub(crate) kept: oneshot::Sender<()>,
     /// Whether someone waits for that.
@@ -42,6 +45,8 @@ pub(crate) struct RestateJournal {
     notes: mpsc::UnboundedSender<Note>,
     /// The messages to the run, until it is opened.
     inbox: Mutex<Option<mpsc::UnboundedReceiver<Message>>>,
+    /// How many of them the driver has taken.
+    taken: Arc<AtomicU64>,
     refused: Refused,
 }
 
@@ -76,6 +81,7 @@ impl RestateJournal {
             known: Mutex::new(known),
             notes,
             inbox: Mutex::new(Some(inbox)),
+            taken: Arc::default(),
             refused: Refused::default(),
         }
     }
@@ -99,6 +105,11 @@ impl RestateJournal {
             .ok_or_else(|| JournalError::storage(foreign()))
     }
 
+    /// How many messages the driver has taken.
+    pub(crate) fn taken(&self) -> u64 {
+        self.taken.load(Ordering::Acquire)
+    }
+
     /// The error about a value that was too large to be kept.
     pub(crate) fn refused(&self) -> Option<String> {
         lock(&self.refused)
@@ -120,6 +131,7 @@ impl RestateJournal {
             is_root: *id == self.root,
             lines: Vec::new(),
             progress: None,
+            taken: Arc::clone(&self.taken),
             refused: Arc::clone(&self.refused),
             notes: self.notes.clone(),
         };
@@ -130,7 +142,12 @@ impl RestateJournal {
         let mut opened = Opened::new(header, Box::new(recorder));
         opened.entries = known.map(|known| known.entries).unwrap_or_default();
         if is_root && let Some(mut inbox) = lock(&self.inbox).take() {
-            opened.inbox = Box::pin(futures_util::stream::poll_fn(move |cx| inbox.poll_recv(cx)));
+            let taken = Arc::clone(&self.taken);
+            opened.inbox = Box::pin(futures_util::stream::poll_fn(move |cx| {
+                let message = std::task::ready!(inbox.poll_recv(cx));
+                taken.fetch_add(1, Ordering::AcqRel);
+                std::task::Poll::Ready(message)
+            }));
         }
         Ok(opened)
     }
@@ -145,6 +162,7 @@ impl RestateJournal {
         let keep = Keep {
             lines: vec![line],
             progress: None,
+            taken: 0,
             kept,
             hurry: false,
         };
@@ -174,6 +192,7 @@ struct RestateRecorder {
     is_root: bool,
     lines: Vec<String>,
     progress: Option<Progress>,
+    taken: Arc<AtomicU64>,
     refused: Refused,
     notes: mpsc::UnboundedSender<Note>,
 }
@@ -221,6 +240,7 @@ impl Recorder for RestateRecorder {
         let keep = Keep {
             lines: std::mem::take(&mut self.lines),
             progress: self.progress.take().filter(|_| self.is_root),
+            taken: self.taken.load(Ordering::Acquire),
             kept,
             hurry,
         };
@@ -259,5 +279,14 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// How the driver ended: the result of the run, or a status and the reason why it has failed.
-pub(crate) type Ended = Result<Value, (u16, String)>;
+/// How the driver ended: with the result of the run, or a failure.
+pub(crate) type Ended = Result<Value, Failure>;
+
+/// Why a run has no result.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// It never will: a status and the reason.
+    Final(u16, String),
+    /// This worker cannot continue it, but another one might.
+    NotHere(String),
+}

@@ -33,6 +33,7 @@
 //! | `journal` | [`gadgetry::journal::Journal`]: what the driver records becomes the next step |
 //! | `run`, `session` | the workflow of a run: a loop over steps, in which the first new one starts the driver |
 //! | `inbox`, `messages` | the object that stores answers and commands, and their way to the driver |
+//! | `spread` | gadgets that are executed by any worker |
 //! | `hub` | the events of the runs that a worker drives, for followers |
 //! | `server`, `worker` | the listener of a worker, and its registration |
 //! | `ingress`, `client` | requests to Restate, and runs from outside |
@@ -58,9 +59,11 @@ mod messages;
 mod run;
 mod server;
 mod session;
+mod spread;
 mod worker;
 
 pub use batch::MAX_ENTRY;
 pub use client::{Client, Followed, RunOutcome, RunStatus};
 pub use error::{RestateError, WorkerError};
+pub use spread::Spread;
 pub use worker::{ServingWorker, Worker, WorkerBuilder};

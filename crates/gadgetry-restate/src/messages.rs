@@ -23,6 +23,8 @@ pub(crate) struct Messages {
     /// The number of the next message.
     seen: AtomicU64,
     driver: mpsc::UnboundedSender<Message>,
+    /// How many messages were sent to the driver.
+    delivered: AtomicU64,
 }
 
 impl Messages {
@@ -33,6 +35,7 @@ impl Messages {
             run,
             seen: AtomicU64::new(0),
             driver,
+            delivered: AtomicU64::new(0),
         };
         (messages, receiver)
     }
@@ -40,6 +43,11 @@ impl Messages {
     /// How many messages of the inbox were delivered.
     pub(crate) fn seen(&self) -> u64 {
         self.seen.load(Ordering::Acquire)
+    }
+
+    /// How many messages were sent to the driver, which has perhaps not taken all of them.
+    pub(crate) fn delivered(&self) -> u64 {
+        self.delivered.load(Ordering::Acquire)
     }
 
     /// Cancels the run.
@@ -80,6 +88,7 @@ impl Messages {
     }
 
     fn send(&self, id: u64, content: Incoming) {
+        self.delivered.fetch_add(1, Ordering::AcqRel);
         // It fails when the driver has ended.
         let _ = self.driver.send(Message { id, content });
     }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use gadgetry::journal::OpenQuestion;
 use gadgetry::serde_json::Value;
 use restate_sdk::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -18,15 +19,12 @@ use gadgetry::journal::RunId;
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct Submission {
     pub(crate) prompt: String,
-    /// Whether an agent that differs from the one that began the run may continue it.
-    #[serde(default)]
-    pub(crate) force: bool,
 }
 
 /// The code of an invocation that was cancelled.
 const CANCELLED: u16 = 409;
 
-/// The state that says which questions are open.
+/// The state that has the open questions.
 const QUESTIONS: &str = "questions";
 
 /// The service of all runs; a key is the id of a run.
@@ -64,18 +62,21 @@ impl RunService {
                 }
                 Err(error) => break Err(error),
             };
-            let then = session.lock().await.keep(&batch)?;
-            match then {
+            let head = session.lock().await.keep(&batch)?;
+            match head.questions.as_deref() {
+                Some([]) => ctx.clear(QUESTIONS),
+                Some(questions) => ctx.set(QUESTIONS, Json(questions.to_vec())),
+                None => {}
+            }
+            match head.then {
                 Then::Work(next) => name = next,
-                Then::Wait { message, questions } => {
-                    ctx.set(QUESTIONS, Json(questions));
+                Then::Wait { message } => {
                     if let Err(error) = ctx.signal::<u64>(&signal(message)).await {
                         if error.code() != CANCELLED {
                             break Err(error);
                         }
                         session.lock().await.cancel();
                     }
-                    ctx.clear(QUESTIONS);
                     session.lock().await.wake();
                     name = format!("message/{message}");
                 }
@@ -90,10 +91,13 @@ impl RunService {
         Ok(Json(result?))
     }
 
-    /// The questions that are open, if the run waits for nothing else.
+    /// The questions that are open.
     #[handler]
-    async fn questions(&self, ctx: SharedWorkflowContext<'_>) -> Result<Json<Value>, HandlerError> {
-        let questions = ctx.get::<Json<Value>>(QUESTIONS).await?;
-        Ok(questions.unwrap_or(Json(Value::Null)))
+    async fn questions(
+        &self,
+        ctx: SharedWorkflowContext<'_>,
+    ) -> Result<Json<Vec<OpenQuestion>>, HandlerError> {
+        let questions = ctx.get::<Json<Vec<OpenQuestion>>>(QUESTIONS).await?;
+        Ok(questions.unwrap_or(Json(Vec::new())))
     }
 }

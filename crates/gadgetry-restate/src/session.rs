@@ -4,7 +4,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use gadgetry::serde_json::Value;
+use gadgetry::journal::OpenQuestion;
 use restate_sdk::errors::{HandlerError, TerminalError};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
@@ -13,7 +13,7 @@ use tokio::time::sleep;
 use crate::batch::{self, Head, Outbox, Then};
 use crate::hub::{Hub, Registered};
 use crate::inbox::Opening;
-use crate::journal::{Ended, Keep, Note, RestateJournal};
+use crate::journal::{Ended, Failure, Keep, Note, RestateJournal};
 use crate::known::Known;
 use crate::messages::Messages;
 use crate::run::Submission;
@@ -35,6 +35,8 @@ pub(crate) struct Session {
     known: Known,
     live: Option<Live>,
     is_cancelled: bool,
+    /// The questions that were open after the last step.
+    questions: Vec<OpenQuestion>,
 }
 
 impl Session {
@@ -52,6 +54,7 @@ impl Session {
             known: Known::default(),
             live: None,
             is_cancelled: false,
+            questions: Vec::new(),
         }
     }
 
@@ -59,7 +62,7 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// If the inbox of the run cannot be reached; Restate tries again.
+    /// If the inbox of the run cannot be reached, or the agent here is not the one that began it; Restate tries again.
     pub(crate) async fn next_batch(&mut self) -> Result<String, HandlerError> {
         if self.live.is_none() {
             let live = self.start().await?;
@@ -68,19 +71,23 @@ impl Session {
         let Some(live) = &mut self.live else {
             return Err(TerminalError::new("the run has no driver").into());
         };
-        Ok(live.next_batch(self.worker.suspend_after / 3).await?)
+        let heartbeat = self.worker.suspend_after / 3;
+        live.next_batch(heartbeat, &self.questions).await
     }
 
     /// Takes a batch that Restate has: one that is known from before, or the last of [`Session::next_batch`].
-    pub(crate) fn keep(&mut self, batch: &str) -> Result<Then, TerminalError> {
+    pub(crate) fn keep(&mut self, batch: &str) -> Result<Head, TerminalError> {
         let damaged =
             |problem| TerminalError::new(format!("run {}: a step is damaged: {problem}", self.run));
-        let (Head { then, .. }, lines) = batch::read(batch).map_err(damaged)?;
+        let (head, lines) = batch::read(batch).map_err(damaged)?;
         match &mut self.live {
             Some(live) => live.acknowledge(),
             None => self.known.add(lines).map_err(damaged)?,
         }
-        Ok(then)
+        if let Some(questions) = &head.questions {
+            self.questions.clone_from(questions);
+        }
+        Ok(head)
     }
 
     /// A message has come.
@@ -122,16 +129,18 @@ impl Session {
         let job = Job {
             run: self.run.clone(),
             submission: self.submission.clone(),
-            journal,
+            journal: Arc::clone(&journal),
             events: Arc::clone(registered.hub()),
         };
         let driver = tokio::spawn((worker.drive)(job));
         let messages = Arc::new(messages);
         let fetching = tokio::spawn(Arc::clone(&messages).fetch(Arc::clone(registered.hub())));
         Ok(Live {
+            journal,
             notes: Some(notes),
             outbox: Outbox::default(),
             progress: Progress::default(),
+            taken: 0,
             ended: None,
             driver: Task(driver),
             messages,
@@ -151,9 +160,12 @@ pub(crate) struct Job {
 
 /// A run that is being driven here.
 struct Live {
+    journal: Arc<RestateJournal>,
     notes: Option<mpsc::UnboundedReceiver<Note>>,
     outbox: Outbox<oneshot::Sender<()>>,
     progress: Progress,
+    /// How many messages the driver had taken when it made that progress.
+    taken: u64,
     ended: Option<Ended>,
     driver: Task<Ended>,
     messages: Arc<Messages>,
@@ -164,7 +176,11 @@ struct Live {
 impl Live {
     /// Waits until something is to be kept, the driver has ended, or `heartbeat` has passed: an invocation that says
     /// nothing for long would be suspended, and its work interrupted.
-    async fn next_batch(&mut self, heartbeat: Duration) -> Result<String, TerminalError> {
+    async fn next_batch(
+        &mut self,
+        heartbeat: Duration,
+        asked: &[OpenQuestion],
+    ) -> Result<String, HandlerError> {
         let mut heartbeat = pin!(sleep(heartbeat));
         let mut linger = pin!(sleep(LINGER));
         let mut is_lingering = false;
@@ -190,18 +206,32 @@ impl Live {
                     None => self.notes = None,
                 },
                 ended = &mut self.driver.0 => {
-                    self.ended = Some(ended.unwrap_or_else(|error| Err((500, error.to_string()))));
+                    self.ended = Some(ended.unwrap_or_else(|error| Err(Failure::Final(500, error.to_string()))));
                 }
                 () = &mut linger, if is_lingering => hurry = true,
-                () = &mut heartbeat => break,
+                () = &mut heartbeat => {
+                    // Time enough to act on what it has taken: it has changed nothing.
+                    self.taken = self.journal.taken();
+                    break;
+                }
             }
         }
         while let Some(Ok(note)) = self.notes.as_mut().map(mpsc::UnboundedReceiver::try_recv) {
             self.note(note);
         }
+        if let Some(Err(Failure::NotHere(why))) = &self.ended {
+            // Restate tries again, after a while.
+            return Err(std::io::Error::other(why.clone()).into());
+        }
         let (lines, is_all) = self.outbox.batch();
         let then = if is_all { self.then() } else { self.work() };
-        batch::write(then, &lines).map_err(|error| TerminalError::new(error.to_string()))
+        let questions = &self.progress.questions;
+        let head = Head {
+            version: batch::VERSION,
+            then,
+            questions: (questions != asked).then(|| questions.clone()),
+        };
+        batch::write(&head, &lines).map_err(|error| TerminalError::new(error.to_string()).into())
     }
 
     /// Returns whether someone waits.
@@ -210,12 +240,14 @@ impl Live {
             Note::Keep(Keep {
                 lines,
                 progress,
+                taken,
                 kept,
                 hurry,
             }) => {
                 self.outbox.push(lines, kept);
                 if let Some(progress) = progress {
                     self.progress = progress;
+                    self.taken = taken;
                 }
                 hurry
             }
@@ -233,16 +265,17 @@ impl Live {
     fn then(&self) -> Then {
         match &self.ended {
             Some(Ok(result)) => Then::End(result.clone()),
-            Some(Err((code, message))) => Then::Fail {
+            Some(Err(Failure::Final(code, message))) => Then::Fail {
                 code: *code,
                 message: message.clone(),
             },
-            None if self.progress.is_waiting => Then::Wait {
-                message: self.messages.seen(),
-                questions: gadgetry::serde_json::to_value(&self.progress.questions)
-                    .unwrap_or(Value::Null),
-            },
-            None => self.work(),
+            // With a message that it has not acted upon, it does not wait for the next one.
+            None if self.progress.is_waiting && self.taken == self.messages.delivered() => {
+                Then::Wait {
+                    message: self.messages.seen(),
+                }
+            }
+            Some(Err(Failure::NotHere(_))) | None => self.work(),
         }
     }
 

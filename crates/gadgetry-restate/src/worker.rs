@@ -23,6 +23,7 @@ use crate::journal::Ended;
 use crate::run::RunService;
 use crate::server;
 use crate::session::Job;
+use crate::spread::{GadgetService, Spread};
 
 /// The port of Restate's admin interface.
 const ADMIN_PORT: u16 = 9070;
@@ -72,6 +73,8 @@ pub struct WorkerBuilder {
     own_url: Option<String>,
     identity_key: Option<String>,
     suspend_after: Duration,
+    is_forced: bool,
+    spread: Spread,
 }
 
 impl WorkerBuilder {
@@ -85,6 +88,8 @@ impl WorkerBuilder {
             own_url: None,
             identity_key: None,
             suspend_after: Duration::from_mins(1),
+            is_forced: false,
+            spread: Spread::default(),
         }
     }
 
@@ -138,6 +143,21 @@ impl WorkerBuilder {
     #[must_use]
     pub fn suspend_after(mut self, time: Duration) -> Self {
         self.suspend_after = time;
+        self
+    }
+
+    /// Sets the gadgets that are spread over all workers.
+    #[must_use]
+    pub fn spread(mut self, gadgets: Spread) -> Self {
+        self.spread = gadgets;
+        self
+    }
+
+    /// Also continues runs that were begun by an agent that differs. Without this, such a run is refused with a list of what
+    /// differs, until a worker with its agent serves it.
+    #[must_use]
+    pub fn force(mut self) -> Self {
+        self.is_forced = true;
         self
     }
 
@@ -238,16 +258,18 @@ impl Worker {
             .unwrap_or_else(|| advertise.clone());
         let token: Arc<str> = random().into();
         let hubs = Hubs::default();
-        let agent = options.agent;
+        let (agent, is_forced) = (options.agent, options.is_forced);
         let shared = Arc::new(Shared {
             ingress: self.ingress.clone(),
             hubs: Arc::clone(&hubs),
-            drive: Box::new(move |job| Box::pin(drive(agent.clone(), job))),
+            drive: Box::new(move |job| Box::pin(drive(agent.clone(), is_forced, job))),
             suspend_after: options.suspend_after,
             url: own,
             token: Arc::clone(&token),
         });
-        let endpoint = endpoint(shared, self.ingress, options.identity_key.as_deref())?;
+        options.spread.connect(self.ingress.clone());
+        let key = options.identity_key.as_deref();
+        let endpoint = endpoint(shared, self.ingress, options.spread, key)?;
         let stop = CancellationToken::new();
         let serving = server::serve(listener, endpoint, hubs, token, stop.clone());
         let worker = ServingWorker {
@@ -269,6 +291,7 @@ impl Worker {
 fn endpoint(
     shared: Arc<Shared>,
     ingress: Ingress,
+    spread: Spread,
     identity_key: Option<&str>,
 ) -> Result<Endpoint, WorkerError> {
     let options = || {
@@ -287,7 +310,13 @@ fn endpoint(
     let inboxes = InboxService(ingress)
         .into_service_definition()
         .options(options());
-    let mut builder = Endpoint::builder().bind(runs).bind(inboxes);
+    let gadgets = options()
+        .inactivity_timeout(ABORT_AFTER)
+        .idempotency_retention(RETENTION);
+    let gadgets = GadgetService(spread)
+        .into_service_definition()
+        .options(gadgets);
+    let mut builder = Endpoint::builder().bind(runs).bind(inboxes).bind(gadgets);
     if let Some(key) = identity_key {
         builder = builder
             .identity_key(key)

@@ -4,6 +4,8 @@
 mod crash;
 mod listener;
 mod messages;
+mod questions;
+mod spread;
 mod support;
 mod workers;
 

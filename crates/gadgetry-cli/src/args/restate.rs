@@ -4,8 +4,6 @@ use std::net::SocketAddr;
 
 use clap::{Args, Subcommand, ValueEnum};
 use gadgetry::journal::QuestionRef;
-use gadgetry::proto::id::CallId;
-use gadgetry::proto::run::QuestionId;
 
 use super::AgentOptions;
 use super::agent::EventFormat;
@@ -43,6 +41,10 @@ pub(crate) struct WorkerArgs {
     /// URL under which this very worker is reached, for `--follow` [default: the address to listen on]
     #[arg(long, value_name = "URL")]
     pub(crate) own_url: Option<String>,
+
+    /// Also continue runs that were begun with other gadgets, prompts or markers
+    #[arg(long)]
+    pub(crate) force: bool,
 
     #[command(flatten)]
     pub(crate) options: AgentOptions,
@@ -122,7 +124,7 @@ pub(crate) struct AnswerArgs {
     pub(crate) run: String,
 
     /// Which question, as `gadgetry remote status` prints it
-    #[arg(value_name = "QUESTION", value_parser = question)]
+    #[arg(value_name = "QUESTION")]
     pub(crate) question: QuestionRef,
 
     /// The answer
@@ -150,19 +152,4 @@ pub(crate) enum AnswerKind {
     Deny,
     /// End the run once all work in progress is done.
     Stop,
-}
-
-/// Reads `3`, a question of the run, or `5.0`, the first question of the gadget of call 5.
-fn question(text: &str) -> Result<QuestionRef, &'static str> {
-    const EXPECTED: &str =
-        "expected a question such as 3 or 5.0, as `gadgetry remote status` prints it";
-    let question = match text.split_once('.') {
-        None => text.parse().map(|id| QuestionRef::Run(QuestionId(id))),
-        Some((call, number)) => call.parse().and_then(|call| {
-            let number = number.parse()?;
-            let call = CallId(call);
-            Ok(QuestionRef::Gadget { call, number })
-        }),
-    };
-    question.map_err(|_| EXPECTED)
 }

@@ -2,7 +2,6 @@
 
 use std::mem;
 
-use gadgetry::journal::QuestionRef;
 use gadgetry::proto::run::Decision;
 use gadgetry_restate::{Client, RestateError, RunOutcome, RunStatus};
 
@@ -80,7 +79,7 @@ fn described(status: &RunStatus) -> String {
         RunStatus::Waiting(questions) => {
             let mut text = "waiting for an answer\n".to_owned();
             for question in questions {
-                let line = format!("question {}: {}\n", name(question.id), question.text);
+                let line = format!("question {}: {}\n", question.id, question.text);
                 text.push_str(&line);
             }
             text
@@ -91,14 +90,6 @@ fn described(status: &RunStatus) -> String {
         ),
         RunStatus::Failed { message, .. } => format!("failed: {message}\n"),
         _ => format!("{status:?}\n"),
-    }
-}
-
-/// The name of a question, which `answer` takes.
-fn name(question: QuestionRef) -> String {
-    match question {
-        QuestionRef::Run(id) => id.0.to_string(),
-        QuestionRef::Gadget { call, number } => format!("{}.{number}", call.0),
     }
 }
 

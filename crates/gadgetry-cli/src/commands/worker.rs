@@ -29,6 +29,9 @@ pub(crate) fn run(args: &WorkerArgs, printer: &mut Printer) -> Result<(), Error>
     if let Some(key) = &args.identity_key {
         worker = worker.identity_key(key);
     }
+    if args.force {
+        worker = worker.force();
+    }
     let worker = worker.build().map_err(|error| words(&error))?;
     let restate = args.restate.restate.clone();
     let mut progress = std::mem::take(printer);

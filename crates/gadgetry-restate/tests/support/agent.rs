@@ -8,31 +8,44 @@ use std::sync::Arc;
 
 use futures_core::stream::BoxStream;
 use futures_util::{FutureExt as _, StreamExt as _};
+
+use gadgetry::proto::call::Outcome;
 use gadgetry::proto::message::{Request, Role};
 use gadgetry::proto::usage::Price;
 use gadgetry::{
-    Agent, Delta, ExecutionContext, GadgetError, Model, ModelInfo, gadgets, prompt_text,
+    Agent, Delta, ExecutionContext, GadgetError, GadgetSpec, IntoGadget, Model, ModelInfo, from_fn,
+    gadgets, prompt_text,
 };
+use gadgetry_restate::Spread;
 use gadgetry_testing::{MockCall, MockModel, Reply, call, reply};
 
 use super::gate;
 
 /// The agent, whose gadgets write into `folder` and wait at the gate.
-pub(crate) fn agent(folder: &Path, gate: &str) -> Agent {
+pub(crate) fn agent(folder: &Path, gate: &str) -> (Agent, Spread) {
+    let mut spread = Spread::default();
     let gadgets = Arc::new(Effects {
         folder: folder.to_owned(),
         gate: gate.to_owned(),
     });
-    Agent::builder()
+    let gadgets = gadgets.gadgets().into_iter();
+    let gadgets = gadgets.map(|gadget| match gadget.spec().name.as_str() {
+        "Far" => spread.gadget(gadget),
+        _ => gadget,
+    });
+    let gadgets: Vec<_> = gadgets.collect();
+    let agent = Agent::builder()
         .model(Gated {
             model: Arc::new(model()),
             gate: gate.to_owned(),
         })
-        .gadgets(gadgets.gadgets())
+        .gadgets(gadgets)
+        .gadget(ask(folder))
         .max_iterations(10_000)
         .max_gadgets_per_reply(100)
         .build()
-        .expect("a valid agent")
+        .expect("a valid agent");
+    (agent, spread)
 }
 
 /// What the gadgets of a run have done, sorted.
@@ -42,6 +55,36 @@ pub(crate) fn effects(folder: &Path, run: &str) -> Vec<String> {
     let mut effects: Vec<String> = text.lines().map(str::to_owned).collect();
     effects.sort();
     effects
+}
+
+/// Asks the user; the answer is its result.
+fn ask(folder: &Path) -> impl IntoGadget + use<> {
+    let text = serde_json::json!({"type": "string"});
+    let properties = serde_json::json!({"run": text, "key": text});
+    let spec = GadgetSpec {
+        name: "Ask".to_owned(),
+        parameters: serde_json::json!({"type": "object", "properties": properties}),
+        ..GadgetSpec::default()
+    };
+    let effects = Effects {
+        folder: folder.to_owned(),
+        gate: String::new(),
+    };
+    from_fn(spec, move |parameters: serde_json::Value, _| {
+        let text = |name: &str| parameters[name].as_str().unwrap_or_default().to_owned();
+        let (run, key) = (text("run"), text("key"));
+        let done = effects.effect(&run, &key);
+        async move {
+            let asks_human = Some(format!("{key}?"));
+            match done {
+                Ok(()) => Outcome {
+                    asks_human,
+                    ..Outcome::ok("no user")
+                },
+                Err(error) => Outcome::error(error.to_string()),
+            }
+        }
+    })
 }
 
 /// The gadgets of the tests.
@@ -84,6 +127,32 @@ impl Effects {
         self.effect(&run, &key)?;
         context.report_cost(0.01)?;
         Ok(format!("held {key}"))
+    }
+
+    /// Does the same on any worker.
+    async fn far(
+        &self,
+        run: String,
+        key: String,
+        context: ExecutionContext,
+    ) -> Result<String, GadgetError> {
+        self.effect("processes", &std::process::id().to_string())?;
+        self.effect("keys", &context.idempotency_key())?;
+        self.hold(run, key, context).await
+    }
+
+    /// Asks the user in the middle of its work.
+    #[gadget(on_interrupt = "rerun")]
+    async fn wonder(
+        &self,
+        run: String,
+        key: String,
+        context: ExecutionContext,
+    ) -> Result<String, GadgetError> {
+        let answer = context.ask_human(format!("{key}?")).await;
+        let answer = answer.map_err(|error| error.to_string())?;
+        self.effect(&run, &key)?;
+        Ok(format!("the user says {answer}"))
     }
 
     /// Always fails.
@@ -207,6 +276,12 @@ fn model() -> MockModel {
                 }
             }
             (None, Some("chain")) => chain(&run, asked.replies, asked.prompt["calls"].as_u64()),
+            (None, Some(gadget @ ("Ask" | "Wonder"))) if asked.replies == 0 => {
+                reply().call(append(gadget, &run, "pay"))
+            }
+            (None, Some("far")) if asked.replies == 0 => {
+                reply().calls([append("Far", &run, "f1"), append("Far", &run, "f2")])
+            }
             (None, Some("proof")) => proof(&run, asked.replies),
             _ => reply().text("All done."),
         };

@@ -77,6 +77,31 @@ bind-address = "127.0.0.1:{admin}"
         self.ready().await;
     }
 
+    /// Waits until the workflow of a run has this status in Restate.
+    pub(crate) async fn until(&self, run: &str, status: &str) {
+        let query = format!(
+            "select status from sys_invocation where target_service_key = '{run}' and target_handler_name = 'run'"
+        );
+        let body = serde_json::json!({"query": query}).to_string();
+        let address = address(&self.admin);
+        let request = format!(
+            "POST /query HTTP/1.0\r\nhost: {address}\r\naccept: application/json\r\n\
+             content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        let expected = format!("\"status\":\"{status}\"");
+        let reached = async {
+            while !ask(address, &request)
+                .await
+                .is_some_and(|answer| answer.contains(&expected))
+            {
+                sleep(Duration::from_millis(50)).await;
+            }
+        };
+        let reached = tokio::time::timeout(START, reached).await;
+        reached.unwrap_or_else(|_| panic!("{run} is never {status}"));
+    }
+
     async fn ready(&mut self) {
         let healthy = async {
             loop {
@@ -99,15 +124,18 @@ fn address(url: &str) -> &str {
 }
 
 async fn is_ok(address: &str, path: &str) -> bool {
-    let Ok(mut stream) = TcpStream::connect(address).await else {
-        return false;
-    };
     let request = format!("GET {path} HTTP/1.0\r\nhost: {address}\r\n\r\n");
+    let answer = ask(address, &request).await;
+    answer.is_some_and(|answer| answer.split(' ').nth(1) == Some("200"))
+}
+
+/// Sends a request and reads all of the answer.
+async fn ask(address: &str, request: &str) -> Option<String> {
+    let mut stream = TcpStream::connect(address).await.ok()?;
+    stream.write_all(request.as_bytes()).await.ok()?;
     let mut answer = String::new();
-    let sent = stream.write_all(request.as_bytes()).await;
-    sent.is_ok()
-        && stream.read_to_string(&mut answer).await.is_ok()
-        && answer.split(' ').nth(1) == Some("200")
+    stream.read_to_string(&mut answer).await.ok()?;
+    Some(answer)
 }
 
 /// Waits until someone listens at `address`.

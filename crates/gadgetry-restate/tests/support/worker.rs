@@ -92,7 +92,9 @@ pub(crate) fn run_if_asked() {
         .build()
         .expect("a runtime");
     runtime.block_on(async {
-        let mut worker = Worker::builder(agent::agent(&setup.folder, &setup.gate))
+        let (agent, spread) = agent::agent(&setup.folder, &setup.gate);
+        let mut worker = Worker::builder(agent)
+            .spread(spread)
             .restate(setup.ingress)
             .admin(setup.admin)
             .suspend_after(Duration::from_secs(3))

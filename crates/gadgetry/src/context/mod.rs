@@ -125,6 +125,32 @@ impl ExecutionContext {
         }))
     }
 
+    /// Creates the context of a call that is executed apart from its run, such as on another machine, with the
+    /// [key](Self::idempotency_key) that it has there.
+    ///
+    /// ```
+    /// use gadgetry::{CancellationToken, ExecutionContext, Invocation};
+    ///
+    /// let invocation = Invocation {
+    ///     gadget_name: "Pay".to_owned(),
+    ///     invocation_id: "p".into(),
+    ///     parameters: gadgetry::serde_json::json!({}),
+    ///     dependencies: Default::default(),
+    /// };
+    /// let context = ExecutionContext::with_key(&invocation, CancellationToken::new(), "invoice-42/5");
+    /// assert_eq!(context.idempotency_key(), "invoice-42/5");
+    /// ```
+    pub fn with_key(
+        invocation: &Invocation,
+        cancellation: CancellationToken,
+        key: impl Into<String>,
+    ) -> Self {
+        let context = Self::of(invocation, cancellation, None);
+        // It was made just now, so it has none yet.
+        let _ = context.0.random_id.set(key.into());
+        context
+    }
+
     /// Returns the name of the gadget, as registered.
     pub fn gadget_name(&self) -> &str {
         &self.0.gadget_name
@@ -174,6 +200,11 @@ impl ExecutionContext {
     /// Returns the result of a call that this one declared as a dependency; `None` for any other.
     pub fn dependency(&self, invocation_id: &str) -> Option<&str> {
         self.0.dependencies.get(invocation_id).map(AsRef::as_ref)
+    }
+
+    /// Returns the results of all calls that this one declared as dependencies.
+    pub fn dependencies(&self) -> &BTreeMap<InvocationId, Arc<str>> {
+        &self.0.dependencies
     }
 
     /// Returns the token that is cancelled with the run, and when the gadget times out.

@@ -173,7 +173,11 @@ fn durability(input: &Input) -> Durability {
         | Input::Command(_)
         | Input::Interrupted
         // The cost of a gadget that is interrupted is what it had reported, and its next input may be far away.
-        | Input::Report(_, Report::HumanAnswer { .. } | Report::Cost(_)) => Durability::Synced,
+        // So is the answer to a question of a gadget, which the user learns of from the journal.
+        | Input::Report(
+            _,
+            Report::HumanQuestion { .. } | Report::HumanAnswer { .. } | Report::Cost(_),
+        ) => Durability::Synced,
         Input::Delta(_)
         | Input::Report(..)
         | Input::RateLimited(_)
