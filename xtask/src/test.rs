@@ -23,8 +23,18 @@ struct Step {
     run: fn() -> Result<Outcome, String>,
 }
 
+/// Only by name: `tests` has a small dose of it.
+const CHAOS: &str = "chaos";
+
+/// Kills of durable runs in [`chaos`].
+const KILLS: &str = "200";
+
 /// `tests` stays last, so that the runner's own closing lines are the last thing on standard output.
-const STEPS: [Step; 10] = [
+const STEPS: [Step; 11] = [
+    Step {
+        name: CHAOS,
+        run: chaos,
+    },
     Step {
         name: "format",
         run: format,
@@ -85,7 +95,9 @@ pub(crate) fn run(wanted: &[String]) -> Result<(), Failure> {
     }
     let all_began = Instant::now();
     for step in STEPS {
-        if !wanted.is_empty() && wanted.iter().all(|name| name != step.name) {
+        let is_named = wanted.iter().any(|name| name == step.name);
+        let is_usual = wanted.is_empty() && step.name != CHAOS;
+        if !is_named && !is_usual {
             continue;
         }
         eprintln!("── {}", step.name);
@@ -204,6 +216,30 @@ fn features() -> Result<Outcome, String> {
     test.args(["genai::", "models::tokens", "foreign_servers::"]);
     sh(&mut test)?;
     Ok(Outcome::Done)
+}
+
+/// Durable runs whose processes are killed, many times. A few minutes.
+fn chaos() -> Result<Outcome, String> {
+    let missing = servers::install()?;
+    let mut sqlite = cargo(&[
+        "test",
+        "--package",
+        "gadgetry-store",
+        "--test",
+        "tests",
+        "chaos",
+    ]);
+    sh(sqlite.env("GADGETRY_CHAOS_KILLS", KILLS))?;
+    let restate = ["test", "--package", "gadgetry-restate", "--test", "tests"];
+    sh(&mut cargo(&restate))?;
+    if missing.is_empty() {
+        return Ok(Outcome::Done);
+    }
+    let why = format!(
+        "the tests against these are skipped: {}",
+        missing.join("; ")
+    );
+    Ok(Outcome::Skipped(why.into()))
 }
 
 fn tests() -> Result<Outcome, String> {

@@ -190,25 +190,32 @@ impl Journal for SqliteJournal {
         header: Option<&'a Header>,
     ) -> BoxFuture<'a, Result<Opened, JournalError>> {
         Box::pin(async move {
-            let header = header.map(serde_json::to_vec).transpose();
-            let header = header.map_err(JournalError::storage)?;
+            let json = header.map(serde_json::to_vec).transpose();
+            let json = json.map_err(JournalError::storage)?;
             let owner = self.inner.writer.owner()?;
             let (path, run, name) = (self.inner.path.clone(), id.clone(), owner.name.clone());
-            let key = self.inner.writer.write(move |connection| {
-                take_up(connection, &path, &run, header.as_deref(), &name)
-            });
-            let key = key.await?;
-            let run = id.clone();
-            let known = self.inner.reader.read(move |it| load(it, &run, key)).await;
+            let taken = self
+                .inner
+                .writer
+                .write(move |connection| take_up(connection, &path, &run, json.as_deref(), &name));
+            let (key, is_new) = taken.await?;
             // From here on the recorder releases the run.
             let mut recorder = SqliteRecorder::new(self.inner.writer.clone(), id.clone(), key);
-            let known = known?;
-            recorder.after(known.last, known.bytes, known.checkpoint_bytes);
             let mut messages = self.inner.reader.inbox(key);
+            let inbox = Box::pin(stream::poll_fn(move |cx| messages.poll_recv(cx)));
+            if let Some(header) = header.filter(|_| is_new) {
+                let mut opened = Opened::new(header.clone(), Box::new(recorder));
+                opened.inbox = inbox;
+                return Ok(opened);
+            }
+            let run = id.clone();
+            let known = self.inner.reader.read(move |it| load(it, &run, key));
+            let known = known.await?;
+            recorder.after(known.last, known.bytes, known.checkpoint_bytes);
             let mut opened = Opened::new(known.header, Box::new(recorder));
             opened.checkpoint = known.checkpoint;
             opened.entries = known.entries;
-            opened.inbox = Box::pin(stream::poll_fn(move |cx| messages.poll_recv(cx)));
+            opened.inbox = inbox;
             Ok(opened)
         })
     }
@@ -222,14 +229,14 @@ impl Journal for SqliteJournal {
     }
 }
 
-/// Makes `owner` the owner of the run, which begins if it is not there. Returns its key.
+/// Makes `owner` the owner of the run, which begins if it is not there. Returns its key, and whether it has begun.
 fn take_up(
     connection: &mut Connection,
     path: &Path,
     id: &RunId,
     header: Option<&[u8]>,
     owner: &str,
-) -> Result<i64, JournalError> {
+) -> Result<(i64, bool), JournalError> {
     let sqlite = |error: rusqlite::Error| JournalError::storage(error);
     let transaction = connection
         .transaction_with_behavior(TransactionBehavior::Immediate)
@@ -242,6 +249,7 @@ fn take_up(
         )
         .optional()
         .map_err(sqlite)?;
+    let is_new = known.is_none();
     let key = match (known, header) {
         (None, None) => return Err(JournalError::Unknown(id.clone())),
         (None, Some(header)) => begin(&transaction, id, header, owner).map_err(sqlite)?,
@@ -259,7 +267,7 @@ fn take_up(
         }
     };
     transaction.commit().map_err(sqlite)?;
-    Ok(key)
+    Ok((key, is_new))
 }
 
 fn begin(connection: &Connection, id: &RunId, header: &[u8], owner: &str) -> rusqlite::Result<i64> {

@@ -59,8 +59,7 @@ pub(crate) fn take(json: &[u8]) -> Option<(Vec<u8>, Vec<LongValue>)> {
 
 /// Whether a document may have references.
 pub(crate) fn has_references(json: &[u8]) -> bool {
-    json.windows(WRITTEN_MARK.len())
-        .any(|it| it == WRITTEN_MARK)
+    memchr::memmem::find(json, WRITTEN_MARK).is_some()
 }
 
 /// Puts the texts back that `find` knows. The error is the first one of `find`, or says that the document is not JSON.

@@ -16,6 +16,7 @@ pages! {
     testing = "testing.md";
     custom_blocks = "custom-blocks.md";
     block_format = "block-format.md";
+    durable_runs = "durable-runs.md";
     skills = "skills.md";
     costs_and_budgets = "costs-and-budgets.md";
 }
