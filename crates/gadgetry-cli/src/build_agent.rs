@@ -13,10 +13,23 @@ use crate::connect::{self, ModelOverrides};
 use crate::error::Error;
 use crate::log_file::InUse;
 use crate::options::Blocks;
+use crate::sessions::Asker;
 use crate::{catalog, logging};
 
+/// What the options of an agent do not say.
+#[derive(Default)]
+pub(crate) struct Situation {
+    /// Replies of a script that were read before.
+    pub(crate) replies: usize,
+    /// Answers the questions of its runs.
+    pub(crate) asker: Option<Arc<Asker>>,
+}
+
 /// Builds the agent. Also returns the files that it is made from, which nothing may overwrite. Nothing is started.
-pub(crate) fn build_agent(options: &AgentOptions) -> Result<(Agent, Vec<InUse>), Error> {
+pub(crate) fn build_agent(
+    options: &AgentOptions,
+    situation: Situation,
+) -> Result<(Agent, Vec<InUse>), Error> {
     let catalog = catalog::load(&options.model.data)?;
     let key = options.model.server.api_key_env.as_slice();
     let gadgets = command::load(&options.gadgets).map_err(Error::input)?;
@@ -26,12 +39,15 @@ pub(crate) fn build_agent(options: &AgentOptions) -> Result<(Agent, Vec<InUse>),
     let gadgets: Vec<CommandGadget> = gadgets.collect();
     let model = connect::model(
         &options.model.model,
-        &ModelOverrides::of(&options.model),
+        &ModelOverrides {
+            replies: situation.replies,
+            ..ModelOverrides::of(&options.model)
+        },
         &catalog,
     )?;
     let inputs = connect::script(&options.model.model).into_iter();
     let in_use = InUse::by(inputs.chain([options.gadgets.as_path()]), &gadgets);
-    Ok((agent(options, gadgets, model)?, in_use))
+    Ok((agent(options, gadgets, model, situation.asker)?, in_use))
 }
 
 fn unterminated(options: &AgentOptions) -> Unterminated {
@@ -46,6 +62,7 @@ fn agent(
     options: &AgentOptions,
     gadgets: Vec<CommandGadget>,
     model: Arc<dyn Model>,
+    asker: Option<Arc<Asker>>,
 ) -> Result<Agent, Error> {
     let tools = match options.tools {
         ToolForm::Text => Tools::Text,
@@ -88,6 +105,12 @@ fn agent(
     }
     if let Some(dialects) = &options.dialects {
         agent = agent.dialects(dialects.0.iter().copied());
+    }
+    if let Some(asker) = asker {
+        agent = agent.on_human_input(move |question: String| {
+            let asker = Arc::clone(&asker);
+            async move { asker.ask(&question) }
+        });
     }
     if logging::is_on() {
         agent = agent.observer(Logging);

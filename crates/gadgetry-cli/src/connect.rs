@@ -25,6 +25,8 @@ pub(crate) struct ModelOverrides<'a> {
     pub(crate) options: ModelOptions,
     pub(crate) images: bool,
     pub(crate) audio: bool,
+    /// Replies of a script that were read before.
+    pub(crate) replies: usize,
 }
 
 impl<'a> ModelOverrides<'a> {
@@ -43,6 +45,7 @@ impl<'a> ModelOverrides<'a> {
             options: ModelOptions::default(),
             images: false,
             audio: false,
+            replies: 0,
         }
     }
 }
@@ -85,7 +88,7 @@ pub(crate) fn model(
             ));
         }
         let script = ScriptedModel::from_path(path).map_err(Error::input)?;
-        return Ok(Arc::new(script));
+        return Ok(Arc::new(script.starting_at(overrides.replies)));
     }
     if is_of_genai(name) {
         return other(name, overrides, catalog);

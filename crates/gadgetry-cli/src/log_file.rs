@@ -41,22 +41,25 @@ impl InUse {
     }
 }
 
-/// Creates the log. An existing file that is not a log is left unchanged.
-pub(crate) fn begin(
-    path: &Path,
-    header: &Header,
-    in_use: &[InUse],
-) -> Result<LogWriter<File>, Error> {
-    let unwritable = |error: &dyn Display| {
-        Error::input(format_args!("cannot write {}: {error}", path.display()))
-    };
+/// Writes the beginning of a log to the file that [`create`] has made.
+pub(crate) fn begin(file: File, path: &Path, header: &Header) -> Result<LogWriter<File>, Error> {
+    LogWriter::new(file, header).map_err(|error| unwritable(path, &error))
+}
+
+fn unwritable(path: &Path, error: &dyn Display) -> Error {
+    Error::input(format_args!("cannot write {}: {error}", path.display()))
+}
+
+/// Creates the file of a log. An existing file that is not a log is left unchanged.
+pub(crate) fn create(path: &Path, in_use: &[InUse]) -> Result<File, Error> {
+    let unwritable = |error: &dyn Display| unwritable(path, error);
     let mut file = open(path).map_err(|error| unwritable(&error))?;
     let data = file.metadata().map_err(|error| unwritable(&error))?;
     refuse_to_overwrite(path, &mut file, &data, in_use)?;
     keep_private(&file, &data).map_err(|error| unwritable(&error))?;
     let emptied = file.set_len(0).and_then(|()| file.rewind());
     emptied.map_err(|error| unwritable(&error))?;
-    LogWriter::new(file, header).map_err(|error| unwritable(&error))
+    Ok(file)
 }
 
 fn refuse_to_overwrite(

@@ -29,6 +29,8 @@ const GRACE: Duration = Duration::from_secs(10);
 /// A run that has ended.
 pub(crate) struct Finished<W> {
     pub(crate) summary: Summary,
+    /// Why the run was stopped, if it is not known how to continue.
+    pub(crate) fault: Option<String>,
     pub(crate) observer: W,
     /// Whether the timeout cancelled it.
     pub(crate) timed_out: bool,
@@ -47,7 +49,7 @@ pub(crate) fn run_agent<W: Observer + 'static>(
     let work = move || async move {
         let ended = run.observe(&mut observer).await;
         let finished = ended.unwrap_or_else(RunError::into_finished);
-        (finished.summary, observer)
+        (finished.summary, finished.fault, observer)
     };
     let (mut cancelled, mut timed_out) = (false, false);
     let is_enough = |stop| {
@@ -56,9 +58,10 @@ pub(crate) fn run_agent<W: Observer + 'static>(
         mem::replace(&mut cancelled, true)
     };
     let done = until_stopped(work, limit, is_enough)?;
-    let (summary, observer) = done.ok_or_else(|| stopped_at_once(timed_out))?;
+    let (summary, fault, observer) = done.ok_or_else(|| stopped_at_once(timed_out))?;
     Ok(Finished {
         summary,
+        fault,
         observer,
         timed_out,
     })

@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use gadgetry::journal::{JournalError, RunId};
-use gadgetry::log::LogWriter;
+use gadgetry::log::{Header, LogWriter};
 use rusqlite::Connection;
 
 use crate::journal::SqliteJournal;
@@ -20,6 +20,20 @@ pub struct Exported {
 }
 
 impl SqliteJournal {
+    /// What a run was made from: its configuration, its gadgets and the conversation up to its question.
+    ///
+    /// # Errors
+    ///
+    /// [`JournalError::Unknown`] if there is no such run, and if its header cannot be read.
+    pub async fn header(&self, id: &RunId) -> Result<Header, JournalError> {
+        let run = id.clone();
+        let header = move |connection: &mut Connection| {
+            let key = runs::key(connection, &run)?;
+            runs::header(connection, &run, key)
+        };
+        self.inner.reader.read(header).await
+    }
+
     /// Writes the log of a run, as far as it can be read: for [`replay`](gadgetry::log::replay) and
     /// [`load`](gadgetry::log::load).
     ///

@@ -146,8 +146,10 @@ impl SqliteRecorder {
             let Ok(json) = serde_json::to_vec(&checkpoint) else {
                 return;
             };
+            // With the long values, which cost as much to write down: otherwise a long reply would be written again and again.
+            let whole = json.len() as u64;
             let (json, long) = values::take(&json).unwrap_or((json, Vec::new()));
-            size.store(json.len() as u64, Ordering::Relaxed);
+            size.store(whole, Ordering::Relaxed);
             writer.send(move |connection| {
                 if failed.load(Ordering::SeqCst) {
                     return;

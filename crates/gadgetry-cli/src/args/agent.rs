@@ -7,14 +7,20 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use gadgetry::proto::dialect::{Dialect, UnknownDialect};
 
+use super::sessions::SessionArgs;
+use super::typed::Typed;
 use super::{ModelArgs, at_least_one};
 
 /// Options of `gadgetry agent`.
 #[derive(Debug, Args)]
 pub(crate) struct AgentArgs {
     /// The prompt; `-` reads stdin. Put it after `--` if it starts with a hyphen
-    #[arg(value_name = "PROMPT")]
-    pub(crate) prompt: String,
+    #[arg(value_name = "PROMPT", required_unless_present = "continues")]
+    pub(crate) prompt: Option<String>,
+
+    /// The prompt, if the first word is the name of a session
+    #[arg(value_name = "PROMPT", hide = true)]
+    pub(crate) second: Option<String>,
 
     /// Write the run's events to stdout instead of the answer, without progress
     #[arg(long, value_name = "FORMAT")]
@@ -29,7 +35,13 @@ pub(crate) struct AgentArgs {
     pub(crate) save: Option<PathBuf>,
 
     #[command(flatten)]
+    pub(crate) session: SessionArgs,
+
+    #[command(flatten)]
     pub(crate) options: AgentOptions,
+
+    #[arg(skip)]
+    pub(crate) typed: Typed,
 }
 
 /// What an agent is made from.

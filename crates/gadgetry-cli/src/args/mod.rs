@@ -9,14 +9,14 @@ mod models;
 #[cfg(feature = "restate")]
 mod restate;
 mod server;
+mod sessions;
+mod typed;
 
 use std::ffi::OsString;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::{ArgAction, Args, CommandFactory, Parser, Subcommand};
-
-use crate::error::Error;
 
 pub(crate) use agent::{
     AgentArgs, AgentOptions, FormatArgs, MarkerKind, OnUnterminated, OutputLimit, ToolForm,
@@ -29,11 +29,10 @@ pub(crate) use models::{ModelsArgs, ModelsVerb, UpdateArgs};
 #[cfg(feature = "restate")]
 pub(crate) use restate::{AnswerKind, RemoteArgs, RemoteVerb, SubmitArgs, WorkerArgs};
 pub(crate) use server::ServerArgs;
-
-/// Parses the command line. A request for help is returned as [`Error::Help`].
-pub(crate) fn typed() -> Result<Gadgetry, Error> {
-    Ok(Gadgetry::try_parse()?)
-}
+pub(crate) use sessions::{
+    ExportArgs, ListArgs, RemoveArgs, SessionAnswerArgs, SessionsArgs, SessionsVerb, ShowArgs,
+};
+pub(crate) use typed::{Typed, TypedOption, again, typed};
 
 /// The help of the whole program.
 pub(crate) fn help() -> String {
@@ -84,7 +83,12 @@ pub(crate) enum Verb {
     ///
     /// The answer goes to stdout, progress to stderr. Ctrl-C cancels the run and ends its gadgets; press it again to exit
     /// immediately. Exit code 1: the model call failed, its last reply was cut off, or the run was stopped.
-    Agent(AgentArgs),
+    ///
+    /// Every run is a session, which survives the end of the program: `gadgetry agent --continue [NAME] [PROMPT]` resumes
+    /// it, or continues its conversation. Its model, gadgets and options need not be given again.
+    Agent(Box<AgentArgs>),
+    /// Lists, shows, resumes, exports and removes sessions, the stored runs of `gadgetry agent`.
+    Sessions(SessionsArgs),
     /// Lists, describes, checks and runs the gadgets of a file, without a model.
     Gadget(GadgetArgs),
     /// Lists known models: context windows, features, prices.

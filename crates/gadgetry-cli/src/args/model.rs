@@ -73,7 +73,7 @@ pub(crate) struct Tags(pub(crate) Vec<String>);
 /// The data directory.
 #[derive(Debug, Args)]
 pub(crate) struct DataArgs {
-    /// Directory for the table of `gadgetry models update` [default: gadgetry in the user's data directory]
+    /// Directory for sessions and the table of `gadgetry models update` [default: gadgetry in the user's data directory]
     #[arg(long, value_name = "DIR")]
     pub(crate) data_dir: Option<PathBuf>,
 }

@@ -1,151 +1,90 @@
 //! `gadgetry agent`: a model, its gadgets, and the loop between them.
 
-use std::fs::File;
-use std::mem;
+use std::sync::Arc;
 
-use gadgetry::AgentHandle;
-use gadgetry::driver::Observer;
-use gadgetry::log::LogWriter;
-use gadgetry::proto::event::{Event, FinishReason};
-use gadgetry::proto::run::{Input, Summary};
-use gadgetry::proto::time::Time;
+use gadgetry::{Agent, AgentRun};
 
 use crate::args::AgentArgs;
-use crate::build_agent::build_agent;
+use crate::build_agent::{Situation, build_agent};
+use crate::commands::continued;
 use crate::error::Error;
-use crate::interrupts::when_reader_goes;
+use crate::follow::{Log, follow};
 use crate::log_file;
-use crate::narrator::Narrator;
 use crate::printer::Printer;
 use crate::prompt::typed_or_piped;
-use crate::run_agent::run_agent;
-use crate::usage_totals::UsageTotals;
+use crate::sessions::{Asker, Kept, problem};
 
 /// Runs the command. All input is checked before anything is started or written.
 pub(crate) fn run(args: &AgentArgs, printer: &mut Printer) -> Result<(), Error> {
     if args.options.model.quiet {
         printer.be_quiet();
     }
-    let (agent, in_use) = build_agent(&args.options)?;
-    let prompt = typed_or_piped(&args.prompt, printer)?;
-    let run = agent.ask(prompt);
-    let log = match &args.save {
-        Some(path) => {
+    if args.session.continues {
+        return continued::run(args, printer);
+    }
+    if let Some(word) = &args.second {
+        return Err(Error::input(format_args!(
+            "unexpected argument '{word}' found"
+        )));
+    }
+    let asker = (!args.session.no_session).then(Arc::<Asker>::default);
+    let situation = Situation {
+        asker: asker.clone(),
+        ..Situation::default()
+    };
+    let (agent, in_use) = build_agent(&args.options, situation)?;
+    let prompt = typed_or_piped(args.prompt.as_deref().unwrap_or_default(), printer)?;
+    let path = args.save.as_deref();
+    let file = path
+        .map(|path| log_file::create(path, &in_use))
+        .transpose()?;
+    let (run, kept) = begin(args, &agent, prompt, printer)?;
+    let log = match path.zip(file) {
+        Some((path, file)) => {
             let header = run.header().map_err(Error::input)?;
-            Some(log_file::begin(path, &header, &in_use)?)
+            Some(Log::Live(log_file::begin(file, path, &header)?))
         }
         None => None,
     };
-    let handle = run.handle();
-    if args.events.is_some() {
-        let handle = handle.clone();
-        when_reader_goes(move || handle.cancel());
-    } else {
-        printer.spin();
-    }
-    let watch = Watch {
-        printer: mem::take(printer),
-        totals: UsageTotals::default(),
-        events: args.events.is_some(),
-        narrator: Narrator::of_gadgets(),
-        log,
-        handle,
-        failed: None,
-    };
-    let finished = run_agent(run, args.timeout, watch)?;
-    let (summary, watch) = (finished.summary, finished.observer);
-    *printer = watch.printer;
-    printer.sum_up(|| watch.totals.words());
-    if let Some(error) = watch.failed {
-        return Err(error);
-    }
-    if !watch.events && !summary.answer.is_empty() {
-        let answer = summary.answer.trim_end_matches('\n');
-        printer.text(answer);
-        printer.text("\n");
-    }
-    if let Some((log, path)) = watch.log.zip(args.save.as_deref()) {
-        log.finish().map_err(|error| {
-            Error::Failed(format!(
-                "{}: the log is incomplete: {error}",
-                path.display()
-            ))
-        })?;
-    }
-    if finished.timed_out && summary.reason == FinishReason::Cancelled {
-        return Err(Error::Failed("the run exceeded its --timeout".to_owned()));
-    }
-    verdict(&summary)
+    follow(run, args, kept.as_ref(), log, printer)
 }
 
-/// Events to stdout or words to stderr, inputs to the log.
-struct Watch {
-    printer: Printer,
-    events: bool,
-    narrator: Narrator,
-    totals: UsageTotals,
-    log: Option<LogWriter<File>>,
-    handle: AgentHandle,
-    /// Why stdout cannot be written; then the run is stopped.
-    failed: Option<Error>,
-}
-
-impl Observer for Watch {
-    fn event(&mut self, event: &Event) {
-        if !self.events {
-            if let Some(words) = self.narrator.narrate(event) {
-                self.printer.progress(&words);
+/// The run, in a new session if one can be kept. That is required only if the user has named it or its place.
+fn begin(
+    args: &AgentArgs,
+    agent: &Agent,
+    prompt: String,
+    printer: &mut Printer,
+) -> Result<(AgentRun<'static>, Option<Kept>), Error> {
+    if args.session.no_session {
+        return Ok((agent.ask(prompt), None));
+    }
+    let (data, name) = (&args.options.model.data, args.session.session.as_ref());
+    let is_required = name.is_some() || data.data_dir.is_some();
+    let begun = Kept::begin(data, name, &args.typed).and_then(|kept| {
+        let durable = agent.durable(&kept.sessions.journal);
+        let run = durable.run_id(kept.run.as_str()).ask(prompt.clone());
+        let run = kept.sessions.wait(run).map_err(|error| problem(&error))?;
+        Ok((run, kept))
+    });
+    match begun {
+        Ok((run, kept)) => {
+            announce(args, &kept, printer);
+            Ok((run, Some(kept)))
+        }
+        Err(Error::Input(problem) | Error::Failed(problem)) if !is_required => {
+            if args.events.is_none() {
+                printer.progress(&format!("no session: {problem}\n"));
             }
-            self.totals.event(event);
-            self.printer.spin_with(|| self.totals.words());
-        } else if self.failed.is_none()
-            && let Err(error) = self.printer.json_line(event)
-        {
-            self.failed = Some(error);
-            self.handle.cancel();
+            Ok((agent.ask(prompt), None))
         }
-    }
-
-    fn input(&mut self, time: Time, input: &Input) {
-        if let Some(log) = &mut self.log {
-            log.input(time, input);
-        }
+        Err(error) => Err(error),
     }
 }
 
-/// Turns the outcome of the run into an exit code.
-pub(crate) fn verdict(summary: &Summary) -> Result<(), Error> {
-    let message = match summary.reason {
-        FinishReason::Completed | FinishReason::TaskCompleted | FinishReason::Stopped => {
-            return Ok(());
-        }
-        FinishReason::MaxIterations => {
-            let plural = if summary.iterations == 1 { "" } else { "s" };
-            format!(
-                "stopped after {} iteration{plural} (--max-iterations)",
-                summary.iterations
-            )
-        }
-        FinishReason::Truncated => {
-            "the last reply was cut off at the model's token limit".to_owned()
-        }
-        FinishReason::Withheld => match &summary.error {
-            Some(refusal) => refusal.clone(),
-            None => "the provider withheld the last reply".to_owned(),
-        },
-        FinishReason::ModelError => {
-            let words = summary.error.as_deref().unwrap_or("no reason given");
-            format!("model call failed: {words}")
-        }
-        FinishReason::Cancelled => "cancelled".to_owned(),
-        FinishReason::BudgetExceeded => {
-            format!("budget exceeded: {} US dollars spent", summary.known_cost)
-        }
-        FinishReason::GadgetError => {
-            let words = summary.error.as_deref().unwrap_or("no reason given");
-            format!("a gadget failed: {words}")
-        }
-        _ => format!("the run ended: {:?}", summary.reason),
-    };
-    Err(Error::Failed(message))
+/// The first line of progress.
+pub(crate) fn announce(args: &AgentArgs, kept: &Kept, printer: &mut Printer) {
+    if args.events.is_none() {
+        printer.progress(&format!("session {}\n", kept.name));
+    }
 }

@@ -13,8 +13,8 @@ use gadgetry::proto::tags::CustomBlock;
 use gadgetry::{Agent, AgentHandle, ExecutionContext, IntoGadget, ScriptedModel, from_fn};
 use serde_json::{Value, json};
 
-use crate::commands::agent::verdict;
 use crate::error::Error;
+use crate::follow::verdict;
 use crate::narrator::Narrator;
 use crate::printer::Printer;
 use crate::run_agent::run_agent;

@@ -3,6 +3,7 @@
 mod agent;
 mod batch;
 mod complete;
+mod continued;
 mod demo;
 mod doctor;
 mod gadget;
@@ -11,6 +12,7 @@ mod parse;
 #[cfg(feature = "restate")]
 mod remote;
 mod replay;
+mod sessions;
 #[cfg(feature = "restate")]
 mod submit;
 #[cfg(feature = "restate")]
@@ -34,6 +36,7 @@ pub(crate) fn run(args: Gadgetry, printer: &mut Printer) -> Result<(), Error> {
         Some(Verb::Parse(args)) => parse::run(&args, printer),
         Some(Verb::Write(args)) => write::run(&args, printer),
         Some(Verb::Agent(args)) => agent::run(&args, printer),
+        Some(Verb::Sessions(args)) => sessions::run(&args, printer),
         Some(Verb::Complete(args)) => complete::run(&args, printer),
         Some(Verb::Gadget(args)) => gadget::run(&args, printer),
         Some(Verb::Models(args)) => models::run(&args, printer),

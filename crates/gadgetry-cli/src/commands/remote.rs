@@ -6,8 +6,8 @@ use gadgetry::proto::run::Decision;
 use gadgetry_restate::{Client, RestateError, RunOutcome, RunStatus};
 
 use crate::args::{AnswerKind, RemoteArgs, RemoteVerb};
-use crate::commands::agent::verdict;
 use crate::error::Error;
+use crate::follow::verdict;
 use crate::narrator::Narrator;
 use crate::printer::Printer;
 use crate::run_agent::until_interrupted;

@@ -3,7 +3,7 @@
 use gadgetry_restate::{Worker, WorkerError};
 
 use crate::args::WorkerArgs;
-use crate::build_agent::build_agent;
+use crate::build_agent::{Situation, build_agent};
 use crate::error::Error;
 use crate::printer::Printer;
 use crate::run_agent::until_interrupted;
@@ -13,7 +13,7 @@ pub(crate) fn run(args: &WorkerArgs, printer: &mut Printer) -> Result<(), Error>
     if args.options.model.quiet {
         printer.be_quiet();
     }
-    let (agent, _) = build_agent(&args.options)?;
+    let (agent, _) = build_agent(&args.options, Situation::default())?;
     let mut worker = Worker::builder(agent)
         .restate(&args.restate.restate)
         .listen(args.listen);

@@ -118,7 +118,8 @@ fn a_second_signal_waits_for_nothing() {
         "long ".repeat(200_000)
     ));
     let workshop = Workshop::new(&long);
-    let (child, alive) = start(&workshop, &["--events", "jsonl"]);
+    // A session would start the gadget only after what has arrived of the reply was shown.
+    let (child, alive) = start(&workshop, &["--events", "jsonl", "--no-session"]);
     let (sender, receiver) = channel();
     let pid = child.id();
     thread::scope(|scope| {
@@ -181,9 +182,8 @@ fn too_few_processes() {
     use std::os::unix::fs::PermissionsExt as _;
 
     let workshop = Workshop::new(&reply("Hi."));
-    let command =
-        "ulimit -u 1; exec ./gadgetry agent Go! --model script:script.jsonl --gadgets gadgets.toml";
-    std::fs::copy(super::GADGETRY, workshop.path("gadgetry")).expect("a copy");
+    let command = "ulimit -u 1; exec ./copy agent Go! --quiet --model script:script.jsonl --gadgets gadgets.toml";
+    std::fs::copy(super::GADGETRY, workshop.path("copy")).expect("a copy");
     // The limit is one of a user, and none of root.
     set_permissions(workshop.path("."), Permissions::from_mode(0o755)).expect("a mode");
     let id = Command::new("id").arg("-u").output().expect("id").stdout;

@@ -20,6 +20,7 @@ mod parse;
 mod picture;
 mod pipes;
 mod server;
+mod sessions;
 #[cfg(target_os = "linux")]
 mod terminal;
 mod workshop;
@@ -58,6 +59,7 @@ fn check(args: &[&str], stdin: impl AsRef<[u8]>, stdout: &str, stderr: &str, cod
 fn run(args: &[&str], stdin: &[u8]) -> Output {
     let mut child = Command::new(GADGETRY)
         .args(args)
+        .env("XDG_DATA_HOME", env!("CARGO_TARGET_TMPDIR"))
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())

@@ -203,9 +203,21 @@ impl From<Output> for Ended {
         let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
         Self {
             stdout: text(output.stdout),
-            stderr: text(output.stderr),
+            stderr: without_generated_name(text(output.stderr)),
             code: output.status.code(),
         }
+    }
+}
+
+/// Progress without its first line, if that is the random name of a session.
+fn without_generated_name(stderr: String) -> String {
+    const LENGTH: usize = 5;
+    let rest = stderr
+        .strip_prefix("session ")
+        .and_then(|rest| rest.split_once('\n'));
+    match rest {
+        Some((name, rest)) if name.len() == LENGTH => rest.to_owned(),
+        _ => stderr,
     }
 }
 

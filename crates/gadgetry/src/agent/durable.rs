@@ -32,6 +32,7 @@ pub struct Durable {
     inner: Arc<Inner>,
     journal: Arc<dyn Journal>,
     id: Option<String>,
+    before: Option<Conversation>,
     is_forced: bool,
 }
 
@@ -60,6 +61,7 @@ impl Agent {
             inner: Arc::clone(&self.inner),
             journal: Arc::new(journal.clone()),
             id: None,
+            before: None,
             is_forced: false,
         }
     }
@@ -69,6 +71,30 @@ impl Durable {
     /// Names the run; without a name, it gets a random one. See [`RunId`] for its form.
     pub fn run_id(mut self, id: impl Into<String>) -> Self {
         self.id = Some(id.into());
+        self
+    }
+
+    /// Continues `conversation`: the model reads what was said before. An empty one begins as [`Agent::ask`] does. To resume
+    /// the run, pass the conversation as it was when the run began.
+    ///
+    /// ```
+    /// use gadgetry::journal::MemoryJournal;
+    /// use gadgetry::{Agent, Conversation, ScriptedModel};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let model: ScriptedModel = "{\"text\": \"4\"}\n{\"text\": \"Yes.\"}".parse()?;
+    /// let agent = Agent::builder().model(model).build()?;
+    /// let journal = MemoryJournal::default();
+    /// let first = agent.durable(&journal).run_id("sum").ask("What is 2+2?").await?.finish().await?;
+    /// let talk = Conversation::from(&first);
+    /// let second = agent.durable(&journal).run_id("sum.2").after(talk).ask("Are you sure?").await?;
+    /// assert_eq!(second.finish().await?.history.len(), 4);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn after(mut self, conversation: Conversation) -> Self {
+        self.before = Some(conversation);
         self
     }
 
@@ -90,7 +116,7 @@ impl Durable {
     /// Cancel safety: dropping the future may leave a run that has begun; asking again resumes it.
     pub async fn ask(self, prompt: impl Into<String>) -> Result<AgentRun<'static>, JournalError> {
         let question = Message::text(Role::User, prompt);
-        self.begin(question, None).await
+        self.begin(question).await
     }
 
     /// [`Durable::ask`] with more than text, as [`Agent::ask_with`].
@@ -99,22 +125,7 @@ impl Durable {
     ///
     /// As [`Durable::ask`].
     pub async fn ask_with(self, content: Vec<Content>) -> Result<AgentRun<'static>, JournalError> {
-        self.begin(of_user(content), None).await
-    }
-
-    /// [`Durable::ask`] in a conversation, as [`Agent::ask_in`]: `conversation` becomes what it is after the run. To
-    /// resume the run, pass the conversation as it was before.
-    ///
-    /// # Errors
-    ///
-    /// As [`Durable::ask`].
-    pub async fn ask_in<'t>(
-        self,
-        conversation: &'t mut Conversation,
-        prompt: impl Into<String>,
-    ) -> Result<AgentRun<'t>, JournalError> {
-        let question = Message::text(Role::User, prompt);
-        self.begin(question, Some(conversation)).await
+        self.begin(of_user(content)).await
     }
 
     /// Resumes a run that the journal has, with the question that began it.
@@ -144,13 +155,13 @@ impl Durable {
         Ok(run)
     }
 
-    async fn begin(
-        self,
-        question: Message,
-        conversation: Option<&mut Conversation>,
-    ) -> Result<AgentRun<'_>, JournalError> {
+    async fn begin(self, question: Message) -> Result<AgentRun<'static>, JournalError> {
         let slot = self.slot()?;
-        let mut run = AgentRun::new(&self.inner, question, conversation);
+        let before = self.before.filter(|it| !it.is_empty());
+        let mut run = match before {
+            Some(before) => AgentRun::after(before, &self.inner, question, None),
+            None => AgentRun::new(&self.inner, question, None),
+        };
         if let Some(prepared) = run.prepared() {
             prepared.origin_mut().options.asks = Some(self.inner.durable_asks());
             let header = prepared.origin.header();

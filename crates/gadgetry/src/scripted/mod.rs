@@ -63,6 +63,26 @@ impl ScriptedModel {
             next: AtomicUsize::new(0),
         })
     }
+
+    /// Begins with reply `number`, counted from 0: for a run that has read those before it.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use gadgetry::{Agent, ScriptedModel};
+    /// let model: ScriptedModel = "{\"text\": \"one\"}\n{\"text\": \"two\"}".parse()?;
+    /// let agent = Agent::builder().model(model.starting_at(1)).build()?;
+    /// assert_eq!(agent.ask("Next?").text().await?, "two");
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn starting_at(self, number: usize) -> Self {
+        Self {
+            next: AtomicUsize::new(number),
+            ..self
+        }
+    }
 }
 
 impl FromStr for ScriptedModel {

@@ -1,0 +1,180 @@
+//! Options of sessions: those of `gadgetry agent`, and `gadgetry sessions`.
+
+use std::ffi::OsString;
+use std::num::NonZeroU32;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Subcommand};
+use gadgetry::command::parse_duration;
+
+use super::DataArgs;
+use crate::sessions::SessionName;
+
+/// Which session a run belongs to.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Session")]
+pub(crate) struct SessionArgs {
+    /// Name of the session: up to 64 letters, digits, hyphens and underscores [default: a short generated one]
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["no_session", "continues"])]
+    pub(crate) session: Option<SessionName>,
+
+    /// Do not keep the run as a session
+    #[arg(long, conflicts_with = "continues")]
+    pub(crate) no_session: bool,
+
+    /// Continue a session: the words are [NAME] [PROMPT]; without NAME, the latest session
+    ///
+    /// A run that was interrupted is resumed; the prompt is added to it. A run that has ended is followed by a run about the
+    /// prompt; without a prompt, its answer is printed again. Options that are not given are those of the session.
+    #[arg(long = "continue")]
+    pub(crate) continues: bool,
+
+    /// With --continue: resume the run although gadgets or prompts differ from those that it began with
+    #[arg(long, requires = "continues")]
+    pub(crate) force: bool,
+}
+
+/// Options of `gadgetry sessions`.
+#[derive(Debug, Args)]
+#[command(arg_required_else_help = false)]
+pub(crate) struct SessionsArgs {
+    /// The verb.
+    #[command(subcommand)]
+    pub(crate) verb: SessionsVerb,
+}
+
+/// What is done with sessions.
+#[derive(Debug, Subcommand)]
+pub(crate) enum SessionsVerb {
+    /// Lists the sessions, the latest first
+    List(ListArgs),
+    /// Prints the prompts and answers of a session, with its status, cost and open questions
+    Show(ShowArgs),
+    /// Resumes a session: the same as `gadgetry agent --continue NAME`
+    ///
+    /// Model, gadgets and options are those of the session; options that are given again override them. Keys are read from
+    /// the environment. If the last run has ended, its answer is printed again.
+    Resume(ResumeArgs),
+    /// Answers a question that a session waits for
+    ///
+    /// The answer is kept until the session is resumed.
+    Answer(SessionAnswerArgs),
+    /// Writes the log of a session's run, for `gadgetry replay`
+    ///
+    /// Exit code 1: the stored run is damaged; what can be read of it is written.
+    Export(ExportArgs),
+    /// Removes sessions
+    Rm(RemoveArgs),
+    /// Returns the space of removed sessions to the system
+    Vacuum(DataArgs),
+}
+
+/// Options of `gadgetry sessions list`.
+#[derive(Debug, Args)]
+pub(crate) struct ListArgs {
+    /// Print one JSON object per line
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    #[command(flatten)]
+    pub(crate) data: DataArgs,
+}
+
+/// Options of `gadgetry sessions show`.
+#[derive(Debug, Args)]
+pub(crate) struct ShowArgs {
+    /// Name of the session
+    #[arg(value_name = "NAME")]
+    pub(crate) name: SessionName,
+
+    /// Print the events of a run as JSON Lines instead: of the last one, or of --run
+    #[arg(long)]
+    pub(crate) events: bool,
+
+    /// Only the run of this number; each prompt has one, from 1
+    #[arg(long, value_name = "N")]
+    pub(crate) run: Option<NonZeroU32>,
+
+    #[command(flatten)]
+    pub(crate) data: DataArgs,
+}
+
+/// Options of `gadgetry sessions resume`.
+#[derive(Debug, Args)]
+pub(crate) struct ResumeArgs {
+    /// Name of the session
+    #[arg(value_name = "NAME")]
+    pub(crate) name: String,
+
+    /// A further prompt, and options of `gadgetry agent`
+    #[arg(
+        value_name = "OPTIONS",
+        trailing_var_arg = true,
+        allow_hyphen_values = true
+    )]
+    pub(crate) options: Vec<OsString>,
+}
+
+/// Options of `gadgetry sessions answer`.
+#[derive(Debug, Args)]
+pub(crate) struct SessionAnswerArgs {
+    /// Name of the session
+    #[arg(value_name = "NAME")]
+    pub(crate) name: SessionName,
+
+    /// Which question, as `gadgetry sessions show` prints it
+    #[arg(value_name = "QUESTION")]
+    pub(crate) question: String,
+
+    /// The answer; `yes` runs an interrupted gadget again
+    #[arg(value_name = "TEXT", allow_hyphen_values = true)]
+    pub(crate) text: String,
+
+    #[command(flatten)]
+    pub(crate) data: DataArgs,
+}
+
+/// Options of `gadgetry sessions export`.
+#[derive(Debug, Args)]
+pub(crate) struct ExportArgs {
+    /// Name of the session
+    #[arg(value_name = "NAME")]
+    pub(crate) name: SessionName,
+
+    /// The file, which only its owner can read [default: stdout]
+    #[arg(value_name = "FILE")]
+    pub(crate) file: Option<PathBuf>,
+
+    /// The run of this number; each prompt has one, from 1 [default: the last one]
+    #[arg(long, value_name = "N")]
+    pub(crate) run: Option<NonZeroU32>,
+
+    #[command(flatten)]
+    pub(crate) data: DataArgs,
+}
+
+/// Options of `gadgetry sessions rm`.
+#[derive(Debug, Args)]
+pub(crate) struct RemoveArgs {
+    /// Names of the sessions
+    #[arg(value_name = "NAME", required_unless_present = "older_than")]
+    pub(crate) names: Vec<SessionName>,
+
+    /// All sessions that were not used for this time, such as 30d or 12h, and are not in progress
+    #[arg(long, value_name = "DURATION", value_parser = age, conflicts_with = "names")]
+    pub(crate) older_than: Option<Duration>,
+
+    #[command(flatten)]
+    pub(crate) data: DataArgs,
+}
+
+/// A duration, also in days.
+fn age(text: &str) -> Result<Duration, &'static str> {
+    const HOURS: u32 = 24;
+    let duration = match text.strip_suffix('d') {
+        Some(days) => parse_duration(&format!("{days}h")).and_then(|it| it.checked_mul(HOURS)),
+        None => parse_duration(text),
+    };
+    duration.ok_or("expected a number and a unit, such as 30d, 12h or 90m")
+}

@@ -1,0 +1,261 @@
+//! `gadgetry agent --continue`: a session that is resumed, or another prompt in its conversation.
+
+use std::collections::BTreeSet;
+use std::env;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use gadgetry::log::load;
+use gadgetry::proto::run::{Input, Output, Summary};
+use gadgetry::{Agent, AgentRun, Conversation, RunError};
+
+use crate::args::{AgentArgs, again};
+use crate::build_agent::{Situation, build_agent};
+use crate::commands::agent::announce;
+use crate::connect;
+use crate::error::Error;
+use crate::follow::{Log, follow, print_answer, save, verdict};
+use crate::log_file::{self, InUse};
+use crate::printer::Printer;
+use crate::prompt::typed_or_piped;
+use crate::sessions::{
+    Asker, Details, Kept, Session, SessionName, Sessions, details, problem, refuse_without, unknown,
+};
+
+/// Runs the command.
+pub(crate) fn run(typed: &AgentArgs, printer: &mut Printer) -> Result<(), Error> {
+    let data = &typed.options.model.data;
+    let sessions = Sessions::existing(data)?.ok_or_else(no_sessions)?;
+    let (session, prompt) = choose(&sessions, typed)?;
+    let (number, last) = session.last()?;
+    let stored = details(last).ok_or_else(|| without_details(&session))?;
+    let mut args = again(&stored.options, &typed.typed)?;
+    let missing = stored.missing(&args.typed);
+    refuse_without(&missing)?;
+    let kept = Kept {
+        run: last.id.clone(),
+        name: session.name.clone(),
+        sessions,
+    };
+    let details = merged(&stored, &args)?;
+    move_to(&mut args, &stored.folder)?;
+    let prompt = prompt.map(|it| typed_or_piped(&it, printer)).transpose()?;
+    let mut continued = Continued {
+        args,
+        kept,
+        details,
+        printer,
+    };
+    match (&last.progress.summary, prompt) {
+        (Some(summary), None) => continued.repeat(summary),
+        (Some(_), Some(prompt)) => {
+            continued.note(&missing);
+            continued.next(number + 1, prompt)
+        }
+        (None, prompt) => {
+            continued.note(&missing);
+            continued.resume(prompt)
+        }
+    }
+}
+
+/// The session that the words name, and the prompt.
+fn choose(sessions: &Sessions, args: &AgentArgs) -> Result<(Session, Option<String>), Error> {
+    let named = |word: &str| match word.parse::<SessionName>() {
+        Ok(name) => sessions.find(&name),
+        Err(_) => Ok(None),
+    };
+    let first = args.prompt.as_deref();
+    if let Some(word) = first
+        && let Some(session) = named(word)?
+    {
+        return Ok((session, args.second.clone()));
+    }
+    match first {
+        Some(word) if args.second.is_some() || args.typed.names_session => Err(unknown(word)),
+        prompt => {
+            let latest = sessions.all()?.into_iter().next();
+            let latest = latest.ok_or_else(no_sessions)?;
+            Ok((latest, prompt.map(str::to_owned)))
+        }
+    }
+}
+
+fn no_sessions() -> Error {
+    Error::input("there is no session to continue")
+}
+
+fn without_details(session: &Session) -> Error {
+    Error::input(format_args!(
+        "session {} was not begun by `gadgetry agent`, so its options are unknown",
+        session.name
+    ))
+}
+
+/// What is stored with the continued run: what was typed again replaces what was stored.
+fn merged(stored: &Details, args: &AgentArgs) -> Result<Details, Error> {
+    let mut details = Details::of(&args.typed).map_err(|error| Error::machine(&error))?;
+    for name in stored.missing(&args.typed) {
+        details.leave_out(name);
+    }
+    details.folder.clone_from(&stored.folder);
+    details.added.clone_from(&stored.added);
+    Ok(details)
+}
+
+/// Continues in the working directory of the session. Paths that were typed are relative to the present one.
+fn move_to(args: &mut AgentArgs, folder: &str) -> Result<(), Error> {
+    let absolute = |path: &Path| -> Result<PathBuf, Error> {
+        std::path::absolute(path).map_err(|error| Error::machine(&error))
+    };
+    let options = &mut args.options;
+    options.gadgets = absolute(&options.gadgets)?;
+    if let Some(file) = connect::script(&options.model.model)
+        && !file.as_os_str().is_empty()
+    {
+        options.model.model = format!("script:{}", absolute(file)?.display());
+    }
+    let paths = [&mut args.save, &mut options.model.data.data_dir];
+    for path in paths.into_iter().flatten() {
+        *path = absolute(path)?;
+    }
+    env::set_current_dir(folder).map_err(|error| {
+        Error::input(format_args!(
+            "cannot continue in the session's working directory {folder}: {error}"
+        ))
+    })
+}
+
+struct Continued<'a> {
+    args: AgentArgs,
+    kept: Kept,
+    details: Details,
+    printer: &'a mut Printer,
+}
+
+impl Continued<'_> {
+    /// Says which options are missing that the session did not keep.
+    fn note(&mut self, missing: &[&str]) {
+        let names: BTreeSet<String> = missing.iter().map(|name| format!("--{name}")).collect();
+        if self.args.events.is_none() && !names.is_empty() {
+            let names: Vec<String> = names.into_iter().collect();
+            let names = names.join(" and ");
+            self.printer.progress(&format!(
+                "{names} may contain a key and was not kept; give it again if the server needs it\n"
+            ));
+        }
+    }
+
+    /// Prints the answer of a run that has ended.
+    fn repeat(&mut self, summary: &Summary) -> Result<(), Error> {
+        if let Some(path) = &self.args.save {
+            let file = log_file::create(path, &InUse::by([], &[]))?;
+            save(&self.kept, file, path)?;
+        }
+        if self.args.events.is_none() {
+            print_answer(summary, self.printer);
+        }
+        verdict(summary)
+    }
+
+    /// Drives an interrupted run on, with a further prompt perhaps.
+    fn resume(mut self, prompt: Option<String>) -> Result<(), Error> {
+        let replies = if connect::script(&self.args.options.model.model).is_some() {
+            self.replies_read()?
+        } else {
+            0
+        };
+        let (agent, file) = self.agent(replies)?;
+        let mut durable = agent.durable(&self.kept.sessions.journal);
+        if self.args.session.force {
+            durable = durable.force();
+        }
+        let run = durable.run_id(self.kept.run.as_str()).resume();
+        let run = self.wait(run)?;
+        if let Some(prompt) = prompt {
+            self.details.added.push(prompt.clone());
+            // It cannot be over, because it was not polled yet.
+            run.handle().inject(prompt).map_err(Error::input)?;
+        }
+        self.kept.store(&self.details)?;
+        self.follow(run, file.map(Log::Exported))
+    }
+
+    /// Asks about `prompt` after a run that has ended.
+    fn next(mut self, number: u32, prompt: String) -> Result<(), Error> {
+        let (agent, file) = self.agent(0)?;
+        let journal = self.kept.sessions.journal.clone();
+        let ended = agent.durable(&journal).run_id(self.kept.run.as_str());
+        let ended = self.wait(ended.force().resume())?;
+        let ended = self.kept.sessions.wait(ended.finish());
+        let ended = ended.unwrap_or_else(RunError::into_finished);
+        self.kept.run = self.kept.name.run(number).map_err(Error::input)?;
+        self.details.added.clear();
+        self.kept.store(&self.details)?;
+        let durable = agent.durable(&journal).run_id(self.kept.run.as_str());
+        let run = self.wait(durable.after(Conversation::from(&ended)).ask(prompt))?;
+        let log = match (file, &self.args.save) {
+            (Some(file), Some(path)) => {
+                let header = run.header().map_err(Error::input)?;
+                Some(Log::Live(log_file::begin(file, path, &header)?))
+            }
+            _ => None,
+        };
+        self.follow(run, log)
+    }
+
+    /// The agent of the session, and the file of `--save`.
+    fn agent(&self, replies: usize) -> Result<(Agent, Option<std::fs::File>), Error> {
+        let situation = Situation {
+            replies,
+            asker: Some(Arc::<Asker>::default()),
+        };
+        let (agent, in_use) = build_agent(&self.args.options, situation)?;
+        let path = self.args.save.as_deref();
+        let file = path
+            .map(|path| log_file::create(path, &in_use))
+            .transpose()?;
+        Ok((agent, file))
+    }
+
+    fn wait(
+        &self,
+        run: impl Future<Output = Result<AgentRun<'static>, gadgetry::journal::JournalError>>,
+    ) -> Result<AgentRun<'static>, Error> {
+        self.kept
+            .sessions
+            .wait(run)
+            .map_err(|error| problem(&error))
+    }
+
+    /// Replies that the run has read, without one that will be requested again.
+    fn replies_read(&self) -> Result<usize, Error> {
+        let mut log = Vec::new();
+        self.kept.sessions.export(&self.kept.run, &mut log)?;
+        let mut run = load(&log[..]).map_err(Error::input)?;
+        if !run.pending().is_empty() {
+            // What the driver does first.
+            run.handle(run.now(), Input::Interrupted)
+                .map_err(Error::input)?;
+        }
+        let mut requests = 0;
+        loop {
+            match run.poll() {
+                Output::Send(_) => requests += 1,
+                Output::Wait(_) | Output::Finished(_) => break,
+                Output::Event(_)
+                | Output::CloseModel
+                | Output::Start(_)
+                | Output::Cancel(_)
+                | Output::Ask(_) => {}
+            }
+        }
+        let read = run.iterations().saturating_sub(requests);
+        Ok(usize::try_from(read).unwrap_or(usize::MAX))
+    }
+
+    fn follow(self, run: AgentRun<'static>, log: Option<Log>) -> Result<(), Error> {
+        announce(&self.args, &self.kept, self.printer);
+        follow(run, &self.args, Some(&self.kept), log, self.printer)
+    }
+}

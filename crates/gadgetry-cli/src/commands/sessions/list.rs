@@ -1,0 +1,170 @@
+//! `gadgetry sessions list`: one line for each session.
+
+use std::fmt::Write as _;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use gadgetry::proto::event::FinishReason;
+use gadgetry_store::{RunRecord, Status};
+use serde::Serialize;
+
+use super::show::prompt_of;
+use crate::args::ListArgs;
+use crate::error::Error;
+use crate::follow::verdict;
+use crate::lines::short;
+use crate::printer::Printer;
+use crate::sessions::{Session, Sessions};
+
+const NONE: &str = "no sessions\n";
+const HEAD: [&str; 6] = ["NAME", "STATUS", "AGE", "PROMPTS", "COST", "LAST PROMPT"];
+
+/// Runs the command.
+pub(super) fn run(args: &ListArgs, printer: &mut Printer) -> Result<(), Error> {
+    let Some(sessions) = Sessions::existing(&args.data)? else {
+        printer.progress(NONE);
+        return Ok(());
+    };
+    let all = sessions.all()?;
+    if all.is_empty() {
+        printer.progress(NONE);
+    }
+    let now = SystemTime::now();
+    let mut rows = Vec::new();
+    for session in &all {
+        let listed = Listed::of(&sessions, session)?;
+        if args.json {
+            printer.json(&listed)?;
+            printer.flush_if_full()?;
+        } else {
+            rows.push(listed.row(now.duration_since(session.updated()).unwrap_or_default()));
+        }
+    }
+    if !rows.is_empty() {
+        printer.text(&table(&rows));
+    }
+    Ok(())
+}
+
+/// A session as the list shows it.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Listed {
+    name: String,
+    status: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<FinishReason>,
+    created_ms: u64,
+    updated_ms: u64,
+    prompts: usize,
+    known_cost: f64,
+    last_prompt: String,
+}
+
+impl Listed {
+    fn of(sessions: &Sessions, session: &Session) -> Result<Self, Error> {
+        let (_, last) = session.last()?;
+        let first = session.runs.values().next().unwrap_or(last);
+        let mut prompts = 0;
+        for run in session.runs.values() {
+            prompts += 1 + crate::sessions::details(run).map_or(0, |it| it.added.len());
+        }
+        Ok(Self {
+            name: session.name.to_string(),
+            status: status(last),
+            reason: last.progress.summary.as_ref().map(|it| it.reason),
+            created_ms: since_epoch(first.created),
+            updated_ms: since_epoch(session.updated()),
+            prompts,
+            known_cost: session.cost(),
+            last_prompt: prompt_of(sessions, last)?,
+        })
+    }
+
+    fn row(&self, age: Duration) -> [String; HEAD.len()] {
+        [
+            self.name.clone(),
+            self.status.to_owned(),
+            rough(age),
+            self.prompts.to_string(),
+            format!("${:.4}", self.known_cost),
+            short(&self.last_prompt),
+        ]
+    }
+}
+
+/// The state of a run, as one word.
+pub(super) fn status(run: &RunRecord) -> &'static str {
+    match run.status() {
+        Status::Running => "running",
+        Status::Waiting => "waiting",
+        Status::Interrupted => "interrupted",
+        Status::Finished => match &run.progress.summary {
+            Some(summary) if verdict(summary).is_err() => "failed",
+            _ => "finished",
+        },
+        _ => "unknown",
+    }
+}
+
+fn since_epoch(time: SystemTime) -> u64 {
+    let time = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// A duration in its largest unit.
+fn rough(age: Duration) -> String {
+    let seconds = age.as_secs();
+    match seconds {
+        0..60 => format!("{seconds}s"),
+        60..3600 => format!("{}m", seconds / 60),
+        3600..86_400 => format!("{}h", seconds / 3600),
+        _ => format!("{}d", seconds / 86_400),
+    }
+}
+
+/// The rows below their head.
+fn table(rows: &[[String; HEAD.len()]]) -> String {
+    let mut widths = HEAD.map(str::len);
+    for row in rows {
+        for (width, cell) in widths.iter_mut().zip(row) {
+            *width = (*width).max(cell.chars().count());
+        }
+    }
+    let mut out = String::new();
+    let mut line = |cells: [&str; HEAD.len()]| {
+        for (column, (cell, width)) in cells.into_iter().zip(widths).enumerate() {
+            // Writing to a string cannot fail. Numbers are aligned to the right.
+            let _ = match column {
+                0 => write!(out, "{cell:<width$}"),
+                1 => write!(out, "  {cell:<width$}"),
+                2..=4 => write!(out, "  {cell:>width$}"),
+                _ => write!(out, "  {cell}"),
+            };
+        }
+        out.truncate(out.trim_end().len());
+        out.push('\n');
+    };
+    line(HEAD);
+    for row in rows {
+        line(row.each_ref().map(String::as_str));
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ages_have_one_unit() {
+        let check = |seconds: u64, text: &str| {
+            assert_eq!(rough(Duration::from_secs(seconds)), text);
+        };
+        check(0, "0s");
+        check(59, "59s");
+        check(60, "1m");
+        check(7199, "1h");
+        check(86_400, "1d");
+        check(864_000, "10d");
+    }
+}

@@ -1,0 +1,140 @@
+//! `gadgetry sessions show` and `answer`: one session.
+
+use std::fmt::Write as _;
+use std::io::Cursor;
+
+use gadgetry::log::{LogError, replay};
+use gadgetry::proto::event::Event;
+use gadgetry::proto::message::{Content, Message};
+use gadgetry::proto::run::QuestionRef;
+use gadgetry_store::RunRecord;
+
+use super::list::status;
+use super::open;
+use crate::args::{SessionAnswerArgs, ShowArgs};
+use crate::error::Error;
+use crate::printer::Printer;
+use crate::sessions::{Session, Sessions, details, problem};
+
+/// Runs `show`.
+pub(super) fn run(args: &ShowArgs, printer: &mut Printer) -> Result<(), Error> {
+    let (sessions, session) = open(&args.data, &args.name)?;
+    let number = args.run.map(Into::into);
+    if args.events {
+        let (_, run) = session.run(number)?;
+        return events(&sessions, run, printer);
+    }
+    let only = number.map(|number| session.run(Some(number))).transpose()?;
+    printer.text(&head(&session)?);
+    for (number, run) in &session.runs {
+        if only.is_some_and(|(only, _)| only != *number) {
+            continue;
+        }
+        printer.text(&told(&sessions, run)?);
+    }
+    Ok(())
+}
+
+fn head(session: &Session) -> Result<String, Error> {
+    let (_, last) = session.last()?;
+    let mut head = format!("session  {}\nstatus   {}\n", session.name, status(last));
+    if let Some(details) = details(last) {
+        if let Some(model) = details.option("model") {
+            head.extend(["model    ", model, "\n"]);
+        }
+        head.extend(["folder   ", &details.folder, "\n"]);
+    }
+    // Writing to a string cannot fail.
+    let _ = writeln!(head, "cost     ${:.4}", session.cost());
+    for question in &last.progress.questions {
+        let _ = writeln!(head, "question {}: {}", question.id, question.text);
+    }
+    Ok(head)
+}
+
+/// The prompts and the answer of a run.
+fn told(sessions: &Sessions, run: &RunRecord) -> Result<String, Error> {
+    let mut text = String::new();
+    let added = details(run).map(|it| it.added).unwrap_or_default();
+    for prompt in [prompt_of(sessions, run)?].iter().chain(&added) {
+        text.push('\n');
+        for line in prompt.lines() {
+            text.extend(["> ", line, "\n"]);
+        }
+    }
+    if let Some(summary) = &run.progress.summary {
+        let answer = summary.answer.trim_end_matches('\n');
+        if !answer.is_empty() {
+            text.extend(["\n", answer, "\n"]);
+        }
+        if let Err(Error::Failed(problem) | Error::Input(problem)) = crate::follow::verdict(summary)
+        {
+            text.extend(["\n(", &problem, ")\n"]);
+        }
+    }
+    Ok(text)
+}
+
+/// The prompt that a run began with.
+pub(super) fn prompt_of(sessions: &Sessions, run: &RunRecord) -> Result<String, Error> {
+    let header = sessions.wait(sessions.journal.header(&run.id));
+    let header = header.map_err(|error| problem(&error))?;
+    Ok(header.conversation.last().map(text_of).unwrap_or_default())
+}
+
+fn text_of(message: &Message) -> String {
+    let mut text = String::new();
+    for content in &message.content {
+        if let Content::Text { text: more } = content {
+            text.push_str(more);
+        }
+    }
+    text
+}
+
+/// The events of a run so far.
+fn events(sessions: &Sessions, run: &RunRecord, printer: &mut Printer) -> Result<(), Error> {
+    let mut log = Vec::new();
+    let exported = sessions.export(&run.id, &mut log)?;
+    let mut failed = None;
+    let mut print = |event: &Event| {
+        if failed.is_none() {
+            failed = printer.json_line(event).err();
+        }
+    };
+    let replayed = replay(Cursor::new(log), &mut print);
+    if let Some(error) = failed {
+        return Err(error);
+    }
+    replayed.map_err(|error: LogError| Error::Failed(error.to_string()))?;
+    match exported.damage {
+        Some(error) => Err(Error::Failed(error.to_string())),
+        None => Ok(()),
+    }
+}
+
+/// Runs `answer`.
+pub(super) fn answer(args: &SessionAnswerArgs, printer: &mut Printer) -> Result<(), Error> {
+    let (sessions, session) = open(&args.data, &args.name)?;
+    let (_, run) = session.last()?;
+    let wanted: QuestionRef = args.question.parse().map_err(Error::input)?;
+    let name = &session.name;
+    let mut questions = run.progress.questions.iter();
+    let question = questions.find(|it| it.id == wanted).ok_or_else(|| {
+        Error::input(format_args!(
+            "session {name} has no open question {wanted}; `gadgetry sessions show {name}` shows its questions"
+        ))
+    })?;
+    let decision = question.kind.answer(args.text.clone());
+    let decision = decision
+        .ok_or_else(|| Error::input(format_args!("question {wanted} is not one for the user")))?;
+    let answered = sessions.journal.answer(&run.id, wanted, decision);
+    sessions.wait(answered).map_err(|error| problem(&error))?;
+    sessions.flush();
+    if !run.is_driven {
+        printer.progress(&format!(
+            "the answer is kept; `gadgetry sessions resume {name}` continues the run\n"
+        ));
+    }
+    Ok(())
+}

@@ -1,0 +1,183 @@
+//! A run of `gadgetry agent` while it is in progress, and how it ends.
+
+use std::fs::File;
+use std::mem;
+use std::path::Path;
+
+use gadgetry::driver::Observer;
+use gadgetry::log::LogWriter;
+use gadgetry::proto::event::{Event, FinishReason};
+use gadgetry::proto::run::{Input, Summary};
+use gadgetry::proto::time::Time;
+use gadgetry::{AgentHandle, AgentRun};
+
+use crate::args::AgentArgs;
+use crate::error::Error;
+use crate::interrupts::when_reader_goes;
+use crate::narrator::Narrator;
+use crate::printer::Printer;
+use crate::run_agent::run_agent;
+use crate::sessions::Kept;
+use crate::usage_totals::UsageTotals;
+
+/// The log of `--save`.
+pub(crate) enum Log {
+    /// Written while the run is in progress.
+    Live(LogWriter<File>),
+    /// Written from the session at the end, because the run began earlier.
+    Exported(File),
+}
+
+/// Runs it to its end, shows it, and turns its outcome into an exit code.
+pub(crate) fn follow(
+    run: AgentRun<'static>,
+    args: &AgentArgs,
+    kept: Option<&Kept>,
+    log: Option<Log>,
+    printer: &mut Printer,
+) -> Result<(), Error> {
+    let handle = run.handle();
+    if args.events.is_some() {
+        let handle = handle.clone();
+        when_reader_goes(move || handle.cancel());
+    } else {
+        printer.spin();
+    }
+    let (live, exported) = match log {
+        Some(Log::Live(log)) => (Some(log), None),
+        Some(Log::Exported(file)) => (None, Some(file)),
+        None => (None, None),
+    };
+    let watch = Watch {
+        printer: mem::take(printer),
+        totals: UsageTotals::default(),
+        events: args.events.is_some(),
+        narrator: Narrator::of_gadgets(),
+        log: live,
+        handle,
+        failed: None,
+    };
+    let finished = run_agent(run, args.timeout, watch);
+    if let Some(kept) = kept {
+        kept.sessions.flush();
+    }
+    let finished = finished?;
+    let (summary, watch) = (finished.summary, finished.observer);
+    *printer = watch.printer;
+    printer.sum_up(|| watch.totals.words());
+    if let Some(error) = watch.failed {
+        return Err(error);
+    }
+    if !watch.events {
+        print_answer(&summary, printer);
+    }
+    if let Some((log, path)) = watch.log.zip(args.save.as_deref()) {
+        log.finish().map_err(|error| incomplete(path, &error))?;
+    }
+    if let (Some(file), Some(path), Some(kept)) = (exported, args.save.as_deref(), kept) {
+        save(kept, file, path)?;
+    }
+    if let Some(fault) = finished.fault {
+        return Err(Error::Failed(format!("the run was stopped: {fault}")));
+    }
+    if finished.timed_out && summary.reason == FinishReason::Cancelled {
+        return Err(Error::Failed("the run exceeded its --timeout".to_owned()));
+    }
+    verdict(&summary)
+}
+
+/// The answer of a run, on lines of its own.
+pub(crate) fn print_answer(summary: &Summary, printer: &mut Printer) {
+    if !summary.answer.is_empty() {
+        printer.text(summary.answer.trim_end_matches('\n'));
+        printer.text("\n");
+    }
+}
+
+/// Writes the log of a stored run.
+pub(crate) fn save(kept: &Kept, file: File, path: &Path) -> Result<(), Error> {
+    let exported = kept.sessions.export(&kept.run, file)?;
+    match exported.damage {
+        Some(error) => Err(incomplete(path, &error)),
+        None => Ok(()),
+    }
+}
+
+fn incomplete(path: &Path, error: &dyn std::fmt::Display) -> Error {
+    Error::Failed(format!(
+        "{}: the log is incomplete: {error}",
+        path.display()
+    ))
+}
+
+/// Events to stdout or words to stderr, inputs to the log.
+struct Watch {
+    printer: Printer,
+    events: bool,
+    narrator: Narrator,
+    totals: UsageTotals,
+    log: Option<LogWriter<File>>,
+    handle: AgentHandle,
+    /// Why stdout cannot be written; then the run is stopped.
+    failed: Option<Error>,
+}
+
+impl Observer for Watch {
+    fn event(&mut self, event: &Event) {
+        if !self.events {
+            if let Some(words) = self.narrator.narrate(event) {
+                self.printer.progress(&words);
+            }
+            self.totals.event(event);
+            self.printer.spin_with(|| self.totals.words());
+        } else if self.failed.is_none()
+            && let Err(error) = self.printer.json_line(event)
+        {
+            self.failed = Some(error);
+            self.handle.cancel();
+        }
+    }
+
+    fn input(&mut self, time: Time, input: &Input) {
+        if let Some(log) = &mut self.log {
+            log.input(time, input);
+        }
+    }
+}
+
+/// Turns the outcome of the run into an exit code.
+pub(crate) fn verdict(summary: &Summary) -> Result<(), Error> {
+    let message = match summary.reason {
+        FinishReason::Completed | FinishReason::TaskCompleted | FinishReason::Stopped => {
+            return Ok(());
+        }
+        FinishReason::MaxIterations => {
+            let plural = if summary.iterations == 1 { "" } else { "s" };
+            format!(
+                "stopped after {} iteration{plural} (--max-iterations)",
+                summary.iterations
+            )
+        }
+        FinishReason::Truncated => {
+            "the last reply was cut off at the model's token limit".to_owned()
+        }
+        FinishReason::Withheld => match &summary.error {
+            Some(refusal) => refusal.clone(),
+            None => "the provider withheld the last reply".to_owned(),
+        },
+        FinishReason::ModelError => {
+            let words = summary.error.as_deref().unwrap_or("no reason given");
+            format!("model call failed: {words}")
+        }
+        FinishReason::Cancelled => "cancelled".to_owned(),
+        FinishReason::BudgetExceeded => {
+            format!("budget exceeded: {} US dollars spent", summary.known_cost)
+        }
+        FinishReason::GadgetError => {
+            let words = summary.error.as_deref().unwrap_or("no reason given");
+            format!("a gadget failed: {words}")
+        }
+        _ => format!("the run ended: {:?}", summary.reason),
+    };
+    Err(Error::Failed(message))
+}

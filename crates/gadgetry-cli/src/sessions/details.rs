@@ -1,0 +1,168 @@
+//! What a session keeps of the command line, to repeat it.
+
+use std::path::{Path, PathBuf};
+use std::{env, io};
+
+use reqwest::Url;
+use serde::{Deserialize, Serialize};
+
+use crate::args::{Typed, TypedOption};
+use crate::connect;
+use crate::error::Error;
+
+/// Options of one invocation, not of the session.
+const OF_ONE_RUN: [&str; 9] = [
+    "session",
+    "no-session",
+    "continue",
+    "force",
+    "save",
+    "events",
+    "quiet",
+    "data-dir",
+    "timeout",
+];
+/// Options that may hold keys.
+const SECRET: [&str; 2] = ["header", "extra-body"];
+const BASE_URL: &str = "base-url";
+
+/// The document that is stored with each run of a session.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Details {
+    /// The options, each as one word. None of them is a key.
+    pub(crate) options: Vec<String>,
+    /// The names of options that are not kept because they may hold keys.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) left_out: Vec<String>,
+    /// The working directory.
+    pub(crate) folder: String,
+    /// The prompts that were added to the run after its first one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) added: Vec<String>,
+}
+
+impl Details {
+    /// What is kept of the options, in the current working directory.
+    pub(crate) fn of(typed: &Typed) -> io::Result<Self> {
+        let folder = env::current_dir()?.into_os_string();
+        let folder = folder.into_string().map_err(|_| not_unicode())?;
+        let mut details = Self {
+            options: Vec::new(),
+            left_out: Vec::new(),
+            folder,
+            added: Vec::new(),
+        };
+        for option in &typed.options {
+            let name = option.name.as_str();
+            if OF_ONE_RUN.contains(&name) {
+            } else if is_secret(option) {
+                details.leave_out(name);
+            } else {
+                details.options.push(word(option)?);
+            }
+        }
+        Ok(details)
+    }
+
+    /// Takes note that an option is not kept.
+    pub(crate) fn leave_out(&mut self, name: &str) {
+        if !self.left_out.iter().any(|it| it == name) {
+            self.left_out.push(name.to_owned());
+        }
+    }
+
+    /// The options that were not kept and are not `typed` again.
+    pub(crate) fn missing<'a>(&'a self, typed: &Typed) -> Vec<&'a str> {
+        let is_given = |name: &&String| typed.options.iter().any(|it| it.name == **name);
+        let missing = self.left_out.iter().filter(|it| !is_given(it));
+        missing.map(String::as_str).collect()
+    }
+
+    /// The value of an option.
+    pub(crate) fn option(&self, name: &str) -> Option<&str> {
+        let mut values = self.options.iter().filter_map(|it| it.split_once('='));
+        let found = values.find(|(option, _)| option.strip_prefix("--") == Some(name));
+        found.map(|(_, value)| value)
+    }
+}
+
+/// Fails if an option without which the session would send requests elsewhere is `missing`.
+pub(crate) fn refuse_without(missing: &[&str]) -> Result<(), Error> {
+    if missing.contains(&BASE_URL) {
+        return Err(Error::input(
+            "the session did not keep its --base-url, because it contains a password or a query; add --base-url URL",
+        ));
+    }
+    Ok(())
+}
+
+fn is_secret(option: &TypedOption) -> bool {
+    if SECRET.contains(&option.name.as_str()) {
+        return true;
+    }
+    let url = option.value.as_deref().filter(|_| option.name == BASE_URL);
+    url.is_some_and(|url| {
+        let url = url.to_str().and_then(|url| Url::parse(url).ok());
+        url.is_none_or(|url| {
+            !url.username().is_empty()
+                || url.password().is_some()
+                || url.query().is_some()
+                || url.fragment().is_some()
+        })
+    })
+}
+
+/// The option as one word, with an absolute path if it names a file.
+fn word(option: &TypedOption) -> io::Result<String> {
+    let name = &option.name;
+    let Some(value) = &option.value else {
+        return Ok(format!("--{name}"));
+    };
+    let value = value.to_str().ok_or_else(not_unicode)?;
+    let value = match name.as_str() {
+        "gadgets" => absolute(Path::new(value))?,
+        "model" => match connect::script(value) {
+            Some(file) if !file.as_os_str().is_empty() => {
+                format!("script:{}", absolute(file)?)
+            }
+            _ => value.to_owned(),
+        },
+        _ => value.to_owned(),
+    };
+    Ok(format!("--{name}={value}"))
+}
+
+fn absolute(path: &Path) -> io::Result<String> {
+    let path: PathBuf = std::path::absolute(path)?;
+    path.into_os_string()
+        .into_string()
+        .map_err(|_| not_unicode())
+}
+
+fn not_unicode() -> io::Error {
+    io::Error::other("the name of a file, a folder or an option is not UTF-8")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn base_urls_with_keys_are_not_kept() {
+        let check = |url: &str, expected: bool| {
+            let option = TypedOption {
+                name: BASE_URL.to_owned(),
+                value: Some(url.into()),
+            };
+            assert_eq!(is_secret(&option), expected, "{url}");
+        };
+        check("http://localhost:8000/v1", false);
+        check("https://example.com/@cf/v1", false);
+        check("https://user@example.com/v1", true);
+        check("https://:key@example.com/v1", true);
+        check("https://example.com/v1?key=k", true);
+        check("https://example.com/v1#key", true);
+        check("not a URL", true);
+    }
+}

@@ -1,0 +1,236 @@
+//! Sessions: the runs of `gadgetry agent`, kept in a file of the user's data directory.
+
+mod asker;
+mod details;
+mod name;
+
+use std::collections::BTreeMap;
+use std::fmt::Display;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use gadgetry::journal::{JournalError, RunId};
+use gadgetry_store::{Exported, RunRecord, SqliteJournal};
+use tokio::runtime::{Builder, Runtime};
+
+use crate::args::{DataArgs, Typed};
+use crate::data_dir;
+use crate::error::Error;
+
+pub(crate) use asker::Asker;
+pub(crate) use details::{Details, refuse_without};
+pub(crate) use name::SessionName;
+
+/// The file in the data directory.
+const FILE: [&str; 2] = ["sessions", "sessions.db"];
+
+/// The stored sessions.
+pub(crate) struct Sessions {
+    pub(crate) journal: SqliteJournal,
+    runtime: Runtime,
+}
+
+impl Sessions {
+    /// Opens the file, which is made if it is not there.
+    pub(crate) fn open(args: &DataArgs) -> Result<Self, Error> {
+        Self::at(&path(args)?)
+    }
+
+    /// Opens the file; `None` if there is no file.
+    pub(crate) fn existing(args: &DataArgs) -> Result<Option<Self>, Error> {
+        let path = path(args)?;
+        if path.exists() {
+            Self::at(&path).map(Some)
+        } else {
+            Ok(None)
+        }
+    }
+
+    fn at(path: &Path) -> Result<Self, Error> {
+        let journal = SqliteJournal::open(path).map_err(|error| problem(&error))?;
+        let runtime = Builder::new_current_thread().enable_time().build();
+        Ok(Self {
+            journal,
+            runtime: runtime.map_err(|error| Error::machine(&error))?,
+        })
+    }
+
+    /// Waits for a future of the journal.
+    pub(crate) fn wait<T>(&self, future: impl Future<Output = T>) -> T {
+        self.runtime.block_on(future)
+    }
+
+    /// All sessions, the latest first.
+    pub(crate) fn all(&self) -> Result<Vec<Session>, Error> {
+        let runs = self.wait(self.journal.runs());
+        let mut sessions: BTreeMap<SessionName, BTreeMap<u32, RunRecord>> = BTreeMap::new();
+        for run in runs.map_err(|error| problem(&error))? {
+            if let Some((name, number)) = SessionName::of(&run.id) {
+                let runs = sessions.entry(name).or_default();
+                // Two processes may have begun one session at once.
+                let mut numbers = number..;
+                let free = numbers.find(|number| !runs.contains_key(number));
+                runs.insert(free.unwrap_or(number), run);
+            }
+        }
+        let sessions = sessions.into_iter();
+        let mut sessions: Vec<Session> = sessions
+            .map(|(name, runs)| Session { name, runs })
+            .collect();
+        sessions.sort_by_key(|session| std::cmp::Reverse(session.updated()));
+        Ok(sessions)
+    }
+
+    /// The session of this name, if there is one.
+    pub(crate) fn find(&self, name: &SessionName) -> Result<Option<Session>, Error> {
+        let mut all = self.all()?.into_iter();
+        Ok(all.find(|session| session.name == *name))
+    }
+
+    /// The session of this name, which must be there.
+    pub(crate) fn get(&self, name: &SessionName) -> Result<Session, Error> {
+        self.find(name)?.ok_or_else(|| unknown(name))
+    }
+
+    /// Writes the log of a run.
+    pub(crate) fn export(&self, run: &RunId, out: impl Write) -> Result<Exported, Error> {
+        let exported = self.wait(self.journal.export(run, out));
+        exported.map_err(|error| problem(&error))
+    }
+
+    /// Waits until everything is written.
+    pub(crate) fn flush(&self) {
+        self.wait(self.journal.flush());
+    }
+}
+
+fn path(args: &DataArgs) -> Result<PathBuf, Error> {
+    let folder = data_dir::folder(args)?;
+    Ok(FILE.iter().fold(folder, |path, part| path.join(part)))
+}
+
+/// No session has this name.
+pub(crate) fn unknown(name: impl Display) -> Error {
+    Error::input(format_args!(
+        "there is no session {name}; `gadgetry sessions list` lists the sessions"
+    ))
+}
+
+/// A failure of the journal, in the words of the command line.
+#[expect(clippy::wildcard_enum_match_arm, reason = "the others say it well")]
+pub(crate) fn problem(error: &JournalError) -> Error {
+    match error {
+        JournalError::Owned { run, owner } => Error::input(format_args!(
+            "session {} is in progress in another process ({owner}); wait for it, or end that process",
+            session_of(run)
+        )),
+        JournalError::Changed { run, changes } => Error::input(format_args!(
+            "session {} was begun with something else: {}; undo the change, or add --force",
+            session_of(run),
+            changes.join("; ")
+        )),
+        JournalError::Damaged { run, .. } => Error::Failed(format!(
+            "{error}: `gadgetry sessions export {}`",
+            session_of(run)
+        )),
+        error => Error::input(error),
+    }
+}
+
+fn session_of(run: &RunId) -> String {
+    SessionName::of(run).map_or_else(|| run.to_string(), |(name, _)| name.to_string())
+}
+
+/// A session.
+#[derive(Debug)]
+pub(crate) struct Session {
+    pub(crate) name: SessionName,
+    /// Its runs by their numbers; at least one.
+    pub(crate) runs: BTreeMap<u32, RunRecord>,
+}
+
+impl Session {
+    /// The last run and its number.
+    pub(crate) fn last(&self) -> Result<(u32, &RunRecord), Error> {
+        let last = self.runs.last_key_value();
+        let (number, run) = last.ok_or_else(|| unknown(&self.name))?;
+        Ok((*number, run))
+    }
+
+    /// The run of this number, or the last one.
+    pub(crate) fn run(&self, number: Option<u32>) -> Result<(u32, &RunRecord), Error> {
+        let Some(number) = number else {
+            return self.last();
+        };
+        let run = self
+            .runs
+            .get(&number)
+            .ok_or_else(|| Error::input(format_args!("session {} has no run {number}", self.name)));
+        Ok((number, run?))
+    }
+
+    /// When something was written of it for the last time.
+    pub(crate) fn updated(&self) -> SystemTime {
+        let times = self.runs.values().map(|run| run.updated);
+        times.max().unwrap_or(SystemTime::UNIX_EPOCH)
+    }
+
+    /// The known cost of all its runs, in US dollars.
+    pub(crate) fn cost(&self) -> f64 {
+        self.runs.values().map(|run| run.progress.known_cost).sum()
+    }
+}
+
+/// What the command line has stored with a run.
+pub(crate) fn details(run: &RunRecord) -> Option<Details> {
+    serde_json::from_str(run.details.as_deref()?).ok()
+}
+
+/// The run of a session that is in progress.
+pub(crate) struct Kept {
+    pub(crate) sessions: Sessions,
+    pub(crate) name: SessionName,
+    pub(crate) run: RunId,
+}
+
+impl Kept {
+    /// A new session. Only its details are stored.
+    pub(crate) fn begin(
+        data: &DataArgs,
+        name: Option<&SessionName>,
+        typed: &Typed,
+    ) -> Result<Self, Error> {
+        let sessions = Sessions::open(data)?;
+        let name = match name {
+            Some(name) if sessions.find(name)?.is_some() => {
+                return Err(Error::input(format_args!(
+                    "there is a session {name} already; continue it with --continue {name}, or choose another name"
+                )));
+            }
+            Some(name) => name.clone(),
+            None => loop {
+                let name = SessionName::generated();
+                if sessions.find(&name)?.is_none() {
+                    break name;
+                }
+            },
+        };
+        let details = Details::of(typed).map_err(|error| Error::machine(&error))?;
+        let kept = Self {
+            run: name.run(1).map_err(Error::input)?,
+            sessions,
+            name,
+        };
+        kept.store(&details)?;
+        Ok(kept)
+    }
+
+    /// Stores the details of the run.
+    pub(crate) fn store(&self, details: &Details) -> Result<(), Error> {
+        let json = serde_json::to_string(details).map_err(Error::input)?;
+        let journal = &self.sessions.journal;
+        let stored = self.sessions.wait(journal.set_details(&self.run, json));
+        stored.map_err(|error| problem(&error))
+    }
+}
