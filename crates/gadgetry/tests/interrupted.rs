@@ -6,9 +6,14 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use futures_core::future::BoxFuture;
+use gadgetry::journal::{
+    Durability, Journal, JournalError, MemoryJournal, Opened, Progress, Recorder, RunId,
+};
+use gadgetry::log::Header;
 use gadgetry::proto::call::Outcome;
 use gadgetry::proto::event::{Answer, Event, EventKind};
-use gadgetry::proto::run::{Input, Output, Run, RunConfig};
+use gadgetry::proto::run::{Input, Output, Report, Run, RunConfig};
 use gadgetry::proto::schema::{GadgetSpec, OnInterrupt};
 use gadgetry::proto::time::Time;
 use gadgetry::{
@@ -19,7 +24,7 @@ use serde_json::json;
 use tokio::sync::mpsc;
 use tokio::time::{sleep, timeout};
 
-use crate::support::stage::{call, gadget, plan, services};
+use crate::support::stage::{Priced, call, gadget, plan, script, services};
 
 /// Keeps inputs as a log does, and the events that matter.
 #[derive(Default)]
@@ -317,4 +322,105 @@ async fn only_the_same_question_has_its_answer() {
         "$0 Which 1? When?",
     ];
     assert_eq!(seen[1], expected);
+}
+
+/// A journal of a process that dies before it has kept what subagents report to their parents.
+struct Late(MemoryJournal);
+
+struct LateRecorder(Box<dyn Recorder>);
+
+impl Journal for Late {
+    fn open<'a>(
+        &'a self,
+        id: &'a RunId,
+        header: Option<&'a Header>,
+    ) -> BoxFuture<'a, Result<Opened, JournalError>> {
+        Box::pin(async move {
+            let mut opened = self.0.open(id, header).await?;
+            opened.recorder = Box::new(LateRecorder(opened.recorder));
+            Ok(opened)
+        })
+    }
+
+    fn forget<'a>(&'a self, id: &'a RunId) -> BoxFuture<'a, Result<(), JournalError>> {
+        self.0.forget(id)
+    }
+}
+
+impl Recorder for LateRecorder {
+    fn record(&mut self, time: Time, input: &Input) {
+        if !matches!(input, Input::Report(_, Report::Child { .. })) {
+            self.0.record(time, input);
+        }
+    }
+
+    fn took(&mut self, message: u64) {
+        self.0.took(message);
+    }
+
+    fn progress(&mut self, progress: Progress) {
+        self.0.progress(progress);
+    }
+
+    fn commit(&mut self, durability: Durability) -> BoxFuture<'static, Result<(), JournalError>> {
+        self.0.commit(durability)
+    }
+}
+
+/// A journal keeps what a subagent has cost, that of its parent may not: it counts all the same, and once.
+#[tokio::test(start_paused = true)]
+async fn costs_of_subagents_that_only_their_own_journal_knows_count_once() {
+    let costs =
+        |text: String, tokens: u64| json!({ "text": text, "usage": { "inputTokens": tokens } });
+    let replies = [
+        costs(call("Ask:a"), 1),
+        costs(call("Slow:s"), 2),
+        costs(call("Slow:s"), 4),
+        costs("So.".to_owned(), 8),
+        costs("Done.".to_owned(), 16),
+    ];
+    let rerun = |name: &str| GadgetSpec {
+        name: name.to_owned(),
+        on_interrupt: OnInterrupt::Rerun,
+        ..GadgetSpec::default()
+    };
+    let slow = from_fn(rerun("Slow"), |_, _| async {
+        sleep(Duration::from_secs(10)).await;
+        Outcome::ok("slow")
+    })
+    .into_gadget();
+    let ask = from_fn(rerun("Ask"), move |_, context: ExecutionContext| {
+        let slow = Arc::clone(&slow);
+        async move {
+            let agent = context.spawn_agent(Agent::builder().gadget(slow)).unwrap();
+            Outcome::ok(agent.ask("Which?").text().await.unwrap())
+        }
+    });
+    let agent = Agent::builder()
+        .model(Priced(script(&replies)))
+        .gadget(ask)
+        .budget(100.0)
+        .build()
+        .unwrap();
+    let journal = Arc::new(Late(MemoryJournal::default()));
+    for seconds in [5, 5, 7] {
+        let run = agent
+            .durable(&journal)
+            .run_id("one")
+            .ask("Go")
+            .await
+            .unwrap();
+        let killed = timeout(Duration::from_secs(seconds), run).await;
+        assert!(killed.is_err(), "{killed:?}");
+    }
+    let run = agent
+        .durable(&journal)
+        .run_id("one")
+        .ask("Go")
+        .await
+        .unwrap();
+    let finished = run.await.unwrap();
+    assert_eq!(finished.summary.answer, "Done.");
+    let cost = finished.summary.known_cost;
+    assert!((cost - 31.0).abs() < 1e-9, "{cost}");
 }

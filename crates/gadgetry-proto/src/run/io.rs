@@ -59,6 +59,15 @@ pub enum Report {
     /// It has cost this many more US dollars. They are a part of the cost in its [`Outcome`]; if it is interrupted, they
     /// are what is known of its cost.
     Cost(#[serde(deserialize_with = "amount_or_null")] f64),
+    /// One of its subagents continues, and has cost this many US dollars more than the run knows: the events were lost
+    /// with the process. Otherwise as [`Report::Cost`].
+    SubagentCost {
+        /// Which of its subagents, from 0.
+        agent: u32,
+        /// The difference.
+        #[serde(deserialize_with = "amount_or_null")]
+        dollars: f64,
+    },
     /// It waits for human input.
     HumanQuestion {
         /// The number of the question among those of its call, from 0.

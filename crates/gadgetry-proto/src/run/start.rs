@@ -26,6 +26,10 @@ pub struct Start {
     /// Questions to the user that an interrupted execution of the call has asked, with their answers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub answered: Vec<AnsweredQuestion>,
+    /// What the subagents of interrupted executions of the call have cost so far, in US dollars, as the run knows from
+    /// their events: by their numbers in the call.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub subagent_costs: BTreeMap<u32, f64>,
 }
 
 /// A question of a running gadget that the user has answered.

@@ -8,6 +8,7 @@ use gadgetry_proto::run::{Asks, Command, Input, Output, Plan, Run, Summary};
 use gadgetry_proto::tree::CostTree;
 
 use crate::agent::run::{Origin, Prepared};
+use crate::agent::scope::AgentScope;
 use crate::agent::{Agent, AgentRun, Conversation, Finished, Inner, of_user};
 use crate::ask::random;
 use crate::driver::RunResult;
@@ -309,7 +310,11 @@ impl Prepared {
             slot.journal.forget(&slot.id).await?;
             opened = slot.journal.open(&slot.id, Some(&header)).await?;
         }
-        self.take_up(slot, opened, false)
+        self.take_up(slot, opened, false)?;
+        if let AgentScope::Subagent(subagent) = &self.scope {
+            subagent.report_missing_cost(self.run.total_cost());
+        }
+        Ok(())
     }
 
     /// The end of a run that could not be opened in its journal.

@@ -1,6 +1,7 @@
 //! What a running gadget can reach: the run around its call.
 
 use std::any::Any;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 use std::time::Duration;
@@ -117,6 +118,8 @@ pub(crate) struct CallSlot {
     pub(crate) questions: AtomicU32,
     /// What an interrupted execution of the call has asked, with the answers.
     pub(crate) answered: Vec<AnsweredQuestion>,
+    /// What the run knows of the costs of the subagents of interrupted executions, by their numbers.
+    pub(crate) subagent_costs: BTreeMap<u32, f64>,
 }
 
 impl CallSlot {
@@ -128,11 +131,7 @@ impl CallSlot {
             agents: AtomicU32::default(),
             questions: AtomicU32::default(),
             answered: Vec::new(),
+            subagent_costs: BTreeMap::new(),
         }
-    }
-
-    /// The same slot with the answers that an interrupted execution has received.
-    pub(crate) fn answered(self, answered: Vec<AnsweredQuestion>) -> Self {
-        Self { answered, ..self }
     }
 }

@@ -256,20 +256,27 @@ impl ExecutionContext {
         if !dollars.is_finite() || dollars < 0.0 {
             return Err(InvalidCost(dollars));
         }
+        self.enter_cost(dollars, Report::Cost(dollars));
+        Ok(())
+    }
+
+    /// Adds `dollars` to the cost of the call, which the run learns from `report`.
+    pub(crate) fn enter_cost(&self, dollars: f64, report: Report) {
         let mut account = self.account();
         if account.closed {
-            return Ok(());
+            return;
         }
         account.dollars = (account.dollars + dollars).min(f64::MAX);
+        let Some(slot) = self.slot() else {
+            return;
+        };
         // Not only when the call ends: other runs of the scope must see it at once.
-        if let Some(slot) = self.slot() {
-            slot.host.spend(dollars);
-            // And the run, because the gadget may be interrupted before its end.
-            if dollars > 0.0 {
-                slot.host.report(slot.call, Report::Cost(dollars));
-            }
+        slot.host.spend(dollars);
+        drop(account);
+        // And the run, because the gadget may be interrupted before its end.
+        if dollars > 0.0 {
+            slot.host.report(slot.call, report);
         }
-        Ok(())
     }
 
     /// Returns the US dollars reported so far, including calls of [`ExecutionContext::model`].

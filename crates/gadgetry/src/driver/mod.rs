@@ -219,8 +219,12 @@ impl<'a> Driver<'a> {
         let cancelled = services.scope.cancellation.clone().cancelled_owned();
         let (sender, reports) = mpsc::unbounded_channel();
         let handle = RunHandle::new(services, sender, recording.is_some());
-        // A run that was saved has spent something.
-        handle.share.spend(run.total_cost());
+        // A run that was saved has spent something. If its parent is as durable, it has entered that.
+        if recording.is_some() && handle.services.scope.depth > 0 {
+            handle.share.learn(run.total_cost());
+        } else {
+            handle.share.spend(run.total_cost());
+        }
         let began = runtime.now();
         Self {
             handle: Arc::new(handle),
@@ -354,7 +358,11 @@ impl<'a> Driver<'a> {
             start.invocation_id,
             start.dependencies,
             CancellationToken::new(),
-            Some(CallSlot::new(host, start.id, self.iteration).answered(start.answered)),
+            Some(CallSlot {
+                answered: start.answered,
+                subagent_costs: start.subagent_costs,
+                ..CallSlot::new(host, start.id, self.iteration)
+            }),
         );
         // Nearly always the last owner, which takes the value without a copy.
         let parameters = Arc::unwrap_or_clone(start.parameters);

@@ -14,6 +14,7 @@ use crate::context::ExecutionContext;
 use crate::driver::{RunResult, drive_recorded};
 use crate::journal::{DurableRun, Recording};
 use crate::observer::Observer;
+use crate::scope::NOTHING;
 use crate::services::Services;
 
 /// A run that a gadget drives inside its own call.
@@ -115,6 +116,21 @@ impl Subagent {
             journal: Arc::clone(&parent.journal),
             id: parent.id.subagent(call, self.agent),
         })
+    }
+
+    /// Lets the parent know what this subagent has cost according to its own journal, which may be more than the events
+    /// in that of the parent say: the process may have ended between the two. The difference is a cost of the gadget.
+    pub(crate) fn report_missing_cost(&self, total: f64) {
+        let known = self.parent.slot().map(|slot| &slot.subagent_costs);
+        let known = known.and_then(|costs| costs.get(&self.agent).copied());
+        let missing = total - known.unwrap_or_default();
+        if missing > NOTHING {
+            let report = Report::SubagentCost {
+                agent: self.agent,
+                dollars: missing,
+            };
+            self.parent.enter_cost(missing, report);
+        }
     }
 
     /// Drives `run` to its end; see [`drive`]. `observer` sees what an observer of a run sees.

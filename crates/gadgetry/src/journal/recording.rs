@@ -176,8 +176,15 @@ fn durability(input: &Input) -> Durability {
         // So is the answer to a question of a gadget, which the user learns of from the journal.
         | Input::Report(
             _,
-            Report::HumanQuestion { .. } | Report::HumanAnswer { .. } | Report::Cost(_),
+            Report::HumanQuestion { .. }
+            | Report::HumanAnswer { .. }
+            | Report::Cost(_)
+            | Report::SubagentCost { .. },
         ) => Durability::Synced,
+        // Each run keeps what it knows. The less its parent is behind, the fewer events of a subagent it misses.
+        Input::Report(_, Report::Child { event, .. }) if event.kind.own_cost() != Some(0.0) => {
+            Durability::Synced
+        }
         Input::Delta(_)
         | Input::Report(..)
         | Input::RateLimited(_)

@@ -40,7 +40,9 @@ impl CancelledGadgets {
 
     /// Notes what a gadget reports, if it is one of these.
     pub(super) fn note(&mut self, id: CallId, report: &Report) {
-        if let (Some(cancelled), Report::Cost(dollars)) = (self.0.get_mut(&id), report) {
+        if let Some(cancelled) = self.0.get_mut(&id)
+            && let Report::Cost(dollars) | Report::SubagentCost { dollars, .. } = report
+        {
             add(&mut cancelled.reported, *dollars);
         }
     }

@@ -1,5 +1,6 @@
 //! Whether a call can run, and with which parameters.
 
+use std::collections::BTreeMap;
 use std::mem;
 use std::sync::Arc;
 
@@ -84,6 +85,7 @@ pub(super) fn prepare(
             parameters,
             dependencies: dependencies.collect(),
             answered: Vec::new(),
+            subagent_costs: BTreeMap::new(),
         },
         // Zero means that there is no timeout.
         timeout_ms: own_timeout

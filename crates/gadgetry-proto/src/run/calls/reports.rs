@@ -48,6 +48,7 @@ pub(super) fn reported(id: CallId, report: Report, names: Names, is_running: boo
             })
         }
         Report::Cost(_)
+        | Report::SubagentCost { .. }
         | Report::Progress(_)
         | Report::HumanQuestion { .. }
         | Report::HumanAnswer { .. } => Reported::Nothing,

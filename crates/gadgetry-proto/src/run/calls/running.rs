@@ -1,5 +1,7 @@
 //! What a run keeps of a gadget while it runs, for the case that it is interrupted.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::call::amount;
@@ -23,6 +25,8 @@ pub(super) struct Running {
     again: Option<Box<Prepared>>,
     /// Its questions to the user: the open ones, and, if it may be executed again, the answered ones.
     questions: Vec<HumanQuestion>,
+    /// What the events of its subagents have cost, by their numbers. Already charged.
+    subagent_costs: BTreeMap<u32, f64>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -41,6 +45,7 @@ impl Running {
             lost: 0.0,
             again,
             questions: Vec::new(),
+            subagent_costs: BTreeMap::new(),
         }
     }
 
@@ -53,6 +58,10 @@ impl Running {
     pub(super) fn note(&mut self, report: &Report) {
         match report {
             Report::Cost(dollars) => add(&mut self.reported, *dollars),
+            Report::SubagentCost { agent, dollars } => {
+                add(&mut self.reported, *dollars);
+                add(self.subagent_costs.entry(*agent).or_default(), *dollars);
+            }
             Report::HumanQuestion { number, question } => {
                 self.questions.retain(|it| it.number != *number);
                 self.questions.push(HumanQuestion {
@@ -62,7 +71,13 @@ impl Running {
                 });
             }
             Report::HumanAnswer { number, answer } => self.answered(*number, answer.as_ref()),
-            Report::Progress(_) | Report::Child { .. } => {}
+            Report::Child { agent, event } => {
+                let cost = event.kind.own_cost().unwrap_or_default();
+                if cost > 0.0 {
+                    add(self.subagent_costs.entry(*agent).or_default(), cost);
+                }
+            }
+            Report::Progress(_) => {}
         }
     }
 
@@ -111,6 +126,7 @@ impl Running {
                 })
             });
             again.start.answered = answered.collect();
+            again.start.subagent_costs.clone_from(&self.subagent_costs);
         }
     }
 }

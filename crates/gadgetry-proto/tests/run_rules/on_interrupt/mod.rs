@@ -188,7 +188,10 @@ impl Seen {
                 let kept = start.answered.iter();
                 let kept = kept.map(|it| format!(" {}={}:{}", it.number, it.question, it.answer));
                 let kept: String = kept.collect();
-                format!("start {}{kept}", start.invocation_id)
+                let costs = start.subagent_costs.iter();
+                let costs = costs.map(|(agent, cost)| format!(" {agent}=${cost}"));
+                let costs: String = costs.collect();
+                format!("start {}{kept}{costs}", start.invocation_id)
             }
             Output::Cancel(id) => format!("cancel {}", id.0),
             Output::Ask(question) => {

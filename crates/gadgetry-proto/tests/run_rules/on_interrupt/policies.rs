@@ -294,12 +294,43 @@ fn costs_of_subagents_of_an_interrupted_gadget_are_kept() {
         Step::Report(0, Report::Child { agent: 0, event })
     };
     case(Rerun).check(
-        &[child(1.0), cost(0, 0.5), Kill, child(2.0), done(0, 0.25)],
+        &[
+            child(1.0),
+            cost(0, 0.5),
+            Kill,
+            child(2.0),
+            Kill,
+            done(0, 0.25),
+        ],
         &[
             "late x $1",
             "again a",
-            "start a",
+            "start a 0=$1",
             "late x $2",
+            "again a",
+            "start a 0=$3",
+            "ok a $0.75 0ms: worked",
+            "end Completed $3.75",
+        ],
+    );
+    // What the journal of the subagent knows and this one does not: once, although the second execution is killed, too.
+    let missing = |dollars| Step::Report(0, Report::SubagentCost { agent: 0, dollars });
+    case(Rerun).check(
+        &[
+            child(1.0),
+            Kill,
+            missing(0.5),
+            child(2.0),
+            Kill,
+            done(0, 0.25),
+        ],
+        &[
+            "late x $1",
+            "again a",
+            "start a 0=$1",
+            "late x $2",
+            "again a",
+            "start a 0=$3.5",
             "ok a $0.75 0ms: worked",
             "end Completed $3.75",
         ],
