@@ -66,7 +66,7 @@ impl SqliteJournalBuilder {
     ///
     /// # Errors
     ///
-    /// If the file cannot be read or written, is no journal, or is one of a newer version.
+    /// If the file cannot be read or written, is not a journal, or is one of a newer version.
     pub fn open(self) -> Result<SqliteJournal, JournalError> {
         let place = self.path.display().to_string();
         let failed =
@@ -101,7 +101,7 @@ fn make_private(path: &Path) -> std::io::Result<()> {
         builder.create(folder)?;
     }
     let mut options = OpenOptions::new();
-    // Never one that is there: to close a file ends the locks that SQLite has on it, whoever in the process opened it.
+    // Never one that is there: to close a file ends all locks of the process on it, also those of SQLite.
     options.write(true).create_new(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
@@ -126,7 +126,7 @@ impl SqliteJournal {
     ///
     /// # Errors
     ///
-    /// If the file cannot be read or written, is no journal, or is one of a newer version.
+    /// If the file cannot be read or written, is not a journal, or is one of a newer version.
     pub fn open(path: impl Into<PathBuf>) -> Result<Self, JournalError> {
         Self::builder(path).open()
     }

@@ -7,7 +7,7 @@ use std::fs::{self, File, OpenOptions, TryLockError};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// How long an owner that is not heard of keeps its runs.
+/// How long an owner that does not renew its lease keeps its runs.
 pub(crate) const LEASE: Duration = Duration::from_secs(30);
 
 /// How often it renews its lease.

@@ -1,4 +1,4 @@
-//! The tables, and how they came to be.
+//! The tables and their versions.
 
 use gadgetry::journal::JournalError;
 use rusqlite::Connection;

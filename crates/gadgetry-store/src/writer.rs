@@ -163,7 +163,7 @@ impl Thread {
         }
     }
 
-    /// Does this job and those that wait behind it.
+    /// Does this job and those that are queued after it.
     fn work(&mut self, first: Job, jobs: &Receiver<Job>) {
         let mut next = Some(first);
         while let Some(job) = next.take() {

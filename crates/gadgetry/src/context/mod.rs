@@ -390,7 +390,7 @@ async fn first(
     }
 }
 
-/// Waits for ever if there is nothing to wait for.
+/// Waits forever if there is nothing to wait for.
 async fn or_never<T>(value: Option<T>) -> T {
     match value {
         Some(value) => value,

@@ -3,6 +3,7 @@
 //! This is the only place of the library that waits for several things at once. What it waits with is the
 //! [`Runtime`] of its [`Services`].
 
+mod effects;
 mod handle;
 mod outside;
 mod reply;
@@ -154,9 +155,6 @@ impl RunResult {
     }
 }
 
-/// How many inputs of a reply a durable run takes before it starts gadgets.
-const GATHERED: usize = 4096;
-
 struct Driver<'a> {
     run: Run,
     handle: Arc<RunHandle>,
@@ -254,101 +252,6 @@ impl<'a> Driver<'a> {
         }
     }
 
-    /// Carries out the outputs of the run. Returns when to wake it, or how it ended.
-    ///
-    /// A durable run first takes what has arrived of the reply: a reply that arrives at once is kept at once, with one
-    /// commit for all gadgets that it starts.
-    async fn drain(&mut self) -> Result<Option<Time>, Summary> {
-        let mut gathered = 0;
-        loop {
-            match self.run.poll() {
-                Output::Event(event) => {
-                    if let Some(recording) = &mut self.recording {
-                        recording.event(&event);
-                    }
-                    self.observer.event(&event);
-                }
-                Output::Wait(until) => {
-                    if gathered < GATHERED && self.gather() {
-                        gathered += 1;
-                        continue;
-                    }
-                    self.keep(Output::Wait(until)).await;
-                    return Ok(until);
-                }
-                Output::Finished(summary) => {
-                    self.keep(Output::Finished(summary.clone())).await;
-                    return Err(summary);
-                }
-                effect if self.recording.is_some() => self.effects.push(effect),
-                effect => self.carry_out(effect),
-            }
-        }
-    }
-
-    /// Feeds the run with what has arrived of its reply, while gadgets wait to be started. Returns whether there was
-    /// anything.
-    fn gather(&mut self) -> bool {
-        let starts = |effect: &Output| matches!(effect, Output::Start(_) | Output::Ask(_));
-        if self.effects.is_empty() || !self.effects.iter().all(starts) {
-            return false;
-        }
-        let Some(input) = self.reply.next().now_or_never() else {
-            return false;
-        };
-        self.came = self.runtime.now();
-        if let Some(spent) = self.external_spend() {
-            self.feed(spent);
-        }
-        self.feed(input);
-        true
-    }
-
-    /// Carries out the effects that have gathered, once everything that they depend on is kept. `next` is what follows them.
-    async fn keep(&mut self, next: Output) {
-        let Some(recording) = &mut self.recording else {
-            return;
-        };
-        let kept = recording.before(&self.effects, &next, &self.run);
-        if let Some(kept) = kept
-            && let Err(error) = kept.await
-        {
-            self.lose_journal(&error);
-        }
-        for effect in mem::take(&mut self.effects) {
-            self.carry_out(effect);
-        }
-    }
-
-    fn carry_out(&mut self, effect: Output) {
-        match effect {
-            Output::Send(_) | Output::Ask(_) if self.is_unrecorded => {}
-            Output::Start(start) if self.is_unrecorded => {
-                let outcome = Outcome::error("not started, because the journal has failed");
-                self.queue.push_back(Input::Done(start.id, outcome));
-            }
-            Output::Send(request) => {
-                self.iteration = request.iteration;
-                self.requests += 1;
-                self.observer.request(&request);
-                let services = &self.handle.services;
-                let call =
-                    ModelCall::new(Arc::clone(&services.model)).limiter(services.limiter.clone());
-                let step = self.tasks.step(StepKind::Reply(self.requests));
-                self.reply.send(call, request, &step, &*self.runtime);
-            }
-            Output::CloseModel => self.reply.close(),
-            Output::Start(start) => self.start(start),
-            Output::Cancel(id) => {
-                if let Some(running) = self.running.get(&id) {
-                    running.context.token().cancel();
-                }
-            }
-            Output::Ask(question) => self.ask(question),
-            Output::Event(_) | Output::Wait(_) | Output::Finished(_) => {}
-        }
-    }
-
     fn start(&mut self, start: Start) {
         let services = &self.handle.services;
         let gadget = services.toolbox.get(&start.gadget_name).map(Arc::clone);
@@ -397,7 +300,7 @@ impl<'a> Driver<'a> {
                 let decision = async move { controller.decide(&kind).await };
                 self.tasks.question(id, "a controller", Box::pin(decision))
             }
-            // The answer comes through the journal, from whoever has it.
+            // The answer comes through the journal.
             (Some(_), None, _) if self.recording.is_some() => return,
             (Some(_), None, _) | (None, _, None) => {
                 self.queue.push_back(Input::Decision(id, Decision::Proceed));
@@ -522,7 +425,7 @@ impl<'a> Driver<'a> {
         self.queue.push_front(Input::Command(Command::Cancel));
     }
 
-    /// Stops the run, because nothing of it can be kept any more. It can be resumed from what was kept.
+    /// Stops the run, because it can no longer be kept. It can be resumed from what was kept.
     fn lose_journal(&mut self, error: &JournalError) {
         self.recording = None;
         self.is_unrecorded = true;

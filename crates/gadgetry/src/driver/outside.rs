@@ -19,7 +19,7 @@ enum Place {
 }
 
 impl OutsideAnswers {
-    /// Waits for the answer to a question; `None` if there is none.
+    /// Waits for the answer to a question; `None` if the user gave no answer.
     pub(super) fn wait(
         &self,
         call: CallId,

@@ -4,7 +4,7 @@ use gadgetry_proto::run::RunConfig;
 
 use crate::log::Header;
 
-/// What differs between the agent that began a run and the one that is to resume it, in words; empty if nothing that the
+/// What differs between the agent that began a run and the one that is to resume it, as text; empty if nothing that the
 /// model has seen does: gadgets, markers, prompts and the conversation before the run.
 ///
 /// Random markers are of the run, not of the agent, so they do not count; nor do limits, budgets and retries, which the

@@ -48,7 +48,7 @@ pub enum JournalError {
     Changed {
         /// The run.
         run: RunId,
-        /// What differs, in words.
+        /// What differs, as text.
         changes: Vec<String>,
     },
     /// What was kept cannot be read.

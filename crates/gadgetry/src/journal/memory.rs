@@ -47,7 +47,7 @@ struct Kept {
     /// Messages that no input was made of.
     messages: Vec<Message>,
     next_message: u64,
-    /// The inbox of the owner; closed if there is none.
+    /// The inbox of the owner, if the run has one.
     inbox: Option<mpsc::UnboundedSender<Message>>,
     is_owned: bool,
 }

@@ -16,7 +16,7 @@
 //! | a finished model call, gadget or decision | is read back, and never done again |
 //! | a gadget in flight | is run again, has failed, or the user decides: [`OnInterrupt`](crate::OnInterrupt) |
 //! | a model call in flight | is requested again; if a gadget has started because of it, the reply counts as cut off |
-//! | a question in flight | is asked again |
+//! | a question in flight | is repeated |
 
 mod changes;
 mod error;
@@ -125,10 +125,10 @@ pub trait Recorder: Send {
     ///
     /// If something that was recorded could not be kept. Then nothing that follows can be kept either.
     ///
-    /// Cancel safety: the work goes on without the future.
+    /// Cancel safety: the work continues without the future.
     fn commit(&mut self, durability: Durability) -> BoxFuture<'static, Result<(), JournalError>>;
 
-    /// Whether so much was recorded since the last checkpoint that a new one is worth its space.
+    /// Whether enough was recorded since the last checkpoint to make a new one worth its space.
     fn wants_checkpoint(&self) -> bool {
         false
     }

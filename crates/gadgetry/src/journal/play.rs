@@ -42,7 +42,7 @@ fn drain(run: &mut Run, on_event: &mut impl FnMut(&Event)) -> Option<Summary> {
             Output::Event(event) => on_event(&event),
             Output::Wait(_) => return None,
             Output::Finished(summary) => return Some(summary),
-            // Whether any of these was done is not known. If so, an entry says what became of it.
+            // Whether any of these was done is not known. If so, an entry has its result.
             Output::Send(_)
             | Output::CloseModel
             | Output::Start(_)

@@ -181,7 +181,7 @@ fn durability(input: &Input) -> Durability {
             | Report::Cost(_)
             | Report::SubagentCost { .. },
         ) => Durability::Synced,
-        // Each run keeps what it knows. The less its parent is behind, the fewer events of a subagent it misses.
+        // Each run keeps what it knows. The sooner its parent keeps an event of a subagent, the fewer of them it misses.
         Input::Report(_, Report::Child { event, .. }) if event.kind.own_cost() != Some(0.0) => {
             Durability::Synced
         }

@@ -27,7 +27,7 @@ pub struct Header {
     /// The long results that the conversation names; see [`Run::with_outputs`].
     #[serde(default, skip_serializing_if = "is_empty")]
     pub outputs: OutputStore,
-    /// Code that decides about the run, which no header can hold: its kinds, in words.
+    /// Code that decides about the run, which no header can hold: its kinds, as text.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub code: Vec<String>,
 }
