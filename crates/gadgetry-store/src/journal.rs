@@ -21,7 +21,7 @@ use crate::writer::{Ended, Writer, keep_long, lease};
 use crate::{runs, schema};
 
 /// How long a process waits for another one that writes.
-const BUSY: Duration = Duration::from_secs(60);
+const BUSY: Duration = Duration::from_mins(1);
 
 /// A journal of durable runs in an SQLite file. Clones are the same journal.
 ///

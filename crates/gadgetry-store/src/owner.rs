@@ -10,6 +10,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 /// How long an owner that does not renew its lease keeps its runs.
 pub(crate) const LEASE: Duration = Duration::from_secs(30);
 
+/// Ends the name of a file that is not locked yet.
+const NEW: &str = ".new";
+
 /// How often it renews its lease.
 pub(crate) const HEARTBEAT: Duration = Duration::from_secs(5);
 
@@ -30,7 +33,7 @@ impl Owner {
             std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), SystemTime::now());
         let name = format!("{}-{random:016x}", std::process::id());
         let path = lock_path(journal, &name);
-        let new = lock_path(journal, &format!("{name}.new"));
+        let new = lock_path(journal, &format!("{name}{NEW}"));
         let mut options = OpenOptions::new();
         options.write(true).create_new(true);
         #[cfg(unix)]
@@ -83,7 +86,7 @@ pub(crate) fn sweep(journal: &Path) {
         let name = file.file_name();
         let (name, prefix) = (name.to_string_lossy(), prefix.to_string_lossy());
         if let Some(owner) = name.strip_prefix(&*prefix)
-            && !owner.ends_with(".new")
+            && !owner.contains(NEW)
         {
             has_died(journal, owner);
         }

@@ -110,7 +110,7 @@ pub(crate) enum Verb {
     /// The runs are submitted with `gadgetry submit`. If a worker is killed, another one continues its runs. Ctrl-C ends the
     /// worker.
     #[cfg(feature = "restate")]
-    Worker(WorkerArgs),
+    Worker(Box<WorkerArgs>),
     /// Submits a run to the workers of a Restate server, and prints its id.
     ///
     /// The run does not depend on this command, also with --follow, which prints the answer instead.

@@ -219,12 +219,11 @@ impl Origin {
         // What is known is played as it happened, also if this agent would have done it otherwise.
         let began = self.plan_of(&header, &plan)?;
         let is_new = checkpoint.is_none() && entries.is_empty();
-        let (mut run, mut costs) = match checkpoint {
-            Some(Checkpoint { run, costs }) => (Run::load(&began, run)?, costs),
-            None => {
-                let run = Run::new(&began, header.conversation);
-                (run.with_outputs(header.outputs), CostTree::default())
-            }
+        let (mut run, mut costs) = if let Some(Checkpoint { run, costs }) = checkpoint {
+            (Run::load(&began, run)?, costs)
+        } else {
+            let run = Run::new(&began, header.conversation);
+            (run.with_outputs(header.outputs), CostTree::default())
         };
         // One that has only begun has nothing in flight: nothing was done because of it that anything is known of.
         let summary = if is_new {

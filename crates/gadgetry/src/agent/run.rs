@@ -402,13 +402,12 @@ impl Prepared {
             }
             None => (None, None),
         };
-        let ended = match summary {
-            Some(summary) => RunResult::of(run, summary, None),
-            None => {
-                let token = scope.services().scope.cancellation.clone();
-                let ended = scope.drive(run, recording, commands, &mut observers);
-                cancelled_by(inner.cancellation.as_ref(), &token, ended).await
-            }
+        let ended = if let Some(summary) = summary {
+            RunResult::of(run, summary, None)
+        } else {
+            let token = scope.services().scope.cancellation.clone();
+            let ended = scope.drive(run, recording, commands, &mut observers);
+            cancelled_by(inner.cancellation.as_ref(), &token, ended).await
         };
         Finished {
             history: without_instructions(ended.history, own, given),

@@ -42,8 +42,17 @@ impl Driver<'_> {
                     self.keep(Output::Finished(summary.clone())).await;
                     return Err(summary);
                 }
-                effect if self.recording.is_some() => self.effects.push(effect),
-                effect => self.carry_out(effect),
+                effect @ (Output::Send(_)
+                | Output::CloseModel
+                | Output::Start(_)
+                | Output::Cancel(_)
+                | Output::Ask(_)) => {
+                    if self.recording.is_some() {
+                        self.effects.push(effect);
+                    } else {
+                        self.carry_out(effect);
+                    }
+                }
             }
         }
     }

@@ -12,14 +12,11 @@ mod tasks;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::future::{Future, pending};
-use std::mem;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures_core::future::BoxFuture;
-use futures_util::FutureExt as _;
-use gadgetry_proto::call::Outcome;
 use gadgetry_proto::convo::OutputStore;
 use gadgetry_proto::id::CallId;
 use gadgetry_proto::message::Message;
@@ -30,11 +27,11 @@ use gadgetry_proto::run::{
 use gadgetry_proto::time::Time;
 use tokio::sync::mpsc;
 
-use crate::ask::{ModelCall, random_id};
+use crate::ask::random_id;
 use crate::context::{CallSlot, CancellationToken, ExecutionContext, Host};
 use crate::human::ask_in_turn;
 use crate::journal::{Incoming, JournalError, Recording};
-use crate::runtime::{Runtime, StepKind};
+use crate::runtime::Runtime;
 use crate::scope::NOTHING;
 use crate::services::Services;
 

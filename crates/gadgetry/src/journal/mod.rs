@@ -274,6 +274,7 @@ impl RunId {
     }
 
     /// The run of a subagent of this one.
+    #[must_use]
     pub fn subagent(&self, call: CallId, agent: u32) -> Self {
         Self(format!("{}/{}.{agent}", self.0, call.0).into())
     }

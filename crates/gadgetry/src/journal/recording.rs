@@ -88,7 +88,14 @@ impl Recording {
                     number: *number,
                 })
             }
-            _ => return,
+            Input::Delta(_)
+            | Input::ModelClosed(_)
+            | Input::Done(..)
+            | Input::Report(..)
+            | Input::RateLimited(_)
+            | Input::ExternalSpend(_)
+            | Input::Interrupted
+            | Input::Tick => return,
         };
         let found = self.messages.iter().position(|(it, _)| *it == awaited);
         if let Some(found) = found {
@@ -205,9 +212,10 @@ fn progress(run: &Run, output: &Output) -> Progress {
             && !questions.is_empty(),
         gadgets: pending.gadgets,
         questions,
-        summary: match output {
-            Output::Finished(summary) => Some(summary.clone()),
-            _ => None,
+        summary: if let Output::Finished(summary) = output {
+            Some(summary.clone())
+        } else {
+            None
         },
     }
 }
