@@ -109,7 +109,7 @@ fn agent(
     if let Some(asker) = asker {
         agent = agent.on_human_input(move |question: String| {
             let asker = Arc::clone(&asker);
-            async move { asker.ask(&question) }
+            async move { asker.ask(question).await }
         });
     }
     if logging::is_on() {

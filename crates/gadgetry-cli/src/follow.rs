@@ -1,6 +1,8 @@
 //! A run of `gadgetry agent` while it is in progress, and how it ends.
 
+use std::fmt::Write as _;
 use std::fs::File;
+use std::future::pending;
 use std::mem;
 use std::path::Path;
 
@@ -14,10 +16,11 @@ use gadgetry::{AgentHandle, AgentRun};
 use crate::args::AgentArgs;
 use crate::error::Error;
 use crate::interrupts::when_reader_goes;
+use crate::lines::one_line;
 use crate::narrator::Narrator;
 use crate::printer::Printer;
-use crate::run_agent::run_agent;
-use crate::sessions::Kept;
+use crate::run_agent::run_unless_left;
+use crate::sessions::{Kept, questions};
 use crate::usage_totals::UsageTotals;
 
 /// The log of `--save`.
@@ -57,17 +60,31 @@ pub(crate) fn follow(
         handle,
         failed: None,
     };
-    let finished = run_agent(run, args.timeout, watch);
+    let asker = kept.and_then(|kept| {
+        let asker = kept.asker.clone()?;
+        asker.begin(kept, watch.printer.prompter());
+        Some(asker)
+    });
+    let left = async move {
+        match asker {
+            Some(asker) => asker.left().await,
+            None => pending().await,
+        }
+    };
+    let finished = run_unless_left(run, args.timeout, left, watch);
     if let Some(kept) = kept {
         kept.sessions.flush();
     }
     let finished = finished?;
-    let (summary, watch) = (finished.summary, finished.observer);
+    let watch = finished.observer;
     *printer = watch.printer;
     printer.sum_up(|| watch.totals.words());
     if let Some(error) = watch.failed {
         return Err(error);
     }
+    let Some(summary) = finished.summary else {
+        return Err(waits(kept));
+    };
     if !watch.events {
         print_answer(&summary, printer);
     }
@@ -84,6 +101,29 @@ pub(crate) fn follow(
         return Err(Error::Failed("the run exceeded its --timeout".to_owned()));
     }
     verdict(&summary)
+}
+
+/// The run was left because it waits for answers.
+fn waits(kept: Option<&Kept>) -> Error {
+    let mut words = "the run waits for an answer".to_owned();
+    if let Some(Kept {
+        sessions,
+        name,
+        run,
+        ..
+    }) = kept
+    {
+        for question in sessions.wait(questions(&sessions.journal, run)) {
+            let (id, text) = (question.id, one_line(&question.text));
+            // Writing to a string cannot fail.
+            let _ = write!(
+                words,
+                "; question {id}: {text} Answer it with `gadgetry sessions answer {name} {id} TEXT`"
+            );
+        }
+        let _ = write!(words, ", then `gadgetry sessions resume {name}`");
+    }
+    Error::Failed(words)
 }
 
 /// The answer of a run, on lines of its own.

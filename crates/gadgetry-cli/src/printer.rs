@@ -15,7 +15,7 @@ use crate::error::Error;
 use crate::lines::one_line;
 use crate::logging;
 
-use spinner::Spinner;
+use spinner::{Pause, Spinner};
 
 /// Bytes that are buffered before they are written, unless flushed earlier.
 const FULL: usize = 64 << 10;
@@ -162,6 +162,12 @@ impl Printer {
         }
     }
 
+    /// Asks the user; `None` if no user is at a terminal.
+    pub(crate) fn prompter(&self) -> Option<Prompter> {
+        let is_terminal = io::stdin().is_terminal() && io::stderr().is_terminal();
+        is_terminal.then(|| Prompter(self.spinner.as_ref().map(Spinner::pause)))
+    }
+
     /// Whether both streams are shown on one terminal.
     pub(crate) fn shares_terminal(&self) -> bool {
         self.spinner.is_some() && io::stdout().is_terminal()
@@ -195,6 +201,34 @@ impl Printer {
                 ExitCode::from(2)
             }
         }
+    }
+}
+
+/// Asks the user at the terminal.
+#[derive(Debug)]
+pub(crate) struct Prompter(Option<Pause>);
+
+impl Prompter {
+    /// The line that the user types; `None` at the end of the input.
+    ///
+    /// Cancel safety: dropping the future leaves a thread that reads a line.
+    pub(crate) async fn ask(&self, question: String) -> Option<String> {
+        if let Some(pause) = &self.0 {
+            pause.begin();
+        }
+        let read = tokio::task::spawn_blocking(move || {
+            let mut stderr = io::stderr();
+            let _ = write!(stderr, "  ? {}\n  > ", one_line(&question));
+            let _ = stderr.flush();
+            let mut line = String::new();
+            let bytes = io::stdin().read_line(&mut line).ok()?;
+            (bytes > 0).then(|| line.trim_end_matches(['\r', '\n']).to_owned())
+        });
+        let answer = read.await.ok().flatten();
+        if let Some(pause) = &self.0 {
+            pause.end();
+        }
+        answer
     }
 }
 

@@ -29,7 +29,14 @@ const GRACE: Duration = Duration::from_secs(10);
 /// A run that has ended.
 pub(crate) struct Finished<W> {
     pub(crate) summary: Summary,
-    /// Why the run was stopped, if it is not known how to continue.
+    pub(crate) observer: W,
+}
+
+/// A run that has ended or was left.
+pub(crate) struct Ended<W> {
+    /// `None` if it was left before its end.
+    pub(crate) summary: Option<Summary>,
+    /// Why it was stopped, if something else than its model and gadgets failed.
     pub(crate) fault: Option<String>,
     pub(crate) observer: W,
     /// Whether the timeout cancelled it.
@@ -43,13 +50,33 @@ pub(crate) struct Finished<W> {
 pub(crate) fn run_agent<W: Observer + 'static>(
     run: AgentRun<'static>,
     limit: Option<Duration>,
-    mut observer: W,
+    observer: W,
 ) -> Result<Finished<W>, Error> {
+    let ended = run_unless_left(run, limit, pending(), observer)?;
+    // It is never left.
+    let summary = ended.summary.ok_or_else(|| stopped_at_once(false))?;
+    Ok(Finished {
+        summary,
+        observer: ended.observer,
+    })
+}
+
+/// The same, but the run is dropped, without being cancelled, when `left` ends.
+pub(crate) fn run_unless_left<W: Observer + 'static>(
+    run: AgentRun<'static>,
+    limit: Option<Duration>,
+    left: impl Future<Output = ()> + Send + 'static,
+    mut observer: W,
+) -> Result<Ended<W>, Error> {
     let handle = run.handle();
     let work = move || async move {
-        let ended = run.observe(&mut observer).await;
-        let finished = ended.unwrap_or_else(RunError::into_finished);
-        (finished.summary, finished.fault, observer)
+        let ended = tokio::select! {
+            ended = run.observe(&mut observer) => Some(ended),
+            () = left => None,
+        };
+        let finished = ended.map(|it| it.unwrap_or_else(RunError::into_finished));
+        let (summary, fault) = finished.map(|it| (it.summary, it.fault)).unzip();
+        (summary, fault.flatten(), observer)
     };
     let (mut cancelled, mut timed_out) = (false, false);
     let is_enough = |stop| {
@@ -59,7 +86,7 @@ pub(crate) fn run_agent<W: Observer + 'static>(
     };
     let done = until_stopped(work, limit, is_enough)?;
     let (summary, fault, observer) = done.ok_or_else(|| stopped_at_once(timed_out))?;
-    Ok(Finished {
+    Ok(Ended {
         summary,
         fault,
         observer,

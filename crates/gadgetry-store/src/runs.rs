@@ -164,6 +164,24 @@ impl SqliteJournal {
         self.inner.writer.write(write).await
     }
 
+    /// How many answers and commands from outside the run has not taken yet.
+    ///
+    /// # Errors
+    ///
+    /// [`JournalError::Unknown`] if there is no such run, and those of the storage.
+    pub async fn unread(&self, id: &RunId) -> Result<u64, JournalError> {
+        let id = id.clone();
+        let read = move |connection: &mut Connection| {
+            let key = key(connection, &id)?;
+            let sql = "SELECT count(*) FROM messages WHERE run = ?1";
+            let count: i64 = connection
+                .query_row(sql, [key], |row| row.get(0))
+                .map_err(JournalError::storage)?;
+            Ok(u64::try_from(count).unwrap_or_default())
+        };
+        self.inner.reader.read(read).await
+    }
+
     /// Stores a document of the application with the name of a run, before it begins or later. It is removed with the run.
     ///
     /// # Errors

@@ -39,6 +39,7 @@ pub(crate) fn run(args: &AgentArgs, printer: &mut Printer) -> Result<(), Error> 
         .map(|path| log_file::create(path, &in_use))
         .transpose()?;
     let (run, kept) = begin(args, &agent, prompt, printer)?;
+    let kept = kept.map(|kept| Kept { asker, ..kept });
     let log = match path.zip(file) {
         Some((path, file)) => {
             let header = run.header().map_err(Error::input)?;

@@ -19,7 +19,7 @@ use crate::log_file::{self, InUse};
 use crate::printer::Printer;
 use crate::prompt::typed_or_piped;
 use crate::sessions::{
-    Asker, Details, Kept, Session, SessionName, Sessions, details, problem, refuse_without, unknown,
+    Details, Kept, Session, SessionName, Sessions, details, problem, refuse_without, unknown,
 };
 
 /// Runs the command.
@@ -36,6 +36,7 @@ pub(crate) fn run(typed: &AgentArgs, printer: &mut Printer) -> Result<(), Error>
         run: last.id.clone(),
         name: session.name.clone(),
         sessions,
+        asker: Some(Arc::default()),
     };
     let details = merged(&stored, &args)?;
     move_to(&mut args, &stored.folder)?;
@@ -208,7 +209,7 @@ impl Continued<'_> {
     fn agent(&self, replies: usize) -> Result<(Agent, Option<std::fs::File>), Error> {
         let situation = Situation {
             replies,
-            asker: Some(Arc::<Asker>::default()),
+            asker: self.kept.asker.clone(),
         };
         let (agent, in_use) = build_agent(&self.args.options, situation)?;
         let path = self.args.save.as_deref();

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use gadgetry::journal::{JournalError, RunId};
@@ -18,7 +19,7 @@ use crate::args::{DataArgs, Typed};
 use crate::data_dir;
 use crate::error::Error;
 
-pub(crate) use asker::Asker;
+pub(crate) use asker::{Asker, questions};
 pub(crate) use details::{Details, refuse_without};
 pub(crate) use name::SessionName;
 
@@ -192,6 +193,8 @@ pub(crate) struct Kept {
     pub(crate) sessions: Sessions,
     pub(crate) name: SessionName,
     pub(crate) run: RunId,
+    /// Whom it asks.
+    pub(crate) asker: Option<Arc<Asker>>,
 }
 
 impl Kept {
@@ -221,6 +224,7 @@ impl Kept {
             run: name.run(1).map_err(Error::input)?,
             sessions,
             name,
+            asker: None,
         };
         kept.store(&details)?;
         Ok(kept)

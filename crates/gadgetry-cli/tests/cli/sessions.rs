@@ -481,3 +481,60 @@ fn a_session_in_progress_is_left_alone() {
     workshop.write("go", "");
     Ended::wait(child).check("Done.\n", "", 0);
 }
+
+#[test]
+fn a_question_is_answered_later() {
+    let check = |answer: &str, stdout: &str| {
+        let workshop = killed("Risk", &[]);
+        let resume = ["resume", "k", "--quiet"];
+        let left = sessions(&workshop, &resume);
+        let question = "Gadget 'Risk' (call w) was interrupted: the program ended while it was running, so whether it \
+                        took effect is unknown. Execute it again? (yes/no)";
+        let error = format!(
+            "error: the run waits for an answer; question 0: {question} Answer it with `gadgetry sessions answer k 0 TEXT`, \
+             then `gadgetry sessions resume k`\n"
+        );
+        left.check("", &error, 1);
+        assert_eq!(list(&workshop)[0]["status"], "waiting");
+        let show = sessions(&workshop, &["show", "k"]).stdout;
+        assert!(
+            show.contains(&format!("\nquestion 0: {question}\n")),
+            "{show}"
+        );
+        // A second time, nothing has changed.
+        sessions(&workshop, &resume).check("", &error, 1);
+        let unknown = sessions(&workshop, &["answer", "k", "7", "yes"]);
+        assert_eq!(unknown.code, Some(2), "{unknown:?}");
+        let kept = "the answer is kept; `gadgetry sessions resume k` continues the run\n";
+        sessions(&workshop, &["answer", "k", "0", answer]).check("", kept, 0);
+        sessions(&workshop, &resume).check("Done.\n", "", 0);
+        let told = sessions(&workshop, &["show", "k", "--events"]).stdout;
+        let told = events(&told);
+        let result = told.iter().rfind(|it| it["type"] == "gadget_result");
+        let result = result.expect("a result");
+        let text = result["result"].as_str().or(result["error"].as_str());
+        assert!(text.expect("a text").contains(stdout), "{result}");
+        assert_eq!(workshop.read("count"), "once\n");
+    };
+    check("yes", "done");
+    check("no", "answered: no");
+}
+
+/// `script` plays the terminal.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_question_is_asked_at_a_terminal() {
+    let workshop = killed("Risk", &[]);
+    workshop.write("typed", "yes\n");
+    let command = format!("{} sessions resume k", super::GADGETRY);
+    let mut script = workshop.run("script", &["-qec", &command, "/dev/null"]);
+    let typed = fs::File::open(workshop.path("typed")).expect("a file");
+    let ended = Ended::of(script.env("TERM", "xterm").stdin(typed));
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert!(
+        ended.stdout.contains("Execute it again? (yes/no)"),
+        "{ended:?}"
+    );
+    assert!(ended.stdout.ends_with("Done.\r\n"), "{ended:?}");
+    assert!(ended.stdout.contains("  . w starts again"), "{ended:?}");
+}

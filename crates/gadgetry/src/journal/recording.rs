@@ -152,7 +152,12 @@ impl Recording {
 
     fn commit(&mut self, durability: Durability, run: &Run, output: &Output) {
         self.recorder.progress(progress(run, output));
-        if self.recorder.wants_checkpoint() && matches!(output, Output::Wait(_)) {
+        // Not while a reply is read: it is part of the state, so a long one would be copied several times, and its deltas are
+        // quickly played.
+        if self.recorder.wants_checkpoint()
+            && matches!(output, Output::Wait(_))
+            && !run.pending().reply
+        {
             let run = run.save();
             let costs = self.costs.clone();
             self.recorder.checkpoint(Checkpoint { run, costs });
