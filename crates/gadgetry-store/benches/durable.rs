@@ -1,6 +1,10 @@
 //! What it costs to keep a run: microseconds a step beside a bare `INSERT` with its commit on the same disk, the size of
 //! the journal, and the time to resume. A step is a model call or a gadget.
 
+#![expect(
+    clippy::cast_precision_loss,
+    reason = "counts and sizes far below 2^52"
+)]
 #![expect(clippy::print_stdout, reason = "a bench prints")]
 #![expect(clippy::unwrap_used, reason = "a bench that cannot go on ends here")]
 
@@ -54,6 +58,7 @@ impl Model for Caller {
         stream::iter([Delta::text(text), end]).boxed()
     }
 
+    #[expect(clippy::unnecessary_literal_bound, reason = "the trait's signature")]
     fn name(&self) -> &str {
         "caller"
     }

@@ -4,13 +4,14 @@ use std::fs::OpenOptions;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use futures_core::future::BoxFuture;
 use futures_util::stream;
 use gadgetry::journal::{Checkpoint, Durability, Journal, JournalError, Opened, Progress, RunId};
 use gadgetry::log::{Entry, Header};
-use rusqlite::{Connection, OptionalExtension as _, TransactionBehavior};
+use rusqlite::{Connection, ErrorCode, OptionalExtension as _, TransactionBehavior};
 
 use crate::chunk;
 use crate::owner::{has_died, now_ms, sweep};
@@ -111,10 +112,26 @@ fn make_private(path: &Path) -> std::io::Result<()> {
     }
 }
 
+/// Switches the file to WAL, unless it is. Another process that does so at the same moment makes this fail at once, whatever the
+/// busy timeout, so it is tried for as long.
+fn use_write_ahead_log(connection: &Connection) -> rusqlite::Result<()> {
+    let began = Instant::now();
+    loop {
+        let set = connection.query_row("PRAGMA journal_mode = WAL", (), |_| Ok(()));
+        let is_busy = set
+            .as_ref()
+            .is_err_and(|error| error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy));
+        if !is_busy || began.elapsed() > BUSY {
+            return set;
+        }
+        thread::park_timeout(Duration::from_millis(5));
+    }
+}
+
 fn connect(path: &Path) -> rusqlite::Result<Connection> {
     let connection = Connection::open(path)?;
     connection.busy_timeout(BUSY)?;
-    connection.pragma_update(None, "journal_mode", "WAL")?;
+    use_write_ahead_log(&connection)?;
     connection.pragma_update(None, "foreign_keys", true)?;
     connection.set_prepared_statement_cache_capacity(32);
     Ok(connection)

@@ -110,6 +110,7 @@ impl Model for Replies {
         stream::iter(pieces.into_iter().chain([end])).boxed()
     }
 
+    #[expect(clippy::unnecessary_literal_bound, reason = "the trait's signature")]
     fn name(&self) -> &str {
         "replies"
     }
@@ -191,10 +192,10 @@ fn a_run_that_dies_at_any_commit_ends_as_if_it_had_not() {
         assert_eq!(undisturbed.summary.answer, "All is done.");
         for at in 0.. {
             let (journal, world) = (MemoryJournal::default(), World::default());
-            let Some(_) = attempt(&journal, &world, at).await.is_none().then_some(()) else {
+            if attempt(&journal, &world, at).await.is_some() {
                 assert!(at > 10, "there were moments to die at: {at}");
                 return;
-            };
+            }
             let finished = attempt(&journal, &world, usize::MAX).await.unwrap();
             assert_eq!(finished.history, undisturbed.history, "{at}");
         }

@@ -68,6 +68,7 @@ impl Model for Replies {
         stream::iter(pieces.into_iter().chain([end])).boxed()
     }
 
+    #[expect(clippy::unnecessary_literal_bound, reason = "the trait's signature")]
     fn name(&self) -> &str {
         "replies"
     }
@@ -171,9 +172,8 @@ fn the_process() {
 }
 
 async fn drive(folder: &Path) -> i32 {
-    let journal = match journal(folder) {
-        Ok(journal) => journal,
-        Err(_) => return FAILED,
+    let Ok(journal) = journal(folder) else {
+        return FAILED;
     };
     match agent(folder).durable(&journal).run_id(RUN).ask("Go").await {
         Ok(run) => match run.finish().await {
