@@ -349,6 +349,13 @@ impl ServingWorker {
         self.address
     }
 
+    /// Stops serving: its connections are closed, and its runs are continued by others.
+    pub async fn stop(self) {
+        drop(self.stop);
+        // An error means that it has panicked, which ends it.
+        let _ = self.serving.await;
+    }
+
     /// Waits until it no longer serves, which is never, unless it is dropped.
     pub async fn ended(self) {
         let _stop = self.stop;

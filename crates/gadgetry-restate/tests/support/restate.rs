@@ -79,8 +79,21 @@ bind-address = "127.0.0.1:{admin}"
 
     /// Waits until the workflow of a run has this status in Restate.
     pub(crate) async fn until(&self, run: &str, status: &str) {
+        let expected = format!("\"status\":\"{status}\"");
+        let reached = async {
+            while !self.column(run, "status").await.contains(&expected) {
+                sleep(Duration::from_millis(50)).await;
+            }
+        };
+        let reached = tokio::time::timeout(START, reached).await;
+        reached.unwrap_or_else(|_| panic!("{run} is never {status}"));
+    }
+
+    /// What Restate knows of the workflow of a run, as JSON.
+    pub(crate) async fn column(&self, run: &str, column: &str) -> String {
         let query = format!(
-            "select status from sys_invocation where target_service_key = '{run}' and target_handler_name = 'run'"
+            "select {column} from sys_invocation \
+             where target_service_key = '{run}' and target_handler_name = 'run'"
         );
         let body = serde_json::json!({"query": query}).to_string();
         let address = address(&self.admin);
@@ -89,17 +102,7 @@ bind-address = "127.0.0.1:{admin}"
              content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
             body.len()
         );
-        let expected = format!("\"status\":\"{status}\"");
-        let reached = async {
-            while !ask(address, &request)
-                .await
-                .is_some_and(|answer| answer.contains(&expected))
-            {
-                sleep(Duration::from_millis(50)).await;
-            }
-        };
-        let reached = tokio::time::timeout(START, reached).await;
-        reached.unwrap_or_else(|_| panic!("{run} is never {status}"));
+        ask(address, &request).await.unwrap_or_default()
     }
 
     async fn ready(&mut self) {
