@@ -21,6 +21,9 @@ use support::agent::agent;
 /// Milliseconds of a step, at most.
 const LIMIT: f64 = 2.0;
 
+/// How much longer a step of 20 kB may take than one of 100 B. With Nagle's algorithm it is 40 ms more.
+const LARGE: f64 = 5.0;
+
 const CALLS: u32 = 1000;
 
 #[tokio::main]
@@ -71,6 +74,8 @@ async fn main() {
         world.client.result(&run).await.expect("it ends");
     }
     println!("a step: {best:.2} ms (limit {LIMIT})");
+    let ratio = large(&world).await;
+    println!("a step of 20 kB: {ratio:.1} times one of 100 B (limit {LARGE})");
     let run = "resumed";
     world
         .client
@@ -97,4 +102,20 @@ async fn main() {
     let all = began.elapsed().as_millis();
     println!("100 runs of 6 replies and 5 gadgets at once: {all} ms");
     assert!(best <= LIMIT, "{best} ms is more than {LIMIT}");
+    assert!(ratio <= LARGE, "{ratio} is more than {LARGE}");
+}
+
+/// How much longer a run with results of 20 kB takes than one with results of 100 B.
+async fn large(world: &World) -> f64 {
+    let mut best = [f64::INFINITY; 2];
+    for round in 0..3 {
+        for (best, size) in best.iter_mut().zip([100, 20_000]) {
+            let run = format!("size-{size}-{round}");
+            let prompt = json!({"run": run, "steps": 50, "size": size}).to_string();
+            let began = Instant::now();
+            world.run(&run, &prompt).await;
+            *best = best.min(began.elapsed().as_secs_f64());
+        }
+    }
+    best[1] / best[0]
 }

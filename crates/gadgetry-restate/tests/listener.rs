@@ -1,36 +1,10 @@
-//! Speed, and long runs: what the SDK's own listener gets wrong.
-
-use std::time::{Duration, Instant};
+//! Long runs and large results.
 
 use gadgetry_restate::{MAX_ENTRY, RestateError};
 use serde_json::json;
 
 use crate::support::World;
 use crate::support::worker::WorkerProcess;
-
-/// A step of 20 kB does not take the 40 ms more of Nagle's algorithm.
-#[tokio::test]
-async fn large_steps_are_not_slow() {
-    let Some(world) = World::start().await else {
-        return;
-    };
-    let _worker = world.worker().await;
-    let mut took = Vec::new();
-    for (run, size) in [("warm", 100), ("small", 100), ("large", 20_000)] {
-        let prompt = json!({"run": run, "steps": 50, "size": size}).to_string();
-        let began = Instant::now();
-        let outcome = world.run(run, &prompt).await;
-        assert_eq!(outcome.summary.iterations, 51);
-        took.push(began.elapsed() / 50);
-    }
-    let [_, small, large] = took[..] else {
-        unreachable!("three runs")
-    };
-    assert!(
-        large < small + Duration::from_millis(30),
-        "{small:?}, {large:?}"
-    );
-}
 
 /// A run of thousands of steps is resumed; h2 does not take its journal for an attack.
 #[tokio::test]
