@@ -273,7 +273,7 @@ pub use gadgetry_proto::{
     event::{Answer, Event, EventKind, FinishReason},
     message::{Content, Message, Role, ToolChoice},
     run::{Interceptor, OnTextOnlyReply, Retry, Tools, UnmetDependencyPolicy},
-    schema::GadgetSpec,
+    schema::{GadgetSpec, OnInterrupt},
     usage::{Price, Usage},
 };
 #[doc(inline)]

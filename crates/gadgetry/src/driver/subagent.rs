@@ -133,7 +133,7 @@ impl Subagent {
         }
     }
 
-    /// Drives `run` to its end; see [`drive`]. `observer` sees what an observer of a run sees.
+    /// Drives `run` to its end; see [`drive`](crate::drive). `observer` sees what an observer of a run sees.
     ///
     /// Cancel safety: dropping the future ends the subagent and its gadgets; the parent knows what had happened. Costs
     /// that its running gadgets had reported count for the budget, but are not in the parent's total.
