@@ -29,7 +29,7 @@ use crate::log::{Entry, Header};
 /// let model: ScriptedModel = r#"{"text": "4"}"#.parse()?; // it has one reply
 /// let agent = Agent::builder().model(model).build()?;
 /// for _ in 0..2 {
-///     let run = agent.durable(&journal).run_id("sum".parse()?).ask("What is 2+2?").await?;
+///     let run = agent.durable(&journal).run_id("sum").ask("What is 2+2?").await?;
 ///     assert_eq!(run.text().await?, "4");
 /// }
 /// # Ok(())
