@@ -10,6 +10,7 @@ use crate::call::Call;
 use crate::error::{Diagnostic, ModelErrorKind};
 use crate::message::{CustomContentBlock, ProviderData};
 use crate::piece::{ArgsPartial, BlockDelta, BlockEnd, BlockStart, CallStart};
+use crate::schema::bounded;
 use crate::usage::Usage;
 
 /// One piece of a reply: what a provider sends, and what the stages of the pipeline make of it.
@@ -217,6 +218,21 @@ impl Delta {
             | Self::ProviderData(_)
             | Self::Diagnostic(_) => DeltaKind::Frame,
         }
+    }
+
+    /// The same, with the input of a complete tool call as JSON text if it is nested more than 100 levels deep: as a value it
+    /// could be written to a [log](crate::run::Input), but not read from it.
+    #[must_use]
+    pub fn bounded(mut self) -> Self {
+        let input = match &mut self {
+            Self::ToolCall { input, .. } => Some(input),
+            Self::ToolCallEnd { input, .. } => input.as_mut(),
+            _ => None,
+        };
+        if let Some(input) = input {
+            *input = bounded(input.take());
+        }
+        self
     }
 
     /// Whether something may act on it, so that the reply can no longer be withdrawn. Text, reasoning and a call through

@@ -34,6 +34,7 @@ pub mod dialect;
 pub mod error;
 pub mod event;
 pub mod id;
+pub mod json_strings;
 pub mod limits;
 pub mod media;
 pub mod message;

@@ -28,7 +28,8 @@ pub struct Limits {
     pub tag_content: usize,
     /// Gadget calls in one reply; further ones are answered, not executed.
     pub calls_per_reply: usize,
-    /// Segments of a pointer, and levels of inline JSON.
+    /// Levels of arrays and objects in the parameters of a call. At most 100 count, whatever this says: deeper values could
+    /// not be read as a part of a log or a snapshot.
     pub depth: usize,
     /// Blanks and backslashes before a marker at a line start, a trailing fence line, whitespace in a closing tag.
     pub indent: usize,
@@ -52,8 +53,19 @@ pub struct Limits {
     pub results: usize,
 }
 
+/// Levels of arrays and objects in a value that a model wrote. `serde_json` reads 127, and logs, events and snapshots have
+/// such a value inside of others.
+pub(crate) const JSON_DEPTH: usize = 100;
+
 /// Values in one JSON text. No reply of an honest model has as many: each takes a token at least.
 pub(crate) const JSON_VALUES: usize = 100_000;
+
+impl Limits {
+    /// [`Limits::depth`], but never more than can be kept.
+    pub(crate) fn levels(&self) -> usize {
+        self.depth.min(JSON_DEPTH)
+    }
+}
 
 impl Default for Limits {
     fn default() -> Self {

@@ -1,6 +1,6 @@
 //! Snapshots: a value is written once, and another version is a clear error.
 
-use std::fmt::Write as _;
+use std::fmt::{Debug, Write as _};
 use std::sync::Arc;
 
 use gadgetry_proto::delta::{Delta, StopReason};
@@ -9,6 +9,8 @@ use gadgetry_proto::run::{
 };
 use gadgetry_proto::schema::{GadgetSpec, Registry};
 use gadgetry_proto::time::Time;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 const MIB: usize = 1 << 20;
@@ -138,5 +140,84 @@ fn a_damaged_snapshot_is_not_read() {
         change(&mut damaged);
         let read: Result<Snapshot, _> = serde_json::from_value(damaged);
         assert!(read.is_err(), "change {number}");
+    }
+}
+
+/// `{"a": {"a": … 1}}` with so many objects.
+fn nested(levels: usize) -> String {
+    format!("{}1{}", r#"{"a":"#.repeat(levels), "}".repeat(levels))
+}
+
+/// Every input, every event and the state of a run whose model nests values so deep can be written and read.
+fn check_depth(levels: usize, limit: usize, tools: Tools, call: Delta) {
+    let call_text = format!("{call:?}");
+    let case = format!("{levels} levels, {limit} allowed, {call_text:.60}");
+    let spec = GadgetSpec {
+        name: "Write".to_owned(),
+        ..GadgetSpec::default()
+    };
+    let mut config = RunConfig {
+        tools,
+        ..RunConfig::default()
+    };
+    config.limits.depth = limit;
+    let registry = Registry::new([spec]).expect("it is a gadget");
+    let mut run = Run::ask(&config.plan(registry).expect("there are no tags"), "Go");
+    drain(&mut run);
+    let stop = Delta::MessageEnd {
+        stop_reason: StopReason::ToolUse,
+        usage: None,
+    };
+    let inputs = [
+        Input::Delta(call.bounded()),
+        Input::Delta(stop),
+        Input::ModelClosed(Close::Ended),
+    ];
+    for input in inputs {
+        check_json(&input, &case);
+        run.handle(Time(1), input).expect("a reply is read");
+        loop {
+            match run.poll() {
+                Output::Event(event) => check_json(&event, &case),
+                Output::Wait(_) | Output::Finished(_) => break,
+                _ => {}
+            }
+        }
+        check_json(&run.save(), &case);
+    }
+}
+
+fn check_json<T: Serialize + DeserializeOwned + PartialEq + Debug>(value: &T, case: &str) {
+    let json = serde_json::to_string(value).expect("it is JSON");
+    let read: T = serde_json::from_str(&json).unwrap_or_else(|error| panic!("{case}: {error}"));
+    assert_eq!(read, *value, "{case}");
+}
+
+#[test]
+fn what_a_model_nests_can_be_read_back() {
+    let levels = [1, 32, 33, 62, 63, 64, 65, 99, 100, 101, 126, 127, 500];
+    for (levels, limit) in levels
+        .into_iter()
+        .flat_map(|it| [(it, 64), (it, usize::MAX)])
+    {
+        let value = nested(levels);
+        let pointer = vec!["a"; levels].join("/");
+        let body = |lines: &str| format!("!!!GADGET_START:Write:w\n{lines}\n!!!GADGET_END\n");
+        for lines in [
+            format!("!!!ARG:a\n{value}"),
+            format!("!!!ARG:{pointer}\n{value}"),
+            format!("!!!ARG:{pointer}\n1"),
+            value.clone(),
+        ] {
+            check_depth(levels, limit, Tools::Text, Delta::text(body(&lines)));
+        }
+        let (id, name) = ("w".to_owned(), "Write".to_owned());
+        // What a model of the user's program has made of it may be deeper than `serde_json` reads.
+        let mut input = json!(1);
+        for _ in 0..levels {
+            input = json!({ "a": input });
+        }
+        let call = Delta::ToolCall { id, name, input };
+        check_depth(levels, limit, Tools::Native, call);
     }
 }

@@ -17,11 +17,12 @@ pub(crate) fn read<T: DeserializeOwned>(
     connection: &Connection,
     json: &[u8],
 ) -> Result<T, ReadError> {
+    let json = str::from_utf8(json)?;
     if !values::has_references(json) {
-        return Ok(serde_json::from_slice(json)?);
+        return Ok(serde_json::from_str(json)?);
     }
-    let value = values::put(json, |reference| find(connection, reference))?;
-    Ok(serde_json::from_value(value)?)
+    let whole = values::put(json, |reference| find(connection, reference))?;
+    Ok(serde_json::from_str(&whole)?)
 }
 
 fn find(connection: &Connection, reference: &str) -> Result<String, ReadError> {
@@ -90,6 +91,8 @@ pub(crate) fn entries(
 /// Why a stored document cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ReadError {
+    #[error(transparent)]
+    Utf8(#[from] std::str::Utf8Error),
     #[error(transparent)]
     Json(#[from] serde_json::Error),
     #[error(transparent)]

@@ -207,7 +207,7 @@ impl Journal for SqliteJournal {
         header: Option<&'a Header>,
     ) -> BoxFuture<'a, Result<Opened, JournalError>> {
         Box::pin(async move {
-            let json = header.map(serde_json::to_vec).transpose();
+            let json = header.map(serde_json::to_string).transpose();
             let json = json.map_err(JournalError::storage)?;
             let owner = self.inner.writer.owner()?;
             let (path, run, name) = (self.inner.path.clone(), id.clone(), owner.name.clone());
@@ -251,7 +251,7 @@ fn take_up(
     connection: &mut Connection,
     path: &Path,
     id: &RunId,
-    header: Option<&[u8]>,
+    header: Option<&str>,
     owner: &str,
 ) -> Result<(i64, bool), JournalError> {
     let sqlite = |error: rusqlite::Error| JournalError::storage(error);
@@ -287,23 +287,16 @@ fn take_up(
     Ok((key, is_new))
 }
 
-fn begin(connection: &Connection, id: &RunId, header: &[u8], owner: &str) -> rusqlite::Result<i64> {
+fn begin(connection: &Connection, id: &RunId, header: &str, owner: &str) -> rusqlite::Result<i64> {
     let (header, long) = match values::take(header) {
         Some((header, long)) => (header, long),
-        None => (header.to_vec(), Vec::new()),
+        None => (header.to_owned(), Vec::new()),
     };
     let progress = serde_json::to_string(&Progress::default()).unwrap_or_default();
     connection.execute(
         "INSERT INTO runs (id, created_ms, updated_ms, owner, lease_ms, header, progress)
          VALUES (?1, ?2, ?2, ?3, ?4, ?5, ?6)",
-        (
-            id.as_str(),
-            now_ms(),
-            owner,
-            lease(),
-            String::from_utf8_lossy(&header),
-            progress,
-        ),
+        (id.as_str(), now_ms(), owner, lease(), header, progress),
     )?;
     let key = connection.last_insert_rowid();
     keep_long(connection, key, &long)?;

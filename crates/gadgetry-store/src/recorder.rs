@@ -23,7 +23,7 @@ pub(crate) struct SqliteRecorder {
     key: i64,
     /// The number of the next row.
     number: i64,
-    lines: Vec<u8>,
+    lines: String,
     long: Vec<LongValue>,
     taken: Vec<u64>,
     progress: Option<Progress>,
@@ -43,7 +43,7 @@ impl SqliteRecorder {
             id,
             key,
             number: 0,
-            lines: Vec::new(),
+            lines: String::new(),
             long: Vec::new(),
             taken: Vec::new(),
             progress: None,
@@ -72,18 +72,21 @@ impl Recorder for SqliteRecorder {
             time: Time,
             input: &'a Input,
         }
-        let start = self.lines.len();
-        if let Err(error) = serde_json::to_writer(&mut self.lines, &Line { time, input }) {
-            // No input is like that: its maps have texts as keys.
-            tracing::error!("an input of a durable run cannot be written: {error}");
-            self.failed.store(true, Ordering::SeqCst);
+        match serde_json::to_string(&Line { time, input }) {
+            Ok(line) => match values::take(&line) {
+                Some((line, long)) => {
+                    self.lines += &line;
+                    self.long.extend(long);
+                }
+                None => self.lines += &line,
+            },
+            Err(error) => {
+                // No input is like that: its maps have texts as keys.
+                tracing::error!("an input of a durable run cannot be written: {error}");
+                self.failed.store(true, Ordering::SeqCst);
+            }
         }
-        if let Some((line, long)) = values::take(&self.lines[start..]) {
-            self.lines.truncate(start);
-            self.lines.extend(line);
-            self.long.extend(long);
-        }
-        self.lines.push(b'\n');
+        self.lines.push('\n');
     }
 
     fn took(&mut self, message: u64) {
@@ -143,7 +146,7 @@ impl SqliteRecorder {
         size.store(u64::MAX, Ordering::Relaxed);
         self.since = 0;
         let work = move || {
-            let Ok(json) = serde_json::to_vec(&checkpoint) else {
+            let Ok(json) = serde_json::to_string(&checkpoint) else {
                 return;
             };
             // With the long values, which cost as much to write down: otherwise a long reply would be written again and again.

@@ -4,22 +4,22 @@
 //! digits. A text that begins with U+0002 itself gets another one in front. For example, with a long `text`,
 //! `{"ok": "<text>"}` becomes `{"ok": "\u0002 9f86d0…"}`.
 
+use std::borrow::Cow;
+use std::convert::Infallible;
 use std::fmt::Write as _;
 use std::io::{Read as _, Write as _};
 
 use flate2::Compression;
 use flate2::read::DeflateDecoder;
 use flate2::write::DeflateEncoder;
-use serde_json::Value;
+use gadgetry::proto::json_strings::{literal_text, replace_strings};
 use sha2::{Digest as _, Sha256};
 
 /// The longest text, in bytes, that stays where it is.
 pub(crate) const LONG: usize = 64 << 10;
 
-const MARK: char = '\u{2}';
-
-/// How JSON writes a text that begins with [`MARK`].
-const WRITTEN_MARK: &[u8] = b"\"\\u0002";
+/// How JSON writes the beginning of a text that begins with the mark.
+const WRITTEN_MARK: &str = "\"\\u0002";
 
 /// The hash of a text.
 pub(crate) type Hash = [u8; 32];
@@ -32,73 +32,60 @@ pub(crate) struct LongValue {
 }
 
 /// Takes the long texts out of a JSON document; `None` if it has none, and can stay as it is.
-pub(crate) fn take(json: &[u8]) -> Option<(Vec<u8>, Vec<LongValue>)> {
+pub(crate) fn take(json: &str) -> Option<(String, Vec<LongValue>)> {
     if json.len() <= LONG && !has_references(json) {
         return None;
     }
-    let mut value: Value = serde_json::from_slice(json).ok()?;
     let mut taken = Vec::new();
-    let mut has_changed = false;
-    walk(&mut value, &mut |text| {
-        if text.len() > LONG {
-            let long = LongValue::of(text);
-            *text = reference(&long.hash);
+    let Ok(short) = replace_strings::<Infallible>(json, |literal| {
+        // With its quotes and escapes it is longer than its text.
+        if literal.len() > LONG
+            && let Some(text) = literal_text(literal)
+            && text.len() > LONG
+        {
+            let long = LongValue::of(&text);
+            let reference = written(&long.hash);
             taken.push(long);
-            has_changed = true;
-        } else if text.starts_with(MARK) {
-            text.insert(0, MARK);
-            has_changed = true;
+            return Ok(Some(format!("{WRITTEN_MARK}{reference}\"")));
         }
+        let is_like_a_reference = literal.starts_with(WRITTEN_MARK);
+        Ok(is_like_a_reference.then(|| format!("{WRITTEN_MARK}{}", &literal[1..])))
     });
-    if !has_changed {
-        return None;
+    match short {
+        Cow::Borrowed(_) => None,
+        Cow::Owned(short) => Some((short, taken)),
     }
-    let json = serde_json::to_vec(&value).ok()?;
-    Some((json, taken))
 }
 
 /// Whether a document may have references.
-pub(crate) fn has_references(json: &[u8]) -> bool {
-    memchr::memmem::find(json, WRITTEN_MARK).is_some()
+pub(crate) fn has_references(json: &str) -> bool {
+    memchr::memmem::find(json.as_bytes(), WRITTEN_MARK.as_bytes()).is_some()
 }
 
-/// Puts the texts back that `find` knows. The error is the first one of `find`, or says that the document is not JSON.
+/// Puts the texts back that `find` knows.
+///
+/// # Errors
+///
+/// The first one of `find`.
 pub(crate) fn put<E: From<serde_json::Error>>(
-    json: &[u8],
+    json: &str,
     mut find: impl FnMut(&str) -> Result<String, E>,
-) -> Result<Value, E> {
-    let mut value: Value = serde_json::from_slice(json)?;
-    let mut failed = None;
-    walk(&mut value, &mut |text| {
-        let Some(reference) = text.strip_prefix(MARK) else {
-            return;
+) -> Result<Cow<'_, str>, E> {
+    replace_strings(json, |literal| {
+        let Some(reference) = literal.strip_prefix(WRITTEN_MARK) else {
+            return Ok(None);
         };
-        if reference.starts_with(MARK) {
-            *text = reference.to_owned();
-            return;
+        if reference.starts_with(&WRITTEN_MARK[1..]) {
+            return Ok(Some(format!("\"{reference}")));
         }
-        match find(reference) {
-            Ok(long) => *text = long,
-            Err(error) => failed = failed.take().or(Some(error)),
-        }
-    });
-    match failed {
-        Some(error) => Err(error),
-        None => Ok(value),
-    }
+        let text = find(reference.trim_end_matches('"'))?;
+        Ok(Some(serde_json::to_string(&text)?))
+    })
 }
 
-fn walk(value: &mut Value, visit: &mut impl FnMut(&mut String)) {
-    match value {
-        Value::String(text) => visit(text),
-        Value::Array(items) => items.iter_mut().for_each(|item| walk(item, visit)),
-        Value::Object(fields) => fields.values_mut().for_each(|field| walk(field, visit)),
-        Value::Null | Value::Bool(_) | Value::Number(_) => {}
-    }
-}
-
-fn reference(hash: &Hash) -> String {
-    let mut text = String::from(MARK);
+/// The hexadecimal digits of a hash.
+fn written(hash: &Hash) -> String {
+    let mut text = String::new();
     for byte in hash {
         // Writing to a string cannot fail.
         let _ = write!(text, "{byte:02x}");

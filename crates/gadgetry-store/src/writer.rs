@@ -26,7 +26,7 @@ pub(crate) struct Append {
     pub(crate) key: i64,
     /// The row of these lines.
     pub(crate) number: i64,
-    pub(crate) lines: Vec<u8>,
+    pub(crate) lines: String,
     pub(crate) long: Vec<LongValue>,
     pub(crate) progress: Option<String>,
     /// Whether the run has ended, and needs no owner any more.
@@ -300,7 +300,7 @@ fn append_one(
     if !lines.is_empty() {
         transaction
             .prepare_cached("INSERT INTO entries (id, lines) VALUES (?1, ?2)")?
-            .execute((crate::chunk::entry_id(*key, *number), lines))?;
+            .execute((crate::chunk::entry_id(*key, *number), lines.as_bytes()))?;
     }
     keep_long(transaction, *key, long)?;
     for message in taken {

@@ -9,6 +9,7 @@ use crate::accumulate::stream_event::StreamError;
 use crate::accumulate::stream_event::StreamEvent;
 use crate::limits::{JSON_VALUES, Limit, LimitExceeded};
 use crate::message::Content;
+use crate::schema::bounded;
 use crate::schema::read_json;
 use crate::schema::values;
 
@@ -57,7 +58,7 @@ impl Accumulator {
             block_index,
         });
         let (input, error) = match input {
-            Some(input) if !input.is_null() => (input, None),
+            Some(input) if !input.is_null() => (bounded(input), None),
             _ => {
                 self.json_values = self.json_values.saturating_add(values(&json));
                 read_input(&name, json, self.json_values)
@@ -163,7 +164,7 @@ pub(crate) fn read_input(tool: &str, json: String, values: usize) -> (Value, Opt
     if json.trim_ascii().is_empty() {
         return (Value::Object(serde_json::Map::new()), None);
     }
-    match serde_json::from_str(&json) {
+    match serde_json::from_str(&json).map(bounded) {
         // `serde_json` would round an integer of more than 64 bits.
         Ok(input) if !has_long_number(&json) => (input, None),
         Ok(input) => (read_json(&json).unwrap_or(input), None),

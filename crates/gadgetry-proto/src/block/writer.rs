@@ -142,8 +142,8 @@ impl Writer<'_> {
                 return Ok(body);
             }
         }
-        if depth(value) > limits.depth {
-            let limit = limits.depth;
+        let limit = limits.levels();
+        if depth(value) > limit {
             return Err(WriteError::TooDeep { limit });
         }
         let mut body = self.json(value).ok_or(WriteError::Marker)?;
@@ -269,7 +269,7 @@ impl Leaves<'_> {
         !pointer.contains(|c: char| c.is_whitespace() || c.is_control())
             && pointer.split('/').all(|segment| !segment.is_empty())
             && pointer.len() <= limits.pointer
-            && pointer.split('/').count() <= limits.depth
+            && pointer.split('/').count() <= limits.levels()
             && !self.writer.has_marker(pointer)
     }
 }

@@ -12,7 +12,7 @@ use crate::event::EventKind;
 use crate::limits::{JSON_VALUES, Limit, LimitExceeded};
 use crate::message::{Content, Message, Role};
 use crate::run::plan::Plan;
-use crate::schema::{RegisteredGadget, coerce_json, has_too_many_values, json_parameters};
+use crate::schema::{RegisteredGadget, coerce_json, depth, has_too_many_values, json_parameters};
 
 /// The diagnostic of a native call where blocks are expected. The call is executed all the same.
 pub(super) fn unexpected(call: &Call) -> EventKind {
@@ -56,6 +56,10 @@ pub(super) fn call(
     let schema = gadget.map(RegisteredGadget::schema);
     let not_an_object = || Parameters::Malformed("The input is not a JSON object".to_owned());
     let parameters = match input {
+        Value::Object(_) if depth(input) > plan.config.limits.levels() => {
+            let (what, limit) = (Limit::Depth, plan.config.limits.levels());
+            Parameters::Malformed(LimitExceeded { what, limit }.to_string())
+        }
         Value::Object(_) => Parameters::Parsed(coerce_json(input.clone(), schema)),
         // The accumulator leaves text that is not JSON as it is: JSON with slips, or the text of an object as a string.
         Value::String(json) if has_too_many_values(json) => {

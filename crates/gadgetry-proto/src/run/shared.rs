@@ -8,14 +8,19 @@
 //! `{"text": "abc…"}` are written as `{"text": "\u{1}0:34:1034"}`: the bytes 34 to 1034 of text 0. A short text that
 //! begins with U+0001 itself is in the table, too, so every other one means a reference.
 
+use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
+use std::convert::Infallible;
 use std::mem;
 
-use serde_json::Value;
+use crate::json_strings::{literal_text, replace_strings};
 
 /// The first character of a reference.
 const MARK: char = '\u{1}';
+
+/// How JSON writes the beginning of a reference.
+const WRITTEN_MARK: &str = "\"\\u0001";
 
 /// Bytes of a text that are looked up at once.
 const BLOCK: usize = 64;
@@ -23,65 +28,63 @@ const BLOCK: usize = 64;
 /// The shortest text that is looked for in others. Wherever it occurs, it covers one whole block of the other text.
 const LONG: usize = 2 * BLOCK;
 
-/// Takes the long texts out of a value, which then has references in their places.
-pub(super) fn take_texts(value: &mut Value) -> Vec<String> {
+/// Takes the long texts out of a JSON text, which then has references in their places.
+pub(super) fn take_texts(json: &str) -> (Cow<'_, str>, Vec<String>) {
     let mut taken = Vec::new();
-    walk(value, &mut |text| {
-        if text.len() >= LONG || text.starts_with(MARK) {
-            let number = taken.len().to_string();
-            taken.push(mem::replace(text, number));
-            text.insert(0, MARK);
-        }
+    let Ok(numbered) = replace_strings::<Infallible>(json, |literal| {
+        Ok(long_text(literal).map(|text| {
+            taken.push(text);
+            format!("{WRITTEN_MARK}{}\"", taken.len() - 1)
+        }))
     });
+    if taken.is_empty() {
+        return (numbered, Vec::new());
+    }
     let (places, kept) = arrange(&taken);
-    walk(value, &mut |text| {
-        if let Some(place) = number(text).and_then(|at: usize| places.get(at)) {
-            let Place {
-                text: at,
-                start,
-                end,
-            } = place;
-            *text = format!("{MARK}{at}:{start}:{end}");
-        }
+    let Ok(packed) = replace_strings::<Infallible>(&numbered, |literal| {
+        let place = number(literal).and_then(|at| places.get(at));
+        Ok(place.map(|Place { text, start, end }| format!("{WRITTEN_MARK}{text}:{start}:{end}\"")))
     });
-    let mut taken: Vec<Option<String>> = taken.into_iter().map(Some).collect();
-    let kept = kept.into_iter();
-    kept.filter_map(|at| taken.get_mut(at)?.take()).collect()
+    let packed = packed.into_owned();
+    let kept = kept
+        .into_iter()
+        .map(|at| mem::take(&mut taken[at]).into_owned());
+    (Cow::Owned(packed), kept.collect())
+}
+
+fn number(literal: &str) -> Option<usize> {
+    let number = literal.strip_prefix(WRITTEN_MARK)?;
+    number.strip_suffix('"')?.parse().ok()
+}
+
+/// The text of a literal that is to be in the table.
+fn long_text(literal: &str) -> Option<Cow<'_, str>> {
+    // With its quotes and escapes it is longer than its text.
+    if literal.len() < LONG && !literal.starts_with(WRITTEN_MARK) {
+        return None;
+    }
+    let text = literal_text(literal)?;
+    (text.len() >= LONG || text.starts_with(MARK)).then_some(text)
 }
 
 /// Puts the texts back. `None` if a reference has no text: the snapshot is damaged.
-#[must_use]
-pub(super) fn put_texts(value: &mut Value, texts: &[String]) -> Option<()> {
-    let mut is_whole = true;
-    walk(value, &mut |text| {
-        if text.starts_with(MARK) {
-            let found = resolve(text, texts).map(str::to_owned);
-            is_whole &= found.is_some();
-            *text = found.unwrap_or_default();
-        }
+pub(super) fn put_texts<'j>(json: &'j str, texts: &[String]) -> Option<Cow<'j, str>> {
+    let whole = replace_strings(json, |literal| {
+        let Some(reference) = literal.strip_prefix(WRITTEN_MARK) else {
+            return Ok(None);
+        };
+        let text = resolve(reference, texts).ok_or(())?;
+        serde_json::to_string(text).map(Some).map_err(|_| ())
     });
-    is_whole.then_some(())
+    whole.ok()
 }
 
+/// The text that a reference means: `0:34:1034"`.
 fn resolve<'t>(reference: &str, texts: &'t [String]) -> Option<&'t str> {
-    let mut numbers = reference.strip_prefix(MARK)?.split(':');
+    let mut numbers = reference.strip_suffix('"')?.split(':');
     let mut next = || numbers.next()?.parse::<usize>().ok();
     let (text, start, end) = (next()?, next()?, next()?);
     texts.get(text)?.get(start..end)
-}
-
-fn number(text: &str) -> Option<usize> {
-    text.strip_prefix(MARK)?.parse().ok()
-}
-
-/// Visits every text in a value. Keys are left alone: they are short, or rare.
-fn walk(value: &mut Value, visit: &mut impl FnMut(&mut String)) {
-    match value {
-        Value::String(text) => visit(text),
-        Value::Array(items) => items.iter_mut().for_each(|item| walk(item, visit)),
-        Value::Object(fields) => fields.values_mut().for_each(|field| walk(field, visit)),
-        Value::Null | Value::Bool(_) | Value::Number(_) => {}
-    }
 }
 
 /// Where a text is in the table.
@@ -93,7 +96,7 @@ struct Place {
 }
 
 /// Finds a place for each text, and says which of them the table keeps, in its order.
-fn arrange(texts: &[String]) -> (Vec<Place>, Vec<usize>) {
+fn arrange(texts: &[Cow<'_, str>]) -> (Vec<Place>, Vec<usize>) {
     let mut places = vec![Place::default(); texts.len()];
     let mut kept: Vec<usize> = Vec::new();
     let mut blocks = Blocks::default();
@@ -156,18 +159,21 @@ impl<'t> Blocks<'t> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
 
     /// Takes the texts of a value, compares the size of the table, and puts them back.
     fn check(value: &Value, table: usize) {
-        let mut packed = value.clone();
-        let texts = take_texts(&mut packed);
+        let json = value.to_string();
+        let (packed, texts) = take_texts(&json);
         let size: usize = texts.iter().map(String::len).sum();
         assert_eq!(size, table, "{value:.60}: {packed}");
-        assert_eq!(put_texts(&mut packed, &texts), Some(()), "{packed}");
-        assert_eq!(packed, *value);
+        assert_eq!(
+            put_texts(&packed, &texts).as_deref(),
+            Some(&*json),
+            "{packed}"
+        );
     }
 
     #[test]
@@ -195,7 +201,7 @@ mod tests {
     #[test]
     fn a_text_that_looks_like_a_reference_is_none() {
         check(&json!(["\u{1}", "\u{1}0:0:1", "", 1, null]), 7);
-        check(&json!({ "\u{1}0": true }), 0);
+        check(&json!({ "\u{1}0": true }), 2);
     }
 
     #[test]
@@ -208,12 +214,9 @@ mod tests {
             "\u{1}0:2:1",
             "\u{1}0:0:1",
         ] {
-            let mut value = json!([reference]);
-            assert_eq!(
-                put_texts(&mut value, &["é1".to_owned()]),
-                None,
-                "{reference:?}"
-            );
+            let json = json!([reference]).to_string();
+            let texts = ["é1".to_owned()];
+            assert_eq!(put_texts(&json, &texts), None, "{reference:?}");
         }
     }
 }

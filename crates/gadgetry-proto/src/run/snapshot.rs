@@ -4,6 +4,7 @@ use serde::de::Error as _;
 use serde::ser::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 use crate::reply::PipelineState;
 use crate::run::shared::{put_texts, take_texts};
@@ -36,7 +37,7 @@ pub struct Snapshot(Content);
 enum Content {
     Readable(Box<Saved>),
     /// Of another version. It can only be kept and written again.
-    Unreadable(Stored),
+    Unreadable(Stored<Value>),
 }
 
 /// What a run is, as plain data.
@@ -48,12 +49,12 @@ pub(super) struct Saved {
 
 /// The written form. Everything but the version may have any form in another version.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-struct Stored {
+struct Stored<J> {
     version: u32,
     #[serde(default)]
-    texts: Value,
+    texts: J,
     #[serde(default)]
-    run: Value,
+    run: J,
 }
 
 /// Why a run could not be loaded.
@@ -93,12 +94,14 @@ impl Serialize for Snapshot {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match &self.0 {
             Content::Readable(saved) => {
-                let mut run = serde_json::to_value(saved).map_err(S::Error::custom)?;
-                let texts = take_texts(&mut run);
+                let json = serde_json::to_string(saved).map_err(S::Error::custom)?;
+                let (run, texts) = take_texts(&json);
+                let raw = |json: String| RawValue::from_string(json).map_err(S::Error::custom);
+                let texts = serde_json::to_string(&texts).map_err(S::Error::custom)?;
                 let stored = Stored {
                     version: VERSION,
-                    texts: Value::from(texts),
-                    run,
+                    texts: raw(texts)?,
+                    run: raw(run.into_owned())?,
                 };
                 stored.serialize(serializer)
             }
@@ -109,17 +112,26 @@ impl Serialize for Snapshot {
 
 impl<'de> Deserialize<'de> for Snapshot {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let stored = Stored::deserialize(deserializer)?;
+        let stored = Stored::<Box<RawValue>>::deserialize(deserializer)?;
+        let Stored {
+            version,
+            texts,
+            run,
+        } = stored;
         // The error about a version is for `Run::load`, which says what to do; here it would be one of JSON.
-        if stored.version != VERSION {
-            return Ok(Self(Content::Unreadable(stored)));
+        if version != VERSION {
+            let value = |json: Box<RawValue>| serde_json::from_str(json.get());
+            return Ok(Self(Content::Unreadable(Stored {
+                version,
+                texts: value(texts).map_err(D::Error::custom)?,
+                run: value(run).map_err(D::Error::custom)?,
+            })));
         }
-        let Stored { texts, mut run, .. } = stored;
-        let texts: Vec<String> = serde_json::from_value(texts).map_err(D::Error::custom)?;
-        put_texts(&mut run, &texts).ok_or_else(|| {
+        let texts: Vec<String> = serde_json::from_str(texts.get()).map_err(D::Error::custom)?;
+        let run = put_texts(run.get(), &texts).ok_or_else(|| {
             D::Error::custom("the snapshot refers to a text that it does not have")
         })?;
-        let saved = serde_json::from_value(run).map_err(D::Error::custom)?;
+        let saved = serde_json::from_str(&run).map_err(D::Error::custom)?;
         Ok(Self::new(saved))
     }
 }

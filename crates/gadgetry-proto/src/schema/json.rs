@@ -11,10 +11,11 @@ use serde_json::Number;
 use serde_json::Value;
 
 use crate::error::JsonError;
+use crate::schema::depth;
 use crate::schema::slips::Slips;
 
-/// Levels of arrays and objects that are read; the same as those of `serde_json`.
-const DEPTH: usize = 128;
+/// Levels of arrays and objects that are read.
+const DEPTH: usize = crate::limits::JSON_DEPTH;
 /// Values in one text. With more, memory would be many times the size of the text.
 const NODES: usize = crate::limits::JSON_VALUES;
 /// Characters of an unknown word that an error shows.
@@ -105,6 +106,14 @@ pub(crate) fn has_too_many_values(text: &str) -> bool {
 pub(crate) fn values(text: &str) -> usize {
     let begins = |byte: &&u8| matches!(byte, b',' | b'[' | b'{');
     1 + text.as_bytes().iter().filter(begins).count()
+}
+
+/// A value that a model wrote, as JSON text if it is nested too deep to be kept as a value.
+pub(crate) fn bounded(value: Value) -> Value {
+    if depth(&value) > DEPTH {
+        return Value::String(value.to_string());
+    }
+    value
 }
 
 /// Whether a text is JSON, slips included.

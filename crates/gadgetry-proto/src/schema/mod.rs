@@ -26,6 +26,7 @@ pub use gadget::RegisteredGadget;
 pub use gadget::Unterminated;
 pub use gadget::invalid_parameters;
 pub use gadget::parse_failure;
+pub(crate) use json::bounded;
 pub(crate) use json::has_too_many_values;
 pub(crate) use json::is_json;
 pub use json::json_message;

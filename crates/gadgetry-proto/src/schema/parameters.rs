@@ -105,7 +105,7 @@ pub(crate) fn json_parameters_noting(
     }
     let json = json::read(body, slips).map_err(ParseError::JsonBody)?;
     let value = coerce::shape(json, schema, slips);
-    exceeds(depth(&value), limits.depth, Limit::Depth)?;
+    exceeds(depth(&value), limits.levels(), Limit::Depth)?;
     Ok(Some(value))
 }
 
@@ -163,7 +163,7 @@ struct Tree<'a> {
 impl Tree<'_> {
     fn set(&mut self, written: &str, text: &str) -> Result<(), ParseError> {
         let segments = 1 + written.bytes().filter(|byte| *byte == b'/').count();
-        exceeds(segments, self.limits.depth, Limit::Depth)?;
+        exceeds(segments, self.limits.levels(), Limit::Depth)?;
         let path = canonical(written);
         let mut here = &mut self.root;
         let mut parent = self.view.as_ref();
@@ -181,7 +181,8 @@ impl Tree<'_> {
                 (Place::Free(slot), None) => {
                     let value = value(written, text, view.as_ref(), self.notes)?;
                     if value.is_array() || value.is_object() {
-                        exceeds(depth(&value), self.limits.depth, Limit::Depth)?;
+                        let levels = segments + depth(&value);
+                        exceeds(levels, self.limits.levels(), Limit::Depth)?;
                         let decoded = self.decoded.get_or_insert_default();
                         decoded.insert(path.into_owned());
                     }

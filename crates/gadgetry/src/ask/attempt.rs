@@ -73,7 +73,7 @@ impl Attempt {
                     // Providers send running totals.
                     self.usage = self.usage.max(*usage);
                 }
-                return Poll::Ready(Some(Attempted::Delta(delta)));
+                return Poll::Ready(Some(Attempted::Delta(delta.bounded())));
             }
             match std::mem::replace(&mut self.state, State::Over) {
                 State::New(request) => {

@@ -100,8 +100,9 @@ impl<'a> Resolver<'a> {
         schema: &View<'_>,
     ) -> Result<(), String> {
         self.walk(parameters, schema)?;
-        if depth(parameters) > self.limits.depth {
-            return Err(exceeded(Limit::Depth, self.limits.depth));
+        let levels = self.limits.levels();
+        if depth(parameters) > levels {
+            return Err(exceeded(Limit::Depth, levels));
         }
         Ok(())
     }

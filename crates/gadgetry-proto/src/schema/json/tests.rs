@@ -120,7 +120,7 @@ fn what_has_two_readings_or_none_is_refused_with_its_place() {
     let deep = "[".repeat(100_000);
     assert_eq!(
         value(&deep),
-        Err("line 1, column 129: more than 128 levels of nesting".to_owned())
+        Err("line 1, column 101: more than 100 levels of nesting".to_owned())
     );
     let wide = format!("[{}0]", "0,".repeat(NODES));
     assert!(value(&wide).is_err_and(|error| error.ends_with("more than 100000 values")));

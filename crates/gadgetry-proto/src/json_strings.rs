@@ -1,0 +1,144 @@
+//! The string literals of a JSON text, replaced without reading the rest of it.
+//!
+//! A saved run has each long text once, and references to it elsewhere. To find and replace them in the text takes one
+//! pass with few allocations; a tree of values would take one for every value.
+
+use std::borrow::Cow;
+
+use memchr::{memchr, memchr2};
+
+/// Replaces string literals of a JSON text, keys included: `replace` gets each with its quotes and escapes, as it is
+/// written, and returns another literal, or `None` to leave it.
+///
+/// The text must be JSON. In any other text, what looks like a literal is one; the last may lack its closing quote.
+///
+/// # Errors
+///
+/// The first error of `replace`.
+///
+/// ```
+/// use gadgetry_proto::json_strings::replace_strings;
+///
+/// let json = r#"{"name": "Ann \"A.\" Lee", "age": 41}"#;
+/// let hidden = replace_strings(json, |literal| {
+///     Ok::<_, ()>(literal.starts_with("\"Ann").then(|| "\"***\"".to_owned()))
+/// });
+/// assert_eq!(hidden.unwrap(), r#"{"name": "***", "age": 41}"#);
+/// ```
+pub fn replace_strings<'j, E>(
+    json: &'j str,
+    mut replace: impl FnMut(&'j str) -> Result<Option<String>, E>,
+) -> Result<Cow<'j, str>, E> {
+    let mut replaced = String::new();
+    // What is before it is in `replaced`.
+    let mut copied = 0;
+    let mut at = 0;
+    while let Some(before) = memchr(b'"', &json.as_bytes()[at..]) {
+        let start = at + before;
+        at = end(json.as_bytes(), start);
+        if let Some(literal) = replace(&json[start..at])? {
+            replaced.push_str(&json[copied..start]);
+            replaced.push_str(&literal);
+            copied = at;
+        }
+    }
+    if copied == 0 {
+        return Ok(Cow::Borrowed(json));
+    }
+    replaced.push_str(&json[copied..]);
+    Ok(Cow::Owned(replaced))
+}
+
+/// The end of the literal that begins at `start`.
+fn end(json: &[u8], start: usize) -> usize {
+    let mut at = start + 1;
+    while let Some(found) = json.get(at..).and_then(|rest| memchr2(b'"', b'\\', rest)) {
+        at += found;
+        if json[at] == b'"' {
+            return at + 1;
+        }
+        // The character after a backslash is part of it; `\u0041` goes on with digits, which end nothing.
+        at += 2;
+    }
+    json.len()
+}
+
+/// The text of a string literal; `None` if it is not one.
+///
+/// ```
+/// use gadgetry_proto::json_strings::literal_text;
+/// assert_eq!(literal_text(r#""a\nb""#).as_deref(), Some("a\nb"));
+/// assert_eq!(literal_text("1"), None);
+/// ```
+pub fn literal_text(literal: &str) -> Option<Cow<'_, str>> {
+    let inner = literal.strip_prefix('"')?.strip_suffix('"')?;
+    if memchr2(b'"', b'\\', inner.as_bytes()).is_none() {
+        return Some(Cow::Borrowed(inner));
+    }
+    serde_json::from_str(literal).ok().map(Cow::Owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::Value;
+
+    use super::*;
+
+    /// What the texts of a document become, by its tree.
+    fn slow(value: &mut Value, change: &impl Fn(&str) -> Option<String>) {
+        let changed = |text: &str| change(text).unwrap_or_else(|| text.to_owned());
+        match value {
+            Value::String(text) => *text = changed(text),
+            Value::Array(items) => items.iter_mut().for_each(|item| slow(item, change)),
+            Value::Object(fields) => {
+                let old = std::mem::take(fields);
+                for (key, mut field) in old {
+                    slow(&mut field, change);
+                    fields.insert(changed(&key), field);
+                }
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+
+    fn any_json() -> impl Strategy<Value = Value> {
+        let text = r#"["\\a-c\u{0}-\u{3}é𝄞/]{0,6}"#;
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            any::<i64>().prop_map(Value::from),
+            text.prop_map(Value::from),
+        ];
+        leaf.prop_recursive(4, 32, 5, move |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..5).prop_map(Value::from),
+                prop::collection::vec((text, inner), 0..5)
+                    .prop_map(|pairs| { Value::Object(pairs.into_iter().collect()) }),
+            ]
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn as_in_the_tree(json in any_json()) {
+            // No two keys become the same one.
+            let change = |text: &str| text.contains('a').then(|| format!("{text}\"\\\n"));
+            let text = json.to_string();
+            let fast = replace_strings(&text, |literal| {
+                let text = literal_text(literal).expect("a literal");
+                change(&text).map(|text| serde_json::to_string(&text)).transpose()
+            });
+            let fast: Value = serde_json::from_str(&fast.unwrap()).unwrap();
+            let mut expected = json;
+            slow(&mut expected, &change);
+            prop_assert_eq!(fast, expected);
+        }
+
+        #[test]
+        fn any_text_is_left_as_it_is(text in r#"["\\a\u{1}é]{0,12}"#) {
+            let same = replace_strings(&text, |literal| Ok::<_, ()>(Some(literal.to_owned())));
+            prop_assert_eq!(same.unwrap(), text.as_str());
+        }
+    }
+}
