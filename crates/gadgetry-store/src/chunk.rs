@@ -1,5 +1,7 @@
 //! Entries of a run as they are stored: lines of its log, some of them in one row.
 
+use std::borrow::Cow;
+
 use gadgetry::journal::{JournalError, RunId};
 use gadgetry::log::Entry;
 use rusqlite::{Connection, OptionalExtension as _};
@@ -15,14 +17,14 @@ pub(crate) fn entry_id(run: i64, number: i64) -> i64 {
 /// Reads a document that was stored, with its long values.
 pub(crate) fn read<T: DeserializeOwned>(
     connection: &Connection,
-    json: &[u8],
+    json: &str,
 ) -> Result<T, ReadError> {
-    let json = str::from_utf8(json)?;
-    if !values::has_references(json) {
-        return Ok(serde_json::from_str(json)?);
-    }
-    let whole = values::put(json, |reference| find(connection, reference))?;
-    Ok(serde_json::from_str(&whole)?)
+    Ok(serde_json::from_str(&whole(connection, json)?)?)
+}
+
+/// A document that was stored, with its long values in their places.
+pub(crate) fn whole<'j>(connection: &Connection, json: &'j str) -> Result<Cow<'j, str>, ReadError> {
+    values::put(json, |reference| find(connection, reference))
 }
 
 fn find(connection: &Connection, reference: &str) -> Result<String, ReadError> {
@@ -76,10 +78,8 @@ pub(crate) fn entries(
         let lines = lines
             .as_blob()
             .map_err(|error| damaged(number, error.to_string()))?;
-        for line in lines.split(|byte| *byte == b'\n') {
-            if line.is_empty() {
-                continue;
-            }
+        let lines = str::from_utf8(lines).map_err(|error| damaged(number, error.to_string()))?;
+        for line in lines.lines() {
             let entry =
                 read(connection, line).map_err(|error| damaged(number, error.to_string()))?;
             take(entry)?;
@@ -91,8 +91,6 @@ pub(crate) fn entries(
 /// Why a stored document cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ReadError {
-    #[error(transparent)]
-    Utf8(#[from] std::str::Utf8Error),
     #[error(transparent)]
     Json(#[from] serde_json::Error),
     #[error(transparent)]

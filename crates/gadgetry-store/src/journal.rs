@@ -13,7 +13,7 @@ use gadgetry::journal::{Checkpoint, Durability, Journal, JournalError, Opened, P
 use gadgetry::log::{Entry, Header};
 use rusqlite::{Connection, ErrorCode, OptionalExtension as _, TransactionBehavior};
 
-use crate::chunk;
+use crate::chunk::{self, ReadError};
 use crate::owner::{has_died, now_ms, sweep};
 use crate::reader::Reader;
 use crate::recorder::SqliteRecorder;
@@ -294,11 +294,15 @@ fn begin(connection: &Connection, id: &RunId, header: &str, owner: &str) -> rusq
     };
     let progress = serde_json::to_string(&Progress::default()).unwrap_or_default();
     connection.execute(
-        "INSERT INTO runs (id, created_ms, updated_ms, owner, lease_ms, header, progress)
-         VALUES (?1, ?2, ?2, ?3, ?4, ?5, ?6)",
-        (id.as_str(), now_ms(), owner, lease(), header, progress),
+        "INSERT INTO runs (id, created_ms, updated_ms, owner, lease_ms, progress)
+         VALUES (?1, ?2, ?2, ?3, ?4, ?5)",
+        (id.as_str(), now_ms(), owner, lease(), progress),
     )?;
     let key = connection.last_insert_rowid();
+    connection.execute(
+        "INSERT INTO headers (run, json) VALUES (?1, ?2)",
+        (key, header),
+    )?;
     keep_long(connection, key, &long)?;
     Ok(key)
 }
@@ -334,26 +338,26 @@ struct Known {
 
 fn load(connection: &mut Connection, id: &RunId, key: i64) -> Result<Known, JournalError> {
     let header = runs::header(connection, id, key)?;
-    let (checkpoint, after): (Option<Vec<u8>>, i64) = connection
+    let found: Option<(String, i64)> = connection
         .query_row(
-            "SELECT checkpoint, checkpoint_entry FROM runs WHERE key = ?1",
+            "SELECT json, entry FROM checkpoints WHERE run = ?1",
             [key],
             |row| Ok((row.get(0)?, row.get(1)?)),
         )
+        .optional()
         .map_err(JournalError::storage)?;
-    let checkpoint_bytes = checkpoint.as_ref().map_or(0, |it| it.len() as u64);
-    let checkpoint: Option<Checkpoint> = match checkpoint {
-        Some(json) => {
-            Some(
-                chunk::read(connection, &json).map_err(|error| JournalError::Damaged {
-                    run: id.clone(),
-                    place: "its checkpoint".to_owned(),
-                    problem: error.to_string(),
-                })?,
-            )
-        }
-        None => None,
-    };
+    let (mut checkpoint, mut checkpoint_bytes, mut after) = (None, 0, -1);
+    if let Some((json, entry)) = found {
+        let damaged = |error: ReadError| JournalError::Damaged {
+            run: id.clone(),
+            place: "its checkpoint".to_owned(),
+            problem: error.to_string(),
+        };
+        let json = chunk::whole(connection, &json).map_err(damaged)?;
+        checkpoint_bytes = json.len() as u64;
+        checkpoint = Some(serde_json::from_str(&json).map_err(|error| damaged(error.into()))?);
+        after = entry;
+    }
     let mut entries = Vec::new();
     let last = chunk::entries(connection, id, key, after, -1, |entry| {
         entries.push(entry);

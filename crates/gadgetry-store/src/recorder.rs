@@ -161,9 +161,9 @@ impl SqliteRecorder {
                     let transaction = connection.transaction()?;
                     transaction
                         .prepare_cached(
-                            "UPDATE runs SET checkpoint = ?1, checkpoint_entry = ?2 WHERE key = ?3",
+                            "INSERT OR REPLACE INTO checkpoints (run, entry, json) VALUES (?1, ?2, ?3)",
                         )?
-                        .execute((&json, last, key))?;
+                        .execute((key, last, &json))?;
                     keep_long(&transaction, key, &long)?;
                     transaction.commit()
                 };

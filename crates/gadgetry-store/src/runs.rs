@@ -302,11 +302,11 @@ pub(crate) fn header(
     key: i64,
 ) -> Result<Header, JournalError> {
     let json: String = connection
-        .query_row("SELECT header FROM runs WHERE key = ?1", [key], |row| {
+        .query_row("SELECT json FROM headers WHERE run = ?1", [key], |row| {
             row.get(0)
         })
         .map_err(JournalError::storage)?;
-    chunk::read(connection, json.as_bytes()).map_err(|error| JournalError::Damaged {
+    chunk::read(connection, &json).map_err(|error| JournalError::Damaged {
         run: id.clone(),
         place: "its header".to_owned(),
         problem: error.to_string(),

@@ -11,7 +11,8 @@ pub(crate) const VERSION: u32 = 1;
 
 /// The first version.
 ///
-/// The ids of entries begin at `key << 32`, so the entries of a run are next to each other, in order, in one tree.
+/// A row of `runs` is written again at each step, so it is short; what is long has tables of its own. The ids of entries
+/// begin at `key << 32`, so the entries of a run are next to each other, in order, in one tree.
 const FIRST: &str = "
 CREATE TABLE runs (
     key INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -20,10 +21,16 @@ CREATE TABLE runs (
     updated_ms INTEGER NOT NULL,
     owner TEXT,
     lease_ms INTEGER NOT NULL DEFAULT 0,
-    header TEXT NOT NULL,
-    progress TEXT NOT NULL,
-    checkpoint BLOB,
-    checkpoint_entry INTEGER NOT NULL DEFAULT -1
+    progress TEXT NOT NULL
+) STRICT;
+CREATE TABLE headers (
+    run INTEGER PRIMARY KEY REFERENCES runs(key) ON DELETE CASCADE,
+    json TEXT NOT NULL
+) STRICT;
+CREATE TABLE checkpoints (
+    run INTEGER PRIMARY KEY REFERENCES runs(key) ON DELETE CASCADE,
+    entry INTEGER NOT NULL,
+    json TEXT NOT NULL
 ) STRICT;
 CREATE TABLE entries (id INTEGER PRIMARY KEY, lines BLOB NOT NULL) STRICT;
 CREATE TABLE messages (

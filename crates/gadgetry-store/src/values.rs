@@ -58,7 +58,7 @@ pub(crate) fn take(json: &str) -> Option<(String, Vec<LongValue>)> {
 }
 
 /// Whether a document may have references.
-pub(crate) fn has_references(json: &str) -> bool {
+fn has_references(json: &str) -> bool {
     memchr::memmem::find(json.as_bytes(), WRITTEN_MARK.as_bytes()).is_some()
 }
 
@@ -71,6 +71,9 @@ pub(crate) fn put<E: From<serde_json::Error>>(
     json: &str,
     mut find: impl FnMut(&str) -> Result<String, E>,
 ) -> Result<Cow<'_, str>, E> {
+    if !has_references(json) {
+        return Ok(Cow::Borrowed(json));
+    }
     replace_strings(json, |literal| {
         let Some(reference) = literal.strip_prefix(WRITTEN_MARK) else {
             return Ok(None);
