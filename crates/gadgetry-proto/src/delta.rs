@@ -224,12 +224,11 @@ impl Delta {
     /// could be written to a [log](crate::run::Input), but not read from it.
     #[must_use]
     pub fn bounded(mut self) -> Self {
-        let input = match &mut self {
-            Self::ToolCall { input, .. } => Some(input),
-            Self::ToolCallEnd { input, .. } => input.as_mut(),
-            _ => None,
-        };
-        if let Some(input) = input {
+        if let Self::ToolCall { input, .. }
+        | Self::ToolCallEnd {
+            input: Some(input), ..
+        } = &mut self
+        {
             *input = bounded(input.take());
         }
         self

@@ -166,7 +166,8 @@ impl SqliteJournal {
     /// Cancel safety: nothing is lost.
     pub async fn flush(&self) {
         // It cannot fail, because it does nothing.
-        let _ = self.inner.writer.write(|_| Ok(())).await;
+        let nothing = |_: &mut Connection| Ok(());
+        let _ = self.inner.writer.write(Durability::Written, nothing).await;
     }
 
     /// Closes the file, if this is the last handle of the journal: waits until everything is written. Runs that are still
@@ -211,10 +212,11 @@ impl Journal for SqliteJournal {
             let json = json.map_err(JournalError::storage)?;
             let owner = self.inner.writer.owner()?;
             let (path, run, name) = (self.inner.path.clone(), id.clone(), owner.name.clone());
-            let taken = self
-                .inner
-                .writer
-                .write(move |connection| take_up(connection, &path, &run, json.as_deref(), &name));
+            let take_up = move |connection: &mut Connection| {
+                take_up(connection, &path, &run, json.as_deref(), &name)
+            };
+            // A run whose beginning is lost in a power failure begins again. The first step that must not be lost syncs this, too.
+            let taken = self.inner.writer.write(Durability::Written, take_up);
             let (key, is_new) = taken.await?;
             // From here on the recorder releases the run.
             let mut recorder = SqliteRecorder::new(self.inner.writer.clone(), id.clone(), key);
@@ -241,7 +243,7 @@ impl Journal for SqliteJournal {
         Box::pin(async move {
             let (path, id) = (self.inner.path.clone(), id.clone());
             let forget = move |it: &mut Connection| runs::forget(it, &path, &id);
-            self.inner.writer.write(forget).await
+            self.inner.writer.write(Durability::Synced, forget).await
         })
     }
 }

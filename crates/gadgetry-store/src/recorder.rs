@@ -121,10 +121,8 @@ impl Recorder for SqliteRecorder {
         if let Some(checkpoint) = self.checkpoint.take() {
             self.keep(checkpoint);
         }
-        Box::pin(async move {
-            let ended = || JournalError::storage("its writer has ended");
-            done.await.unwrap_or_else(|_| Err(ended()))
-        })
+        let writer = self.writer.clone();
+        Box::pin(async move { writer.done(durability, done).await })
     }
 
     fn wants_checkpoint(&self) -> bool {
@@ -153,7 +151,7 @@ impl SqliteRecorder {
             let whole = json.len() as u64;
             let (json, long) = values::take(&json).unwrap_or((json, Vec::new()));
             size.store(whole, Ordering::Relaxed);
-            writer.send(move |connection| {
+            writer.send(Durability::Written, move |connection| {
                 if failed.load(Ordering::SeqCst) {
                     return;
                 }
@@ -186,7 +184,7 @@ impl Drop for SqliteRecorder {
         };
         let key = self.key;
         // After everything that was committed.
-        self.writer.send(move |connection| {
+        self.writer.send(Durability::Written, move |connection| {
             let released = connection.execute(
                 "UPDATE runs SET owner = NULL, lease_ms = 0 WHERE key = ?1 AND owner = ?2",
                 (key, &owner.name),

@@ -161,7 +161,7 @@ impl SqliteJournal {
                 _ => Ok(()),
             }
         };
-        self.inner.writer.write(write).await
+        self.inner.writer.write(Durability::Synced, write).await
     }
 
     /// How many answers and commands from outside the run has not taken yet.
@@ -199,7 +199,7 @@ impl SqliteJournal {
             let done = connection.execute(sql, (id.as_str(), details));
             done.map(|_| ()).map_err(JournalError::storage)
         };
-        self.inner.writer.write(write).await
+        self.inner.writer.write(Durability::Synced, write).await
     }
 
     /// Removes the runs that were not written to for this long and that no process drives. Returns their names.
@@ -229,7 +229,7 @@ impl SqliteJournal {
             let sql = "VACUUM; PRAGMA wal_checkpoint(TRUNCATE);";
             connection.execute_batch(sql).map_err(JournalError::storage)
         };
-        self.inner.writer.write(vacuum).await
+        self.inner.writer.write(Durability::Synced, vacuum).await
     }
 }
 

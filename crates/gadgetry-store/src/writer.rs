@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use gadgetry::journal::{Durability, JournalError, RunId};
 use rusqlite::{Connection, Transaction, TransactionBehavior};
@@ -16,6 +16,10 @@ use crate::values::LongValue;
 
 /// Jobs that one transaction takes at most.
 const BATCH: usize = 256;
+
+/// How long a thread looks for what it waits for before it sleeps. To be woken on an idle machine takes about as long, and
+/// to write a step without a sync takes less.
+const SPIN: Duration = Duration::from_micros(100);
 
 type Reply = oneshot::Sender<Result<(), JournalError>>;
 type Write = Box<dyn FnOnce(&mut Connection) + Send>;
@@ -41,8 +45,8 @@ pub(crate) struct Append {
 
 enum Job {
     Append(Append),
-    /// Something else. It makes its own transaction.
-    Write(Write),
+    /// Something else. It makes its own transaction, which is to be so safe.
+    Write(Durability, Write),
 }
 
 /// Resolves when a thread has ended and closed its connection.
@@ -54,6 +58,8 @@ pub(crate) struct Writer {
     jobs: Sender<Job>,
     owner: Arc<Mutex<Option<Arc<Owner>>>>,
     path: Arc<Path>,
+    /// No commit is safer than this.
+    limit: Durability,
 }
 
 impl Writer {
@@ -77,6 +83,7 @@ impl Writer {
             jobs,
             owner,
             path: path.into(),
+            limit,
         };
         Ok((writer, ended))
     }
@@ -92,19 +99,37 @@ impl Writer {
     /// Lets the thread do something, after everything that was sent before.
     pub(crate) async fn write<T: Send + 'static>(
         &self,
+        durability: Durability,
         work: impl FnOnce(&mut Connection) -> Result<T, JournalError> + Send + 'static,
     ) -> Result<T, JournalError> {
         let (reply, done) = oneshot::channel();
-        self.send(move |connection| {
+        self.send(durability, move |connection| {
             // It fails if nothing waits for the result.
             let _ = reply.send(work(connection));
         });
-        done.await.unwrap_or_else(|_| Err(ended()))
+        self.done(durability, done).await
     }
 
     /// The same without waiting.
-    pub(crate) fn send(&self, work: impl FnOnce(&mut Connection) + Send + 'static) {
-        let _ = self.jobs.send(Job::Write(Box::new(work)));
+    pub(crate) fn send(
+        &self,
+        durability: Durability,
+        work: impl FnOnce(&mut Connection) + Send + 'static,
+    ) {
+        let _ = self.jobs.send(Job::Write(durability, Box::new(work)));
+    }
+
+    /// Waits for the reply of the thread.
+    pub(crate) async fn done<T>(
+        &self,
+        durability: Durability,
+        mut reply: oneshot::Receiver<Result<T, JournalError>>,
+    ) -> Result<T, JournalError> {
+        let is_quick = durability.min(self.limit) == Durability::Written;
+        if is_quick && let Some(done) = spin(|| reply.try_recv().ok()) {
+            return done;
+        }
+        reply.await.unwrap_or_else(|_| Err(ended()))
     }
 
     /// The owner of the runs that this process drives. Made when it is first needed.
@@ -151,7 +176,7 @@ impl Thread {
         let mut renewed = Instant::now();
         loop {
             let left = HEARTBEAT.saturating_sub(renewed.elapsed());
-            match jobs.recv_timeout(left) {
+            match next(jobs, left) {
                 Ok(job) => self.work(job, jobs),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return,
@@ -168,7 +193,12 @@ impl Thread {
         let mut next = Some(first);
         while let Some(job) = next.take() {
             match job {
-                Job::Write(write) => write(&mut self.connection),
+                Job::Write(durability, write) => {
+                    if let Err(error) = self.set_synchronous(durability) {
+                        tracing::warn!("a journal is not synced: {error}");
+                    }
+                    write(&mut self.connection);
+                }
                 Job::Append(append) => {
                     let mut appends = vec![append];
                     while appends.len() < BATCH {
@@ -189,7 +219,7 @@ impl Thread {
 
     fn append(&mut self, appends: Vec<Append>) {
         let needed = appends.iter().map(|it| it.durability).max();
-        let needed = needed.unwrap_or(Durability::Written).min(self.limit);
+        let needed = needed.unwrap_or(Durability::Written);
         let owner = self.owner_name().unwrap_or_default();
         let kept = self
             .set_synchronous(needed)
@@ -219,6 +249,7 @@ impl Thread {
     /// Sets when SQLite syncs the write-ahead log: at each commit, or only when it is copied into the file. A commit that
     /// syncs makes all commits before it safe, too, because they are in the same log.
     fn set_synchronous(&mut self, durability: Durability) -> rusqlite::Result<()> {
+        let durability = durability.min(self.limit);
         if self.synchronous == Some(durability) {
             return Ok(());
         }
@@ -247,6 +278,28 @@ impl Thread {
         if let Err(error) = renewed {
             tracing::warn!("the lease of durable runs could not be renewed: {error}");
         }
+    }
+}
+
+/// The next job.
+fn next(jobs: &Receiver<Job>, timeout: Duration) -> Result<Job, RecvTimeoutError> {
+    let found = spin(|| match jobs.try_recv() {
+        Ok(job) => Some(Ok(job)),
+        Err(TryRecvError::Disconnected) => Some(Err(RecvTimeoutError::Disconnected)),
+        Err(TryRecvError::Empty) => None,
+    });
+    found.unwrap_or_else(|| jobs.recv_timeout(timeout))
+}
+
+/// Looks for something for a moment. Other threads have the core meanwhile, if they need it.
+fn spin<T>(mut look: impl FnMut() -> Option<T>) -> Option<T> {
+    let began = Instant::now();
+    loop {
+        let found = look();
+        if found.is_some() || began.elapsed() > SPIN {
+            return found;
+        }
+        thread::yield_now();
     }
 }
 
