@@ -13,25 +13,36 @@ use crate::shell::{answers, capture, command, root};
 struct Server {
     name: &'static str,
     version: &'static str,
+    /// What it is started with to see whether it works.
+    question: &'static str,
     /// Installs into an empty folder, and returns the command that starts it.
     install: fn(&Path, &str) -> Result<Vec<String>, String>,
 }
 
-const SERVERS: [Server; 3] = [
+const SERVERS: [Server; 4] = [
     Server {
         name: "aimock",
         version: "1.43.0",
+        question: "--help",
         install: aimock,
     },
     Server {
         name: "llmock",
         version: "0.2.2",
+        question: "--help",
         install: llmock,
     },
     Server {
         name: "restate",
         version: "1.7.12",
+        question: "--help",
         install: restate,
+    },
+    Server {
+        name: "haproxy",
+        version: "debian",
+        question: "-v",
+        install: haproxy,
     },
 ];
 
@@ -49,7 +60,12 @@ pub(crate) fn install() -> Result<Vec<String>, String> {
 
 /// Why a server is not to be had, if it is not.
 fn ready(folder: &Path, server: &Server) -> Result<Option<String>, String> {
-    let Server { name, version, .. } = server;
+    let Server {
+        name,
+        version,
+        question,
+        ..
+    } = server;
     let place = folder.join(format!("{name}-{version}"));
     let start = folder.join(format!("{name}.command"));
     let why_not = folder.join(format!("{name}.missing"));
@@ -58,7 +74,7 @@ fn ready(folder: &Path, server: &Server) -> Result<Option<String>, String> {
     };
     if let Ok(text) = fs::read_to_string(&start) {
         let words: Vec<String> = text.lines().map(str::to_owned).collect();
-        if words.iter().any(|word| Path::new(word).starts_with(&place)) && helps(&words) {
+        if words.iter().any(|word| Path::new(word).starts_with(&place)) && works(&words, question) {
             eprintln!("{name} {version} is there");
             return Ok(None);
         }
@@ -72,7 +88,9 @@ fn ready(folder: &Path, server: &Server) -> Result<Option<String>, String> {
     eprintln!("{name} {version} is installed into {}", place.display());
     let installed = (server.install)(&place, version).and_then(|words| {
         let failed = || format!("it is installed, but `{}` fails", words.join(" "));
-        helps(&words).then(|| words.clone()).ok_or_else(failed)
+        works(&words, question)
+            .then(|| words.clone())
+            .ok_or_else(failed)
     });
     match installed {
         Ok(words) => {
@@ -150,6 +168,51 @@ fn llmock(place: &Path, version: &str) -> Result<Vec<String>, String> {
         .to_vec())
 }
 
+/// The one of this machine, or else from the Debian archive: unpacked, and not installed, because an installed one would start
+/// with the system. Needs no rights, and leaves the package lists of the system as they are.
+fn haproxy(place: &Path, _: &str) -> Result<Vec<String>, String> {
+    if there("haproxy", "-v").is_ok() {
+        return Ok(vec!["haproxy".to_owned()]);
+    }
+    there("apt-get", "--version")?;
+    let lists = place.join("lists");
+    let cache = place.join("cache");
+    for folder in [lists.join("partial"), cache.join("archives/partial")] {
+        fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    }
+    let apt = |arguments: &[&str]| {
+        let mut apt = command("apt-get", &["-qq", "-y", "-o", "Debug::NoLocking=1"]);
+        apt.args(["-o", "Acquire::Retries=1", "-o", "APT::Sandbox::User="]);
+        apt.arg("-o")
+            .arg(format!("Dir::State::lists={}", lists.display()));
+        apt.arg("-o").arg(format!("Dir::Cache={}", cache.display()));
+        apt.args(arguments);
+        capture(&mut apt)
+    };
+    apt(&["update"])?;
+    apt(&[
+        "install",
+        "--download-only",
+        "--no-install-recommends",
+        "haproxy",
+    ])?;
+    let archives = fs::read_dir(cache.join("archives")).map_err(|error| error.to_string())?;
+    for archive in archives.flatten() {
+        if archive.path().extension().is_some_and(|it| it == "deb") {
+            let mut unpack = command("dpkg-deb", &["--extract"]);
+            capture(unpack.arg(archive.path()).arg(place))?;
+        }
+    }
+    _ = fs::remove_dir_all(&lists);
+    _ = fs::remove_dir_all(&cache);
+    let machine = std::env::consts::ARCH;
+    let libraries = place.join(format!("usr/lib/{machine}-linux-gnu"));
+    let path = format!("LD_LIBRARY_PATH={}", libraries.display());
+    Ok(["env", &path, &word(&place.join("usr/sbin/haproxy"))]
+        .map(str::to_owned)
+        .to_vec())
+}
+
 /// Whether a program is on this machine.
 fn there(program: &str, question: &str) -> Result<(), String> {
     let is_there = answers(&mut command(program, &[question]));
@@ -158,14 +221,14 @@ fn there(program: &str, question: &str) -> Result<(), String> {
         .ok_or_else(|| format!("{program} is not on this machine"))
 }
 
-fn helps(words: &[String]) -> bool {
+fn works(words: &[String], question: &str) -> bool {
     let Some((program, arguments)) = words.split_first() else {
         return false;
     };
     answers(
         Command::new(program)
             .args(arguments)
-            .arg("--help")
+            .arg(question)
             .current_dir(root()),
     )
 }
