@@ -7,8 +7,8 @@ use serde_json::json;
 use crate::support::World;
 use crate::support::worker::WorkerProcess;
 
-fn proof(run: &str) -> String {
-    json!({"run": run, "scenario": "proof", "gate": 1}).to_string()
+fn quiet(run: &str) -> String {
+    json!({"run": run, "scenario": "quiet", "gate": 1}).to_string()
 }
 
 #[tokio::test]
@@ -19,7 +19,7 @@ async fn a_cancelled_run_ends_with_its_transcript() {
     let _worker = world.worker().await;
     let client = world.client.clone();
     client
-        .submit("a b/c".replace('/', ".").as_str(), &proof("a"))
+        .submit("a b/c".replace('/', ".").as_str(), &quiet("a"))
         .await
         .expect("accepted");
     world.gate.pass("a", &["reply"]).await;
@@ -58,7 +58,7 @@ async fn a_follower_stays_when_the_run_moves() {
     let address = worker.address.clone();
     world
         .client
-        .submit("b", &proof("b"))
+        .submit("b", &quiet("b"))
         .await
         .expect("accepted");
     assert!(

@@ -1,28 +1,11 @@
 //! Questions to the user, answered after everything was killed.
 
-use std::time::Duration;
-
 use gadgetry::FinishReason;
-use gadgetry::journal::OpenQuestion;
 use gadgetry::proto::run::Decision;
-use gadgetry_restate::RunStatus;
 use serde_json::json;
-use tokio::time::sleep;
 
 use crate::support::World;
 use crate::support::worker::WorkerProcess;
-
-/// Waits until the run asks.
-async fn question(world: &World, run: &str) -> OpenQuestion {
-    loop {
-        let status = world.client.status(run).await.expect("known");
-        if let RunStatus::Waiting(mut questions) = status {
-            return questions.remove(0);
-        }
-        assert_eq!(status, RunStatus::Running);
-        sleep(Duration::from_millis(20)).await;
-    }
-}
 
 #[tokio::test]
 async fn an_answer_reaches_a_run_that_was_killed() {
@@ -35,7 +18,7 @@ async fn an_answer_reaches_a_run_that_was_killed() {
         let run = gadget.to_lowercase();
         let prompt = json!({"run": run, "scenario": gadget}).to_string();
         world.client.submit(&run, &prompt).await.expect("accepted");
-        let asked = question(&world, &run).await;
+        let asked = world.question(&run).await;
         assert_eq!(asked.text, "pay?", "{gadget}");
         world.restate.until(&run, waits).await;
         let address = worker.address.clone();
@@ -43,7 +26,7 @@ async fn an_answer_reaches_a_run_that_was_killed() {
         worker.kill().await;
         world.restate.restart().await;
         worker = WorkerProcess::at(&world, &[], &address).await;
-        let again = question(&world, &run).await;
+        let again = world.question(&run).await;
         assert_eq!(again, asked, "{gadget}");
         let answer = Decision::Result("yes".to_owned());
         world

@@ -149,6 +149,8 @@ impl Effects {
         key: String,
         context: ExecutionContext,
     ) -> Result<String, GadgetError> {
+        let process = std::process::id().to_string();
+        self.effect(&format!("{run}-asks"), &process)?;
         let answer = context.ask_human(format!("{key}?")).await;
         let answer = answer.map_err(|error| error.to_string())?;
         self.effect(&run, &key)?;
@@ -282,7 +284,8 @@ fn model() -> MockModel {
             (None, Some("far")) if asked.replies == 0 => {
                 reply().calls([append("Far", &run, "f1"), append("Far", &run, "f2")])
             }
-            (None, Some("proof")) => proof(&run, asked.replies),
+            (None, Some("proof")) => proof(&run, asked.replies, "Wonder"),
+            (None, Some("quiet")) => proof(&run, asked.replies, "Append"),
             _ => reply().text("All done."),
         };
         reply.tokens(1000, 100)
@@ -294,8 +297,9 @@ fn append(gadget: &str, run: &str, key: &str) -> MockCall {
     call(gadget).arg("run", run).arg("key", key)
 }
 
-/// Twelve calls in three replies: in parallel, in order, one that fails, and one that waits at the gate.
-fn proof(run: &str, replies: u64) -> Reply {
+/// Twelve calls in three replies: in parallel, in order, one that fails, one that waits at the gate, and one of the gadget
+/// `last`, which may ask.
+fn proof(run: &str, replies: u64, last: &str) -> Reply {
     let one = |gadget: &str, id: &str, after: &[&str]| {
         let made = append(gadget, run, id).id(id);
         after.iter().fold(made, |made, id| made.after(*id))
@@ -316,8 +320,8 @@ fn proof(run: &str, replies: u64) -> Reply {
         ]),
         2 => reply().text("Third.").calls([
             one("Append", "c1", &[]),
-            one("Append", "c2", &["c1"]),
-            one("Append", "c3", &[]),
+            one(last, "c2", &["c1"]),
+            one("Append", "c3", &["c2"]),
         ]),
         _ => reply().text("All done."),
     }

@@ -15,6 +15,8 @@ pub(crate) struct Gate {
 /// Someone who waits at the gate. Dropping it lets them through.
 pub(crate) struct Waiting {
     pub(crate) name: String,
+    /// The process of the worker.
+    pub(crate) process: u32,
     _stream: TcpStream,
 }
 
@@ -47,8 +49,10 @@ impl Gate {
             let length = stream.read_u32().await.expect("they say who they are");
             let mut text = vec![0; usize::try_from(length).expect("a length")];
             stream.read_exact(&mut text).await.expect("a name");
+            let process = stream.read_u32().await.expect("a process");
             let waiting = Waiting {
                 name: String::from_utf8(text).expect("a name"),
+                process,
                 _stream: stream,
             };
             if waiting.name == name {
@@ -65,6 +69,8 @@ pub(crate) async fn wait(address: &str, name: &str) {
     let length = u32::try_from(name.len()).expect("a short name");
     stream.write_u32(length).await.expect("it reads");
     stream.write_all(name.as_bytes()).await.expect("it reads");
+    let process = std::process::id();
+    stream.write_u32(process).await.expect("it reads");
     // It ends with the end of the stream, or with an error if the test's process has ended.
     let _ = stream.read_u8().await;
 }

@@ -2,13 +2,17 @@
 
 pub(crate) mod agent;
 pub(crate) mod gate;
+pub(crate) mod proxy;
 pub(crate) mod restate;
 pub(crate) mod worker;
 
 use std::path::Path;
+use std::time::Duration;
 
-use gadgetry_restate::{Client, RunOutcome};
+use gadgetry::journal::OpenQuestion;
+use gadgetry_restate::{Client, RunOutcome, RunStatus};
 use tempfile::TempDir;
+use tokio::time::sleep;
 
 use agent::effects;
 use gate::Gate;
@@ -49,6 +53,18 @@ impl World {
     /// How often each gadget was executed to its end, in order of their names.
     pub(crate) fn effects(&self, run: &str) -> Vec<String> {
         effects(self.path(), run)
+    }
+
+    /// Waits until the run asks.
+    pub(crate) async fn question(&self, run: &str) -> OpenQuestion {
+        loop {
+            let status = self.client.status(run).await.expect("known");
+            if let RunStatus::Waiting(mut questions) = status {
+                return questions.remove(0);
+            }
+            assert_eq!(status, RunStatus::Running);
+            sleep(Duration::from_millis(20)).await;
+        }
     }
 
     /// Submits a run and waits for its end.

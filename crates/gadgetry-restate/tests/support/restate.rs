@@ -17,7 +17,7 @@ const START: Duration = Duration::from_mins(5);
 /// A server that is killed when it is dropped.
 pub(crate) struct Restate {
     process: Child,
-    program: PathBuf,
+    program: Vec<String>,
     folder: PathBuf,
     pub(crate) ingress: String,
     pub(crate) admin: String,
@@ -26,15 +26,7 @@ pub(crate) struct Restate {
 impl Restate {
     /// Starts it with an empty folder.
     pub(crate) async fn start(folder: &Path) -> Option<Self> {
-        let program = match program() {
-            Ok(program) => program,
-            Err(why) => {
-                // Not through the test's own output, which nobody sees when it passes.
-                let notice = format!("SKIPPED: a test against Restate: {why}\n");
-                _ = std::io::stderr().write_all(notice.as_bytes());
-                return None;
-            }
-        };
+        let program = server("restate")?;
         std::fs::create_dir_all(folder).expect("a folder");
         let [ingress, admin, fabric] = free_ports();
         let config = format!(
@@ -152,13 +144,14 @@ pub(crate) async fn until_listening(address: &str) {
     listening.expect("it listens soon");
 }
 
-fn spawn(program: &Path, folder: &Path) -> Child {
+fn spawn(program: &[String], folder: &Path) -> Child {
     let log = std::fs::OpenOptions::new()
         .create(true)
         .append(true)
         .open(folder.join("log"))
         .expect("a file");
-    Command::new(program)
+    Command::new(&program[0])
+        .args(&program[1..])
         .arg("--no-logo")
         .arg("-c")
         .arg(folder.join("restate.toml"))
@@ -180,15 +173,19 @@ pub(crate) fn free_ports() -> [u16; 3] {
     listeners.map(|listener| listener.local_addr().expect("it listens").port())
 }
 
-/// What starts the server, as `cargo xtask test servers` has left it.
-fn program() -> Result<PathBuf, String> {
+/// What starts a server, as `cargo xtask test servers` has left it; `None`, with a notice, if it is not installed.
+pub(crate) fn server(name: &str) -> Option<Vec<String>> {
     let target = Path::new(env!("CARGO_TARGET_TMPDIR"))
         .parent()
         .expect("it is a folder in another");
     let folder = target.join("servers");
-    match std::fs::read_to_string(folder.join("restate.command")) {
-        Ok(text) => Ok(PathBuf::from(text.trim_end())),
-        Err(_) => Err(std::fs::read_to_string(folder.join("restate.missing"))
-            .unwrap_or_else(|_| "install it with `cargo xtask test servers`".to_owned())),
+    if let Ok(text) = std::fs::read_to_string(folder.join(format!("{name}.command"))) {
+        return Some(text.lines().map(str::to_owned).collect());
     }
+    let why = std::fs::read_to_string(folder.join(format!("{name}.missing")));
+    let why = why.unwrap_or_else(|_| "install it with `cargo xtask test servers`".to_owned());
+    // Not through the test's own output, which nobody sees when it passes.
+    let notice = format!("SKIPPED: a test against {name}: {why}\n");
+    _ = std::io::stderr().write_all(notice.as_bytes());
+    None
 }

@@ -74,6 +74,11 @@ impl WorkerProcess {
         Self { process, address }
     }
 
+    /// Its number in the system; `None` if it has ended.
+    pub(crate) fn id(&self) -> Option<u32> {
+        self.process.id()
+    }
+
     /// `kill -9`.
     pub(crate) async fn kill(mut self) {
         self.process.kill().await.expect("it runs");
