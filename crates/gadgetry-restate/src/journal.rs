@@ -144,9 +144,12 @@ impl RestateJournal {
         if is_root && let Some(mut inbox) = lock(&self.inbox).take() {
             let taken = Arc::clone(&self.taken);
             opened.inbox = Box::pin(futures_util::stream::poll_fn(move |cx| {
-                let message = std::task::ready!(inbox.poll_recv(cx));
+                // Restate sees to it that a run has one owner, so this stream does not end.
+                let Some(message) = std::task::ready!(inbox.poll_recv(cx)) else {
+                    return std::task::Poll::Pending;
+                };
                 taken.fetch_add(1, Ordering::AcqRel);
-                std::task::Poll::Ready(message)
+                std::task::Poll::Ready(Some(message))
             }));
         }
         Ok(opened)

@@ -220,7 +220,7 @@ impl Journal for SqliteJournal {
             let (key, is_new) = taken.await?;
             // From here on the recorder releases the run.
             let mut recorder = SqliteRecorder::new(self.inner.writer.clone(), id.clone(), key);
-            let mut messages = self.inner.reader.inbox(key);
+            let mut messages = self.inner.reader.inbox(key, owner.name.clone());
             let inbox = Box::pin(stream::poll_fn(move |cx| messages.poll_recv(cx)));
             if let Some(header) = header.filter(|_| is_new) {
                 let mut opened = Opened::new(header.clone(), Box::new(recorder));

@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use gadgetry::journal::{Incoming, JournalError, Message};
-use rusqlite::Connection;
+use rusqlite::{Connection, OptionalExtension as _};
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::writer::Ended;
@@ -19,6 +19,8 @@ type Read = Box<dyn FnOnce(&mut Connection) + Send>;
 /// Delivers the messages to a run that is open in this process.
 struct Inbox {
     run: i64,
+    /// Who drives it here. The inbox ends when another owner does.
+    owner: String,
     /// The last message that was delivered.
     last: i64,
     sender: mpsc::UnboundedSender<Message>,
@@ -73,10 +75,11 @@ impl Reader {
     }
 
     /// The messages to a run, those that wait already first.
-    pub(crate) fn inbox(&self, run: i64) -> mpsc::UnboundedReceiver<Message> {
+    pub(crate) fn inbox(&self, run: i64, owner: String) -> mpsc::UnboundedReceiver<Message> {
         let (sender, messages) = mpsc::unbounded_channel();
         let inbox = Inbox {
             run,
+            owner,
             last: 0,
             sender,
         };
@@ -145,14 +148,31 @@ impl Thread {
             changes.send_replace(());
         }
         let mut inboxes = self.inboxes.lock().unwrap_or_else(PoisonError::into_inner);
-        for inbox in inboxes.iter_mut() {
+        let mut looked = Ok(());
+        inboxes.retain_mut(|inbox| {
             // A new one may have messages that arrived long ago.
-            if has_changed || inbox.last == 0 {
-                deliver(&self.connection, inbox)?;
+            if !has_changed && inbox.last != 0 {
+                return true;
             }
-        }
-        Ok(())
+            let delivered = deliver(&self.connection, inbox);
+            let is_owned = delivered.and_then(|()| is_owned(&self.connection, inbox));
+            is_owned.unwrap_or_else(|error| {
+                looked = Err(error);
+                true
+            })
+        });
+        looked
     }
+}
+
+/// Whether no other owner has taken up the run, or removed it.
+fn is_owned(connection: &Connection, inbox: &Inbox) -> rusqlite::Result<bool> {
+    let mut statement = connection.prepare_cached("SELECT owner FROM runs WHERE key = ?1")?;
+    let found: Option<Option<String>> = statement
+        .query_row([inbox.run], |row| row.get(0))
+        .optional()?;
+    // A run that has ended has no owner.
+    Ok(found.is_some_and(|owner| owner.is_none_or(|owner| owner == inbox.owner)))
 }
 
 fn deliver(connection: &Connection, inbox: &mut Inbox) -> rusqlite::Result<()> {

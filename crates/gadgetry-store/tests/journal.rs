@@ -9,23 +9,23 @@ use gadgetry::{Agent, Event, EventKind, GadgetSpec, Outcome, ScriptedModel, from
 use gadgetry_store::{SqliteJournal, Status};
 use tempfile::TempDir;
 
-struct Place {
+pub(super) struct Place {
     folder: TempDir,
 }
 
 impl Place {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self {
             folder: tempfile::tempdir().unwrap(),
         }
     }
 
-    fn open(&self) -> SqliteJournal {
+    pub(super) fn open(&self) -> SqliteJournal {
         SqliteJournal::open(self.folder.path().join("runs/journal.db")).unwrap()
     }
 }
 
-fn id(text: &str) -> RunId {
+pub(super) fn id(text: &str) -> RunId {
     text.parse().unwrap()
 }
 

@@ -3,3 +3,4 @@
 
 mod chaos;
 mod journal;
+mod recovery;

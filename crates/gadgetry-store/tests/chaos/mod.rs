@@ -8,16 +8,16 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io::{Seek as _, SeekFrom, Write as _};
 use std::path::Path;
-use std::process::Child;
+use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
 use futures_util::StreamExt as _;
-use gadgetry::journal::RunId;
+use gadgetry::journal::{JournalError, RunId};
 use gadgetry::proto::run::Decision;
 use gadgetry::proto::run::Input;
 use gadgetry::{Event, EventKind, Finished};
 use gadgetry_store::{SqliteJournal, Status};
-use victim::{FAILED, OWNED, RUN, agent, effects, journal, start};
+use victim::{FAILED, LOST, OWNED, RUN, agent, effects, journal, start};
 
 /// Kills of a small dose.
 const FEW: usize = 25;
@@ -205,6 +205,74 @@ async fn two_processes_do_not_have_one_run() {
         "{codes:?}"
     );
     compare(folder.path(), &undisturbed).await;
+}
+
+/// Sends a signal to the process.
+fn signal(process: &Child, name: &str) {
+    let mut kill = Command::new("kill");
+    let sent = kill.args([name, &process.id().to_string()]).status();
+    assert!(sent.unwrap().success(), "{name}");
+}
+
+#[tokio::test]
+async fn a_process_that_was_frozen_gives_up_its_run() {
+    let (undisturbed, _) = undisturbed().await;
+    let folder = tempfile::tempdir().unwrap();
+    let mut process = start(folder.path(), "");
+    let journal = journal(folder.path()).unwrap();
+    // Until it waits for nothing but the answer.
+    while !journal
+        .run(&run())
+        .await
+        .is_ok_and(|record| record.status() == Status::Waiting)
+    {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    let take_up = || async {
+        agent(folder.path())
+            .durable(&journal)
+            .run_id(RUN)
+            .resume()
+            .await
+    };
+    signal(&process, "-STOP");
+    let refused = take_up().await;
+    assert!(
+        matches!(refused, Err(JournalError::Owned { .. })),
+        "{refused:?}"
+    );
+    // Its lease ends.
+    let connection = rusqlite::Connection::open(journal.path()).unwrap();
+    connection
+        .execute("UPDATE runs SET lease_ms = 0", ())
+        .unwrap();
+    let run = take_up().await.unwrap();
+    signal(&process, "-CONT");
+    // It waits, and learns all the same that the run is no longer its own.
+    assert_eq!(wait_only(&mut process).await, LOST);
+    let answering = async {
+        loop {
+            answer(&journal).await;
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    };
+    tokio::select! {
+        finished = run.finish() => finished.map(|_| ()).unwrap(),
+        () = answering => {}
+    }
+    compare(folder.path(), &undisturbed).await;
+}
+
+/// Waits for the end of a process.
+async fn wait_only(process: &mut Child) -> i32 {
+    let began = Instant::now();
+    loop {
+        if let Some(status) = process.try_wait().unwrap() {
+            return status.code().unwrap_or(-1);
+        }
+        assert!(began.elapsed() < TOO_LONG, "the process does not end");
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
 }
 
 #[tokio::test]

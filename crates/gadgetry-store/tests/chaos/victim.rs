@@ -7,16 +7,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use futures_core::stream::BoxStream;
-use futures_util::{StreamExt as _, stream};
 use gadgetry::journal::JournalError;
-use gadgetry::proto::message::Request;
 use gadgetry::proto::schema::OnInterrupt;
-use gadgetry::{
-    Agent, Delta, ExecutionContext, GadgetSpec, Model, ModelInfo, Outcome, Price, Role, StopReason,
-    Usage, from_fn,
-};
+use gadgetry::{Agent, ExecutionContext, GadgetSpec, Outcome, Price, Role, from_fn};
 use gadgetry_store::SqliteJournal;
+use gadgetry_testing::{Cut, MockModel, reply};
 
 /// The folder of the run, in the environment of the process.
 const FOLDER: &str = "GADGETRY_CHAOS_FOLDER";
@@ -47,42 +42,26 @@ const REPLIES: [&str; 4] = [
     "All is done.",
 ];
 
-/// Replies as a model does: by what the conversation has.
-struct Replies;
+/// What it ends with when another process has taken up the run.
+pub(super) const LOST: i32 = 9;
 
-impl Model for Replies {
-    fn stream(&self, request: Request) -> BoxStream<'static, Delta> {
+/// Replies as a model does: by what the conversation has.
+fn model() -> MockModel {
+    let price = Price {
+        input: 1.0,
+        output: 2.0,
+        ..Price::default()
+    };
+    let model = MockModel::builder().unchecked().price(price);
+    let model = model.when(|any| any).replies_by(|request| {
         let said = request.messages.iter();
         let said = said.filter(|message| message.role == Role::Assistant);
         let text = REPLIES.get(said.count()).copied().unwrap_or("Off script.");
-        let pieces: Vec<Delta> = text.split_inclusive('\n').map(Delta::text).collect();
-        let usage = Usage {
-            input_tokens: 1000,
-            output_tokens: 100,
-            ..Usage::default()
-        };
-        let end = Delta::MessageEnd {
-            stop_reason: StopReason::Stop,
-            usage: Some(usage),
-        };
-        stream::iter(pieces.into_iter().chain([end])).boxed()
-    }
-
-    #[expect(clippy::unnecessary_literal_bound, reason = "the trait's signature")]
-    fn name(&self) -> &str {
-        "replies"
-    }
-
-    fn info(&self) -> ModelInfo {
-        ModelInfo {
-            price: Some(Price {
-                input: 1.0,
-                output: 2.0,
-                ..Price::default()
-            }),
-            ..ModelInfo::default()
-        }
-    }
+        // In pieces, so that there are moments in between.
+        let pieces = reply().text(text).chunks(Cut::Every(20));
+        pieces.tokens(1000, 100)
+    });
+    model.build()
 }
 
 /// The file that every execution of a gadget appends its key to: the world that must not see anything twice.
@@ -108,7 +87,7 @@ pub(super) fn agent(folder: &Path) -> Agent {
         })
     };
     let gadgets = ["Work", "Fail", "Ask"].map(gadget);
-    let agent = Agent::builder().model(Replies).gadgets(gadgets);
+    let agent = Agent::builder().model(model()).gadgets(gadgets);
     agent.without_retry().build().unwrap()
 }
 
@@ -178,6 +157,7 @@ async fn drive(folder: &Path) -> i32 {
     match agent(folder).durable(&journal).run_id(RUN).ask("Go").await {
         Ok(run) => match run.finish().await {
             Ok(_) => 0,
+            Err(error) if error.to_string().contains("taken up by another") => LOST,
             Err(_) => FAILED,
         },
         Err(JournalError::Owned { .. }) => OWNED,

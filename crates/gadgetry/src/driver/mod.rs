@@ -30,7 +30,7 @@ use tokio::sync::mpsc;
 use crate::ask::random_id;
 use crate::context::{CallSlot, CancellationToken, ExecutionContext, Host};
 use crate::human::ask_in_turn;
-use crate::journal::{Incoming, JournalError, Recording};
+use crate::journal::{DurableRun, Incoming, JournalError, Recording};
 use crate::runtime::Runtime;
 use crate::scope::NOTHING;
 use crate::services::Services;
@@ -353,7 +353,14 @@ impl<'a> Driver<'a> {
     }
 
     /// The input for a message from outside.
-    fn message(&mut self, message: Incoming) -> Option<Input> {
+    fn message(&mut self, message: Option<Incoming>) -> Option<Input> {
+        let Some(message) = message else {
+            if let Some(DurableRun { id, .. }) = &self.handle.services.durable {
+                let run = id.clone();
+                self.lose_journal(&JournalError::Lost { run });
+            }
+            return None;
+        };
         match message {
             Incoming::Command(command) => Some(Input::Command(command)),
             Incoming::Answer {
@@ -503,7 +510,7 @@ async fn next_command(commands: &mut Option<mpsc::Receiver<Command>>) -> Command
     pending().await
 }
 
-async fn next_message(recording: &mut Option<Recording>) -> Incoming {
+async fn next_message(recording: &mut Option<Recording>) -> Option<Incoming> {
     match recording {
         Some(recording) => recording.next_message().await,
         None => pending().await,

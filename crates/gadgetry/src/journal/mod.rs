@@ -159,7 +159,8 @@ pub struct Opened {
     pub entries: Vec<Entry>,
     /// Keeps what follows.
     pub recorder: Box<dyn Recorder>,
-    /// Answers and commands from outside, those that arrived before the run was opened first.
+    /// Answers and commands from outside, those that arrived before the run was opened first. It ends when another owner has
+    /// taken up the run, and then the run stops.
     pub inbox: BoxStream<'static, Message>,
 }
 

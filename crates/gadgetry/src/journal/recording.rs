@@ -4,6 +4,7 @@ use futures_core::future::BoxFuture;
 use futures_core::stream::BoxStream;
 use futures_util::StreamExt as _;
 use gadgetry_proto::event::Event;
+use gadgetry_proto::id::CallId;
 use gadgetry_proto::run::{Input, Output, QuestionRef, Report, Run};
 use gadgetry_proto::time::Time;
 use gadgetry_proto::tree::CostTree;
@@ -51,21 +52,17 @@ impl Recording {
         }
     }
 
-    /// The next message from outside.
+    /// The next message from outside; `None` once another owner has the run.
     ///
     /// Cancel safety: nothing is lost.
-    pub(crate) async fn next_message(&mut self) -> Incoming {
-        match self.inbox.next().await {
-            Some(Message { id, content }) => {
-                let awaited = match &content {
-                    Incoming::Answer { question, .. } => Awaited::Answer(*question),
-                    Incoming::Command(_) => Awaited::Command,
-                };
-                self.messages.push((awaited, id));
-                content
-            }
-            None => std::future::pending().await,
-        }
+    pub(crate) async fn next_message(&mut self) -> Option<Incoming> {
+        let Message { id, content } = self.inbox.next().await?;
+        let awaited = match &content {
+            Incoming::Answer { question, .. } => Awaited::Answer(*question),
+            Incoming::Command(_) => Awaited::Command,
+        };
+        self.messages.push((awaited, id));
+        Some(content)
     }
 
     /// Records an input that the run handles next.
@@ -208,12 +205,16 @@ fn durability(input: &Input) -> Durability {
 fn progress(run: &Run, output: &Output) -> Progress {
     let questions = run.open_questions();
     let pending = run.pending();
+    let asks = |call: &CallId| {
+        let of_call = |id| matches!(id, QuestionRef::Gadget { call: asker, .. } if asker == *call);
+        questions.iter().any(|question| of_call(question.id))
+    };
     Progress {
         iterations: run.iterations(),
         known_cost: run.total_cost(),
         is_waiting: matches!(output, Output::Wait(None))
             && !pending.reply
-            && pending.gadgets.is_empty()
+            && pending.gadgets.iter().all(asks)
             && !questions.is_empty(),
         gadgets: pending.gadgets,
         questions,
