@@ -180,7 +180,11 @@ fn check_depth(levels: usize, limit: usize, tools: Tools, call: Delta) {
             match run.poll() {
                 Output::Event(event) => check_json(&event, &case),
                 Output::Wait(_) | Output::Finished(_) => break,
-                _ => {}
+                Output::Send(_)
+                | Output::CloseModel
+                | Output::Start(_)
+                | Output::Cancel(_)
+                | Output::Ask(_) => {}
             }
         }
         check_json(&run.save(), &case);

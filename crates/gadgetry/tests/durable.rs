@@ -8,21 +8,15 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use futures_core::future::BoxFuture;
-use futures_core::stream::BoxStream;
-use futures_util::{StreamExt as _, stream};
 use gadgetry::journal::{
     Durability, Journal, JournalError, MemoryJournal, Opened, Progress, Recorder, RunId,
 };
 use gadgetry::log::Header;
-use gadgetry::proto::message::Request;
 use gadgetry::proto::run::Input;
 use gadgetry::proto::schema::OnInterrupt;
 use gadgetry::proto::time::Time;
-use gadgetry::{
-    Agent, Delta, Finished, GadgetSpec, Model, ModelInfo, Outcome, Price, Role, StopReason, Usage,
-    from_fn,
-};
-use gadgetry_testing::paused;
+use gadgetry::{Agent, Finished, GadgetSpec, Outcome, Price, Role, from_fn};
+use gadgetry_testing::{Cut, MockModel, paused, reply};
 use tokio::sync::Notify;
 
 /// A journal whose process dies at one of its commits: before or after it is done.
@@ -90,48 +84,31 @@ impl Recorder for DyingRecorder {
 }
 
 /// A model whose reply depends on how many replies the conversation has, as a model's does.
-struct Replies(Vec<&'static str>);
-
-impl Model for Replies {
-    fn stream(&self, request: Request) -> BoxStream<'static, Delta> {
+fn model() -> MockModel {
+    let price = Price {
+        input: 1.0,
+        output: 2.0,
+        ..Price::default()
+    };
+    let model = MockModel::builder().unchecked().price(price);
+    let model = model.when(|any| any).replies_by(|request| {
         let said = request.messages.iter();
         let said = said.filter(|message| message.role == Role::Assistant);
-        let text = self.0[said.count()];
         // In pieces, so that there are moments in between.
-        let pieces: Vec<Delta> = text.split_inclusive('\n').map(Delta::text).collect();
-        let end = Delta::MessageEnd {
-            stop_reason: StopReason::Stop,
-            usage: Some(Usage {
-                input_tokens: 100,
-                output_tokens: 10,
-                ..Usage::default()
-            }),
-        };
-        stream::iter(pieces.into_iter().chain([end])).boxed()
-    }
-
-    #[expect(clippy::unnecessary_literal_bound, reason = "the trait's signature")]
-    fn name(&self) -> &str {
-        "replies"
-    }
-
-    fn info(&self) -> ModelInfo {
-        ModelInfo {
-            price: Some(Price {
-                input: 1.0,
-                output: 2.0,
-                ..Price::default()
-            }),
-            ..ModelInfo::default()
-        }
-    }
+        let pieces = reply().text(REPLIES[said.count()]).chunks(Cut::Every(20));
+        pieces.tokens(100, 10)
+    });
+    model.build()
 }
 
-const CALLS: &str = "I begin.\n\
-    !!!GADGET_START:Write:a\n!!!ARG:text\none\n!!!GADGET_END\n\
-    !!!GADGET_START:Write:b:a\n!!!ARG:text\ntwo\n!!!GADGET_END\n\
-    !!!GADGET_START:Fail:c\n!!!GADGET_END\n";
-const MORE: &str = "!!!GADGET_START:Write:d\n!!!ARG:text\nthree\n!!!GADGET_END\n";
+const REPLIES: [&str; 3] = [
+    "I begin.\n\
+     !!!GADGET_START:Write:a\n!!!ARG:text\none\n!!!GADGET_END\n\
+     !!!GADGET_START:Write:b:a\n!!!ARG:text\ntwo\n!!!GADGET_END\n\
+     !!!GADGET_START:Fail:c\n!!!GADGET_END\n",
+    "!!!GADGET_START:Write:d\n!!!ARG:text\nthree\n!!!GADGET_END\n",
+    "All is done.",
+];
 
 /// How often each call was executed: the effects on the world.
 type World = Arc<Mutex<BTreeMap<String, usize>>>;
@@ -158,7 +135,7 @@ fn agent(world: &World) -> Agent {
         })
     };
     Agent::builder()
-        .model(Replies(vec![CALLS, MORE, "All is done."]))
+        .model(model())
         .gadget(gadget("Write", Ok("written")))
         .gadget(gadget("Fail", Err("it fails")))
         .build()
