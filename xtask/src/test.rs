@@ -215,6 +215,9 @@ fn features() -> Result<Outcome, String> {
     test.args(["--features", "genai,tokens", "--"]);
     test.args(["genai::", "models::tokens", "foreign_servers::"]);
     sh(&mut test)?;
+    let mut verbs = cargo(&["test", "--package", "gadgetry-cli", "--test", "tests"]);
+    verbs.args(["--features", "restate", "--", "cli::restate::"]);
+    sh(&mut verbs)?;
     Ok(Outcome::Done)
 }
 

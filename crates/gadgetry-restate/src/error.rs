@@ -55,8 +55,13 @@ pub enum RestateError {
         problem: String,
     },
     /// No answer.
-    #[error("Restate cannot be reached: {0}")]
-    Unreachable(String),
+    #[error("Restate at {url} cannot be reached: {problem}")]
+    Unreachable {
+        /// Its URL, or that of a worker.
+        url: String,
+        /// Why.
+        problem: String,
+    },
     /// The server refused the request.
     #[error("{message} (status {code})")]
     Refused {

@@ -204,7 +204,7 @@ pub(crate) async fn answer<T: DeserializeOwned>(
 /// Sends a request. Fails if the server refuses it.
 pub(crate) async fn send(request: RequestBuilder) -> Result<Response, RestateError> {
     let response = request.send().await;
-    let response = response.map_err(|error| RestateError::Unreachable(words(error)))?;
+    let response = response.map_err(unreachable)?;
     let status = response.status();
     if status.is_success() {
         return Ok(response);
@@ -232,8 +232,7 @@ fn message(text: &[u8]) -> String {
 
 async fn body(mut response: Response) -> Result<Vec<u8>, RestateError> {
     let mut bytes = Vec::new();
-    let read = |error| RestateError::Unreachable(words(error));
-    while let Some(chunk) = response.chunk().await.map_err(read)? {
+    while let Some(chunk) = response.chunk().await.map_err(unreachable)? {
         bytes.extend_from_slice(&chunk);
         if bytes.len() > ANSWER {
             let too_long = format!("it is longer than {} MiB", ANSWER >> 20);
@@ -241,6 +240,14 @@ async fn body(mut response: Response) -> Result<Vec<u8>, RestateError> {
         }
     }
     Ok(bytes)
+}
+
+fn unreachable(error: reqwest::Error) -> RestateError {
+    let url = error.url().map(|url| url.origin().ascii_serialization());
+    RestateError::Unreachable {
+        url: url.unwrap_or_default(),
+        problem: words(error),
+    }
 }
 
 /// The reason at the bottom, which says most.

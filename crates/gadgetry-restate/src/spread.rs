@@ -143,8 +143,8 @@ where
 {
     loop {
         match request().await {
-            Err(RestateError::Unreachable(why)) => {
-                tracing::debug!("waiting for Restate: {why}");
+            Err(error @ RestateError::Unreachable { .. }) => {
+                tracing::debug!("waiting for Restate: {error}");
                 sleep(AGAIN).await;
             }
             answer => return answer,

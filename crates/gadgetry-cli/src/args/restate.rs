@@ -142,7 +142,7 @@ pub(crate) struct AnswerArgs {
 /// What an answer means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum AnswerKind {
-    /// TEXT is the answer, or the result of the gadget.
+    /// TEXT is the answer, as at a terminal; where code decides, the result of the gadget.
     Text,
     /// Continue as if there had been no question.
     Proceed,

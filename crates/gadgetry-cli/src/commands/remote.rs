@@ -2,7 +2,8 @@
 
 use std::mem;
 
-use gadgetry::proto::run::Decision;
+use gadgetry::journal::JournalError;
+use gadgetry::proto::run::{Decision, OpenQuestionKind};
 use gadgetry_restate::{Client, RestateError, RunOutcome, RunStatus};
 
 use crate::args::{AnswerKind, RemoteArgs, RemoteVerb};
@@ -31,17 +32,24 @@ pub(crate) fn run(args: &RemoteArgs, printer: &mut Printer) -> Result<(), Error>
         }
         RemoteVerb::Answer(args) => {
             let client = client(&args.restate.restate)?;
-            let (run, question) = (args.run.clone(), args.question);
-            let text = args.text.clone();
-            let decision = match args.decision {
-                AnswerKind::Text => Decision::Result(text),
-                AnswerKind::Proceed => Decision::Proceed,
-                AnswerKind::Execute => Decision::Execute,
-                AnswerKind::Deny => Decision::Deny(text),
-                AnswerKind::Stop => Decision::Stop,
+            let (run, wanted) = (args.run.clone(), args.question);
+            let (text, means) = (args.text.clone(), args.decision);
+            let answer = move || async move {
+                let open = match client.status(&run).await.map_err(|error| words(&error))? {
+                    RunStatus::Waiting(questions) => questions,
+                    _ => Vec::new(),
+                };
+                let question = open.into_iter().find(|question| question.id == wanted);
+                let decision = question.and_then(|question| decision(question.kind, means, text));
+                let Some(decision) = decision else {
+                    let run = run.parse().map_err(Error::input)?;
+                    let question = wanted;
+                    return Err(Error::input(JournalError::NoQuestion { run, question }));
+                };
+                let answered = client.answer(&run, wanted, decision).await;
+                answered.map_err(|error| words(&error))
             };
-            let answer = move || async move { client.answer(&run, question, decision).await };
-            unless_interrupted(answer)?.map_err(|error| words(&error))
+            unless_interrupted(answer)?
         }
         RemoteVerb::Cancel(args) => {
             let client = client(&args.restate.restate)?;
@@ -50,6 +58,20 @@ pub(crate) fn run(args: &RemoteArgs, printer: &mut Printer) -> Result<(), Error>
             cancelled.map_err(|error| words(&error))
         }
     }
+}
+
+/// What an answer decides; `None` if its question does not admit it.
+fn decision(question: OpenQuestionKind, means: AnswerKind, text: String) -> Option<Decision> {
+    let decision = match means {
+        AnswerKind::Text => question
+            .answer(text.clone())
+            .unwrap_or(Decision::Result(text)),
+        AnswerKind::Proceed => Decision::Proceed,
+        AnswerKind::Execute => Decision::Execute,
+        AnswerKind::Deny => Decision::Deny(text),
+        AnswerKind::Stop => Decision::Stop,
+    };
+    question.admits(&decision).then_some(decision)
 }
 
 fn client(url: &str) -> Result<Client, Error> {

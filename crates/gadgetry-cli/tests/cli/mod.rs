@@ -19,6 +19,8 @@ mod options;
 mod parse;
 mod picture;
 mod pipes;
+#[cfg(feature = "restate")]
+mod restate;
 mod server;
 mod sessions;
 #[cfg(target_os = "linux")]

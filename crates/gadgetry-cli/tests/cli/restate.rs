@@ -1,0 +1,226 @@
+//! `worker`, `submit` and `remote` with a real Restate server, which `cargo xtask test servers` installs. Without it, the test
+//! says that it is skipped.
+
+#[path = "../../../gadgetry-restate/tests/support/restate.rs"]
+#[expect(dead_code, reason = "the tests of the library use all of it")]
+mod server;
+
+use std::io::{BufRead as _, BufReader};
+use std::process::Child;
+use std::thread;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::workshop::{Ended, Workshop, block, reply};
+use server::Restate;
+
+/// A gadget that leaves a line in `ups` when it starts, and ends when there is a file `go`.
+const RISK: &str = r#"
+[[gadget]]
+name = "Risk"
+description = "Waits"
+on-interrupt = "ask"
+command = ["sh", "-c", "echo up >> ups; until [ -e go ]; do sleep 0.01; done; echo done"]
+"#;
+
+/// One more: another agent.
+const MORE: &str = r#"
+[[gadget]]
+name = "More"
+description = "Does more"
+command = ["true"]
+"#;
+
+/// A worker, and where it listens.
+struct Worker {
+    process: Child,
+    address: String,
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        // It may have ended.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+fn worker(workshop: &Workshop, restate: &Restate, listen: &str, more: &[&str]) -> Worker {
+    let usual = [
+        "worker",
+        "--model",
+        "script:script.jsonl",
+        "--gadgets",
+        "gadgets.toml",
+        "--restate",
+        &restate.ingress,
+        "--restate-admin",
+        &restate.admin,
+        "--listen",
+        listen,
+    ];
+    let mut process = workshop
+        .command(&[&usual, more].concat())
+        .spawn()
+        .expect("it starts");
+    let mut lines = BufReader::new(process.stderr.take().expect("it is piped")).lines();
+    let serves = lines.find_map(|line| {
+        let line = line.expect("text");
+        Some(
+            line.strip_prefix("serving runs of Restate")?
+                .rsplit(' ')
+                .next()?
+                .to_owned(),
+        )
+    });
+    thread::spawn(move || lines.for_each(drop));
+    Worker {
+        process,
+        address: serves.expect("it has ended before it served"),
+    }
+}
+
+#[test]
+fn runs_are_submitted_answered_followed_and_cancelled() {
+    let (risk, done) = (reply(&block("Risk:w", "")), reply("Done."));
+    let workshop = Workshop::new(&risk);
+    workshop.write("gadgets.toml", RISK);
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    let Some(restate) = runtime.block_on(Restate::start(&workshop.path("restate"))) else {
+        return;
+    };
+    let url = restate.ingress.as_str();
+    let run = |args: &[&str]| {
+        let args = [args, &["--restate", url]].concat();
+        Ended::of(&mut workshop.command(&args))
+    };
+    // Waits until the status of a run has these words.
+    let until = |id: &str, words: &str| {
+        loop {
+            let status = run(&["remote", "status", id]);
+            assert_eq!(status.code, Some(0), "{status:?}");
+            if status.stdout.contains(words) {
+                return status.stdout;
+            }
+            thread::sleep(Duration::from_millis(20));
+        }
+    };
+
+    let first = worker(&workshop, &restate, "127.0.0.1:0", &[]);
+    run(&["submit", "Go!", "--run-id", "one"]).check("one\n", "", 0);
+    run(&["submit", "Go!", "--run-id", "one"]).check("one\n", "run one was submitted before\n", 0);
+    while !workshop.has("ups") {
+        thread::sleep(Duration::from_millis(20));
+    }
+    until("one", "running\n");
+    let address = first.address.clone();
+    drop(first);
+
+    // Another agent would not continue the run without `--force`.
+    workshop.write("gadgets.toml", &[RISK, MORE].concat());
+    // A script is of a process: the rest of this run, and two others.
+    let script = [&done, &risk, &done, &risk].map(String::as_str).concat();
+    workshop.write("script.jsonl", &script);
+    let _second = worker(&workshop, &restate, &address, &["--force"]);
+    let status = until("one", "question 0: ");
+    assert!(
+        status.starts_with("waiting for an answer\nquestion 0: Gadget 'Risk'"),
+        "{status}"
+    );
+    workshop.write("go", "");
+    for refused in [&["7", "yes"][..], &["0", "--decision", "stop"]] {
+        let args = [&["remote", "answer", "one"], refused].concat();
+        let refused = run(&args);
+        assert_eq!(refused.code, Some(2), "{refused:?}");
+        assert!(
+            refused.stderr.contains("has no open question"),
+            "{refused:?}"
+        );
+    }
+    run(&["remote", "answer", "one", "0", "yes"]).check("", "", 0);
+    let followed = run(&["remote", "follow", "one"]);
+    assert_eq!(
+        (followed.stdout.as_str(), followed.code),
+        ("Done.\n", Some(0)),
+        "{followed:?}"
+    );
+    assert_eq!(workshop.read("ups"), "up\nup\n");
+    let ended = run(&["remote", "status", "one"]);
+    assert!(
+        ended.stdout.starts_with("ended: Completed, 2 replies"),
+        "{ended:?}"
+    );
+
+    let whole = run(&["submit", "Go!", "--run-id", "two", "--follow"]);
+    assert_eq!(
+        (whole.stdout.as_str(), whole.code),
+        ("Done.\n", Some(0)),
+        "{whole:?}"
+    );
+    std::fs::remove_file(workshop.path("go")).expect("it is there");
+    run(&["submit", "Go!", "--run-id", "three"]).check("three\n", "", 0);
+    until("three", "running\n");
+    let from = [
+        "remote",
+        "follow",
+        "three",
+        "--events",
+        "jsonl",
+        "--from-seq",
+        "2",
+    ];
+    let following = [&from[..], &["--restate", url]].concat();
+    let mut following = workshop.command(&following).spawn().expect("it starts");
+    let lines = BufReader::new(following.stdout.take().expect("it is piped")).lines();
+    let mut seen = Vec::new();
+    for line in lines {
+        // It follows: from here on it misses nothing.
+        if seen.is_empty() {
+            run(&["remote", "cancel", "three"]).check("", "", 0);
+        }
+        let event: Value = serde_json::from_str(&line.expect("text")).expect("JSON");
+        seen.push(event);
+    }
+    let followed = Ended::wait(following);
+    let last = seen.last().expect("events");
+    assert_eq!(last["type"], "run_finished", "{followed:?}");
+    let numbers: Vec<u64> = seen
+        .iter()
+        .filter_map(|event| event["seq"].as_u64())
+        .collect();
+    let gapless = numbers.windows(2).all(|two| two[0] + 1 == two[1]);
+    assert!(numbers[0] >= 2 && gapless, "{numbers:?}");
+    let cancelled = until("three", "ended: ");
+    assert!(cancelled.starts_with("ended: Cancelled"), "{cancelled}");
+
+    // What cannot be.
+    let fails = |args: &[&str], words: &str, code: i32| {
+        let ended = Ended::of(&mut workshop.command(args));
+        assert_eq!(ended.code, Some(code), "{args:?}: {ended:?}");
+        assert!(ended.stderr.contains(words), "{args:?}: {ended:?}");
+        assert_eq!(ended.stdout, "", "{args:?}");
+    };
+    fails(&["remote", "status", "four", "--restate", url], "four", 1);
+    fails(
+        &["remote", "cancel", "one", "--restate", url],
+        "has ended",
+        1,
+    );
+    fails(
+        &["remote", "answer", "one", "0", "yes", "--restate", url],
+        "run one has no open question 0",
+        2,
+    );
+    fails(
+        &["submit", "Go!", "--run-id", "a/b", "--restate", url],
+        "a/b",
+        2,
+    );
+    fails(&["submit", "Go!", "--restate", "nowhere"], "nowhere", 2);
+    fails(
+        &["submit", "Go!", "--restate", "http://127.0.0.1:1"],
+        "127.0.0.1:1",
+        1,
+    );
+}
