@@ -6,7 +6,7 @@ use gadgetry::presets::Logging;
 use gadgetry::proto::run::{PlanError, Tools};
 use gadgetry::proto::schema::Unterminated;
 use gadgetry::proto::tags::CustomBlock;
-use gadgetry::{Agent, AgentError, CommandGadget, Model, command};
+use gadgetry::{Agent, AgentError, CommandGadget, DynGadget, IntoGadget, Model, command};
 
 use crate::args::{AgentOptions, OnUnterminated, OutputLimit, ToolForm};
 use crate::connect::{self, ModelOverrides};
@@ -30,6 +30,15 @@ pub(crate) fn build_agent(
     options: &AgentOptions,
     situation: Situation,
 ) -> Result<(Agent, Vec<InUse>), Error> {
+    build_agent_with(options, situation, |gadget| gadget)
+}
+
+/// [`build_agent`] with what `wrap` makes of each gadget.
+pub(crate) fn build_agent_with(
+    options: &AgentOptions,
+    situation: Situation,
+    wrap: impl FnMut(Arc<dyn DynGadget>) -> Arc<dyn DynGadget>,
+) -> Result<(Agent, Vec<InUse>), Error> {
     let catalog = catalog::load(&options.model.data)?;
     let key = options.model.server.api_key_env.as_slice();
     let gadgets = command::load(&options.gadgets).map_err(Error::input)?;
@@ -47,6 +56,8 @@ pub(crate) fn build_agent(
     )?;
     let inputs = connect::script(&options.model.model).into_iter();
     let in_use = InUse::by(inputs.chain([options.gadgets.as_path()]), &gadgets);
+    let gadgets = gadgets.into_iter().map(IntoGadget::into_gadget);
+    let gadgets = gadgets.map(wrap).collect();
     Ok((agent(options, gadgets, model, situation.asker)?, in_use))
 }
 
@@ -60,7 +71,7 @@ fn unterminated(options: &AgentOptions) -> Unterminated {
 /// The agent that the options describe.
 fn agent(
     options: &AgentOptions,
-    gadgets: Vec<CommandGadget>,
+    gadgets: Vec<Arc<dyn DynGadget>>,
     model: Arc<dyn Model>,
     asker: Option<Arc<Asker>>,
 ) -> Result<Agent, Error> {

@@ -42,6 +42,10 @@ pub(crate) struct WorkerArgs {
     #[arg(long, value_name = "URL")]
     pub(crate) own_url: Option<String>,
 
+    /// A gadget that any worker may execute, not only the one that drives its run. Repeatable
+    #[arg(long, value_name = "GADGET")]
+    pub(crate) spread: Vec<String>,
+
     /// Also continue runs that were begun with other gadgets, prompts or markers
     #[arg(long)]
     pub(crate) force: bool,

@@ -1,9 +1,13 @@
 //! `gadgetry worker`: drives runs for a Restate server.
 
-use gadgetry_restate::{Worker, WorkerError};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use gadgetry::DynGadget;
+use gadgetry_restate::{Spread, Worker, WorkerError};
 
 use crate::args::WorkerArgs;
-use crate::build_agent::{Situation, build_agent};
+use crate::build_agent::{Situation, build_agent_with};
 use crate::error::Error;
 use crate::printer::Printer;
 use crate::run_agent::until_interrupted;
@@ -13,8 +17,24 @@ pub(crate) fn run(args: &WorkerArgs, printer: &mut Printer) -> Result<(), Error>
     if args.options.model.quiet {
         printer.be_quiet();
     }
-    let (agent, _) = build_agent(&args.options, Situation::default())?;
+    let mut spread = Spread::default();
+    let mut unknown: BTreeSet<&str> = args.spread.iter().map(String::as_str).collect();
+    let wrap = |gadget: Arc<dyn DynGadget>| {
+        if unknown.remove(gadget.spec().name.as_str()) {
+            spread.gadget(gadget)
+        } else {
+            gadget
+        }
+    };
+    let (agent, _) = build_agent_with(&args.options, Situation::default(), wrap)?;
+    if let Some(name) = unknown.first() {
+        return Err(Error::input(format_args!(
+            "--spread {name}: {} has no such gadget",
+            args.options.gadgets.display()
+        )));
+    }
     let mut worker = Worker::builder(agent)
+        .spread(spread)
         .restate(&args.restate.restate)
         .listen(args.listen);
     if let Some(url) = &args.restate_admin {

@@ -29,7 +29,7 @@ const MORE: &str = r#"
 [[gadget]]
 name = "More"
 description = "Does more"
-command = ["true"]
+command = ["sh", "-c", "echo more >> more"]
 "#;
 
 /// A worker, and where it listens.
@@ -120,9 +120,11 @@ fn runs_are_submitted_answered_followed_and_cancelled() {
     // Another agent would not continue the run without `--force`.
     workshop.write("gadgets.toml", &[RISK, MORE].concat());
     // A script is of a process: the rest of this run, and two others.
-    let script = [&done, &risk, &done, &risk].map(String::as_str).concat();
+    let more = reply(&block("More:m", ""));
+    let script = [&done, &more, &done, &risk].map(String::as_str).concat();
     workshop.write("script.jsonl", &script);
-    let _second = worker(&workshop, &restate, &address, &["--force"]);
+    let more = ["--force", "--spread", "More"];
+    let _second = worker(&workshop, &restate, &address, &more);
     let status = until("one", "question 0: ");
     assert!(
         status.starts_with("waiting for an answer\nquestion 0: Gadget 'Risk'"),
@@ -158,6 +160,7 @@ fn runs_are_submitted_answered_followed_and_cancelled() {
         ("Done.\n", Some(0)),
         "{whole:?}"
     );
+    assert_eq!(workshop.read("more"), "more\n");
     std::fs::remove_file(workshop.path("go")).expect("it is there");
     run(&["submit", "Go!", "--run-id", "three"]).check("three\n", "", 0);
     until("three", "running\n");
@@ -218,6 +221,15 @@ fn runs_are_submitted_answered_followed_and_cancelled() {
         2,
     );
     fails(&["submit", "Go!", "--restate", "nowhere"], "nowhere", 2);
+    let usual = [
+        "worker",
+        "--model",
+        "script:script.jsonl",
+        "--gadgets",
+        "gadgets.toml",
+    ];
+    let spread = [&usual[..], &["--restate", url, "--spread", "Less"]].concat();
+    fails(&spread, "--spread Less: gadgets.toml has no such gadget", 2);
     fails(
         &["submit", "Go!", "--restate", "http://127.0.0.1:1"],
         "127.0.0.1:1",
