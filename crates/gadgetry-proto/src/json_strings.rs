@@ -57,7 +57,7 @@ fn end(json: &[u8], start: usize) -> usize {
         if json[at] == b'"' {
             return at + 1;
         }
-        // The character after a backslash is part of it; `\u0041` goes on with digits, which end nothing.
+        // The character after a backslash is part of it; `\u0041` continues with digits, which end nothing.
         at += 2;
     }
     json.len()
