@@ -35,9 +35,11 @@ pub(crate) fn run(args: &RemoteArgs, printer: &mut Printer) -> Result<(), Error>
             let (run, wanted) = (args.run.clone(), args.question);
             let (text, means) = (args.text.clone(), args.decision);
             let answer = move || async move {
-                let open = match client.status(&run).await.map_err(|error| words(&error))? {
-                    RunStatus::Waiting(questions) => questions,
-                    _ => Vec::new(),
+                let status = client.status(&run).await.map_err(|error| words(&error))?;
+                let open = if let RunStatus::Waiting(questions) = status {
+                    questions
+                } else {
+                    Vec::new()
                 };
                 let question = open.into_iter().find(|question| question.id == wanted);
                 let decision = question.and_then(|question| decision(question.kind, means, text));

@@ -8,20 +8,19 @@ mod server;
 use std::io::{BufRead as _, BufReader};
 use std::process::Child;
 use std::thread;
-use std::time::Duration;
 
 use serde_json::Value;
 
 use super::workshop::{Ended, Workshop, block, reply};
 use server::Restate;
 
-/// A gadget that leaves a line in `ups` when it starts, and ends when there is a file `go`.
+/// A gadget that leaves a line in `ups` when it starts, says so in the pipe `alive`, and ends when there is a file `go`.
 const RISK: &str = r#"
 [[gadget]]
 name = "Risk"
 description = "Waits"
 on-interrupt = "ask"
-command = ["sh", "-c", "echo up >> ups; until [ -e go ]; do sleep 0.01; done; echo done"]
+command = ["sh", "-c", "echo up >> ups; [ -p alive ] && exec 9<>alive; echo up >&9; until [ -e go ]; do sleep 0.01; done; echo done"]
 "#;
 
 /// One more: another agent.
@@ -103,16 +102,14 @@ fn runs_are_submitted_answered_followed_and_cancelled() {
             if status.stdout.contains(words) {
                 return status.stdout;
             }
-            thread::sleep(Duration::from_millis(20));
         }
     };
 
+    let alive = workshop.watch_alive();
     let first = worker(&workshop, &restate, "127.0.0.1:0", &[]);
     run(&["submit", "Go!", "--run-id", "one"]).check("one\n", "", 0);
     run(&["submit", "Go!", "--run-id", "one"]).check("one\n", "run one was submitted before\n", 0);
-    while !workshop.has("ups") {
-        thread::sleep(Duration::from_millis(20));
-    }
+    alive.up();
     until("one", "running\n");
     let address = first.address.clone();
     drop(first);
