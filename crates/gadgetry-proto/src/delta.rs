@@ -8,9 +8,9 @@ use serde_json::Value;
 
 use crate::call::Call;
 use crate::error::{Diagnostic, ModelErrorKind};
+use crate::json::bounded;
 use crate::message::{CustomContentBlock, ProviderData};
 use crate::piece::{ArgsPartial, BlockDelta, BlockEnd, BlockStart, CallStart};
-use crate::schema::bounded;
 use crate::usage::Usage;
 
 /// One piece of a reply: what a provider sends, and what the stages of the pipeline make of it.

@@ -11,7 +11,7 @@
 //! | module | what it does |
 //! |---|---|
 //! | [`visible`] | characters that are not seen, written out |
-//! | [`limits`] [`error`] [`id`] [`time`] [`usage`] [`media`] [`call`] [`message`] [`piece`] [`delta`] [`event`] | the vocabulary: plain data |
+//! | [`limits`] [`json`] [`error`] [`id`] [`time`] [`usage`] [`media`] [`call`] [`message`] [`piece`] [`delta`] [`event`] | the vocabulary: plain data |
 //! | [`tree`] | what a run has cost, folded from its events |
 //! | [`schema`] | gadget specifications, the parameter tree, coercion and validation |
 //! | [`transform`] | delta transforms and their composition |
@@ -34,7 +34,7 @@ pub mod dialect;
 pub mod error;
 pub mod event;
 pub mod id;
-pub mod json_strings;
+pub mod json;
 pub mod limits;
 pub mod media;
 pub mod message;

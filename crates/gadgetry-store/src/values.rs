@@ -12,7 +12,7 @@ use std::io::{Read as _, Write as _};
 use flate2::Compression;
 use flate2::read::DeflateDecoder;
 use flate2::write::DeflateEncoder;
-use gadgetry::proto::json_strings::{literal_text, replace_strings};
+use gadgetry::proto::json::{literal_text, replace_strings};
 use sha2::{Digest as _, Sha256};
 
 /// The longest text, in bytes, that stays where it is.

@@ -1,12 +1,13 @@
-//! The executor of a run: clock, timers, tasks, and the steps that a durable engine keeps.
+//! The executor of a run: clock, timers, tasks, and its steps.
 //!
 //! The [driver](crate::driver) decides nothing about threads and clocks. It asks a [`Runtime`], which is [`Tokio`] unless
 //! [`Services::runtime`](crate::Services::runtime) says otherwise. Two kinds of programs bring their own:
 //!
 //! - **Tests and simulations** run on virtual time: they implement [`now`](Runtime::now),
 //!   [`sleep_until`](Runtime::sleep_until) and [`spawn`](Runtime::spawn).
-//! - **Durable engines** keep the results of steps in a journal, and give them back instead of doing the work twice. They
-//!   implement [`reply`](Runtime::reply), [`gadget`](Runtime::gadget) and [`question`](Runtime::question) as well.
+//! - **Programs that wrap steps**, to trace them, cache their results or execute them elsewhere, implement
+//!   [`reply`](Runtime::reply), [`gadget`](Runtime::gadget) and [`question`](Runtime::question) as well. For a run that
+//!   survives its process that is not enough: it needs a [journal](crate::journal), which knows all of its inputs.
 //!
 //! ```
 //! use std::collections::HashMap;
@@ -19,11 +20,11 @@
 //! use gadgetry::runtime::{Runtime, Step, Tokio};
 //! use gadgetry::{Event, ScriptedModel, Services, Toolbox, drive, gadget};
 //!
-//! /// Stores the outcomes of gadgets, by step. A real journal is a table in a database.
+//! /// Stores the outcomes of gadgets, by step.
 //! #[derive(Default)]
-//! struct Journal(Arc<Mutex<HashMap<String, Outcome>>>);
+//! struct Cache(Arc<Mutex<HashMap<String, Outcome>>>);
 //!
-//! impl Runtime for Journal {
+//! impl Runtime for Cache {
 //!     fn now(&self) -> Instant {
 //!         Tokio.now()
 //!     }
@@ -37,14 +38,14 @@
 //!     }
 //!
 //!     fn gadget(&self, step: &Step, work: BoxFuture<'static, Outcome>) -> BoxFuture<'static, Outcome> {
-//!         let (key, journal) = (step.to_string(), Arc::clone(&self.0));
+//!         let (key, cache) = (step.to_string(), Arc::clone(&self.0));
 //!         Box::pin(async move {
-//!             let kept = journal.lock().unwrap().get(&key).cloned();
+//!             let kept = cache.lock().unwrap().get(&key).cloned();
 //!             if let Some(outcome) = kept {
 //!                 return outcome; // `work` was never polled, so the gadget has not run
 //!             }
 //!             let outcome = work.await;
-//!             journal.lock().unwrap().insert(key, outcome.clone());
+//!             cache.lock().unwrap().insert(key, outcome.clone());
 //!             outcome
 //!         })
 //!     }
@@ -63,10 +64,10 @@
 //! let mut toolbox = Toolbox::default();
 //! toolbox.add(Order)?;
 //! let plan = RunConfig::default().plan(Arc::clone(toolbox.registry()))?;
-//! let journal = Journal::default();
-//! let kept = Arc::clone(&journal.0);
+//! let cache = Cache::default();
+//! let kept = Arc::clone(&cache.0);
 //! let mut services = Services::new(Arc::new(model), toolbox);
-//! services.runtime = Arc::new(journal);
+//! services.runtime = Arc::new(cache);
 //! let (_commands, receiver) = tokio::sync::mpsc::channel(1);
 //! drive(Run::ask(&plan, "Hungry!"), &services, receiver, &mut |_: &Event| {}).await;
 //! assert_eq!(kept.lock().unwrap()["/ gadget 0"].result.as_deref(), Ok("ordered"));
@@ -84,7 +85,7 @@ use gadgetry_proto::call::Outcome;
 use gadgetry_proto::id::CallId;
 use gadgetry_proto::run::{Decision, Input, QuestionId};
 
-/// An executor with a clock, and the hooks of a durable engine.
+/// An executor with a clock, and hooks for the steps of a run.
 ///
 /// The methods with a default body pass the work through. See the [module](self) for an implementation.
 pub trait Runtime: Send + Sync {
@@ -104,7 +105,7 @@ pub trait Runtime: Send + Sync {
     /// Carries out a model call: `inputs` sends the request when it is first polled, and yields
     /// [`Input::RateLimited`], [`Input::Delta`] and, at its end, [`Input::ModelClosed`].
     ///
-    /// A durable engine that knows the reply yields the same inputs again and drops `inputs`.
+    /// A cache that knows the reply yields the same inputs again and drops `inputs`.
     fn reply(&self, step: &Step, inputs: BoxStream<'static, Input>) -> BoxStream<'static, Input> {
         let _ = step;
         inputs

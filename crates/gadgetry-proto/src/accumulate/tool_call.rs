@@ -7,9 +7,9 @@ use crate::accumulate::Accumulator;
 use crate::accumulate::sink::Sink;
 use crate::accumulate::stream_event::StreamError;
 use crate::accumulate::stream_event::StreamEvent;
+use crate::json::bounded;
 use crate::limits::{JSON_VALUES, Limit, LimitExceeded};
 use crate::message::Content;
-use crate::schema::bounded;
 use crate::schema::read_json;
 use crate::schema::values;
 

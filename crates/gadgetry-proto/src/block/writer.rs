@@ -13,13 +13,13 @@ use serde_json::Value;
 
 use crate::block::markers::Anchoring;
 use crate::block::markers::Markers;
+use crate::json::depth;
 use crate::limits::Limits;
 use crate::schema::Container;
 use crate::schema::Schema;
 use crate::schema::View;
 use crate::schema::coerce;
 use crate::schema::container;
-use crate::schema::depth;
 use crate::schema::parameters;
 use crate::schema::pointer;
 

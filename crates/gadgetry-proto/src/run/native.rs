@@ -9,10 +9,11 @@ use crate::call::{Call, Parameters, TerminatedBy};
 use crate::convo::TextForm;
 use crate::error::{Diagnostic, DiagnosticCode, Span};
 use crate::event::EventKind;
+use crate::json::depth;
 use crate::limits::{JSON_VALUES, Limit, LimitExceeded};
 use crate::message::{Content, Message, Role};
 use crate::run::plan::Plan;
-use crate::schema::{RegisteredGadget, coerce_json, depth, has_too_many_values, json_parameters};
+use crate::schema::{RegisteredGadget, coerce_json, has_too_many_values, json_parameters};
 
 /// The diagnostic of a native call where blocks are expected. The call is executed all the same.
 pub(super) fn unexpected(call: &Call) -> EventKind {

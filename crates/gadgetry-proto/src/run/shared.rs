@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::mem;
 
-use crate::json_strings::{literal_text, replace_strings};
+use crate::json::{literal_text, replace_strings};
 
 /// The first character of a reference.
 const MARK: char = '\u{1}';

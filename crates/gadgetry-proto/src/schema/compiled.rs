@@ -24,9 +24,9 @@ use serde_json::Map;
 use serde_json::Value;
 use serde_json::json;
 
+use crate::json::depth;
 use crate::schema::compiled::targets::Targets;
 use crate::schema::count;
-use crate::schema::depth;
 pub(crate) use defaults::WrongDefault;
 pub use problem::Problem;
 pub(crate) use types::Types;

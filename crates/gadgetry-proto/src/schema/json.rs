@@ -11,7 +11,6 @@ use serde_json::Number;
 use serde_json::Value;
 
 use crate::error::JsonError;
-use crate::schema::depth;
 use crate::schema::slips::Slips;
 
 /// Levels of arrays and objects that are read.
@@ -106,14 +105,6 @@ pub(crate) fn has_too_many_values(text: &str) -> bool {
 pub(crate) fn values(text: &str) -> usize {
     let begins = |byte: &&u8| matches!(byte, b',' | b'[' | b'{');
     1 + text.as_bytes().iter().filter(begins).count()
-}
-
-/// A value that a model wrote, as JSON text if it is nested too deep to be kept as a value.
-pub(crate) fn bounded(value: Value) -> Value {
-    if depth(&value) > DEPTH {
-        return Value::String(value.to_string());
-    }
-    value
 }
 
 /// Whether a text is JSON, slips included.

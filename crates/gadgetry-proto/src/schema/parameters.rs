@@ -11,6 +11,7 @@ use serde_json::map::Entry;
 
 use crate::error::ParseError;
 use crate::error::PointerConflict;
+use crate::json::depth;
 use crate::limits::Limit;
 use crate::limits::LimitExceeded;
 use crate::limits::Limits;
@@ -107,15 +108,6 @@ pub(crate) fn json_parameters_noting(
     let value = coerce::shape(json, schema, slips);
     exceeds(depth(&value), limits.levels(), Limit::Depth)?;
     Ok(Some(value))
-}
-
-/// Levels of arrays and objects.
-pub(crate) fn depth(value: &Value) -> usize {
-    match value {
-        Value::Array(items) => 1 + items.iter().map(depth).max().unwrap_or_default(),
-        Value::Object(map) => 1 + map.values().map(depth).max().unwrap_or_default(),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => 0,
-    }
 }
 
 /// Values in a value, itself included.

@@ -7,12 +7,12 @@ use serde_json::Value;
 
 use crate::call::{Call, Parameters, find_text, reference};
 use crate::id::InvocationId;
+use crate::json::depth;
 use crate::limits::{Limit, LimitExceeded, Limits};
 use crate::run::calls::known::KnownResults;
 use crate::run::plan::Plan;
 use crate::schema::View;
 use crate::schema::coerce;
-use crate::schema::depth;
 use crate::schema::has_too_many_values;
 use crate::visible::visible_line;
 

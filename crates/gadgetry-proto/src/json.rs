@@ -1,4 +1,4 @@
-//! The string literals of a JSON text, replaced without reading the rest of it.
+//! JSON texts: their string literals, replaced without reading the rest; and how deep a value may be nested in them.
 //!
 //! A saved run has each long text once, and references to it elsewhere. To find and replace them in the text takes one
 //! pass with few allocations; a tree of values would take one for every value.
@@ -6,6 +6,26 @@
 use std::borrow::Cow;
 
 use memchr::{memchr, memchr2};
+use serde_json::Value;
+
+use crate::limits::JSON_DEPTH;
+
+/// Levels of arrays and objects.
+pub(crate) fn depth(value: &Value) -> usize {
+    match value {
+        Value::Array(items) => 1 + items.iter().map(depth).max().unwrap_or_default(),
+        Value::Object(map) => 1 + map.values().map(depth).max().unwrap_or_default(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => 0,
+    }
+}
+
+/// A value that a model wrote, as JSON text if it is nested too deep to be kept as a value.
+pub(crate) fn bounded(value: Value) -> Value {
+    if depth(&value) > JSON_DEPTH {
+        return Value::String(value.to_string());
+    }
+    value
+}
 
 /// Replaces string literals of a JSON text, keys included: `replace` gets each with its quotes and escapes, as it is
 /// written, and returns another literal, or `None` to leave it.
@@ -17,7 +37,7 @@ use memchr::{memchr, memchr2};
 /// The first error of `replace`.
 ///
 /// ```
-/// use gadgetry_proto::json_strings::replace_strings;
+/// use gadgetry_proto::json::replace_strings;
 ///
 /// let json = r#"{"name": "Ann \"A.\" Lee", "age": 41}"#;
 /// let hidden = replace_strings(json, |literal| {
@@ -66,7 +86,7 @@ fn end(json: &[u8], start: usize) -> usize {
 /// The text of a string literal; `None` if it is not one.
 ///
 /// ```
-/// use gadgetry_proto::json_strings::literal_text;
+/// use gadgetry_proto::json::literal_text;
 /// assert_eq!(literal_text(r#""a\nb""#).as_deref(), Some("a\nb"));
 /// assert_eq!(literal_text("1"), None);
 /// ```
@@ -81,7 +101,6 @@ pub fn literal_text(literal: &str) -> Option<Cow<'_, str>> {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
-    use serde_json::Value;
 
     use super::*;
 
