@@ -1,7 +1,7 @@
 //! Keeps the inputs of one run.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::{mem, thread};
 
 use futures_core::future::BoxFuture;
@@ -12,7 +12,7 @@ use serde::Serialize;
 use tokio::sync::oneshot;
 
 use crate::values::{self, LongValue};
-use crate::writer::{Append, Writer, keep_long};
+use crate::writer::{Append, Failed, Failure, Writer, keep_long};
 
 /// Bytes of entries that are always worth less than a checkpoint.
 const SHORT: u64 = 256 << 10;
@@ -27,7 +27,7 @@ pub(crate) struct SqliteRecorder {
     long: Vec<LongValue>,
     taken: Vec<u64>,
     progress: Option<Progress>,
-    failed: Arc<AtomicBool>,
+    failed: Failed,
     /// Bytes since the last checkpoint.
     since: u64,
     /// The size of the last checkpoint; `u64::MAX` while one is written.
@@ -82,8 +82,8 @@ impl Recorder for SqliteRecorder {
             },
             Err(error) => {
                 // No input is like that: its maps have texts as keys.
-                tracing::error!("an input of a durable run cannot be written: {error}");
-                self.failed.store(true, Ordering::SeqCst);
+                let words = format!("an input of a durable run cannot be written: {error}");
+                self.failed.get_or_init(|| Failure::Storage(words));
             }
         }
         self.lines.push('\n');
@@ -152,7 +152,7 @@ impl SqliteRecorder {
             let (json, long) = values::take(&json).unwrap_or((json, Vec::new()));
             size.store(whole, Ordering::Relaxed);
             writer.send(Durability::Written, move |connection| {
-                if failed.load(Ordering::SeqCst) {
+                if failed.get().is_some() {
                     return;
                 }
                 let mut keep = || {

@@ -1,9 +1,8 @@
 //! The one thread that writes. What arrives while it is busy is committed together.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError, channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -38,9 +37,27 @@ pub(crate) struct Append {
     /// Messages that were taken.
     pub(crate) taken: Vec<u64>,
     pub(crate) durability: Durability,
-    /// Set once something of the run could not be kept: nothing after it is.
-    pub(crate) failed: Arc<AtomicBool>,
+    pub(crate) failed: Failed,
     pub(crate) reply: Reply,
+}
+
+/// Set once something of a run could not be kept: nothing after it is.
+pub(crate) type Failed = Arc<OnceLock<Failure>>;
+
+/// Why something could not be kept.
+pub(crate) enum Failure {
+    /// Another owner has the run.
+    Lost,
+    Storage(String),
+}
+
+impl Failure {
+    fn of(&self, run: RunId) -> JournalError {
+        match self {
+            Self::Lost => JournalError::Lost { run },
+            Self::Storage(words) => JournalError::storage(words.clone()),
+        }
+    }
 }
 
 enum Job {
@@ -227,20 +244,19 @@ impl Thread {
         match kept {
             Ok(lost) => {
                 for (append, is_lost) in appends.into_iter().zip(lost) {
-                    let kept = if is_lost {
-                        append.failed.store(true, Ordering::SeqCst);
-                        Err(JournalError::Lost { run: append.id })
-                    } else {
-                        Ok(())
-                    };
-                    let _ = append.reply.send(kept);
+                    if is_lost {
+                        append.failed.get_or_init(|| Failure::Lost);
+                    }
+                    append.reply();
                 }
             }
             Err(error) => {
                 let words = error.to_string();
                 for append in appends {
-                    append.failed.store(true, Ordering::SeqCst);
-                    let _ = append.reply.send(Err(JournalError::storage(words.clone())));
+                    append
+                        .failed
+                        .get_or_init(|| Failure::Storage(words.clone()));
+                    append.reply();
                 }
             }
         }
@@ -308,6 +324,15 @@ pub(crate) fn lease() -> i64 {
     now_ms() + i64::try_from(LEASE.as_millis()).unwrap_or(i64::MAX)
 }
 
+impl Append {
+    /// Replies whether it was kept.
+    fn reply(self) {
+        let failure = self.failed.get().map(|failure| failure.of(self.id));
+        // It fails if nothing waits for it.
+        let _ = self.reply.send(failure.map_or(Ok(()), Err));
+    }
+}
+
 /// Keeps all of it in one transaction. Says of each whether its run has another owner by now.
 fn append_all(
     connection: &mut Connection,
@@ -317,9 +342,8 @@ fn append_all(
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let mut lost = Vec::with_capacity(appends.len());
     for append in appends {
-        let is_lost =
-            append.failed.load(Ordering::SeqCst) || !append_one(&transaction, append, owner)?;
-        lost.push(is_lost);
+        let is_over = append.failed.get().is_some();
+        lost.push(!is_over && !append_one(&transaction, append, owner)?);
     }
     transaction.commit()?;
     Ok(lost)
