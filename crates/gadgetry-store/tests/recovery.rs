@@ -241,3 +241,31 @@ async fn a_subagent_is_resumed_where_it_was() {
     journal.forget(&id("run")).await.unwrap();
     assert_eq!(names(), Vec::<String>::new());
 }
+
+#[tokio::test]
+async fn a_file_of_another_kind_is_not_touched() {
+    let cases = [
+        ("PRAGMA user_version = 99", "has format version 99"),
+        ("PRAGMA application_id = 7", "of another program"),
+    ];
+    for (sql, words) in cases {
+        let folder = Place::new();
+        let journal = folder.open();
+        leave(&journal, "run", &["Wait"]).await;
+        let path = journal.path().to_owned();
+        journal.close().await;
+        let connection = Connection::open(&path).unwrap();
+        connection.execute_batch(sql).unwrap();
+        drop(connection);
+        let before = std::fs::read(&path).unwrap();
+        let refused = SqliteJournal::open(&path).map(|_| ()).unwrap_err();
+        assert!(refused.to_string().contains(words), "{refused}");
+        assert!(refused.to_string().contains("journal.db"), "{refused}");
+        assert!(std::fs::read(&path).unwrap() == before, "{sql}");
+    }
+    let folder = Place::new();
+    let path = folder.open().path().with_file_name("words.db");
+    std::fs::write(&path, "These are words and no database. ".repeat(100)).unwrap();
+    let refused = SqliteJournal::open(&path).map(|_| ()).unwrap_err();
+    assert!(refused.to_string().contains("not a database"), "{refused}");
+}
