@@ -212,9 +212,8 @@ impl Journal for SqliteJournal {
             let json = json.map_err(JournalError::storage)?;
             let owner = self.inner.writer.owner()?;
             let (path, run, name) = (self.inner.path.clone(), id.clone(), owner.name.clone());
-            let take_up = move |connection: &mut Connection| {
-                take_up(connection, &path, &run, json.as_deref(), &name)
-            };
+            let take_up =
+                move |connection: &mut Connection| take_up(connection, &path, &run, json, &name);
             // A run whose beginning is lost in a power failure begins again. The first step that must not be lost syncs this, too.
             let taken = self.inner.writer.write(Durability::Written, take_up);
             let (key, is_new) = taken.await?;
@@ -253,7 +252,7 @@ fn take_up(
     connection: &mut Connection,
     path: &Path,
     id: &RunId,
-    header: Option<&str>,
+    header: Option<String>,
     owner: &str,
 ) -> Result<(i64, bool), JournalError> {
     let sqlite = |error: rusqlite::Error| JournalError::storage(error);
@@ -289,11 +288,13 @@ fn take_up(
     Ok((key, is_new))
 }
 
-fn begin(connection: &Connection, id: &RunId, header: &str, owner: &str) -> rusqlite::Result<i64> {
-    let (header, long) = match values::take(header) {
-        Some((header, long)) => (header, long),
-        None => (header.to_owned(), Vec::new()),
-    };
+fn begin(
+    connection: &Connection,
+    id: &RunId,
+    header: String,
+    owner: &str,
+) -> rusqlite::Result<i64> {
+    let (header, long) = values::take(header);
     let progress = serde_json::to_string(&Progress::default()).unwrap_or_default();
     connection.execute(
         "INSERT INTO runs (id, created_ms, updated_ms, owner, lease_ms, progress)

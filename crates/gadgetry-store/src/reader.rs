@@ -23,6 +23,8 @@ struct Inbox {
     owner: String,
     /// The last message that was delivered.
     last: i64,
+    /// Whether the file may have changed since it was looked at for this run.
+    is_behind: bool,
     sender: mpsc::UnboundedSender<Message>,
 }
 
@@ -81,6 +83,8 @@ impl Reader {
             run,
             owner,
             last: 0,
+            // Messages may have arrived long ago.
+            is_behind: true,
             sender,
         };
         self.lock().push(inbox);
@@ -150,16 +154,21 @@ impl Thread {
         let mut inboxes = self.inboxes.lock().unwrap_or_else(PoisonError::into_inner);
         let mut looked = Ok(());
         inboxes.retain_mut(|inbox| {
-            // A new one may have messages that arrived long ago.
-            if !has_changed && inbox.last != 0 {
+            inbox.is_behind |= has_changed;
+            if !inbox.is_behind {
                 return true;
             }
             let delivered = deliver(&self.connection, inbox);
-            let is_owned = delivered.and_then(|()| is_owned(&self.connection, inbox));
-            is_owned.unwrap_or_else(|error| {
-                looked = Err(error);
-                true
-            })
+            match delivered.and_then(|()| is_owned(&self.connection, inbox)) {
+                Ok(is_owned) => {
+                    inbox.is_behind = false;
+                    is_owned
+                }
+                Err(error) => {
+                    looked = Err(error);
+                    true
+                }
+            }
         });
         looked
     }

@@ -73,13 +73,11 @@ impl Recorder for SqliteRecorder {
             input: &'a Input,
         }
         match serde_json::to_string(&Line { time, input }) {
-            Ok(line) => match values::take(&line) {
-                Some((line, long)) => {
-                    self.lines += &line;
-                    self.long.extend(long);
-                }
-                None => self.lines += &line,
-            },
+            Ok(line) => {
+                let (line, long) = values::take(line);
+                self.lines += &line;
+                self.long.extend(long);
+            }
             Err(error) => {
                 // No input is like that: its maps have texts as keys.
                 let words = format!("an input of a durable run cannot be written: {error}");
@@ -149,7 +147,7 @@ impl SqliteRecorder {
             };
             // With the long values, which cost as much to write down: otherwise a long reply would be written again and again.
             let whole = json.len() as u64;
-            let (json, long) = values::take(&json).unwrap_or((json, Vec::new()));
+            let (json, long) = values::take(json);
             size.store(whole, Ordering::Relaxed);
             writer.send(Durability::Written, move |connection| {
                 if failed.get().is_some() {

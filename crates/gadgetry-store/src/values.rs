@@ -31,13 +31,13 @@ pub(crate) struct LongValue {
     pub(crate) deflated: Vec<u8>,
 }
 
-/// Takes the long texts out of a JSON document; `None` if it has none, and can stay as it is.
-pub(crate) fn take(json: &str) -> Option<(String, Vec<LongValue>)> {
-    if json.len() <= LONG && !has_references(json) {
-        return None;
-    }
+/// Takes the long texts out of a JSON document. One without any stays as it is.
+pub(crate) fn take(json: String) -> (String, Vec<LongValue>) {
     let mut taken = Vec::new();
-    let Ok(short) = replace_strings::<Infallible>(json, |literal| {
+    if json.len() <= LONG && !has_references(&json) {
+        return (json, taken);
+    }
+    let Ok(short) = replace_strings::<Infallible>(&json, |literal| {
         // With its quotes and escapes it is longer than its text.
         if literal.len() > LONG
             && let Some(text) = literal_text(literal)
@@ -52,8 +52,8 @@ pub(crate) fn take(json: &str) -> Option<(String, Vec<LongValue>)> {
         Ok(is_like_a_reference.then(|| format!("{WRITTEN_MARK}{}", &literal[1..])))
     });
     match short {
-        Cow::Borrowed(_) => None,
-        Cow::Owned(short) => Some((short, taken)),
+        Cow::Borrowed(_) => (json, taken),
+        Cow::Owned(short) => (short, taken),
     }
 }
 
