@@ -31,6 +31,15 @@ description = "Does more"
 command = ["sh", "-c", "echo more >> more"]
 "#;
 
+/// The worker of all runs.
+const WORKER: [&str; 5] = [
+    "worker",
+    "--model",
+    "script:script.jsonl",
+    "--gadgets",
+    "gadgets.toml",
+];
+
 /// A worker, and where it listens.
 struct Worker {
     process: Child,
@@ -46,12 +55,7 @@ impl Drop for Worker {
 }
 
 fn worker(workshop: &Workshop, restate: &Restate, listen: &str, more: &[&str]) -> Worker {
-    let usual = [
-        "worker",
-        "--model",
-        "script:script.jsonl",
-        "--gadgets",
-        "gadgets.toml",
+    let served = [
         "--restate",
         &restate.ingress,
         "--restate-admin",
@@ -60,7 +64,7 @@ fn worker(workshop: &Workshop, restate: &Restate, listen: &str, more: &[&str]) -
         listen,
     ];
     let mut process = workshop
-        .command(&[&usual, more].concat())
+        .command(&[&WORKER, &served[..], more].concat())
         .spawn()
         .expect("it starts");
     let mut lines = BufReader::new(process.stderr.take().expect("it is piped")).lines();
@@ -218,14 +222,7 @@ fn runs_are_submitted_answered_followed_and_cancelled() {
         2,
     );
     fails(&["submit", "Go!", "--restate", "nowhere"], "nowhere", 2);
-    let usual = [
-        "worker",
-        "--model",
-        "script:script.jsonl",
-        "--gadgets",
-        "gadgets.toml",
-    ];
-    let spread = [&usual[..], &["--restate", url, "--spread", "Less"]].concat();
+    let spread = [&WORKER[..], &["--restate", url, "--spread", "Less"]].concat();
     fails(&spread, "--spread Less: gadgets.toml has no such gadget", 2);
     fails(
         &["submit", "Go!", "--restate", "http://127.0.0.1:1"],
