@@ -148,7 +148,7 @@ impl Recording {
     }
 
     fn commit(&mut self, durability: Durability, run: &Run, output: &Output) {
-        self.recorder.progress(progress(run, output));
+        self.recorder.progress(self.progress(run, output));
         // Not while a reply is read: it is part of the state, so a long one would be copied several times, and its deltas are
         // quickly played.
         if self.recorder.wants_checkpoint()
@@ -163,6 +163,38 @@ impl Recording {
         self.committed_at = run.now();
         self.kept = durability;
         self.owed = None;
+    }
+
+    fn progress(&self, run: &Run, output: &Output) -> Progress {
+        let questions = run.open_questions();
+        let pending = run.pending();
+        // A gadget that asks again after a crash may have its answer already: it is about to continue.
+        let is_answered = |id| {
+            self.messages
+                .iter()
+                .any(|(it, _)| *it == Awaited::Answer(id))
+        };
+        let asks = |call: &CallId| {
+            questions.iter().any(|question| {
+                matches!(question.id, QuestionRef::Gadget { call: asker, .. } if asker == *call)
+                    && !is_answered(question.id)
+            })
+        };
+        Progress {
+            iterations: run.iterations(),
+            known_cost: run.total_cost(),
+            is_waiting: matches!(output, Output::Wait(None))
+                && !pending.reply
+                && pending.gadgets.iter().all(asks)
+                && !questions.is_empty(),
+            gadgets: pending.gadgets,
+            questions,
+            summary: if let Output::Finished(summary) = output {
+                Some(summary.clone())
+            } else {
+                None
+            },
+        }
     }
 }
 
@@ -199,29 +231,5 @@ fn durability(input: &Input) -> Durability {
         | Input::RateLimited(_)
         | Input::ExternalSpend(_)
         | Input::Tick => Durability::Written,
-    }
-}
-
-fn progress(run: &Run, output: &Output) -> Progress {
-    let questions = run.open_questions();
-    let pending = run.pending();
-    let asks = |call: &CallId| {
-        let of_call = |id| matches!(id, QuestionRef::Gadget { call: asker, .. } if asker == *call);
-        questions.iter().any(|question| of_call(question.id))
-    };
-    Progress {
-        iterations: run.iterations(),
-        known_cost: run.total_cost(),
-        is_waiting: matches!(output, Output::Wait(None))
-            && !pending.reply
-            && pending.gadgets.iter().all(asks)
-            && !questions.is_empty(),
-        gadgets: pending.gadgets,
-        questions,
-        summary: if let Output::Finished(summary) = output {
-            Some(summary.clone())
-        } else {
-            None
-        },
     }
 }
