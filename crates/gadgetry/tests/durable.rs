@@ -6,13 +6,14 @@ use std::collections::BTreeMap;
 use std::future::pending;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use futures_core::future::BoxFuture;
 use gadgetry::journal::{
-    Durability, Journal, JournalError, MemoryJournal, Opened, Progress, Recorder, RunId,
+    Durability, Incoming, Journal, JournalError, MemoryJournal, Opened, Progress, Recorder, RunId,
 };
 use gadgetry::log::Header;
-use gadgetry::proto::run::Input;
+use gadgetry::proto::run::{Decision, Input};
 use gadgetry::proto::schema::OnInterrupt;
 use gadgetry::proto::time::Time;
 use gadgetry::{Agent, Finished, GadgetSpec, Outcome, Price, Role, from_fn};
@@ -25,6 +26,19 @@ struct Dying {
     journal: MemoryJournal,
     left: Arc<AtomicUsize>,
     dead: Arc<Notify>,
+    /// Notified when the run waits for the user alone.
+    waits: Arc<Notify>,
+}
+
+impl Dying {
+    fn new(journal: &MemoryJournal, at: usize) -> Self {
+        Self {
+            journal: journal.clone(),
+            left: Arc::new(AtomicUsize::new(at)),
+            dead: Arc::default(),
+            waits: Arc::default(),
+        }
+    }
 }
 
 struct DyingRecorder {
@@ -62,6 +76,9 @@ impl Recorder for DyingRecorder {
     }
 
     fn progress(&mut self, progress: Progress) {
+        if progress.is_waiting {
+            self.dying.waits.notify_one();
+        }
         self.inner.progress(progress);
     }
 
@@ -144,11 +161,7 @@ fn agent(world: &World) -> Agent {
 
 /// Runs until the end or until the process dies, at its `at`th commit.
 async fn attempt(journal: &MemoryJournal, world: &World, at: usize) -> Option<Finished> {
-    let dying = Dying {
-        journal: journal.clone(),
-        left: Arc::new(AtomicUsize::new(at)),
-        dead: Arc::default(),
-    };
+    let dying = Dying::new(journal, at);
     let dead = Arc::clone(&dying.dead);
     let run = async {
         let run = agent(world).durable(&dying).run_id("run").ask("Go").await;
@@ -175,6 +188,56 @@ fn a_run_that_dies_at_any_commit_ends_as_if_it_had_not() {
             }
             let finished = attempt(&journal, &world, usize::MAX).await.unwrap();
             assert_eq!(finished.history, undisturbed.history, "{at}");
+        }
+    });
+}
+
+/// A run whose only gadget asks the user.
+async fn asking(journal: &Dying) -> Finished {
+    let spec = GadgetSpec {
+        name: "Ask".to_owned(),
+        on_interrupt: OnInterrupt::Rerun,
+        ..GadgetSpec::default()
+    };
+    let ask = from_fn(spec, |_, context| async move {
+        let answer = context.ask_human("Now?").await;
+        // The driver reads the question and the answer before the end.
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        answer.map_or_else(|error| Outcome::error(error.to_string()), Outcome::ok)
+    });
+    let model = MockModel::builder().unchecked().when(|any| any);
+    let model = model.replies_by(|request| {
+        let is_first = request.messages.iter().all(|it| it.role != Role::Assistant);
+        let block = "!!!GADGET_START:Ask:a\n!!!GADGET_END\n";
+        reply().text(if is_first { block } else { "Done." })
+    });
+    let agent = Agent::builder().model(model.build()).gadget(ask);
+    let agent = agent.build().unwrap();
+    let run = agent.durable(journal).run_id("run").ask("Go").await;
+    run.unwrap().finish().await.unwrap()
+}
+
+#[test]
+fn a_question_that_is_repeated_and_was_answered_is_not_waited_for() {
+    paused(async {
+        let journal = MemoryJournal::default();
+        let first = Dying::new(&journal, usize::MAX);
+        tokio::select! {
+            () = first.waits.notified() => {}
+            finished = asking(&first) => panic!("nobody has answered: {finished:?}"),
+        }
+        let run: RunId = "run".parse().unwrap();
+        let open = journal.progress(&run).unwrap().questions;
+        let answer = Incoming::Answer {
+            question: open[0].id,
+            decision: Decision::Result("yes".to_owned()),
+        };
+        journal.send(&run, answer).unwrap();
+        let second = Dying::new(&journal, usize::MAX);
+        tokio::select! {
+            biased;
+            () = second.waits.notified() => panic!("it waits for an answer that is there"),
+            finished = asking(&second) => assert_eq!(finished.summary.answer, "Done."),
         }
     });
 }
