@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 use crate::provider::collected::{Collected, Part, Step};
 use crate::provider::openai::usage;
 use crate::provider::sse;
+use crate::provider::tools::{ToolForms, text_of};
 use crate::provider::wire::Encode;
 
 /// Writes a reply as a server of the API sends it.
@@ -35,6 +36,7 @@ pub struct Encoder {
     id: String,
     created: u64,
     reply: Collected,
+    forms: ToolForms,
 }
 
 impl Encoder {
@@ -44,7 +46,15 @@ impl Encoder {
             id: id.into(),
             created,
             reply: Collected::default(),
+            forms: ToolForms::default(),
         }
+    }
+
+    /// Sets the tools whose calls have another form than that of a function.
+    #[must_use]
+    pub fn tool_forms(mut self, forms: ToolForms) -> Self {
+        self.forms = forms;
+        self
     }
 
     fn frame(&self, choices: &Value, usage: Option<Value>) -> sse::Event {
@@ -80,25 +90,42 @@ impl Encoder {
         let Part::Call { id, name, .. } = &self.reply.parts[part] else {
             return None;
         };
-        let call = json!({
-            "index": self.index(part),
-            "id": id,
-            "type": "function",
-            "function": {"name": name, "arguments": ""},
-        });
+        let mut call = self.call(id, name, "");
+        call["index"] = self.index(part).into();
         Some(self.chunk(&json!({"tool_calls": [call]})))
     }
 
-    fn grows(&self, part: usize, delta: &str) -> sse::Event {
-        self.chunk(&match &self.reply.parts[part] {
+    /// A call with its arguments, or with the text of a tool that takes text.
+    fn call(&self, id: &str, name: &str, arguments: &str) -> Value {
+        if self.forms.is_text(name) {
+            let text = text_of(arguments);
+            return json!({"id": id, "type": "custom", "custom": {"name": name, "input": text}});
+        }
+        json!({"id": id, "type": "function", "function": {"name": name, "arguments": arguments}})
+    }
+
+    fn grows(&self, part: usize, delta: &str) -> Option<sse::Event> {
+        Some(self.chunk(&match &self.reply.parts[part] {
             Part::Text(_) => json!({"content": delta}),
             Part::Reasoning(_) => json!({"reasoning_content": delta}),
             Part::Refusal(_) => json!({"refusal": delta}),
+            // Text within JSON is sent when it is whole.
+            Part::Call { name, .. } if self.forms.is_text(name) => return None,
             // Id, type and name are sent once: clients join repetitions.
             Part::Call { .. } => json!({"tool_calls": [
                 {"index": self.index(part), "function": {"arguments": delta}},
             ]}),
-        })
+        }))
+    }
+
+    /// The text of a call that is complete.
+    fn ends(&self, part: usize) -> Option<sse::Event> {
+        let Part::Call { name, json, .. } = &self.reply.parts[part] else {
+            return None;
+        };
+        let call = json!({"index": self.index(part), "custom": {"input": text_of(json)}});
+        let is_text = self.forms.is_text(name);
+        is_text.then(|| self.chunk(&json!({"tool_calls": [call]})))
     }
 }
 
@@ -108,8 +135,8 @@ impl Encode for Encoder {
             match step {
                 Step::Start => out.push(self.chunk(&json!({"role": "assistant", "content": ""}))),
                 Step::Begins(part) => out.extend(self.begins(part)),
-                Step::Grows(part, delta) => out.push(self.grows(part, &delta)),
-                Step::Ends(_) => {}
+                Step::Grows(part, delta) => out.extend(self.grows(part, &delta)),
+                Step::Ends(part) => out.extend(self.ends(part)),
                 Step::About(metadata) => {
                     if !metadata.annotations.is_empty() {
                         out.push(self.chunk(&json!({"annotations": metadata.annotations})));
@@ -150,11 +177,7 @@ impl Encode for Encoder {
                 Part::Text(text) => add("content", text),
                 Part::Reasoning(text) => add("reasoning_content", text),
                 Part::Refusal(text) => add("refusal", text),
-                Part::Call { id, name, json, .. } => calls.push(json!({
-                    "id": id,
-                    "type": "function",
-                    "function": {"name": name, "arguments": json},
-                })),
+                Part::Call { id, name, json, .. } => calls.push(self.call(id, name, json)),
             }
         }
         message.entry("content").or_insert(Value::Null);
