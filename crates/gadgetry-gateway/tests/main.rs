@@ -1,1 +1,9 @@
 //! The gateway, from the outside.
+
+#![expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "a test looks at a few of many kinds"
+)]
+
+mod exchange;
+mod support;

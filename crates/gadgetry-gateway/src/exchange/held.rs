@@ -3,7 +3,10 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, PoisonError};
 
+use gadgetry::proto::message::{Content, Message, Role};
 use serde_json::Value;
+
+use super::call_ids::parts;
 
 /// Exchanges whose calls are kept.
 const EXCHANGES: usize = 4096;
@@ -112,6 +115,53 @@ impl HeldCalls {
         let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         kept.calls.get(&exchange).cloned().unwrap_or_default()
     }
+}
+
+/// Calls that waited for results which the last message of a conversation has, with the exchange that they are of and their
+/// parameters.
+pub(super) fn ready(messages: &[Message], held: &HeldCalls) -> Vec<(u64, HeldCall, Value)> {
+    // What the user has said in addition is for the model.
+    let is_results = |message: &Message| {
+        let mut content = message.content.iter();
+        message.role == Role::User && content.all(|part| matches!(part, Content::GadgetResult { .. }))
+    };
+    if !messages.last().is_some_and(is_results) {
+        return Vec::new();
+    }
+    let replies = messages.iter().filter(|message| message.role == Role::Assistant);
+    let called = |message: &Message| {
+        let ids = message.content.iter().filter_map(|part| match part {
+            Content::ToolUse { tool_use_id, .. } => parts(tool_use_id),
+            _ => None,
+        });
+        ids.map(|(exchange, id)| (exchange, id.to_owned())).collect::<Vec<_>>()
+    };
+    let calls: Vec<(u64, String)> = replies.flat_map(called).collect();
+    let Some((exchange, _)) = calls.last() else {
+        return Vec::new();
+    };
+    let mut results = Vec::new();
+    for part in messages.iter().flat_map(|message| &message.content) {
+        if let Content::GadgetResult {
+            invocation_id,
+            text,
+            is_error,
+            ..
+        } = part
+            && let Some((of, id)) = parts(invocation_id.as_str())
+            && of == *exchange
+        {
+            results.push((id.to_owned(), text.clone(), *is_error));
+        }
+    }
+    let waiting = held.of(*exchange).into_iter();
+    let waiting = waiting.filter(|call| !calls.iter().any(|(of, id)| of == exchange && *id == call.id));
+    waiting
+        .filter_map(|call| {
+            let input = call.filled(&results).ok()?;
+            Some((*exchange, call, input))
+        })
+        .collect()
 }
 
 #[cfg(test)]

@@ -29,7 +29,7 @@ use gadgetry::proto::error::{DiagnosticCode, ModelErrorKind};
 use gadgetry::proto::message::{Content, Message, Request, Role, ToolChoice};
 use gadgetry::proto::prompt::correction;
 use gadgetry::proto::reply::{Format, Reader, Verdict};
-use gadgetry::proto::schema::{GadgetSpec, Registry, Unterminated};
+use gadgetry::proto::schema::{GadgetSpec, Registry, Unterminated, coerce_json};
 use gadgetry::proto::tags::{BlockCode, BlockConfig, BlockMode, CustomBlock, TagNameError};
 use gadgetry::proto::usage::Usage;
 use serde_json::Value;
@@ -157,6 +157,11 @@ pub struct Exchange {
     /// Text that is blank so far, at the beginning of the reply.
     blank: String,
     has_text: bool,
+    /// The text before is the end marker of a block, whose line break is a part of the block.
+    after_block: bool,
+    /// The model was asked about something that looked like a call. It was shown as text, so an answer without a call
+    /// adds nothing.
+    was_near_miss: bool,
     is_started: bool,
     is_over: bool,
     usage: Usage,
@@ -205,6 +210,8 @@ impl Exchange {
             held: Vec::new(),
             blank: String::new(),
             has_text: false,
+            after_block: false,
+            was_near_miss: false,
             is_started: false,
             is_over: false,
             usage: Usage::default(),
@@ -275,6 +282,36 @@ impl Exchange {
             messages.iter_mut().for_each(without_images);
         }
         history::shaped(messages, rules.system_role, rules.alternate)
+    }
+
+    /// Sends calls that have waited for results of this request, and nothing else: then the model is not asked, and the
+    /// reply is complete. `false` if there are none.
+    pub fn run_dependencies(&mut self, out: &mut Vec<Delta>) -> bool {
+        if !self.setup.rules.run_dependencies || !self.reads_blocks() {
+            return false;
+        }
+        let ready = held::ready(&self.setup.request.messages, &self.setup.held);
+        let tools = Arc::clone(&self.setup.tools);
+        for (exchange, call, input) in ready {
+            let Some(gadget) = tools.registered(&call.name) else {
+                continue;
+            };
+            let input = coerce_json(input, Some(gadget.schema()));
+            let Ok(input) = gadget.check(input) else {
+                continue;
+            };
+            self.start(out);
+            self.ids = CallIds::new(self.setup.id_prefix, exchange);
+            let name = gadget.name().to_owned();
+            if let Some(tool) = tools.tool(&name) {
+                self.send(call.id, &name, tool, input, out);
+            }
+        }
+        if self.sent.is_empty() {
+            return false;
+        }
+        self.finish(StopReason::ToolUse, out);
+        true
     }
 
     /// What the upstream is sent now.
@@ -433,7 +470,13 @@ impl Exchange {
                 continue;
             }
             match delta {
-                Delta::Text { delta, .. } => {
+                Delta::Text { mut delta, .. } => {
+                    if self.after_block && !delta.is_empty() {
+                        self.after_block = false;
+                        if delta.starts_with('\n') {
+                            delta.remove(0);
+                        }
+                    }
                     let mut pieces = std::mem::take(&mut self.pieces);
                     self.gate.push(delta, &mut pieces);
                     self.take(&mut pieces, out);
@@ -444,7 +487,10 @@ impl Exchange {
                     out.push(delta);
                 }
                 Delta::GadgetCallStart(_) => self.flush_text(out),
-                Delta::GadgetCall(call) => self.block(&call, out),
+                Delta::GadgetCall(call) => {
+                    self.after_block = true;
+                    self.block(&call, out);
+                }
                 Delta::Diagnostic(said)
                     if matches!(said.code, DiagnosticCode::NearMiss | DiagnosticCode::CutHeader) =>
                 {
@@ -641,6 +687,17 @@ impl Exchange {
         };
         self.reader.push(end, &mut read);
         let output = self.reader.finish(&mut read);
+        if !stop_reason.is_clean() {
+            // The beginning of a block that was cut off is nothing for the client to see.
+            let start = self.setup.secrets.markers.start();
+            let begins = |delta: &Delta| {
+                matches!(delta, Delta::Text { delta, .. } if delta.trim_start().starts_with(start))
+            };
+            if let Some(at) = read.iter().position(begins) {
+                let rest = read.split_off(at).into_iter();
+                read.extend(rest.filter(|delta| !matches!(delta, Delta::Text { .. })));
+            }
+        }
         // A call that only the end of the reply has completed is judged by how it ended.
         self.read(&mut read, out);
         self.scratch = read;
@@ -688,6 +745,7 @@ impl Exchange {
     /// The next request: the reply, and what is wrong with it.
     fn repair(&mut self, raw: String, problem: &Problem) -> Progress {
         self.counts.repairs += 1;
+        self.was_near_miss = matches!(problem, Problem::NearMiss(_));
         let turn = std::mem::take(&mut self.turn);
         self.trailing.clear();
         if self.setup.is_native {
@@ -811,7 +869,7 @@ impl Exchange {
     /// Ends the client's reply.
     fn finish(&mut self, reason: StopReason, out: &mut Vec<Delta>) -> Progress {
         self.start(out);
-        if self.is_repair() && self.sent.is_empty() {
+        if self.is_repair() && self.sent.is_empty() && !self.was_near_miss {
             let text = std::mem::take(&mut self.turn.text);
             if !text.trim().is_empty() {
                 out.push(Delta::text(text));

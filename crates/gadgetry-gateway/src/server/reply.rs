@@ -50,6 +50,8 @@ struct Reply {
     model: Arc<dyn Model>,
     upstream: Arc<Upstream>,
     deltas: BoxStream<'static, Delta>,
+    /// A whole reply that needs no upstream.
+    ready: Vec<Delta>,
     is_over: bool,
     watch: Watch,
     _permit: Option<Permit>,
@@ -163,7 +165,7 @@ async fn begin(
         ToolMode::Native => true,
         ToolMode::Auto => gateway.is_native(&upstream, model).await,
     };
-    let exchange = match Exchange::new(job.setup(gateway, is_native)) {
+    let mut exchange = match Exchange::new(job.setup(gateway, is_native)) {
         Ok(exchange) => exchange,
         Err(error) => return Err((refused(error.to_string()), watch)),
     };
@@ -183,12 +185,18 @@ async fn begin(
         Ok(model) => model,
         Err(error) => return Err((failure_of(error.into()), watch)),
     };
-    let deltas = model.stream(exchange.request());
+    let mut ready = Vec::new();
+    let deltas = if exchange.run_dependencies(&mut ready) {
+        stream::empty().boxed()
+    } else {
+        model.stream(exchange.request())
+    };
     Ok(Reply {
         exchange,
         model,
         upstream,
         deltas,
+        ready,
         is_over: false,
         watch,
         _permit: None,
@@ -228,6 +236,12 @@ impl Reply {
     /// Cancel safety: nothing is lost.
     async fn next(&mut self, out: &mut Vec<Delta>) {
         if self.is_over {
+            return;
+        }
+        if !self.ready.is_empty() {
+            out.append(&mut self.ready);
+            self.is_over = true;
+            self.end(out);
             return;
         }
         let mut delta = self.deltas.next().await;
