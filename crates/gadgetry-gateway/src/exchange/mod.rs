@@ -687,16 +687,12 @@ impl Exchange {
         };
         self.reader.push(end, &mut read);
         let output = self.reader.finish(&mut read);
-        if !stop_reason.is_clean() {
-            // The beginning of a block that was cut off is nothing for the client to see.
-            let start = self.setup.secrets.markers.start();
-            let begins = |delta: &Delta| {
-                matches!(delta, Delta::Text { delta, .. } if delta.trim_start().starts_with(start))
-            };
-            if let Some(at) = read.iter().position(begins) {
-                let rest = read.split_off(at).into_iter();
-                read.extend(rest.filter(|delta| !matches!(delta, Delta::Text { .. })));
-            }
+        // The beginning of a block that was cut off is nothing for the client to see.
+        let start = self.setup.secrets.markers.start();
+        let begins = |delta: &Delta| matches!(delta, Delta::Text { delta, .. } if delta.trim_start().starts_with(start));
+        if let Some(at) = read.iter().position(begins) {
+            let rest = read.split_off(at).into_iter();
+            read.extend(rest.filter(|delta| !matches!(delta, Delta::Text { .. })));
         }
         // A call that only the end of the reply has completed is judged by how it ended.
         self.read(&mut read, out);
