@@ -68,8 +68,10 @@ fn whole_text<'t>(client: &Client, text: &'t str) -> &'t str {
     let start = client.secrets().markers.start().to_owned();
     let line = text.rfind('\n').map_or(0, |at| at + 1);
     let last = &text[line..];
-    if start.starts_with(last) || "<think>".starts_with(text) {
-        return &text[..line];
+    let begins = [start.as_str(), "<tool_call>", "<think>"];
+    match text.find("<tool_call>") {
+        Some(at) => &text[..at],
+        None if begins.iter().any(|it| it.starts_with(last)) => &text[..line],
+        None => text,
     }
-    text.find("<tool").or(text.find("\n<t")).map_or(text, |at| &text[..at])
 }
