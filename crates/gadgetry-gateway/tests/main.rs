@@ -6,4 +6,5 @@
 )]
 
 mod exchange;
+mod server;
 mod support;

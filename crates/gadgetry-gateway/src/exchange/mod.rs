@@ -27,7 +27,7 @@ use gadgetry::proto::convo::TokenEstimate;
 use gadgetry::proto::delta::{Delta, StopReason};
 use gadgetry::proto::error::{DiagnosticCode, ModelErrorKind};
 use gadgetry::proto::message::{Content, Message, Request, Role, ToolChoice};
-use gadgetry::proto::prompt::correction;
+use gadgetry::proto::prompt::{append_to_system, correction};
 use gadgetry::proto::reply::{Format, Reader, Verdict};
 use gadgetry::proto::schema::{GadgetSpec, Registry, Unterminated, coerce_json};
 use gadgetry::proto::tags::{BlockCode, BlockConfig, BlockMode, CustomBlock, TagNameError};
@@ -168,6 +168,8 @@ pub struct Exchange {
     /// Whether the upstream has counted each reply.
     is_counted: bool,
     turn_usage: Option<Usage>,
+    /// Bytes of the instructions about tools.
+    injected: u64,
     /// Bytes of what the upstream has written.
     written: u64,
     counts: Counts,
@@ -217,6 +219,7 @@ impl Exchange {
             usage: Usage::default(),
             is_counted: true,
             turn_usage: None,
+            injected: 0,
             written: 0,
             counts: Counts::default(),
             scratch: Vec::new(),
@@ -271,7 +274,8 @@ impl Exchange {
         let mut messages = writer.write(&request.messages);
         if self.reads_blocks() {
             if let Some(text) = instructions::about_tools(tools, rules, secrets) {
-                gadgetry::proto::prompt::append_to_system(&mut messages, &text);
+                self.injected = text.len() as u64;
+                append_to_system(&mut messages, &text);
             }
             if request.choice.kind.is_forced() {
                 let note = instructions::must_call(&request.choice, tools, secrets);
@@ -360,17 +364,7 @@ impl Exchange {
 
     /// An estimate of the tokens that the instructions about tools add to the prompt.
     pub fn injected_tokens(&self) -> u64 {
-        if !self.reads_blocks() {
-            return 0;
-        }
-        let Setup {
-            tools,
-            rules,
-            secrets,
-            ..
-        } = &self.setup;
-        let text = instructions::about_tools(tools, rules, secrets).unwrap_or_default();
-        text.len() as u64 / 4
+        self.injected.div_ceil(4)
     }
 
     /// An estimate of the tokens of the prompt.

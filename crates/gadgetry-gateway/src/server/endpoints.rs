@@ -80,16 +80,12 @@ async fn generate(gateway: Gateway, api: Api, request: Request) -> Response {
         Err(failure) => return failed(api, &failure),
     };
     let (job, warnings) = ready;
-    let tools = job.tools_note();
     let mut response = reply::answer(gateway, settings, job, began).await;
     let headers = response.headers_mut();
     for warning in warnings {
         if let Ok(value) = HeaderValue::from_str(&warning) {
             headers.append("x-gadgetry-warning", value);
         }
-    }
-    if let Some(tokens) = tools {
-        headers.insert("x-gadgetry-injected-tokens", tokens.into());
     }
     response
 }
@@ -256,14 +252,6 @@ pub(super) fn failed(api: Api, failure: &Failure) -> Response {
 }
 
 impl Job {
-    /// The tokens that the instructions add, where there are any.
-    fn tools_note(&self) -> Option<u64> {
-        let text: usize = self.tools.iter().map(|(name, tool)| {
-            name.len() + tool.description.len() + tool.schema.to_string().len()
-        }).sum();
-        (self.request.may_call() && text > 0).then_some(text as u64 / 4)
-    }
-
     /// What its exchange is made from.
     pub(super) fn setup(&self, gateway: &Gateway, is_native: bool) -> Setup {
         Setup {

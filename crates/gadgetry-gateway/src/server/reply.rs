@@ -360,6 +360,10 @@ fn about(reply: &Reply, headers: &mut axum::http::HeaderMap) {
     if let Ok(name) = HeaderValue::from_str(reply.upstream.name()) {
         headers.insert("x-gadgetry-upstream", name);
     }
+    let tokens = reply.exchange.injected_tokens();
+    if tokens > 0 {
+        headers.insert("x-gadgetry-injected-tokens", tokens.into());
+    }
     let id = format!("req_{:016x}", reply.exchange.number());
     if let Ok(id) = HeaderValue::from_str(&id) {
         headers.insert("x-request-id", id.clone());

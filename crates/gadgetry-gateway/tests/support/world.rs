@@ -65,3 +65,15 @@ pub(crate) fn settings(url: &str, rules: ModelRules) -> Settings {
         ..Settings::default()
     }
 }
+
+/// A plain HTTP client.
+pub(crate) fn client() -> reqwest::Client {
+    let (tls, _) = gadgetry::provider::tls::config();
+    let client = reqwest::Client::builder().tls_backend_preconfigured(tls).no_proxy();
+    client.build().expect("a client")
+}
+
+/// A GET request.
+pub(crate) async fn get(url: String) -> reqwest::Result<reqwest::Response> {
+    client().get(url).send().await
+}
