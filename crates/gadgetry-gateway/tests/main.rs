@@ -5,6 +5,9 @@
     reason = "a test looks at a few of many kinds"
 )]
 
+mod bfcl;
+mod config;
 mod exchange;
+mod requests;
 mod server;
 mod support;

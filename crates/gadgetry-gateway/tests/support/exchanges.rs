@@ -76,8 +76,14 @@ impl Client {
     }
 
     pub(crate) fn exchange_of(&self, request: ClientRequest, number: u64) -> Exchange {
+        let tools = Arc::new(Toolset::new(request.tools.clone()));
+        self.exchange_with(request, tools, number)
+    }
+
+    /// An exchange with tools that are compiled.
+    pub(crate) fn exchange_with(&self, request: ClientRequest, tools: Arc<Toolset>, number: u64) -> Exchange {
         let setup = Setup {
-            tools: Arc::new(Toolset::new(request.tools.clone())),
+            tools,
             request: Arc::new(request),
             rules: Arc::new(self.rules.clone()),
             is_native: self.is_native,
