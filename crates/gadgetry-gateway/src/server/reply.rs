@@ -1,5 +1,6 @@
 //! One request on its way: upstream, exchange, client.
 
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -15,7 +16,7 @@ use gadgetry::proto::error::ModelErrorKind;
 use gadgetry::proto::message::Request;
 use gadgetry::proto::usage::Usage;
 use gadgetry::provider::sse::Event;
-use tokio::time::{Duration, sleep, timeout};
+use tokio::time::{Duration, Sleep, sleep, timeout};
 
 use super::admission::Permit;
 use super::endpoints::{failed, json_response};
@@ -379,6 +380,9 @@ struct Stream {
     deltas: Vec<Delta>,
     frames: Vec<Event>,
     keep_alive: Duration,
+    /// Fires when nothing was sent for that long. It is moved when it fires, and not with each part of the reply.
+    silence: Pin<Box<Sleep>>,
+    sent_at: Instant,
 }
 
 /// The reply as an event stream.
@@ -391,6 +395,8 @@ fn streamed(reply: Reply, encoder: ReplyEncoder, first: Vec<Delta>, keep_alive: 
         deltas: first,
         frames: Vec::new(),
         keep_alive,
+        silence: Box::pin(sleep(keep_alive)),
+        sent_at: Instant::now(),
     };
     let body = stream::unfold(Box::new(stream), |mut stream| async move {
         let bytes = stream.next().await?;
@@ -424,6 +430,7 @@ impl Stream {
                 for frame in self.frames.drain(..) {
                     frame.encode(&mut text);
                 }
+                self.sent_at = Instant::now();
                 return Some(text.into());
             }
             if self.reply.is_over {
@@ -432,7 +439,16 @@ impl Stream {
             tokio::select! {
                 biased;
                 () = self.reply.next(&mut self.deltas) => {}
-                () = sleep(self.keep_alive) => return Some(Bytes::from_static(b": keep-alive\n\n")),
+                () = &mut self.silence => {
+                    let silent = self.sent_at.elapsed();
+                    let left = self.keep_alive.saturating_sub(silent);
+                    let next = if left.is_zero() { self.keep_alive } else { left };
+                    self.silence.as_mut().reset(tokio::time::Instant::now() + next);
+                    if left.is_zero() {
+                        self.sent_at = Instant::now();
+                        return Some(Bytes::from_static(b": keep-alive\n\n"));
+                    }
+                }
             }
         }
     }

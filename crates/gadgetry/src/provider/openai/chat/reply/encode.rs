@@ -9,6 +9,9 @@ use crate::provider::sse;
 use crate::provider::tools::{ToolForms, text_of};
 use crate::provider::wire::Encode;
 
+/// What follows the text in a chunk.
+const TEXT_TAIL: &str = "},\"finish_reason\":null}]}";
+
 /// Writes a reply as a server of the API sends it.
 ///
 /// Decoding what was written gives the deltas again, if they are in the form that the [`Decoder`](super::Decoder) gives.
@@ -37,6 +40,8 @@ pub struct Encoder {
     created: u64,
     reply: Collected,
     forms: ToolForms,
+    /// A chunk of text up to the text, once there was one.
+    text_head: String,
 }
 
 impl Encoder {
@@ -47,6 +52,7 @@ impl Encoder {
             created,
             reply: Collected::default(),
             forms: ToolForms::default(),
+            text_head: String::new(),
         }
     }
 
@@ -76,6 +82,21 @@ impl Encoder {
             &json!([{"index": 0, "delta": delta, "finish_reason": null}]),
             None,
         )
+    }
+
+    /// The same chunk as for any other text, without a tree of JSON.
+    fn text_chunk(&mut self, text: &str) -> sse::Event {
+        if self.text_head.is_empty() {
+            let whole = self.chunk(&json!({"content": ""})).data;
+            let end = whole.len() - TEXT_TAIL.len() - 2;
+            self.text_head = whole[..end].to_owned();
+        }
+        let mut data = String::with_capacity(self.text_head.len() + text.len() + TEXT_TAIL.len() + 8);
+        data.push_str(&self.text_head);
+        // Writing a text as JSON does not fail.
+        data.push_str(&serde_json::to_string(text).unwrap_or_default());
+        data.push_str(TEXT_TAIL);
+        sse::Event::data(data)
     }
 
     /// The number of a call among the calls, which clients use as an index.
@@ -131,6 +152,10 @@ impl Encoder {
 
 impl Encode for Encoder {
     fn delta(&mut self, delta: &Delta, out: &mut Vec<sse::Event>) {
+        if let Some(text) = self.reply.more_text(delta) {
+            out.push(self.text_chunk(text));
+            return;
+        }
         for step in self.reply.add(delta) {
             match step {
                 Step::Start => out.push(self.chunk(&json!({"role": "assistant", "content": ""}))),
