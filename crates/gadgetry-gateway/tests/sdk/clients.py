@@ -41,6 +41,7 @@ class Reply:
     parts: list = field(default_factory=list)
     ids: list = field(default_factory=list)
     finish: str | None = None
+    reasoning: str = ""
     # Input and output tokens.
     usage: tuple | None = None
     # What goes back into the conversation.
@@ -91,6 +92,10 @@ class Client:
     def user(self, text):
         return {"role": "user", "content": text}
 
+    def part(self, text):
+        """Text as a part of a message or a result."""
+        return {"type": "text", "text": text}
+
     def ask(self, history, tools=None, **options):
         self.seen = Reply()
         options.update(model=MODEL)
@@ -108,6 +113,7 @@ class Client:
 
 class Chat(Client):
     api = "chat"
+    id_prefix = "call_"
     sdk = openai
     finishes = {"stop": "stop", "calls": "tool_calls", "length": "length"}
     choices = {
@@ -120,7 +126,7 @@ class Chat(Client):
 
     def __init__(self, base, mode):
         super().__init__(base, mode)
-        self.client = openai.OpenAI(base_url=f"{base}/v1", api_key="none", max_retries=0)
+        self.client = openai.OpenAI(base_url=f"{base}/v1", api_key="none", max_retries=0, timeout=120)
 
     @property
     def keeps_order(self):
@@ -160,6 +166,7 @@ class Chat(Client):
         message = choice.message
         assert message.role == "assistant", message.role
         seen = self.seen
+        seen.reasoning = message.to_dict().get("reasoning_content") or ""
         if message.content:
             seen.say(message.content)
         for call in message.tool_calls or []:
@@ -176,8 +183,10 @@ class Chat(Client):
         seen.native = [fields]
 
     def read(self, stream):
-        seen, calls, chunks = self.seen, {}, 0
+        seen, calls, chunks, chunk_id = self.seen, {}, 0, None
         for chunk in stream:
+            assert chunk_id in (None, chunk.id), "the chunks have several ids"
+            chunk_id = chunk.id
             assert chunk.object == "chat.completion.chunk" and chunk.id and chunk.created and chunk.model == MODEL
             if chunk.usage:
                 assert chunk.choices == [], chunk.choices
@@ -186,6 +195,7 @@ class Chat(Client):
                 assert seen.finish is None, "something came after the finish reason"
                 chunks += 1
                 assert chunks > 1 or choice.delta.role == "assistant", "the first delta has no role"
+                seen.reasoning += choice.delta.to_dict().get("reasoning_content") or ""
                 if choice.delta.content:
                     seen.say(choice.delta.content)
                 for delta in choice.delta.tool_calls or []:
@@ -210,13 +220,14 @@ class Chat(Client):
 
 class Responses(Client):
     api = "responses"
+    id_prefix = "call_"
     sdk = openai
     finishes = {"stop": "completed", "calls": "completed", "length": "incomplete: max_output_tokens"}
     choices = {**Chat.choices, "named": {"tool_choice": {"type": "function", "name": "get_weather"}}}
 
     def __init__(self, base, mode):
         super().__init__(base, mode)
-        self.client = openai.OpenAI(base_url=f"{base}/v1", api_key="none", max_retries=0)
+        self.client = openai.OpenAI(base_url=f"{base}/v1", api_key="none", max_retries=0, timeout=120)
 
     def tools(self):
         kinds = SCHEMAS.items()
@@ -230,6 +241,9 @@ class Responses(Client):
         results = zip(reply.ids, texts, strict=True)
         return [{"type": "function_call_output", "call_id": call_id, "output": text} for call_id, text in results]
 
+    def part(self, text):
+        return {"type": "input_text", "text": text}
+
     def send(self, history, options):
         options.update(input=history, store=False)
         if self.mode == "plain":
@@ -239,8 +253,8 @@ class Responses(Client):
         else:
             with self.client.responses.stream(**options) as stream:
                 for event in stream:
-                    if event.type == "response.output_item.done" and event.item.type == "function_call":
-                        self.seen.call(event.item.call_id, event.item.name, json.loads(event.item.arguments))
+                    if event.type == "response.output_item.done":
+                        self.item(event.item)
                 self.last(self.finish, stream.get_final_response())
 
     def finish(self, response):
@@ -259,6 +273,8 @@ class Responses(Client):
                 self.seen.say(part.text)
         elif item.type == "function_call":
             self.seen.call(item.call_id, item.name, json.loads(item.arguments))
+        elif item.type == "reasoning":
+            self.seen.reasoning += "".join(part.text for part in item.summary)
         elif item.type == "custom_tool_call":
             self.seen.call(item.call_id, item.name, item.input)
 
@@ -291,6 +307,7 @@ class Responses(Client):
 
 class Messages(Client):
     api = "messages"
+    id_prefix = "toolu_"
     sdk = anthropic
     finishes = {"stop": "end_turn", "calls": "tool_use", "length": "max_tokens"}
     choices = {
@@ -303,7 +320,7 @@ class Messages(Client):
 
     def __init__(self, base, mode):
         super().__init__(base, mode)
-        self.client = anthropic.Anthropic(base_url=base, api_key="none", max_retries=0)
+        self.client = anthropic.Anthropic(base_url=base, api_key="none", max_retries=0, timeout=120)
 
     def tools(self):
         return [{"name": name, "description": name, "input_schema": schema} for name, schema in SCHEMAS.items()]
@@ -338,6 +355,8 @@ class Messages(Client):
                 seen.say(block.text)
             elif block.type == "tool_use":
                 seen.call(block.id, block.name, block.input)
+            elif block.type == "thinking":
+                seen.reasoning += block.thinking
         seen.finish = message.stop_reason
         seen.usage = (message.usage.input_tokens, message.usage.output_tokens)
         content = [block.to_dict() for block in message.content]
@@ -359,6 +378,9 @@ class Messages(Client):
                 assert event.index == len(content) - 1 and open_block is not None
                 if event.delta.type == "text_delta":
                     open_block["text"] += event.delta.text
+                elif event.delta.type == "thinking_delta":
+                    open_block["thinking"] += event.delta.thinking
+                    seen.reasoning += event.delta.thinking
                 elif event.delta.type == "input_json_delta":
                     json_text += event.delta.partial_json
             elif event.type == "content_block_stop":
