@@ -92,6 +92,14 @@ impl Upstream {
         &self.name
     }
 
+    /// Where it is: the URL without secrets, or the name of the model.
+    pub fn place(&self) -> String {
+        match &self.target {
+            Target::Server { url, .. } => url.shown(),
+            Target::Model { name, .. } => name.clone(),
+        }
+    }
+
     /// The API of its requests.
     pub fn api(&self) -> Api {
         match &self.target {

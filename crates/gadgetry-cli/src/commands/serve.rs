@@ -41,8 +41,7 @@ pub(crate) fn run(args: &ServeArgs, printer: &mut Printer) -> Result<(), Error> 
             .await
             .map_err(|error| Error::Failed(format!("cannot listen on {listen}: {error}")))?;
         let address = listener.local_addr().map_err(|error| Error::machine(&error))?;
-        let upstreams = settings.upstreams.iter().map(|it| it.name());
-        let upstreams: Vec<&str> = upstreams.collect();
+        let upstreams: Vec<String> = settings.upstreams.iter().map(|it| it.place()).collect();
         printer.progress(&format!(
             "serving http://{address}/v1 with the models of {}\n",
             upstreams.join(", ")
@@ -150,7 +149,8 @@ fn single(name: &str, args: &ServeArgs, resolver: Resolver) -> Result<Upstream, 
         }
     };
     let http = HttpConfig::new().proxy_from_environment(true);
-    let shown = if name.contains("://") { BaseUrl::new(name).shown() } else { name.to_owned() };
+    // Clients see the name in a header: an address is nothing for them.
+    let shown = if name.contains("://") { "upstream" } else { name };
     Upstream::new(shown, target, http).map_err(|error| Error::at("--upstream", error))
 }
 

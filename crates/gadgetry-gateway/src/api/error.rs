@@ -1,5 +1,6 @@
 //! What goes wrong, in each API's own shape.
 
+use gadgetry::proto::delta::Delta;
 use gadgetry::proto::error::ModelErrorKind;
 use serde_json::{Value, json};
 
@@ -16,6 +17,8 @@ pub struct Refusal {
     pub field: Option<String>,
     /// The code, where clients know one.
     pub code: Option<&'static str>,
+    /// More for the client's library, in the API's form.
+    pub details: Option<Value>,
 }
 
 impl Refusal {
@@ -24,6 +27,7 @@ impl Refusal {
             message: message.into(),
             field: Some(field.to_owned()),
             code: None,
+            details: None,
         }
     }
 }
@@ -95,6 +99,39 @@ pub enum Failure {
     /// The endpoint has no such method.
     #[error("the endpoint does not take this method")]
     Method,
+}
+
+/// The failure that an error in a stream is. What only the gateway's owner may know, such as the address of an upstream, is left
+/// out.
+impl From<Delta> for Failure {
+    fn from(delta: Delta) -> Self {
+        let Delta::Error {
+            error,
+            code,
+            kind,
+            retry_after_ms,
+        } = delta
+        else {
+            return Self::Upstream {
+                message: "the upstream sent nothing".to_owned(),
+                code: None,
+                kind: ModelErrorKind::Other,
+                retry_after_ms: None,
+            };
+        };
+        let message = match kind {
+            ModelErrorKind::Transport => "the upstream cannot be reached".to_owned(),
+            ModelErrorKind::Truncated => "the upstream's reply broke off".to_owned(),
+            ModelErrorKind::Authentication => "the upstream refuses the gateway's key".to_owned(),
+            _ => error,
+        };
+        Self::Upstream {
+            message,
+            code,
+            kind,
+            retry_after_ms,
+        }
+    }
 }
 
 impl Failure {
@@ -177,7 +214,11 @@ impl Failure {
                     400..=499 => "invalid_request_error",
                     _ => "api_error",
                 };
-                json!({"type": "error", "error": {"type": kind, "message": message}})
+                let mut error = json!({"type": kind, "message": message});
+                if let Self::Refused(Refusal { details: Some(details), .. }) = self {
+                    error["details"] = details.clone();
+                }
+                json!({"type": "error", "error": error})
             }
         }
     }

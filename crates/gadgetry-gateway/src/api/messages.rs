@@ -25,6 +25,13 @@ const WARNED: [&str; 2] = ["mcp_servers", "container"];
 
 pub(super) fn decode(body: Value) -> Result<ClientRequest, Refusal> {
     let mut body = Fields::new(body)?;
+    if body.get("thread").is_object() {
+        // The SDKs send the whole conversation after this answer.
+        let mut refusal = Refusal::new("thread", "`thread` is not supported: no conversation is stored here");
+        let unsupported = json!({"error_code": "thread_unsupported_request", "unsupported": ["thread"]});
+        refusal.details = Some(unsupported);
+        return Err(refusal);
+    }
     body.ignore(&IGNORED);
     body.warn(&WARNED);
     let mut tools = Vec::new();

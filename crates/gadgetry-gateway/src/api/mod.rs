@@ -71,18 +71,22 @@ impl Api {
     /// Writes the reply to a request. `id` is without a prefix, `created` in seconds since 1970.
     pub fn encoder(self, request: &ClientRequest, id: &str, created: u64) -> ReplyEncoder {
         let forms = forms(request);
-        let inner: Box<dyn Encode> = match self {
-            Self::Chat => Box::new(
-                openai::chat::Encoder::new(format!("chatcmpl-{id}"), created).tool_forms(forms),
-            ),
-            Self::Responses => {
-                Box::new(openai::responses::Encoder::new(id, created).tool_forms(forms))
+        let inner = match self {
+            Self::Chat => {
+                let encoder = openai::chat::Encoder::new(format!("chatcmpl-{id}"), created);
+                Encoder::Chat(Box::new(encoder.tool_forms(forms)))
             }
-            Self::Messages => Box::new(anthropic::Encoder::new(format!("msg_{id}"))),
+            Self::Responses => {
+                let encoder = openai::responses::Encoder::new(id, created);
+                Encoder::Responses(Box::new(encoder.tool_forms(forms)))
+            }
+            Self::Messages => {
+                let encoder = anthropic::Encoder::new(format!("msg_{id}"));
+                Encoder::Messages(Box::new(encoder))
+            }
         };
         let hides_usage = request.is_streaming && !request.reports_usage;
         ReplyEncoder {
-            api: self,
             inner,
             hides_usage,
             has_call: false,
@@ -102,10 +106,16 @@ fn forms(request: &ClientRequest) -> ToolForms {
     forms
 }
 
+/// The encoder of an API.
+enum Encoder {
+    Chat(Box<openai::chat::Encoder>),
+    Responses(Box<openai::responses::Encoder>),
+    Messages(Box<anthropic::Encoder>),
+}
+
 /// Writes the reply to one request.
 pub struct ReplyEncoder {
-    api: Api,
-    inner: Box<dyn Encode>,
+    inner: Encoder,
     hides_usage: bool,
     has_call: bool,
 }
@@ -119,15 +129,39 @@ impl ReplyEncoder {
                 *usage = None;
             }
             // Clients of Messages execute calls only after this reason, and each call that was sent is whole.
-            if self.api == Api::Messages && self.has_call {
+            if self.has_call && matches!(self.inner, Encoder::Messages(_)) {
                 *stop_reason = StopReason::ToolUse;
             }
         }
-        self.inner.delta(&delta, out);
+        match &mut self.inner {
+            Encoder::Responses(encoder) => encoder.delta(&delta, out),
+            // An error within a stream has the form that it has before one.
+            Encoder::Chat(_) if matches!(delta, Delta::Error { .. }) => {
+                let body = Failure::from(delta).body(Api::Chat);
+                out.push(Event::data(body.to_string()));
+            }
+            Encoder::Messages(_) if matches!(delta, Delta::Error { .. }) => {
+                let body = Failure::from(delta).body(Api::Messages);
+                out.push(Event::named("error", body.to_string()));
+            }
+            Encoder::Chat(encoder) => encoder.delta(&delta, out),
+            Encoder::Messages(encoder) => encoder.delta(&delta, out),
+        }
+    }
+
+    /// Sets the stop sequence that ends the reply, for the API that names it.
+    pub fn set_stop_sequence(&mut self, sequence: &str) {
+        if let Encoder::Messages(encoder) = &mut self.inner {
+            encoder.set_stop_sequence(sequence);
+        }
     }
 
     /// The reply as one document.
     pub fn document(&self) -> Value {
-        self.inner.document()
+        match &self.inner {
+            Encoder::Chat(encoder) => encoder.document(),
+            Encoder::Responses(encoder) => encoder.document(),
+            Encoder::Messages(encoder) => encoder.document(),
+        }
     }
 }

@@ -48,6 +48,13 @@ pub(super) fn decode(body: Value) -> Result<ClientRequest, Refusal> {
             }
             !carries
         });
+        if let Some(missing) = items.iter().find(|item| item["type"] == "item_reference") {
+            let message = format!(
+                "the item {} is not stored here: send whole items, with `store: false`",
+                missing["id"]
+            );
+            return Err(Refusal::new("input", message));
+        }
         items.iter_mut().for_each(plain_item);
         for tool in carried.iter().filter_map(Value::as_array).flatten() {
             add(tool, None, &mut tools, &mut body.warnings);

@@ -301,11 +301,7 @@ impl Draft<'_, '_> {
             content.splice(0..0, missing);
         }
         if !content.is_empty() {
-            self.out.push(Message {
-                role: Role::User,
-                content,
-                raw: None,
-            });
+            self.out.push(user(apart(content)));
         }
     }
 }
@@ -344,8 +340,9 @@ pub(crate) fn shaped(mut messages: Vec<Message>, has_system_role: bool, alternat
             match messages.first_mut() {
                 Some(first) if first.role == Role::User => {
                     first.content.splice(0..0, system);
+                    first.content = apart(std::mem::take(&mut first.content));
                 }
-                _ => messages.insert(0, user(system)),
+                _ => messages.insert(0, user(apart(system))),
             }
         }
     }
@@ -356,12 +353,8 @@ pub(crate) fn shaped(mut messages: Vec<Message>, has_system_role: bool, alternat
     for message in messages {
         match out.last_mut() {
             Some(last) if last.role == message.role && last.role != Role::System => {
-                if last.role == Role::Assistant {
-                    last.content.push(Content::Text {
-                        text: "\n".to_owned(),
-                    });
-                }
                 last.content.extend(message.content);
+                last.content = apart(std::mem::take(&mut last.content));
             }
             before => {
                 let begins = before.is_none_or(|it| it.role == Role::System);
@@ -370,6 +363,23 @@ pub(crate) fn shaped(mut messages: Vec<Message>, has_system_role: bool, alternat
                 }
                 out.push(message);
             }
+        }
+    }
+    out
+}
+
+/// Adjacent texts as one, with a blank line between them.
+fn apart(content: Vec<Content>) -> Vec<Content> {
+    let mut out: Vec<Content> = Vec::new();
+    for part in content {
+        match (out.last_mut(), part) {
+            (Some(Content::Text { text: before }), Content::Text { text }) => {
+                let end = before.trim_end_matches('\n').len();
+                before.truncate(end);
+                before.push_str("\n\n");
+                before.push_str(&text);
+            }
+            (_, part) => out.push(part),
         }
     }
     out

@@ -154,6 +154,8 @@ pub struct Exchange {
     /// The calls that the client has: the name in blocks, the model's id, and the parameters.
     sent: Vec<(String, String, Value)>,
     held: Vec<HeldCall>,
+    /// Text before the first call of a reply that must have one.
+    withheld: String,
     /// Text that is blank so far, at the beginning of the reply.
     blank: String,
     has_text: bool,
@@ -210,6 +212,7 @@ impl Exchange {
             turn: Turn::default(),
             sent: Vec::new(),
             held: Vec::new(),
+            withheld: String::new(),
             blank: String::new(),
             has_text: false,
             after_block: false,
@@ -379,7 +382,9 @@ impl Exchange {
         }
         match delta {
             Delta::MessageStart { .. } => {
-                self.start(out);
+                if !self.setup.request.choice.kind.is_forced() {
+                    self.start(out);
+                }
                 Progress::More
             }
             Delta::Error { .. } => {
@@ -554,6 +559,11 @@ impl Exchange {
             self.has_text = true;
             std::mem::take(&mut self.blank)
         };
+        if self.setup.request.choice.kind.is_forced() && self.sent.is_empty() && self.setup.request.may_call() {
+            // Without a call the reply will be an error, which needs a status.
+            self.withheld.push_str(&text);
+            return;
+        }
         self.start(out);
         out.push(Delta::text(text));
     }
@@ -663,6 +673,9 @@ impl Exchange {
             return;
         }
         self.start(out);
+        if !self.withheld.is_empty() {
+            out.push(Delta::text(std::mem::take(&mut self.withheld)));
+        }
         out.push(Delta::ToolCall {
             id: self.ids.for_client(&id),
             name: tool.full_name(),
@@ -864,6 +877,10 @@ impl Exchange {
             if !text.trim().is_empty() {
                 out.push(Delta::text(text));
             }
+        }
+        if !self.withheld.is_empty() {
+            // It was cut off before it could call anything.
+            out.push(Delta::text(std::mem::take(&mut self.withheld)));
         }
         let sent = |id: &String| self.sent.iter().any(|(_, sent, _)| sent == id);
         let mut waiting: Vec<HeldCall> = std::mem::take(&mut self.held);

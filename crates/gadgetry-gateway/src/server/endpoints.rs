@@ -7,6 +7,7 @@ use axum::Router;
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use axum::middleware::map_response_with_state;
 use axum::response::Response;
 use axum::routing::{any, get};
 use bytes::Bytes;
@@ -37,7 +38,23 @@ pub(super) fn router(gateway: Gateway) -> Router {
             .route(&format!("{base}/models"), get(models))
             .route(&format!("{base}/models/{{*model}}"), get(model));
     }
-    router.fallback(not_found).with_state(gateway)
+    router
+        .fallback(not_found)
+        .layer(map_response_with_state(gateway.clone(), with_id))
+        .with_state(gateway)
+}
+
+/// Every answer has an id, also one that says no.
+async fn with_id(State(gateway): State<Gateway>, mut response: Response) -> Response {
+    let headers = response.headers_mut();
+    if !headers.contains_key("x-request-id") {
+        let id = format!("req_{:016x}", gateway.next_exchange());
+        if let Ok(id) = HeaderValue::from_str(&id) {
+            headers.insert("x-request-id", id.clone());
+            headers.insert("request-id", id);
+        }
+    }
+    response
 }
 
 async fn health(State(gateway): State<Gateway>) -> Response {
@@ -107,7 +124,10 @@ async fn begin(
         });
     }
     let permit = gateway.0.admission.admit(settings, key)?;
-    let body = body(settings, request).await?;
+    let mut body = body(settings, request).await?;
+    if api == Api::Responses {
+        gateway.0.items.resolve(&mut body);
+    }
     let mut client = api.decode(body)?;
     let destination = settings
         .destination(&client.model)

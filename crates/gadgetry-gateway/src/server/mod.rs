@@ -2,6 +2,7 @@
 
 mod admission;
 mod endpoints;
+mod items;
 mod listen;
 mod metrics;
 mod probe;
@@ -17,6 +18,7 @@ use axum::Router;
 use crate::exchange::{HeldCalls, MarkerStyle, Secrets, Tool, Toolset};
 use crate::settings::Settings;
 use admission::Admission;
+use items::Items;
 use metrics::Metrics;
 
 pub use listen::serve;
@@ -34,6 +36,7 @@ struct Inner {
     admission: Admission,
     metrics: Metrics,
     held: Arc<HeldCalls>,
+    items: Items,
     toolsets: Mutex<HashMap<[u8; 32], Arc<Toolset>>>,
     /// Whether a model calls tools natively, by upstream and model.
     native: Mutex<HashMap<(String, String), bool>>,
@@ -57,6 +60,7 @@ impl Gateway {
             settings: RwLock::new(Arc::new(settings)),
             metrics: Metrics::default(),
             held: Arc::default(),
+            items: Items::default(),
             toolsets: Mutex::default(),
             native: Mutex::default(),
             secret,

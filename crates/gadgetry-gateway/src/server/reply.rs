@@ -184,7 +184,7 @@ async fn begin(
     });
     let model = match made {
         Ok(model) => model,
-        Err(error) => return Err((failure_of(error.into()), watch)),
+        Err(error) => return Err((Delta::from(error).into(), watch)),
     };
     let mut ready = Vec::new();
     let deltas = if exchange.run_dependencies(&mut ready) {
@@ -210,24 +210,6 @@ fn refused(message: String) -> Failure {
         code: None,
         kind: ModelErrorKind::Other,
         retry_after_ms: None,
-    }
-}
-
-/// The failure that an error in a stream is.
-fn failure_of(delta: Delta) -> Failure {
-    match delta {
-        Delta::Error {
-            error,
-            code,
-            kind,
-            retry_after_ms,
-        } => Failure::Upstream {
-            message: error,
-            code,
-            kind,
-            retry_after_ms,
-        },
-        _ => refused("the upstream sent nothing".to_owned()),
     }
 }
 
@@ -292,7 +274,10 @@ impl Reply {
         self.deltas = stream::empty().boxed();
         self.watch.counts = self.exchange.counts();
         let error = out.iter().find_map(|delta| match delta {
-            Delta::Error { kind, .. } => Some(*kind),
+            Delta::Error { kind, error, .. } => {
+                tracing::warn!(upstream = self.upstream.name(), "{error}");
+                Some(*kind)
+            }
             Delta::MessageEnd { usage, .. } => {
                 self.watch.usage = usage.unwrap_or_default();
                 None
@@ -330,7 +315,7 @@ impl Reply {
             return Ok(());
         }
         match out.iter().position(|delta| matches!(delta, Delta::Error { .. })) {
-            Some(at) => Err(failure_of(out.swap_remove(at))),
+            Some(at) => Err(out.swap_remove(at).into()),
             None => Ok(()),
         }
     }
@@ -343,18 +328,28 @@ async fn whole(mut reply: Reply, mut encoder: ReplyEncoder, deltas: Vec<Delta>) 
     for delta in deltas {
         if let Delta::MessageEnd { usage, .. } = &delta {
             is_estimated = usage.is_some_and(|usage| usage.estimated);
+            name_stop(&reply, &mut encoder);
         }
         encoder.delta(delta, &mut frames);
         frames.clear();
     }
     reply.watch.status = Some(200);
-    let mut response = json_response(StatusCode::OK, &encoder.document());
+    let document = encoder.document();
+    reply.watch.gateway.0.items.remember(&document);
+    let mut response = json_response(StatusCode::OK, &document);
     let headers = response.headers_mut();
     if is_estimated {
         headers.insert("x-gadgetry-usage", HeaderValue::from_static("estimated"));
     }
     about(&reply, headers);
     response
+}
+
+/// Says which stop sequence of the client has ended the reply.
+fn name_stop(reply: &Reply, encoder: &mut ReplyEncoder) {
+    if let Some(sequence) = reply.exchange.stop_sequence() {
+        encoder.set_stop_sequence(sequence);
+    }
 }
 
 fn about(reply: &Reply, headers: &mut axum::http::HeaderMap) {
@@ -419,6 +414,7 @@ impl Stream {
             for delta in self.deltas.drain(..) {
                 if let Delta::MessageEnd { usage, .. } = &delta {
                     is_estimated = usage.is_some_and(|usage| usage.estimated);
+                    name_stop(&self.reply, &mut self.encoder);
                 }
                 self.encoder.delta(delta, &mut self.frames);
             }
@@ -434,6 +430,10 @@ impl Stream {
                 return Some(text.into());
             }
             if self.reply.is_over {
+                let items = &self.reply.watch.gateway.0.items;
+                if self.reply.watch.api == Api::Responses {
+                    items.remember(&self.encoder.document());
+                }
                 return None;
             }
             tokio::select! {

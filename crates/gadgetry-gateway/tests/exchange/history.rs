@@ -52,13 +52,13 @@ fn calls_are_blocks_and_results_are_in_envelopes() {
         &[
             "user: Hi",
             &format!("assistant: Look.\n{block}"),
-            "user: <<<RESULT w weather missing WORD>>>\n[no result]\n<<<END WORD>>>Stop.",
+            "user: <<<RESULT w weather missing WORD>>>\n[no result]\n<<<END WORD>>>\n\nStop.",
         ],
     );
     // A result whose call was compacted away.
     check(
         json!([user, result("call_9", "late")]),
-        &["user: Hi<<<RESULT call_9 unknown ok WORD>>>\nlate\n<<<END WORD>>>"],
+        &["user: Hi\n\n<<<RESULT call_9 unknown ok WORD>>>\nlate\n<<<END WORD>>>"],
     );
     // The same word twice.
     let again = call("call_00000000000000bb_w", "weather", r#"{"city":"Rome"}"#);

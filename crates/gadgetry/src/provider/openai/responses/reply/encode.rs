@@ -191,7 +191,7 @@ impl Encoder {
     }
 
     fn begins(&mut self, part: usize, out: &mut Vec<sse::Event>) {
-        self.close(out);
+        self.close("completed", out);
         let mut item = self.item(part, "in_progress");
         for field in ["arguments", "input"] {
             if item[field].is_string() {
@@ -226,14 +226,14 @@ impl Encoder {
     }
 
     /// Ends the message or reasoning, if one is open.
-    fn close(&mut self, out: &mut Vec<sse::Event>) {
+    fn close(&mut self, status: &str, out: &mut Vec<sse::Event>) {
         let Some(part) = self.open.take() else { return };
         let (of_part, of_text, field) = self.names(part);
         let content = self.content(part);
         let text = content[field].clone();
         self.about(&format!("{of_text}.done"), part, field, text, out);
         self.about(&format!("{of_part}.done"), part, "part", content, out);
-        self.done(part, "completed", out);
+        self.done(part, status, out);
     }
 
     fn done(&mut self, part: usize, status: &str, out: &mut Vec<sse::Event>) {
@@ -267,10 +267,15 @@ impl Encoder {
         }
     }
 
-    /// The response as far as it has come.
+    /// The response as far as it has come. What its last message says may be cut off, unless the response is complete.
     fn response(&self, status: &str, details: &Value, error: &Value) -> Value {
+        let last = self.reply.parts.len().wrapping_sub(1);
         let item = |part| {
-            let is_cut = matches!(&self.reply.parts[part], Part::Call { is_over: false, .. });
+            let is_cut = match &self.reply.parts[part] {
+                Part::Call { is_over, .. } => !is_over,
+                Part::Text(_) | Part::Refusal(_) => part == last && is_cut(status),
+                Part::Reasoning(_) => false,
+            };
             self.item(part, if is_cut { "incomplete" } else { "completed" })
         };
         let output: Vec<Value> = (0..self.reply.parts.len()).map(item).collect();
@@ -284,17 +289,25 @@ impl Encoder {
             "incomplete_details": details,
             "output": output,
             "usage": self.reply.usage.as_ref().map(usage::responses),
+            // Clients require these fields. They are about the request, which is not known here.
+            "instructions": null,
+            "metadata": {},
+            "parallel_tool_calls": true,
+            "temperature": null,
+            "tool_choice": "auto",
+            "tools": [],
+            "top_p": null,
         })
     }
 
     fn finish(&mut self, reason: &StopReason, out: &mut Vec<sse::Event>) {
-        self.close(out);
+        let (status, details) = verdict(Some(reason));
+        self.close(if is_cut(status) { "incomplete" } else { "completed" }, out);
         for part in 0..self.reply.parts.len() {
             if matches!(&self.reply.parts[part], Part::Call { is_over: false, .. }) {
                 self.done(part, "incomplete", out);
             }
         }
-        let (status, details) = verdict(Some(reason));
         let response = self.response(status, &details, &Value::Null);
         let kind = format!("response.{status}");
         self.frame(&kind, json!({"response": response}), out);
@@ -318,6 +331,7 @@ impl Encode for Encoder {
                 Step::Usage(_) => {}
                 Step::Finish(reason, _) => self.finish(reason, out),
                 Step::Fail { message, code } => {
+                    self.close("incomplete", out);
                     let error = json!({"code": code, "message": message});
                     let response = self.response("failed", &Value::Null, &error);
                     self.frame("response.failed", json!({"response": response}), out);
@@ -330,6 +344,11 @@ impl Encode for Encoder {
         let (status, details) = verdict(self.reply.end.as_ref());
         self.response(status, &details, &Value::Null)
     }
+}
+
+/// Whether a response of this status may lack the end of its last message.
+fn is_cut(status: &str) -> bool {
+    matches!(status, "incomplete" | "failed")
 }
 
 /// The status of a response, and why it is incomplete.
