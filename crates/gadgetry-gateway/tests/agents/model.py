@@ -232,28 +232,28 @@ def again(prompt):
 
 def mcp(prompt):
     """Calls a tool of an MCP server that the agent runs."""
-    if not prompt.results:
-        name = next((name for name in prompt.tools if name.endswith("multiply")), None)
-        if name is None:
-            return f"Failed: no tool of the MCP server among {sorted(prompt.tools)}."
+    name = next((name for name in prompt.tools if name.endswith("multiply")), None)
+    if prompt.result("m1"):
+        return "Done." if "54" in prompt.result("m1") else "Failed: no result."
+    if name is not None:
         return prompt.call(name, "m1", ("a", "6"), ("b", "9"))
-    return "Done." if "54" in prompt.result("m1") else "Failed: no result."
+    if "ToolSearch" in prompt.tools and not prompt.results:
+        return prompt.call("ToolSearch", "s1", ("query", "select:mcp__demo__multiply"), ("max_results", "1"))
+    return f"Failed: no tool of the MCP server among {sorted(prompt.tools)}."
 
 
 def search(prompt):
     """Searches the web, for which Claude Code asks the model in a request of its own."""
-    if not prompt.results:
-        if "WebSearch" in prompt.tools:
-            return prompt.call("WebSearch", "q1", ("query", "task: answer"))
-        return prompt.call("ToolSearch", "s1", ("query", "select:WebSearch"), ("max_results", "1"))
-    if not prompt.result("q1") and "WebSearch" in prompt.tools:
-        return prompt.call("WebSearch", "q1", ("query", "task: answer"))
-    return "Done."
+    if prompt.result("q1"):
+        return "Done." if "Fifty-four." in prompt.result("q1") else "Failed: no answer."
+    if "WebSearch" in prompt.tools:
+        return prompt.call("WebSearch", "q1", ("query", "nine times six"))
+    return prompt.call("ToolSearch", "s1", ("query", "select:WebSearch"), ("max_results", "1"))
 
 
 def compact(prompt):
     """Runs a command, then sums the conversation up where the agent asks for it."""
-    if re.search(r"(?i)handoff summary|detailed summary", prompt.users[-1] if prompt.users else ""):
+    if re.search(r"(?i)handoff summary|detailed summary", prompt.users[-1]):
         return "Summary: the command was run."
     if "Summary: the command was run." in prompt.all:
         return "Done."
@@ -282,15 +282,22 @@ TROUBLES = {"busy": [429, 503], "cut": ["cut"]}
 
 
 def reply_to(prompt):
-    if prompt.task is None or prompt.suffix is None:
+    if prompt.task is None:
         # A side request, such as one for a title.
-        return "Fifty-four." if prompt.task == "answer" else "Nothing to do."
+        return "Fifty-four."
     if prompt.replies > MAX_REPLIES:
         return "Failed: too many turns."
     return TASKS.get(prompt.task, lambda _: "Failed: unknown task.")(prompt)
 
 
-def frames(text, model):
+def usage_of(prompt):
+    """Tokens. Those of a conversation to be compacted are many, so that the agent does so."""
+    is_full = prompt.task == "compact" and prompt.suffix is not None and "Summary: the command" not in prompt.all
+    count = 100_000 if is_full else 1000
+    return {"prompt_tokens": count, "completion_tokens": 50, "total_tokens": count + 50}
+
+
+def frames(text, model, usage):
     """The events of a reply, with a few characters in each."""
     def event(choices, **fields):
         chunk = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": model, "choices": choices, **fields}
@@ -303,7 +310,7 @@ def frames(text, model):
     for at in range(0, len(text), 7):
         yield delta({"content": text[at : at + 7]})
     yield delta({}, "stop")
-    yield event([], usage={"prompt_tokens": 1000, "completion_tokens": 50, "total_tokens": 1050})
+    yield event([], usage=usage)
     yield "data: [DONE]\n\n"
 
 
@@ -318,10 +325,10 @@ class Handler(BaseHTTPRequestHandler):
         try:
             request = json.loads(body)
             prompt = Prompt(request)
-            text = reply_to(prompt)
+            text, usage = reply_to(prompt), usage_of(prompt)
             entry = {"task": prompt.task, "tools": sorted(prompt.tools), "request": request, "reply": text}
         except Exception as error:  # A defect here must show as an answer of the agent, not as a server that is away.
-            request, text = {}, f"Failed: {error!r}"
+            request, text, usage = {}, f"Failed: {error!r}", None
             entry = {"body": body.decode("utf-8", "replace"), "reply": text}
         if self.log_path:
             with self.lock, open(self.log_path, "a", encoding="utf-8") as log:
@@ -332,12 +339,11 @@ class Handler(BaseHTTPRequestHandler):
             self.send("application/json", json.dumps({"error": {"message": "busy"}}), trouble)
         elif trouble and request.get("stream"):
             # Fewer bytes than announced: the client sees a connection that breaks off.
-            self.send("text/event-stream", "".join(list(frames(text, model))[:4]), missing=100)
+            self.send("text/event-stream", "".join(list(frames(text, model, usage))[:4]), missing=100)
         elif request.get("stream"):
-            self.send("text/event-stream", "".join(frames(text, model)))
+            self.send("text/event-stream", "".join(frames(text, model, usage)))
         else:
             message = {"role": "assistant", "content": text}
-            usage = {"prompt_tokens": 1000, "completion_tokens": 50, "total_tokens": 1050}
             choices = [{"index": 0, "message": message, "finish_reason": "stop"}]
             self.send("application/json", json.dumps({"id": "chatcmpl-1", "model": model, "choices": choices, "usage": usage}))
 
