@@ -57,15 +57,15 @@ class Prompt:
         self.task = tasks[-1] if tasks else None
 
     def read_tools(self):
-        """The parameters of each tool, by the headings of the catalogue."""
+        """The parameters of each tool, with whether they are required, by the headings of the catalogue."""
         start, end = self.system.find("\n# Tools\n"), self.system.rfind("\n# Writing a block\n")
         tools, name = {}, None
         for line in self.system[start:end].splitlines() if 0 <= start < end else []:
             if heading := re.fullmatch(r"## (\S+)", line):
                 name = heading.group(1)
-                tools[name] = []
+                tools[name] = {}
             elif name and (parameter := re.match(r"- (\w+) \(.*?(required|optional)", line)):
-                tools[name].append(parameter.group(1))
+                tools[name][parameter.group(1)] = parameter.group(2) == "required"
         return tools
 
     def read_results(self):
@@ -174,7 +174,9 @@ def deferred(prompt):
     """Loads a tool that Claude Code names without its schema, and calls it."""
     step = {id: None for id, _, _ in prompt.results}
     if "s1" not in step:
-        return prompt.call("ToolSearch", "s1", ("query", "select:TaskStop"), ("max_results", "1"))
+        # What the prompt calls optional is left out.
+        more = [("max_results", "1")] if prompt.tools.get("ToolSearch", {}).get("max_results") else []
+        return prompt.call("ToolSearch", "s1", ("query", "select:TaskStop"), *more)
     if "c1" not in step:
         if "TaskStop" not in prompt.tools:
             return "Failed: the tool that was searched is not offered."
@@ -211,6 +213,15 @@ def think(prompt):
     if not prompt.results:
         return "<think>\nHm, nine times six.\n</think>\nLet me see.\n" + prompt.shell("k1", "echo $((9 * 6))")
     return "Done." if "54" in prompt.result("k1") else "Failed: no result."
+
+
+def repair(prompt):
+    """Leaves out what a call needs; the gateway asks for a correction, of which the agent knows nothing."""
+    if prompt.result("k1") and "Invalid parameters" not in prompt.result("k1"):
+        return "Done." if prompt.replies == 1 else "Failed: the agent has seen the invalid call."
+    if "Invalid parameters" in prompt.result("k1"):
+        return prompt.shell("k1", "echo fifty-four")
+    return prompt.call("Bash" if "Bash" in prompt.tools else "exec_command", "k1")
 
 
 def image(prompt):
@@ -268,6 +279,7 @@ TASKS = {
     "deferred": deferred,
     "agents": agents,
     "think": think,
+    "repair": repair,
     "image": image,
     "mcp": mcp,
     "search": search,

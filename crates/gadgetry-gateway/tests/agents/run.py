@@ -101,6 +101,7 @@ CASES = [
     Case("codex-agents", codex, "scripted", "agents"),
     Case("codex-exec-agents", codex, "gpt-6.1-sol", "agents"),
     Case("codex-think", codex, "scripted", "think"),
+    Case("codex-repair", codex, "scripted", "repair"),
     Case("codex-image", codex, "scripted", "image"),
     Case("codex-mcp", codex, "scripted", "mcp", ("mcp",)),
     Case("codex-busy", codex, "scripted", "busy"),
@@ -112,6 +113,7 @@ CASES = [
     Case("claude-deferred", claude, "claude-opus-5-5", "deferred"),
     Case("claude-agents", claude, "claude-opus-5-5", "agents"),
     Case("claude-think", claude, "claude-opus-5-5", "think"),
+    Case("claude-repair", claude, "claude-opus-5-5", "repair"),
     Case("claude-image", claude, "claude-opus-5-5", "image"),
     Case("claude-mcp", claude, "claude-opus-5-5", "mcp", ("mcp",)),
     Case("claude-mcp-offered", claude, "claude-opus-5-5", "mcp", ("mcp", "no-tool-search")),
@@ -211,24 +213,41 @@ def wrong_files(folder):
     return None if test.returncode == 0 else f"the test fails: {test.stderr}"
 
 
-def stripped(value, key=None):
-    """A body without prose and without what differs between runs: long texts and ids become a character."""
-    if isinstance(value, dict):
-        return {name: stripped(it, name) for name, it in value.items()}
-    if isinstance(value, list):
-        return [stripped(it, key) for it in value]
-    if isinstance(value, str):
-        is_volatile = re.search(r"[0-9a-f]{8}-[0-9a-f]{4}-|_\w{16,}$", value) or key in ("signature", "encrypted_content")
-        return "\u2026" if len(value) > 80 or is_volatile else value
-    return value
+class Stripper:
+    """Takes prose and what differs between runs out of a body: long texts become one character, ids become numbers."""
+
+    VOLATILE = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{16,}")
+
+    def __init__(self, scratch):
+        self.scratch, self.seen = str(scratch), {}
+
+    def strip(self, value, key=None):
+        if isinstance(value, dict):
+            return {name: self.strip(it, name) for name, it in value.items()}
+        if isinstance(value, list):
+            return [self.strip(it, key) for it in value]
+        if not isinstance(value, str):
+            return value
+        if len(value) > 80 or key == "description":
+            return "\u2026"
+        value = value.replace(self.scratch, "")
+        return self.VOLATILE.sub(lambda found: str(self.seen.setdefault(found.group(0), len(self.seen) + 1)), value)
 
 
-def save_fixture(recorder, file):
-    """Keeps the last request of the conversation: it has calls and results."""
-    bodies = [json.loads(it["body"]) for it in recorder.exchanges if it["body"].startswith("{")]
-    bodies = [body for body in bodies if body.get("tools")]
+# The cases whose last request is kept, with what it has to contain: calls, results and every kind of tool.
+FIXTURES = {
+    "codex-patch": ("codex-request.json", '"custom_tool_call_output"'),
+    "codex-exec-agents": ("codex-agent-request.json", '"agent_message"'),
+    "claude": ("claude-code-request.json", '"tool_result"'),
+}
+
+
+def save_fixture(case, recorder, folder, scratch):
+    name, needle = FIXTURES[case.name]
+    bodies = [json.loads(it["body"]) for it in recorder.exchanges if needle in it["body"]]
     if bodies:
-        file.write_text(json.dumps(stripped(bodies[-1]), indent=1, ensure_ascii=False) + "\n")
+        body = Stripper(scratch / case.name).strip(bodies[-1])
+        (folder / name).write_text(json.dumps(body, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 def main():
@@ -260,9 +279,8 @@ def main():
             print(f"FAIL {name}: {reason}" if reason else f"ok {name}", flush=True)
             for warning in recorder.warnings():
                 print(f"  warning: {warning}")
-            if options.fixtures and name in ("codex-patch", "claude"):
-                fixture = {"codex-patch": "codex-request.json", "claude": "claude-code-request.json"}[name]
-                save_fixture(recorder, Path(options.fixtures) / fixture)
+            if options.fixtures and name in FIXTURES:
+                save_fixture(case, recorder, Path(options.fixtures), scratch)
     finally:
         gateway.stop()
         if not options.keep and not has_failed:
