@@ -312,7 +312,8 @@ def usage_of(prompt):
 def frames(text, model, usage):
     """The events of a reply, with a few characters in each."""
     def event(choices, **fields):
-        chunk = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": model, "choices": choices, **fields}
+        chunk = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": model, "choices": choices}
+        chunk |= fields
         return f"data: {json.dumps(chunk)}\n\n"
 
     def delta(value, reason=None):

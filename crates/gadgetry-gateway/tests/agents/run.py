@@ -4,7 +4,8 @@
     npm install --prefix DIR @openai/codex@0.169.0 @anthropic-ai/claude-code@2.1.330
     python3 crates/gadgetry-gateway/tests/agents/run.py target/debug/gadgetry --bin DIR/node_modules/.bin
 
-Nothing but the gateway is reached: no account, no other network. Prints one line for each case; the exit code is 1 if one failed.
+Claude Code needs Node 22 to install without a warning, but its program is a binary that needs none. Nothing but the gateway is
+reached: no account, no other network. Prints one line for each case; the exit code is 1 if one failed.
 An agent that is not installed is skipped, unless it is asked for by --only.
 """
 
@@ -22,8 +23,10 @@ import threading
 from pathlib import Path
 from typing import NamedTuple
 
-import model
-from recorder import Recorder
+sys.dont_write_bytecode = True
+
+import model  # noqa: E402
+from recorder import Recorder  # noqa: E402
 
 TIMEOUT = 120
 
@@ -36,7 +39,6 @@ from add import add
 assert add(2, 3) == 5, "AssertionError: add(2, 3) is not 5"
 print("all tests pass")
 """
-
 
 HERE = Path(__file__).resolve().parent
 MCP_SERVER = str(HERE / "mcp_server.py")
@@ -161,7 +163,7 @@ def run(command, folder, env, log):
         process = subprocess.Popen(
             command, cwd=folder, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=file,
             text=True, start_new_session=True,
-        )  # fmt: skip
+        )
         try:
             output, _ = process.communicate(timeout=TIMEOUT)
         except subprocess.TimeoutExpired:
@@ -175,6 +177,8 @@ def play(case, program, gateway, scratch):
     """Plays a case; the reason of its failure, or None, and the recorder."""
     scratch = scratch / (case.agent.__name__ if "resume" in case.more else case.name)
     folder, home = scratch / "work", scratch / "home"
+    if "resume" in case.more and not folder.exists():
+        raise SystemExit(f"{case.name} goes on from the case {case.agent.__name__}: --only has to match both")
     if "resume" not in case.more:
         folder.mkdir(parents=True)
         home.mkdir()
@@ -234,19 +238,19 @@ class Stripper:
         return self.VOLATILE.sub(lambda found: str(self.seen.setdefault(found.group(0), len(self.seen) + 1)), value)
 
 
-# The cases whose last request is kept, with what it has to contain: calls, results and every kind of tool.
+# The cases of which a request is kept: its file, what it has to contain, and which of those it is.
 FIXTURES = {
-    "codex-patch": ("codex-request.json", '"custom_tool_call_output"'),
-    "codex-exec-agents": ("codex-agent-request.json", '"agent_message"'),
-    "claude": ("claude-code-request.json", '"tool_result"'),
+    "codex-patch": ("codex-request.json", '"custom_tool_call_output"', -1),
+    "codex-exec-agents": ("codex-agent-request.json", '"agent_message"', 0),
+    "claude": ("claude-code-request.json", '"tool_result"', -1),
 }
 
 
 def save_fixture(case, recorder, folder, scratch):
-    name, needle = FIXTURES[case.name]
+    name, needle, which = FIXTURES[case.name]
     bodies = [json.loads(it["body"]) for it in recorder.exchanges if needle in it["body"]]
     if bodies:
-        body = Stripper(scratch / case.name).strip(bodies[-1])
+        body = Stripper(scratch / case.name).strip(bodies[which])
         (folder / name).write_text(json.dumps(body, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
