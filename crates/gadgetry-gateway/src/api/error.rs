@@ -164,6 +164,21 @@ impl Failure {
         }
     }
 
+    /// Whether the same request may succeed later.
+    pub fn is_transient(&self) -> bool {
+        match self {
+            Self::Limited { .. } | Self::Busy { .. } | Self::Slow { .. } => true,
+            Self::Upstream { kind, .. } => matches!(
+                kind,
+                ModelErrorKind::RateLimit
+                    | ModelErrorKind::Overloaded
+                    | ModelErrorKind::Transport
+                    | ModelErrorKind::Truncated
+            ),
+            _ => false,
+        }
+    }
+
     /// When to try again, in milliseconds.
     pub fn retry_after_ms(&self) -> Option<u64> {
         match self {

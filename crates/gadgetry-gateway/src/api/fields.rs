@@ -1,9 +1,9 @@
 //! Fields of a request's body, taken out before the rest is read.
 
-use gadgetry::proto::message::ToolChoice;
+use gadgetry::proto::message::{Message, Role, ToolChoice};
 use serde_json::{Map, Value};
 
-use crate::exchange::Choice;
+use crate::exchange::{Choice, Tool};
 
 use super::Refusal;
 
@@ -94,6 +94,23 @@ pub(super) fn allowed(choice: &Value, names: Vec<String>) -> Choice {
     Choice {
         kind,
         allowed: Some(names),
+    }
+}
+
+/// Tells the model that none of the tools of a request is there, where all of them run at the provider: without that it may
+/// invent their results.
+pub(super) fn tell_of_missing(tools: &[Tool], warnings: &[String], messages: &mut Vec<Message>) {
+    let missing = warnings.iter().filter_map(|warning| {
+        let (name, _) = warning.strip_prefix("the tool ")?.split_once(' ')?;
+        Some(name)
+    });
+    let missing: Vec<&str> = missing.collect();
+    if tools.is_empty() && !missing.is_empty() {
+        let text = format!(
+            "These tools are not available here: {}. Say so, and do not invent their results.",
+            missing.join(", ")
+        );
+        messages.insert(0, Message::text(Role::System, text));
     }
 }
 

@@ -1,5 +1,7 @@
 //! The Messages API: the body of a request.
 
+use std::collections::HashSet;
+
 use gadgetry::proto::message::ToolChoice;
 use gadgetry::provider::anthropic;
 use serde_json::{Value, json};
@@ -7,7 +9,7 @@ use serde_json::{Value, json};
 use crate::exchange::{Choice, ClientRequest, Tool};
 
 use super::Refusal;
-use super::fields::{Fields, text};
+use super::fields::{Fields, tell_of_missing, text};
 use super::known_tools;
 
 /// Fields that change nothing about the text of a reply.
@@ -34,9 +36,14 @@ pub(super) fn decode(body: Value) -> Result<ClientRequest, Refusal> {
     }
     body.ignore(&IGNORED);
     body.warn(&WARNED);
+    let found = body.get_mut("messages").map(found_tools).unwrap_or_default();
     let mut tools = Vec::new();
     for tool in body.list("tools")? {
-        add(&tool, &mut tools, &mut body.warnings)?;
+        // What a search of the client has not found yet is not offered.
+        let is_deferred = tool["defer_loading"] == true && tool["name"].as_str().is_some_and(|name| !found.contains(name));
+        if !is_deferred {
+            add(&tool, &mut tools, &mut body.warnings)?;
+        }
     }
     let (choice, is_parallel) = choice(&mut body)?;
     let config = body.take("output_config").unwrap_or_default();
@@ -54,9 +61,11 @@ pub(super) fn decode(body: Value) -> Result<ClientRequest, Refusal> {
     if incoming.request.messages.is_empty() {
         return Err(Refusal::new("messages", "`messages` is empty"));
     }
+    let mut messages = std::sync::Arc::unwrap_or_clone(incoming.request.messages);
+    tell_of_missing(&tools, &warnings, &mut messages);
     Ok(ClientRequest {
         model: incoming.model,
-        messages: std::sync::Arc::unwrap_or_clone(incoming.request.messages),
+        messages,
         tools,
         choice,
         is_parallel,
@@ -66,6 +75,43 @@ pub(super) fn decode(body: Value) -> Result<ClientRequest, Refusal> {
         response_format: response_format(&format),
         warnings,
     })
+}
+
+/// The names of tools that searches of the client have found. The blocks that name them become texts for the model.
+fn found_tools(messages: &mut Value) -> HashSet<String> {
+    let mut found = HashSet::new();
+    let blocks = |value: &mut Value| match value.get_mut("content").map(Value::take) {
+        Some(Value::Array(blocks)) => blocks,
+        Some(other) => {
+            value["content"] = other;
+            Vec::new()
+        }
+        None => Vec::new(),
+    };
+    for message in messages.as_array_mut().into_iter().flatten() {
+        let mut of_message = blocks(message);
+        for block in &mut of_message {
+            if block["type"] != "tool_result" {
+                continue;
+            }
+            let mut of_result = blocks(block);
+            for part in &mut of_result {
+                if part["type"] == "tool_reference"
+                    && let Some(name) = part["tool_name"].as_str().map(str::to_owned)
+                {
+                    *part = json!({"type": "text", "text": format!("The tool {name} is available now.")});
+                    found.insert(name);
+                }
+            }
+            if !of_result.is_empty() {
+                block["content"] = of_result.into();
+            }
+        }
+        if !of_message.is_empty() {
+            message["content"] = of_message.into();
+        }
+    }
+    found
 }
 
 fn add(tool: &Value, tools: &mut Vec<Tool>, warnings: &mut Vec<String>) -> Result<(), Refusal> {

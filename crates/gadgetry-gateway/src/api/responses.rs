@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::exchange::{Choice, ClientRequest, TEXT_PARAMETER, Tool, full_name};
 
 use super::Refusal;
-use super::fields::{Fields, allowed, text, with_grammar};
+use super::fields::{Fields, allowed, tell_of_missing, text, with_grammar};
 
 /// Fields that change nothing about the text of a reply.
 const IGNORED: [&str; 13] = [
@@ -26,6 +26,9 @@ const IGNORED: [&str; 13] = [
     "context_management",
 ];
 
+/// Items that are read; reasoning is, too, and not replayed.
+const KNOWN_ITEMS: [&str; 4] = ["message", "function_call", "function_call_output", "reasoning"];
+
 /// Fields that are not honoured.
 const WARNED: [&str; 1] = ["top_logprobs"];
 
@@ -35,6 +38,7 @@ pub(super) fn decode(body: Value) -> Result<ClientRequest, Refusal> {
     body.ignore(&IGNORED);
     body.ignore(&["background", "conversation", "prompt", "previous_response_id"]);
     body.warn(&WARNED);
+    let mut carried_warnings = Vec::new();
     let mut tools = Vec::new();
     for tool in body.list("tools")? {
         add(&tool, None, &mut tools, &mut body.warnings);
@@ -56,16 +60,23 @@ pub(super) fn decode(body: Value) -> Result<ClientRequest, Refusal> {
             return Err(Refusal::new("input", message));
         }
         items.iter_mut().for_each(plain_item);
+        for kind in items.iter().filter_map(|item| item["type"].as_str()) {
+            if !KNOWN_ITEMS.contains(&kind) {
+                carried_warnings.push(format!("the item {kind} is ignored"));
+            }
+        }
         for tool in carried.iter().filter_map(Value::as_array).flatten() {
             add(tool, None, &mut tools, &mut body.warnings);
         }
     }
+    body.warnings.append(&mut carried_warnings);
     let choice = choice(&mut body)?;
     let is_parallel = body.flag("parallel_tool_calls", true)?;
     let response_format = body.take("text").and_then(|it| format(&it["format"]));
     let (body, warnings) = body.rest();
     let incoming = responses::decode_request(body)?;
     let mut messages = std::sync::Arc::unwrap_or_clone(incoming.request.messages);
+    tell_of_missing(&tools, &warnings, &mut messages);
     if messages.iter().all(|it| it.role == Role::System) {
         // Codex probes a server with an empty input; templates need a message of the user.
         messages.push(Message::text(Role::User, "."));
@@ -178,6 +189,13 @@ fn plain_item(item: &mut Value) {
         Some("local_shell_call") => {
             let command = json!({"command": item["action"]["command"]}).to_string();
             *item = json!({"type": "function_call", "call_id": item["call_id"], "name": "local_shell", "arguments": command});
+        }
+        // What one agent of Codex says to another. The text that a model wrote comes back as if it were encrypted.
+        Some("agent_message") => {
+            let parts = item["content"].as_array().into_iter().flatten();
+            let texts = parts.filter_map(|part| part["text"].as_str().or(part["encrypted_content"].as_str()));
+            let text: String = texts.collect();
+            *item = json!({"type": "message", "role": "user", "content": text});
         }
         Some("local_shell_call_output") => {
             *item = json!({"type": "function_call_output", "call_id": item["id"], "output": item["output"]});

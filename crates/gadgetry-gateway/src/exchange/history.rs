@@ -139,6 +139,7 @@ impl Draft<'_, '_> {
         } else {
             // A system message within the conversation stays in its place, so that what is before it stays the same.
             self.no_results();
+            let text = format!("System message:\n{text}");
             self.out.push(Message::text(Role::User, text));
         }
     }
@@ -225,7 +226,8 @@ impl Draft<'_, '_> {
                 )) => {
                     known.insert(at);
                     let status = if *is_error { "error" } else { "ok" };
-                    texts.push(self.writer.envelope(&call.id, name, status, text));
+                    let shown = with_captions(text, own);
+                    texts.push(self.writer.envelope(&call.id, name, status, &shown));
                     media.extend(own.iter().cloned());
                     answered.push((call.id.clone(), text.clone(), *is_error));
                 }
@@ -251,7 +253,7 @@ impl Draft<'_, '_> {
             let id = self.ids.get(id).unwrap_or(id).to_owned();
             let name = if gadget_name.is_empty() { "unknown" } else { gadget_name };
             let status = if *is_error { "error" } else { "ok" };
-            texts.push(self.writer.envelope(&id, name, status, text));
+            texts.push(self.writer.envelope(&id, name, status, &with_captions(text, own)));
             media.extend(own.iter().cloned());
         }
         for call in std::mem::take(&mut self.held) {
@@ -366,6 +368,16 @@ pub(crate) fn shaped(mut messages: Vec<Message>, has_system_role: bool, alternat
         }
     }
     out
+}
+
+/// The text of a result, and a caption for each medium that follows the results.
+fn with_captions<'t>(text: &'t str, media: &[Media]) -> Cow<'t, str> {
+    if media.is_empty() {
+        return Cow::Borrowed(text);
+    }
+    let captions = media.iter().map(Media::caption);
+    let all: Vec<String> = std::iter::once(text.to_owned()).filter(|it| !it.is_empty()).chain(captions).collect();
+    Cow::Owned(all.join("\n"))
 }
 
 /// Adjacent texts as one, with a blank line between them.

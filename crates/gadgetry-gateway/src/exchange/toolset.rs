@@ -12,7 +12,7 @@ use super::request::Tool;
 /// The tools of a request.
 ///
 /// A client's schemas are taken as they are: one that is not valid JSON Schema accepts any object, and its tool stays. Defaults
-/// are not filled in, because the tool does that.
+/// are filled in for required parameters only, because models read that those may be left out; all others are the tool's.
 ///
 /// ```
 /// use gadgetry_gateway::exchange::{Tool, Toolset};
@@ -148,17 +148,22 @@ fn compiled(name: &str, tool: &Tool) -> (RegisteredGadget, bool) {
         parameters,
         ..GadgetSpec::default()
     };
-    let schema = match &tool.schema {
-        Value::Object(_) => without_defaults(&tool.schema),
-        _ => any_object(),
-    };
-    match Registry::compile(spec(schema)) {
-        Ok(gadget) => (gadget, tool.schema.is_object()),
-        Err(_) => match Registry::compile(spec(any_object())) {
-            Ok(gadget) => (gadget, false),
-            Err(error) => unreachable!("a carried name and the plain schema are valid: {error}"),
-        },
+    let own = tool.schema.is_object();
+    let schemas = [
+        (own, without_defaults(&tool.schema, Keep::Required)),
+        // A default of the wrong type.
+        (own, without_defaults(&tool.schema, Keep::None)),
+        (false, any_object()),
+    ];
+    for (is_checked, schema) in schemas {
+        if !schema.is_object() {
+            continue;
+        }
+        if let Ok(gadget) = Registry::compile(spec(schema)) {
+            return (gadget, is_checked);
+        }
     }
+    unreachable!("a carried name and a schema of any object are valid")
 }
 
 fn any_object() -> Value {
@@ -192,46 +197,55 @@ const BY_NAME: [&str; 5] = [
 /// Keywords whose value is a list of schemas.
 const LIST: [&str; 4] = ["allOf", "anyOf", "oneOf", "prefixItems"];
 
-/// The schema without the keyword `default`. Where the word is the name of a property, it stays.
-fn without_defaults(schema: &Value) -> Value {
-    let each = |fields: &Map<String, Value>| {
-        let fields = fields.iter();
-        fields
-            .map(|(name, schema)| (name.clone(), without_defaults(schema)))
-            .collect()
+/// Which defaults stay in a schema.
+#[derive(Clone, Copy, PartialEq)]
+enum Keep {
+    /// Those of required properties.
+    Required,
+    None,
+}
+
+/// The schema without the keyword `default`, but for those to keep. Where the word is the name of a property, it stays.
+fn without_defaults(schema: &Value, keep: Keep) -> Value {
+    let Value::Object(fields) = schema else {
+        return schema.clone();
     };
-    match schema {
-        Value::Object(fields) => {
-            let kept = fields.iter().filter(|(keyword, _)| *keyword != "default");
-            Value::Object(
-                kept.map(|(keyword, value)| {
-                    let word = keyword.as_str();
-                    let value = match value {
-                        Value::Object(fields) if BY_NAME.contains(&word) => {
-                            Value::Object(each(fields))
-                        }
-                        Value::Array(schemas) if LIST.contains(&word) || word == "items" => {
-                            schemas.iter().map(without_defaults).collect()
-                        }
-                        value if SCHEMA.contains(&word) => without_defaults(value),
-                        value => value.clone(),
-                    };
-                    (keyword.clone(), value)
-                })
-                .collect(),
-            )
-        }
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
-            schema.clone()
-        }
+    let required = fields.get("required").and_then(Value::as_array);
+    let is_required = |name: &str| keep == Keep::Required && required.is_some_and(|all| all.iter().any(|it| it == name));
+    let each = |fields: &Map<String, Value>| -> Map<String, Value> {
+        let each = fields.iter().map(|(name, schema)| {
+            let mut stripped = without_defaults(schema, keep);
+            if let Some(default) = schema.get("default").filter(|_| is_required(name))
+                && let Value::Object(stripped) = &mut stripped
+            {
+                stripped.insert("default".to_owned(), default.clone());
+            }
+            (name.clone(), stripped)
+        });
+        each.collect()
+    };
+    let mut out = Map::new();
+    for (keyword, value) in fields {
+        let word = keyword.as_str();
+        let value = match value {
+            _ if word == "default" => continue,
+            Value::Object(fields) if BY_NAME.contains(&word) => Value::Object(each(fields)),
+            Value::Array(schemas) if LIST.contains(&word) || word == "items" => {
+                schemas.iter().map(|it| without_defaults(it, keep)).collect()
+            }
+            value if SCHEMA.contains(&word) => without_defaults(value, keep),
+            value => value.clone(),
+        };
+        out.insert(keyword.clone(), value);
     }
+    Value::Object(out)
 }
 
 #[cfg(test)]
 mod tests {
     use serde_json::{Value, json};
 
-    use super::{Tool, Toolset, without_defaults};
+    use super::{Keep, Tool, Toolset, without_defaults};
 
     #[test]
     fn names_that_a_block_cannot_carry_are_mapped() {
@@ -277,6 +291,9 @@ mod tests {
             "items": [{}],
             "anyOf": [{"const": {"default": 2}}],
         });
-        assert_eq!(without_defaults(&schema), expected);
+        assert_eq!(without_defaults(&schema, Keep::Required), expected);
+        let schema = json!({"properties": {"a": {"default": 1}, "b": {"default": 2}}, "required": ["b"]});
+        let expected = json!({"properties": {"a": {}, "b": {"default": 2}}, "required": ["b"]});
+        assert_eq!(without_defaults(&schema, Keep::Required), expected);
     }
 }

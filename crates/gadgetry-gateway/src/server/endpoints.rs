@@ -263,8 +263,12 @@ pub(super) fn json_response(status: StatusCode, body: &Value) -> Response {
 pub(super) fn failed(api: Api, failure: &Failure) -> Response {
     let status = StatusCode::from_u16(failure.status(api)).unwrap_or(StatusCode::BAD_GATEWAY);
     let mut response = json_response(status, &failure.body(api));
+    let headers = response.headers_mut();
+    if !failure.is_transient() {
+        // The SDKs repeat requests after some statuses, and some after all.
+        headers.insert("x-should-retry", HeaderValue::from_static("false"));
+    }
     if let Some(ms) = failure.retry_after_ms() {
-        let headers = response.headers_mut();
         headers.insert(header::RETRY_AFTER, ms.div_ceil(1000).into());
         headers.insert("retry-after-ms", ms.into());
     }
