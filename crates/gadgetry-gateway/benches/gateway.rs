@@ -47,7 +47,10 @@ fn main() -> Result<(), Failure> {
     match words.as_slice() {
         [_, "serve", url, ..] => runtime()?.block_on(serve(url)),
         [_, rest @ ..] => {
-            let python = rest.iter().position(|it| *it == "--litellm").and_then(|at| rest.get(at + 1));
+            let python = rest
+                .iter()
+                .position(|it| *it == "--litellm")
+                .and_then(|at| rest.get(at + 1));
             runtime()?.block_on(compare(python.copied()))
         }
         [] => Ok(()),
@@ -55,7 +58,9 @@ fn main() -> Result<(), Failure> {
 }
 
 fn runtime() -> io::Result<tokio::runtime::Runtime> {
-    tokio::runtime::Builder::new_current_thread().enable_all().build()
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
 }
 
 /// Ten thousand streams have twenty thousand sockets.
@@ -114,7 +119,9 @@ enum Pace {
 async fn compare(python: Option<&str>) -> Result<(), Failure> {
     let sent = Arc::new(Sent {
         began: Instant::now(),
-        times: (0..STREAMS).map(|_| (0..CHUNKS).map(|_| AtomicU64::new(0)).collect()).collect(),
+        times: (0..STREAMS)
+            .map(|_| (0..CHUNKS).map(|_| AtomicU64::new(0)).collect())
+            .collect(),
     });
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let upstream = listener.local_addr()?.to_string();
@@ -134,20 +141,54 @@ async fn compare(python: Option<&str>) -> Result<(), Failure> {
     println!("\n### A gateway under load\n");
     println!("| | | limit | |\n|---|---|---|---|");
     let row = |what: &str, value: String, limit: &str, passes: bool| {
-        println!("| {what} | {value} | {limit} | {} |", if passes { "PASS" } else { "above" });
+        println!(
+            "| {what} | {value} | {limit} | {} |",
+            if passes { "PASS" } else { "above" }
+        );
     };
-    println!("| streams a second of one core, {STREAMS} at 50 chunks a second | {real_time:.1} | | |");
-    println!("| streams a second of one core, {STREAMS} as fast as they come | {:.1} | | |", ours.per_cpu_second);
-    println!("| µs of CPU a chunk, at 50 a second and as fast as they come | {:.1}, {:.1} | | |", a_chunk(real_time), a_chunk(ours.per_cpu_second));
-    row("KB a stream", format!("{a_stream:.1}"), "64", a_stream < 64.0);
+    println!(
+        "| streams a second of one core, {STREAMS} at 50 chunks a second | {real_time:.1} | | |"
+    );
+    println!(
+        "| streams a second of one core, {STREAMS} as fast as they come | {:.1} | | |",
+        ours.per_cpu_second
+    );
+    println!(
+        "| µs of CPU a chunk, at 50 a second and as fast as they come | {:.1}, {:.1} | | |",
+        a_chunk(real_time),
+        a_chunk(ours.per_cpu_second)
+    );
+    row(
+        "KB a stream",
+        format!("{a_stream:.1}"),
+        "64",
+        a_stream < 64.0,
+    );
     let added = (through.p50 - direct.p50) * 1e6;
-    row("added latency a chunk, p50, µs", format!("{added:.0}"), "100", added < 100.0);
-    println!("| added latency a chunk, p99, µs | {:.0} | | |", (through.p99 - direct.p99) * 1e6);
-    println!("| latency without the gateway, p50 and p99, µs | {:.0}, {:.0} | | |", direct.p50 * 1e6, direct.p99 * 1e6);
+    row(
+        "added latency a chunk, p50, µs",
+        format!("{added:.0}"),
+        "100",
+        added < 100.0,
+    );
+    println!(
+        "| added latency a chunk, p99, µs | {:.0} | | |",
+        (through.p99 - direct.p99) * 1e6
+    );
+    println!(
+        "| latency without the gateway, p50 and p99, µs | {:.0}, {:.0} | | |",
+        direct.p50 * 1e6,
+        direct.p99 * 1e6
+    );
     let lost = ours.lost + through.lost;
     row("streams lost", lost.to_string(), "0", lost == 0);
     let (open, memory) = gateway.idle_streams(IDLE).await?;
-    row(&format!("MB with {open} silent streams"), format!("{:.0}", memory / 1e6), "1000", memory < 1e9);
+    row(
+        &format!("MB with {open} silent streams"),
+        format!("{:.0}", memory / 1e6),
+        "1000",
+        memory < 1e9,
+    );
     drop(gateway);
 
     let Some(python) = python else {
@@ -212,9 +253,17 @@ impl Server {
              api_key: none\nlitellm_settings:\n  telemetry: false\n"
         );
         fs::write(&config, text)?;
-        let port = std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
+        let port = std::net::TcpListener::bind("127.0.0.1:0")?
+            .local_addr()?
+            .port();
         let child = Command::new(python)
-            .args(["-c", "from litellm import run_server; run_server()", "--host", "127.0.0.1", "--port"])
+            .args([
+                "-c",
+                "from litellm import run_server; run_server()",
+                "--host",
+                "127.0.0.1",
+                "--port",
+            ])
             .arg(port.to_string())
             .arg("--config")
             .arg(&config)
@@ -230,7 +279,10 @@ impl Server {
             _folder: Some(folder),
         };
         let began = Instant::now();
-        while stream(&server.address, 0, Pace::Flat, 10, None).await.is_err() {
+        while stream(&server.address, 0, Pace::Flat, 10, None)
+            .await
+            .is_err()
+        {
             if began.elapsed() > Duration::from_mins(3) {
                 return Err("LiteLLM does not answer".into());
             }
@@ -244,7 +296,12 @@ impl Server {
         let stat = fs::read_to_string(format!("/proc/{}/stat", self.child.id()))?;
         let (_, fields) = stat.rsplit_once(')').ok_or("a stat file")?;
         let fields: Vec<&str> = fields.split_whitespace().collect();
-        let ticks = |at: usize| fields.get(at).and_then(|it| it.parse::<f64>().ok()).unwrap_or(0.0);
+        let ticks = |at: usize| {
+            fields
+                .get(at)
+                .and_then(|it| it.parse::<f64>().ok())
+                .unwrap_or(0.0)
+        };
         Ok((ticks(11) + ticks(12)) / 100.0)
     }
 
@@ -325,7 +382,12 @@ async fn paced(address: &str, sent: &Arc<Sent>, chunks: usize) -> Result<Paced, 
     let mut streams = JoinSet::new();
     for number in 0..STREAMS {
         let address = address.to_owned();
-        streams.spawn(async move { (number, stream(&address, number, Pace::Paced, chunks, None).await) });
+        streams.spawn(async move {
+            (
+                number,
+                stream(&address, number, Pace::Paced, chunks, None).await,
+            )
+        });
     }
     let mut all: Vec<u64> = Vec::new();
     let mut lost = 0;
@@ -340,7 +402,10 @@ async fn paced(address: &str, sent: &Arc<Sent>, chunks: usize) -> Result<Paced, 
         }
     }
     all.sort_unstable();
-    let quantile = |share: usize| all.get(all.len() * share / 100).map_or(0.0, |it| *it as f64 / 1e9);
+    let quantile = |share: usize| {
+        all.get(all.len() * share / 100)
+            .map_or(0.0, |it| *it as f64 / 1e9)
+    };
     Ok(Paced {
         p50: quantile(50),
         p99: quantile(99),
@@ -381,13 +446,21 @@ async fn stream(
     socket.write_all(head.as_bytes()).await?;
     socket.write_all(body.as_bytes()).await?;
     let mut arrived = Vec::with_capacity(chunks);
-    let mut buffer = vec![0; if pace == Pace::Silent { 2_048 } else { 16 << 10 }];
+    let mut buffer = vec![
+        0;
+        if pace == Pace::Silent {
+            2_048
+        } else {
+            16 << 10
+        }
+    ];
     let mut kept = 0;
     loop {
         let read = socket.read(&mut buffer[kept..]).await?;
         let now = Instant::now();
         let text = &buffer[..kept + read];
-        if arrived.is_empty() && !text.starts_with(b"HTTP/1.1 200") && text.len() > 12 && kept == 0 {
+        if arrived.is_empty() && !text.starts_with(b"HTTP/1.1 200") && text.len() > 12 && kept == 0
+        {
             return Err(String::from_utf8_lossy(text).into_owned().into());
         }
         let found = memchr::memmem::find_iter(text, CONTENT);
@@ -446,7 +519,9 @@ async fn replies(mut socket: TcpStream, sent: &Sent) -> Result<(), Failure> {
         let count: usize = words.next().ok_or("a count")?.parse()?;
         let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
         socket.write_all(head.as_bytes()).await?;
-        socket.write_all(frame("{\"role\":\"assistant\",\"content\":\"\"}", "null").as_bytes()).await?;
+        socket
+            .write_all(frame("{\"role\":\"assistant\",\"content\":\"\"}", "null").as_bytes())
+            .await?;
         match pace.as_str() {
             "flat" => {
                 for _ in 0..count {
@@ -474,7 +549,9 @@ async fn replies(mut socket: TcpStream, sent: &Sent) -> Result<(), Failure> {
             }
         }
         socket.write_all(end.as_bytes()).await?;
-        socket.write_all(b"e\r\ndata: [DONE]\n\n\r\n0\r\n\r\n").await?;
+        socket
+            .write_all(b"e\r\ndata: [DONE]\n\n\r\n0\r\n\r\n")
+            .await?;
     }
 }
 
@@ -492,7 +569,9 @@ async fn read_request(socket: &mut TcpStream) -> Result<String, Failure> {
             continue;
         };
         let head = String::from_utf8_lossy(&bytes[..at]).to_ascii_lowercase();
-        let length = head.lines().find_map(|line| line.strip_prefix("content-length:"));
+        let length = head
+            .lines()
+            .find_map(|line| line.strip_prefix("content-length:"));
         let length: usize = length.and_then(|it| it.trim().parse().ok()).unwrap_or(0);
         if bytes.len() >= at + 4 + length {
             return Ok(String::from_utf8_lossy(&bytes[at + 4..]).into_owned());

@@ -36,7 +36,10 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-#[expect(clippy::print_stdout, reason = "the URL is what the program is started for")]
+#[expect(
+    clippy::print_stdout,
+    reason = "the URL is what the program is started for"
+)]
 fn write_line(line: &str) {
     println!("{line}");
 }

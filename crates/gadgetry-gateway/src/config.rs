@@ -199,15 +199,29 @@ fn parse(text: &str, resolver: &Resolver, patch: &RulesPatch) -> Result<Config, 
     })?;
     let listen = file.listen.map(|it| {
         let parsed = it.get_ref().parse();
-        parsed.map_err(|_| Mistake::new(&it.span(), format!("{:?} is not an address such as 127.0.0.1:8787", it.get_ref())))
+        parsed.map_err(|_| {
+            Mistake::new(
+                &it.span(),
+                format!(
+                    "{:?} is not an address such as 127.0.0.1:8787",
+                    it.get_ref()
+                ),
+            )
+        })
     });
-    let rules = patched(&patch.applied_to(&ModelRules::default()), file.rules.as_ref())?;
+    let rules = patched(
+        &patch.applied_to(&ModelRules::default()),
+        file.rules.as_ref(),
+    )?;
     let rules = patch.applied_to(&rules);
     let mut upstreams: Vec<Arc<Upstream>> = Vec::new();
     for table in &file.upstream {
         let made = upstream(table, resolver)?;
         if upstreams.iter().any(|it| it.name() == made.name()) {
-            return Err(Mistake::new(&table.span(), format!("two upstreams are named {:?}", made.name())));
+            return Err(Mistake::new(
+                &table.span(),
+                format!("two upstreams are named {:?}", made.name()),
+            ));
         }
         upstreams.push(Arc::new(made));
     }
@@ -250,7 +264,12 @@ fn upstream(table: &Spanned<UpstreamTable>, resolver: &Resolver) -> Result<Upstr
     let table = table.get_ref();
     let key = table.key_env.as_ref().map(|variable| {
         let found = resolver.variable(variable.get_ref()).map(ApiKey::new);
-        found.ok_or_else(|| Mistake::new(&variable.span(), format!("the variable {} is not set", variable.get_ref())))
+        found.ok_or_else(|| {
+            Mistake::new(
+                &variable.span(),
+                format!("the variable {} is not set", variable.get_ref()),
+            )
+        })
     });
     let key = key.transpose()?;
     let target = match (&table.url, &table.model) {
@@ -273,7 +292,12 @@ fn upstream(table: &Spanned<UpstreamTable>, resolver: &Resolver) -> Result<Upstr
                 resolver: Box::new(resolver),
             }
         }
-        _ => return Err(Mistake::new(&span, "an upstream has either a url or a model")),
+        _ => {
+            return Err(Mistake::new(
+                &span,
+                "an upstream has either a url or a model",
+            ));
+        }
     };
     let mut http = HttpConfig::new().proxy_from_environment(true);
     if let Some(seconds) = table.idle_seconds {
@@ -292,7 +316,12 @@ fn route(
     let mut own = Vec::new();
     for name in &table.upstreams {
         let found = upstreams.iter().find(|it| it.name() == name.get_ref());
-        let missing = || Mistake::new(&name.span(), format!("there is no upstream named {:?}", name.get_ref()));
+        let missing = || {
+            Mistake::new(
+                &name.span(),
+                format!("there is no upstream named {:?}", name.get_ref()),
+            )
+        };
         own.push(Arc::clone(found.ok_or_else(missing)?));
     }
     if own.is_empty() {
@@ -312,7 +341,12 @@ fn key(table: &Spanned<KeyTable>, resolver: &Resolver) -> Result<ClientKey, Mist
     let mut key = match (&table.env, &table.sha256) {
         (Some(variable), None) => {
             let found = resolver.variable(variable.get_ref());
-            let missing = || Mistake::new(&variable.span(), format!("the variable {} is not set", variable.get_ref()));
+            let missing = || {
+                Mistake::new(
+                    &variable.span(),
+                    format!("the variable {} is not set", variable.get_ref()),
+                )
+            };
             ClientKey::new(&table.name, found.ok_or_else(missing)?)
         }
         (None, Some(hash)) => {
@@ -320,7 +354,12 @@ fn key(table: &Spanned<KeyTable>, resolver: &Resolver) -> Result<ClientKey, Mist
             let wrong = || Mistake::new(&hash.span(), "sha256 is not 64 hexadecimal digits");
             ClientKey::hashed(&table.name, bytes.ok_or_else(wrong)?)
         }
-        _ => return Err(Mistake::new(&span, "a key has either env, the name of a variable, or sha256")),
+        _ => {
+            return Err(Mistake::new(
+                &span,
+                "a key has either env, the name of a variable, or sha256",
+            ));
+        }
     };
     key.max_concurrent = table.concurrent_requests;
     key.per_minute = table.requests_per_minute;
@@ -390,6 +429,12 @@ pub fn load_keys(path: &Path) -> Result<Vec<ClientKey>, ConfigError> {
 fn position(text: &str, at: usize) -> (usize, usize) {
     let before = &text[..text.floor_char_boundary(at)];
     let line = before.matches('\n').count() + 1;
-    let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
+    let column = before
+        .rsplit('\n')
+        .next()
+        .unwrap_or_default()
+        .chars()
+        .count()
+        + 1;
     (line, column)
 }

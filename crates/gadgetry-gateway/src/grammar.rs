@@ -42,10 +42,16 @@ pub fn of(tools: &Toolset, markers: &Markers) -> String {
         let body = parameters(&tool.schema, markers);
         let end = quoted(markers.end());
         // Writing to a string does not fail.
-        let _ = writeln!(rules, "tool-{number} ::= {start} id \"\\n\" {body}{end} \"\\n\"");
+        let _ = writeln!(
+            rules,
+            "tool-{number} ::= {start} id \"\\n\" {body}{end} \"\\n\""
+        );
     }
     let blocks = names.join(" | ");
-    format!("root ::= (line | block)* tail?\nblock ::= {blocks}\n{rules}{}", COMMON.trim_start())
+    format!(
+        "root ::= (line | block)* tail?\nblock ::= {blocks}\n{rules}{}",
+        COMMON.trim_start()
+    )
 }
 
 /// The arguments of a tool, each followed by a space.
@@ -78,7 +84,9 @@ fn argument(name: &str, schema: &Value, markers: &Markers) -> String {
     let one = |value: &str| format!("{} {value} \"\\n\"", quoted(&format!("{arg}{pointer}\n")));
     if let Some(values) = schema["enum"].as_array() {
         let plain = |value: &Value| match value {
-            Value::String(text) if !text.is_empty() && !text.contains(['\n', '\r']) => Some(quoted(text)),
+            Value::String(text) if !text.is_empty() && !text.contains(['\n', '\r']) => {
+                Some(quoted(text))
+            }
             Value::Number(number) => Some(quoted(&number.to_string())),
             Value::Bool(truth) => Some(quoted(&truth.to_string())),
             _ => None,

@@ -5,12 +5,13 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use gadgetry::model::Model;
+use gadgetry::model::ModelInfo;
 use gadgetry::proto::error::ModelErrorKind;
 use gadgetry::provider::openai::MaxTokensField;
 use gadgetry::provider::{
-    Anthropic, ApiKey, BaseUrl, Http, HttpConfig, ModelOptions, OpenAi, OpenAiResponses, ProviderError, Resolver,
+    Anthropic, ApiKey, BaseUrl, Http, HttpConfig, ModelOptions, OpenAi, OpenAiResponses,
+    ProviderError, Resolver,
 };
-use gadgetry::model::ModelInfo;
 use serde_json::{Map, Value, json};
 
 use crate::Api;
@@ -74,7 +75,11 @@ impl Upstream {
     /// # Errors
     ///
     /// If the HTTP configuration is invalid, or the name of a model means nothing.
-    pub fn new(name: impl Into<String>, target: Target, http: HttpConfig) -> Result<Self, ProviderError> {
+    pub fn new(
+        name: impl Into<String>,
+        target: Target,
+        http: HttpConfig,
+    ) -> Result<Self, ProviderError> {
         let upstream = Self {
             name: name.into(),
             client: Http::new(http)?,
@@ -104,11 +109,13 @@ impl Upstream {
     pub fn api(&self) -> Api {
         match &self.target {
             Target::Server { api, .. } => *api,
-            Target::Model { name, resolver } => match resolver.locate(name).map(|place| place.api) {
-                Ok(gadgetry::provider::resolve::Api::Messages) => Api::Messages,
-                Ok(gadgetry::provider::resolve::Api::Responses) => Api::Responses,
-                _ => Api::Chat,
-            },
+            Target::Model { name, resolver } => {
+                match resolver.locate(name).map(|place| place.api) {
+                    Ok(gadgetry::provider::resolve::Api::Messages) => Api::Messages,
+                    Ok(gadgetry::provider::resolve::Api::Responses) => Api::Responses,
+                    _ => Api::Chat,
+                }
+            }
         }
     }
 
@@ -125,7 +132,11 @@ impl Upstream {
     /// # Errors
     ///
     /// If the options contradict each other, or there is no key.
-    pub fn model(&self, model: &str, options: ModelOptions) -> Result<Arc<dyn Model>, ProviderError> {
+    pub fn model(
+        &self,
+        model: &str,
+        options: ModelOptions,
+    ) -> Result<Arc<dyn Model>, ProviderError> {
         let options = ModelOptions {
             client: Some(self.client.clone()),
             ..options
@@ -144,14 +155,18 @@ impl Upstream {
                             .max_tokens_field(MaxTokensField::MaxTokens)
                             .build()?,
                     ),
-                    Api::Responses => Arc::new(OpenAiResponses::builder(model).options(options).build()?),
+                    Api::Responses => {
+                        Arc::new(OpenAiResponses::builder(model).options(options).build()?)
+                    }
                     Api::Messages => Arc::new(Anthropic::builder(model).options(options).build()?),
                 })
             }
             Target::Model { name, resolver } => {
                 let resolver = (**resolver).clone().options(options);
                 let resolved = resolver.resolve(name);
-                resolved.map_err(|error| ProviderError::new(ModelErrorKind::BadRequest, error.to_string()))
+                resolved.map_err(|error| {
+                    ProviderError::new(ModelErrorKind::BadRequest, error.to_string())
+                })
             }
         }
     }
@@ -159,7 +174,11 @@ impl Upstream {
     /// The names of its models, as far as it lists them.
     pub(crate) async fn models(&self) -> Vec<String> {
         match &self.target {
-            Target::Server { url, key, .. } => self.client.models(url, key.as_ref()).await.unwrap_or_default(),
+            Target::Server { url, key, .. } => self
+                .client
+                .models(url, key.as_ref())
+                .await
+                .unwrap_or_default(),
             Target::Model { name, .. } => vec![name.clone()],
         }
     }
@@ -214,7 +233,11 @@ impl Upstream {
             max_tokens: own.max_tokens,
             temperature: own.temperature,
             reasoning_effort: own.reasoning_effort.clone(),
-            stop: if reads_blocks { Vec::new() } else { own.stop.clone() },
+            stop: if reads_blocks {
+                Vec::new()
+            } else {
+                own.stop.clone()
+            },
             streaming: true,
             info: Some(ModelInfo {
                 reads_images: rules.images,
@@ -256,7 +279,9 @@ pub(crate) fn constrain(options: &mut ModelOptions, how: Constrain, grammar: Str
         }
         Constrain::Vllm => {
             let value = json!({"grammar": grammar});
-            options.fields.insert("structured_outputs".to_owned(), value);
+            options
+                .fields
+                .insert("structured_outputs".to_owned(), value);
         }
     }
 }

@@ -38,7 +38,9 @@ struct Case {
 
 fn lines(path: &Path) -> Vec<Value> {
     let text = fs::read_to_string(path).expect("the package has this file");
-    text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
+    text.lines()
+        .map(|line| serde_json::from_str(line).expect("JSON"))
+        .collect()
 }
 
 fn cases(folder: &Path, category: &str) -> Vec<Case> {
@@ -49,7 +51,9 @@ fn cases(folder: &Path, category: &str) -> Vec<Case> {
     both.map(|(question, answer)| {
         assert_eq!(question["id"], answer["id"]);
         let truth = answer["ground_truth"].as_array().expect("a list");
-        let calls = truth.iter().flat_map(|call| call.as_object().expect("an object"));
+        let calls = truth
+            .iter()
+            .flat_map(|call| call.as_object().expect("an object"));
         let calls = calls.map(|(name, params)| (name.clone(), accepted(params)));
         Case {
             id: question["id"].as_str().expect("an id").to_owned(),
@@ -94,7 +98,9 @@ fn schema(written: &Value) -> Value {
                         }
                     }
                     ("properties", Value::Object(properties)) => {
-                        let each = properties.iter().map(|(name, value)| (name.clone(), schema(value)));
+                        let each = properties
+                            .iter()
+                            .map(|(name, value)| (name.clone(), schema(value)));
                         out.insert(key.clone(), Value::Object(each.collect()));
                     }
                     ("items" | "additionalProperties", value) => {
@@ -126,7 +132,13 @@ fn type_of(word: &str) -> Option<&'static str> {
 }
 
 /// The calls that a client of an API receives, as that API writes them.
-fn received(api: Api, client: &Client, tools: &Arc<Toolset>, functions: &[Value], text: &str) -> Vec<(String, Value)> {
+fn received(
+    api: Api,
+    client: &Client,
+    tools: &Arc<Toolset>,
+    functions: &[Value],
+    text: &str,
+) -> Vec<(String, Value)> {
     let request = api.decode(body(api, functions)).expect("a valid request");
     let mut encoder = api.encoder(&request, "1", 0);
     let mut exchange = client.exchange_with(request, Arc::clone(tools), 1);
@@ -135,7 +147,11 @@ fn received(api: Api, client: &Client, tools: &Arc<Toolset>, functions: &[Value]
     for piece in chars.chunks(7) {
         exchange.push(Delta::text(piece.iter().collect::<String>()), &mut out);
     }
-    assert_eq!(end(&mut exchange, StopReason::Stop, &mut out), Progress::Done, "{text}");
+    assert_eq!(
+        end(&mut exchange, StopReason::Stop, &mut out),
+        Progress::Done,
+        "{text}"
+    );
     for delta in out {
         encoder.delta(delta, &mut Vec::new());
     }
@@ -147,7 +163,9 @@ fn body(api: Api, functions: &[Value]) -> Value {
     let tools = functions.iter().map(|function| {
         let (name, schema) = (&function["name"], schema(&function["parameters"]));
         match api {
-            Api::Chat => json!({"type": "function", "function": {"name": name, "parameters": schema}}),
+            Api::Chat => {
+                json!({"type": "function", "function": {"name": name, "parameters": schema}})
+            }
             Api::Responses => json!({"type": "function", "name": name, "parameters": schema}),
             Api::Messages => json!({"name": name, "input_schema": schema}),
         }
@@ -169,7 +187,12 @@ fn calls_of(api: Api, document: &Value) -> Vec<(String, Value)> {
     match api {
         Api::Chat => list(&document["choices"][0]["message"]["tool_calls"])
             .iter()
-            .map(|call| (name(&call["function"]["name"]), parsed(&call["function"]["arguments"])))
+            .map(|call| {
+                (
+                    name(&call["function"]["name"]),
+                    parsed(&call["function"]["arguments"]),
+                )
+            })
             .collect(),
         Api::Responses => list(&document["output"])
             .iter()
@@ -206,7 +229,9 @@ fn every_valid_call_arrives_as_it_was_meant() {
             };
             all += case.calls.len();
             let fits = |(name, input): &&(String, Value)| {
-                let gadget = tools.block_name(name).and_then(|name| tools.registry().get(name));
+                let gadget = tools
+                    .block_name(name)
+                    .and_then(|name| tools.registry().get(name));
                 gadget.is_some_and(|gadget| gadget.check(input.clone()).is_ok())
             };
             let calls: Vec<(String, Value)> = case.calls.iter().filter(fits).cloned().collect();
@@ -216,7 +241,9 @@ fn every_valid_call_arrives_as_it_was_meant() {
                 let name = tools.block_name(name).expect("it fits");
                 let schema = tools.registry().get(name).map(|gadget| gadget.schema());
                 let id = format!("c{at}");
-                writer.write(&mut text, name, Some(&id), &[""; 0], input, schema).expect("it can be written");
+                writer
+                    .write(&mut text, name, Some(&id), &[""; 0], input, schema)
+                    .expect("it can be written");
             }
             for api in Api::ALL {
                 let got = received(api, &client, &tools, &case.functions, &text);
@@ -224,5 +251,9 @@ fn every_valid_call_arrives_as_it_was_meant() {
             }
         }
     }
-    assert_eq!((all, valid > 3_100), (3_302, true), "{valid} of {all} calls fit their schemas");
+    assert_eq!(
+        (all, valid > 3_100),
+        (3_302, true),
+        "{valid} of {all} calls fit their schemas"
+    );
 }

@@ -6,6 +6,7 @@
 )]
 
 mod bfcl;
+mod clients;
 mod config;
 mod exchange;
 mod requests;

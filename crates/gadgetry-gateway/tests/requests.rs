@@ -10,7 +10,9 @@ fn whole(api: Api, more: Value) -> Value {
     let mut body = match api {
         Api::Chat => json!({"model": "m", "messages": [{"role": "user", "content": "Hi"}]}),
         Api::Responses => json!({"model": "m", "input": "Hi"}),
-        Api::Messages => json!({"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "Hi"}]}),
+        Api::Messages => {
+            json!({"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "Hi"}]})
+        }
     };
     if let (Value::Object(body), Value::Object(more)) = (&mut body, more) {
         body.extend(more);
@@ -26,9 +28,27 @@ fn decode(api: Api, more: Value) -> ClientRequest {
 fn tools_of_all_shapes() {
     let check = |api: Api, tools: Value, names: &[(&str, ToolKind)], warnings: &[&str]| {
         let request = decode(api, json!({"tools": tools}));
-        let got: Vec<(String, ToolKind)> = request.tools.iter().map(|tool| (tool.full_name(), tool.kind)).collect();
-        let expected: Vec<(String, ToolKind)> = names.iter().map(|(name, kind)| ((*name).to_owned(), *kind)).collect();
-        assert_eq!((got, request.warnings.iter().map(String::as_str).collect::<Vec<_>>()), (expected, warnings.to_vec()), "{tools}");
+        let got: Vec<(String, ToolKind)> = request
+            .tools
+            .iter()
+            .map(|tool| (tool.full_name(), tool.kind))
+            .collect();
+        let expected: Vec<(String, ToolKind)> = names
+            .iter()
+            .map(|(name, kind)| ((*name).to_owned(), *kind))
+            .collect();
+        assert_eq!(
+            (
+                got,
+                request
+                    .warnings
+                    .iter()
+                    .map(String::as_str)
+                    .collect::<Vec<_>>()
+            ),
+            (expected, warnings.to_vec()),
+            "{tools}"
+        );
     };
     use ToolKind::{Function, Text};
     let schema = json!({"type": "object"});
@@ -52,7 +72,13 @@ fn tools_of_all_shapes() {
             {"type": "local_shell"},
             {"type": "image_generation"},
         ]),
-        &[("a", Function), ("patch", Text), ("crm.find", Function), ("crm.note", Text), ("local_shell", Function)],
+        &[
+            ("a", Function),
+            ("patch", Text),
+            ("crm.find", Function),
+            ("crm.note", Text),
+            ("local_shell", Function),
+        ],
         &["the tool image_generation is ignored"],
     );
     check(
@@ -67,8 +93,12 @@ fn tools_of_all_shapes() {
             {"type": "web_search_20250305", "name": "web_search"},
         ]),
         &[
-            ("a", Function), ("b", Function), ("bash", Function), ("str_replace_based_edit_tool", Function),
-            ("computer", Function), ("memory", Function),
+            ("a", Function),
+            ("b", Function),
+            ("bash", Function),
+            ("str_replace_based_edit_tool", Function),
+            ("computer", Function),
+            ("memory", Function),
         ],
         &["the tool web_search_20250305 is ignored: it runs at Anthropic"],
     );
@@ -78,48 +108,137 @@ fn tools_of_all_shapes() {
 fn choices_of_all_shapes() {
     let check = |api: Api, more: Value, choice: Choice, is_parallel: bool| {
         let request = decode(api, more.clone());
-        assert_eq!((request.choice, request.is_parallel), (choice, is_parallel), "{api:?} {more}");
+        assert_eq!(
+            (request.choice, request.is_parallel),
+            (choice, is_parallel),
+            "{api:?} {more}"
+        );
     };
     let only = |name: &str| Choice::from(ToolChoice::Gadget(name.to_owned()));
-    let allowed = |kind: ToolChoice| Choice { kind, allowed: Some(vec!["a".to_owned()]) };
+    let allowed = |kind: ToolChoice| Choice {
+        kind,
+        allowed: Some(vec!["a".to_owned()]),
+    };
     for api in [Api::Chat, Api::Responses] {
         check(api, json!({}), Choice::default(), true);
-        check(api, json!({"tool_choice": "none"}), ToolChoice::None.into(), true);
-        check(api, json!({"tool_choice": "required", "parallel_tool_calls": false}), ToolChoice::Required.into(), false);
+        check(
+            api,
+            json!({"tool_choice": "none"}),
+            ToolChoice::None.into(),
+            true,
+        );
+        check(
+            api,
+            json!({"tool_choice": "required", "parallel_tool_calls": false}),
+            ToolChoice::Required.into(),
+            false,
+        );
     }
-    check(Api::Chat, json!({"tool_choice": {"type": "function", "function": {"name": "a"}}}), only("a"), true);
-    check(Api::Chat, json!({"tool_choice": {"type": "custom", "custom": {"name": "a"}}}), only("a"), true);
+    check(
+        Api::Chat,
+        json!({"tool_choice": {"type": "function", "function": {"name": "a"}}}),
+        only("a"),
+        true,
+    );
+    check(
+        Api::Chat,
+        json!({"tool_choice": {"type": "custom", "custom": {"name": "a"}}}),
+        only("a"),
+        true,
+    );
     let tools = json!([{"type": "function", "function": {"name": "a"}}]);
-    let choice = json!({"type": "allowed_tools", "allowed_tools": {"mode": "required", "tools": tools}});
-    check(Api::Chat, json!({"tool_choice": choice}), allowed(ToolChoice::Required), true);
-    check(Api::Responses, json!({"tool_choice": {"type": "function", "name": "a"}}), only("a"), true);
+    let choice =
+        json!({"type": "allowed_tools", "allowed_tools": {"mode": "required", "tools": tools}});
+    check(
+        Api::Chat,
+        json!({"tool_choice": choice}),
+        allowed(ToolChoice::Required),
+        true,
+    );
+    check(
+        Api::Responses,
+        json!({"tool_choice": {"type": "function", "name": "a"}}),
+        only("a"),
+        true,
+    );
     let choice = json!({"type": "allowed_tools", "mode": "auto", "tools": [{"type": "function", "name": "a"}]});
-    check(Api::Responses, json!({"tool_choice": choice}), allowed(ToolChoice::Auto), true);
-    check(Api::Responses, json!({"tool_choice": {"type": "file_search"}}), Choice::default(), true);
-    check(Api::Messages, json!({"tool_choice": {"type": "any"}}), ToolChoice::Required.into(), true);
-    check(Api::Messages, json!({"tool_choice": {"type": "none"}}), ToolChoice::None.into(), true);
+    check(
+        Api::Responses,
+        json!({"tool_choice": choice}),
+        allowed(ToolChoice::Auto),
+        true,
+    );
+    check(
+        Api::Responses,
+        json!({"tool_choice": {"type": "file_search"}}),
+        Choice::default(),
+        true,
+    );
+    check(
+        Api::Messages,
+        json!({"tool_choice": {"type": "any"}}),
+        ToolChoice::Required.into(),
+        true,
+    );
+    check(
+        Api::Messages,
+        json!({"tool_choice": {"type": "none"}}),
+        ToolChoice::None.into(),
+        true,
+    );
     let choice = json!({"type": "tool", "name": "a", "disable_parallel_tool_use": true});
-    check(Api::Messages, json!({"tool_choice": choice}), only("a"), false);
+    check(
+        Api::Messages,
+        json!({"tool_choice": choice}),
+        only("a"),
+        false,
+    );
 }
 
 #[test]
 fn what_no_reply_could_honour_is_refused() {
     let check = |api: Api, more: Value, field: &str| {
-        let refusal = api.decode(whole(api, more.clone())).expect_err("it is refused");
-        assert_eq!(refusal.field.as_deref(), Some(field), "{api:?} {more}: {refusal}");
+        let refusal = api
+            .decode(whole(api, more.clone()))
+            .expect_err("it is refused");
+        assert_eq!(
+            refusal.field.as_deref(),
+            Some(field),
+            "{api:?} {more}: {refusal}"
+        );
     };
     check(Api::Chat, json!({"n": 2}), "n");
     check(Api::Chat, json!({"functions": []}), "functions");
     check(Api::Chat, json!({"modalities": ["audio"]}), "modalities");
     check(Api::Chat, json!({"tools": {}}), "tools");
-    check(Api::Chat, json!({"tools": [{"type": "function", "function": {}}]}), "tools");
-    check(Api::Chat, json!({"tool_choice": "sometimes"}), "tool_choice");
-    check(Api::Chat, json!({"parallel_tool_calls": "no"}), "parallel_tool_calls");
-    check(Api::Chat, json!({"messages": [{"role": "nobody"}]}), "messages");
+    check(
+        Api::Chat,
+        json!({"tools": [{"type": "function", "function": {}}]}),
+        "tools",
+    );
+    check(
+        Api::Chat,
+        json!({"tool_choice": "sometimes"}),
+        "tool_choice",
+    );
+    check(
+        Api::Chat,
+        json!({"parallel_tool_calls": "no"}),
+        "parallel_tool_calls",
+    );
+    check(
+        Api::Chat,
+        json!({"messages": [{"role": "nobody"}]}),
+        "messages",
+    );
     check(Api::Chat, json!({"max_tokens": "many"}), "max_tokens");
     check(Api::Responses, json!({"background": true}), "background");
     check(Api::Responses, json!({"conversation": "c"}), "conversation");
-    check(Api::Messages, json!({"tool_choice": {"type": "tool"}}), "tool_choice");
+    check(
+        Api::Messages,
+        json!({"tool_choice": {"type": "tool"}}),
+        "tool_choice",
+    );
     check(Api::Messages, json!({"messages": "Hi"}), "messages");
 }
 
@@ -129,8 +248,20 @@ fn unknown_fields_are_passed_on_and_known_ones_are_not() {
         Api::Chat,
         json!({"top_p": 0.5, "seed": 7, "min_p": 0.1, "user": "u", "store": true, "logprobs": true, "n": 1, "response_format": {"type": "text"}}),
     );
-    let fields: Vec<(&str, &Value)> = request.options.fields.iter().map(|(name, value)| (name.as_str(), value)).collect();
-    assert_eq!(fields, [("top_p", &json!(0.5)), ("min_p", &json!(0.1)), ("seed", &json!(7))]);
+    let fields: Vec<(&str, &Value)> = request
+        .options
+        .fields
+        .iter()
+        .map(|(name, value)| (name.as_str(), value))
+        .collect();
+    assert_eq!(
+        fields,
+        [
+            ("top_p", &json!(0.5)),
+            ("min_p", &json!(0.1)),
+            ("seed", &json!(7))
+        ]
+    );
     assert_eq!(request.warnings, ["logprobs is ignored"]);
     assert_eq!(request.response_format, None);
 }
@@ -157,9 +288,23 @@ fn shape(request: &ClientRequest) -> Vec<(Role, String)> {
         for part in &message.content {
             let part = match part {
                 Content::Text { text } => text.clone(),
-                Content::ToolUse { tool_use_id, name, input } => format!("{name}#{tool_use_id} {input}"),
-                Content::GadgetResult { invocation_id, text, is_error, media, .. } => {
-                    format!("={} {text} {is_error} {}", invocation_id.as_str(), media.len())
+                Content::ToolUse {
+                    tool_use_id,
+                    name,
+                    input,
+                } => format!("{name}#{tool_use_id} {input}"),
+                Content::GadgetResult {
+                    invocation_id,
+                    text,
+                    is_error,
+                    media,
+                    ..
+                } => {
+                    format!(
+                        "={} {text} {is_error} {}",
+                        invocation_id.as_str(),
+                        media.len()
+                    )
                 }
                 Content::Media(medium) => medium.mime_type.clone(),
                 _ => "opaque".to_owned(),
@@ -175,7 +320,10 @@ fn conversations_of_all_shapes() {
     use Role::{Assistant, System, User};
     let check = |api: Api, more: Value, expected: &[(Role, &str)]| {
         let got = shape(&decode(api, more.clone()));
-        let expected: Vec<(Role, String)> = expected.iter().map(|(role, part)| (*role, (*part).to_owned())).collect();
+        let expected: Vec<(Role, String)> = expected
+            .iter()
+            .map(|(role, part)| (*role, (*part).to_owned()))
+            .collect();
         assert_eq!(got, expected, "{api:?} {more}");
     };
     let image = "data:image/png;base64,aGk=";
@@ -192,8 +340,14 @@ fn conversations_of_all_shapes() {
             {"role": "tool", "tool_call_id": "2", "content": "two"},
         ]}),
         &[
-            (System, "Be brief."), (User, "Look"), (User, "image/png"), (Assistant, "opaque"), (Assistant, "a#1 {\"x\":1}"),
-            (Assistant, "p#2 {\"input\":\"text\"}"), (User, "=1 one false 0"), (User, "=2 two false 0"),
+            (System, "Be brief."),
+            (User, "Look"),
+            (User, "image/png"),
+            (Assistant, "opaque"),
+            (Assistant, "a#1 {\"x\":1}"),
+            (Assistant, "p#2 {\"input\":\"text\"}"),
+            (User, "=1 one false 0"),
+            (User, "=2 two false 0"),
         ],
     );
     check(
@@ -207,8 +361,14 @@ fn conversations_of_all_shapes() {
             {"type": "custom_tool_call_output", "call_id": "2", "output": [{"type": "input_text", "text": "two"}]},
         ]}),
         &[
-            (System, "Be brief."), (User, "Look"), (User, "image/png"), (Assistant, "opaque"), (Assistant, "crm.find#1 {}"),
-            (Assistant, "p#2 {\"input\":\"text\"}"), (User, "=1 one false 0"), (User, "=2 two false 0"),
+            (System, "Be brief."),
+            (User, "Look"),
+            (User, "image/png"),
+            (Assistant, "opaque"),
+            (Assistant, "crm.find#1 {}"),
+            (Assistant, "p#2 {\"input\":\"text\"}"),
+            (User, "=1 one false 0"),
+            (User, "=2 two false 0"),
         ],
     );
     check(
@@ -227,14 +387,30 @@ fn conversations_of_all_shapes() {
             ]},
         ]}),
         &[
-            (System, "Be brief."), (User, "Look"), (User, "image/png"), (Assistant, "opaque"), (Assistant, "a#1 {\"x\":1}"),
-            (User, "=1 one true 1"), (User, "Go on"),
+            (System, "Be brief."),
+            (User, "Look"),
+            (User, "image/png"),
+            (Assistant, "opaque"),
+            (Assistant, "a#1 {\"x\":1}"),
+            (User, "=1 one true 1"),
+            (User, "Go on"),
         ],
     );
     // Codex probes a server with nothing.
-    check(Api::Responses, json!({"input": [], "max_output_tokens": 1}), &[(User, ".")]);
+    check(
+        Api::Responses,
+        json!({"input": [], "max_output_tokens": 1}),
+        &[(User, ".")],
+    );
     // Tools that are carried by an item.
-    let carried = json!({"type": "additional_tools", "tools": [{"type": "function", "name": "late"}]});
-    let request = decode(Api::Responses, json!({"input": [carried, {"role": "user", "content": "Hi"}]}));
-    assert_eq!((request.tools[0].name.as_str(), shape(&request).len()), ("late", 1));
+    let carried =
+        json!({"type": "additional_tools", "tools": [{"type": "function", "name": "late"}]});
+    let request = decode(
+        Api::Responses,
+        json!({"input": [carried, {"role": "user", "content": "Hi"}]}),
+    );
+    assert_eq!(
+        (request.tools[0].name.as_str(), shape(&request).len()),
+        ("late", 1)
+    );
 }

@@ -11,11 +11,21 @@ use gadgetry_gateway::exchange::{Constrain, Dialects, MarkerStyle, ToolMode};
 #[command(after_help = CLIENTS)]
 pub(crate) struct ServeArgs {
     /// Where requests go: the URL of a server up to /v1, or a model as PROVIDER:NAME
-    #[arg(long, value_name = "URL|MODEL", required_unless_present = "config", conflicts_with = "config")]
+    #[arg(
+        long,
+        value_name = "URL|MODEL",
+        required_unless_present = "config",
+        conflicts_with = "config"
+    )]
     pub(crate) upstream: Option<String>,
 
     /// API of an upstream that is a URL
-    #[arg(long, value_name = "API", default_value = "chat", requires = "upstream")]
+    #[arg(
+        long,
+        value_name = "API",
+        default_value = "chat",
+        requires = "upstream"
+    )]
     pub(crate) upstream_api: UpstreamApi,
 
     /// Environment variable with the key of the upstream [default: the provider's own; none for a URL]

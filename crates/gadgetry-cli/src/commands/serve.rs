@@ -16,7 +16,8 @@ use crate::interrupts::Interrupts;
 use crate::printer::Printer;
 
 /// Where it listens unless something else is given.
-const LISTEN: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 8787);
+const LISTEN: SocketAddr =
+    SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 8787);
 
 /// Runs the command until an interrupt.
 pub(crate) fn run(args: &ServeArgs, printer: &mut Printer) -> Result<(), Error> {
@@ -40,7 +41,9 @@ pub(crate) fn run(args: &ServeArgs, printer: &mut Printer) -> Result<(), Error> 
         let listener = TcpListener::bind(listen)
             .await
             .map_err(|error| Error::Failed(format!("cannot listen on {listen}: {error}")))?;
-        let address = listener.local_addr().map_err(|error| Error::machine(&error))?;
+        let address = listener
+            .local_addr()
+            .map_err(|error| Error::machine(&error))?;
         let upstreams: Vec<String> = settings.upstreams.iter().map(|it| it.place()).collect();
         printer.progress(&format!(
             "serving http://{address}/v1 with the models of {}\n",
@@ -124,7 +127,11 @@ fn patch(args: &ServeArgs) -> RulesPatch {
 fn single(name: &str, args: &ServeArgs, resolver: Resolver) -> Result<Upstream, Error> {
     let key = args.upstream_key_env.as_ref().map(|variable| {
         let key = resolver.variable(variable).map(ApiKey::new);
-        key.ok_or_else(|| Error::input(format_args!("--upstream-key-env {variable}: the variable is not set")))
+        key.ok_or_else(|| {
+            Error::input(format_args!(
+                "--upstream-key-env {variable}: the variable is not set"
+            ))
+        })
     });
     let key = key.transpose()?;
     let target = if name.contains("://") {
@@ -150,7 +157,11 @@ fn single(name: &str, args: &ServeArgs, resolver: Resolver) -> Result<Upstream, 
     };
     let http = HttpConfig::new().proxy_from_environment(true);
     // Clients see the name in a header: an address is nothing for them.
-    let shown = if name.contains("://") { "upstream" } else { name };
+    let shown = if name.contains("://") {
+        "upstream"
+    } else {
+        name
+    };
     Upstream::new(shown, target, http).map_err(|error| Error::at("--upstream", error))
 }
 
@@ -172,7 +183,9 @@ impl Reloads {
     /// SIGHUP, where there is a file to read again.
     fn listen(args: &ServeArgs) -> Result<Self, Error> {
         use tokio::signal::unix::{SignalKind, signal};
-        let signal = is_reloadable(args).then(|| signal(SignalKind::hangup())).transpose();
+        let signal = is_reloadable(args)
+            .then(|| signal(SignalKind::hangup()))
+            .transpose();
         signal.map(Self).map_err(|error| Error::machine(&error))
     }
 

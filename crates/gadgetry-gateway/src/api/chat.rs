@@ -45,7 +45,10 @@ pub(super) fn decode(body: Value) -> Result<ClientRequest, Refusal> {
     if let Some(Value::Array(messages)) = body.get_mut("messages") {
         messages.iter_mut().for_each(text_calls);
     } else {
-        return Err(Refusal::new("messages", "`messages` is missing, or not a list"));
+        return Err(Refusal::new(
+            "messages",
+            "`messages` is missing, or not a list",
+        ));
     }
     let (body, warnings) = body.rest();
     let mut incoming = chat::decode_request(body)?;
@@ -72,7 +75,10 @@ pub(super) fn decode(body: Value) -> Result<ClientRequest, Refusal> {
 /// Refuses what no reply could honour.
 fn refuse(body: &Fields) -> Result<(), Refusal> {
     if !matches!(body.get("n").as_u64(), None | Some(1)) {
-        return Err(Refusal::new("n", "`n` must be 1: send one request for each choice"));
+        return Err(Refusal::new(
+            "n",
+            "`n` must be 1: send one request for each choice",
+        ));
     }
     for field in ["functions", "function_call"] {
         if !body.get(field).is_null() {
@@ -82,7 +88,10 @@ fn refuse(body: &Fields) -> Result<(), Refusal> {
     }
     let modalities = body.get("modalities").as_array();
     if modalities.is_some_and(|all| all.iter().any(|it| it != "text")) {
-        return Err(Refusal::new("modalities", "`modalities` must be text alone"));
+        return Err(Refusal::new(
+            "modalities",
+            "`modalities` must be text alone",
+        ));
     }
     Ok(())
 }

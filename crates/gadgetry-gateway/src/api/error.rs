@@ -38,7 +38,6 @@ impl From<gadgetry::provider::RequestError> for Refusal {
     }
 }
 
-
 /// Why a request has no reply, whatever the API.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
@@ -62,7 +61,9 @@ pub enum Failure {
         seconds: u64,
     },
     /// The key is missing or unknown.
-    #[error("the key is missing or not valid: send `authorization: Bearer KEY` or `x-api-key: KEY`")]
+    #[error(
+        "the key is missing or not valid: send `authorization: Bearer KEY` or `x-api-key: KEY`"
+    )]
     Unauthorized,
     /// The client has too many requests in flight or per minute.
     #[error("too many requests: {what}")]
@@ -121,7 +122,7 @@ impl From<Delta> for Failure {
         };
         let message = match kind {
             ModelErrorKind::Transport => "the upstream cannot be reached".to_owned(),
-            ModelErrorKind::Truncated => "the upstream's reply broke off".to_owned(),
+            ModelErrorKind::Truncated => "the upstream's reply was cut off".to_owned(),
             ModelErrorKind::Authentication => "the upstream refuses the gateway's key".to_owned(),
             _ => error,
         };
@@ -195,7 +196,10 @@ impl Failure {
             Self::Unauthorized => Some("invalid_api_key"),
             Self::Limited { .. } => Some("rate_limit_exceeded"),
             Self::UnknownModel(_) => Some("model_not_found"),
-            Self::Upstream { kind: ModelErrorKind::ContextOverflow, .. } => Some("context_length_exceeded"),
+            Self::Upstream {
+                kind: ModelErrorKind::ContextOverflow,
+                ..
+            } => Some("context_length_exceeded"),
             Self::Upstream { code, .. } => code.as_deref(),
             _ => None,
         }
@@ -230,7 +234,11 @@ impl Failure {
                     _ => "api_error",
                 };
                 let mut error = json!({"type": kind, "message": message});
-                if let Self::Refused(Refusal { details: Some(details), .. }) = self {
+                if let Self::Refused(Refusal {
+                    details: Some(details),
+                    ..
+                }) = self
+                {
                     error["details"] = details.clone();
                 }
                 json!({"type": "error", "error": error})

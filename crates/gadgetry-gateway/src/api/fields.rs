@@ -39,7 +39,9 @@ impl Fields {
 
     /// Takes a field; `null` counts as absent.
     pub(super) fn take(&mut self, field: &str) -> Option<Value> {
-        self.map.shift_remove(field).filter(|value| !value.is_null())
+        self.map
+            .shift_remove(field)
+            .filter(|value| !value.is_null())
     }
 
     pub(super) fn put(&mut self, field: &str, value: Value) {
@@ -58,7 +60,10 @@ impl Fields {
         match self.take(field) {
             None => Ok(default),
             Some(Value::Bool(flag)) => Ok(flag),
-            Some(_) => Err(Refusal::new(field, format!("`{field}` is neither true nor false"))),
+            Some(_) => Err(Refusal::new(
+                field,
+                format!("`{field}` is neither true nor false"),
+            )),
         }
     }
 

@@ -10,10 +10,26 @@ use crate::exchange::Tool;
 pub(super) fn of(kind: &str, tool: &Value) -> Option<Tool> {
     let (family, _) = kind.rsplit_once('_')?;
     let (name, description, schema) = match family {
-        "bash" => ("bash", "Runs a command in a persistent bash session", bash()),
-        "text_editor" => ("str_replace_based_edit_tool", "Views and edits text files", text_editor()),
-        "computer" => ("computer", "Controls the screen, mouse and keyboard of a computer", computer(tool)),
-        "memory" => ("memory", "Stores and retrieves information in files below /memories", memory()),
+        "bash" => (
+            "bash",
+            "Runs a command in a persistent bash session",
+            bash(),
+        ),
+        "text_editor" => (
+            "str_replace_based_edit_tool",
+            "Views and edits text files",
+            text_editor(),
+        ),
+        "computer" => (
+            "computer",
+            "Controls the screen, mouse and keyboard of a computer",
+            computer(tool),
+        ),
+        "memory" => (
+            "memory",
+            "Stores and retrieves information in files below /memories",
+            memory(),
+        ),
         _ => return None,
     };
     let name = tool["name"].as_str().unwrap_or(name);
@@ -71,8 +87,13 @@ fn memory() -> Value {
 }
 
 fn computer(tool: &Value) -> Value {
-    let size = match (tool["display_width_px"].as_u64(), tool["display_height_px"].as_u64()) {
-        (Some(width), Some(height)) => format!("x and y in pixels; the screen has {width} x {height}"),
+    let size = match (
+        tool["display_width_px"].as_u64(),
+        tool["display_height_px"].as_u64(),
+    ) {
+        (Some(width), Some(height)) => {
+            format!("x and y in pixels; the screen has {width} x {height}")
+        }
         _ => "x and y in pixels".to_owned(),
     };
     json!({

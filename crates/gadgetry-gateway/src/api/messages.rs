@@ -29,31 +29,46 @@ pub(super) fn decode(body: Value) -> Result<ClientRequest, Refusal> {
     let mut body = Fields::new(body)?;
     if body.get("thread").is_object() {
         // The SDKs send the whole conversation after this answer.
-        let mut refusal = Refusal::new("thread", "`thread` is not supported: no conversation is stored here");
-        let unsupported = json!({"error_code": "thread_unsupported_request", "unsupported": ["thread"]});
+        let mut refusal = Refusal::new(
+            "thread",
+            "`thread` is not supported: no conversation is stored here",
+        );
+        let unsupported =
+            json!({"error_code": "thread_unsupported_request", "unsupported": ["thread"]});
         refusal.details = Some(unsupported);
         return Err(refusal);
     }
     body.ignore(&IGNORED);
     body.warn(&WARNED);
-    let found = body.get_mut("messages").map(found_tools).unwrap_or_default();
+    let found = body
+        .get_mut("messages")
+        .map(found_tools)
+        .unwrap_or_default();
     let mut tools = Vec::new();
     for tool in body.list("tools")? {
         // What a search of the client has not found yet is not offered.
-        let is_deferred = tool["defer_loading"] == true && tool["name"].as_str().is_some_and(|name| !found.contains(name));
+        let is_deferred = tool["defer_loading"] == true
+            && tool["name"]
+                .as_str()
+                .is_some_and(|name| !found.contains(name));
         if !is_deferred {
             add(&tool, &mut tools, &mut body.warnings)?;
         }
     }
     let (choice, is_parallel) = choice(&mut body)?;
     let config = body.take("output_config").unwrap_or_default();
-    let format = body.take("output_format").unwrap_or_else(|| config["format"].clone());
+    let format = body
+        .take("output_format")
+        .unwrap_or_else(|| config["format"].clone());
     // What is cached is the upstream's affair: prompts stay equal.
     if let Some(effort) = config["effort"].as_str() {
         body.put("output_config", json!({"effort": effort}));
     }
     if !body.get("messages").is_array() {
-        return Err(Refusal::new("messages", "`messages` is missing, or not a list"));
+        return Err(Refusal::new(
+            "messages",
+            "`messages` is missing, or not a list",
+        ));
     }
     let (body, warnings) = body.rest();
     let mut incoming = anthropic::decode_request(body)?;
@@ -149,6 +164,10 @@ fn choice(body: &mut Fields) -> Result<(Choice, bool), Refusal> {
 
 /// The form of the answer as Chat Completions writes it.
 fn response_format(format: &Value) -> Option<Value> {
-    let schema = format.get("schema").filter(|_| format["type"] == "json_schema")?;
-    Some(json!({"type": "json_schema", "json_schema": {"name": "answer", "schema": schema, "strict": true}}))
+    let schema = format
+        .get("schema")
+        .filter(|_| format["type"] == "json_schema")?;
+    Some(
+        json!({"type": "json_schema", "json_schema": {"name": "answer", "schema": schema, "strict": true}}),
+    )
 }

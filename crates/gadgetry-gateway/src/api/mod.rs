@@ -100,7 +100,12 @@ fn forms(request: &ClientRequest) -> ToolForms {
     for tool in &request.tools {
         let is_text = tool.kind == ToolKind::Text;
         if is_text || tool.namespace.is_some() {
-            forms.add(tool.full_name(), &tool.name, tool.namespace.as_deref(), is_text);
+            forms.add(
+                tool.full_name(),
+                &tool.name,
+                tool.namespace.as_deref(),
+                is_text,
+            );
         }
     }
     forms

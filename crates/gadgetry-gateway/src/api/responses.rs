@@ -27,7 +27,12 @@ const IGNORED: [&str; 13] = [
 ];
 
 /// Items that are read; reasoning is, too, and not replayed.
-const KNOWN_ITEMS: [&str; 4] = ["message", "function_call", "function_call_output", "reasoning"];
+const KNOWN_ITEMS: [&str; 4] = [
+    "message",
+    "function_call",
+    "function_call_output",
+    "reasoning",
+];
 
 /// Fields that are not honoured.
 const WARNED: [&str; 1] = ["top_logprobs"];
@@ -36,7 +41,12 @@ pub(super) fn decode(body: Value) -> Result<ClientRequest, Refusal> {
     let mut body = Fields::new(body)?;
     refuse(&body)?;
     body.ignore(&IGNORED);
-    body.ignore(&["background", "conversation", "prompt", "previous_response_id"]);
+    body.ignore(&[
+        "background",
+        "conversation",
+        "prompt",
+        "previous_response_id",
+    ]);
     body.warn(&WARNED);
     let mut carried_warnings = Vec::new();
     let mut tools = Vec::new();
@@ -130,7 +140,11 @@ fn add(tool: &Value, namespace: Option<&str>, tools: &mut Vec<Tool>, warnings: &
                 "properties": {"command": {"type": "array", "items": {"type": "string"}}},
                 "required": ["command"],
             });
-            Tool::function("local_shell", "Runs a command on the user's machine", schema)
+            Tool::function(
+                "local_shell",
+                "Runs a command on the user's machine",
+                schema,
+            )
         }
         Some("namespace") => {
             for inner in tool["tools"].as_array().into_iter().flatten() {
@@ -169,10 +183,16 @@ fn choice(body: &mut Fields) -> Result<Choice, Refusal> {
             allowed(&choice, tools.filter_map(name_of).collect())
         }
         (None, Some(other)) => {
-            body.warnings.push(format!("the tool_choice {other} is ignored"));
+            body.warnings
+                .push(format!("the tool_choice {other} is ignored"));
             Choice::default()
         }
-        _ => return Err(Refusal::new("tool_choice", format!("unknown tool_choice {choice}"))),
+        _ => {
+            return Err(Refusal::new(
+                "tool_choice",
+                format!("unknown tool_choice {choice}"),
+            ));
+        }
     })
 }
 
@@ -193,7 +213,8 @@ fn plain_item(item: &mut Value) {
         // What one agent of Codex says to another. The text that a model wrote comes back as if it were encrypted.
         Some("agent_message") => {
             let parts = item["content"].as_array().into_iter().flatten();
-            let texts = parts.filter_map(|part| part["text"].as_str().or(part["encrypted_content"].as_str()));
+            let texts = parts
+                .filter_map(|part| part["text"].as_str().or(part["encrypted_content"].as_str()));
             let text: String = texts.collect();
             *item = json!({"type": "message", "role": "user", "content": text});
         }

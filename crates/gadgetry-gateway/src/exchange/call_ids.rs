@@ -36,7 +36,11 @@ impl CallIds {
     pub(crate) fn for_client(&mut self, id: &str) -> String {
         let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
         let is_kept = !id.is_empty() && id.len() <= LONGEST && id.chars().all(is_plain);
-        let mut own = if is_kept { id.to_owned() } else { String::new() };
+        let mut own = if is_kept {
+            id.to_owned()
+        } else {
+            String::new()
+        };
         let mut number = self.used.len();
         while own.is_empty() || self.used.contains(&own) {
             number += 1;
@@ -122,7 +126,13 @@ mod tests {
 
     #[test]
     fn ids_of_others_are_none_of_ours() {
-        for id in ["", "call_abc", "toolu_01A09q90qw90lq917835lq9", "call_0123456789abcdeg_a", "call_0123456789abcdef_"] {
+        for id in [
+            "",
+            "call_abc",
+            "toolu_01A09q90qw90lq917835lq9",
+            "call_0123456789abcdeg_a",
+            "call_0123456789abcdef_",
+        ] {
             assert_eq!(parts(id), None, "{id}");
         }
     }

@@ -52,7 +52,11 @@ enum Form {
     /// It ends with the reply.
     Rest,
     /// A JSON object, read up to a position at this depth.
-    Object { at: usize, depth: usize, in_text: bool },
+    Object {
+        at: usize,
+        depth: usize,
+        in_text: bool,
+    },
 }
 
 /// Openers, the dialects that they may begin, and what ends them.
@@ -80,8 +84,21 @@ const fn until(end: &'static str) -> Form {
 
 /// First keys of objects that can be calls.
 const KEYS: [&str; 15] = [
-    "name", "tool", "tool_name", "function", "function_name", "action", "arguments", "parameters", "args",
-    "params", "input", "type", "id", "tool_calls", "tool_input",
+    "name",
+    "tool",
+    "tool_name",
+    "function",
+    "function_name",
+    "action",
+    "arguments",
+    "parameters",
+    "args",
+    "params",
+    "input",
+    "type",
+    "id",
+    "tool_calls",
+    "tool_input",
 ];
 
 /// Wrappers around forms, which are no text of the reply.
@@ -101,7 +118,11 @@ impl Gate {
     /// A gate for calls of the tools in `registry`. Without dialects or tools, all text passes at once.
     pub(crate) fn new(dialects: Vec<Dialect>, registry: Arc<Registry>) -> Self {
         Self {
-            dialects: if registry.is_empty() { Vec::new() } else { dialects },
+            dialects: if registry.is_empty() {
+                Vec::new()
+            } else {
+                dialects
+            },
             registry,
             limits: Limits::default(),
             kept: String::new(),
@@ -355,7 +376,11 @@ fn unwrapped(text: &str) -> String {
     for wrapper in WRAPPERS {
         rest = rest.replace(wrapper, "");
     }
-    if rest.trim().is_empty() { String::new() } else { rest }
+    if rest.trim().is_empty() {
+        String::new()
+    } else {
+        rest
+    }
 }
 
 fn push_text(out: &mut Vec<Piece>, text: String) {
@@ -413,28 +438,57 @@ mod tests {
 
     #[test]
     fn forms_become_calls_and_text_stays() {
-        let check = |text: &str, expected: &str| assert_eq!(through(text, &Dialect::ALL[..6]), expected, "{text}");
+        let check = |text: &str, expected: &str| {
+            assert_eq!(through(text, &Dialect::ALL[..6]), expected, "{text}")
+        };
         let one = json!({"a": 1});
         let call = |arguments: &str| json!({"name": "Calc", arguments: one}).to_string();
         let json = call("arguments");
         check("plain <b>text</b> [x] {y}\n", "plain <b>text</b> [x] {y}\n");
-        check(&format!("Yes.\n<tool_call>\n{json}\n</tool_call>"), "Yes.\n«{\"a\":1}»");
+        check(
+            &format!("Yes.\n<tool_call>\n{json}\n</tool_call>"),
+            "Yes.\n«{\"a\":1}»",
+        );
         check(
             &format!("<tool_call>{json}</tool_call>\n<tool_call>{json}</tool_call> after"),
             "«{\"a\":1}»\n«{\"a\":1}» after",
         );
-        check(&format!("`<tool_call>{json}</tool_call>`"), &format!("`<tool_call>{json}</tool_call>`"));
-        check("<tool_call>\n<function=Calc>\n<parameter=a>\n1\n</parameter>\n</function>\n</tool_call>", "«{\"a\":1}»");
+        check(
+            &format!("`<tool_call>{json}</tool_call>`"),
+            &format!("`<tool_call>{json}</tool_call>`"),
+        );
+        check(
+            "<tool_call>\n<function=Calc>\n<parameter=a>\n1\n</parameter>\n</function>\n</tool_call>",
+            "«{\"a\":1}»",
+        );
         check(&format!("[TOOL_CALLS][{json}]"), "«{\"a\":1}»");
         check(&call("parameters"), "«{\"a\":1}»");
-        check(&format!("<|python_tag|>{}", call("parameters")), "«{\"a\":1}»");
-        check(&format!("Look:\n```json\n{json}\n```\nDone."), "Look:\n«{\"a\":1}»\nDone.");
+        check(
+            &format!("<|python_tag|>{}", call("parameters")),
+            "«{\"a\":1}»",
+        );
+        check(
+            &format!("Look:\n```json\n{json}\n```\nDone."),
+            "Look:\n«{\"a\":1}»\nDone.",
+        );
         check("```json\n{\"x\": 1}\n```\n", "```json\n{\"x\": 1}\n```\n");
-        check("```rust\nfn main() {}\n```\n", "```rust\nfn main() {}\n```\n");
-        check("{\"name\": \"Ada\"}\nis a person", "{\"name\": \"Ada\"}\nis a person");
-        check("<tool_call>{\"name\": \"Calc\", \"arg", "<tool_call>{\"name\": \"Calc\", \"arg");
+        check(
+            "```rust\nfn main() {}\n```\n",
+            "```rust\nfn main() {}\n```\n",
+        );
+        check(
+            "{\"name\": \"Ada\"}\nis a person",
+            "{\"name\": \"Ada\"}\nis a person",
+        );
+        check(
+            "<tool_call>{\"name\": \"Calc\", \"arg",
+            "<tool_call>{\"name\": \"Calc\", \"arg",
+        );
         check("a < b and b <", "a < b and b <");
-        check("{\"name\": \"Calc\", \"parameters\": {\"t\": \"} \\\" {\"}} x", "«{\"t\":\"} \\\" {\"}» x");
+        check(
+            "{\"name\": \"Calc\", \"parameters\": {\"t\": \"} \\\" {\"}} x",
+            "«{\"t\":\"} \\\" {\"}» x",
+        );
     }
 
     #[test]
@@ -449,7 +503,12 @@ mod tests {
         let registry = Registry::new([GadgetSpec::new("Calc", "")]).expect("the name is valid");
         let mut gate = Gate::new(Dialect::ALL.to_vec(), Arc::new(registry));
         let mut out = Vec::new();
-        for text in ["{\"temperature\": ", "```json\n{\"temperature\": ", "a < b, ", "<b>bold"] {
+        for text in [
+            "{\"temperature\": ",
+            "```json\n{\"temperature\": ",
+            "a < b, ",
+            "<b>bold",
+        ] {
             gate.push(text.to_owned(), &mut out);
             assert_eq!(out, [Piece::Text(text.to_owned())], "{text}");
             gate.finish(&mut out);

@@ -62,7 +62,11 @@ impl HeldCall {
     }
 
     /// What replaces a text that is `${id}` or `${id/pointer}`; `None` for other texts.
-    fn lookup(&self, text: &str, results: &[(String, String, bool)]) -> Option<Result<Value, String>> {
+    fn lookup(
+        &self,
+        text: &str,
+        results: &[(String, String, bool)],
+    ) -> Option<Result<Value, String>> {
         let inner = text.strip_prefix("${")?.strip_suffix('}')?;
         let named = self.dependencies.iter().filter_map(|id| {
             let pointer = inner.strip_prefix(id.as_str())?;
@@ -123,18 +127,22 @@ pub(super) fn ready(messages: &[Message], held: &HeldCalls) -> Vec<(u64, HeldCal
     // What the user has said in addition is for the model.
     let is_results = |message: &Message| {
         let mut content = message.content.iter();
-        message.role == Role::User && content.all(|part| matches!(part, Content::GadgetResult { .. }))
+        message.role == Role::User
+            && content.all(|part| matches!(part, Content::GadgetResult { .. }))
     };
     if !messages.last().is_some_and(is_results) {
         return Vec::new();
     }
-    let replies = messages.iter().filter(|message| message.role == Role::Assistant);
+    let replies = messages
+        .iter()
+        .filter(|message| message.role == Role::Assistant);
     let called = |message: &Message| {
         let ids = message.content.iter().filter_map(|part| match part {
             Content::ToolUse { tool_use_id, .. } => parts(tool_use_id),
             _ => None,
         });
-        ids.map(|(exchange, id)| (exchange, id.to_owned())).collect::<Vec<_>>()
+        ids.map(|(exchange, id)| (exchange, id.to_owned()))
+            .collect::<Vec<_>>()
     };
     let calls: Vec<(u64, String)> = replies.flat_map(called).collect();
     let Some((exchange, _)) = calls.last() else {
@@ -155,7 +163,11 @@ pub(super) fn ready(messages: &[Message], held: &HeldCalls) -> Vec<(u64, HeldCal
         }
     }
     let waiting = held.of(*exchange).into_iter();
-    let waiting = waiting.filter(|call| !calls.iter().any(|(of, id)| of == exchange && *id == call.id));
+    let waiting = waiting.filter(|call| {
+        !calls
+            .iter()
+            .any(|(of, id)| of == exchange && *id == call.id)
+    });
     waiting
         .filter_map(|call| {
             let input = call.filled(&results).ok()?;
@@ -181,16 +193,29 @@ mod tests {
 
     #[test]
     fn results_replace_references() {
-        let check = |input: Value, results: [(&str, &str, bool); 2], expected: Result<Value, &str>| {
-            let results = results.map(|(id, text, bad)| (id.to_owned(), text.to_owned(), bad));
-            let filled = call(input.clone()).filled(&results);
-            assert_eq!(filled, expected.map_err(str::to_owned), "{input}");
-        };
+        let check =
+            |input: Value, results: [(&str, &str, bool); 2], expected: Result<Value, &str>| {
+                let results = results.map(|(id, text, bad)| (id.to_owned(), text.to_owned(), bad));
+                let filled = call(input.clone()).filled(&results);
+                assert_eq!(filled, expected.map_err(str::to_owned), "{input}");
+            };
         let fine = [("a", r#"{"n": 7}"#, false), ("a/x", "text", false)];
-        check(json!({"v": "${a/n}", "w": ["${a}"]}), fine, Ok(json!({"v": 7, "w": [r#"{"n": 7}"#]})));
-        check(json!({"v": "${b} ${a}"}), fine, Ok(json!({"v": "${b} ${a}"})));
+        check(
+            json!({"v": "${a/n}", "w": ["${a}"]}),
+            fine,
+            Ok(json!({"v": 7, "w": [r#"{"n": 7}"#]})),
+        );
+        check(
+            json!({"v": "${b} ${a}"}),
+            fine,
+            Ok(json!({"v": "${b} ${a}"})),
+        );
         check(json!({"v": "${a/x}"}), fine, Ok(json!({"v": "text"})));
-        check(json!({"v": "${a/m}"}), fine, Err("the result of a is not JSON with a value at /m"));
+        check(
+            json!({"v": "${a/m}"}),
+            fine,
+            Err("the result of a is not JSON with a value at /m"),
+        );
         let failed = [("a", "no", true), ("a/x", "text", false)];
         check(json!({}), failed, Err("the call a failed"));
         let missing = [("c", "", false), ("a/x", "text", false)];

@@ -114,7 +114,9 @@ impl HistoryWriter<'_> {
         // A call of an unknown tool, or with something else than an object: shown, as far as a block can.
         let name = visible_line(block_name);
         let name = self.neutral(&name);
-        let body = input.as_str().map_or_else(|| input.to_string(), str::to_owned);
+        let body = input
+            .as_str()
+            .map_or_else(|| input.to_string(), str::to_owned);
         let body = self.neutral(&body);
         let (start, end) = (markers.start(), markers.end());
         begin_line(out);
@@ -169,7 +171,9 @@ impl Draft<'_, '_> {
                 _ => {}
             }
         }
-        self.held = exchange.map(|it| (self.writer.held)(it)).unwrap_or_default();
+        self.held = exchange
+            .map(|it| (self.writer.held)(it))
+            .unwrap_or_default();
         for call in &self.held {
             let after: Vec<String> = call.dependencies.clone();
             self.writer
@@ -213,7 +217,11 @@ impl Draft<'_, '_> {
             let found = results.iter().position(|result| {
                 matches!(result, Content::GadgetResult { invocation_id, .. } if invocation_id.as_str() == call.client_id)
             });
-            let name = self.writer.tools.block_name(&call.name).unwrap_or(&call.name);
+            let name = self
+                .writer
+                .tools
+                .block_name(&call.name)
+                .unwrap_or(&call.name);
             match found.map(|at| (at, results[at])) {
                 Some((
                     at,
@@ -251,9 +259,16 @@ impl Draft<'_, '_> {
             }
             let id = invocation_id.as_str();
             let id = self.ids.get(id).unwrap_or(id).to_owned();
-            let name = if gadget_name.is_empty() { "unknown" } else { gadget_name };
+            let name = if gadget_name.is_empty() {
+                "unknown"
+            } else {
+                gadget_name
+            };
             let status = if *is_error { "error" } else { "ok" };
-            texts.push(self.writer.envelope(&id, name, status, &with_captions(text, own)));
+            texts.push(
+                self.writer
+                    .envelope(&id, name, status, &with_captions(text, own)),
+            );
             media.extend(own.iter().cloned());
         }
         for call in std::mem::take(&mut self.held) {
@@ -334,10 +349,20 @@ pub(crate) fn joined<'m>(content: &'m [Content], read: impl Fn(&'m str) -> Cow<'
 }
 
 /// The messages for a template without a system role, or in which roles must alternate.
-pub(crate) fn shaped(mut messages: Vec<Message>, has_system_role: bool, alternates: bool) -> Vec<Message> {
+pub(crate) fn shaped(
+    mut messages: Vec<Message>,
+    has_system_role: bool,
+    alternates: bool,
+) -> Vec<Message> {
     if !has_system_role {
-        let of_system = messages.iter().take_while(|it| it.role == Role::System).count();
-        let system: Vec<Content> = messages.drain(..of_system).flat_map(|it| it.content).collect();
+        let of_system = messages
+            .iter()
+            .take_while(|it| it.role == Role::System)
+            .count();
+        let system: Vec<Content> = messages
+            .drain(..of_system)
+            .flat_map(|it| it.content)
+            .collect();
         if !system.is_empty() {
             match messages.first_mut() {
                 Some(first) if first.role == Role::User => {
@@ -376,7 +401,10 @@ fn with_captions<'t>(text: &'t str, media: &[Media]) -> Cow<'t, str> {
         return Cow::Borrowed(text);
     }
     let captions = media.iter().map(Media::caption);
-    let all: Vec<String> = std::iter::once(text.to_owned()).filter(|it| !it.is_empty()).chain(captions).collect();
+    let all: Vec<String> = std::iter::once(text.to_owned())
+        .filter(|it| !it.is_empty())
+        .chain(captions)
+        .collect();
     Cow::Owned(all.join("\n"))
 }
 

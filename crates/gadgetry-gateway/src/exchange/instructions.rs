@@ -11,7 +11,11 @@ use super::toolset::Toolset;
 pub(crate) const ANCHORING: Anchoring = Anchoring::LineStart;
 
 /// The part of the system message about tools; `None` without tools.
-pub(crate) fn about_tools(tools: &Toolset, rules: &ModelRules, secrets: &Secrets) -> Option<String> {
+pub(crate) fn about_tools(
+    tools: &Toolset,
+    rules: &ModelRules,
+    secrets: &Secrets,
+) -> Option<String> {
     let entries: Vec<CatalogEntry<'_>> = tools
         .iter()
         .map(|(name, tool)| CatalogEntry {
@@ -92,7 +96,9 @@ pub(crate) fn must_call(choice: &Choice, tools: &Toolset, secrets: &Secrets) -> 
     match &choice.kind {
         ToolChoice::Gadget(name) => {
             let name = tools.block_name(name).unwrap_or(name);
-            format!("Call the tool {name} now: your reply must have a block that begins with `{start}{name}`.")
+            format!(
+                "Call the tool {name} now: your reply must have a block that begins with `{start}{name}`."
+            )
         }
         _ => format!("Call {choice} now: your reply must have a block that begins with `{start}`."),
     }

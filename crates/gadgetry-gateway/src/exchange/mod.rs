@@ -199,9 +199,17 @@ impl Exchange {
         } else {
             Arc::new(Registry::default())
         };
-        let dialects = if reads_blocks { rules.dialects.0.clone() } else { Vec::new() };
+        let dialects = if reads_blocks {
+            rules.dialects.0.clone()
+        } else {
+            Vec::new()
+        };
         let gate = Gate::new(dialects, Arc::clone(&registry));
-        let stops = if reads_blocks { request.options.stop.clone() } else { Vec::new() };
+        let stops = if reads_blocks {
+            request.options.stop.clone()
+        } else {
+            Vec::new()
+        };
         let mut exchange = Self {
             reader: reader(reads_blocks, rules, secrets, registry)?,
             gate,
@@ -267,7 +275,11 @@ impl Exchange {
         let held = Arc::clone(&self.setup.held);
         let runs_dependencies = rules.run_dependencies;
         let held = move |exchange| {
-            if runs_dependencies { Vec::new() } else { held.of(exchange) }
+            if runs_dependencies {
+                Vec::new()
+            } else {
+                held.of(exchange)
+            }
         };
         let writer = HistoryWriter {
             tools,
@@ -491,7 +503,10 @@ impl Exchange {
                     self.block(&call, out);
                 }
                 Delta::Diagnostic(said)
-                    if matches!(said.code, DiagnosticCode::NearMiss | DiagnosticCode::CutHeader) =>
+                    if matches!(
+                        said.code,
+                        DiagnosticCode::NearMiss | DiagnosticCode::CutHeader
+                    ) =>
                 {
                     self.turn.near_miss.get_or_insert(said.message);
                 }
@@ -559,7 +574,10 @@ impl Exchange {
             self.has_text = true;
             std::mem::take(&mut self.blank)
         };
-        if self.setup.request.choice.kind.is_forced() && self.sent.is_empty() && self.setup.request.may_call() {
+        if self.setup.request.choice.kind.is_forced()
+            && self.sent.is_empty()
+            && self.setup.request.may_call()
+        {
             // Without a call the reply will be an error, which needs a status.
             self.withheld.push_str(&text);
             return;
@@ -594,7 +612,8 @@ impl Exchange {
         let dependencies = call.dependencies.iter().map(|it| it.as_str().to_owned());
         let dependencies: Vec<String> = dependencies.collect();
         let is_written = |id: &String| {
-            self.sent.iter().any(|(_, sent, _)| sent == id) || self.held.iter().any(|it| it.id == *id)
+            self.sent.iter().any(|(_, sent, _)| sent == id)
+                || self.held.iter().any(|it| it.id == *id)
         };
         if let Some(missing) = dependencies.iter().find(|id| !is_written(id)) {
             let problem = format!(
@@ -606,7 +625,9 @@ impl Exchange {
         let Some(tool) = self.setup.tools.tool(&call.gadget_name) else {
             return;
         };
-        self.turn.accepted.push((id.clone(), call.gadget_name.clone()));
+        self.turn
+            .accepted
+            .push((id.clone(), call.gadget_name.clone()));
         self.counts.held += 1;
         self.held.push(HeldCall {
             id,
@@ -624,7 +645,11 @@ impl Exchange {
             Err(json) => Err(format!("the arguments are not valid JSON: {json}")),
         };
         // The upstream's ids mean nothing to the client, and may be empty or repeated.
-        let own = if self.setup.is_native { id } else { String::new() };
+        let own = if self.setup.is_native {
+            id
+        } else {
+            String::new()
+        };
         self.decide(own, &name, checked, out);
     }
 
@@ -638,13 +663,21 @@ impl Exchange {
     }
 
     /// Sends a call to the client, or takes note of what is wrong with it.
-    fn decide(&mut self, id: String, name: &str, checked: Result<Value, String>, out: &mut Vec<Delta>) {
+    fn decide(
+        &mut self,
+        id: String,
+        name: &str,
+        checked: Result<Value, String>,
+        out: &mut Vec<Delta>,
+    ) {
         if self.is_enough() || !self.setup.request.may_call() {
             return;
         }
         let tools = Arc::clone(&self.setup.tools);
         let checked = checked.and_then(|input| {
-            let tool = tools.tool(name).ok_or_else(|| tools.registry().unknown_gadget(name))?;
+            let tool = tools
+                .tool(name)
+                .ok_or_else(|| tools.registry().unknown_gadget(name))?;
             let choice = &self.setup.request.choice;
             if choice.allows(&tool.full_name()) {
                 Ok((tool, input))
@@ -719,7 +752,8 @@ impl Exchange {
             }
             let has_text = !self.turn.text.trim().is_empty() || self.has_text;
             let is_demanded = self.setup.request.choice.kind.is_forced();
-            if self.sent.is_empty() && (is_demanded || !self.turn.failures.is_empty() || !has_text) {
+            if self.sent.is_empty() && (is_demanded || !self.turn.failures.is_empty() || !has_text)
+            {
                 return self.fail(&problem, out);
             }
         }
@@ -808,11 +842,21 @@ impl Exchange {
         }
         let mut results = Vec::new();
         for (at, call) in turn.native.into_iter().enumerate() {
-            let id = if call.id.is_empty() { format!("call_{at}") } else { call.id };
-            let failure = turn.failures.iter().find(|it| it.id == id || it.id.is_empty());
+            let id = if call.id.is_empty() {
+                format!("call_{at}")
+            } else {
+                call.id
+            };
+            let failure = turn
+                .failures
+                .iter()
+                .find(|it| it.id == id || it.id.is_empty());
             let (text, is_error) = match failure {
                 Some(failure) => (failure.problem.clone(), true),
-                None => ("Accepted. Its result comes later. Do not call it again.".to_owned(), false),
+                None => (
+                    "Accepted. Its result comes later. Do not call it again.".to_owned(),
+                    false,
+                ),
             };
             results.push(Content::GadgetResult {
                 invocation_id: id.as_str().into(),
@@ -849,7 +893,10 @@ impl Exchange {
         let (code, message) = match problem {
             Problem::NotCalled => (
                 "tool_choice_not_satisfied",
-                format!("tool_choice not satisfied: the model did not call {}", self.setup.request.choice),
+                format!(
+                    "tool_choice not satisfied: the model did not call {}",
+                    self.setup.request.choice
+                ),
             ),
             Problem::Invalid | Problem::NearMiss(_) => {
                 let first = self.turn.failures.first();
@@ -857,7 +904,12 @@ impl Exchange {
                     || "a block that is not one".to_owned(),
                     |it| format!("{}: {}", it.name, it.problem),
                 );
-                ("invalid_tool_call", format!("the model wrote a tool call that is not valid, and did not correct it. {about}"))
+                (
+                    "invalid_tool_call",
+                    format!(
+                        "the model wrote a tool call that is not valid, and did not correct it. {about}"
+                    ),
+                )
             }
         };
         out.push(Delta::Error {
@@ -884,12 +936,17 @@ impl Exchange {
         }
         let sent = |id: &String| self.sent.iter().any(|(_, sent, _)| sent == id);
         let mut waiting: Vec<HeldCall> = std::mem::take(&mut self.held);
-        if !waiting.iter().any(|call| call.dependencies.iter().any(sent)) {
+        if !waiting
+            .iter()
+            .any(|call| call.dependencies.iter().any(sent))
+        {
             waiting.clear();
         }
         self.setup.held.keep(self.ids.exchange(), waiting);
         let stop_reason = match (reason, self.sent.is_empty()) {
-            (StopReason::Stop | StopReason::ToolUse | StopReason::StopSequence, false) => StopReason::ToolUse,
+            (StopReason::Stop | StopReason::ToolUse | StopReason::StopSequence, false) => {
+                StopReason::ToolUse
+            }
             (StopReason::ToolUse, true) => StopReason::Stop,
             (reason, _) => reason,
         };
@@ -898,7 +955,10 @@ impl Exchange {
         } else {
             let estimate = Usage::estimate(self.prompt_tokens(), self.written.div_ceil(4));
             if self.usage.input_tokens > 0 {
-                Usage { estimated: true, ..self.usage.plus(Usage::estimate(0, 0)) }
+                Usage {
+                    estimated: true,
+                    ..self.usage.plus(Usage::estimate(0, 0))
+                }
             } else {
                 estimate
             }
@@ -943,7 +1003,11 @@ fn reader(
         reasoning_open: rules.reasoning_open,
         ..Format::default()
     };
-    let blocks = rules.strip_tags.iter().filter_map(|tag| stripped(tag)).collect();
+    let blocks = rules
+        .strip_tags
+        .iter()
+        .filter_map(|tag| stripped(tag))
+        .collect();
     Ok(Reader::new(format, blocks, registry)?.unterminated(Unterminated::Confirm))
 }
 

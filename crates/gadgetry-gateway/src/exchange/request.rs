@@ -112,7 +112,11 @@ pub enum ToolKind {
 
 impl Tool {
     /// A function.
-    pub fn function(name: impl Into<String>, description: impl Into<String>, schema: Value) -> Self {
+    pub fn function(
+        name: impl Into<String>,
+        description: impl Into<String>,
+        schema: Value,
+    ) -> Self {
         Self {
             name: name.into(),
             namespace: None,

@@ -106,7 +106,9 @@ pub struct Dialects(pub Vec<Dialect>);
 impl Default for Dialects {
     fn default() -> Self {
         use Dialect::{Anthropic, FencedJson, Hermes, Llama, Mistral, QwenCoder};
-        Self(vec![Hermes, QwenCoder, Mistral, Llama, Anthropic, FencedJson])
+        Self(vec![
+            Hermes, QwenCoder, Mistral, Llama, Anthropic, FencedJson,
+        ])
     }
 }
 
@@ -127,7 +129,9 @@ impl<'de> Deserialize<'de> for Dialects {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let names = Vec::<String>::deserialize(deserializer)?;
         let all = names.iter().map(|name| name.parse());
-        all.collect::<Result<_, UnknownDialect>>().map(Self).map_err(D::Error::custom)
+        all.collect::<Result<_, UnknownDialect>>()
+            .map(Self)
+            .map_err(D::Error::custom)
     }
 }
 
@@ -157,7 +161,12 @@ impl Secrets {
     /// Those that follow from a secret seed: the same for all requests with it, so that prompts stay equal.
     pub fn new(style: MarkerStyle, seed: u64) -> Self {
         let nonce = Markers::nonce(seed);
-        let word = nonce.end().rsplit('_').next().unwrap_or_default().to_owned();
+        let word = nonce
+            .end()
+            .rsplit('_')
+            .next()
+            .unwrap_or_default()
+            .to_owned();
         let markers = match style {
             MarkerStyle::Nonce => nonce,
             MarkerStyle::Plain => Markers::default(),

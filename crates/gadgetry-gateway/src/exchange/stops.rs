@@ -59,8 +59,11 @@ impl Stops {
         let longest = self.sequences.iter().map(String::len).max().unwrap_or(0);
         let from = text.floor_char_boundary((text.len() + 1).saturating_sub(longest));
         let mut starts = text[from..].char_indices().map(|(at, _)| from + at);
-        let may_begin =
-            |at: &usize| self.sequences.iter().any(|stop| stop.starts_with(&text[*at..]));
+        let may_begin = |at: &usize| {
+            self.sequences
+                .iter()
+                .any(|stop| stop.starts_with(&text[*at..]))
+        };
         starts.find(may_begin).unwrap_or(text.len())
     }
 }

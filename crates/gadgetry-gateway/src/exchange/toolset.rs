@@ -211,7 +211,9 @@ fn without_defaults(schema: &Value, keep: Keep) -> Value {
         return schema.clone();
     };
     let required = fields.get("required").and_then(Value::as_array);
-    let is_required = |name: &str| keep == Keep::Required && required.is_some_and(|all| all.iter().any(|it| it == name));
+    let is_required = |name: &str| {
+        keep == Keep::Required && required.is_some_and(|all| all.iter().any(|it| it == name))
+    };
     let each = |fields: &Map<String, Value>| -> Map<String, Value> {
         let each = fields.iter().map(|(name, schema)| {
             let mut stripped = without_defaults(schema, keep);
@@ -230,9 +232,10 @@ fn without_defaults(schema: &Value, keep: Keep) -> Value {
         let value = match value {
             _ if word == "default" => continue,
             Value::Object(fields) if BY_NAME.contains(&word) => Value::Object(each(fields)),
-            Value::Array(schemas) if LIST.contains(&word) || word == "items" => {
-                schemas.iter().map(|it| without_defaults(it, keep)).collect()
-            }
+            Value::Array(schemas) if LIST.contains(&word) || word == "items" => schemas
+                .iter()
+                .map(|it| without_defaults(it, keep))
+                .collect(),
             value if SCHEMA.contains(&word) => without_defaults(value, keep),
             value => value.clone(),
         };
@@ -249,7 +252,9 @@ mod tests {
 
     #[test]
     fn names_that_a_block_cannot_carry_are_mapped() {
-        let names = ["Read", "read", "a:b", "a b", "a_b", "!!!x", "", "größe", "a.b/c-d"];
+        let names = [
+            "Read", "read", "a:b", "a b", "a_b", "!!!x", "", "größe", "a.b/c-d",
+        ];
         let tools = names.map(|name| Tool::function(name, "", json!({})));
         let set = Toolset::new(tools.to_vec());
         let expected = [
@@ -267,11 +272,16 @@ mod tests {
         let check = |schema: Value, is_checked: bool| {
             let set = Toolset::new(vec![Tool::function("T", "", schema.clone())]);
             assert_eq!(set.unchecked().is_empty(), is_checked, "{schema}");
-            let gadget = set.registered("T").map(|gadget| gadget.check(json!({"a": 1})));
+            let gadget = set
+                .registered("T")
+                .map(|gadget| gadget.check(json!({"a": 1})));
             assert_eq!(gadget, Some(Ok(json!({"a": 1}))), "{schema}");
         };
         check(json!({"type": "object"}), true);
-        check(json!({"properties": {"a": {"type": "integer", "default": "x"}}}), true);
+        check(
+            json!({"properties": {"a": {"type": "integer", "default": "x"}}}),
+            true,
+        );
         check(json!({"type": 5}), false);
         check(json!({"$ref": "https://example.com/schema.json"}), false);
         check(Value::Null, false);
@@ -292,7 +302,8 @@ mod tests {
             "anyOf": [{"const": {"default": 2}}],
         });
         assert_eq!(without_defaults(&schema, Keep::Required), expected);
-        let schema = json!({"properties": {"a": {"default": 1}, "b": {"default": 2}}, "required": ["b"]});
+        let schema =
+            json!({"properties": {"a": {"default": 1}, "b": {"default": 2}}, "required": ["b"]});
         let expected = json!({"properties": {"a": {}, "b": {"default": 2}}, "required": ["b"]});
         assert_eq!(without_defaults(&schema, Keep::Required), expected);
     }

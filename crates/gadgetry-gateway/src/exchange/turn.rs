@@ -80,9 +80,7 @@ fn read(json: &str) -> Result<Value, String> {
     }
     match serde_json::from_str(json) {
         // Some models write JSON in a string.
-        Ok(Value::String(inner)) => {
-            serde_json::from_str(&inner).map_err(|_| json.to_owned())
-        }
+        Ok(Value::String(inner)) => serde_json::from_str(&inner).map_err(|_| json.to_owned()),
         Ok(value) => Ok(value),
         Err(_) => Err(json.to_owned()),
     }

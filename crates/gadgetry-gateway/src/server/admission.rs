@@ -75,7 +75,10 @@ impl Admission {
             begun: 0,
         });
         if let Some(key) = key {
-            if key.max_concurrent.is_some_and(|limit| client.in_flight >= limit) {
+            if key
+                .max_concurrent
+                .is_some_and(|limit| client.in_flight >= limit)
+            {
                 return Err(Failure::Limited {
                     what: "the key has as many requests in flight as it may have",
                     retry_after_ms: 1_000,
@@ -119,17 +122,31 @@ fn lock(state: &Mutex<State>) -> std::sync::MutexGuard<'_, State> {
 }
 
 /// The place in `settings.keys` of the client's key; `None` if none is needed.
-pub(super) fn authenticate(settings: &Settings, headers: &HeaderMap) -> Result<Option<usize>, Failure> {
+pub(super) fn authenticate(
+    settings: &Settings,
+    headers: &HeaderMap,
+) -> Result<Option<usize>, Failure> {
     if settings.keys.is_empty() {
-        return if is_local(headers) { Ok(None) } else { Err(Failure::Unauthorized) };
+        return if is_local(headers) {
+            Ok(None)
+        } else {
+            Err(Failure::Unauthorized)
+        };
     }
     let bearer = headers.get("authorization").and_then(|it| {
         let (scheme, key) = it.as_bytes().split_at_checked(7)?;
-        scheme.eq_ignore_ascii_case(b"bearer ").then(|| key.trim_ascii())
+        scheme
+            .eq_ignore_ascii_case(b"bearer ")
+            .then(|| key.trim_ascii())
     });
     let sent = ["x-api-key", "api-key"].into_iter();
-    let sent = sent.filter_map(|name| headers.get(name)).map(|it| it.as_bytes().trim_ascii());
-    let found = bearer.into_iter().chain(sent).find_map(|key| settings.key(key));
+    let sent = sent
+        .filter_map(|name| headers.get(name))
+        .map(|it| it.as_bytes().trim_ascii());
+    let found = bearer
+        .into_iter()
+        .chain(sent)
+        .find_map(|key| settings.key(key));
     found.map(Some).ok_or(Failure::Unauthorized)
 }
 
@@ -143,5 +160,7 @@ fn is_local(headers: &HeaderMap) -> bool {
         None => host.split(':').next().unwrap_or_default(),
     };
     name.eq_ignore_ascii_case("localhost")
-        || name.parse::<std::net::IpAddr>().is_ok_and(|it| it.is_loopback())
+        || name
+            .parse::<std::net::IpAddr>()
+            .is_ok_and(|it| it.is_loopback())
 }

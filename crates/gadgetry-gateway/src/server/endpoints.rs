@@ -59,7 +59,10 @@ async fn with_id(State(gateway): State<Gateway>, mut response: Response) -> Resp
 
 async fn health(State(gateway): State<Gateway>) -> Response {
     if gateway.is_draining() {
-        return json_response(StatusCode::SERVICE_UNAVAILABLE, &json!({"status": "draining"}));
+        return json_response(
+            StatusCode::SERVICE_UNAVAILABLE,
+            &json!({"status": "draining"}),
+        );
     }
     json_response(StatusCode::OK, &json!({"status": "ok"}))
 }
@@ -69,7 +72,8 @@ async fn metrics(State(gateway): State<Gateway>, headers: HeaderMap) -> Response
         return failed(Api::Chat, &failure);
     }
     let mut response = Response::new(Body::from(gateway.0.metrics.text()));
-    let kind = HeaderValue::from_static("application/openmetrics-text; version=1.0.0; charset=utf-8");
+    let kind =
+        HeaderValue::from_static("application/openmetrics-text; version=1.0.0; charset=utf-8");
     response.headers_mut().insert(header::CONTENT_TYPE, kind);
     response
 }
@@ -133,7 +137,9 @@ async fn begin(
         .destination(&client.model)
         .ok_or_else(|| Failure::UnknownModel(client.model.clone()))?;
     let warnings = std::mem::take(&mut client.warnings);
-    let name = key.and_then(|at| settings.keys.get(at)).map_or("", |key| &key.name);
+    let name = key
+        .and_then(|at| settings.keys.get(at))
+        .map_or("", |key| &key.name);
     let job = Job {
         api,
         tools: gateway.toolset(&client.tools),
@@ -152,7 +158,11 @@ async fn body(settings: &Settings, request: Request) -> Result<Value, Failure> {
     let kind = request.headers().get(header::CONTENT_TYPE);
     let kind = kind.and_then(|it| it.to_str().ok()).unwrap_or_default();
     // A web page can send other types to this machine without being asked for.
-    if !kind.trim_start().to_ascii_lowercase().starts_with("application/json") {
+    if !kind
+        .trim_start()
+        .to_ascii_lowercase()
+        .starts_with("application/json")
+    {
         let message = "the content type must be application/json";
         return Err(crate::Refusal::new("content-type", message).into());
     }

@@ -48,7 +48,9 @@ pub(super) struct Metrics {
     duration: Histogram,
 }
 
-const SECONDS: [f64; 12] = [0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 15.0, 60.0, 300.0, 1800.0];
+const SECONDS: [f64; 12] = [
+    0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 15.0, 60.0, 300.0, 1800.0,
+];
 
 impl Default for Metrics {
     fn default() -> Self {
@@ -68,22 +70,62 @@ impl Default for Metrics {
             duration: Histogram::new(SECONDS),
         };
         let all = &mut metrics.registry;
-        all.register("requests", "Requests that have ended", metrics.requests.clone());
-        all.register("requests_in_flight", "Requests in flight", metrics.in_flight.clone());
+        all.register(
+            "requests",
+            "Requests that have ended",
+            metrics.requests.clone(),
+        );
+        all.register(
+            "requests_in_flight",
+            "Requests in flight",
+            metrics.in_flight.clone(),
+        );
         all.register(
             "client_disconnects",
             "Requests whose client has gone before the reply was complete",
             metrics.disconnects.clone(),
         );
-        all.register("upstream_errors", "Failed requests to an upstream", metrics.upstream_errors.clone());
+        all.register(
+            "upstream_errors",
+            "Failed requests to an upstream",
+            metrics.upstream_errors.clone(),
+        );
         all.register("calls", "Tool calls sent to clients", metrics.calls.clone());
-        all.register("invalid_calls", "Tool calls of models that were not sent", metrics.invalid_calls.clone());
-        all.register("repairs", "Requests in which a model corrected its calls", metrics.repairs.clone());
-        all.register("held_calls", "Tool calls that wait for others", metrics.held_calls.clone());
-        all.register("input_tokens", "Tokens of requests to upstreams", metrics.input_tokens.clone());
-        all.register("output_tokens", "Tokens of replies of upstreams", metrics.output_tokens.clone());
-        all.register("first_byte_seconds", "Time to the first part of a reply", metrics.first_byte.clone());
-        all.register("request_seconds", "Time to the end of a reply", metrics.duration.clone());
+        all.register(
+            "invalid_calls",
+            "Tool calls of models that were not sent",
+            metrics.invalid_calls.clone(),
+        );
+        all.register(
+            "repairs",
+            "Requests in which a model corrected its calls",
+            metrics.repairs.clone(),
+        );
+        all.register(
+            "held_calls",
+            "Tool calls that wait for others",
+            metrics.held_calls.clone(),
+        );
+        all.register(
+            "input_tokens",
+            "Tokens of requests to upstreams",
+            metrics.input_tokens.clone(),
+        );
+        all.register(
+            "output_tokens",
+            "Tokens of replies of upstreams",
+            metrics.output_tokens.clone(),
+        );
+        all.register(
+            "first_byte_seconds",
+            "Time to the first part of a reply",
+            metrics.first_byte.clone(),
+        );
+        all.register(
+            "request_seconds",
+            "Time to the end of a reply",
+            metrics.duration.clone(),
+        );
         metrics
     }
 }
@@ -109,7 +151,9 @@ impl Metrics {
 
     pub(super) fn upstream_error(&self, upstream: &str) {
         let upstream = upstream.to_owned();
-        self.upstream_errors.get_or_create(&OfUpstream { upstream }).inc();
+        self.upstream_errors
+            .get_or_create(&OfUpstream { upstream })
+            .inc();
     }
 
     pub(super) fn exchange(&self, counts: Counts, usage: gadgetry::proto::usage::Usage) {

@@ -72,7 +72,11 @@ impl Gateway {
     /// Replaces the settings. Requests in flight keep the old ones.
     pub fn replace(&self, settings: Settings) {
         self.0.admission.replace(&settings);
-        let mut current = self.0.settings.write().unwrap_or_else(PoisonError::into_inner);
+        let mut current = self
+            .0
+            .settings
+            .write()
+            .unwrap_or_else(PoisonError::into_inner);
         *current = Arc::new(settings);
     }
 
@@ -91,7 +95,13 @@ impl Gateway {
     }
 
     fn settings(&self) -> Arc<Settings> {
-        Arc::clone(&self.0.settings.read().unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(
+            &self
+                .0
+                .settings
+                .read()
+                .unwrap_or_else(PoisonError::into_inner),
+        )
     }
 
     /// The compiled tools of a request.
@@ -100,7 +110,12 @@ impl Gateway {
             return Arc::default();
         }
         let key = fingerprint(tools);
-        let lock = || self.0.toolsets.lock().unwrap_or_else(PoisonError::into_inner);
+        let lock = || {
+            self.0
+                .toolsets
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+        };
         if let Some(known) = lock().get(&key) {
             return Arc::clone(known);
         }
@@ -118,7 +133,9 @@ impl Gateway {
     /// The secrets of the prompts of one client.
     fn secrets(&self, style: MarkerStyle, client: &str) -> Secrets {
         use sha2::{Digest as _, Sha256};
-        let hash = Sha256::new().chain_update(self.0.secret.to_le_bytes()).chain_update(client);
+        let hash = Sha256::new()
+            .chain_update(self.0.secret.to_le_bytes())
+            .chain_update(client);
         let hash: [u8; 32] = hash.finalize().into();
         let mut seed = [0; 8];
         seed.copy_from_slice(&hash[..8]);
@@ -127,7 +144,9 @@ impl Gateway {
 
     /// A number that no other exchange has.
     fn next_exchange(&self) -> u64 {
-        self.0.exchanges.fetch_add(0x9e37_79b9_7f4a_7c15, Ordering::Relaxed)
+        self.0
+            .exchanges
+            .fetch_add(0x9e37_79b9_7f4a_7c15, Ordering::Relaxed)
     }
 }
 
@@ -139,7 +158,12 @@ fn fingerprint(tools: &[Tool]) -> [u8; 32] {
         let schema = tool.schema.to_string();
         let is_text = [u8::from(tool.kind == crate::exchange::ToolKind::Text)];
         let name = tool.full_name();
-        for part in [name.as_bytes(), tool.description.as_bytes(), schema.as_bytes(), &is_text] {
+        for part in [
+            name.as_bytes(),
+            tool.description.as_bytes(),
+            schema.as_bytes(),
+            &is_text,
+        ] {
             hash.update((part.len() as u64).to_le_bytes());
             hash.update(part);
         }

@@ -29,7 +29,8 @@ impl Gateway {
         if let Some(known) = known().get(&key) {
             return *known;
         }
-        let Ok(Some(is_native)) = tokio::time::timeout(TIMEOUT, probe(upstream, model)).await else {
+        let Ok(Some(is_native)) = tokio::time::timeout(TIMEOUT, probe(upstream, model)).await
+        else {
             return false;
         };
         tracing::info!(upstream = upstream.name(), model, is_native, "probed");
@@ -65,7 +66,9 @@ async fn probe(upstream: &Upstream, model: &str) -> Option<bool> {
         match delta {
             Delta::ToolCallStart { name, .. } => is_called |= name == "report_word",
             Delta::ToolCallDelta { delta, .. } => json.push_str(&delta),
-            Delta::ToolCallEnd { input: Some(input), .. } => json = input.to_string(),
+            Delta::ToolCallEnd {
+                input: Some(input), ..
+            } => json = input.to_string(),
             Delta::ToolCall { name, input, .. } => {
                 is_called |= name == "report_word";
                 json = input.to_string();

@@ -80,7 +80,9 @@ impl Drop for Watch {
             api = self.api.name(),
             model = self.model,
             client = self.client,
-            status = self.status.map_or_else(|| "disconnected".to_owned(), |it| it.to_string()),
+            status = self
+                .status
+                .map_or_else(|| "disconnected".to_owned(), |it| it.to_string()),
             calls = self.counts.calls,
             repairs = self.counts.repairs,
             seconds,
@@ -90,7 +92,12 @@ impl Drop for Watch {
 }
 
 /// The answer to a request.
-pub(super) async fn answer(gateway: Gateway, settings: Arc<Settings>, mut job: Job, began: Instant) -> Response {
+pub(super) async fn answer(
+    gateway: Gateway,
+    settings: Arc<Settings>,
+    mut job: Job,
+    began: Instant,
+) -> Response {
     gateway.0.metrics.begun();
     let mut watch = Watch {
         gateway: gateway.clone(),
@@ -121,7 +128,9 @@ pub(super) async fn answer(gateway: Gateway, settings: Arc<Settings>, mut job: J
             Ok(()) => {
                 gateway.0.metrics.first_byte(began.elapsed().as_secs_f64());
                 reply._permit = Some(job.permit);
-                let encoder = job.api.encoder(&job.request, &format!("{:016x}", job.number), now());
+                let encoder = job
+                    .api
+                    .encoder(&job.request, &format!("{:016x}", job.number), now());
                 return if job.request.is_streaming {
                     streamed(reply, encoder, first, settings.limits.keep_alive)
                 } else {
@@ -257,7 +266,7 @@ impl Reply {
     /// The stream has ended without its end. No model does that; it counts as a failure.
     fn cut(&mut self, out: &mut Vec<Delta>) {
         out.push(Delta::Error {
-            error: "the upstream's reply broke off".to_owned(),
+            error: "the upstream's reply was cut off".to_owned(),
             code: None,
             kind: ModelErrorKind::Truncated,
             retry_after_ms: None,
@@ -287,11 +296,17 @@ impl Reply {
         self.watch.status = Some(if error.is_some() { 599 } else { 200 });
         let is_unreachable = matches!(
             error,
-            Some(ModelErrorKind::Transport | ModelErrorKind::Overloaded | ModelErrorKind::Truncated)
+            Some(
+                ModelErrorKind::Transport | ModelErrorKind::Overloaded | ModelErrorKind::Truncated
+            )
         );
         self.upstream.note(!is_unreachable);
         if error.is_some() {
-            self.watch.gateway.0.metrics.upstream_error(self.upstream.name());
+            self.watch
+                .gateway
+                .0
+                .metrics
+                .upstream_error(self.upstream.name());
         }
     }
 
@@ -310,11 +325,16 @@ impl Reply {
         } else {
             waits.await;
         }
-        let shown = out.iter().take_while(|delta| !matches!(delta, Delta::Error { .. }));
+        let shown = out
+            .iter()
+            .take_while(|delta| !matches!(delta, Delta::Error { .. }));
         if streams && shown.filter(|delta| is_part(delta)).count() > 0 {
             return Ok(());
         }
-        match out.iter().position(|delta| matches!(delta, Delta::Error { .. })) {
+        match out
+            .iter()
+            .position(|delta| matches!(delta, Delta::Error { .. }))
+        {
             Some(at) => Err(out.swap_remove(at).into()),
             None => Ok(()),
         }
@@ -381,7 +401,12 @@ struct Stream {
 }
 
 /// The reply as an event stream.
-fn streamed(reply: Reply, encoder: ReplyEncoder, first: Vec<Delta>, keep_alive: Duration) -> Response {
+fn streamed(
+    reply: Reply,
+    encoder: ReplyEncoder,
+    first: Vec<Delta>,
+    keep_alive: Duration,
+) -> Response {
     let mut headers = axum::http::HeaderMap::new();
     about(&reply, &mut headers);
     let stream = Stream {
@@ -398,7 +423,10 @@ fn streamed(reply: Reply, encoder: ReplyEncoder, first: Vec<Delta>, keep_alive: 
         Some((Ok::<_, std::convert::Infallible>(bytes), stream))
     });
     let mut response = Response::new(Body::from_stream(body));
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream; charset=utf-8"));
+    headers.insert(
+        header::CONTENT_TYPE,
+        HeaderValue::from_static("text/event-stream; charset=utf-8"),
+    );
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
     // Proxies that buffer would hold the stream back.
     headers.insert("x-accel-buffering", HeaderValue::from_static("no"));

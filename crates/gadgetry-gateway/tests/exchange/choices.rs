@@ -18,12 +18,14 @@ fn chosen(choice: Value) -> Value {
 #[test]
 fn a_choice_is_satisfied_or_an_error() {
     let named = json!({"type": "function", "function": {"name": "sum"}});
-    let allowed = |mode: &str| {
-        json!({"type": "allowed_tools", "allowed_tools": {"mode": mode, "tools": [{"type": "function", "function": {"name": "sum"}}]}})
-    };
+    let allowed = |mode: &str| json!({"type": "allowed_tools", "allowed_tools": {"mode": mode, "tools": [{"type": "function", "function": {"name": "sum"}}]}});
     let check = |choice: &Value, replies: &[&str], calls: &[&str], error: Option<&str>| {
         let received = Client::new(Api::Chat).receive(chosen(choice.clone()), replies);
-        let names: Vec<&str> = received.calls.iter().map(|(name, _)| name.as_str()).collect();
+        let names: Vec<&str> = received
+            .calls
+            .iter()
+            .map(|(name, _)| name.as_str())
+            .collect();
         assert_eq!(names, calls, "{choice} {replies:?}");
         assert_eq!(received.error.as_deref(), error, "{choice} {replies:?}");
     };
@@ -31,11 +33,21 @@ fn a_choice_is_satisfied_or_an_error() {
     check(&json!("auto"), &["No."], &[], None);
     check(&required, &[PARIS], &["weather"], None);
     check(&required, &["No.", PARIS], &["weather"], None);
-    check(&required, &["No.", "No."], &[], Some("tool_choice not satisfied: the model did not call a tool"));
+    check(
+        &required,
+        &["No.", "No."],
+        &[],
+        Some("tool_choice not satisfied: the model did not call a tool"),
+    );
     check(&named, &[SUM], &["sum"], None);
     check(&named, &[PARIS, SUM], &["sum"], None);
     check(&named, &["No.", SUM], &["sum"], None);
-    check(&named, &["No.", "No."], &[], Some("tool_choice not satisfied: the model did not call the tool sum"));
+    check(
+        &named,
+        &["No.", "No."],
+        &[],
+        Some("tool_choice not satisfied: the model did not call the tool sum"),
+    );
     check(&allowed("auto"), &["No."], &[], None);
     check(&allowed("auto"), &[PARIS, SUM], &["sum"], None);
     check(&allowed("required"), &["No.", SUM], &["sum"], None);
@@ -58,7 +70,10 @@ fn the_model_is_asked_for_what_is_demanded() {
 fn without_tools_a_block_is_text() {
     let client = Client::new(Api::Chat);
     let received = client.receive(chosen(json!("none")), &[PARIS]);
-    assert_eq!((received.text, received.calls.len()), (client.written(PARIS), 0));
+    assert_eq!(
+        (received.text, received.calls.len()),
+        (client.written(PARIS), 0)
+    );
     let request = client.exchange(chosen(json!("none")), 1).request();
     assert_eq!(texts(&request), ["user: Hi"]);
 }
@@ -72,13 +87,16 @@ fn one_call_at_a_time() {
             body["parallel_tool_calls"] = json!(false);
             body
         }),
-        (Api::Messages, json!({
-            "model": "m",
-            "max_tokens": 9,
-            "messages": [{"role": "user", "content": "Hi"}],
-            "tools": [{"name": "weather", "input_schema": {}}, {"name": "sum", "input_schema": {}}],
-            "tool_choice": {"type": "auto", "disable_parallel_tool_use": true},
-        })),
+        (
+            Api::Messages,
+            json!({
+                "model": "m",
+                "max_tokens": 9,
+                "messages": [{"role": "user", "content": "Hi"}],
+                "tools": [{"name": "weather", "input_schema": {}}, {"name": "sum", "input_schema": {}}],
+                "tool_choice": {"type": "auto", "disable_parallel_tool_use": true},
+            }),
+        ),
     ] {
         let client = Client::new(api);
         let mut exchange = client.exchange(body, 1);
@@ -87,7 +105,11 @@ fn one_call_at_a_time() {
         let progress = crate::support::exchanges::feed(&mut exchange, &written, 3, &mut out);
         assert_eq!(progress, gadgetry_gateway::exchange::Progress::Done);
         let received = crate::support::exchanges::Received::of(&out);
-        assert_eq!((received.calls.len(), received.text.as_str()), (1, ""), "{api:?}");
+        assert_eq!(
+            (received.calls.len(), received.text.as_str()),
+            (1, ""),
+            "{api:?}"
+        );
         assert_eq!(received.stop_reason, Some(StopReason::ToolUse));
     }
 }

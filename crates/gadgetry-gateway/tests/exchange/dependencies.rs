@@ -26,7 +26,10 @@ fn next(ids: &[String], result: &str) -> Value {
 fn they_are_offered_with_the_results_filled_in() {
     let client = Client::new(Api::Chat);
     let received = client.receive(ask("Hi"), &[BOTH]);
-    assert_eq!(received.calls, [("weather".to_owned(), json!({"city": "Paris"}))]);
+    assert_eq!(
+        received.calls,
+        [("weather".to_owned(), json!({"city": "Paris"}))]
+    );
     let check = |result: &str, expected: &str| {
         let request = client.exchange(next(&received.ids, result), 2).request();
         let last = texts(&request).last().cloned().unwrap_or_default();
@@ -45,7 +48,10 @@ fn what_depends_on_nothing_valid_is_corrected() {
     let alone = "{S}sum:s:nobody\n{A}a\n1\n{A}b\n2\n{E}\n";
     let whole = "{S}sum:s\n{A}a\n1\n{A}b\n2\n{E}\n";
     let received = client.receive(ask("Hi"), &[alone, whole]);
-    assert_eq!(received.calls, [("sum".to_owned(), json!({"a": 1, "b": 2}))]);
+    assert_eq!(
+        received.calls,
+        [("sum".to_owned(), json!({"a": 1, "b": 2}))]
+    );
 }
 
 #[test]
@@ -55,7 +61,13 @@ fn they_are_run_where_that_is_switched_on() {
     let received = client.receive(ask("Hi"), &[BOTH]);
     let mut exchange = client.exchange(next(&received.ids, "{\"low\": 7}"), 2);
     let mut out = Vec::new();
-    assert!(exchange.run_dependencies(&mut out), "no request to the model is needed");
+    assert!(
+        exchange.run_dependencies(&mut out),
+        "no request to the model is needed"
+    );
     let received = crate::support::exchanges::Received::of(&out);
-    assert_eq!(received.calls, [("sum".to_owned(), json!({"a": 7, "b": 2}))]);
+    assert_eq!(
+        received.calls,
+        [("sum".to_owned(), json!({"a": 7, "b": 2}))]
+    );
 }

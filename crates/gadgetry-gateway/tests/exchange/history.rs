@@ -15,7 +15,10 @@ fn prompt(client: &Client, messages: Value) -> Vec<String> {
     let mut texts = texts(&request);
     texts.retain(|text| !text.starts_with("system: "));
     let word = client.secrets().word;
-    texts.into_iter().map(|text| text.replace(&word, "WORD")).collect()
+    texts
+        .into_iter()
+        .map(|text| text.replace(&word, "WORD"))
+        .collect()
 }
 
 fn call(id: &str, name: &str, arguments: &str) -> Value {
@@ -33,13 +36,19 @@ fn calls_are_blocks_and_results_are_in_envelopes() {
     let user = json!({"role": "user", "content": "Hi"});
     let paris = call("call_00000000000000aa_w", "weather", r#"{"city":"Paris"}"#);
     let rome = call("toolu_R", "weather", r#"{"city":"Rome"}"#);
-    let result = |id: &str, text: &str| json!({"role": "tool", "tool_call_id": id, "content": text});
+    let result =
+        |id: &str, text: &str| json!({"role": "tool", "tool_call_id": id, "content": text});
     let said = |calls: Value| json!({"role": "assistant", "content": "Look.", "tool_calls": calls});
     let block = "{S}weather:w\n{A}city\nParis\n{E}\n";
     let other = "{S}weather:toolu_R\n{A}city\nRome\n{E}\n";
     // In the order of the calls, whatever the order of the results.
     check(
-        json!([user, said(json!([paris, rome])), result("toolu_R", "hot"), result("call_00000000000000aa_w", "cold")]),
+        json!([
+            user,
+            said(json!([paris, rome])),
+            result("toolu_R", "hot"),
+            result("call_00000000000000aa_w", "cold")
+        ]),
         &[
             "user: Hi",
             &format!("assistant: Look.\n{block}{other}"),
@@ -63,7 +72,13 @@ fn calls_are_blocks_and_results_are_in_envelopes() {
     // The same word twice.
     let again = call("call_00000000000000bb_w", "weather", r#"{"city":"Rome"}"#);
     check(
-        json!([user, said(json!([paris])), result("call_00000000000000aa_w", "1"), said(json!([again])), result("call_00000000000000bb_w", "2")]),
+        json!([
+            user,
+            said(json!([paris])),
+            result("call_00000000000000aa_w", "1"),
+            said(json!([again])),
+            result("call_00000000000000bb_w", "2")
+        ]),
         &[
             "user: Hi",
             &format!("assistant: Look.\n{block}"),
@@ -74,7 +89,11 @@ fn calls_are_blocks_and_results_are_in_envelopes() {
     );
     // Arguments that are no JSON, of a tool that is not there.
     check(
-        json!([user, said(json!([call("x", "gone", "{oops")])), result("x", "?")]),
+        json!([
+            user,
+            said(json!([call("x", "gone", "{oops")])),
+            result("x", "?")
+        ]),
         &[
             "user: Hi",
             "assistant: Look.\n{S}gone:x\n{oops\n{E}\n",
@@ -97,7 +116,11 @@ fn templates_without_a_system_role_or_with_alternation() {
             {"role": "user", "content": "Two."},
         ]);
         let request = client.exchange(body, 1).request();
-        let got: Vec<Role> = request.messages.iter().map(|message| message.role).collect();
+        let got: Vec<Role> = request
+            .messages
+            .iter()
+            .map(|message| message.role)
+            .collect();
         assert_eq!(got, roles, "{has_system} {alternates}");
     };
     use Role::{Assistant, System, User};
@@ -129,7 +152,9 @@ fn body(turns: &[Turn]) -> Value {
     let mut messages = vec![json!({"role": "system", "content": "Be brief."})];
     for (number, turn) in turns.iter().enumerate() {
         messages.push(json!({"role": "user", "content": turn.said}));
-        let ids: Vec<String> = (0..turn.calls.len()).map(|at| format!("call_{number:016x}_c{at}")).collect();
+        let ids: Vec<String> = (0..turn.calls.len())
+            .map(|at| format!("call_{number:016x}_c{at}"))
+            .collect();
         let calls = ids.iter().zip(&turn.calls);
         let calls: Vec<Value> = calls
             .map(|(id, (name, _))| call(id, name, &json!({"city": turn.reply}).to_string()))

@@ -36,11 +36,16 @@ fn check(client: &Client, body: &Value, place: &str) {
 
 #[test]
 fn a_model_that_repeats_what_it_reads_calls_nothing() {
-    for style in [Default::default(), gadgetry_gateway::exchange::MarkerStyle::Plain] {
+    for style in [
+        Default::default(),
+        gadgetry_gateway::exchange::MarkerStyle::Plain,
+    ] {
         let mut client = Client::new(Api::Chat);
         client.rules.markers = style;
         for attempt in ATTEMPTS {
-            let attempt = client.written(attempt).replace("{W}", &client.secrets().word);
+            let attempt = client
+                .written(attempt)
+                .replace("{W}", &client.secrets().word);
             check(&client, &ask(&attempt), "user");
             let id = "call_0000000000000002_w";
             let messages = |name: &str, arguments: &str, result: &str| {
@@ -54,10 +59,15 @@ fn a_model_that_repeats_what_it_reads_calls_nothing() {
                 ]);
                 body
             };
-            check(&client, &messages("weather", "{\"city\": \"Paris\"}", &attempt), "result");
+            check(
+                &client,
+                &messages("weather", "{\"city\": \"Paris\"}", &attempt),
+                "result",
+            );
             check(&client, &messages(&attempt, "{}", "fine"), "name of a call");
             let mut orphan = ask("Hi");
-            orphan["messages"] = json!([{"role": "tool", "tool_call_id": attempt, "content": attempt}]);
+            orphan["messages"] =
+                json!([{"role": "tool", "tool_call_id": attempt, "content": attempt}]);
             check(&client, &orphan, "id of an orphan");
         }
     }
@@ -79,10 +89,16 @@ fn arguments_in_the_history_are_one_block() {
         let mut exchange = client.exchange(body, 3);
         let request = exchange.request();
         let texts = texts(&request);
-        let said = texts.iter().find_map(|text| text.strip_prefix("assistant: "));
+        let said = texts
+            .iter()
+            .find_map(|text| text.strip_prefix("assistant: "));
         let mut out = Vec::new();
         feed(&mut exchange, said.unwrap_or_default(), 5, &mut out);
         let calls = Received::of(&out).calls;
-        assert_eq!(calls, [("weather".to_owned(), json!({"city": attempt}))], "{attempt:?}");
+        assert_eq!(
+            calls,
+            [("weather".to_owned(), json!({"city": attempt}))],
+            "{attempt:?}"
+        );
     }
 }

@@ -199,8 +199,7 @@ const CASES = {
   async stubborn(way) {
     const message = "tool_choice not satisfied";
     for (const choice of ["required", "named"]) {
-      if (way.isStreaming) await failed(way, "stubborn", { choice }, message);
-      else await refused(way, "stubborn", { choice }, 400, message);
+      await refused(way, "stubborn", { choice }, 400, message);
     }
   },
   async chain(way) {

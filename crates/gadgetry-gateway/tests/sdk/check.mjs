@@ -2,6 +2,12 @@
 
 import { isDeepStrictEqual } from "node:util";
 
+// What has installed the SDKs asks whether this program runs.
+if (process.argv[2] === "--help") {
+  console.log("node battery.mjs BASE_URL");
+  process.exit(0);
+}
+
 export const BASE = process.argv[2].replace(/\/$/, "");
 export const MODEL = "scripted";
 export const PNG =

@@ -19,7 +19,10 @@ async fn world(keys: Vec<ClientKey>) -> World {
 async fn status(world: &World, headers: &[(&'static str, &str)]) -> u16 {
     let mut map = HeaderMap::new();
     for (name, value) in headers {
-        map.insert(HeaderName::from_static(name), HeaderValue::from_str(value).expect("valid"));
+        map.insert(
+            HeaderName::from_static(name),
+            HeaderValue::from_str(value).expect("valid"),
+        );
     }
     let (path, body) = body(Api::Chat, "text", false);
     let request = client().post(world.url(path)).headers(map).json(&body);
@@ -28,7 +31,11 @@ async fn status(world: &World, headers: &[(&'static str, &str)]) -> u16 {
 
 #[tokio::test]
 async fn one_of_several_keys_is_needed() {
-    let world = world(vec![ClientKey::new("a", "alpha"), ClientKey::new("b", "beta")]).await;
+    let world = world(vec![
+        ClientKey::new("a", "alpha"),
+        ClientKey::new("b", "beta"),
+    ])
+    .await;
     for (headers, expected) in [
         (&[][..], 401),
         (&[("authorization", "Bearer alpha")], 200),

@@ -1,11 +1,11 @@
 //! Replies of the three APIs, streamed and whole, read by this project's own decoders.
 
+use futures_util::StreamExt as _;
 use gadgetry::model::Model as _;
 use gadgetry::proto::message::{Message, Request, Role};
-use gadgetry::provider::{Anthropic, ModelOptions, OpenAi, OpenAiResponses};
 use gadgetry::proto::schema::GadgetSpec;
+use gadgetry::provider::{Anthropic, ModelOptions, OpenAi, OpenAiResponses};
 use gadgetry_gateway::Api;
-use futures_util::StreamExt as _;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -15,7 +15,8 @@ use crate::support::world::{World, client};
 
 /// What a client of this project receives through an API.
 async fn receive(world: &World, api: Api, scenario: &str, is_streaming: bool) -> Vec<Delta> {
-    let city = json!({"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]});
+    let city =
+        json!({"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]});
     let tools = vec![
         GadgetSpec::new("get_weather", "Weather").parameters(city),
         GadgetSpec::new("ping", "Answers"),
@@ -28,14 +29,33 @@ async fn receive(world: &World, api: Api, scenario: &str, is_streaming: bool) ->
         ..ModelOptions::default()
     };
     let model: Arc<dyn gadgetry::model::Model> = match api {
-        Api::Chat => Arc::new(OpenAi::builder("m").options(options).base_url(world.url("/v1")).build().expect("valid")),
-        Api::Responses => {
-            Arc::new(OpenAiResponses::builder("m").options(options).base_url(world.url("/v1")).build().expect("valid"))
-        }
-        Api::Messages => Arc::new(Anthropic::builder("m").options(options).base_url(world.url("")).build().expect("valid")),
+        Api::Chat => Arc::new(
+            OpenAi::builder("m")
+                .options(options)
+                .base_url(world.url("/v1"))
+                .build()
+                .expect("valid"),
+        ),
+        Api::Responses => Arc::new(
+            OpenAiResponses::builder("m")
+                .options(options)
+                .base_url(world.url("/v1"))
+                .build()
+                .expect("valid"),
+        ),
+        Api::Messages => Arc::new(
+            Anthropic::builder("m")
+                .options(options)
+                .base_url(world.url(""))
+                .build()
+                .expect("valid"),
+        ),
     };
     let request = Request {
-        messages: Arc::new(vec![Message::text(Role::User, format!("scenario: {scenario}"))]),
+        messages: Arc::new(vec![Message::text(
+            Role::User,
+            format!("scenario: {scenario}"),
+        )]),
         iteration: 1,
         ..Request::default()
     };
@@ -57,16 +77,23 @@ fn summary(deltas: &[Delta]) -> (String, Vec<(String, Value)>, Result<StopReason
             }
             Delta::ToolCallDelta { delta, .. } => json.push_str(delta),
             Delta::ToolCallEnd { input, .. } => {
-                let input = input.clone().unwrap_or_else(|| serde_json::from_str(&json).expect("valid arguments"));
+                let input = input
+                    .clone()
+                    .unwrap_or_else(|| serde_json::from_str(&json).expect("valid arguments"));
                 calls.last_mut().expect("it began").2 = input;
             }
-            Delta::ToolCall { id, name, input } => calls.push((id.clone(), name.clone(), input.clone())),
+            Delta::ToolCall { id, name, input } => {
+                calls.push((id.clone(), name.clone(), input.clone()))
+            }
             Delta::MessageEnd { stop_reason, .. } => end = Ok(stop_reason.clone()),
             Delta::Error { error, .. } => end = Err(error.clone()),
             _ => {}
         }
     }
-    let calls = calls.into_iter().map(|(_, name, input)| (name, input)).collect();
+    let calls = calls
+        .into_iter()
+        .map(|(_, name, input)| (name, input))
+        .collect();
     (text, calls, end)
 }
 
@@ -84,10 +111,30 @@ async fn every_api_streamed_and_whole() {
     let table = [
         ("text", "Hello there.", vec![], StopReason::Stop),
         ("one", "Let me look.\n", vec![paris()], StopReason::ToolUse),
-        ("parallel", "Both:\n", vec![paris(), rome()], StopReason::ToolUse),
-        ("noargs", "", vec![("ping".to_owned(), json!({}))], StopReason::ToolUse),
-        ("nested", "", vec![("create".to_owned(), created)], StopReason::ToolUse),
-        ("around", "Before.\nAfter.", vec![paris()], StopReason::ToolUse),
+        (
+            "parallel",
+            "Both:\n",
+            vec![paris(), rome()],
+            StopReason::ToolUse,
+        ),
+        (
+            "noargs",
+            "",
+            vec![("ping".to_owned(), json!({}))],
+            StopReason::ToolUse,
+        ),
+        (
+            "nested",
+            "",
+            vec![("create".to_owned(), created)],
+            StopReason::ToolUse,
+        ),
+        (
+            "around",
+            "Before.\nAfter.",
+            vec![paris()],
+            StopReason::ToolUse,
+        ),
         ("repair", "", vec![paris()], StopReason::ToolUse),
         ("hermes", "Sure.\n", vec![paris()], StopReason::ToolUse),
         ("think", "Forty-two.", vec![], StopReason::Stop),
@@ -98,7 +145,11 @@ async fn every_api_streamed_and_whole() {
             for (scenario, text, calls, reason) in &table {
                 let deltas = receive(&world, api, scenario, is_streaming).await;
                 let expected = ((*text).to_owned(), calls.clone(), Ok(reason.clone()));
-                assert_eq!(summary(&deltas), expected, "{api:?} {scenario} streaming: {is_streaming}");
+                assert_eq!(
+                    summary(&deltas),
+                    expected,
+                    "{api:?} {scenario} streaming: {is_streaming}"
+                );
             }
         }
     }
@@ -114,12 +165,23 @@ async fn failures_have_the_status_of_the_api() {
             for (api, status) in Api::ALL.into_iter().zip(statuses) {
                 for is_streaming in [true, false] {
                     let (path, body) = body(api, scenario, is_streaming);
-                    let answer = client.post(world.url(path)).json(&body).send().await.expect("it answers");
+                    let answer = client
+                        .post(world.url(path))
+                        .json(&body)
+                        .send()
+                        .await
+                        .expect("it answers");
                     assert_eq!(answer.status().as_u16(), status, "{api:?} {scenario}");
-                    let header = answer.headers().get("retry-after").map(|it| it.to_str().expect("text").to_owned());
+                    let header = answer
+                        .headers()
+                        .get("retry-after")
+                        .map(|it| it.to_str().expect("text").to_owned());
                     assert_eq!(header.as_deref(), retry, "{api:?} {scenario}");
                     let body: Value = answer.json().await.expect("JSON");
-                    assert!(body["error"]["message"].is_string(), "{api:?} {scenario}: {body}");
+                    assert!(
+                        body["error"]["message"].is_string(),
+                        "{api:?} {scenario}: {body}"
+                    );
                     assert_eq!(body["type"] == "error", api == Api::Messages, "{body}");
                 }
             }
@@ -134,7 +196,8 @@ async fn failures_have_the_status_of_the_api() {
 /// A path, and a body that asks for a scenario with one tool.
 pub(super) fn body(api: Api, scenario: &str, is_streaming: bool) -> (&'static str, Value) {
     let said = format!("scenario: {scenario}");
-    let schema = json!({"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]});
+    let schema =
+        json!({"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]});
     match api {
         Api::Chat => (
             "/v1/chat/completions",
@@ -168,7 +231,12 @@ async fn a_reply_that_breaks_off_is_an_error_in_its_stream() {
     let client = client();
     for api in Api::ALL {
         let (path, body) = body(api, "cut", true);
-        let answer = client.post(world.url(path)).json(&body).send().await.expect("it answers");
+        let answer = client
+            .post(world.url(path))
+            .json(&body)
+            .send()
+            .await
+            .expect("it answers");
         assert_eq!(answer.status().as_u16(), 200, "{api:?}");
         let text = answer.text().await.expect("a stream");
         assert!(text.contains("Let "), "{api:?}: {text}");
@@ -177,7 +245,13 @@ async fn a_reply_that_breaks_off_is_an_error_in_its_stream() {
             Api::Responses => ("response.failed", "response.completed"),
             Api::Messages => ("event: error", "message_stop"),
         };
-        assert!(text.contains(error) && !text.contains(ends), "{api:?}: {text}");
-        assert!(!text.contains("get_weather") && !text.contains("GADGET"), "{api:?}: {text}");
+        assert!(
+            text.contains(error) && !text.contains(ends),
+            "{api:?}: {text}"
+        );
+        assert!(
+            !text.contains("get_weather") && !text.contains("GADGET"),
+            "{api:?}: {text}"
+        );
     }
 }

@@ -26,7 +26,12 @@ fn server(name: &str, url: &str) -> Arc<Server> {
 async fn ask(world: &World, model: &str, scenario: &str) -> (u16, String, Value) {
     let (path, mut body) = body(Api::Chat, scenario, false);
     body["model"] = model.into();
-    let answer = client().post(world.url(path)).json(&body).send().await.expect("it answers");
+    let answer = client()
+        .post(world.url(path))
+        .json(&body)
+        .send()
+        .await
+        .expect("it answers");
     let status = answer.status().as_u16();
     let upstream = answer.headers().get("x-gadgetry-upstream");
     let upstream = upstream.map_or(String::new(), |it| it.to_str().expect("text").to_owned());
@@ -78,9 +83,16 @@ async fn routes_name_models() {
         let (got, _, body) = ask(&world, model, "text").await;
         assert_eq!(got, status, "{model}: {body}");
         let requests = world.upstream.requests();
-        assert_eq!(requests.get(before).and_then(|it| it["model"].as_str()), sent, "{model}");
+        assert_eq!(
+            requests.get(before).and_then(|it| it["model"].as_str()),
+            sent,
+            "{model}"
+        );
         if status == 200 {
-            assert_eq!(body["model"], model, "the client reads the name that it has used");
+            assert_eq!(
+                body["model"], model,
+                "the client reads the name that it has used"
+            );
         }
     }
 }
@@ -95,8 +107,15 @@ async fn a_probe_decides_in_mode_auto() {
     // The scripted model calls nothing natively.
     for expected in [2, 3] {
         let (status, _, body) = ask(&world, "m", "one").await;
-        assert_eq!((status, &body["choices"][0]["finish_reason"]), (200, &"tool_calls".into()));
-        assert_eq!(world.upstream.requests().len(), expected, "the probe is sent once");
+        assert_eq!(
+            (status, &body["choices"][0]["finish_reason"]),
+            (200, &"tool_calls".into())
+        );
+        assert_eq!(
+            world.upstream.requests().len(),
+            expected,
+            "the probe is sent once"
+        );
     }
 }
 
@@ -109,6 +128,12 @@ async fn tools_go_upstream_in_mode_native() {
     let world = World::with(rules).await;
     let (status, _, _) = ask(&world, "m", "text").await;
     let request = world.upstream.requests().remove(0);
-    assert_eq!((status, &request["tools"][0]["function"]["name"]), (200, &"get_weather".into()));
-    assert_eq!(request["messages"][0]["role"], "user", "there are no instructions");
+    assert_eq!(
+        (status, &request["tools"][0]["function"]["name"]),
+        (200, &"get_weather".into())
+    );
+    assert_eq!(
+        request["messages"][0]["role"], "user",
+        "there are no instructions"
+    );
 }

@@ -81,7 +81,12 @@ impl Client {
     }
 
     /// An exchange with tools that are compiled.
-    pub(crate) fn exchange_with(&self, request: ClientRequest, tools: Arc<Toolset>, number: u64) -> Exchange {
+    pub(crate) fn exchange_with(
+        &self,
+        request: ClientRequest,
+        tools: Arc<Toolset>,
+        number: u64,
+    ) -> Exchange {
         let setup = Setup {
             tools,
             request: Arc::new(request),
@@ -121,7 +126,12 @@ impl Client {
 }
 
 /// Feeds a whole reply in pieces of at most `size` characters.
-pub(crate) fn feed(exchange: &mut Exchange, text: &str, size: usize, out: &mut Vec<Delta>) -> Progress {
+pub(crate) fn feed(
+    exchange: &mut Exchange,
+    text: &str,
+    size: usize,
+    out: &mut Vec<Delta>,
+) -> Progress {
     exchange.push(Delta::MessageStart { model: None }, out);
     let chars: Vec<char> = text.chars().collect();
     for piece in chars.chunks(size.clamp(1, chars.len().max(1))) {
@@ -135,7 +145,11 @@ pub(crate) fn feed(exchange: &mut Exchange, text: &str, size: usize, out: &mut V
 }
 
 /// Ends a reply.
-pub(crate) fn end(exchange: &mut Exchange, stop_reason: StopReason, out: &mut Vec<Delta>) -> Progress {
+pub(crate) fn end(
+    exchange: &mut Exchange,
+    stop_reason: StopReason,
+    out: &mut Vec<Delta>,
+) -> Progress {
     let usage = None;
     exchange.push(Delta::MessageEnd { stop_reason, usage }, out)
 }
@@ -157,7 +171,8 @@ pub(crate) fn tool(name: &str, parameters: Value) -> Value {
 
 /// Weather of a city, and the sum of two numbers.
 pub(crate) fn tools() -> Value {
-    let city = json!({"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]});
+    let city =
+        json!({"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]});
     let sum = json!({
         "type": "object",
         "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}},

@@ -107,7 +107,9 @@ pub(crate) struct Prompt<'r> {
 
 impl<'r> Prompt<'r> {
     pub(crate) fn of(request: &'r Value) -> Self {
-        let messages = request["messages"].as_array().map_or(&[][..], Vec::as_slice);
+        let messages = request["messages"]
+            .as_array()
+            .map_or(&[][..], Vec::as_slice);
         let all = messages.iter().map(text_of).collect::<Vec<_>>().join("\n");
         Self { messages, all }
     }
@@ -132,8 +134,12 @@ impl<'r> Prompt<'r> {
         let text = text_of(&self.messages[place]);
         let line = text.rsplit("scenario: ").next().unwrap_or_default();
         let name = line.lines().next().unwrap_or_default().trim().to_owned();
-        let replies = self.messages[place..].iter().filter(|it| it["role"] == "assistant");
-        (name, replies.count())
+        let replies = self.messages[place..]
+            .iter()
+            .filter(|it| it["role"] == "assistant");
+        // Results whose calls are gone follow the question in its own message.
+        let has_results = line.contains("<<<RESULT ");
+        (name, replies.count() + usize::from(has_results))
     }
 
     /// The results in the last message.
@@ -142,8 +148,12 @@ impl<'r> Prompt<'r> {
         let mut results = Vec::new();
         let mut rest = last.as_str();
         while let Some(at) = rest.find("<<<RESULT ") {
-            let Some((_, body)) = rest[at..].split_once('\n') else { break };
-            let Some((result, after)) = body.split_once("\n<<<END ") else { break };
+            let Some((_, body)) = rest[at..].split_once('\n') else {
+                break;
+            };
+            let Some((result, after)) = body.split_once("\n<<<END ") else {
+                break;
+            };
             results.push(result.to_owned());
             rest = after;
         }
@@ -155,7 +165,10 @@ impl<'r> Prompt<'r> {
         let (name, replies) = self.scenario();
         let (start, arg, end) = self.markers().unwrap_or_default();
         let call = |tool: &str, id: &str, args: &[(&str, &str)]| {
-            let args: String = args.iter().map(|(name, value)| format!("{arg}{name}\n{value}\n")).collect();
+            let args: String = args
+                .iter()
+                .map(|(name, value)| format!("{arg}{name}\n{value}\n"))
+                .collect();
             format!("{start}{tool}:{id}\n{args}{end}\n")
         };
         let weather = |id: &str, city: &str| call("get_weather", id, &[("city", city)]);
@@ -247,7 +260,9 @@ async fn chat(State(seen): State<Arc<Seen>>, Json(request): Json<Value>) -> Resp
             let mut response = Response::new(Body::from(body.to_string()));
             *response.status_mut() = StatusCode::from_u16(status).expect("a status");
             if let Some(seconds) = retry_after {
-                response.headers_mut().insert("retry-after", HeaderValue::from_static(seconds));
+                response
+                    .headers_mut()
+                    .insert("retry-after", HeaderValue::from_static(seconds));
             }
             response
         }
@@ -280,7 +295,10 @@ pub(crate) fn frames(text: &str, size: usize, reason: Option<&str>) -> Vec<Strin
         frames.push(json!({"id": "chatcmpl-up", "object": "chat.completion.chunk", "created": 1, "model": "scripted", "choices": [], "usage": usage}).to_string());
         frames.push("[DONE]".to_owned());
     }
-    frames.into_iter().map(|data| format!("data: {data}\n\n")).collect()
+    frames
+        .into_iter()
+        .map(|data| format!("data: {data}\n\n"))
+        .collect()
 }
 
 /// Counts a reply as open, and as dropped if it is.
@@ -298,20 +316,22 @@ impl Drop for Open {
 fn streamed(seen: Arc<Seen>, frames: Vec<String>, is_cut: bool) -> Response {
     seen.open.fetch_add(1, Ordering::SeqCst);
     let open = Open(seen, false);
-    let body = stream::unfold((frames.into_iter(), open, is_cut), |(mut frames, mut open, is_cut)| async move {
-        match frames.next() {
-            Some(frame) => Some((Ok(Bytes::from(frame)), (frames, open, is_cut))),
-            None if is_cut => {
-                open.1 = true;
-                let error = std::io::Error::other("the connection breaks off");
-                Some((Err(error), (Vec::new().into_iter(), open, false)))
-            }
-            None => {
-                open.1 = true;
-                None
-            }
-        }
-    });
+    let frames = frames
+        .into_iter()
+        .map(Ok)
+        .chain(is_cut.then(|| Err("the connection breaks off")));
+    let frames: Vec<_> = frames.collect();
+    let body = stream::unfold(
+        (frames.into_iter(), open),
+        |(mut frames, mut open)| async move {
+            let frame = frames.next();
+            open.1 |= !matches!(frame, Some(Ok(_)));
+            // What was sent before the connection breaks off is on its way first.
+            tokio::task::yield_now().await;
+            let frame = frame?.map(Bytes::from).map_err(std::io::Error::other);
+            Some((frame, (frames, open)))
+        },
+    );
     event_stream(Body::from_stream(body))
 }
 

@@ -16,7 +16,6 @@ use super::upstream::Upstream;
 pub(crate) struct World {
     pub(crate) upstream: Upstream,
     pub(crate) address: SocketAddr,
-    pub(crate) gateway: Gateway,
 }
 
 impl World {
@@ -37,12 +36,8 @@ impl World {
         let gateway = Gateway::with_secret(settings, 42);
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = listener.local_addr().expect("it is bound");
-        tokio::spawn(server::serve(listener, gateway.clone(), pending()));
-        Self {
-            upstream,
-            address,
-            gateway,
-        }
+        tokio::spawn(server::serve(listener, gateway, pending()));
+        Self { upstream, address }
     }
 
     /// The URL of a path.
@@ -69,7 +64,9 @@ pub(crate) fn settings(url: &str, rules: ModelRules) -> Settings {
 /// A plain HTTP client.
 pub(crate) fn client() -> reqwest::Client {
     let (tls, _) = gadgetry::provider::tls::config();
-    let client = reqwest::Client::builder().tls_backend_preconfigured(tls).no_proxy();
+    let client = reqwest::Client::builder()
+        .tls_backend_preconfigured(tls)
+        .no_proxy();
     client.build().expect("a client")
 }
 

@@ -308,7 +308,12 @@ impl Common {
             Some(client) => client,
             None => Http::new(options.http)?,
         };
-        Ok(WireModel::over(wire, http, name, options.info.unwrap_or_default()))
+        Ok(WireModel::over(
+            wire,
+            http,
+            name,
+            options.info.unwrap_or_default(),
+        ))
     }
 }
 

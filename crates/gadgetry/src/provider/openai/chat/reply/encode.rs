@@ -91,7 +91,8 @@ impl Encoder {
             let end = whole.len() - TEXT_TAIL.len() - 2;
             self.text_head = whole[..end].to_owned();
         }
-        let mut data = String::with_capacity(self.text_head.len() + text.len() + TEXT_TAIL.len() + 8);
+        let mut data =
+            String::with_capacity(self.text_head.len() + text.len() + TEXT_TAIL.len() + 8);
         data.push_str(&self.text_head);
         // Writing a text as JSON does not fail.
         data.push_str(&serde_json::to_string(text).unwrap_or_default());

@@ -302,7 +302,14 @@ impl Encoder {
 
     fn finish(&mut self, reason: &StopReason, out: &mut Vec<sse::Event>) {
         let (status, details) = verdict(Some(reason));
-        self.close(if is_cut(status) { "incomplete" } else { "completed" }, out);
+        self.close(
+            if is_cut(status) {
+                "incomplete"
+            } else {
+                "completed"
+            },
+            out,
+        );
         for part in 0..self.reply.parts.len() {
             if matches!(&self.reply.parts[part], Part::Call { is_over: false, .. }) {
                 self.done(part, "incomplete", out);
