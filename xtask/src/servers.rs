@@ -242,7 +242,7 @@ fn sdk_python(place: &Path, _: &str) -> Result<Vec<String>, String> {
     Ok(vec![python])
 }
 
-/// The SDKs for JavaScript. Modules are looked for from the folder of the program, so it has a link beside them.
+/// The SDKs for JavaScript. Modules are looked for from the folder of the program, so it has a link next to them.
 fn sdk_node(place: &Path, _: &str) -> Result<Vec<String>, String> {
     there("node", "--version")?;
     there("npm", "--version")?;

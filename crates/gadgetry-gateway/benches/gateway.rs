@@ -7,6 +7,7 @@
 //! it.
 
 #![expect(clippy::print_stdout, reason = "the tables are what it is run for")]
+#![expect(clippy::cast_precision_loss, reason = "the counts are small")]
 
 use std::fs;
 use std::io::{self, BufRead as _, BufReader};
@@ -71,7 +72,7 @@ fn more_files() {
     // Only root may have more than it was given. With fewer, the idle streams are fewer, which the table says.
     for most in [Some(65_536), allowed] {
         (limit.current, limit.maximum) = (most, most);
-        if setrlimit(Resource::Nofile, limit.clone()).is_ok() {
+        if setrlimit(Resource::Nofile, limit).is_ok() {
             return;
         }
     }

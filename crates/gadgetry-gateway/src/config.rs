@@ -17,7 +17,7 @@
 //! [[model]]
 //! name = "claude-*"            # what clients ask for
 //! upstreams = ["local", "cloud"]
-//! model = "qwen3:8b"           # what the upstream is asked for
+//! model = "qwen3:8b"           # its name at the upstream
 //! rules = { mode = "text", reasoning-tags = ["think"] }
 //!
 //! [[key]]

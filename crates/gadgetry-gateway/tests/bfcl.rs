@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use gadgetry::proto::block::{Anchoring, Writer};
 use gadgetry::proto::delta::{Delta, StopReason};
+use gadgetry::proto::schema::RegisteredGadget;
 use gadgetry_gateway::Api;
 use gadgetry_gateway::exchange::{Progress, Tool, Toolset};
 use serde_json::{Map, Value, json};
@@ -239,7 +240,7 @@ fn every_valid_call_arrives_as_it_was_meant() {
             let mut text = String::from("I call.\n");
             for (at, (name, input)) in calls.iter().enumerate() {
                 let name = tools.block_name(name).expect("it fits");
-                let schema = tools.registry().get(name).map(|gadget| gadget.schema());
+                let schema = tools.registry().get(name).map(RegisteredGadget::schema);
                 let id = format!("c{at}");
                 writer
                     .write(&mut text, name, Some(&id), &[""; 0], input, schema)

@@ -26,6 +26,7 @@ fn decode(api: Api, more: Value) -> ClientRequest {
 
 #[test]
 fn tools_of_all_shapes() {
+    use ToolKind::{Function, Text};
     let check = |api: Api, tools: Value, names: &[(&str, ToolKind)], warnings: &[&str]| {
         let request = decode(api, json!({"tools": tools}));
         let got: Vec<(String, ToolKind)> = request
@@ -50,7 +51,6 @@ fn tools_of_all_shapes() {
             "{tools}"
         );
     };
-    use ToolKind::{Function, Text};
     let schema = json!({"type": "object"});
     check(
         Api::Chat,

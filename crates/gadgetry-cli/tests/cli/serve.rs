@@ -160,6 +160,7 @@ fn the_example_is_valid() {
 
 /// Codex and Claude Code edit files through the gateway, with a scripted text model behind it.
 #[test]
+#[expect(clippy::print_stderr, reason = "a test that is skipped says so")]
 fn coding_agents_do_their_tasks() {
     let target = Path::new(GADGETRY)
         .ancestors()

@@ -18,7 +18,7 @@ pub struct Refusal {
     /// The code, where clients know one.
     pub code: Option<&'static str>,
     /// More for the client's library, in the API's form.
-    pub details: Option<Value>,
+    pub details: Option<Box<Value>>,
 }
 
 impl Refusal {
@@ -155,7 +155,7 @@ impl Failure {
                 ModelErrorKind::ContextOverflow
                 | ModelErrorKind::BadRequest
                 | ModelErrorKind::ContentFilter => 400,
-                // The gateway's own key is wrong: nothing that the client could mend.
+                // The gateway's own key is wrong: nothing that the client could change.
                 ModelErrorKind::Authentication
                 | ModelErrorKind::Transport
                 | ModelErrorKind::Truncated
@@ -239,7 +239,7 @@ impl Failure {
                     ..
                 }) = self
                 {
-                    error["details"] = details.clone();
+                    error["details"] = (**details).clone();
                 }
                 json!({"type": "error", "error": error})
             }

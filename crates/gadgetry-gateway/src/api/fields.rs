@@ -102,7 +102,7 @@ pub(super) fn allowed(choice: &Value, names: Vec<String>) -> Choice {
     }
 }
 
-/// Tells the model that none of the tools of a request is there, where all of them run at the provider: without that it may
+/// Informs the model that none of the tools of a request is there, where all of them run at the provider: without that it may
 /// invent their results.
 pub(super) fn tell_of_missing(tools: &[Tool], warnings: &[String], messages: &mut Vec<Message>) {
     let missing = warnings.iter().filter_map(|warning| {

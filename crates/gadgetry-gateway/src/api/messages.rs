@@ -35,7 +35,7 @@ pub(super) fn decode(body: Value) -> Result<ClientRequest, Refusal> {
         );
         let unsupported =
             json!({"error_code": "thread_unsupported_request", "unsupported": ["thread"]});
-        refusal.details = Some(unsupported);
+        refusal.details = Some(Box::new(unsupported));
         return Err(refusal);
     }
     body.ignore(&IGNORED);

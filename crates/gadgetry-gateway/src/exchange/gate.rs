@@ -59,6 +59,31 @@ enum Form {
     },
 }
 
+/// What is known of text that may begin a form.
+enum Recognized {
+    /// It does.
+    Form(Form),
+    /// It does not.
+    Text,
+    /// More text is needed.
+    NotYet,
+}
+
+impl Recognized {
+    fn text_if(is_text: bool) -> Self {
+        if is_text { Self::Text } else { Self::NotYet }
+    }
+
+    /// A form whose first key decides, if that is known.
+    fn of(is_call: Option<bool>, form: Form) -> Self {
+        match is_call {
+            Some(true) => Self::Form(form),
+            Some(false) => Self::Text,
+            None => Self::NotYet,
+        }
+    }
+}
+
 /// Openers, the dialects that they may begin, and what ends them.
 const OPENERS: [(&str, &[Dialect], Form); 7] = [
     (
@@ -101,7 +126,7 @@ const KEYS: [&str; 15] = [
     "tool_input",
 ];
 
-/// Wrappers around forms, which are no text of the reply.
+/// Wrappers around forms, which are not a part of the text.
 const WRAPPERS: [&str; 6] = [
     "<tool_call>",
     "</tool_call>",
@@ -173,25 +198,23 @@ impl Gate {
                 true
             }
             Some(Form::Unknown) => match self.recognized() {
-                Some(Some(form)) => {
+                Recognized::Form(form) => {
                     self.form = Some(form);
                     true
                 }
-                Some(None) => self.release_first(out),
-                None => false,
+                Recognized::Text => self.release_first(out),
+                Recognized::NotYet => false,
             },
-            Some(Form::Until { end, from }) => match self.kept[from..].find(end) {
-                Some(at) => {
+            Some(Form::Until { end, from }) => {
+                if let Some(at) = self.kept[from..].find(end) {
                     self.read(from + at + end.len(), out);
-                    true
+                    return true;
                 }
-                None => {
-                    let seen = (self.kept.len() + 1).saturating_sub(end.len());
-                    let from = self.kept.floor_char_boundary(seen);
-                    self.form = Some(Form::Until { end, from });
-                    self.overflows(out)
-                }
-            },
+                let seen = (self.kept.len() + 1).saturating_sub(end.len());
+                let from = self.kept.floor_char_boundary(seen);
+                self.form = Some(Form::Until { end, from });
+                self.overflows(out)
+            }
             Some(Form::Rest) => self.overflows(out),
             Some(Form::Object { at, depth, in_text }) => match self.object(at, depth, in_text) {
                 Some(end) => {
@@ -239,25 +262,25 @@ impl Gate {
         any.iter().any(|dialect| self.dialects.contains(dialect))
     }
 
-    /// Which form begins the kept text: `Some(None)` for none, `None` if more text is needed.
-    fn recognized(&self) -> Option<Option<Form>> {
+    /// Which form begins the kept text.
+    fn recognized(&self) -> Recognized {
         let text = self.kept.as_str();
         if text.starts_with('{') {
-            return first_key(text).map(|is_call| is_call.then_some(OBJECT));
+            return Recognized::of(first_key(text), OBJECT);
         }
         if let Some(head) = text.strip_prefix("```") {
             let Some((language, body)) = head.split_once('\n') else {
-                return (head.len() > FIRST_KEY || head.contains('`')).then_some(None);
+                return Recognized::text_if(head.len() > FIRST_KEY || head.contains('`'));
             };
             let body = body.trim_start();
             let object = body.strip_prefix('[').map_or(body, str::trim_start);
             if language.contains('`') || !(object.is_empty() || object.starts_with('{')) {
-                return Some(None);
+                return Recognized::Text;
             }
             if object.is_empty() {
-                return (head.len() > FIRST_KEY).then_some(None);
+                return Recognized::text_if(head.len() > FIRST_KEY);
             }
-            return first_key(object).map(|is_call| is_call.then_some(until("\n```")));
+            return Recognized::of(first_key(object), until("\n```"));
         }
         let mut may_be = false;
         for (opener, dialects, form) in OPENERS {
@@ -265,11 +288,11 @@ impl Gate {
                 continue;
             }
             if text.starts_with(opener) {
-                return Some(Some(form));
+                return Recognized::Form(form);
             }
             may_be |= opener.starts_with(text);
         }
-        if may_be { None } else { Some(None) }
+        Recognized::text_if(!may_be)
     }
 
     /// The end of the object, or `None` with the position kept for the next piece.
@@ -439,7 +462,7 @@ mod tests {
     #[test]
     fn forms_become_calls_and_text_stays() {
         let check = |text: &str, expected: &str| {
-            assert_eq!(through(text, &Dialect::ALL[..6]), expected, "{text}")
+            assert_eq!(through(text, &Dialect::ALL[..6]), expected, "{text}");
         };
         let one = json!({"a": 1});
         let call = |arguments: &str| json!({"name": "Calc", arguments: one}).to_string();

@@ -30,7 +30,7 @@ pub struct HeldCall {
 impl HeldCall {
     /// The parameters with results in place of `${id}`. `results` are ids, texts, and whether they are errors.
     ///
-    /// Fails, in words for the model, if a dependency has failed or has no result.
+    /// Fails, with a text for the model, if a dependency has failed or has no result.
     pub(crate) fn filled(&self, results: &[(String, String, bool)]) -> Result<Value, String> {
         for dependency in &self.dependencies {
             let result = results.iter().find(|(id, ..)| id == dependency);
@@ -86,7 +86,7 @@ impl HeldCall {
     }
 }
 
-/// The calls that were held back, by the number of their exchange. The oldest are forgotten first.
+/// The calls that wait for others, by the number of their exchange. The oldest are forgotten first.
 #[derive(Debug, Default)]
 pub struct HeldCalls(Mutex<Kept>);
 

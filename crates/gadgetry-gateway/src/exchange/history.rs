@@ -14,10 +14,12 @@
 
 use std::borrow::Cow;
 use std::collections::HashSet;
+use std::fmt::Write as _;
 
 use gadgetry::proto::block::Writer;
 use gadgetry::proto::convo::escape_markers;
 use gadgetry::proto::message::{Content, Media, Message, Role};
+use gadgetry::proto::schema::RegisteredGadget;
 use gadgetry::proto::visible::visible_line;
 use serde_json::Value;
 
@@ -34,7 +36,7 @@ const NO_RESULT: &str = "[no result]";
 pub(crate) struct HistoryWriter<'a> {
     pub(crate) tools: &'a Toolset,
     pub(crate) secrets: &'a Secrets,
-    /// Calls of an exchange that were held back, by the number of the exchange.
+    /// Calls of an exchange that wait for others, by the number of the exchange.
     pub(crate) held: &'a dyn Fn(u64) -> Vec<HeldCall>,
 }
 
@@ -52,7 +54,7 @@ struct Draft<'w, 'a> {
     ids: PromptIds,
     /// The calls of the last reply, in order.
     open: Vec<Open>,
-    /// Calls of the last reply that were held back.
+    /// Calls of the last reply that wait for others.
     held: Vec<HeldCall>,
 }
 
@@ -98,7 +100,7 @@ impl HistoryWriter<'_> {
     }
 
     fn block_after(&self, out: &mut String, id: &str, name: &str, after: &[String], input: &Value) {
-        let schema = self.tools.registered(name).map(|gadget| gadget.schema());
+        let schema = self.tools.registered(name).map(RegisteredGadget::schema);
         let block_name = self.tools.block_name(name).unwrap_or(name);
         let markers = &self.secrets.markers;
         let writer = Writer {
@@ -120,7 +122,8 @@ impl HistoryWriter<'_> {
         let body = self.neutral(&body);
         let (start, end) = (markers.start(), markers.end());
         begin_line(out);
-        out.push_str(&format!("{start}{name}:{id}\n{body}\n{end}\n"));
+        // Writing to a string does not fail.
+        let _ = writeln!(out, "{start}{name}:{id}\n{body}\n{end}");
     }
 }
 
@@ -135,7 +138,7 @@ impl Draft<'_, '_> {
 
     fn system(&mut self, message: &Message) {
         let is_first = self.out.iter().all(|it| it.role == Role::System);
-        let text = joined(&message.content, |text| Cow::Borrowed(text));
+        let text = joined(&message.content, Cow::Borrowed);
         if is_first {
             self.out.push(Message::text(Role::System, text));
         } else {

@@ -10,10 +10,14 @@
 //! of the client's. A call is given whole, as [`Delta::ToolCall`], once its block is complete and its parameters are valid.
 
 mod call_ids;
+mod calls;
+mod ending;
 mod gate;
 mod held;
 mod history;
 mod instructions;
+mod prompt;
+mod repair;
 mod request;
 mod rules;
 mod stops;
@@ -22,24 +26,21 @@ mod turn;
 
 use std::sync::Arc;
 
-use gadgetry::proto::call::{Call, Parameters};
-use gadgetry::proto::convo::TokenEstimate;
+use gadgetry::proto::call::Parameters;
 use gadgetry::proto::delta::{Delta, StopReason};
-use gadgetry::proto::error::{DiagnosticCode, ModelErrorKind};
-use gadgetry::proto::message::{Content, Message, Request, Role, ToolChoice};
-use gadgetry::proto::prompt::{append_to_system, correction};
-use gadgetry::proto::reply::{Format, Reader, Verdict};
-use gadgetry::proto::schema::{GadgetSpec, Registry, Unterminated, coerce_json};
+use gadgetry::proto::error::DiagnosticCode;
+use gadgetry::proto::message::{Message, Request};
+use gadgetry::proto::reply::{Format, Reader};
+use gadgetry::proto::schema::{Registry, Unterminated};
 use gadgetry::proto::tags::{BlockCode, BlockConfig, BlockMode, CustomBlock, TagNameError};
 use gadgetry::proto::usage::Usage;
 use serde_json::Value;
 
 use call_ids::CallIds;
 use gate::{Gate, Piece};
-use history::HistoryWriter;
 use instructions::ANCHORING;
 use stops::Stops;
-use turn::{Failure, NativeCall, Turn};
+use turn::Turn;
 
 pub use held::{HeldCall, HeldCalls};
 pub(crate) use request::full_name;
@@ -56,7 +57,7 @@ pub struct Setup {
     pub tools: Arc<Toolset>,
     /// How the model is treated.
     pub rules: Arc<ModelRules>,
-    /// Whether the upstream has tools of its own, so that calls are no blocks.
+    /// Whether the upstream has tools of its own, so that calls are not blocks.
     pub is_native: bool,
     /// The secrets of its prompt.
     pub secrets: Secrets,
@@ -64,7 +65,7 @@ pub struct Setup {
     pub id_prefix: &'static str,
     /// A number that no other exchange has.
     pub number: u64,
-    /// Calls that were held back, of all exchanges.
+    /// Calls that wait for others, of all exchanges.
     pub held: Arc<HeldCalls>,
 }
 
@@ -140,6 +141,10 @@ pub struct Counts {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "they are independent facts about a reply"
+)]
 pub struct Exchange {
     setup: Setup,
     /// What the upstream is sent. Repair turns are appended.
@@ -161,7 +166,7 @@ pub struct Exchange {
     has_text: bool,
     /// The text before is the end marker of a block, whose line break is a part of the block.
     after_block: bool,
-    /// The model was asked about something that looked like a call. It was shown as text, so an answer without a call
+    /// The last repair turn was about something that looked like a call. It was shown as text, so an answer without a call
     /// adds nothing.
     was_near_miss: bool,
     is_started: bool,
@@ -260,113 +265,6 @@ impl Exchange {
         self.setup.request.may_call() && !self.setup.is_native
     }
 
-    /// The conversation for the upstream.
-    fn prompt(&mut self) -> Vec<Message> {
-        let Setup {
-            request,
-            tools,
-            rules,
-            secrets,
-            ..
-        } = &self.setup;
-        if self.setup.is_native {
-            return natively(&request.messages, tools);
-        }
-        let held = Arc::clone(&self.setup.held);
-        let runs_dependencies = rules.run_dependencies;
-        let held = move |exchange| {
-            if runs_dependencies {
-                Vec::new()
-            } else {
-                held.of(exchange)
-            }
-        };
-        let writer = HistoryWriter {
-            tools,
-            secrets,
-            held: &held,
-        };
-        let mut messages = writer.write(&request.messages);
-        if self.reads_blocks() {
-            if let Some(text) = instructions::about_tools(tools, rules, secrets) {
-                self.injected = text.len() as u64;
-                append_to_system(&mut messages, &text);
-            }
-            if request.choice.kind.is_forced() {
-                let note = instructions::must_call(&request.choice, tools, secrets);
-                self.trailing.push(Message::text(Role::User, note));
-            }
-        }
-        if !rules.images {
-            messages.iter_mut().for_each(without_images);
-        }
-        history::shaped(messages, rules.system_role, rules.alternate)
-    }
-
-    /// Sends calls that have waited for results of this request, and nothing else: then the model is not asked, and the
-    /// reply is complete. `false` if there are none.
-    pub fn run_dependencies(&mut self, out: &mut Vec<Delta>) -> bool {
-        if !self.setup.rules.run_dependencies || !self.reads_blocks() {
-            return false;
-        }
-        let ready = held::ready(&self.setup.request.messages, &self.setup.held);
-        let tools = Arc::clone(&self.setup.tools);
-        for (exchange, call, input) in ready {
-            let Some(gadget) = tools.registered(&call.name) else {
-                continue;
-            };
-            let input = coerce_json(input, Some(gadget.schema()));
-            let Ok(input) = gadget.check(input) else {
-                continue;
-            };
-            self.start(out);
-            self.ids = CallIds::new(self.setup.id_prefix, exchange);
-            let name = gadget.name().to_owned();
-            if let Some(tool) = tools.tool(&name) {
-                self.send(call.id, &name, tool, input, out);
-            }
-        }
-        if self.sent.is_empty() {
-            return false;
-        }
-        self.finish(StopReason::ToolUse, out);
-        true
-    }
-
-    /// What the upstream is sent now.
-    pub fn request(&self) -> Request {
-        let mut messages = self.messages.clone();
-        messages.extend(self.trailing.iter().cloned());
-        if self.setup.rules.alternate && !self.trailing.is_empty() {
-            messages = history::shaped(messages, true, true);
-        }
-        Request {
-            messages: Arc::new(messages),
-            iteration: 1 + self.counts.repairs,
-            tool_choice: if self.setup.is_native {
-                self.native_choice()
-            } else {
-                ToolChoice::Auto
-            },
-            ..Request::default()
-        }
-    }
-
-    fn native_choice(&self) -> ToolChoice {
-        match &self.setup.request.choice.kind {
-            ToolChoice::Gadget(name) => {
-                let name = self.setup.tools.block_name(name).unwrap_or(name);
-                ToolChoice::Gadget(name.to_owned())
-            }
-            other => other.clone(),
-        }
-    }
-
-    /// The tools that the upstream is offered as its own; none in text.
-    pub fn native_tools(&self) -> Option<Vec<GadgetSpec>> {
-        (self.setup.is_native && self.setup.request.may_call()).then(|| self.setup.tools.specs())
-    }
-
     /// What has happened so far.
     pub fn counts(&self) -> Counts {
         self.counts
@@ -375,16 +273,6 @@ impl Exchange {
     /// Whether the client has received a part of its reply.
     pub fn is_started(&self) -> bool {
         self.is_started
-    }
-
-    /// An estimate of the tokens that the instructions about tools add to the prompt.
-    pub fn injected_tokens(&self) -> u64 {
-        self.injected.div_ceil(4)
-    }
-
-    /// An estimate of the tokens of the prompt.
-    pub fn prompt_tokens(&self) -> u64 {
-        TokenEstimate::of(&self.messages).tokens()
     }
 
     /// Takes a delta of the upstream's reply, and appends what the client receives.
@@ -585,409 +473,6 @@ impl Exchange {
         self.start(out);
         out.push(Delta::text(text));
     }
-
-    /// A block of the reply.
-    fn block(&mut self, call: &Arc<Call>, out: &mut Vec<Delta>) {
-        let id = call.invocation_id.as_str().to_owned();
-        let verdict = self.reader.check(call);
-        let depends = !call.dependencies.is_empty();
-        match verdict {
-            Verdict::Valid(input) if !depends => {
-                self.decide(id, &call.gadget_name, Ok(input), out);
-            }
-            Verdict::Invalid(problem) => {
-                self.decide(id, &call.gadget_name, Err(problem), out);
-            }
-            Verdict::Valid(_) | Verdict::NeedsResults => {
-                if let Parameters::Parsed(input) = &call.parameters {
-                    self.hold(call, input.clone(), out);
-                }
-            }
-        }
-    }
-
-    /// Keeps a call that depends on others until their results are there.
-    fn hold(&mut self, call: &Call, input: Value, out: &mut Vec<Delta>) {
-        let id = call.invocation_id.as_str().to_owned();
-        let dependencies = call.dependencies.iter().map(|it| it.as_str().to_owned());
-        let dependencies: Vec<String> = dependencies.collect();
-        let is_written = |id: &String| {
-            self.sent.iter().any(|(_, sent, _)| sent == id)
-                || self.held.iter().any(|it| it.id == *id)
-        };
-        if let Some(missing) = dependencies.iter().find(|id| !is_written(id)) {
-            let problem = format!(
-                "it depends on {missing}, which no valid call before it in this reply has as its id; write the values themselves"
-            );
-            self.decide(id, &call.gadget_name, Err(problem), out);
-            return;
-        }
-        let Some(tool) = self.setup.tools.tool(&call.gadget_name) else {
-            return;
-        };
-        self.turn
-            .accepted
-            .push((id.clone(), call.gadget_name.clone()));
-        self.counts.held += 1;
-        self.held.push(HeldCall {
-            id,
-            name: tool.full_name(),
-            dependencies,
-            input,
-        });
-    }
-
-    /// A call of the upstream's own interface.
-    fn native_call(&mut self, call: NativeCall, out: &mut Vec<Delta>) {
-        let NativeCall { id, name, input } = call;
-        let checked = match input {
-            Ok(input) => self.checked(&name, input),
-            Err(json) => Err(format!("the arguments are not valid JSON: {json}")),
-        };
-        // The upstream's ids mean nothing to the client, and may be empty or repeated.
-        let own = if self.setup.is_native {
-            id
-        } else {
-            String::new()
-        };
-        self.decide(own, &name, checked, out);
-    }
-
-    /// Whether the tool takes these parameters.
-    fn checked(&self, name: &str, input: Value) -> Result<Value, String> {
-        let registry = self.setup.tools.registry();
-        match registry.get(name) {
-            Some(gadget) => gadget.check(input),
-            None => Err(registry.unknown_gadget(name)),
-        }
-    }
-
-    /// Sends a call to the client, or takes note of what is wrong with it.
-    fn decide(
-        &mut self,
-        id: String,
-        name: &str,
-        checked: Result<Value, String>,
-        out: &mut Vec<Delta>,
-    ) {
-        if self.is_enough() || !self.setup.request.may_call() {
-            return;
-        }
-        let tools = Arc::clone(&self.setup.tools);
-        let checked = checked.and_then(|input| {
-            let tool = tools
-                .tool(name)
-                .ok_or_else(|| tools.registry().unknown_gadget(name))?;
-            let choice = &self.setup.request.choice;
-            if choice.allows(&tool.full_name()) {
-                Ok((tool, input))
-            } else {
-                Err(format!("this tool cannot be called now: call {choice}"))
-            }
-        });
-        match checked {
-            Ok((tool, input)) => self.send(id, name, tool, input, out),
-            Err(problem) => {
-                self.counts.invalid += 1;
-                self.turn.failures.push(Failure {
-                    id,
-                    name: name.to_owned(),
-                    problem,
-                });
-            }
-        }
-    }
-
-    fn send(&mut self, id: String, name: &str, tool: &Tool, input: Value, out: &mut Vec<Delta>) {
-        self.turn.accepted.push((id.clone(), name.to_owned()));
-        let is_same = |(sent, _, params): &(String, _, Value)| *sent == name && *params == input;
-        // A model that corrects one call often repeats the others.
-        if self.is_repair() && self.sent.iter().any(is_same) {
-            return;
-        }
-        self.start(out);
-        if !self.withheld.is_empty() {
-            out.push(Delta::text(std::mem::take(&mut self.withheld)));
-        }
-        out.push(Delta::ToolCall {
-            id: self.ids.for_client(&id),
-            name: tool.full_name(),
-            input: input.clone(),
-        });
-        self.counts.calls += 1;
-        self.sent.push((name.to_owned(), id, input));
-    }
-
-    /// The upstream's reply is complete.
-    fn end(&mut self, stop_reason: StopReason, out: &mut Vec<Delta>) -> Progress {
-        let mut read = std::mem::take(&mut self.scratch);
-        let end = Delta::MessageEnd {
-            stop_reason: stop_reason.clone(),
-            usage: None,
-        };
-        self.reader.push(end, &mut read);
-        let output = self.reader.finish(&mut read);
-        // The beginning of a block that was cut off is nothing for the client to see.
-        let start = self.setup.secrets.markers.start();
-        let begins = |delta: &Delta| matches!(delta, Delta::Text { delta, .. } if delta.trim_start().starts_with(start));
-        if let Some(at) = read.iter().position(begins) {
-            let rest = read.split_off(at).into_iter();
-            read.extend(rest.filter(|delta| !matches!(delta, Delta::Text { .. })));
-        }
-        // A call that only the end of the reply has completed is judged by how it ended.
-        self.read(&mut read, out);
-        self.scratch = read;
-        self.flush_text(out);
-        self.add_usage();
-        if self.is_enough() {
-            return self.finish(StopReason::ToolUse, out);
-        }
-        let is_cut = !stop_reason.is_clean();
-        if is_cut {
-            return self.finish(stop_reason, out);
-        }
-        if let Some(problem) = self.to_repair() {
-            if self.counts.repairs < self.setup.rules.repairs {
-                return self.repair(output.message.raw.unwrap_or_default(), &problem);
-            }
-            let has_text = !self.turn.text.trim().is_empty() || self.has_text;
-            let is_demanded = self.setup.request.choice.kind.is_forced();
-            if self.sent.is_empty() && (is_demanded || !self.turn.failures.is_empty() || !has_text)
-            {
-                return self.fail(&problem, out);
-            }
-        }
-        self.finish(stop_reason, out)
-    }
-
-    /// What the model has to correct, if anything.
-    fn to_repair(&self) -> Option<Problem> {
-        let request = &self.setup.request;
-        if !request.may_call() {
-            return None;
-        }
-        if !self.turn.failures.is_empty() {
-            return Some(Problem::Invalid);
-        }
-        if !self.sent.is_empty() {
-            return None;
-        }
-        if request.choice.kind.is_forced() {
-            return Some(Problem::NotCalled);
-        }
-        let near_miss = self.turn.near_miss.clone();
-        near_miss.map(Problem::NearMiss)
-    }
-
-    /// The next request: the reply, and what is wrong with it.
-    fn repair(&mut self, raw: String, problem: &Problem) -> Progress {
-        self.counts.repairs += 1;
-        self.was_near_miss = matches!(problem, Problem::NearMiss(_));
-        let turn = std::mem::take(&mut self.turn);
-        self.trailing.clear();
-        if self.setup.is_native {
-            self.repair_natively(raw, turn, problem);
-        } else {
-            self.messages.push(Message::text(Role::Assistant, raw));
-            let text = self.correction(&turn, problem);
-            self.messages.push(Message::text(Role::User, text));
-        }
-        Progress::Again(self.request())
-    }
-
-    /// What the model reads about its calls.
-    fn correction(&self, turn: &Turn, problem: &Problem) -> String {
-        let Setup {
-            tools,
-            secrets,
-            request,
-            ..
-        } = &self.setup;
-        let writer = HistoryWriter {
-            tools,
-            secrets,
-            held: &|_| Vec::new(),
-        };
-        let mut texts: Vec<String> = Vec::new();
-        for (id, name) in &turn.accepted {
-            let text = "Accepted. Its result comes later. Do not write it again.";
-            texts.push(writer.envelope(id, name, "accepted", text));
-        }
-        for failure in &turn.failures {
-            let Failure { id, name, problem } = failure;
-            let id = if id.is_empty() { "call" } else { id };
-            let mut text = writer.envelope(id, name, "error", problem);
-            if let Some(gadget) = tools.registry().get(name) {
-                text.push_str(&correction(gadget, &secrets.markers));
-            }
-            texts.push(text);
-        }
-        texts.push(match problem {
-            Problem::Invalid => {
-                "The calls with errors were not executed. Write them again, whole and corrected, and nothing else.".to_owned()
-            }
-            Problem::NotCalled => instructions::must_call(&request.choice, tools, secrets),
-            Problem::NearMiss(what) => format!(
-                "{what}. Nothing was executed. If you meant to call a tool, write the block again, whole; otherwise write your \
-                 answer again."
-            ),
-        });
-        texts.join("\n\n")
-    }
-
-    fn repair_natively(&mut self, raw: String, turn: Turn, problem: &Problem) {
-        let mut content = Vec::new();
-        if !raw.is_empty() {
-            content.push(Content::Text { text: raw });
-        }
-        let mut results = Vec::new();
-        for (at, call) in turn.native.into_iter().enumerate() {
-            let id = if call.id.is_empty() {
-                format!("call_{at}")
-            } else {
-                call.id
-            };
-            let failure = turn
-                .failures
-                .iter()
-                .find(|it| it.id == id || it.id.is_empty());
-            let (text, is_error) = match failure {
-                Some(failure) => (failure.problem.clone(), true),
-                None => (
-                    "Accepted. Its result comes later. Do not call it again.".to_owned(),
-                    false,
-                ),
-            };
-            results.push(Content::GadgetResult {
-                invocation_id: id.as_str().into(),
-                gadget_name: call.name.clone(),
-                text,
-                is_error,
-                sticky: false,
-                media: Vec::new(),
-            });
-            content.push(Content::ToolUse {
-                tool_use_id: id,
-                name: call.name,
-                input: call.input.unwrap_or_else(Value::String),
-            });
-        }
-        if *problem == Problem::NotCalled {
-            results.push(Content::Text {
-                text: format!("Call {} now.", self.setup.request.choice),
-            });
-        }
-        for (role, content) in [(Role::Assistant, content), (Role::User, results)] {
-            if !content.is_empty() {
-                self.messages.push(Message {
-                    role,
-                    content,
-                    raw: None,
-                });
-            }
-        }
-    }
-
-    /// The client's reply has failed: no call of the model can be sent.
-    fn fail(&mut self, problem: &Problem, out: &mut Vec<Delta>) -> Progress {
-        let (code, message) = match problem {
-            Problem::NotCalled => (
-                "tool_choice_not_satisfied",
-                format!(
-                    "tool_choice not satisfied: the model did not call {}",
-                    self.setup.request.choice
-                ),
-            ),
-            Problem::Invalid | Problem::NearMiss(_) => {
-                let first = self.turn.failures.first();
-                let about = first.map_or_else(
-                    || "a block that is not one".to_owned(),
-                    |it| format!("{}: {}", it.name, it.problem),
-                );
-                (
-                    "invalid_tool_call",
-                    format!(
-                        "the model wrote a tool call that is not valid, and did not correct it. {about}"
-                    ),
-                )
-            }
-        };
-        out.push(Delta::Error {
-            error: message,
-            code: Some(code.to_owned()),
-            kind: ModelErrorKind::Other,
-            retry_after_ms: None,
-        });
-        self.over()
-    }
-
-    /// Ends the client's reply.
-    fn finish(&mut self, reason: StopReason, out: &mut Vec<Delta>) -> Progress {
-        self.start(out);
-        if self.is_repair() && self.sent.is_empty() && !self.was_near_miss {
-            let text = std::mem::take(&mut self.turn.text);
-            if !text.trim().is_empty() {
-                out.push(Delta::text(text));
-            }
-        }
-        if !self.withheld.is_empty() {
-            // It was cut off before it could call anything.
-            out.push(Delta::text(std::mem::take(&mut self.withheld)));
-        }
-        let sent = |id: &String| self.sent.iter().any(|(_, sent, _)| sent == id);
-        let mut waiting: Vec<HeldCall> = std::mem::take(&mut self.held);
-        if !waiting
-            .iter()
-            .any(|call| call.dependencies.iter().any(sent))
-        {
-            waiting.clear();
-        }
-        self.setup.held.keep(self.ids.exchange(), waiting);
-        let stop_reason = match (reason, self.sent.is_empty()) {
-            (StopReason::Stop | StopReason::ToolUse | StopReason::StopSequence, false) => {
-                StopReason::ToolUse
-            }
-            (StopReason::ToolUse, true) => StopReason::Stop,
-            (reason, _) => reason,
-        };
-        let usage = if self.is_counted && self.usage != Usage::default() {
-            self.usage
-        } else {
-            let estimate = Usage::estimate(self.prompt_tokens(), self.written.div_ceil(4));
-            if self.usage.input_tokens > 0 {
-                Usage {
-                    estimated: true,
-                    ..self.usage.plus(Usage::estimate(0, 0))
-                }
-            } else {
-                estimate
-            }
-        };
-        out.push(Delta::MessageEnd {
-            stop_reason,
-            usage: Some(usage),
-        });
-        self.over()
-    }
-
-    /// Adds the tokens of the upstream's reply to those before.
-    fn add_usage(&mut self) {
-        match self.turn_usage.take() {
-            Some(usage) => self.usage = self.usage.plus(usage),
-            None => self.is_counted = false,
-        }
-    }
-}
-
-/// Why a reply is not what the client can be given.
-#[derive(Clone, Debug, PartialEq)]
-enum Problem {
-    /// Calls are invalid.
-    Invalid,
-    /// The client demands a call, and there is none.
-    NotCalled,
-    /// Something looked like a call, and was none.
-    NearMiss(String),
 }
 
 fn reader(
@@ -1018,32 +503,6 @@ fn stripped(tag: &str) -> Option<CustomBlock> {
         ..BlockConfig::new(tag)
     };
     CustomBlock::from_parts(config, BlockCode::default())
-}
-
-/// The messages for an upstream with tools of its own: the names of tools as it knows them.
-fn natively(messages: &[Message], tools: &Toolset) -> Vec<Message> {
-    let mut messages = messages.to_vec();
-    for message in &mut messages {
-        for part in &mut message.content {
-            if let Content::ToolUse { name, .. } = part
-                && let Some(own) = tools.block_name(name)
-            {
-                own.clone_into(name);
-            }
-        }
-    }
-    messages
-}
-
-/// Images become their captions.
-fn without_images(message: &mut Message) {
-    for part in &mut message.content {
-        if let Content::Media(medium) = part {
-            *part = Content::Text {
-                text: medium.caption(),
-            };
-        }
-    }
 }
 
 fn written(delta: &Delta) -> u64 {

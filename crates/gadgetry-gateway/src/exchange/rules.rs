@@ -36,7 +36,6 @@ macro_rules! rules {
     ($($(#[doc = $doc:literal])+ $name:ident: $type:ty = $default:expr;)+) => {
         /// How one model is treated. The defaults suit most.
         #[derive(Clone, Debug, PartialEq)]
-        #[expect(clippy::struct_excessive_bools, reason = "they are independent facts about a model")]
         pub struct ModelRules {
             $($(#[doc = $doc])+ pub $name: $type,)+
         }

@@ -67,7 +67,7 @@ impl Toolset {
         self.block_names.iter().map(String::as_str).zip(&self.tools)
     }
 
-    /// Whether there are none.
+    /// Whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.tools.is_empty()
     }

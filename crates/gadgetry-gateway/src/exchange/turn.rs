@@ -36,7 +36,7 @@ pub(super) struct Turn {
     pub(super) native: Vec<NativeCall>,
     /// Native calls whose arguments are still arriving.
     open: Vec<(String, String, String)>,
-    /// What looked like a call and was none.
+    /// What looked like a call and was not one.
     pub(super) near_miss: Option<String>,
 }
 
@@ -73,7 +73,7 @@ impl Turn {
     }
 }
 
-/// Arguments as JSON. No text at all is no arguments.
+/// Arguments as JSON. An empty text is a call without arguments.
 fn read(json: &str) -> Result<Value, String> {
     if json.trim().is_empty() {
         return Ok(Value::Object(serde_json::Map::new()));

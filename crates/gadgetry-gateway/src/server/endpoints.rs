@@ -157,7 +157,7 @@ async fn begin(
 async fn body(settings: &Settings, request: Request) -> Result<Value, Failure> {
     let kind = request.headers().get(header::CONTENT_TYPE);
     let kind = kind.and_then(|it| it.to_str().ok()).unwrap_or_default();
-    // A web page can send other types to this machine without being asked for.
+    // A web page can send other types to this machine without a preflight request.
     if !kind
         .trim_start()
         .to_ascii_lowercase()

@@ -1,4 +1,4 @@
-//! What is asked of upstreams in addition to replies: whether a model calls tools natively, and which models there are.
+//! Requests to upstreams in addition to those of clients: whether a model calls tools natively, and which models there are.
 
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
@@ -39,7 +39,7 @@ impl Gateway {
     }
 }
 
-/// Whether the model calls a tool that it is asked to call; `None` if it cannot be reached.
+/// Whether the model calls a tool when the prompt demands it; `None` if it cannot be reached.
 async fn probe(upstream: &Upstream, model: &str) -> Option<bool> {
     let options = ModelOptions {
         max_tokens: Some(1_000),

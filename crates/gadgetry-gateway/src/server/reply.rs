@@ -55,10 +55,11 @@ struct Reply {
     ready: Vec<Delta>,
     is_over: bool,
     watch: Watch,
-    _permit: Option<Permit>,
+    /// It has a place among the requests in flight until it is dropped.
+    permit: Option<Permit>,
 }
 
-/// Takes note of how a request ends, also if nobody waits for it any more.
+/// Takes note of how a request ends, also if its client has disconnected.
 struct Watch {
     gateway: Gateway,
     api: Api,
@@ -127,14 +128,14 @@ pub(super) async fn answer(
         match reply.first(&mut first, job.request.is_streaming).await {
             Ok(()) => {
                 gateway.0.metrics.first_byte(began.elapsed().as_secs_f64());
-                reply._permit = Some(job.permit);
+                reply.permit = Some(job.permit);
                 let encoder = job
                     .api
                     .encoder(&job.request, &format!("{:016x}", job.number), now());
                 return if job.request.is_streaming {
                     streamed(reply, encoder, first, settings.limits.keep_alive)
                 } else {
-                    whole(reply, encoder, first).await
+                    whole(reply, encoder, first)
                 };
             }
             Err(error) => {
@@ -185,12 +186,12 @@ async fn begin(
         let grammar = crate::grammar::of(&job.tools, &job.secrets.markers);
         constrain(&mut options, rules.constrain, grammar);
     }
-    let made = upstream.model(model, options).and_then(|model| {
-        Ok(match exchange.native_tools() {
+    let made = upstream
+        .model(model, options)
+        .map(|model| match exchange.native_tools() {
             Some(tools) => model.with_tools(&tools).unwrap_or(model),
             None => model,
-        })
-    });
+        });
     let model = match made {
         Ok(model) => model,
         Err(error) => return Err((Delta::from(error).into(), watch)),
@@ -209,7 +210,7 @@ async fn begin(
         ready,
         is_over: false,
         watch,
-        _permit: None,
+        permit: None,
     })
 }
 
@@ -315,7 +316,7 @@ impl Reply {
     async fn first(&mut self, out: &mut Vec<Delta>, streams: bool) -> Result<(), Failure> {
         let is_part = |delta: &Delta| !matches!(delta, Delta::MessageStart { .. });
         let waits = async {
-            while !self.is_over && !(streams && out.iter().any(is_part)) {
+            while !self.is_over && (!streams || !out.iter().any(is_part)) {
                 self.next(out).await;
             }
         };
@@ -342,7 +343,7 @@ impl Reply {
 }
 
 /// The reply as one document.
-async fn whole(mut reply: Reply, mut encoder: ReplyEncoder, deltas: Vec<Delta>) -> Response {
+fn whole(mut reply: Reply, mut encoder: ReplyEncoder, deltas: Vec<Delta>) -> Response {
     let mut frames = Vec::new();
     let mut is_estimated = false;
     for delta in deltas {

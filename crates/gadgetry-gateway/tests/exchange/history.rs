@@ -104,6 +104,7 @@ fn calls_are_blocks_and_results_are_in_envelopes() {
 
 #[test]
 fn templates_without_a_system_role_or_with_alternation() {
+    use Role::{Assistant, System, User};
     let check = |has_system: bool, alternates: bool, roles: &[Role]| {
         let mut client = Client::new(Api::Chat);
         client.rules.system_role = has_system;
@@ -123,7 +124,6 @@ fn templates_without_a_system_role_or_with_alternation() {
             .collect();
         assert_eq!(got, roles, "{has_system} {alternates}");
     };
-    use Role::{Assistant, System, User};
     check(true, true, &[System, User, Assistant, User]);
     check(true, false, &[System, Assistant, User, User]);
     check(false, true, &[User, Assistant, User]);

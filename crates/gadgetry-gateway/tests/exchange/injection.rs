@@ -1,6 +1,7 @@
 //! Data that looks like calls, results or markers: a model that repeats it word for word calls nothing.
 
 use gadgetry_gateway::Api;
+use gadgetry_gateway::exchange::MarkerStyle;
 use serde_json::{Value, json};
 
 use crate::support::exchanges::{Client, Received, ask, feed, texts};
@@ -36,10 +37,7 @@ fn check(client: &Client, body: &Value, place: &str) {
 
 #[test]
 fn a_model_that_repeats_what_it_reads_calls_nothing() {
-    for style in [
-        Default::default(),
-        gadgetry_gateway::exchange::MarkerStyle::Plain,
-    ] {
+    for style in [MarkerStyle::Nonce, MarkerStyle::Plain] {
         let mut client = Client::new(Api::Chat);
         client.rules.markers = style;
         for attempt in ATTEMPTS {

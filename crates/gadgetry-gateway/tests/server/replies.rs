@@ -83,7 +83,7 @@ fn summary(deltas: &[Delta]) -> (String, Vec<(String, Value)>, Result<StopReason
                 calls.last_mut().expect("it began").2 = input;
             }
             Delta::ToolCall { id, name, input } => {
-                calls.push((id.clone(), name.clone(), input.clone()))
+                calls.push((id.clone(), name.clone(), input.clone()));
             }
             Delta::MessageEnd { stop_reason, .. } => end = Ok(stop_reason.clone()),
             Delta::Error { error, .. } => end = Err(error.clone()),

@@ -165,6 +165,10 @@ pub(crate) fn texts(request: &Request) -> Vec<String> {
 }
 
 /// A tool of Chat Completions.
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "callers write the schema in place"
+)]
 pub(crate) fn tool(name: &str, parameters: Value) -> Value {
     json!({"type": "function", "function": {"name": name, "description": "", "parameters": parameters}})
 }

@@ -14,20 +14,19 @@ pub(crate) fn installed(name: &str) -> Option<String> {
 }
 
 /// The command of what `cargo xtask test servers` has installed under a name.
+#[expect(clippy::print_stderr, reason = "a test that is skipped says so")]
 pub(crate) fn command(name: &str) -> Option<Vec<String>> {
     // Two folders above the test program, whatever the target folder is.
     let program = std::env::current_exe().expect("it runs");
     let target = program.ancestors().nth(3).expect("a target folder");
     let file = target.join("servers").join(format!("{name}.command"));
-    match read(&file) {
-        Some(words) => Some(words),
-        None => {
-            let why = fs::read_to_string(target.join("servers").join(format!("{name}.missing")));
-            let why = why.unwrap_or_else(|_| "run cargo xtask test servers".to_owned());
-            eprintln!("skipped: {name} is not installed: {why}");
-            None
-        }
+    let words = read(&file);
+    if words.is_none() {
+        let why = fs::read_to_string(target.join("servers").join(format!("{name}.missing")));
+        let why = why.unwrap_or_else(|_| "run cargo xtask test servers".to_owned());
+        eprintln!("skipped: {name} is not installed: {why}");
     }
+    words
 }
 
 fn read(file: &Path) -> Option<Vec<String>> {

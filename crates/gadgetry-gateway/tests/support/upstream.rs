@@ -95,7 +95,7 @@ pub(crate) fn text_of(message: &Value) -> String {
             let texts = parts.iter().filter_map(|part| part["text"].as_str());
             texts.collect::<Vec<_>>().join("\n")
         }
-        _ => String::new(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => String::new(),
     }
 }
 
@@ -165,10 +165,10 @@ impl<'r> Prompt<'r> {
         let (name, replies) = self.scenario();
         let (start, arg, end) = self.markers().unwrap_or_default();
         let call = |tool: &str, id: &str, args: &[(&str, &str)]| {
-            let args: String = args
+            let args = args
                 .iter()
-                .map(|(name, value)| format!("{arg}{name}\n{value}\n"))
-                .collect();
+                .map(|(name, value)| [&arg, *name, "\n", *value, "\n"].concat());
+            let args: String = args.collect::<Vec<_>>().concat();
             format!("{start}{tool}:{id}\n{args}{end}\n")
         };
         let weather = |id: &str, city: &str| call("get_weather", id, &[("city", city)]);
@@ -193,9 +193,8 @@ impl<'r> Prompt<'r> {
             ("chain", 0) => weather("w1", "Paris"),
             ("chain", 1) => format!("And Rome.\n{}", weather("w1", "Rome")),
             ("think", _) => "<think>Hm, well.</think>\nForty-two.".to_owned(),
-            ("repair", 0) => call("get_weather", "w1", &[("town", "Paris")]),
+            ("repair", 0) | ("broken", _) => call("get_weather", "w1", &[("town", "Paris")]),
             ("repair", 1) => format!("Sorry.\n{}", weather("w1", "Paris")),
-            ("broken", _) => call("get_weather", "w1", &[("town", "Paris")]),
             ("hermes", 0) => "Sure.\n<tool_call>\n{\"name\": \"get_weather\", \"arguments\": {\"city\": \"Paris\"}}\n</tool_call>".to_owned(),
             ("depends", 0) => format!(
                 "{}{start}create:c:w1\n{arg}user/name\n${{w1}}\n{arg}user/age\n3\n{end}\n",
@@ -319,7 +318,7 @@ fn streamed(seen: Arc<Seen>, frames: Vec<String>, is_cut: bool) -> Response {
     let frames = frames
         .into_iter()
         .map(Ok)
-        .chain(is_cut.then(|| Err("the connection breaks off")));
+        .chain(is_cut.then_some(Err("the connection breaks off")));
     let frames: Vec<_> = frames.collect();
     let body = stream::unfold(
         (frames.into_iter(), open),

@@ -263,13 +263,11 @@ impl Http {
         let key = key.map(ApiKey::expose);
         let listed = models::of(&self.client, base_url.expose(), key, TIMEOUT).await;
         let missing = || ProviderError::new(ModelErrorKind::Other, "the server lists no models");
-        match listed.ok_or_else(missing)? {
-            Some(names) => Ok(names),
-            None => {
-                let message = "the server refuses the key";
-                Err(ProviderError::new(ModelErrorKind::Authentication, message))
-            }
-        }
+        let refused = || {
+            let message = "the server refuses the key";
+            ProviderError::new(ModelErrorKind::Authentication, message)
+        };
+        listed.ok_or_else(missing)?.ok_or_else(refused)
     }
 
     /// Sends `request`, and streams the answer as `decoder` reads it.

@@ -89,7 +89,7 @@ impl Encoder {
         if self.text_head.is_empty() {
             let whole = self.chunk(&json!({"content": ""})).data;
             let end = whole.len() - TEXT_TAIL.len() - 2;
-            self.text_head = whole[..end].to_owned();
+            whole[..end].clone_into(&mut self.text_head);
         }
         let mut data =
             String::with_capacity(self.text_head.len() + text.len() + TEXT_TAIL.len() + 8);
