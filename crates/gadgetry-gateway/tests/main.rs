@@ -6,6 +6,7 @@
 )]
 
 mod bfcl;
+mod bodies;
 mod clients;
 mod config;
 mod exchange;

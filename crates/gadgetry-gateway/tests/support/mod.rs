@@ -1,5 +1,6 @@
 //! What the tests share: a scripted upstream, a gateway before it, and a plain HTTP client.
 
+pub(crate) mod bodies;
 pub(crate) mod exchanges;
 pub(crate) mod upstream;
 pub(crate) mod world;
