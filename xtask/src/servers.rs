@@ -306,14 +306,15 @@ fn bfcl(place: &Path, version: &str) -> Result<Vec<String>, String> {
 }
 
 /// An environment of Python in a folder: its interpreter.
-fn environment(place: &Path) -> Result<String, String> {
+pub(crate) fn environment(place: &Path) -> Result<String, String> {
     there("python3", "--version")?;
     let environment = place.join("venv");
     capture(command("python3", &["-m", "venv"]).arg(&environment))?;
     Ok(word(&environment.join("bin/python")))
 }
 
-fn pip(python: &str) -> Command {
+/// `pip install`, without questions.
+pub(crate) fn pip(python: &str) -> Command {
     let mut pip = command(python, &["-m", "pip", "install"]);
     pip.args(["--quiet", "--no-input", "--disable-pip-version-check"]);
     pip.args(["--retries", "1", "--timeout", "60"]);

@@ -214,7 +214,7 @@ async fn compare(python: Option<&str>) -> Result<(), Failure> {
 struct Server {
     child: Child,
     address: String,
-    _folder: Option<tempfile::TempDir>,
+    folder: Option<tempfile::TempDir>,
 }
 
 impl Drop for Server {
@@ -242,7 +242,7 @@ impl Server {
         Ok(Self {
             child,
             address: line.trim().to_owned(),
-            _folder: None,
+            folder: None,
         })
     }
 
@@ -271,25 +271,34 @@ impl Server {
             .env("LITELLM_MASTER_KEY", "sk-bench")
             .env("LITELLM_LOG", "ERROR")
             .current_dir(folder.path())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
+            .stdout(fs::File::create(folder.path().join("log"))?)
+            .stderr(fs::File::create(folder.path().join("errors"))?)
             .spawn()?;
         let server = Self {
             child,
             address: format!("127.0.0.1:{port}"),
-            _folder: Some(folder),
+            folder: Some(folder),
         };
         let began = Instant::now();
-        while stream(&server.address, 0, Pace::Flat, 10, None)
-            .await
-            .is_err()
-        {
+        loop {
+            let asked = stream(&server.address, 0, Pace::Flat, 10, None);
+            let problem = match tokio::time::timeout(Duration::from_secs(30), asked).await {
+                Ok(Ok(_)) => return Ok(server),
+                Ok(Err(error)) => error.to_string(),
+                Err(_) => "no answer within 30 s".to_owned(),
+            };
             if began.elapsed() > Duration::from_mins(3) {
-                return Err("LiteLLM does not answer".into());
+                let folder = server
+                    .folder
+                    .as_ref()
+                    .map(|folder| folder.path().join("errors"));
+                let errors = folder
+                    .and_then(|file| fs::read_to_string(file).ok())
+                    .unwrap_or_default();
+                return Err(format!("LiteLLM does not answer: {problem}\n{errors}").into());
             }
             tokio::time::sleep(Duration::from_millis(500)).await;
         }
-        Ok(server)
     }
 
     /// The CPU time of the process in seconds.
@@ -532,11 +541,15 @@ async fn replies(mut socket: TcpStream, sent: &Sent) -> Result<(), Failure> {
                 }
             }
             "paced" => {
+                let began = Instant::now();
                 // Streams do not send at the same moment.
-                tokio::time::sleep(PACE.mul_f64(number as f64 / STREAMS as f64)).await;
-                let mut ticks = tokio::time::interval(PACE);
+                let offset = PACE.mul_f64(number as f64 / STREAMS as f64);
                 for at in 0..count {
-                    ticks.tick().await;
+                    let due = began + offset + PACE * u32::try_from(at)?;
+                    // Timers have a resolution of a millisecond, which would send a dozen chunks at once.
+                    while Instant::now() < due {
+                        tokio::task::yield_now().await;
+                    }
                     let now = u64::try_from(sent.began.elapsed().as_nanos())?;
                     sent.times[number][at].store(now, Ordering::Relaxed);
                     socket.write_all(chunk.as_bytes()).await?;
