@@ -6,6 +6,9 @@ pub mod properties;
 #[path = "../../crates/gadgetry/tests/support/wire.rs"]
 mod wire;
 
+#[path = "../../crates/gadgetry-gateway/tests/support/bodies.rs"]
+pub mod bodies;
+
 /// What is true of any bytes that a provider may send.
 pub fn sse(data: &[u8]) {
     wire::check(data);

@@ -5,7 +5,7 @@
 //! * `instructions --list` prints a case a line: a name and, if it has one, the most instructions that one round may take;
 //! * `instructions CASE ROUNDS` does the case that many times.
 //!
-//! A bench target named `peers` is run next to other libraries: see [`crate::peers`].
+//! Bench targets named `peers` and `gateway` are run next to other libraries and programs: see [`crate::peers`].
 //!
 //! Each case of `instructions` runs twice under callgrind, and the difference is shared among the rounds, so that what comes before
 //! them does not count.
@@ -18,6 +18,7 @@ use crate::shell::{answers, capture, cargo, command, root, run as sh};
 
 const INSTRUCTIONS: &str = "instructions";
 const PEERS: &str = "peers";
+const GATEWAY: &str = "gateway";
 const ROUNDS: u64 = 1000;
 
 struct Target {
@@ -50,6 +51,7 @@ pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
         let done = match target.name.as_str() {
             INSTRUCTIONS => count_instructions(target),
             PEERS => built(target).and_then(|program| peers::compare(&program)),
+            GATEWAY => built(target).and_then(|program| peers::under_load(&program)),
             _ => sh(bench(target, &[]).arg("--").args(theirs)),
         };
         failures.extend(done.err());

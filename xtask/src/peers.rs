@@ -8,10 +8,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-use crate::servers::{npm_install, target};
-use crate::shell::{capture, command, root};
+use crate::servers::{environment, npm_install, pip, target};
+use crate::shell::{capture, command, root, run as sh};
 
 const LLMIST: &str = "18.4.0";
+/// The proxy that the gateway is compared with. Later versions need packages that not every mirror has.
+const LITELLM: &str = "1.106.2";
 /// How often each program runs.
 const TURNS: usize = 3;
 
@@ -49,6 +51,34 @@ pub(crate) fn compare(ours: &str) -> Result<(), String> {
         );
     }
     Ok(())
+}
+
+/// Runs the load of the gateway, and of `LiteLLM` if it can be installed. `ours` is the built bench target.
+pub(crate) fn under_load(ours: &str) -> Result<(), String> {
+    let mut load = command(ours, &[]);
+    match litellm() {
+        Ok(python) => {
+            load.args(["--litellm", &python]);
+        }
+        Err(why) => println!("skipped: {why}"),
+    }
+    sh(&mut load)
+}
+
+/// The interpreter of an environment that has `LiteLLM`.
+fn litellm() -> Result<String, String> {
+    let folder = target().join("peers").join(format!("litellm-{LITELLM}"));
+    let done = folder.join("installed");
+    let python = folder.join("venv/bin/python");
+    if !done.is_file() {
+        // Whatever an attempt that was cut off has left.
+        _ = fs::remove_dir_all(&folder);
+        fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+        let python = environment(&folder)?;
+        capture(pip(&python).arg(format!("litellm[proxy]=={LITELLM}")))?;
+        fs::write(&done, "").map_err(|error| format!("{}: {error}", done.display()))?;
+    }
+    Ok(python.display().to_string())
 }
 
 fn installed(folder: &Path) -> Result<(), String> {

@@ -19,7 +19,7 @@ struct Server {
     install: fn(&Path, &str) -> Result<Vec<String>, String>,
 }
 
-const SERVERS: [Server; 4] = [
+const SERVERS: [Server; 8] = [
     Server {
         name: "aimock",
         version: "1.43.0",
@@ -44,7 +44,34 @@ const SERVERS: [Server; 4] = [
         question: "-v",
         install: haproxy,
     },
+    Server {
+        name: "sdk-python",
+        version: "2026-11",
+        question: "--version",
+        install: sdk_python,
+    },
+    Server {
+        name: "sdk-node",
+        version: "2026-11",
+        question: "--help",
+        install: sdk_node,
+    },
+    Server {
+        name: "agents",
+        version: "0.169.0-2.1.330",
+        question: "-d",
+        install: agents,
+    },
+    Server {
+        name: "bfcl",
+        version: "2026.3.23",
+        question: "-d",
+        install: bfcl,
+    },
 ];
+
+/// The tests of the gateway, with the clients that they run.
+const CLIENTS: &str = "crates/gadgetry-gateway/tests";
 
 /// Installs what is not there yet. What could not be installed, and why, a line each.
 pub(crate) fn install() -> Result<Vec<String>, String> {
@@ -146,12 +173,6 @@ pub(crate) fn npm_install(place: &Path, package: &str) -> Result<(), String> {
 fn llmock(place: &Path, version: &str) -> Result<Vec<String>, String> {
     there("python3", "--version")?;
     let package = format!("llmock=={version}");
-    let pip = |python: &str| {
-        let mut pip = command(python, &["-m", "pip", "install"]);
-        pip.args(["--quiet", "--no-input", "--disable-pip-version-check"]);
-        pip.args(["--retries", "1", "--timeout", "60"]);
-        pip
-    };
     let environment = place.join("venv");
     let made = capture(command("python3", &["-m", "venv"]).arg(&environment));
     if made.is_ok() {
@@ -211,6 +232,93 @@ fn haproxy(place: &Path, _: &str) -> Result<Vec<String>, String> {
     Ok(["env", &path, &word(&place.join("usr/sbin/haproxy"))]
         .map(str::to_owned)
         .to_vec())
+}
+
+/// OpenAI's and Anthropic's SDKs for Python. The command is that of the interpreter which has them.
+fn sdk_python(place: &Path, _: &str) -> Result<Vec<String>, String> {
+    let requirements = root().join(CLIENTS).join("sdk/requirements.txt");
+    let python = environment(place)?;
+    capture(pip(&python).arg("--requirement").arg(requirements))?;
+    Ok(vec![python])
+}
+
+/// The SDKs for JavaScript. Modules are looked for from the folder of the program, so it has a link next to them.
+fn sdk_node(place: &Path, _: &str) -> Result<Vec<String>, String> {
+    there("node", "--version")?;
+    there("npm", "--version")?;
+    let folder = root().join(CLIENTS).join("sdk");
+    let manifest = folder.join("package.json");
+    fs::copy(&manifest, place.join("package.json"))
+        .map_err(|error| format!("{}: {error}", manifest.display()))?;
+    let mut install = command("npm", &["install", "--prefix"]);
+    install.arg(place);
+    install.args(["--ignore-scripts", "--no-audit", "--no-fund"]);
+    install.args(["--fetch-retries=1", "--fetch-timeout=60000"]);
+    capture(&mut install)?;
+    let link = place.join("sdk");
+    link_to(&folder, &link)?;
+    let program = link.join("battery.mjs");
+    let flags = ["--preserve-symlinks", "--preserve-symlinks-main"];
+    let words = ["node", flags[0], flags[1], &word(&program)];
+    Ok(words.map(str::to_owned).to_vec())
+}
+
+#[cfg(unix)]
+fn link_to(folder: &Path, link: &Path) -> Result<(), String> {
+    std::os::unix::fs::symlink(folder, link).map_err(|error| format!("{}: {error}", link.display()))
+}
+
+#[cfg(not(unix))]
+fn link_to(_: &Path, link: &Path) -> Result<(), String> {
+    Err(format!("{}: there are no links here", link.display()))
+}
+
+/// Codex and Claude Code, below the folder that the command lists. Claude Code unpacks its program after it is installed.
+fn agents(place: &Path, version: &str) -> Result<Vec<String>, String> {
+    there("node", "--version")?;
+    there("npm", "--version")?;
+    let (codex, claude) = version.split_once('-').ok_or("a version of each")?;
+    let mut install = command("npm", &["install", "--prefix"]);
+    install.arg(place);
+    install.arg(format!("@openai/codex@{codex}"));
+    install.arg(format!("@anthropic-ai/claude-code@{claude}"));
+    install.args(["--no-audit", "--no-fund", "--no-save"]);
+    install.args(["--fetch-retries=1", "--fetch-timeout=120000"]);
+    capture(&mut install)?;
+    Ok(vec![
+        "ls".to_owned(),
+        word(&place.join("node_modules/.bin")),
+    ])
+}
+
+/// The data of the Berkeley Function Calling Leaderboard, which the command lists.
+fn bfcl(place: &Path, version: &str) -> Result<Vec<String>, String> {
+    let python = environment(place)?;
+    let package = format!("bfcl-eval=={version}");
+    let data = place.join("data");
+    let mut install = pip(&python);
+    install
+        .args(["--no-deps", "--target"])
+        .arg(&data)
+        .arg(package);
+    capture(&mut install)?;
+    Ok(vec!["ls".to_owned(), word(&data.join("bfcl_eval/data"))])
+}
+
+/// An environment of Python in a folder: its interpreter.
+pub(crate) fn environment(place: &Path) -> Result<String, String> {
+    there("python3", "--version")?;
+    let environment = place.join("venv");
+    capture(command("python3", &["-m", "venv"]).arg(&environment))?;
+    Ok(word(&environment.join("bin/python")))
+}
+
+/// `pip install`, without questions.
+pub(crate) fn pip(python: &str) -> Command {
+    let mut pip = command(python, &["-m", "pip", "install"]);
+    pip.args(["--quiet", "--no-input", "--disable-pip-version-check"]);
+    pip.args(["--retries", "1", "--timeout", "60"]);
+    pip
 }
 
 /// Whether a program is on this machine.

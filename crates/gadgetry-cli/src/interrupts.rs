@@ -34,6 +34,14 @@ mod system {
             })
         }
 
+        /// The same, but for a terminal that is closed: the command has another meaning for that signal.
+        pub(crate) fn listen_but_hangup() -> io::Result<Self> {
+            Ok(Self {
+                hangup: None,
+                ..Self::listen()?
+            })
+        }
+
         /// Waits for one.
         pub(crate) async fn next(&mut self) {
             let hangup = async {
@@ -88,6 +96,10 @@ mod system {
 
     impl Interrupts {
         pub(crate) fn listen() -> io::Result<Self> {
+            Ok(Self)
+        }
+
+        pub(crate) fn listen_but_hangup() -> io::Result<Self> {
             Ok(Self)
         }
 

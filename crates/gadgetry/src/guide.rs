@@ -19,4 +19,5 @@ pages! {
     durable_runs = "durable-runs.md";
     skills = "skills.md";
     costs_and_budgets = "costs-and-budgets.md";
+    gateway = "gateway.md";
 }

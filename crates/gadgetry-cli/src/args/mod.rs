@@ -8,6 +8,7 @@ mod model;
 mod models;
 #[cfg(feature = "restate")]
 mod restate;
+mod serve;
 mod server;
 mod sessions;
 mod typed;
@@ -28,6 +29,7 @@ pub(crate) use model::{DataArgs, ModelArgs};
 pub(crate) use models::{ModelsArgs, ModelsVerb, UpdateArgs};
 #[cfg(feature = "restate")]
 pub(crate) use restate::{AnswerKind, RemoteArgs, RemoteVerb, SubmitArgs, WorkerArgs};
+pub(crate) use serve::{ServeArgs, UpstreamApi};
 pub(crate) use server::ServerArgs;
 pub(crate) use sessions::{
     ExportArgs, ListArgs, RemoveArgs, SessionAnswerArgs, SessionsArgs, SessionsVerb, ShowArgs,
@@ -99,6 +101,12 @@ pub(crate) enum Verb {
     /// one gadget, and a second one with its result. Exit code 1: no key and no server was found, or the model failed the
     /// test.
     Doctor(DoctorArgs),
+    /// Serves native tool calls to clients of OpenAI's and Anthropic's APIs, on any text model.
+    ///
+    /// Writes the tools of a request into the prompt, and sends the blocks that the model writes as tool calls of the client's
+    /// API: Chat Completions, Responses or Messages. Never executes anything. Ctrl-C or SIGTERM lets requests in flight end
+    /// first.
+    Serve(Box<ServeArgs>),
     /// Replays a saved run, without model or gadgets.
     ///
     /// Writes the same events, one JSON object per line.

@@ -12,6 +12,7 @@ mod parse;
 #[cfg(feature = "restate")]
 mod remote;
 mod replay;
+mod serve;
 mod sessions;
 #[cfg(feature = "restate")]
 mod submit;
@@ -41,6 +42,7 @@ pub(crate) fn run(args: Gadgetry, printer: &mut Printer) -> Result<(), Error> {
         Some(Verb::Gadget(args)) => gadget::run(&args, printer),
         Some(Verb::Models(args)) => models::run(&args, printer),
         Some(Verb::Doctor(args)) => doctor::run(&args, printer),
+        Some(Verb::Serve(args)) => serve::run(&args, printer),
         Some(Verb::Replay(args)) => replay::run(&args, printer),
         Some(Verb::Events(args)) => {
             if args.schema {

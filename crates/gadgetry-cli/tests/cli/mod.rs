@@ -21,6 +21,7 @@ mod picture;
 mod pipes;
 #[cfg(feature = "restate")]
 mod restate;
+mod serve;
 mod server;
 mod sessions;
 #[cfg(target_os = "linux")]

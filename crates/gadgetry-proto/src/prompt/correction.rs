@@ -9,8 +9,18 @@ use crate::schema::RegisteredGadget;
 /// Characters of a usage. The system message has all of it.
 const USAGE: usize = 2_000;
 
-/// Two sections, each below a blank line. The second one has the markers of the run.
-pub(crate) fn correction(gadget: &RegisteredGadget, markers: &Markers) -> String {
+/// What a model reads after the error of a malformed call: the usage of the gadget and the form of a block, each below a blank
+/// line.
+///
+/// ```
+/// use gadgetry_proto::block::Markers;
+/// use gadgetry_proto::prompt::correction;
+/// use gadgetry_proto::schema::{GadgetSpec, Registry};
+/// let bell = Registry::compile(GadgetSpec::new("Bell", "Rings"))?;
+/// assert!(correction(&bell, &Markers::default()).ends_with("!!!GADGET_END"));
+/// # Ok::<(), gadgetry_proto::schema::RegistryError>(())
+/// ```
+pub fn correction(gadget: &RegisteredGadget, markers: &Markers) -> String {
     let (start, end, arg) = (markers.start(), markers.end(), markers.arg());
     let usage = shown(&usage(gadget));
     let name = gadget.name();

@@ -10,7 +10,7 @@ mod params;
 mod template;
 
 pub use catalog::{CatalogEntry, CatalogExample, catalog};
-pub(crate) use correction::correction;
+pub use correction::correction;
 pub use custom::{append_to_system, custom_block_listing};
 pub use params::parameter_list;
 pub use template::PromptTemplate;

@@ -51,6 +51,22 @@ pub(super) enum Step<'d> {
 }
 
 impl Collected {
+    /// Takes a delta that only adds text to the text part that is open: the short way for tokens. `None` for all others.
+    pub(super) fn more_text<'d>(&mut self, delta: &'d Delta) -> Option<&'d str> {
+        let (
+            Delta::Text {
+                delta,
+                metadata: None,
+            },
+            Some(Part::Text(text)),
+        ) = (delta, self.parts.last_mut())
+        else {
+            return None;
+        };
+        text.push_str(delta);
+        (!delta.is_empty()).then_some(delta)
+    }
+
     /// Takes a delta. Blocks, raw frames and provider data mean nothing to a client.
     pub(super) fn add<'d>(&mut self, delta: &'d Delta) -> Vec<Step<'d>> {
         let mut steps = Vec::new();

@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 
 use crate::model::ModelInfo;
 use crate::provider::base_url::BaseUrl;
-use crate::provider::http::HttpConfig;
+use crate::provider::http::{Http, HttpConfig};
 use crate::provider::secret::ApiKey;
 
 /// What every model can be given, whichever API serves it.
@@ -40,6 +40,10 @@ pub struct ModelOptions {
     /// How requests are sent.
     #[serde(skip)]
     pub http: HttpConfig,
+    /// The client that sends requests, with its connections, in place of a new one with `http`: for a program that makes
+    /// many models.
+    #[serde(skip)]
+    pub client: Option<Http>,
     /// What is known about the model; by default what the catalogue says about it at the provider's own address.
     #[serde(skip)]
     pub info: Option<ModelInfo>,
@@ -72,6 +76,7 @@ impl Default for ModelOptions {
             base_url: None,
             api_key: None,
             http: HttpConfig::new(),
+            client: None,
             info: None,
             max_tokens: None,
             temperature: None,

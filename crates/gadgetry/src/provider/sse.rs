@@ -51,6 +51,10 @@ impl Event {
                 out.extend([field, ": ", value, "\n"]);
             }
         }
+        if memchr2(b'\n', b'\r', self.data.as_bytes()).is_none() {
+            out.extend(["data: ", &self.data, "\n\n"]);
+            return;
+        }
         let data = self.data.replace("\r\n", "\n").replace('\r', "\n");
         for line in data.split('\n') {
             // With a space after the colon, because a space at the start of the line is dropped.

@@ -55,12 +55,16 @@ impl<W: Wire> WireModel<W> {
         name: impl Into<String>,
         info: ModelInfo,
     ) -> Result<Self, ProviderError> {
-        Ok(Self {
+        Ok(Self::over(wire, Http::new(http)?, name.into(), info))
+    }
+
+    fn over(wire: W, http: Http, name: String, info: ModelInfo) -> Self {
+        Self {
             wire: Arc::new(wire),
-            http: Http::new(http)?,
-            name: name.into(),
+            http,
+            name,
             info,
-        })
+        }
     }
 
     /// The API without the network.
@@ -300,7 +304,16 @@ impl Common {
         wire.request(&Request::default())?;
         let options = self.options;
         let name = options.name.unwrap_or(self.model);
-        WireModel::new(wire, options.http, name, options.info.unwrap_or_default())
+        let http = match options.client {
+            Some(client) => client,
+            None => Http::new(options.http)?,
+        };
+        Ok(WireModel::over(
+            wire,
+            http,
+            name,
+            options.info.unwrap_or_default(),
+        ))
     }
 }
 

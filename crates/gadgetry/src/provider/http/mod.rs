@@ -1,6 +1,7 @@
 //! One request, its timeouts, its errors typed, and the deltas of its answer.
 
 mod exchange;
+pub(super) mod models;
 mod proxy;
 
 use std::fmt;
@@ -198,6 +199,13 @@ pub struct Http {
     untrusting: Option<String>,
 }
 
+/// Clients are equal if they send requests the same way.
+impl PartialEq for Http {
+    fn eq(&self, other: &Self) -> bool {
+        self.config == other.config
+    }
+}
+
 impl Http {
     /// A client.
     ///
@@ -237,6 +245,29 @@ impl Http {
             proxies,
             untrusting,
         })
+    }
+
+    /// The names of the models that a server lists below its base URL, within 10 seconds.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be reached, refuses the key, or lists none.
+    ///
+    /// Cancel safety: dropping the future closes the connection.
+    pub async fn models(
+        &self,
+        base_url: &BaseUrl,
+        key: Option<&ApiKey>,
+    ) -> Result<Vec<String>, ProviderError> {
+        const TIMEOUT: Duration = Duration::from_secs(10);
+        let key = key.map(ApiKey::expose);
+        let listed = models::of(&self.client, base_url.expose(), key, TIMEOUT).await;
+        let missing = || ProviderError::new(ModelErrorKind::Other, "the server lists no models");
+        let refused = || {
+            let message = "the server refuses the key";
+            ProviderError::new(ModelErrorKind::Authentication, message)
+        };
+        listed.ok_or_else(missing)?.ok_or_else(refused)
     }
 
     /// Sends `request`, and streams the answer as `decoder` reads it.

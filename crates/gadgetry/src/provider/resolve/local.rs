@@ -3,12 +3,11 @@
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use reqwest::StatusCode;
-use serde_json::Value;
 
 use super::table::{PROVIDERS, Provider};
 use super::{Resolver, address};
 use crate::provider::base_url::BaseUrl;
+use crate::provider::http::models;
 use crate::provider::tls;
 
 /// How long a server on this machine may take to answer. A closed port refuses at once.
@@ -44,7 +43,6 @@ impl Resolver {
         let client = reqwest::Client::builder()
             .tls_backend_preconfigured(tls)
             .redirect(reqwest::redirect::Policy::none())
-            .timeout(timeout)
             .no_proxy()
             .build();
         let Ok(client) = client else {
@@ -65,7 +63,7 @@ impl Resolver {
             let key = self.first(provider.keys).map(|(_, key)| key.trim());
             let client = &client;
             async move {
-                let found = models(client, &base_url, key).await?;
+                let found = models::of(client, &base_url, key, timeout).await?;
                 let variable = provider.keys.first().copied();
                 Some(LocalServer {
                     provider: provider.name,
@@ -77,34 +75,4 @@ impl Resolver {
         });
         join_all(probes).await.into_iter().flatten().collect()
     }
-}
-
-/// The models of a server; `Some(None)` if it refuses the key, `None` if it is not a model server.
-async fn models(
-    client: &reqwest::Client,
-    base_url: &str,
-    key: Option<&str>,
-) -> Option<Option<Vec<String>>> {
-    let url = format!("{}/models", base_url.trim_end_matches('/'));
-    let mut request = client.get(url);
-    if let Some(key) = key {
-        request = request.bearer_auth(key);
-    }
-    let answer = request.send().await.ok()?;
-    if matches!(
-        answer.status(),
-        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN
-    ) {
-        return Some(None);
-    }
-    let answer = answer.error_for_status().ok()?.bytes().await.ok()?;
-    let answer: Value = serde_json::from_slice(&answer).ok()?;
-    let models = match answer.get("data")? {
-        Value::Array(models) => models.as_slice(),
-        // Ollama without any model.
-        Value::Null => &[],
-        Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Object(_) => return None,
-    };
-    let names = models.iter().filter_map(|model| model.get("id")?.as_str());
-    Some(Some(names.map(str::to_owned).collect()))
 }

@@ -219,6 +219,11 @@ impl Resolver {
         self
     }
 
+    /// The value of an environment variable that is set and not empty.
+    pub fn variable(&self, name: &str) -> Option<&str> {
+        self.variables.get(name).map(String::as_str)
+    }
+
     /// Finds the model of a name. No request is sent, so it need not exist.
     pub fn resolve(&self, name: &str) -> Result<Arc<dyn Model>, ResolveError> {
         let (provider, mut place) = self.find(name)?;

@@ -38,6 +38,7 @@ pub struct Encoder {
     reply: Collected,
     /// The text or thinking block that has not ended.
     open: Option<usize>,
+    stop_sequence: Option<String>,
 }
 
 impl Encoder {
@@ -47,7 +48,13 @@ impl Encoder {
             id: id.into(),
             reply: Collected::default(),
             open: None,
+            stop_sequence: None,
         }
+    }
+
+    /// Sets the stop sequence that ends the reply, before its end is written.
+    pub fn set_stop_sequence(&mut self, sequence: impl Into<String>) {
+        self.stop_sequence = Some(sequence.into());
     }
 
     /// Ends the block of text or thinking, if one is open.
@@ -130,7 +137,7 @@ impl Encode for Encoder {
                     out.push(frame(
                         "message_delta",
                         json!({
-                            "delta": {"stop_reason": stop_reason(reason), "stop_sequence": null},
+                            "delta": {"stop_reason": stop_reason(reason), "stop_sequence": self.stop_sequence},
                             "usage": usage::of(&counts),
                         }),
                     ));
@@ -164,7 +171,7 @@ impl Encode for Encoder {
             "model": self.reply.model,
             "content": content.collect::<Vec<_>>(),
             "stop_reason": self.reply.end.as_ref().and_then(stop_reason),
-            "stop_sequence": null,
+            "stop_sequence": self.stop_sequence,
             "usage": usage::of(&self.reply.usage.unwrap_or_default()),
         })
     }

@@ -6,7 +6,11 @@ use serde_json::{Map, Value, json};
 use crate::provider::collected::{Collected, Part, Step};
 use crate::provider::openai::usage;
 use crate::provider::sse;
+use crate::provider::tools::{ToolForms, text_of};
 use crate::provider::wire::Encode;
+
+/// What follows the text in a chunk.
+const TEXT_TAIL: &str = "},\"finish_reason\":null}]}";
 
 /// Writes a reply as a server of the API sends it.
 ///
@@ -35,6 +39,9 @@ pub struct Encoder {
     id: String,
     created: u64,
     reply: Collected,
+    forms: ToolForms,
+    /// A chunk of text up to the text, once there was one.
+    text_head: String,
 }
 
 impl Encoder {
@@ -44,7 +51,16 @@ impl Encoder {
             id: id.into(),
             created,
             reply: Collected::default(),
+            forms: ToolForms::default(),
+            text_head: String::new(),
         }
+    }
+
+    /// Sets the tools whose calls have another form than that of a function.
+    #[must_use]
+    pub fn tool_forms(mut self, forms: ToolForms) -> Self {
+        self.forms = forms;
+        self
     }
 
     fn frame(&self, choices: &Value, usage: Option<Value>) -> sse::Event {
@@ -68,6 +84,22 @@ impl Encoder {
         )
     }
 
+    /// The same chunk as for any other text, without a tree of JSON.
+    fn text_chunk(&mut self, text: &str) -> sse::Event {
+        if self.text_head.is_empty() {
+            let whole = self.chunk(&json!({"content": ""})).data;
+            let end = whole.len() - TEXT_TAIL.len() - 2;
+            whole[..end].clone_into(&mut self.text_head);
+        }
+        let mut data =
+            String::with_capacity(self.text_head.len() + text.len() + TEXT_TAIL.len() + 8);
+        data.push_str(&self.text_head);
+        // Writing a text as JSON does not fail.
+        data.push_str(&serde_json::to_string(text).unwrap_or_default());
+        data.push_str(TEXT_TAIL);
+        sse::Event::data(data)
+    }
+
     /// The number of a call among the calls, which clients use as an index.
     fn index(&self, part: usize) -> usize {
         let before = self.reply.parts[..part].iter();
@@ -80,36 +112,57 @@ impl Encoder {
         let Part::Call { id, name, .. } = &self.reply.parts[part] else {
             return None;
         };
-        let call = json!({
-            "index": self.index(part),
-            "id": id,
-            "type": "function",
-            "function": {"name": name, "arguments": ""},
-        });
+        let mut call = self.call(id, name, "");
+        call["index"] = self.index(part).into();
         Some(self.chunk(&json!({"tool_calls": [call]})))
     }
 
-    fn grows(&self, part: usize, delta: &str) -> sse::Event {
-        self.chunk(&match &self.reply.parts[part] {
+    /// A call with its arguments, or with the text of a tool that takes text.
+    fn call(&self, id: &str, name: &str, arguments: &str) -> Value {
+        if self.forms.is_text(name) {
+            let text = text_of(arguments);
+            return json!({"id": id, "type": "custom", "custom": {"name": name, "input": text}});
+        }
+        json!({"id": id, "type": "function", "function": {"name": name, "arguments": arguments}})
+    }
+
+    fn grows(&self, part: usize, delta: &str) -> Option<sse::Event> {
+        Some(self.chunk(&match &self.reply.parts[part] {
             Part::Text(_) => json!({"content": delta}),
             Part::Reasoning(_) => json!({"reasoning_content": delta}),
             Part::Refusal(_) => json!({"refusal": delta}),
+            // Text within JSON is sent when it is whole.
+            Part::Call { name, .. } if self.forms.is_text(name) => return None,
             // Id, type and name are sent once: clients join repetitions.
             Part::Call { .. } => json!({"tool_calls": [
                 {"index": self.index(part), "function": {"arguments": delta}},
             ]}),
-        })
+        }))
+    }
+
+    /// The text of a call that is complete.
+    fn ends(&self, part: usize) -> Option<sse::Event> {
+        let Part::Call { name, json, .. } = &self.reply.parts[part] else {
+            return None;
+        };
+        let call = json!({"index": self.index(part), "custom": {"input": text_of(json)}});
+        let is_text = self.forms.is_text(name);
+        is_text.then(|| self.chunk(&json!({"tool_calls": [call]})))
     }
 }
 
 impl Encode for Encoder {
     fn delta(&mut self, delta: &Delta, out: &mut Vec<sse::Event>) {
+        if let Some(text) = self.reply.more_text(delta) {
+            out.push(self.text_chunk(text));
+            return;
+        }
         for step in self.reply.add(delta) {
             match step {
                 Step::Start => out.push(self.chunk(&json!({"role": "assistant", "content": ""}))),
                 Step::Begins(part) => out.extend(self.begins(part)),
-                Step::Grows(part, delta) => out.push(self.grows(part, &delta)),
-                Step::Ends(_) => {}
+                Step::Grows(part, delta) => out.extend(self.grows(part, &delta)),
+                Step::Ends(part) => out.extend(self.ends(part)),
                 Step::About(metadata) => {
                     if !metadata.annotations.is_empty() {
                         out.push(self.chunk(&json!({"annotations": metadata.annotations})));
@@ -150,11 +203,7 @@ impl Encode for Encoder {
                 Part::Text(text) => add("content", text),
                 Part::Reasoning(text) => add("reasoning_content", text),
                 Part::Refusal(text) => add("refusal", text),
-                Part::Call { id, name, json, .. } => calls.push(json!({
-                    "id": id,
-                    "type": "function",
-                    "function": {"name": name, "arguments": json},
-                })),
+                Part::Call { id, name, json, .. } => calls.push(self.call(id, name, json)),
             }
         }
         message.entry("content").or_insert(Value::Null);

@@ -1,11 +1,14 @@
 //! From deltas to the answer of the Responses API.
 
+use std::collections::BTreeMap;
+
 use gadgetry_proto::delta::{ContentMetadata, Delta, StopReason};
 use serde_json::{Value, json};
 
 use crate::provider::collected::{Collected, Part, Step};
 use crate::provider::openai::usage;
 use crate::provider::sse;
+use crate::provider::tools::{ToolForms, text_of};
 use crate::provider::wire::Encode;
 
 /// Writes a reply as a server of the API sends it: each part is an output item.
@@ -38,9 +41,10 @@ pub struct Encoder {
     reply: Collected,
     /// The message or reasoning that has not ended.
     open: Option<usize>,
-    /// The annotations of the open message.
-    annotations: u64,
+    /// The annotations of each message, by its part.
+    annotations: BTreeMap<usize, Vec<Value>>,
     sequence: u64,
+    forms: ToolForms,
 }
 
 impl Encoder {
@@ -51,9 +55,17 @@ impl Encoder {
             created,
             reply: Collected::default(),
             open: None,
-            annotations: 0,
+            annotations: BTreeMap::new(),
             sequence: 0,
+            forms: ToolForms::default(),
         }
+    }
+
+    /// Sets the tools whose calls have another form than that of a function.
+    #[must_use]
+    pub fn tool_forms(mut self, forms: ToolForms) -> Self {
+        self.forms = forms;
+        self
     }
 
     fn frame(&mut self, kind: &str, fields: Value, out: &mut Vec<sse::Event>) {
@@ -70,6 +82,7 @@ impl Encoder {
         let prefix = match &self.reply.parts[part] {
             Part::Text(_) | Part::Refusal(_) => "msg",
             Part::Reasoning(_) => "rs",
+            Part::Call { name, .. } if self.forms.is_text(name) => "ctc",
             Part::Call { .. } => "fc",
         };
         format!("{prefix}_{}_{part}", self.id)
@@ -98,21 +111,37 @@ impl Encoder {
                 name,
                 json,
                 ..
-            } => json!({
-                "id": id,
-                "type": "function_call",
-                "status": status,
-                "call_id": call_id,
-                "name": name,
-                "arguments": json,
-            }),
+            } => {
+                let form = self.forms.of(name);
+                let (kind, field, value) = if self.forms.is_text(name) {
+                    ("custom_tool_call", "input", text_of(json))
+                } else {
+                    ("function_call", "arguments", json.clone())
+                };
+                let name = form.map_or(name, |form| &form.name);
+                let mut item = json!({
+                    "id": id,
+                    "type": kind,
+                    "status": status,
+                    "call_id": call_id,
+                    "name": name,
+                    field: value,
+                });
+                if let Some(namespace) = form.and_then(|form| form.namespace.as_ref()) {
+                    item["namespace"] = namespace.as_str().into();
+                }
+                item
+            }
         }
     }
 
     /// The one part in a message or in reasoning.
     fn content(&self, part: usize) -> Value {
         match &self.reply.parts[part] {
-            Part::Text(text) => json!({"type": "output_text", "text": text, "annotations": []}),
+            Part::Text(text) => {
+                let annotations = self.annotations.get(&part).map_or(&[][..], Vec::as_slice);
+                json!({"type": "output_text", "text": text, "annotations": annotations})
+            }
             Part::Refusal(text) => json!({"type": "refusal", "refusal": text}),
             Part::Reasoning(text) => json!({"type": "summary_text", "text": text}),
             Part::Call { .. } => Value::Null,
@@ -129,6 +158,9 @@ impl Encoder {
                 "response.reasoning_summary_text",
                 "text",
             ),
+            Part::Call { name, .. } if self.forms.is_text(name) => {
+                ("", "response.custom_tool_call_input", "input")
+            }
             Part::Call { .. } => ("", "response.function_call_arguments", "arguments"),
         }
     }
@@ -159,10 +191,12 @@ impl Encoder {
     }
 
     fn begins(&mut self, part: usize, out: &mut Vec<sse::Event>) {
-        self.close(out);
+        self.close("completed", out);
         let mut item = self.item(part, "in_progress");
-        if item["arguments"].is_string() {
-            item["arguments"] = "".into();
+        for field in ["arguments", "input"] {
+            if item[field].is_string() {
+                item[field] = "".into();
+            }
         }
         let added = json!({"output_index": part, "item": item});
         self.frame("response.output_item.added", added, out);
@@ -171,13 +205,16 @@ impl Encoder {
             return;
         }
         self.open = Some(part);
-        self.annotations = 0;
         let mut content = self.content(part);
         content[field] = "".into();
         self.about(&format!("{of_part}.added"), part, "part", content, out);
     }
 
     fn grows(&mut self, part: usize, delta: &str, out: &mut Vec<sse::Event>) {
+        if matches!(&self.reply.parts[part], Part::Call { name, .. } if self.forms.is_text(name)) {
+            // Text within JSON is sent when it is whole.
+            return;
+        }
         let (_, of_text, _) = self.names(part);
         self.about(
             &format!("{of_text}.delta"),
@@ -189,14 +226,14 @@ impl Encoder {
     }
 
     /// Ends the message or reasoning, if one is open.
-    fn close(&mut self, out: &mut Vec<sse::Event>) {
+    fn close(&mut self, status: &str, out: &mut Vec<sse::Event>) {
         let Some(part) = self.open.take() else { return };
         let (of_part, of_text, field) = self.names(part);
         let content = self.content(part);
         let text = content[field].clone();
         self.about(&format!("{of_text}.done"), part, field, text, out);
         self.about(&format!("{of_part}.done"), part, "part", content, out);
-        self.done(part, "completed", out);
+        self.done(part, status, out);
     }
 
     fn done(&mut self, part: usize, status: &str, out: &mut Vec<sse::Event>) {
@@ -205,10 +242,15 @@ impl Encoder {
     }
 
     fn ends(&mut self, part: usize, out: &mut Vec<sse::Event>) {
-        if let Part::Call { json, .. } = &self.reply.parts[part] {
-            let arguments = Value::from(json.as_str());
-            let kind = "response.function_call_arguments.done";
-            self.about(kind, part, "arguments", arguments, out);
+        if let Part::Call { name, json, .. } = &self.reply.parts[part] {
+            let is_text = self.forms.is_text(name);
+            let value = Value::from(if is_text { text_of(json) } else { json.clone() });
+            let (_, of_value, field) = self.names(part);
+            if is_text {
+                let delta = format!("{of_value}.delta");
+                self.about(&delta, part, "delta", value.clone(), out);
+            }
+            self.about(&format!("{of_value}.done"), part, field, value, out);
         }
         self.done(part, "completed", out);
     }
@@ -217,17 +259,23 @@ impl Encoder {
         let Some(part) = self.open else { return };
         for annotation in &metadata.annotations {
             let mut fields = self.place(part);
-            fields["annotation_index"] = self.annotations.into();
+            let before = self.annotations.entry(part).or_default();
+            fields["annotation_index"] = before.len().into();
             fields["annotation"] = annotation.clone();
-            self.annotations += 1;
+            before.push(annotation.clone());
             self.frame("response.output_text.annotation.added", fields, out);
         }
     }
 
-    /// The response as far as it has come.
+    /// The response as far as it has come. What its last message says may be cut off, unless the response is complete.
     fn response(&self, status: &str, details: &Value, error: &Value) -> Value {
+        let last = self.reply.parts.len().wrapping_sub(1);
         let item = |part| {
-            let is_cut = matches!(&self.reply.parts[part], Part::Call { is_over: false, .. });
+            let is_cut = match &self.reply.parts[part] {
+                Part::Call { is_over, .. } => !is_over,
+                Part::Text(_) | Part::Refusal(_) => part == last && is_cut(status),
+                Part::Reasoning(_) => false,
+            };
             self.item(part, if is_cut { "incomplete" } else { "completed" })
         };
         let output: Vec<Value> = (0..self.reply.parts.len()).map(item).collect();
@@ -241,17 +289,32 @@ impl Encoder {
             "incomplete_details": details,
             "output": output,
             "usage": self.reply.usage.as_ref().map(usage::responses),
+            // Clients require these fields. They are about the request, which is not known here.
+            "instructions": null,
+            "metadata": {},
+            "parallel_tool_calls": true,
+            "temperature": null,
+            "tool_choice": "auto",
+            "tools": [],
+            "top_p": null,
         })
     }
 
     fn finish(&mut self, reason: &StopReason, out: &mut Vec<sse::Event>) {
-        self.close(out);
+        let (status, details) = verdict(Some(reason));
+        self.close(
+            if is_cut(status) {
+                "incomplete"
+            } else {
+                "completed"
+            },
+            out,
+        );
         for part in 0..self.reply.parts.len() {
             if matches!(&self.reply.parts[part], Part::Call { is_over: false, .. }) {
                 self.done(part, "incomplete", out);
             }
         }
-        let (status, details) = verdict(Some(reason));
         let response = self.response(status, &details, &Value::Null);
         let kind = format!("response.{status}");
         self.frame(&kind, json!({"response": response}), out);
@@ -265,6 +328,7 @@ impl Encode for Encoder {
                 Step::Start => {
                     let response = self.response("in_progress", &Value::Null, &Value::Null);
                     self.frame("response.created", json!({"response": response}), out);
+                    self.frame("response.in_progress", json!({"response": response}), out);
                 }
                 Step::Begins(part) => self.begins(part, out),
                 Step::Grows(part, delta) => self.grows(part, &delta, out),
@@ -274,6 +338,7 @@ impl Encode for Encoder {
                 Step::Usage(_) => {}
                 Step::Finish(reason, _) => self.finish(reason, out),
                 Step::Fail { message, code } => {
+                    self.close("incomplete", out);
                     let error = json!({"code": code, "message": message});
                     let response = self.response("failed", &Value::Null, &error);
                     self.frame("response.failed", json!({"response": response}), out);
@@ -286,6 +351,11 @@ impl Encode for Encoder {
         let (status, details) = verdict(self.reply.end.as_ref());
         self.response(status, &details, &Value::Null)
     }
+}
+
+/// Whether a response of this status may lack the end of its last message.
+fn is_cut(status: &str) -> bool {
+    matches!(status, "incomplete" | "failed")
 }
 
 /// The status of a response, and why it is incomplete.

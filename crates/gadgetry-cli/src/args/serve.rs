@@ -1,0 +1,152 @@
+//! Options of `gadgetry serve`.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use gadgetry_gateway::exchange::{Constrain, Dialects, MarkerStyle, ToolMode};
+
+/// Options of `gadgetry serve`.
+#[derive(Debug, Args)]
+#[command(after_help = CLIENTS)]
+pub(crate) struct ServeArgs {
+    /// Where requests go: the URL of a server up to /v1, or a model as PROVIDER:NAME
+    #[arg(
+        long,
+        value_name = "URL|MODEL",
+        required_unless_present = "config",
+        conflicts_with = "config"
+    )]
+    pub(crate) upstream: Option<String>,
+
+    /// API of an upstream that is a URL
+    #[arg(
+        long,
+        value_name = "API",
+        default_value = "chat",
+        requires = "upstream"
+    )]
+    pub(crate) upstream_api: UpstreamApi,
+
+    /// Environment variable with the key of the upstream [default: the provider's own; none for a URL]
+    #[arg(long, value_name = "VAR", requires = "upstream")]
+    pub(crate) upstream_key_env: Option<String>,
+
+    /// Address to listen on; port 0 takes a free one. Any but this machine's own needs keys [default: 127.0.0.1:8787]
+    #[arg(long, value_name = "ADDR")]
+    pub(crate) listen: Option<SocketAddr>,
+
+    /// File with the keys of clients, one in each line, with a name before it if there are two words
+    #[arg(long, value_name = "FILE")]
+    pub(crate) keys: Option<PathBuf>,
+
+    /// TOML file with several upstreams, models, keys and limits; read again at SIGHUP
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+
+    /// How models call tools: by blocks in their text, natively, or as a probe of each model shows [default: text]
+    #[arg(long, value_name = "MODE")]
+    pub(crate) mode: Option<ModeKind>,
+
+    /// Markers of blocks: with a secret of this process in them, or plain for weak models [default: nonce]
+    #[arg(long, value_name = "KIND")]
+    pub(crate) markers: Option<GatewayMarkers>,
+
+    /// Other forms of calls that are understood in a model's text, separated by commas; `none` for none
+    /// [default: hermes,qwen-coder,mistral,llama,anthropic,fenced-json]
+    #[arg(long, value_name = "LIST")]
+    pub(crate) dialects: Option<Dialects>,
+
+    /// How often a model may correct the calls of a reply [default: 1]
+    #[arg(long, value_name = "N")]
+    pub(crate) repairs: Option<u32>,
+
+    /// Send calls that depend on others to the client once the results of those have come, without asking the model again
+    #[arg(long)]
+    pub(crate) run_dependencies: bool,
+
+    /// Send a grammar of the block format, in the form of this server
+    #[arg(long, value_name = "SERVER")]
+    pub(crate) constrain: Option<GrammarForm>,
+
+    /// No line about the address on stderr
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+}
+
+const CLIENTS: &str = "\
+Clients, with the gateway at 127.0.0.1:8787 (docs/guide/gateway.md has more):
+  Claude Code         ANTHROPIC_BASE_URL=http://127.0.0.1:8787 ANTHROPIC_API_KEY=any claude
+  Codex               codex -c model_provider=gadgetry -c model_providers.gadgetry.name=gadgetry \\
+                        -c model_providers.gadgetry.base_url=http://127.0.0.1:8787/v1
+  OpenAI SDKs         OPENAI_BASE_URL=http://127.0.0.1:8787/v1 OPENAI_API_KEY=any
+  Anthropic SDKs      ANTHROPIC_BASE_URL=http://127.0.0.1:8787 ANTHROPIC_API_KEY=any
+  AI SDK              createOpenAICompatible({ name: 'gadgetry', baseURL: 'http://127.0.0.1:8787/v1' })";
+
+/// The API of an upstream.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum UpstreamApi {
+    /// Chat Completions
+    Chat,
+    /// OpenAI's Responses
+    Responses,
+    /// Anthropic's Messages
+    Messages,
+}
+
+/// How models call tools.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum ModeKind {
+    /// By blocks in their text
+    Text,
+    /// Through the upstream's own interface
+    Native,
+    /// As a probe at the first request shows
+    Auto,
+}
+
+/// The markers of blocks.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum GatewayMarkers {
+    /// With a secret in them
+    Nonce,
+    /// Those of the specification
+    Plain,
+}
+
+/// How a grammar is sent.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum GrammarForm {
+    /// As the field `grammar`
+    LlamaCpp,
+    /// As the field `structured_outputs`
+    Vllm,
+}
+
+impl From<ModeKind> for ToolMode {
+    fn from(mode: ModeKind) -> Self {
+        match mode {
+            ModeKind::Text => Self::Text,
+            ModeKind::Native => Self::Native,
+            ModeKind::Auto => Self::Auto,
+        }
+    }
+}
+
+impl From<GatewayMarkers> for MarkerStyle {
+    fn from(markers: GatewayMarkers) -> Self {
+        match markers {
+            GatewayMarkers::Nonce => Self::Nonce,
+            GatewayMarkers::Plain => Self::Plain,
+        }
+    }
+}
+
+impl From<GrammarForm> for Constrain {
+    fn from(form: GrammarForm) -> Self {
+        match form {
+            GrammarForm::LlamaCpp => Self::LlamaCpp,
+            GrammarForm::Vllm => Self::Vllm,
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! `gadgetry serve` from outside: its mistakes, its signals, and two coding agents as its clients.
+
+use std::fs;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpStream;
+use std::path::Path;
+use std::process::{Child, ChildStderr, Command, Stdio};
+
+use super::{GADGETRY, check};
+
+#[test]
+fn mistakes() {
+    let refused = |args: &[&str], problem: &str| {
+        let args = [&["serve"], args].concat();
+        check(&args, "", "", &format!("error: {problem}\n"), 2);
+    };
+    refused(
+        &[],
+        "the following required arguments were not provided: --upstream <URL|MODEL>",
+    );
+    refused(
+        &[
+            "--upstream",
+            "http://127.0.0.1:1/v1",
+            "--listen",
+            "0.0.0.0:0",
+        ],
+        "0.0.0.0:0 can be reached from other machines, and there are no keys: add --keys FILE, or listen on 127.0.0.1",
+    );
+    refused(
+        &[
+            "--upstream",
+            "http://127.0.0.1:1/v1",
+            "--upstream-key-env",
+            "GADGETRY_NO_SUCH_KEY",
+        ],
+        "--upstream-key-env GADGETRY_NO_SUCH_KEY: the variable is not set",
+    );
+    refused(
+        &[
+            "--upstream",
+            "http://127.0.0.1:1/v1",
+            "--dialects",
+            "klingon",
+        ],
+        "invalid value 'klingon' for '--dialects <LIST>': unknown dialect \"klingon\"; available: hermes, qwen-coder, mistral, \
+         llama, anthropic, fenced-json, xml and python",
+    );
+    refused(
+        &["--config", "/nonexistent/gateway.toml"],
+        "cannot read /nonexistent/gateway.toml: No such file or directory (os error 2)",
+    );
+}
+
+/// A gateway that runs, and what it writes.
+struct Serving {
+    process: Child,
+    lines: BufReader<ChildStderr>,
+    address: String,
+}
+
+impl Serving {
+    fn start(args: &[&str]) -> Self {
+        let mut process = Command::new(GADGETRY)
+            .args([&["serve", "--listen", "127.0.0.1:0"], args].concat())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("it starts");
+        let mut lines = BufReader::new(process.stderr.take().expect("it is piped"));
+        let mut line = String::new();
+        lines.read_line(&mut line).expect("a line");
+        let rest = line
+            .strip_prefix("serving http://")
+            .expect("where it listens");
+        let (address, _) = rest
+            .split_once("/v1 with the models of ")
+            .expect("the upstream");
+        Self {
+            address: address.to_owned(),
+            process,
+            lines,
+        }
+    }
+
+    fn line(&mut self) -> String {
+        let mut line = String::new();
+        self.lines.read_line(&mut line).expect("a line");
+        line
+    }
+
+    fn signal(&self, name: &str) {
+        let pid = self.process.id().to_string();
+        let sent = Command::new("kill").args(["-s", name, &pid]).status();
+        assert!(sent.expect("kill").success());
+    }
+
+    /// The status of a GET request.
+    fn get(&self, path: &str) -> String {
+        let mut socket = TcpStream::connect(&self.address).expect("it listens");
+        let request =
+            format!("GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n");
+        socket.write_all(request.as_bytes()).expect("it reads");
+        let mut answer = String::new();
+        socket.read_to_string(&mut answer).expect("it answers");
+        answer
+    }
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        // It may have ended.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn it_ends_at_a_signal() {
+    for signal in ["TERM", "INT"] {
+        let mut serving = Serving::start(&["--upstream", "http://127.0.0.1:9/v1"]);
+        assert!(serving.get("/healthz").ends_with(r#"{"status":"ok"}"#));
+        serving.signal(signal);
+        let status = serving.process.wait().expect("it ends");
+        assert_eq!(status.code(), Some(0), "{signal}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_hangup_reads_the_file_again() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("gateway.toml");
+    let write = |model: &str| {
+        let upstream = "[[upstream]]\nname = \"a\"\nurl = \"http://127.0.0.1:9/v1\"\n";
+        fs::write(&path, format!("{upstream}{model}")).expect("it can be written");
+    };
+    write("[[model]]\nname = \"one\"\n");
+    let file = path.to_str().expect("UTF-8").to_owned();
+    let mut serving = Serving::start(&["--config", &file]);
+    assert!(serving.get("/v1/models").contains(r#""id":"one""#));
+    write("[[model]]\nname = \"two\"\n");
+    serving.signal("HUP");
+    assert_eq!(serving.line(), "the configuration was read again\n");
+    assert!(serving.get("/v1/models").contains(r#""id":"two""#));
+    write("[[model]]\nnome = \"three\"\n");
+    serving.signal("HUP");
+    let line = serving.line();
+    let expected = format!("the old configuration stays: {file}:5:1: unknown field `nome`");
+    assert!(line.starts_with(&expected), "{line}");
+    assert!(serving.get("/v1/models").contains(r#""id":"two""#));
+}
+
+#[test]
+fn the_example_is_valid() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/gateway/gateway.toml");
+    let serving = Serving::start(&["--config", file.to_str().expect("UTF-8")]);
+    assert!(serving.get("/healthz").ends_with(r#"{"status":"ok"}"#));
+}
+
+/// Codex and Claude Code edit files through the gateway, with a scripted text model behind it.
+#[test]
+#[expect(clippy::print_stderr, reason = "a test that is skipped says so")]
+fn coding_agents_do_their_tasks() {
+    let target = Path::new(GADGETRY)
+        .ancestors()
+        .nth(2)
+        .expect("a target folder");
+    let Ok(words) = fs::read_to_string(target.join("servers/agents.command")) else {
+        eprintln!("skipped: the agents are not installed: run cargo xtask test servers");
+        return;
+    };
+    let programs = words.lines().last().expect("a folder");
+    let script =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../gadgetry-gateway/tests/agents/run.py");
+    let output = Command::new("python3")
+        .arg(script)
+        .args([GADGETRY, "--bin", programs])
+        .stdin(Stdio::null())
+        .output()
+        .expect("python3");
+    let text = String::from_utf8_lossy(&output.stdout);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{text}\n{errors}");
+    assert!(
+        text.lines().any(|line| line.starts_with("ok ")),
+        "{text}\n{errors}"
+    );
+}

@@ -1,0 +1,255 @@
+//! What goes wrong, in each API's own shape.
+
+use gadgetry::proto::delta::Delta;
+use gadgetry::proto::error::ModelErrorKind;
+use serde_json::{Value, json};
+
+use super::Api;
+
+/// A request that cannot be honoured. It is the client's mistake.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+#[non_exhaustive]
+pub struct Refusal {
+    /// What is wrong.
+    pub message: String,
+    /// The field.
+    pub field: Option<String>,
+    /// The code, where clients know one.
+    pub code: Option<&'static str>,
+    /// More for the client's library, in the API's form.
+    pub details: Option<Box<Value>>,
+}
+
+impl Refusal {
+    pub(crate) fn new(field: &str, message: impl Into<String>) -> Self {
+        Self {
+            message: message.into(),
+            field: Some(field.to_owned()),
+            code: None,
+            details: None,
+        }
+    }
+}
+
+impl From<gadgetry::provider::RequestError> for Refusal {
+    fn from(error: gadgetry::provider::RequestError) -> Self {
+        Self::new(&error.field, error.to_string())
+    }
+}
+
+/// Why a request has no reply, whatever the API.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Failure {
+    /// The request cannot be honoured.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    /// The body is not JSON.
+    #[error("the body is not valid JSON: {0}")]
+    NotJson(String),
+    /// The body is larger than the limit.
+    #[error("the body is larger than the limit of {limit} bytes")]
+    TooLarge {
+        /// The limit in bytes.
+        limit: usize,
+    },
+    /// The body did not come in time.
+    #[error("the body did not arrive within {seconds} s")]
+    Slow {
+        /// The limit in seconds.
+        seconds: u64,
+    },
+    /// The key is missing or unknown.
+    #[error(
+        "the key is missing or not valid: send `authorization: Bearer KEY` or `x-api-key: KEY`"
+    )]
+    Unauthorized,
+    /// The client has too many requests in flight or per minute.
+    #[error("too many requests: {what}")]
+    Limited {
+        /// Which limit.
+        what: &'static str,
+        /// When to try again.
+        retry_after_ms: u64,
+    },
+    /// The gateway has too many requests in flight, or shuts down.
+    #[error("the gateway is {what}; try again later")]
+    Busy {
+        /// `at its limit of requests in flight` or `shutting down`.
+        what: &'static str,
+    },
+    /// No upstream serves the model.
+    #[error("unknown model {0:?}: see GET /v1/models for those that are configured")]
+    UnknownModel(String),
+    /// The upstream has failed, or its reply is of no use.
+    #[error("{message}")]
+    Upstream {
+        /// What it said.
+        message: String,
+        /// Its code.
+        code: Option<String>,
+        /// What it means.
+        kind: ModelErrorKind,
+        /// When to try again.
+        retry_after_ms: Option<u64>,
+    },
+    /// There is no such endpoint.
+    #[error("unknown endpoint {0}")]
+    NotFound(String),
+    /// The endpoint has no such method.
+    #[error("the endpoint does not take this method")]
+    Method,
+}
+
+/// The failure that an error in a stream is. What only the gateway's owner may know, such as the address of an upstream, is left
+/// out.
+impl From<Delta> for Failure {
+    fn from(delta: Delta) -> Self {
+        let Delta::Error {
+            error,
+            code,
+            kind,
+            retry_after_ms,
+        } = delta
+        else {
+            return Self::Upstream {
+                message: "the upstream sent nothing".to_owned(),
+                code: None,
+                kind: ModelErrorKind::Other,
+                retry_after_ms: None,
+            };
+        };
+        let message = match kind {
+            ModelErrorKind::Transport => "the upstream cannot be reached".to_owned(),
+            ModelErrorKind::Truncated => "the upstream's reply was cut off".to_owned(),
+            ModelErrorKind::Authentication => "the upstream refuses the gateway's key".to_owned(),
+            _ => error,
+        };
+        Self::Upstream {
+            message,
+            code,
+            kind,
+            retry_after_ms,
+        }
+    }
+}
+
+impl Failure {
+    /// The HTTP status, as real servers of `api` use them.
+    pub fn status(&self, api: Api) -> u16 {
+        match self {
+            Self::Refused(refusal) if refusal.code == Some("previous_response_not_found") => 404,
+            Self::Refused(_) | Self::NotJson(_) => 400,
+            Self::TooLarge { .. } => 413,
+            Self::Slow { .. } => 408,
+            Self::Unauthorized => 401,
+            Self::Limited { .. } => 429,
+            Self::Busy { .. } => overloaded(api),
+            Self::UnknownModel(_) | Self::NotFound(_) => 404,
+            Self::Method => 405,
+            Self::Upstream { kind, code, .. } => match kind {
+                _ if code.as_deref() == Some("tool_choice_not_satisfied") => 400,
+                ModelErrorKind::RateLimit => 429,
+                ModelErrorKind::Overloaded => overloaded(api),
+                ModelErrorKind::ContextOverflow
+                | ModelErrorKind::BadRequest
+                | ModelErrorKind::ContentFilter => 400,
+                // The gateway's own key is wrong: nothing that the client could change.
+                ModelErrorKind::Authentication
+                | ModelErrorKind::Transport
+                | ModelErrorKind::Truncated
+                | ModelErrorKind::Other
+                | _ => 502,
+            },
+        }
+    }
+
+    /// Whether the same request may succeed later.
+    pub fn is_transient(&self) -> bool {
+        match self {
+            Self::Limited { .. } | Self::Busy { .. } | Self::Slow { .. } => true,
+            Self::Upstream { kind, .. } => matches!(
+                kind,
+                ModelErrorKind::RateLimit
+                    | ModelErrorKind::Overloaded
+                    | ModelErrorKind::Transport
+                    | ModelErrorKind::Truncated
+            ),
+            _ => false,
+        }
+    }
+
+    /// When to try again, in milliseconds.
+    pub fn retry_after_ms(&self) -> Option<u64> {
+        match self {
+            Self::Limited { retry_after_ms, .. } => Some(*retry_after_ms),
+            Self::Busy { .. } => Some(1_000),
+            Self::Upstream { retry_after_ms, .. } => *retry_after_ms,
+            _ => None,
+        }
+    }
+
+    fn code(&self) -> Option<&str> {
+        match self {
+            Self::Refused(refusal) => refusal.code,
+            Self::Unauthorized => Some("invalid_api_key"),
+            Self::Limited { .. } => Some("rate_limit_exceeded"),
+            Self::UnknownModel(_) => Some("model_not_found"),
+            Self::Upstream {
+                kind: ModelErrorKind::ContextOverflow,
+                ..
+            } => Some("context_length_exceeded"),
+            Self::Upstream { code, .. } => code.as_deref(),
+            _ => None,
+        }
+    }
+
+    /// The body, in the shape of `api`.
+    pub fn body(&self, api: Api) -> Value {
+        let status = self.status(api);
+        let message = self.to_string();
+        match api {
+            Api::Chat | Api::Responses => {
+                let kind = match status {
+                    401 => "authentication_error",
+                    429 => "rate_limit_error",
+                    400..=499 => "invalid_request_error",
+                    _ => "server_error",
+                };
+                let field = match self {
+                    Self::Refused(refusal) => refusal.field.as_deref(),
+                    _ => None,
+                };
+                json!({"error": {"message": message, "type": kind, "param": field, "code": self.code()}})
+            }
+            Api::Messages => {
+                let kind = match status {
+                    401 => "authentication_error",
+                    404 => "not_found_error",
+                    413 => "request_too_large",
+                    429 => "rate_limit_error",
+                    529 => "overloaded_error",
+                    400..=499 => "invalid_request_error",
+                    _ => "api_error",
+                };
+                let mut error = json!({"type": kind, "message": message});
+                if let Self::Refused(Refusal {
+                    details: Some(details),
+                    ..
+                }) = self
+                {
+                    error["details"] = (**details).clone();
+                }
+                json!({"type": "error", "error": error})
+            }
+        }
+    }
+}
+
+fn overloaded(api: Api) -> u16 {
+    match api {
+        Api::Chat | Api::Responses => 503,
+        Api::Messages => 529,
+    }
+}

@@ -1,0 +1,172 @@
+//! The three APIs: pure translations between their JSON and what an [exchange](crate::exchange) knows.
+
+mod chat;
+mod error;
+mod fields;
+mod known_tools;
+mod messages;
+mod responses;
+
+use gadgetry::proto::delta::{Delta, StopReason};
+use gadgetry::provider::sse::Event;
+use gadgetry::provider::{Encode, anthropic, openai};
+use serde_json::Value;
+
+use crate::exchange::{ClientRequest, ToolKind};
+use gadgetry::provider::tools::ToolForms;
+
+pub use error::{Failure, Refusal};
+
+/// An API that clients speak.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Api {
+    /// OpenAI's Chat Completions.
+    Chat,
+    /// OpenAI's Responses.
+    Responses,
+    /// Anthropic's Messages.
+    Messages,
+}
+
+impl Api {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Chat, Self::Responses, Self::Messages];
+
+    /// The name in metrics and logs.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Chat => "chat",
+            Self::Responses => "responses",
+            Self::Messages => "messages",
+        }
+    }
+
+    /// Reads the body of a request.
+    ///
+    /// Unknown fields are accepted. What is known and cannot be honoured is a [`Refusal`], or a warning if the request makes
+    /// sense without it.
+    ///
+    /// ```
+    /// use gadgetry_gateway::Api;
+    /// let body = serde_json::json!({"model": "m", "max_tokens": 100, "messages": [{"role": "user", "content": "Hi"}]});
+    /// assert_eq!(Api::Messages.decode(body)?.options.max_tokens, Some(100));
+    /// # Ok::<(), gadgetry_gateway::Refusal>(())
+    /// ```
+    pub fn decode(self, body: Value) -> Result<ClientRequest, Refusal> {
+        match self {
+            Self::Chat => chat::decode(body),
+            Self::Responses => responses::decode(body),
+            Self::Messages => messages::decode(body),
+        }
+    }
+
+    /// What the ids of calls begin with.
+    pub fn call_prefix(self) -> &'static str {
+        match self {
+            Self::Chat | Self::Responses => "call_",
+            Self::Messages => "toolu_",
+        }
+    }
+
+    /// Writes the reply to a request. `id` is without a prefix, `created` in seconds since 1970.
+    pub fn encoder(self, request: &ClientRequest, id: &str, created: u64) -> ReplyEncoder {
+        let forms = forms(request);
+        let inner = match self {
+            Self::Chat => {
+                let encoder = openai::chat::Encoder::new(format!("chatcmpl-{id}"), created);
+                Encoder::Chat(Box::new(encoder.tool_forms(forms)))
+            }
+            Self::Responses => {
+                let encoder = openai::responses::Encoder::new(id, created);
+                Encoder::Responses(Box::new(encoder.tool_forms(forms)))
+            }
+            Self::Messages => {
+                let encoder = anthropic::Encoder::new(format!("msg_{id}"));
+                Encoder::Messages(Box::new(encoder))
+            }
+        };
+        let hides_usage = request.is_streaming && !request.reports_usage;
+        ReplyEncoder {
+            inner,
+            hides_usage,
+            has_call: false,
+        }
+    }
+}
+
+/// How the tools of a request are written in calls.
+fn forms(request: &ClientRequest) -> ToolForms {
+    let mut forms = ToolForms::default();
+    for tool in &request.tools {
+        let is_text = tool.kind == ToolKind::Text;
+        if is_text || tool.namespace.is_some() {
+            forms.add(
+                tool.full_name(),
+                &tool.name,
+                tool.namespace.as_deref(),
+                is_text,
+            );
+        }
+    }
+    forms
+}
+
+/// The encoder of an API.
+enum Encoder {
+    Chat(Box<openai::chat::Encoder>),
+    Responses(Box<openai::responses::Encoder>),
+    Messages(Box<anthropic::Encoder>),
+}
+
+/// Writes the reply to one request.
+pub struct ReplyEncoder {
+    inner: Encoder,
+    hides_usage: bool,
+    has_call: bool,
+}
+
+impl ReplyEncoder {
+    /// Takes a delta and adds its frames.
+    pub fn delta(&mut self, mut delta: Delta, out: &mut Vec<Event>) {
+        self.has_call |= matches!(delta, Delta::ToolCall { .. });
+        if let Delta::MessageEnd { stop_reason, usage } = &mut delta {
+            if self.hides_usage {
+                *usage = None;
+            }
+            // Clients of Messages execute calls only after this reason, and each call that was sent is whole.
+            if self.has_call && matches!(self.inner, Encoder::Messages(_)) {
+                *stop_reason = StopReason::ToolUse;
+            }
+        }
+        match &mut self.inner {
+            Encoder::Responses(encoder) => encoder.delta(&delta, out),
+            // An error within a stream has the form that it has before one.
+            Encoder::Chat(_) if matches!(delta, Delta::Error { .. }) => {
+                let body = Failure::from(delta).body(Api::Chat);
+                out.push(Event::data(body.to_string()));
+            }
+            Encoder::Messages(_) if matches!(delta, Delta::Error { .. }) => {
+                let body = Failure::from(delta).body(Api::Messages);
+                out.push(Event::named("error", body.to_string()));
+            }
+            Encoder::Chat(encoder) => encoder.delta(&delta, out),
+            Encoder::Messages(encoder) => encoder.delta(&delta, out),
+        }
+    }
+
+    /// Sets the stop sequence that ends the reply, for the API that names it.
+    pub fn set_stop_sequence(&mut self, sequence: &str) {
+        if let Encoder::Messages(encoder) = &mut self.inner {
+            encoder.set_stop_sequence(sequence);
+        }
+    }
+
+    /// The reply as one document.
+    pub fn document(&self) -> Value {
+        match &self.inner {
+            Encoder::Chat(encoder) => encoder.document(),
+            Encoder::Responses(encoder) => encoder.document(),
+            Encoder::Messages(encoder) => encoder.document(),
+        }
+    }
+}

@@ -1,0 +1,440 @@
+//! Settings from a file.
+//!
+//! ```toml
+//! listen = "127.0.0.1:8787"
+//!
+//! [rules]                      # of all models
+//! repairs = 2
+//!
+//! [[upstream]]
+//! name = "local"
+//! url = "http://127.0.0.1:8080/v1"
+//!
+//! [[upstream]]
+//! name = "cloud"
+//! model = "anthropic:claude-haiku-4-5"
+//!
+//! [[model]]
+//! name = "claude-*"            # what clients ask for
+//! upstreams = ["local", "cloud"]
+//! model = "qwen3:8b"           # its name at the upstream
+//! rules = { mode = "text", reasoning-tags = ["think"] }
+//!
+//! [[key]]
+//! name = "laptop"
+//! env = "GATEWAY_KEY"
+//! requests-per-minute = 60
+//! ```
+
+use std::fs;
+use std::io;
+use std::net::SocketAddr;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use gadgetry::provider::{ApiKey, BaseUrl, HttpConfig, Resolver};
+use serde::Deserialize;
+use toml::Spanned;
+
+use crate::Api;
+use crate::exchange::{Exchange, ModelRules, RulesPatch};
+use crate::settings::{ClientKey, Route, ServerLimits, Settings};
+use crate::upstream::{Target, Upstream};
+
+/// Bytes of a file.
+const LIMIT: u64 = 4 << 20;
+
+/// A file as read: settings, and where to listen.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// The settings.
+    pub settings: Settings,
+    /// Where to listen, if the file says so.
+    pub listen: Option<SocketAddr>,
+}
+
+/// A file that cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ConfigError {
+    /// It cannot be read.
+    #[error("cannot read {path}: {source}", path = path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// Something in it is wrong.
+    #[error("{path}:{line}:{column}: {problem}", path = path.display())]
+    Invalid {
+        /// The file.
+        path: PathBuf,
+        /// From 1.
+        line: usize,
+        /// In characters, from 1.
+        column: usize,
+        /// What.
+        problem: String,
+    },
+}
+
+/// Reads a file. Keys and addresses of providers come from `resolver`; `patch` has precedence over the rules for all models.
+///
+/// # Errors
+///
+/// At the first mistake, with its line and column.
+pub fn load(path: &Path, resolver: &Resolver, patch: &RulesPatch) -> Result<Config, ConfigError> {
+    let read = |source| ConfigError::Read {
+        path: path.to_owned(),
+        source,
+    };
+    let size = fs::metadata(path).map_err(read)?.len();
+    if size > LIMIT {
+        let message = format!("it has {size} bytes; at most {LIMIT} are read");
+        return Err(read(io::Error::new(io::ErrorKind::FileTooLarge, message)));
+    }
+    let text = fs::read_to_string(path).map_err(read)?;
+    parse(&text, resolver, patch).map_err(|mistake| {
+        let (line, column) = position(&text, mistake.at);
+        ConfigError::Invalid {
+            path: path.to_owned(),
+            line,
+            column,
+            problem: mistake.problem,
+        }
+    })
+}
+
+/// A problem at an offset of the file.
+#[derive(Debug)]
+struct Mistake {
+    at: usize,
+    problem: String,
+}
+
+impl Mistake {
+    fn new(span: &Range<usize>, problem: impl Into<String>) -> Self {
+        Self {
+            at: span.start,
+            problem: problem.into(),
+        }
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+struct File {
+    listen: Option<Spanned<String>>,
+    #[serde(default)]
+    rules: Option<Spanned<RulesPatch>>,
+    #[serde(default)]
+    limits: Limits,
+    #[serde(default)]
+    upstream: Vec<Spanned<UpstreamTable>>,
+    #[serde(default)]
+    model: Vec<Spanned<ModelTable>>,
+    #[serde(default)]
+    key: Vec<Spanned<KeyTable>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+struct Limits {
+    body_bytes: Option<usize>,
+    body_seconds: Option<u64>,
+    header_seconds: Option<u64>,
+    requests: Option<usize>,
+    connections: Option<usize>,
+    drain_seconds: Option<u64>,
+    keep_alive_seconds: Option<u64>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+struct UpstreamTable {
+    name: String,
+    url: Option<String>,
+    model: Option<Spanned<String>>,
+    #[serde(default)]
+    api: Option<UpstreamApi>,
+    key_env: Option<Spanned<String>>,
+    idle_seconds: Option<u64>,
+}
+
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum UpstreamApi {
+    Chat,
+    Responses,
+    Messages,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+struct ModelTable {
+    name: String,
+    #[serde(default)]
+    upstreams: Vec<Spanned<String>>,
+    model: Option<String>,
+    rules: Option<Spanned<RulesPatch>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+struct KeyTable {
+    name: String,
+    env: Option<Spanned<String>>,
+    sha256: Option<Spanned<String>>,
+    concurrent_requests: Option<usize>,
+    requests_per_minute: Option<u32>,
+}
+
+fn parse(text: &str, resolver: &Resolver, patch: &RulesPatch) -> Result<Config, Mistake> {
+    let file: File = toml::from_str(text).map_err(|error| Mistake {
+        at: error.span().map_or(0, |span| span.start),
+        problem: error.message().to_owned(),
+    })?;
+    let listen = file.listen.map(|it| {
+        let parsed = it.get_ref().parse();
+        parsed.map_err(|_| {
+            Mistake::new(
+                &it.span(),
+                format!(
+                    "{:?} is not an address such as 127.0.0.1:8787",
+                    it.get_ref()
+                ),
+            )
+        })
+    });
+    let rules = patched(
+        &patch.applied_to(&ModelRules::default()),
+        file.rules.as_ref(),
+    )?;
+    let rules = patch.applied_to(&rules);
+    let mut upstreams: Vec<Arc<Upstream>> = Vec::new();
+    for table in &file.upstream {
+        let made = upstream(table, resolver)?;
+        if upstreams.iter().any(|it| it.name() == made.name()) {
+            return Err(Mistake::new(
+                &table.span(),
+                format!("two upstreams are named {:?}", made.name()),
+            ));
+        }
+        upstreams.push(Arc::new(made));
+    }
+    if upstreams.is_empty() {
+        return Err(Mistake {
+            at: 0,
+            problem: "there is no [[upstream]]; add one with a url or a model".to_owned(),
+        });
+    }
+    let mut routes = Vec::new();
+    for table in &file.model {
+        routes.push(route(table, &upstreams, &rules)?);
+    }
+    let keys = file.key.iter().map(|table| key(table, resolver));
+    Ok(Config {
+        settings: Settings {
+            upstreams,
+            routes,
+            rules: Arc::new(rules),
+            keys: keys.collect::<Result<_, _>>()?,
+            limits: limits(&file.limits),
+        },
+        listen: listen.transpose()?,
+    })
+}
+
+fn patched(rules: &ModelRules, patch: Option<&Spanned<RulesPatch>>) -> Result<ModelRules, Mistake> {
+    let Some(patch) = patch else {
+        return Ok(rules.clone());
+    };
+    let rules = patch.get_ref().applied_to(rules);
+    match Exchange::check(&rules) {
+        Ok(()) => Ok(rules),
+        Err(error) => Err(Mistake::new(&patch.span(), error.to_string())),
+    }
+}
+
+fn upstream(table: &Spanned<UpstreamTable>, resolver: &Resolver) -> Result<Upstream, Mistake> {
+    let span = table.span();
+    let table = table.get_ref();
+    let key = table.key_env.as_ref().map(|variable| {
+        let found = resolver.variable(variable.get_ref()).map(ApiKey::new);
+        found.ok_or_else(|| {
+            Mistake::new(
+                &variable.span(),
+                format!("the variable {} is not set", variable.get_ref()),
+            )
+        })
+    });
+    let key = key.transpose()?;
+    let target = match (&table.url, &table.model) {
+        (Some(url), None) => Target::Server {
+            url: BaseUrl::new(url),
+            api: match table.api.unwrap_or(UpstreamApi::Chat) {
+                UpstreamApi::Chat => Api::Chat,
+                UpstreamApi::Responses => Api::Responses,
+                UpstreamApi::Messages => Api::Messages,
+            },
+            key,
+        },
+        (None, Some(model)) => {
+            let mut resolver = resolver.clone();
+            if let Some(key) = key {
+                resolver = resolver.api_key(key);
+            }
+            Target::Model {
+                name: model.get_ref().clone(),
+                resolver: Box::new(resolver),
+            }
+        }
+        _ => {
+            return Err(Mistake::new(
+                &span,
+                "an upstream has either a url or a model",
+            ));
+        }
+    };
+    let mut http = HttpConfig::new().proxy_from_environment(true);
+    if let Some(seconds) = table.idle_seconds {
+        http = http.idle_timeout(Duration::from_secs(seconds));
+    }
+    let at = table.model.as_ref().map_or(span, Spanned::span);
+    Upstream::new(&table.name, target, http).map_err(|error| Mistake::new(&at, error.to_string()))
+}
+
+fn route(
+    table: &Spanned<ModelTable>,
+    upstreams: &[Arc<Upstream>],
+    rules: &ModelRules,
+) -> Result<Route, Mistake> {
+    let table = table.get_ref();
+    let mut own = Vec::new();
+    for name in &table.upstreams {
+        let found = upstreams.iter().find(|it| it.name() == name.get_ref());
+        let missing = || {
+            Mistake::new(
+                &name.span(),
+                format!("there is no upstream named {:?}", name.get_ref()),
+            )
+        };
+        own.push(Arc::clone(found.ok_or_else(missing)?));
+    }
+    if own.is_empty() {
+        own = upstreams.to_vec();
+    }
+    Ok(Route {
+        name: table.name.clone(),
+        upstreams: own,
+        model: table.model.clone(),
+        rules: Arc::new(patched(rules, table.rules.as_ref())?),
+    })
+}
+
+fn key(table: &Spanned<KeyTable>, resolver: &Resolver) -> Result<ClientKey, Mistake> {
+    let span = table.span();
+    let table = table.get_ref();
+    let mut key = match (&table.env, &table.sha256) {
+        (Some(variable), None) => {
+            let found = resolver.variable(variable.get_ref());
+            let missing = || {
+                Mistake::new(
+                    &variable.span(),
+                    format!("the variable {} is not set", variable.get_ref()),
+                )
+            };
+            ClientKey::new(&table.name, found.ok_or_else(missing)?)
+        }
+        (None, Some(hash)) => {
+            let bytes = bytes(hash.get_ref());
+            let wrong = || Mistake::new(&hash.span(), "sha256 is not 64 hexadecimal digits");
+            ClientKey::hashed(&table.name, bytes.ok_or_else(wrong)?)
+        }
+        _ => {
+            return Err(Mistake::new(
+                &span,
+                "a key has either env, the name of a variable, or sha256",
+            ));
+        }
+    };
+    key.max_concurrent = table.concurrent_requests;
+    key.per_minute = table.requests_per_minute;
+    Ok(key)
+}
+
+/// The bytes of a hash in hexadecimal digits.
+fn bytes(hash: &str) -> Option<[u8; 32]> {
+    let mut bytes = [0; 32];
+    let digits = hash.as_bytes();
+    if digits.len() != 64 || !hash.is_ascii() {
+        return None;
+    }
+    for (byte, pair) in bytes.iter_mut().zip(digits.chunks(2)) {
+        let pair = std::str::from_utf8(pair).ok()?;
+        *byte = u8::from_str_radix(pair, 16).ok()?;
+    }
+    Some(bytes)
+}
+
+fn limits(written: &Limits) -> ServerLimits {
+    let default = ServerLimits::default();
+    let seconds = |written: Option<u64>, default| written.map_or(default, Duration::from_secs);
+    ServerLimits {
+        body_bytes: written.body_bytes.unwrap_or(default.body_bytes),
+        body_timeout: seconds(written.body_seconds, default.body_timeout),
+        header_timeout: seconds(written.header_seconds, default.header_timeout),
+        requests: written.requests.unwrap_or(default.requests),
+        connections: written.connections.unwrap_or(default.connections),
+        drain: seconds(written.drain_seconds, default.drain),
+        keep_alive: seconds(written.keep_alive_seconds, default.keep_alive),
+    }
+}
+
+/// Keys from a file: one in each line, with a name before it if there are two words. `#` begins a comment.
+///
+/// # Errors
+///
+/// If the file cannot be read, or a line has more than two words.
+pub fn load_keys(path: &Path) -> Result<Vec<ClientKey>, ConfigError> {
+    let text = fs::read_to_string(path).map_err(|source| ConfigError::Read {
+        path: path.to_owned(),
+        source,
+    })?;
+    let mut keys = Vec::new();
+    for (number, line) in text.lines().enumerate() {
+        let line = line.split('#').next().unwrap_or_default();
+        let words: Vec<&str> = line.split_whitespace().collect();
+        match words.as_slice() {
+            [] => {}
+            [key] => keys.push(ClientKey::new(format!("key-{}", number + 1), key)),
+            [name, key] => keys.push(ClientKey::new(*name, key)),
+            _ => {
+                return Err(ConfigError::Invalid {
+                    path: path.to_owned(),
+                    line: number + 1,
+                    column: 1,
+                    problem: "a line has one key, or a name and a key".to_owned(),
+                });
+            }
+        }
+    }
+    Ok(keys)
+}
+
+/// Line and column of an offset, in characters, from 1.
+fn position(text: &str, at: usize) -> (usize, usize) {
+    let before = &text[..text.floor_char_boundary(at)];
+    let line = before.matches('\n').count() + 1;
+    let column = before
+        .rsplit('\n')
+        .next()
+        .unwrap_or_default()
+        .chars()
+        .count()
+        + 1;
+    (line, column)
+}

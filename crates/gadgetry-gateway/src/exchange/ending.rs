@@ -1,0 +1,107 @@
+//! How an exchange ends.
+
+use gadgetry::proto::delta::{Delta, StopReason};
+use gadgetry::proto::usage::Usage;
+
+use super::{Exchange, HeldCall, Progress};
+
+impl Exchange {
+    /// The upstream's reply is complete.
+    pub(super) fn end(&mut self, stop_reason: StopReason, out: &mut Vec<Delta>) -> Progress {
+        let mut read = std::mem::take(&mut self.scratch);
+        let end = Delta::MessageEnd {
+            stop_reason: stop_reason.clone(),
+            usage: None,
+        };
+        self.reader.push(end, &mut read);
+        let output = self.reader.finish(&mut read);
+        // The beginning of a block that was cut off is nothing for the client to see.
+        let start = self.setup.secrets.markers.start();
+        let begins = |delta: &Delta| matches!(delta, Delta::Text { delta, .. } if delta.trim_start().starts_with(start));
+        if let Some(at) = read.iter().position(begins) {
+            let rest = read.split_off(at).into_iter();
+            read.extend(rest.filter(|delta| !matches!(delta, Delta::Text { .. })));
+        }
+        // A call that only the end of the reply has completed is judged by how it ended.
+        self.read(&mut read, out);
+        self.scratch = read;
+        self.flush_text(out);
+        self.add_usage();
+        if self.is_enough() {
+            return self.finish(StopReason::ToolUse, out);
+        }
+        let is_cut = !stop_reason.is_clean();
+        if is_cut {
+            return self.finish(stop_reason, out);
+        }
+        if let Some(problem) = self.to_repair() {
+            if self.counts.repairs < self.setup.rules.repairs {
+                return self.repair(output.message.raw.unwrap_or_default(), &problem);
+            }
+            let has_text = !self.turn.text.trim().is_empty() || self.has_text;
+            let is_demanded = self.setup.request.choice.kind.is_forced();
+            if self.sent.is_empty() && (is_demanded || !self.turn.failures.is_empty() || !has_text)
+            {
+                return self.fail(&problem, out);
+            }
+        }
+        self.finish(stop_reason, out)
+    }
+
+    /// Ends the client's reply.
+    pub(super) fn finish(&mut self, reason: StopReason, out: &mut Vec<Delta>) -> Progress {
+        self.start(out);
+        if self.is_repair() && self.sent.is_empty() && !self.was_near_miss {
+            let text = std::mem::take(&mut self.turn.text);
+            if !text.trim().is_empty() {
+                out.push(Delta::text(text));
+            }
+        }
+        if !self.withheld.is_empty() {
+            // It was cut off before it could call anything.
+            out.push(Delta::text(std::mem::take(&mut self.withheld)));
+        }
+        let sent = |id: &String| self.sent.iter().any(|(_, sent, _)| sent == id);
+        let mut waiting: Vec<HeldCall> = std::mem::take(&mut self.held);
+        if !waiting
+            .iter()
+            .any(|call| call.dependencies.iter().any(sent))
+        {
+            waiting.clear();
+        }
+        self.setup.held.keep(self.ids.exchange(), waiting);
+        let stop_reason = match (reason, self.sent.is_empty()) {
+            (StopReason::Stop | StopReason::ToolUse | StopReason::StopSequence, false) => {
+                StopReason::ToolUse
+            }
+            (StopReason::ToolUse, true) => StopReason::Stop,
+            (reason, _) => reason,
+        };
+        let usage = if self.is_counted && self.usage != Usage::default() {
+            self.usage
+        } else {
+            let estimate = Usage::estimate(self.prompt_tokens(), self.written.div_ceil(4));
+            if self.usage.input_tokens > 0 {
+                Usage {
+                    estimated: true,
+                    ..self.usage.plus(Usage::estimate(0, 0))
+                }
+            } else {
+                estimate
+            }
+        };
+        out.push(Delta::MessageEnd {
+            stop_reason,
+            usage: Some(usage),
+        });
+        self.over()
+    }
+
+    /// Adds the tokens of the upstream's reply to those before.
+    pub(super) fn add_usage(&mut self) {
+        match self.turn_usage.take() {
+            Some(usage) => self.usage = self.usage.plus(usage),
+            None => self.is_counted = false,
+        }
+    }
+}

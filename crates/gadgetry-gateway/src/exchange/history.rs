@@ -1,0 +1,437 @@
+//! A client's conversation as the text that a text model reads.
+//!
+//! Each message depends only on those before it, so the prompt of one turn is a prefix of that of the next, and the upstream's
+//! prompt cache keeps its value. Calls are written as the model would write them, and results follow in the order of their
+//! calls:
+//!
+//! ```text
+//! <<<RESULT users Fetch ok 5f2c91aa>>>
+//! …
+//! <<<END 5f2c91aa>>>
+//! ```
+//!
+//! The word is a secret of the gateway; text that contains it is broken, so nothing in a result can end its envelope.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+use std::fmt::Write as _;
+
+use gadgetry::proto::block::Writer;
+use gadgetry::proto::convo::escape_markers;
+use gadgetry::proto::message::{Content, Media, Message, Role};
+use gadgetry::proto::schema::RegisteredGadget;
+use gadgetry::proto::visible::visible_line;
+use serde_json::Value;
+
+use super::call_ids::PromptIds;
+use super::held::HeldCall;
+use super::instructions::ANCHORING;
+use super::rules::Secrets;
+use super::toolset::Toolset;
+
+/// What a missing result reads.
+const NO_RESULT: &str = "[no result]";
+
+/// Writes the conversation of a request.
+pub(crate) struct HistoryWriter<'a> {
+    pub(crate) tools: &'a Toolset,
+    pub(crate) secrets: &'a Secrets,
+    /// Calls of an exchange that wait for others, by the number of the exchange.
+    pub(crate) held: &'a dyn Fn(u64) -> Vec<HeldCall>,
+}
+
+/// A call that has no result yet.
+struct Open {
+    client_id: String,
+    id: String,
+    name: String,
+}
+
+/// A conversation while it is written.
+struct Draft<'w, 'a> {
+    writer: &'w HistoryWriter<'a>,
+    out: Vec<Message>,
+    ids: PromptIds,
+    /// The calls of the last reply, in order.
+    open: Vec<Open>,
+    /// Calls of the last reply that wait for others.
+    held: Vec<HeldCall>,
+}
+
+impl HistoryWriter<'_> {
+    /// The messages as text and media.
+    pub(crate) fn write(&self, messages: &[Message]) -> Vec<Message> {
+        let mut draft = Draft {
+            writer: self,
+            out: Vec::new(),
+            ids: PromptIds::default(),
+            open: Vec::new(),
+            held: Vec::new(),
+        };
+        for message in messages {
+            draft.message(message);
+        }
+        draft.out
+    }
+
+    /// Text of the user, of a result or of an earlier reply, in which nothing is a marker or an envelope of ours.
+    pub(crate) fn neutral<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        let text = escape_markers(text, &self.secrets.markers);
+        let mut text = broken(text, &self.secrets.word);
+        for opener in ["<<<RESULT", "<<<END"] {
+            text = broken(text, opener);
+        }
+        text
+    }
+
+    /// The envelope of a result.
+    pub(crate) fn envelope(&self, id: &str, name: &str, status: &str, text: &str) -> String {
+        let word = &self.secrets.word;
+        let (id, name) = (visible_line(id), visible_line(name));
+        let head = format!("{id} {name} {status}");
+        let head = self.neutral(&head);
+        let text = self.neutral(text);
+        format!("<<<RESULT {head} {word}>>>\n{text}\n<<<END {word}>>>")
+    }
+
+    /// A call as the model would write it.
+    pub(crate) fn block(&self, out: &mut String, id: &str, name: &str, input: &Value) {
+        self.block_after(out, id, name, &[], input);
+    }
+
+    fn block_after(&self, out: &mut String, id: &str, name: &str, after: &[String], input: &Value) {
+        let schema = self.tools.registered(name).map(RegisteredGadget::schema);
+        let block_name = self.tools.block_name(name).unwrap_or(name);
+        let markers = &self.secrets.markers;
+        let writer = Writer {
+            markers,
+            anchoring: ANCHORING,
+        };
+        if writer
+            .write(out, block_name, Some(id), after, input, schema)
+            .is_ok()
+        {
+            return;
+        }
+        // A call of an unknown tool, or with something else than an object: shown, as far as a block can.
+        let name = visible_line(block_name);
+        let name = self.neutral(&name);
+        let body = input
+            .as_str()
+            .map_or_else(|| input.to_string(), str::to_owned);
+        let body = self.neutral(&body);
+        let (start, end) = (markers.start(), markers.end());
+        begin_line(out);
+        // Writing to a string does not fail.
+        let _ = writeln!(out, "{start}{name}:{id}\n{body}\n{end}");
+    }
+}
+
+impl Draft<'_, '_> {
+    fn message(&mut self, message: &Message) {
+        match message.role {
+            Role::System => self.system(message),
+            Role::Assistant => self.reply(message),
+            Role::User => self.user(message),
+        }
+    }
+
+    fn system(&mut self, message: &Message) {
+        let is_first = self.out.iter().all(|it| it.role == Role::System);
+        let text = joined(&message.content, Cow::Borrowed);
+        if is_first {
+            self.out.push(Message::text(Role::System, text));
+        } else {
+            // A system message within the conversation stays in its place, so that what is before it stays the same.
+            self.no_results();
+            let text = format!("System message:\n{text}");
+            self.out.push(Message::text(Role::User, text));
+        }
+    }
+
+    fn reply(&mut self, message: &Message) {
+        self.no_results();
+        let mut text = String::new();
+        let mut exchange = None;
+        for part in &message.content {
+            match part {
+                Content::Text { text: said } => text.push_str(&self.writer.neutral(said)),
+                Content::ToolUse {
+                    tool_use_id,
+                    name,
+                    input,
+                } => {
+                    let id = self.ids.add(tool_use_id);
+                    self.writer.block(&mut text, &id, name, input);
+                    exchange = exchange.or(super::call_ids::parts(tool_use_id).map(|(it, _)| it));
+                    self.open.push(Open {
+                        client_id: tool_use_id.clone(),
+                        id,
+                        name: name.clone(),
+                    });
+                }
+                // Reasoning is not replayed, and data of another provider means nothing here.
+                _ => {}
+            }
+        }
+        self.held = exchange
+            .map(|it| (self.writer.held)(it))
+            .unwrap_or_default();
+        for call in &self.held {
+            let after: Vec<String> = call.dependencies.clone();
+            self.writer
+                .block_after(&mut text, &call.id, &call.name, &after, &call.input);
+        }
+        if !text.trim().is_empty() {
+            self.out.push(Message::text(Role::Assistant, text));
+        }
+    }
+
+    fn user(&mut self, message: &Message) {
+        let mut results: Vec<&Content> = Vec::new();
+        let mut rest: Vec<&Content> = Vec::new();
+        for part in &message.content {
+            match part {
+                Content::GadgetResult { .. } => results.push(part),
+                _ => rest.push(part),
+            }
+        }
+        let mut content = self.results(&results);
+        for part in rest {
+            match part {
+                Content::Text { text } => content.push(Content::Text {
+                    text: self.writer.neutral(text).into_owned(),
+                }),
+                Content::Media(medium) => content.push(Content::Media(medium.clone())),
+                _ => {}
+            }
+        }
+        self.push_user(content);
+    }
+
+    /// The results in the order of their calls, then those without a call. A call without a result gets one that says so.
+    fn results(&mut self, results: &[&Content]) -> Vec<Content> {
+        let mut texts = Vec::new();
+        let mut media: Vec<Media> = Vec::new();
+        let mut known: HashSet<usize> = HashSet::new();
+        let open = std::mem::take(&mut self.open);
+        let mut answered = Vec::new();
+        for call in &open {
+            let found = results.iter().position(|result| {
+                matches!(result, Content::GadgetResult { invocation_id, .. } if invocation_id.as_str() == call.client_id)
+            });
+            let name = self
+                .writer
+                .tools
+                .block_name(&call.name)
+                .unwrap_or(&call.name);
+            match found.map(|at| (at, results[at])) {
+                Some((
+                    at,
+                    Content::GadgetResult {
+                        text,
+                        is_error,
+                        media: own,
+                        ..
+                    },
+                )) => {
+                    known.insert(at);
+                    let status = if *is_error { "error" } else { "ok" };
+                    let shown = with_captions(text, own);
+                    texts.push(self.writer.envelope(&call.id, name, status, &shown));
+                    media.extend(own.iter().cloned());
+                    answered.push((call.id.clone(), text.clone(), *is_error));
+                }
+                _ => texts.push(self.writer.envelope(&call.id, name, "missing", NO_RESULT)),
+            }
+        }
+        for (at, result) in results.iter().enumerate() {
+            let Content::GadgetResult {
+                invocation_id,
+                gadget_name,
+                text,
+                is_error,
+                media: own,
+                ..
+            } = result
+            else {
+                continue;
+            };
+            if known.contains(&at) {
+                continue;
+            }
+            let id = invocation_id.as_str();
+            let id = self.ids.get(id).unwrap_or(id).to_owned();
+            let name = if gadget_name.is_empty() {
+                "unknown"
+            } else {
+                gadget_name
+            };
+            let status = if *is_error { "error" } else { "ok" };
+            texts.push(
+                self.writer
+                    .envelope(&id, name, status, &with_captions(text, own)),
+            );
+            media.extend(own.iter().cloned());
+        }
+        for call in std::mem::take(&mut self.held) {
+            texts.push(self.offer(&call, &answered));
+        }
+        let mut content = Vec::new();
+        if !texts.is_empty() {
+            content.push(Content::Text {
+                text: texts.join("\n"),
+            });
+        }
+        content.extend(media.into_iter().map(Content::Media));
+        content
+    }
+
+    /// What the model reads of a call that waited for others.
+    fn offer(&self, call: &HeldCall, results: &[(String, String, bool)]) -> String {
+        let (text, status) = match call.filled(results) {
+            Ok(input) => {
+                let mut block = String::new();
+                self.writer.block(&mut block, &call.id, &call.name, &input);
+                let intro = "Not executed, because it waited for other calls. With their results it is the block below. If \
+                             it is still needed, write it in your reply.";
+                return format!(
+                    "{}\n{block}",
+                    self.writer.envelope(&call.id, &call.name, "waiting", intro)
+                );
+            }
+            Err(problem) => (format!("Not executed: {problem}"), "error"),
+        };
+        self.writer.envelope(&call.id, &call.name, status, &text)
+    }
+
+    /// Results for calls that nothing has answered.
+    fn no_results(&mut self) {
+        if self.open.is_empty() {
+            return;
+        }
+        let content = self.results(&[]);
+        self.push_user(content);
+    }
+
+    fn push_user(&mut self, mut content: Vec<Content>) {
+        // A user who types in place of results answers nothing: the calls before have no result.
+        if !self.open.is_empty() {
+            let missing = self.results(&[]);
+            content.splice(0..0, missing);
+        }
+        if !content.is_empty() {
+            self.out.push(user(apart(content)));
+        }
+    }
+}
+
+/// `text` with U+200B after the first character of each `needle`.
+fn broken<'t>(text: Cow<'t, str>, needle: &str) -> Cow<'t, str> {
+    let first = needle.chars().next().map_or(0, char::len_utf8);
+    if first == 0 || !text.contains(needle) {
+        return text;
+    }
+    let (head, tail) = needle.split_at(first);
+    Cow::Owned(text.replace(needle, &format!("{head}\u{200B}{tail}")))
+}
+
+fn begin_line(out: &mut String) {
+    if !out.is_empty() && !out.ends_with('\n') {
+        out.push('\n');
+    }
+}
+
+/// The texts of a message, a blank line between them.
+pub(crate) fn joined<'m>(content: &'m [Content], read: impl Fn(&'m str) -> Cow<'m, str>) -> String {
+    let texts = content.iter().filter_map(|part| match part {
+        Content::Text { text } => Some(read(text)),
+        _ => None,
+    });
+    texts.collect::<Vec<_>>().join("\n\n")
+}
+
+/// The messages for a template without a system role, or in which roles must alternate.
+pub(crate) fn shaped(
+    mut messages: Vec<Message>,
+    has_system_role: bool,
+    alternates: bool,
+) -> Vec<Message> {
+    if !has_system_role {
+        let of_system = messages
+            .iter()
+            .take_while(|it| it.role == Role::System)
+            .count();
+        let system: Vec<Content> = messages
+            .drain(..of_system)
+            .flat_map(|it| it.content)
+            .collect();
+        if !system.is_empty() {
+            match messages.first_mut() {
+                Some(first) if first.role == Role::User => {
+                    first.content.splice(0..0, system);
+                    first.content = apart(std::mem::take(&mut first.content));
+                }
+                _ => messages.insert(0, user(apart(system))),
+            }
+        }
+    }
+    if !alternates {
+        return messages;
+    }
+    let mut out: Vec<Message> = Vec::new();
+    for message in messages {
+        match out.last_mut() {
+            Some(last) if last.role == message.role && last.role != Role::System => {
+                last.content.extend(message.content);
+                last.content = apart(std::mem::take(&mut last.content));
+            }
+            before => {
+                let begins = before.is_none_or(|it| it.role == Role::System);
+                if begins && message.role == Role::Assistant {
+                    out.push(Message::text(Role::User, "Begin."));
+                }
+                out.push(message);
+            }
+        }
+    }
+    out
+}
+
+/// The text of a result, and a caption for each medium that follows the results.
+fn with_captions<'t>(text: &'t str, media: &[Media]) -> Cow<'t, str> {
+    if media.is_empty() {
+        return Cow::Borrowed(text);
+    }
+    let captions = media.iter().map(Media::caption);
+    let all: Vec<String> = std::iter::once(text.to_owned())
+        .filter(|it| !it.is_empty())
+        .chain(captions)
+        .collect();
+    Cow::Owned(all.join("\n"))
+}
+
+/// Adjacent texts as one, with a blank line between them.
+fn apart(content: Vec<Content>) -> Vec<Content> {
+    let mut out: Vec<Content> = Vec::new();
+    for part in content {
+        match (out.last_mut(), part) {
+            (Some(Content::Text { text: before }), Content::Text { text }) => {
+                let end = before.trim_end_matches('\n').len();
+                before.truncate(end);
+                before.push_str("\n\n");
+                before.push_str(&text);
+            }
+            (_, part) => out.push(part),
+        }
+    }
+    out
+}
+
+fn user(content: Vec<Content>) -> Message {
+    Message {
+        role: Role::User,
+        content,
+        raw: None,
+    }
+}

@@ -1,0 +1,158 @@
+//! The requests of an exchange to the upstream.
+
+use std::sync::Arc;
+
+use gadgetry::proto::convo::TokenEstimate;
+use gadgetry::proto::delta::{Delta, StopReason};
+use gadgetry::proto::message::{Content, Message, Request, Role, ToolChoice};
+use gadgetry::proto::prompt::append_to_system;
+use gadgetry::proto::schema::{GadgetSpec, coerce_json};
+
+use super::call_ids::CallIds;
+use super::history::HistoryWriter;
+use super::{Exchange, Setup, Toolset, held, history, instructions};
+
+impl Exchange {
+    /// The conversation for the upstream.
+    pub(super) fn prompt(&mut self) -> Vec<Message> {
+        let Setup {
+            request,
+            tools,
+            rules,
+            secrets,
+            ..
+        } = &self.setup;
+        if self.setup.is_native {
+            return natively(&request.messages, tools);
+        }
+        let held = Arc::clone(&self.setup.held);
+        let runs_dependencies = rules.run_dependencies;
+        let held = move |exchange| {
+            if runs_dependencies {
+                Vec::new()
+            } else {
+                held.of(exchange)
+            }
+        };
+        let writer = HistoryWriter {
+            tools,
+            secrets,
+            held: &held,
+        };
+        let mut messages = writer.write(&request.messages);
+        if self.reads_blocks() {
+            if let Some(text) = instructions::about_tools(tools, rules, secrets) {
+                self.injected = text.len() as u64;
+                append_to_system(&mut messages, &text);
+            }
+            if request.choice.kind.is_forced() {
+                let note = instructions::must_call(&request.choice, tools, secrets);
+                self.trailing.push(Message::text(Role::User, note));
+            }
+        }
+        if !rules.images {
+            messages.iter_mut().for_each(without_images);
+        }
+        history::shaped(messages, rules.system_role, rules.alternate)
+    }
+
+    /// Sends calls that have waited for results of this request, and nothing else: then no request is sent to the model, and
+    /// the reply is complete. `false` if no call is ready.
+    pub fn run_dependencies(&mut self, out: &mut Vec<Delta>) -> bool {
+        if !self.setup.rules.run_dependencies || !self.reads_blocks() {
+            return false;
+        }
+        let ready = held::ready(&self.setup.request.messages, &self.setup.held);
+        let tools = Arc::clone(&self.setup.tools);
+        for (exchange, call, input) in ready {
+            let Some(gadget) = tools.registered(&call.name) else {
+                continue;
+            };
+            let input = coerce_json(input, Some(gadget.schema()));
+            let Ok(input) = gadget.check(input) else {
+                continue;
+            };
+            self.start(out);
+            self.ids = CallIds::new(self.setup.id_prefix, exchange);
+            let name = gadget.name().to_owned();
+            if let Some(tool) = tools.tool(&name) {
+                self.send(call.id, &name, tool, input, out);
+            }
+        }
+        if self.sent.is_empty() {
+            return false;
+        }
+        self.finish(StopReason::ToolUse, out);
+        true
+    }
+
+    /// What the upstream is sent now.
+    pub fn request(&self) -> Request {
+        let mut messages = self.messages.clone();
+        messages.extend(self.trailing.iter().cloned());
+        if self.setup.rules.alternate && !self.trailing.is_empty() {
+            messages = history::shaped(messages, true, true);
+        }
+        Request {
+            messages: Arc::new(messages),
+            iteration: 1 + self.counts.repairs,
+            tool_choice: if self.setup.is_native {
+                self.native_choice()
+            } else {
+                ToolChoice::Auto
+            },
+            ..Request::default()
+        }
+    }
+
+    pub(super) fn native_choice(&self) -> ToolChoice {
+        match &self.setup.request.choice.kind {
+            ToolChoice::Gadget(name) => {
+                let name = self.setup.tools.block_name(name).unwrap_or(name);
+                ToolChoice::Gadget(name.to_owned())
+            }
+            other => other.clone(),
+        }
+    }
+
+    /// The tools that the upstream is offered as its own; none in text.
+    pub fn native_tools(&self) -> Option<Vec<GadgetSpec>> {
+        (self.setup.is_native && self.setup.request.may_call()).then(|| self.setup.tools.specs())
+    }
+
+    /// An estimate of the tokens that the instructions about tools add to the prompt.
+    pub fn injected_tokens(&self) -> u64 {
+        self.injected.div_ceil(4)
+    }
+
+    /// An estimate of the tokens of the prompt.
+    pub fn prompt_tokens(&self) -> u64 {
+        TokenEstimate::of(&self.messages).tokens()
+    }
+}
+
+/// The messages for an upstream with tools of its own: the names of tools as it knows them.
+fn natively(messages: &[Message], tools: &Toolset) -> Vec<Message> {
+    let mut messages = messages.to_vec();
+    for message in &mut messages {
+        for part in &mut message.content {
+            if let Content::ToolUse { name, .. } = part
+                && let Some(own) = tools.block_name(name)
+            {
+                own.clone_into(name);
+            }
+        }
+    }
+    messages
+}
+
+/// Images become their captions.
+fn without_images(message: &mut Message) {
+    for part in &mut message.content {
+        if let Content::Media(medium) = part {
+            *part = Content::Text {
+                text: medium.caption(),
+            };
+        }
+    }
+}

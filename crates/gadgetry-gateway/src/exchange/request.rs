@@ -1,0 +1,163 @@
+//! What a client wants, whatever the API it speaks.
+
+use std::fmt;
+
+use gadgetry::proto::message::{Message, ToolChoice};
+use gadgetry::provider::ModelOptions;
+use serde_json::{Value, json};
+
+pub use gadgetry::provider::tools::TEXT_PARAMETER;
+
+/// One request of a client: the common form of Chat Completions, Responses and Messages.
+///
+/// Made by [`Api::decode`](crate::Api::decode).
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct ClientRequest {
+    /// The model, as the client names it.
+    pub model: String,
+    /// The conversation, with calls and results as the client sent them.
+    pub messages: Vec<Message>,
+    /// The tools that the client executes.
+    pub tools: Vec<Tool>,
+    /// Whether the reply must call a tool, and which ones it may call.
+    pub choice: Choice,
+    /// Whether a reply may have several calls.
+    pub is_parallel: bool,
+    /// Whether the reply is streamed.
+    pub is_streaming: bool,
+    /// Whether the client reads token counts in the stream.
+    pub reports_usage: bool,
+    /// Limits and sampling. Its `fields` are those of the client's API that were not read.
+    pub options: ModelOptions,
+    /// The form of the answer, as `response_format` of Chat Completions.
+    pub response_format: Option<Value>,
+    /// What of the request is not honoured, for the header `x-gadgetry-warning`.
+    pub warnings: Vec<String>,
+}
+
+impl ClientRequest {
+    /// Whether blocks of the reply can be calls.
+    pub fn may_call(&self) -> bool {
+        !self.tools.is_empty() && self.choice.kind != ToolChoice::None
+    }
+}
+
+/// Whether a reply must call a tool, and which ones it may call.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Choice {
+    /// Whether it must call one.
+    pub kind: ToolChoice,
+    /// The names that it may call; `None` for all.
+    pub allowed: Option<Vec<String>>,
+}
+
+impl Choice {
+    /// Whether a reply may call the tool of this name.
+    pub fn allows(&self, name: &str) -> bool {
+        let is_listed = |names: &Vec<String>| names.iter().any(|it| it == name);
+        let is_named = match &self.kind {
+            ToolChoice::Gadget(only) => only == name,
+            ToolChoice::None => false,
+            _ => true,
+        };
+        is_named && self.allowed.as_ref().is_none_or(is_listed)
+    }
+}
+
+impl From<ToolChoice> for Choice {
+    fn from(kind: ToolChoice) -> Self {
+        Self {
+            kind,
+            allowed: None,
+        }
+    }
+}
+
+/// What a client's tool choice demands, for messages: `a tool`, `the tool Read`.
+impl fmt::Display for Choice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (&self.kind, &self.allowed) {
+            (ToolChoice::Gadget(name), _) => write!(f, "the tool {name}"),
+            (_, Some(names)) => write!(f, "one of the tools {}", names.join(", ")),
+            (_, None) => f.write_str("a tool"),
+        }
+    }
+}
+
+/// A tool that the client executes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Tool {
+    /// The name, as the client knows it.
+    pub name: String,
+    /// The group that the client has put it in, a part of its address there.
+    pub namespace: Option<String>,
+    /// What it does, for the model.
+    pub description: String,
+    /// The JSON Schema of its parameters.
+    pub schema: Value,
+    /// What its parameters are.
+    pub kind: ToolKind,
+}
+
+/// What the parameters of a tool are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ToolKind {
+    /// A JSON object.
+    #[default]
+    Function,
+    /// One free text. Here it is the parameter [`TEXT_PARAMETER`] of an object.
+    Text,
+}
+
+impl Tool {
+    /// A function.
+    pub fn function(
+        name: impl Into<String>,
+        description: impl Into<String>,
+        schema: Value,
+    ) -> Self {
+        Self {
+            name: name.into(),
+            namespace: None,
+            description: description.into(),
+            schema,
+            kind: ToolKind::Function,
+        }
+    }
+
+    /// A tool that takes one free text.
+    pub fn text(name: impl Into<String>, description: impl Into<String>) -> Self {
+        let schema = json!({
+            "type": "object",
+            "properties": { TEXT_PARAMETER: { "type": "string" } },
+            "required": [TEXT_PARAMETER],
+            "additionalProperties": false,
+        });
+        Self {
+            kind: ToolKind::Text,
+            ..Self::function(name, description, schema)
+        }
+    }
+
+    /// The name with the namespace, under which messages of the conversation have it.
+    ///
+    /// ```
+    /// use gadgetry_gateway::exchange::Tool;
+    /// let mut tool = Tool::text("search", "");
+    /// assert_eq!(tool.full_name(), "search");
+    /// tool.namespace = Some("crm".to_owned());
+    /// assert_eq!(tool.full_name(), "crm.search");
+    /// ```
+    pub fn full_name(&self) -> String {
+        full_name(self.namespace.as_deref(), &self.name)
+    }
+}
+
+/// A name within a namespace.
+pub(crate) fn full_name(namespace: Option<&str>, name: &str) -> String {
+    match namespace {
+        Some(namespace) if !namespace.is_empty() => format!("{namespace}.{name}"),
+        _ => name.to_owned(),
+    }
+}

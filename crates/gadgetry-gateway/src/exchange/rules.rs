@@ -1,0 +1,175 @@
+//! How one model is treated.
+
+use std::str::FromStr;
+
+use gadgetry::proto::block::Markers;
+use gadgetry::proto::dialect::{Dialect, UnknownDialect};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
+
+/// How a model calls tools.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ToolMode {
+    /// By blocks in its text.
+    #[default]
+    Text,
+    /// Through the upstream's own interface. Its calls are validated and repaired all the same.
+    Native,
+    /// Natively, if a probe at the first request shows that it can; by blocks otherwise.
+    Auto,
+}
+
+/// Which markers blocks have.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum MarkerStyle {
+    /// With a secret of the gateway in them, so that only this model's own text can have them.
+    #[default]
+    Nonce,
+    /// Those of the specification, for weak models.
+    Plain,
+}
+
+/// Defines the rules, and the same with every one optional, as files and options give them.
+macro_rules! rules {
+    ($($(#[doc = $doc:literal])+ $name:ident: $type:ty = $default:expr;)+) => {
+        /// How one model is treated. The defaults suit most.
+        #[derive(Clone, Debug, PartialEq)]
+        pub struct ModelRules {
+            $($(#[doc = $doc])+ pub $name: $type,)+
+        }
+
+        impl Default for ModelRules {
+            fn default() -> Self {
+                Self { $($name: $default,)+ }
+            }
+        }
+
+        /// Rules of which some are set.
+        #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+        #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+        pub struct RulesPatch {
+            $($(#[doc = $doc])+ pub $name: Option<$type>,)+
+        }
+
+        impl RulesPatch {
+            /// The rules with those that are set here.
+            #[must_use]
+            pub fn applied_to(&self, rules: &ModelRules) -> ModelRules {
+                ModelRules { $($name: self.$name.clone().unwrap_or_else(|| rules.$name.clone()),)+ }
+            }
+        }
+    };
+}
+
+rules! {
+    /// How it calls tools.
+    mode: ToolMode = ToolMode::Text;
+    /// Which markers its blocks have.
+    markers: MarkerStyle = MarkerStyle::Nonce;
+    /// Tags whose content is reasoning.
+    reasoning_tags: Vec<String> = vec!["think".to_owned(), "thinking".to_owned()];
+    /// Whether its template has opened the first of them.
+    reasoning_open: bool = false;
+    /// Tags that are removed from its text, content included.
+    strip_tags: Vec<String> = Vec::new();
+    /// Other forms of calls that are understood in its text.
+    dialects: Dialects = Dialects::default();
+    /// How often it may correct the calls of a reply.
+    repairs: u32 = 1;
+    /// Whether its template has a system role. Otherwise the first message of the user begins with the system's text.
+    system_role: bool = true;
+    /// Whether messages of the user and of the model must alternate.
+    alternate: bool = true;
+    /// Whether it reads images.
+    images: bool = true;
+    /// Whether a call that waited for others is sent to the client by the gateway once their results are there.
+    run_dependencies: bool = false;
+    /// How a grammar of the block format is sent, if at all.
+    constrain: Constrain = Constrain::Off;
+}
+
+/// Forms of calls other than blocks. By default all that a wrapper, or JSON with the name of a tool, marks.
+///
+/// ```
+/// use gadgetry_gateway::exchange::Dialects;
+/// let dialects: Dialects = "hermes,llama".parse()?;
+/// assert_eq!(dialects.0.len(), 2);
+/// assert!("none".parse::<Dialects>()?.0.is_empty());
+/// # Ok::<(), gadgetry::proto::dialect::UnknownDialect>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Dialects(pub Vec<Dialect>);
+
+impl Default for Dialects {
+    fn default() -> Self {
+        use Dialect::{Anthropic, FencedJson, Hermes, Llama, Mistral, QwenCoder};
+        Self(vec![
+            Hermes, QwenCoder, Mistral, Llama, Anthropic, FencedJson,
+        ])
+    }
+}
+
+impl FromStr for Dialects {
+    type Err = UnknownDialect;
+
+    /// Names with commas between them; `none` for none.
+    fn from_str(names: &str) -> Result<Self, UnknownDialect> {
+        if names == "none" {
+            return Ok(Self(Vec::new()));
+        }
+        let names = names.split(',').map(|name| name.trim().parse());
+        names.collect::<Result<_, _>>().map(Self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Dialects {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let names = Vec::<String>::deserialize(deserializer)?;
+        let all = names.iter().map(|name| name.parse());
+        all.collect::<Result<_, UnknownDialect>>()
+            .map(Self)
+            .map_err(D::Error::custom)
+    }
+}
+
+/// How a grammar of the block format is sent to the upstream.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Constrain {
+    /// Not at all.
+    #[default]
+    Off,
+    /// As the field `grammar` of llama.cpp.
+    LlamaCpp,
+    /// As the field `structured_outputs` of vLLM.
+    Vllm,
+}
+
+/// The secrets of a conversation that data in it must not know: its markers, and a word in the envelopes of results.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Secrets {
+    /// The markers of blocks.
+    pub markers: Markers,
+    /// The word in envelopes.
+    pub word: String,
+}
+
+impl Secrets {
+    /// Those that follow from a secret seed: the same for all requests with it, so that prompts stay equal.
+    pub fn new(style: MarkerStyle, seed: u64) -> Self {
+        let nonce = Markers::nonce(seed);
+        let word = nonce
+            .end()
+            .rsplit('_')
+            .next()
+            .unwrap_or_default()
+            .to_owned();
+        let markers = match style {
+            MarkerStyle::Nonce => nonce,
+            MarkerStyle::Plain => Markers::default(),
+        };
+        Self { markers, word }
+    }
+}

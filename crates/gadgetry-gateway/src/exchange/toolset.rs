@@ -1,0 +1,310 @@
+//! The tools of a request, prepared once: names that a block can carry, compiled schemas, their text for the model.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use gadgetry::proto::limits::Limits;
+use gadgetry::proto::schema::{GadgetSpec, RegisteredGadget, Registry};
+use serde_json::{Map, Value, json};
+
+use super::request::Tool;
+
+/// The tools of a request.
+///
+/// A client's schemas are taken as they are: one that is not valid JSON Schema accepts any object, and its tool stays. Defaults
+/// are filled in for required parameters only, because models read that those may be left out; all others are the tool's.
+///
+/// ```
+/// use gadgetry_gateway::exchange::{Tool, Toolset};
+/// use serde_json::json;
+/// let tools = Toolset::new(vec![Tool::function("read: file", "", json!({"type": "object"}))]);
+/// assert_eq!(tools.block_name("read: file"), Some("read__file"));
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Toolset {
+    tools: Vec<Tool>,
+    /// The name of each in a block.
+    block_names: Vec<String>,
+    by_name: HashMap<String, usize>,
+    by_block_name: HashMap<String, usize>,
+    registry: Arc<Registry>,
+    /// Tools whose schema could not be used.
+    unchecked: Vec<String>,
+}
+
+impl Toolset {
+    /// Prepares tools. Of two with one name, the first counts.
+    pub fn new(tools: Vec<Tool>) -> Self {
+        let mut set = Self::default();
+        let mut registry = Registry::default();
+        let mut taken = HashSet::new();
+        for tool in tools {
+            let name = tool.full_name();
+            if set.by_name.contains_key(&name) {
+                continue;
+            }
+            let block_name = unused(&carried(&name), &mut taken);
+            let (gadget, is_checked) = compiled(&block_name, &tool);
+            // The name is valid and unused, so it is always added.
+            if registry.insert(gadget).is_err() {
+                continue;
+            }
+            if !is_checked {
+                set.unchecked.push(name.clone());
+            }
+            let at = set.tools.len();
+            set.by_name.insert(name, at);
+            set.by_block_name.insert(block_name.clone(), at);
+            set.block_names.push(block_name);
+            set.tools.push(tool);
+        }
+        set.registry = Arc::new(registry);
+        set
+    }
+
+    /// The tools, in the client's order, with the name of each in a block.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &Tool)> {
+        self.block_names.iter().map(String::as_str).zip(&self.tools)
+    }
+
+    /// Whether it is empty.
+    pub fn is_empty(&self) -> bool {
+        self.tools.is_empty()
+    }
+
+    /// The name in a block of the tool that the client calls `name`, namespace included.
+    pub fn block_name(&self, name: &str) -> Option<&str> {
+        let at = *self.by_name.get(name)?;
+        Some(&self.block_names[at])
+    }
+
+    /// The tool of a block, in whatever case its name is written.
+    pub fn tool(&self, block_name: &str) -> Option<&Tool> {
+        let name = self.registry.get(block_name)?.name();
+        let at = *self.by_block_name.get(name)?;
+        Some(&self.tools[at])
+    }
+
+    /// The tool that the client calls `name`, with its schema.
+    pub(crate) fn registered(&self, name: &str) -> Option<&RegisteredGadget> {
+        self.registry.get(self.block_name(name)?)
+    }
+
+    /// The schemas by the names in blocks.
+    pub fn registry(&self) -> &Arc<Registry> {
+        &self.registry
+    }
+
+    /// Tools whose schema is not valid, so that any object is accepted.
+    pub fn unchecked(&self) -> &[String] {
+        &self.unchecked
+    }
+
+    /// The tools as the provider's own, for a model that calls them natively.
+    pub(crate) fn specs(&self) -> Vec<GadgetSpec> {
+        self.iter()
+            .map(|(name, tool)| GadgetSpec {
+                name: name.to_owned(),
+                description: tool.description.clone(),
+                parameters: tool.schema.clone(),
+                ..GadgetSpec::default()
+            })
+            .collect()
+    }
+}
+
+/// The name as a block can carry it: other characters are `_`.
+fn carried(name: &str) -> String {
+    let limit = Limits::default().header / 4;
+    let is_forbidden = |c: char| c == ':' || c == ',' || c.is_whitespace() || c.is_control();
+    let plain: String = name
+        .chars()
+        .map(|c| if is_forbidden(c) { '_' } else { c })
+        .collect();
+    let plain = plain.trim_start_matches('!');
+    let end = plain.floor_char_boundary(limit);
+    match &plain[..end] {
+        "" => "tool".to_owned(),
+        plain => plain.to_owned(),
+    }
+}
+
+/// The name, with a number if it is taken in whatever case.
+fn unused(name: &str, taken: &mut HashSet<String>) -> String {
+    let mut own = name.to_owned();
+    let mut number = 1;
+    while !taken.insert(own.to_lowercase()) {
+        number += 1;
+        own = format!("{name}_{number}");
+    }
+    own
+}
+
+/// The tool with its schema, or with one that accepts any object.
+fn compiled(name: &str, tool: &Tool) -> (RegisteredGadget, bool) {
+    let spec = |parameters: Value| GadgetSpec {
+        name: name.to_owned(),
+        description: tool.description.clone(),
+        parameters,
+        ..GadgetSpec::default()
+    };
+    let own = tool.schema.is_object();
+    let schemas = [
+        (own, without_defaults(&tool.schema, Keep::Required)),
+        // A default of the wrong type.
+        (own, without_defaults(&tool.schema, Keep::None)),
+        (false, any_object()),
+    ];
+    for (is_checked, schema) in schemas {
+        if !schema.is_object() {
+            continue;
+        }
+        if let Ok(gadget) = Registry::compile(spec(schema)) {
+            return (gadget, is_checked);
+        }
+    }
+    unreachable!("a carried name and a schema of any object are valid")
+}
+
+fn any_object() -> Value {
+    json!({ "type": "object" })
+}
+
+/// Keywords whose value is a schema.
+const SCHEMA: [&str; 11] = [
+    "items",
+    "additionalItems",
+    "additionalProperties",
+    "contains",
+    "propertyNames",
+    "unevaluatedItems",
+    "unevaluatedProperties",
+    "not",
+    "if",
+    "then",
+    "else",
+];
+
+/// Keywords whose value has a schema for each name.
+const BY_NAME: [&str; 5] = [
+    "properties",
+    "patternProperties",
+    "$defs",
+    "definitions",
+    "dependentSchemas",
+];
+
+/// Keywords whose value is a list of schemas.
+const LIST: [&str; 4] = ["allOf", "anyOf", "oneOf", "prefixItems"];
+
+/// Which defaults stay in a schema.
+#[derive(Clone, Copy, PartialEq)]
+enum Keep {
+    /// Those of required properties.
+    Required,
+    None,
+}
+
+/// The schema without the keyword `default`, but for those to keep. Where the word is the name of a property, it stays.
+fn without_defaults(schema: &Value, keep: Keep) -> Value {
+    let Value::Object(fields) = schema else {
+        return schema.clone();
+    };
+    let required = fields.get("required").and_then(Value::as_array);
+    let is_required = |name: &str| {
+        keep == Keep::Required && required.is_some_and(|all| all.iter().any(|it| it == name))
+    };
+    let each = |fields: &Map<String, Value>| -> Map<String, Value> {
+        let each = fields.iter().map(|(name, schema)| {
+            let mut stripped = without_defaults(schema, keep);
+            if let Some(default) = schema.get("default").filter(|_| is_required(name))
+                && let Value::Object(stripped) = &mut stripped
+            {
+                stripped.insert("default".to_owned(), default.clone());
+            }
+            (name.clone(), stripped)
+        });
+        each.collect()
+    };
+    let mut out = Map::new();
+    for (keyword, value) in fields {
+        let word = keyword.as_str();
+        let value = match value {
+            _ if word == "default" => continue,
+            Value::Object(fields) if BY_NAME.contains(&word) => Value::Object(each(fields)),
+            Value::Array(schemas) if LIST.contains(&word) || word == "items" => schemas
+                .iter()
+                .map(|it| without_defaults(it, keep))
+                .collect(),
+            value if SCHEMA.contains(&word) => without_defaults(value, keep),
+            value => value.clone(),
+        };
+        out.insert(keyword.clone(), value);
+    }
+    Value::Object(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::{Keep, Tool, Toolset, without_defaults};
+
+    #[test]
+    fn names_that_a_block_cannot_carry_are_mapped() {
+        let names = [
+            "Read", "read", "a:b", "a b", "a_b", "!!!x", "", "größe", "a.b/c-d",
+        ];
+        let tools = names.map(|name| Tool::function(name, "", json!({})));
+        let set = Toolset::new(tools.to_vec());
+        let expected = [
+            "Read", "read_2", "a_b", "a_b_2", "a_b_3", "x", "tool", "größe", "a.b/c-d",
+        ];
+        for (name, block_name) in names.into_iter().zip(expected) {
+            assert_eq!(set.block_name(name), Some(block_name));
+            let tool = set.tool(block_name).map(|tool| tool.name.as_str());
+            assert_eq!(tool, Some(name));
+        }
+    }
+
+    #[test]
+    fn a_schema_of_no_use_accepts_any_object() {
+        let check = |schema: Value, is_checked: bool| {
+            let set = Toolset::new(vec![Tool::function("T", "", schema.clone())]);
+            assert_eq!(set.unchecked().is_empty(), is_checked, "{schema}");
+            let gadget = set
+                .registered("T")
+                .map(|gadget| gadget.check(json!({"a": 1})));
+            assert_eq!(gadget, Some(Ok(json!({"a": 1}))), "{schema}");
+        };
+        check(json!({"type": "object"}), true);
+        check(
+            json!({"properties": {"a": {"type": "integer", "default": "x"}}}),
+            true,
+        );
+        check(json!({"type": 5}), false);
+        check(json!({"$ref": "https://example.com/schema.json"}), false);
+        check(Value::Null, false);
+        check(json!([]), false);
+    }
+
+    #[test]
+    fn defaults_go_and_properties_of_that_name_stay() {
+        let schema = json!({
+            "properties": {"default": {"type": "string", "default": "x"}},
+            "items": [{"default": 1}],
+            "anyOf": [{"default": 1, "const": {"default": 2}}],
+            "default": {},
+        });
+        let expected = json!({
+            "properties": {"default": {"type": "string"}},
+            "items": [{}],
+            "anyOf": [{"const": {"default": 2}}],
+        });
+        assert_eq!(without_defaults(&schema, Keep::Required), expected);
+        let schema =
+            json!({"properties": {"a": {"default": 1}, "b": {"default": 2}}, "required": ["b"]});
+        let expected = json!({"properties": {"a": {}, "b": {"default": 2}}, "required": ["b"]});
+        assert_eq!(without_defaults(&schema, Keep::Required), expected);
+    }
+}

@@ -1,0 +1,48 @@
+//! Native tool calls for any client, on any text model.
+//!
+//! A gateway is an HTTP service that clients of OpenAI's and Anthropic's APIs use unchanged. It writes the tools of a request
+//! into the prompt of a text model, reads the blocks that the model writes, and sends them to the client as the tool calls of
+//! its API. It never executes anything.
+//!
+//! | module | what it does |
+//! |---|---|
+//! | [`api`] | the three APIs as pure functions: requests read, replies and errors written |
+//! | [`exchange`] | one request from its prompt to its reply: a state machine that waits for nothing |
+//! | [`grammar`] | the block format as a grammar, for upstreams that constrain what a model writes |
+//! | [`upstream`] | where requests go |
+//! | [`config`] | settings from a file |
+//! | [`settings`] | routes, keys, limits |
+//! | [`server`] | the service: it waits |
+//!
+//! ```no_run
+//! # async fn serve() -> Result<(), Box<dyn std::error::Error>> {
+//! use std::sync::Arc;
+//! use gadgetry::provider::{BaseUrl, HttpConfig};
+//! use gadgetry_gateway::upstream::{Target, Upstream};
+//! use gadgetry_gateway::{Api, Gateway, Settings};
+//!
+//! let url = BaseUrl::new("http://127.0.0.1:8080/v1");
+//! let upstream = Upstream::new("local", Target::Server { url, api: Api::Chat, key: None }, HttpConfig::new())?;
+//! let gateway = Gateway::new(Settings { upstreams: vec![Arc::new(upstream)], ..Settings::default() });
+//! let listener = tokio::net::TcpListener::bind("127.0.0.1:8787").await?;
+//! gadgetry_gateway::server::serve(listener, gateway, std::future::pending()).await;
+//! # Ok(())
+//! # }
+//! ```
+
+#![expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "what the clients' APIs have no form for is left out"
+)]
+
+pub mod api;
+pub mod config;
+pub mod exchange;
+pub mod grammar;
+pub mod server;
+pub mod settings;
+pub mod upstream;
+
+pub use api::{Api, Failure, Refusal};
+pub use server::Gateway;
+pub use settings::Settings;

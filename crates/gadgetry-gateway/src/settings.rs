@@ -1,0 +1,148 @@
+//! What a gateway is made from: upstreams, models, keys, limits. Checked, and replaced as a whole.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use sha2::{Digest as _, Sha256};
+use subtle::ConstantTimeEq as _;
+
+use crate::exchange::ModelRules;
+use crate::upstream::Upstream;
+
+/// Everything that can be changed while a gateway runs.
+#[derive(Clone, Debug, Default)]
+pub struct Settings {
+    /// Where requests go, in the order in which they are tried for models without a route.
+    pub upstreams: Vec<Arc<Upstream>>,
+    /// The models that clients may name. Without any, each model goes to the upstreams unchanged.
+    pub routes: Vec<Route>,
+    /// The rules of models without a route.
+    pub rules: Arc<ModelRules>,
+    /// Who may use the gateway. Without any, everyone who reaches it.
+    pub keys: Vec<ClientKey>,
+    /// Limits.
+    pub limits: ServerLimits,
+}
+
+/// Where the requests for a model go.
+#[derive(Clone, Debug)]
+pub struct Route {
+    /// The name that clients use; with `*` at its end, all names that begin with what is before it.
+    pub name: String,
+    /// The upstreams, in the order in which they are tried.
+    pub upstreams: Vec<Arc<Upstream>>,
+    /// The name at the upstream; by default the client's.
+    pub model: Option<String>,
+    /// How the model is treated.
+    pub rules: Arc<ModelRules>,
+}
+
+impl Route {
+    fn is_for(&self, model: &str) -> bool {
+        match self.name.strip_suffix('*') {
+            Some(prefix) => model.starts_with(prefix),
+            None => self.name == model,
+        }
+    }
+}
+
+/// Limits of the server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ServerLimits {
+    /// Bytes of a request's body.
+    pub body_bytes: usize,
+    /// How long a body may take.
+    pub body_timeout: Duration,
+    /// How long the head of a request may take.
+    pub header_timeout: Duration,
+    /// Requests in flight.
+    pub requests: usize,
+    /// Connections.
+    pub connections: usize,
+    /// How long requests in flight may continue after a signal to stop.
+    pub drain: Duration,
+    /// How often a silent stream sends a comment.
+    pub keep_alive: Duration,
+}
+
+impl Default for ServerLimits {
+    fn default() -> Self {
+        Self {
+            body_bytes: 32 << 20,
+            body_timeout: Duration::from_mins(1),
+            header_timeout: Duration::from_secs(30),
+            requests: 16_384,
+            connections: 20_000,
+            drain: Duration::from_secs(30),
+            keep_alive: Duration::from_secs(12),
+        }
+    }
+}
+
+/// A key of a client. Only its hash is kept.
+#[derive(Clone, Debug)]
+pub struct ClientKey {
+    /// The name in logs and metrics.
+    pub name: String,
+    hash: [u8; 32],
+    /// Requests in flight.
+    pub max_concurrent: Option<usize>,
+    /// Requests that may begin within a minute.
+    pub per_minute: Option<u32>,
+}
+
+impl ClientKey {
+    /// A key without limits.
+    pub fn new(name: impl Into<String>, key: &str) -> Self {
+        Self::hashed(name, Sha256::digest(key.as_bytes()).into())
+    }
+
+    /// A key by its SHA-256 hash.
+    pub fn hashed(name: impl Into<String>, hash: [u8; 32]) -> Self {
+        Self {
+            name: name.into(),
+            hash,
+            max_concurrent: None,
+            per_minute: None,
+        }
+    }
+}
+
+/// Where a request goes, and how its model is treated.
+#[derive(Clone, Debug)]
+pub(crate) struct Destination {
+    pub(crate) upstreams: Vec<Arc<Upstream>>,
+    /// The name at the upstream.
+    pub(crate) model: String,
+    pub(crate) rules: Arc<ModelRules>,
+}
+
+impl Settings {
+    /// Where requests for a model go; `None` if no route is for it.
+    pub(crate) fn destination(&self, model: &str) -> Option<Destination> {
+        if let Some(route) = self.routes.iter().find(|route| route.is_for(model)) {
+            return Some(Destination {
+                upstreams: route.upstreams.clone(),
+                model: route.model.clone().unwrap_or_else(|| model.to_owned()),
+                rules: Arc::clone(&route.rules),
+            });
+        }
+        (self.routes.is_empty() && !self.upstreams.is_empty()).then(|| Destination {
+            upstreams: self.upstreams.clone(),
+            model: model.to_owned(),
+            rules: Arc::clone(&self.rules),
+        })
+    }
+
+    /// The place in `keys` of the key that a client has sent. Every key is compared, so the time says nothing.
+    pub(crate) fn key(&self, sent: &[u8]) -> Option<usize> {
+        let hash: [u8; 32] = Sha256::digest(sent).into();
+        let mut found = None;
+        for (at, key) in self.keys.iter().enumerate() {
+            if bool::from(key.hash.ct_eq(&hash)) {
+                found = Some(at);
+            }
+        }
+        found
+    }
+}

@@ -1,0 +1,287 @@
+//! Where requests go: servers, and the models at them.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use gadgetry::model::Model;
+use gadgetry::model::ModelInfo;
+use gadgetry::proto::error::ModelErrorKind;
+use gadgetry::provider::openai::MaxTokensField;
+use gadgetry::provider::{
+    Anthropic, ApiKey, BaseUrl, Http, HttpConfig, ModelOptions, OpenAi, OpenAiResponses,
+    ProviderError, Resolver,
+};
+use serde_json::{Map, Value, json};
+
+use crate::Api;
+use crate::exchange::{ClientRequest, Constrain, ModelRules};
+
+/// Failures in a row after which an upstream is left out for [`COOLDOWN`].
+const FAILURES: u32 = 3;
+
+/// How long an upstream that fails is left out, if there is another.
+const COOLDOWN: Duration = Duration::from_secs(10);
+
+/// Fields of sampling that servers of all APIs may know.
+const SAMPLING: [&str; 8] = [
+    "top_p",
+    "top_k",
+    "min_p",
+    "seed",
+    "presence_penalty",
+    "frequency_penalty",
+    "repetition_penalty",
+    "logit_bias",
+];
+
+/// A server, or one model of a provider.
+#[derive(Debug)]
+pub struct Upstream {
+    name: String,
+    target: Target,
+    client: Http,
+    /// Failures in a row.
+    failures: AtomicU32,
+    /// Until when it is left out, in milliseconds since `since`.
+    out_until: AtomicU64,
+    since: Instant,
+}
+
+/// What an upstream is.
+#[derive(Clone, Debug)]
+pub enum Target {
+    /// A server, whatever models it has.
+    Server {
+        /// The base URL, up to `/v1`.
+        url: BaseUrl,
+        /// The API that it has.
+        api: Api,
+        /// Its key.
+        key: Option<ApiKey>,
+    },
+    /// One model, by its name as in `provider:model`.
+    Model {
+        /// The name.
+        name: String,
+        /// Where keys come from.
+        resolver: Box<Resolver>,
+    },
+}
+
+impl Upstream {
+    /// An upstream. `name` is for logs and metrics.
+    ///
+    /// # Errors
+    ///
+    /// If the HTTP configuration is invalid, or the name of a model means nothing.
+    pub fn new(
+        name: impl Into<String>,
+        target: Target,
+        http: HttpConfig,
+    ) -> Result<Self, ProviderError> {
+        let upstream = Self {
+            name: name.into(),
+            client: Http::new(http)?,
+            target,
+            failures: AtomicU32::new(0),
+            out_until: AtomicU64::new(0),
+            since: Instant::now(),
+        };
+        upstream.model("check", ModelOptions::default())?;
+        Ok(upstream)
+    }
+
+    /// The name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Where it is: the URL without secrets, or the name of the model.
+    pub fn place(&self) -> String {
+        match &self.target {
+            Target::Server { url, .. } => url.shown(),
+            Target::Model { name, .. } => name.clone(),
+        }
+    }
+
+    /// The API of its requests.
+    pub fn api(&self) -> Api {
+        match &self.target {
+            Target::Server { api, .. } => *api,
+            Target::Model { name, resolver } => {
+                match resolver.locate(name).map(|place| place.api) {
+                    Ok(gadgetry::provider::resolve::Api::Messages) => Api::Messages,
+                    Ok(gadgetry::provider::resolve::Api::Responses) => Api::Responses,
+                    _ => Api::Chat,
+                }
+            }
+        }
+    }
+
+    /// The model that every request goes to; `None` for a server, where requests name it.
+    pub fn fixed_model(&self) -> Option<&str> {
+        match &self.target {
+            Target::Server { .. } => None,
+            Target::Model { name, .. } => Some(name),
+        }
+    }
+
+    /// A model of this upstream, with the options of one request.
+    ///
+    /// # Errors
+    ///
+    /// If the options contradict each other, or there is no key.
+    pub fn model(
+        &self,
+        model: &str,
+        options: ModelOptions,
+    ) -> Result<Arc<dyn Model>, ProviderError> {
+        let options = ModelOptions {
+            client: Some(self.client.clone()),
+            ..options
+        };
+        match &self.target {
+            Target::Server { url, api, key } => {
+                let options = ModelOptions {
+                    base_url: Some(url.clone()),
+                    api_key: key.clone(),
+                    ..options
+                };
+                Ok(match api {
+                    Api::Chat => Arc::new(
+                        OpenAi::builder(model)
+                            .options(options)
+                            .max_tokens_field(MaxTokensField::MaxTokens)
+                            .build()?,
+                    ),
+                    Api::Responses => {
+                        Arc::new(OpenAiResponses::builder(model).options(options).build()?)
+                    }
+                    Api::Messages => Arc::new(Anthropic::builder(model).options(options).build()?),
+                })
+            }
+            Target::Model { name, resolver } => {
+                let resolver = (**resolver).clone().options(options);
+                let resolved = resolver.resolve(name);
+                resolved.map_err(|error| {
+                    ProviderError::new(ModelErrorKind::BadRequest, error.to_string())
+                })
+            }
+        }
+    }
+
+    /// The names of its models, as far as it lists them.
+    pub(crate) async fn models(&self) -> Vec<String> {
+        match &self.target {
+            Target::Server { url, key, .. } => self
+                .client
+                .models(url, key.as_ref())
+                .await
+                .unwrap_or_default(),
+            Target::Model { name, .. } => vec![name.clone()],
+        }
+    }
+
+    /// Whether it has failed several times in a row a moment ago.
+    pub fn is_out(&self) -> bool {
+        self.millis() < self.out_until.load(Ordering::Relaxed)
+    }
+
+    /// Takes note of how a request has ended.
+    pub(crate) fn note(&self, is_reachable: bool) {
+        if is_reachable {
+            self.failures.store(0, Ordering::Relaxed);
+            self.out_until.store(0, Ordering::Relaxed);
+        } else if self.failures.fetch_add(1, Ordering::Relaxed) + 1 >= FAILURES {
+            let until = self.millis() + u64::try_from(COOLDOWN.as_millis()).unwrap_or(u64::MAX);
+            self.out_until.store(until, Ordering::Relaxed);
+        }
+    }
+
+    fn millis(&self) -> u64 {
+        u64::try_from(self.since.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+
+    /// The options of a request to this upstream. `sends_stops` is whether stop sequences end the upstream's text, and not
+    /// only what the client sees of it.
+    pub(crate) fn options(
+        &self,
+        from: Api,
+        request: &ClientRequest,
+        rules: &ModelRules,
+        reads_blocks: bool,
+    ) -> ModelOptions {
+        let own = &request.options;
+        let api = self.api();
+        let mut fields = Map::new();
+        for (field, value) in &own.fields {
+            if from == api || SAMPLING.contains(&field.as_str()) {
+                fields.insert(field.clone(), value.clone());
+            }
+        }
+        if api != Api::Chat {
+            fields.retain(|field, _| from == api || matches!(field.as_str(), "top_p" | "top_k"));
+        }
+        if api == Api::Responses {
+            fields.shift_remove("top_k");
+        }
+        if let Some(format) = request.response_format.as_ref().filter(|_| !reads_blocks) {
+            put_format(api, format, &mut fields);
+        }
+        ModelOptions {
+            max_tokens: own.max_tokens,
+            temperature: own.temperature,
+            reasoning_effort: own.reasoning_effort.clone(),
+            stop: if reads_blocks {
+                Vec::new()
+            } else {
+                own.stop.clone()
+            },
+            streaming: true,
+            info: Some(ModelInfo {
+                reads_images: rules.images,
+                reads_audio: true,
+                ..ModelInfo::default()
+            }),
+            fields,
+            ..ModelOptions::default()
+        }
+    }
+}
+
+/// The form of the answer, in the upstream's words.
+fn put_format(api: Api, format: &Value, fields: &mut Map<String, Value>) {
+    let schema = &format["json_schema"];
+    match api {
+        Api::Chat => {
+            fields.insert("response_format".to_owned(), format.clone());
+        }
+        Api::Responses => {
+            let mut inner = schema.as_object().cloned().unwrap_or_default();
+            inner.insert("type".to_owned(), format["type"].clone());
+            fields.insert("text".to_owned(), json!({"format": inner}));
+        }
+        Api::Messages if schema["schema"].is_object() => {
+            let inner = json!({"type": "json_schema", "schema": schema["schema"]});
+            fields.insert("output_config".to_owned(), json!({"format": inner}));
+        }
+        Api::Messages => {}
+    }
+}
+
+/// Adds a grammar of the block format to a request.
+pub(crate) fn constrain(options: &mut ModelOptions, how: Constrain, grammar: String) {
+    match how {
+        Constrain::Off => {}
+        Constrain::LlamaCpp => {
+            options.fields.insert("grammar".to_owned(), grammar.into());
+        }
+        Constrain::Vllm => {
+            let value = json!({"grammar": grammar});
+            options
+                .fields
+                .insert("structured_outputs".to_owned(), value);
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! The official SDKs and two coding agents as clients, installed by `cargo xtask test servers`.
+//!
+//! Each battery prints `ok NAME` or `FAIL NAME: reason` for each of its cases.
+
+use std::path::Path;
+use std::process::Stdio;
+use std::time::Duration;
+
+use tokio::process::Command;
+
+use crate::support::command;
+use crate::support::world::World;
+
+/// How long a battery may take on a machine that is busy.
+const LIMIT: Duration = Duration::from_mins(10);
+
+/// Runs a battery, and fails with the cases of it that have failed.
+async fn run(program: &[String], arguments: &[&str]) {
+    let mut command = Command::new(&program[0]);
+    command.args(&program[1..]).args(arguments);
+    command.stdin(Stdio::null()).kill_on_drop(true);
+    let output = tokio::time::timeout(LIMIT, command.output()).await;
+    let output = output.expect("it ends").expect("it starts");
+    let text = String::from_utf8_lossy(&output.stdout);
+    let failed: Vec<&str> = text
+        .lines()
+        .filter(|line| !line.starts_with("ok "))
+        .collect();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{}\n{errors}", failed.join("\n"));
+    let passed = text.lines().filter(|line| line.starts_with("ok ")).count();
+    assert!(passed > 1, "{text}\n{errors}");
+}
+
+fn battery(name: &str) -> String {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
+    folder.join(name).display().to_string()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn python_sdks() {
+    let Some(program) = command("sdk-python") else {
+        return;
+    };
+    let world = World::start().await;
+    run(&program, &[&battery("sdk/battery.py"), &world.url("")]).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn javascript_sdks() {
+    let Some(program) = command("sdk-node") else {
+        return;
+    };
+    let world = World::start().await;
+    run(&program, &[&world.url("")]).await;
+}

@@ -1,0 +1,115 @@
+//! Tool choices, and one call at a time.
+
+use gadgetry::proto::delta::StopReason;
+use gadgetry_gateway::Api;
+use serde_json::{Value, json};
+
+use crate::support::exchanges::{Client, ask, texts};
+
+const PARIS: &str = "{S}weather:w\n{A}city\nParis\n{E}\n";
+const SUM: &str = "{S}sum:s\n{A}a\n1\n{A}b\n2\n{E}\n";
+
+fn chosen(choice: Value) -> Value {
+    let mut body = ask("Hi");
+    body["tool_choice"] = choice;
+    body
+}
+
+#[test]
+fn a_choice_is_satisfied_or_an_error() {
+    let named = json!({"type": "function", "function": {"name": "sum"}});
+    let allowed = |mode: &str| json!({"type": "allowed_tools", "allowed_tools": {"mode": mode, "tools": [{"type": "function", "function": {"name": "sum"}}]}});
+    let check = |choice: &Value, replies: &[&str], calls: &[&str], error: Option<&str>| {
+        let received = Client::new(Api::Chat).receive(chosen(choice.clone()), replies);
+        let names: Vec<&str> = received
+            .calls
+            .iter()
+            .map(|(name, _)| name.as_str())
+            .collect();
+        assert_eq!(names, calls, "{choice} {replies:?}");
+        assert_eq!(received.error.as_deref(), error, "{choice} {replies:?}");
+    };
+    let required = json!("required");
+    check(&json!("auto"), &["No."], &[], None);
+    check(&required, &[PARIS], &["weather"], None);
+    check(&required, &["No.", PARIS], &["weather"], None);
+    check(
+        &required,
+        &["No.", "No."],
+        &[],
+        Some("tool_choice not satisfied: the model did not call a tool"),
+    );
+    check(&named, &[SUM], &["sum"], None);
+    check(&named, &[PARIS, SUM], &["sum"], None);
+    check(&named, &["No.", SUM], &["sum"], None);
+    check(
+        &named,
+        &["No.", "No."],
+        &[],
+        Some("tool_choice not satisfied: the model did not call the tool sum"),
+    );
+    check(&allowed("auto"), &["No."], &[], None);
+    check(&allowed("auto"), &[PARIS, SUM], &["sum"], None);
+    check(&allowed("required"), &["No.", SUM], &["sum"], None);
+}
+
+#[test]
+fn the_model_is_asked_for_what_is_demanded() {
+    let client = Client::new(Api::Chat);
+    let last = |choice: Value| {
+        let request = client.exchange(chosen(choice), 1).request();
+        texts(&request).last().cloned().unwrap_or_default()
+    };
+    assert_eq!(last(json!("auto")), "user: Hi");
+    assert!(last(json!("required")).contains("Call a tool now"));
+    let named = last(json!({"type": "function", "function": {"name": "sum"}}));
+    assert!(named.contains("Call the tool sum now"), "{named}");
+}
+
+#[test]
+fn without_tools_a_block_is_text() {
+    let client = Client::new(Api::Chat);
+    let received = client.receive(chosen(json!("none")), &[PARIS]);
+    assert_eq!(
+        (received.text, received.calls.len()),
+        (client.written(PARIS), 0)
+    );
+    let request = client.exchange(chosen(json!("none")), 1).request();
+    assert_eq!(texts(&request), ["user: Hi"]);
+}
+
+#[test]
+fn one_call_at_a_time() {
+    let both = format!("{PARIS}{SUM}After.");
+    for (api, body) in [
+        (Api::Chat, {
+            let mut body = ask("Hi");
+            body["parallel_tool_calls"] = json!(false);
+            body
+        }),
+        (
+            Api::Messages,
+            json!({
+                "model": "m",
+                "max_tokens": 9,
+                "messages": [{"role": "user", "content": "Hi"}],
+                "tools": [{"name": "weather", "input_schema": {}}, {"name": "sum", "input_schema": {}}],
+                "tool_choice": {"type": "auto", "disable_parallel_tool_use": true},
+            }),
+        ),
+    ] {
+        let client = Client::new(api);
+        let mut exchange = client.exchange(body, 1);
+        let mut out = Vec::new();
+        let written = client.written(&both);
+        let progress = crate::support::exchanges::feed(&mut exchange, &written, 3, &mut out);
+        assert_eq!(progress, gadgetry_gateway::exchange::Progress::Done);
+        let received = crate::support::exchanges::Received::of(&out);
+        assert_eq!(
+            (received.calls.len(), received.text.as_str()),
+            (1, ""),
+            "{api:?}"
+        );
+        assert_eq!(received.stop_reason, Some(StopReason::ToolUse));
+    }
+}

@@ -1,0 +1,8 @@
+//! Exchanges without a network.
+
+mod calls;
+mod choices;
+mod dependencies;
+mod history;
+mod injection;
+mod truncation;

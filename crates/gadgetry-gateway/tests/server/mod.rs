@@ -1,0 +1,6 @@
+//! The service over real sockets.
+
+mod keys;
+mod operation;
+mod replies;
+mod upstreams;

@@ -1,0 +1,139 @@
+//! Several upstreams: routes, fallback, health, modes.
+
+use std::sync::Arc;
+
+use gadgetry::provider::{BaseUrl, HttpConfig};
+use gadgetry_gateway::exchange::{ModelRules, ToolMode};
+use gadgetry_gateway::settings::Route;
+use gadgetry_gateway::upstream::{Target, Upstream as Server};
+use gadgetry_gateway::{Api, Settings};
+use serde_json::Value;
+
+use super::replies::body;
+use crate::support::upstream::Upstream;
+use crate::support::world::{World, client};
+
+fn server(name: &str, url: &str) -> Arc<Server> {
+    let target = Target::Server {
+        url: BaseUrl::new(url),
+        api: Api::Chat,
+        key: None,
+    };
+    Arc::new(Server::new(name, target, HttpConfig::new()).expect("a valid URL"))
+}
+
+/// The status, the upstream that answered, and the body.
+async fn ask(world: &World, model: &str, scenario: &str) -> (u16, String, Value) {
+    let (path, mut body) = body(Api::Chat, scenario, false);
+    body["model"] = model.into();
+    let answer = client()
+        .post(world.url(path))
+        .json(&body)
+        .send()
+        .await
+        .expect("it answers");
+    let status = answer.status().as_u16();
+    let upstream = answer.headers().get("x-gadgetry-upstream");
+    let upstream = upstream.map_or(String::new(), |it| it.to_str().expect("text").to_owned());
+    (status, upstream, answer.json().await.expect("JSON"))
+}
+
+#[tokio::test]
+async fn the_next_upstream_answers_where_one_fails() {
+    let upstream = Upstream::start().await;
+    // Nothing listens there.
+    let dead = server("dead", "http://127.0.0.1:9/v1");
+    let settings = Settings {
+        upstreams: vec![Arc::clone(&dead), server("alive", &upstream.url())],
+        ..Settings::default()
+    };
+    let world = World::serve(upstream, settings).await;
+    for _ in 0..3 {
+        let (status, name, _) = ask(&world, "m", "text").await;
+        assert_eq!((status, name.as_str()), (200, "alive"));
+    }
+    assert!(dead.is_out(), "it has failed three times");
+    // What the client has done wrong is no reason to try another one.
+    let (status, _, _) = ask(&world, "m", "too-long").await;
+    assert_eq!(status, 400);
+}
+
+#[tokio::test]
+async fn routes_name_models() {
+    let upstream = Upstream::start().await;
+    let local = server("local", &upstream.url());
+    let route = |name: &str, model: Option<&str>| Route {
+        name: name.to_owned(),
+        upstreams: vec![Arc::clone(&local)],
+        model: model.map(str::to_owned),
+        rules: Arc::new(ModelRules::default()),
+    };
+    let settings = Settings {
+        upstreams: vec![Arc::clone(&local)],
+        routes: vec![route("exact", None), route("claude-*", Some("qwen"))],
+        ..Settings::default()
+    };
+    let world = World::serve(upstream, settings).await;
+    for (model, status, sent) in [
+        ("exact", 200, Some("exact")),
+        ("claude-sonnet-5", 200, Some("qwen")),
+        ("gpt-9", 404, None),
+    ] {
+        let before = world.upstream.requests().len();
+        let (got, _, body) = ask(&world, model, "text").await;
+        assert_eq!(got, status, "{model}: {body}");
+        let requests = world.upstream.requests();
+        assert_eq!(
+            requests.get(before).and_then(|it| it["model"].as_str()),
+            sent,
+            "{model}"
+        );
+        if status == 200 {
+            assert_eq!(
+                body["model"], model,
+                "the client reads the name that it has used"
+            );
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_probe_decides_in_mode_auto() {
+    let rules = ModelRules {
+        mode: ToolMode::Auto,
+        ..ModelRules::default()
+    };
+    let world = World::with(rules).await;
+    // The scripted model calls nothing natively.
+    for expected in [2, 3] {
+        let (status, _, body) = ask(&world, "m", "one").await;
+        assert_eq!(
+            (status, &body["choices"][0]["finish_reason"]),
+            (200, &"tool_calls".into())
+        );
+        assert_eq!(
+            world.upstream.requests().len(),
+            expected,
+            "the probe is sent once"
+        );
+    }
+}
+
+#[tokio::test]
+async fn tools_go_upstream_in_mode_native() {
+    let rules = ModelRules {
+        mode: ToolMode::Native,
+        ..ModelRules::default()
+    };
+    let world = World::with(rules).await;
+    let (status, _, _) = ask(&world, "m", "text").await;
+    let request = world.upstream.requests().remove(0);
+    assert_eq!(
+        (status, &request["tools"][0]["function"]["name"]),
+        (200, &"get_weather".into())
+    );
+    assert_eq!(
+        request["messages"][0]["role"], "user",
+        "there are no instructions"
+    );
+}

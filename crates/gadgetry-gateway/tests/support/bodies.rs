@@ -1,0 +1,50 @@
+//! What is true of any body that a client may send. The fuzz targets call it too.
+
+use std::sync::Arc;
+
+use gadgetry::proto::delta::{Delta, StopReason};
+use gadgetry_gateway::Api;
+use gadgetry_gateway::exchange::{Exchange, ModelRules, Progress, Secrets, Setup, Toolset};
+
+/// Reads a body, and lets a model answer it. It may be refused, and nothing panics.
+pub fn check(api: Api, body: &[u8]) {
+    let Ok(body) = serde_json::from_slice(body) else {
+        return;
+    };
+    let Ok(request) = api.decode(body) else {
+        return;
+    };
+    let mut encoder = api.encoder(&request, "1", 0);
+    let secrets = Secrets::new(ModelRules::default().markers, 1);
+    let exchange = Exchange::new(Setup {
+        tools: Arc::new(Toolset::new(request.tools.clone())),
+        request: Arc::new(request),
+        rules: Arc::default(),
+        is_native: false,
+        secrets,
+        id_prefix: api.call_prefix(),
+        number: 1,
+        held: Arc::default(),
+    });
+    let mut exchange = exchange.expect("the default rules are valid");
+    let sent = exchange.request();
+    // A model that repeats all that it reads.
+    let mut out = Vec::new();
+    let mut is_over = false;
+    for message in sent.all_messages() {
+        let text = gadgetry::proto::convo::prompt_text(message);
+        is_over = is_over || exchange.push(Delta::text(text), &mut out) != Progress::More;
+    }
+    if !is_over {
+        let end = Delta::MessageEnd {
+            stop_reason: StopReason::Stop,
+            usage: None,
+        };
+        exchange.push(end, &mut out);
+    }
+    let mut frames = Vec::new();
+    for delta in out {
+        encoder.delta(delta, &mut frames);
+    }
+    let _ = encoder.document();
+}

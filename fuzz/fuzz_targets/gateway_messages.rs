@@ -1,0 +1,6 @@
+#![no_main]
+
+use gadgetry_gateway::Api;
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|data: &[u8]| gadgetry_fuzz::bodies::check(Api::Messages, data));
