@@ -3,8 +3,7 @@
 //! Three processes: this one is the upstream and the clients, the others are the gateway and, if `--litellm PYTHON` says where it
 //! is installed, that proxy. Each has its CPU time measured by the kernel, so what the load itself costs does not count.
 //!
-//! `gateway serve URL` is the gateway process. A stream is a reply of 2,000 chunks of four bytes, as a request with a tool gets
-//! it.
+//! `gateway serve URL` is the gateway process. A stream is a reply of 2,000 chunks of four bytes to a request with a tool.
 
 #![expect(clippy::print_stdout, reason = "the tables are what it is run for")]
 #![expect(clippy::cast_precision_loss, reason = "the counts are small")]
