@@ -3,4 +3,4 @@
 use gadgetry_gateway::Api;
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|data: &[u8]| gadgetry_fuzz::bodies::check(Api::Chat, data));
+fuzz_target!(|data: &[u8]| gadgetry_fuzz::gateway(Api::Chat, data));

@@ -7,9 +7,14 @@ pub mod properties;
 mod wire;
 
 #[path = "../../crates/gadgetry-gateway/tests/support/bodies.rs"]
-pub mod bodies;
+mod bodies;
 
 /// What is true of any bytes that a provider may send.
 pub fn sse(data: &[u8]) {
     wire::check(data);
+}
+
+/// What is true of any body that a client of the gateway may send.
+pub fn gateway(api: gadgetry_gateway::Api, data: &[u8]) {
+    bodies::check(api, data);
 }

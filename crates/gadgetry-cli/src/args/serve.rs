@@ -76,12 +76,13 @@ pub(crate) struct ServeArgs {
 
 const CLIENTS: &str = "\
 Clients, with the gateway at 127.0.0.1:8787 (docs/guide/gateway.md has more):
-  Claude Code         ANTHROPIC_BASE_URL=http://127.0.0.1:8787 ANTHROPIC_API_KEY=any claude
-  Codex               codex -c model_provider=gadgetry -c model_providers.gadgetry.name=gadgetry \\
-                        -c model_providers.gadgetry.base_url=http://127.0.0.1:8787/v1
-  OpenAI SDKs         OPENAI_BASE_URL=http://127.0.0.1:8787/v1 OPENAI_API_KEY=any
-  Anthropic SDKs      ANTHROPIC_BASE_URL=http://127.0.0.1:8787 ANTHROPIC_API_KEY=any
-  AI SDK              createOpenAICompatible({ name: 'gadgetry', baseURL: 'http://127.0.0.1:8787/v1' })";
+  Claude Code      ANTHROPIC_BASE_URL=http://127.0.0.1:8787 ANTHROPIC_AUTH_TOKEN=any ANTHROPIC_MODEL=NAME \\
+                     claude --permission-mode acceptEdits
+  Codex            codex -m NAME -c model_provider=gadgetry -c model_providers.gadgetry.name=gadgetry \\
+                     -c model_providers.gadgetry.base_url=http://127.0.0.1:8787/v1
+  OpenAI SDKs      OPENAI_BASE_URL=http://127.0.0.1:8787/v1 OPENAI_API_KEY=any
+  Anthropic SDKs   ANTHROPIC_BASE_URL=http://127.0.0.1:8787 ANTHROPIC_API_KEY=any
+  AI SDK           createOpenAICompatible({ name: 'gadgetry', baseURL: 'http://127.0.0.1:8787/v1' })";
 
 /// The API of an upstream.
 #[derive(Clone, Copy, Debug, ValueEnum)]

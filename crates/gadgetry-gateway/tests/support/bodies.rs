@@ -7,7 +7,7 @@ use gadgetry_gateway::Api;
 use gadgetry_gateway::exchange::{Exchange, ModelRules, Progress, Secrets, Setup, Toolset};
 
 /// Reads a body, and lets a model answer it. It may be refused, and nothing panics.
-pub fn check(api: Api, body: &[u8]) {
+pub(crate) fn check(api: Api, body: &[u8]) {
     let Ok(body) = serde_json::from_slice(body) else {
         return;
     };
