@@ -19,7 +19,7 @@ head ::= [^!\n] [^\n]* | "!" ([^!\n] [^\n]*)? | "!!" ([^!\n] [^\n]*)?
 id ::= [A-Za-z0-9_]+
 text ::= head? ("\n" head?)*
 integer ::= "-"? ("0" | [1-9] [0-9]*)
-number ::= integer ("." [0-9]+)? ([eE] [-+]? [0-9]+)?
+number ::= integer ("." [0-9]+)? ([eE] [-+]? [0-9] [0-9]?)?
 boolean ::= "true" | "false"
 "#;
 

@@ -17,7 +17,7 @@ use serde_json::{Map, Value, json};
 use crate::support::exchanges::{Client, end};
 use crate::support::installed;
 
-const CATEGORIES: [&str; 10] = [
+pub(crate) const CATEGORIES: [&str; 10] = [
     "simple_python",
     "simple_java",
     "simple_javascript",
@@ -31,10 +31,10 @@ const CATEGORIES: [&str; 10] = [
 ];
 
 /// One case: its functions, and the calls that are expected.
-struct Case {
-    id: String,
-    functions: Vec<Value>,
-    calls: Vec<(String, Value)>,
+pub(crate) struct Case {
+    pub(crate) id: String,
+    pub(crate) functions: Vec<Value>,
+    pub(crate) calls: Vec<(String, Value)>,
 }
 
 fn lines(path: &Path) -> Vec<Value> {
@@ -44,7 +44,7 @@ fn lines(path: &Path) -> Vec<Value> {
         .collect()
 }
 
-fn cases(folder: &Path, category: &str) -> Vec<Case> {
+pub(crate) fn cases(folder: &Path, category: &str) -> Vec<Case> {
     let file = format!("BFCL_v4_{category}.json");
     let questions = lines(&folder.join(&file));
     let answers = lines(&folder.join("possible_answer").join(&file));
@@ -87,7 +87,7 @@ fn plain(value: &Value) -> Value {
 }
 
 /// A schema in the words of JSON Schema.
-fn schema(written: &Value) -> Value {
+pub(crate) fn schema(written: &Value) -> Value {
     match written {
         Value::Object(fields) => {
             let mut out = Map::new();

@@ -10,6 +10,7 @@ mod bodies;
 mod clients;
 mod config;
 mod exchange;
+mod grammar;
 mod requests;
 mod server;
 mod support;
