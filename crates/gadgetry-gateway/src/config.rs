@@ -282,16 +282,11 @@ fn upstream(table: &Spanned<UpstreamTable>, resolver: &Resolver) -> Result<Upstr
             },
             key,
         },
-        (None, Some(model)) => {
-            let mut resolver = resolver.clone();
-            if let Some(key) = key {
-                resolver = resolver.api_key(key);
-            }
-            Target::Model {
-                name: model.get_ref().clone(),
-                resolver: Box::new(resolver),
-            }
-        }
+        (None, Some(model)) => Target::Model {
+            name: model.get_ref().clone(),
+            key,
+            resolver: Box::new(resolver.clone()),
+        },
         _ => {
             return Err(Mistake::new(
                 &span,

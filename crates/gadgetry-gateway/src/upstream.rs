@@ -64,7 +64,9 @@ pub enum Target {
     Model {
         /// The name.
         name: String,
-        /// Where keys come from.
+        /// Its key, in place of the one that `resolver` knows.
+        key: Option<ApiKey>,
+        /// Where other keys and addresses come from.
         resolver: Box<Resolver>,
     },
 }
@@ -109,7 +111,7 @@ impl Upstream {
     pub fn api(&self) -> Api {
         match &self.target {
             Target::Server { api, .. } => *api,
-            Target::Model { name, resolver } => {
+            Target::Model { name, resolver, .. } => {
                 match resolver.locate(name).map(|place| place.api) {
                     Ok(gadgetry::provider::resolve::Api::Messages) => Api::Messages,
                     Ok(gadgetry::provider::resolve::Api::Responses) => Api::Responses,
@@ -137,15 +139,16 @@ impl Upstream {
         model: &str,
         options: ModelOptions,
     ) -> Result<Arc<dyn Model>, ProviderError> {
+        let (Target::Server { key, .. } | Target::Model { key, .. }) = &self.target;
         let options = ModelOptions {
             client: Some(self.client.clone()),
+            api_key: key.clone(),
             ..options
         };
         match &self.target {
-            Target::Server { url, api, key } => {
+            Target::Server { url, api, .. } => {
                 let options = ModelOptions {
                     base_url: Some(url.clone()),
-                    api_key: key.clone(),
                     ..options
                 };
                 Ok(match api {
@@ -161,7 +164,7 @@ impl Upstream {
                     Api::Messages => Arc::new(Anthropic::builder(model).options(options).build()?),
                 })
             }
-            Target::Model { name, resolver } => {
+            Target::Model { name, resolver, .. } => {
                 let resolver = (**resolver).clone().options(options);
                 let resolved = resolver.resolve(name);
                 resolved.map_err(|error| {
@@ -203,8 +206,8 @@ impl Upstream {
         u64::try_from(self.since.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
 
-    /// The options of a request to this upstream. `sends_stops` is whether stop sequences end the upstream's text, and not
-    /// only what the client sees of it.
+    /// The options of a request to this upstream. Where blocks are read, stop sequences and the form of the answer are not
+    /// sent: they could end a block or forbid it.
     pub(crate) fn options(
         &self,
         from: Api,

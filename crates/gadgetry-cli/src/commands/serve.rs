@@ -146,12 +146,9 @@ fn single(name: &str, args: &ServeArgs, resolver: Resolver) -> Result<Upstream, 
             key,
         }
     } else {
-        let resolver = match key {
-            Some(key) => resolver.api_key(key),
-            None => resolver,
-        };
         Target::Model {
             name: name.to_owned(),
+            key,
             resolver: Box::new(resolver),
         }
     };

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::exchange::{Choice, ClientRequest, TEXT_PARAMETER, Tool};
 
 use super::Refusal;
-use super::fields::{Fields, allowed, text, with_grammar};
+use super::fields::{Fields, allowed, schema, text, with_grammar};
 
 /// Fields that change nothing about the text of a reply.
 const IGNORED: [&str; 8] = [
@@ -104,8 +104,7 @@ fn tools(body: &mut Fields) -> Result<Vec<Tool>, Refusal> {
                 let function = &tool["function"];
                 let name = function["name"].as_str().filter(|name| !name.is_empty());
                 let name = name.ok_or_else(|| Refusal::new("tools", "a tool has no name"))?;
-                let schema = function.get("parameters").cloned();
-                let schema = schema.filter(|it| !it.is_null()).unwrap_or_else(any);
+                let schema = schema(function, "parameters");
                 tools.push(Tool::function(name, text(function, "description"), schema));
             }
             Some("custom") => {
@@ -116,10 +115,6 @@ fn tools(body: &mut Fields) -> Result<Vec<Tool>, Refusal> {
         }
     }
     Ok(tools)
-}
-
-fn any() -> Value {
-    json!({"type": "object", "properties": {}})
 }
 
 fn choice(body: &mut Fields) -> Result<Choice, Refusal> {

@@ -1,7 +1,7 @@
 //! Fields of a request's body, taken out before the rest is read.
 
 use gadgetry::proto::message::{Message, Role, ToolChoice};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::exchange::{Choice, Tool};
 
@@ -117,6 +117,12 @@ pub(super) fn tell_of_missing(tools: &[Tool], warnings: &[String], messages: &mu
         );
         messages.insert(0, Message::text(Role::System, text));
     }
+}
+
+/// The schema of a tool's parameters; without one it takes none.
+pub(super) fn schema(tool: &Value, field: &str) -> Value {
+    let schema = tool.get(field).filter(|it| !it.is_null()).cloned();
+    schema.unwrap_or_else(|| json!({"type": "object", "properties": {}}))
 }
 
 /// A text field of a value, empty if it has none.

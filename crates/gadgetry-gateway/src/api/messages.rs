@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::exchange::{Choice, ClientRequest, Tool};
 
 use super::Refusal;
-use super::fields::{Fields, tell_of_missing, text};
+use super::fields::{Fields, schema, tell_of_missing, text};
 use super::known_tools;
 
 /// Fields that change nothing about the text of a reply.
@@ -134,8 +134,7 @@ fn add(tool: &Value, tools: &mut Vec<Tool>, warnings: &mut Vec<String>) -> Resul
     if kind == "custom" {
         let name = tool["name"].as_str().filter(|name| !name.is_empty());
         let name = name.ok_or_else(|| Refusal::new("tools", "a tool has no name"))?;
-        let schema = tool.get("input_schema").filter(|it| !it.is_null()).cloned();
-        let schema = schema.unwrap_or_else(|| json!({"type": "object", "properties": {}}));
+        let schema = schema(tool, "input_schema");
         tools.push(Tool::function(name, text(tool, "description"), schema));
     } else if let Some(known) = known_tools::of(kind, tool) {
         tools.push(known);

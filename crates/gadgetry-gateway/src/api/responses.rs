@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::exchange::{Choice, ClientRequest, TEXT_PARAMETER, Tool, full_name};
 
 use super::Refusal;
-use super::fields::{Fields, allowed, tell_of_missing, text, with_grammar};
+use super::fields::{Fields, allowed, schema, tell_of_missing, text, with_grammar};
 
 /// Fields that change nothing about the text of a reply.
 const IGNORED: [&str; 13] = [
@@ -129,8 +129,7 @@ fn add(tool: &Value, namespace: Option<&str>, tools: &mut Vec<Tool>, warnings: &
     let name = text(tool, "name");
     let mut made = match tool["type"].as_str() {
         Some("function") => {
-            let schema = tool.get("parameters").filter(|it| !it.is_null()).cloned();
-            let schema = schema.unwrap_or_else(|| json!({"type": "object", "properties": {}}));
+            let schema = schema(tool, "parameters");
             Tool::function(name, text(tool, "description"), schema)
         }
         Some("custom") => Tool::text(name, with_grammar(tool)),

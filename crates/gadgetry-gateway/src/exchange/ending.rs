@@ -79,16 +79,11 @@ impl Exchange {
         };
         let usage = if self.is_counted && self.usage != Usage::default() {
             self.usage
+        } else if self.usage.input_tokens > 0 {
+            // One of several replies was not counted, so the sum is an estimate.
+            self.usage.plus(Usage::estimate(0, 0))
         } else {
-            let estimate = Usage::estimate(self.prompt_tokens(), self.written.div_ceil(4));
-            if self.usage.input_tokens > 0 {
-                Usage {
-                    estimated: true,
-                    ..self.usage.plus(Usage::estimate(0, 0))
-                }
-            } else {
-                estimate
-            }
+            Usage::estimate(self.prompt_tokens(), self.written.div_ceil(4))
         };
         out.push(Delta::MessageEnd {
             stop_reason,

@@ -327,8 +327,7 @@ impl Exchange {
 
     /// Whether the reply can end before the upstream's.
     fn progress(&mut self, out: &mut Vec<Delta>) -> Progress {
-        let is_enough = !self.setup.request.is_parallel && !self.sent.is_empty();
-        if is_enough {
+        if self.is_enough() {
             self.add_usage();
             return self.finish(StopReason::ToolUse, out);
         }

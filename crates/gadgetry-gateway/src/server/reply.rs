@@ -135,7 +135,7 @@ pub(super) async fn answer(
                 return if job.request.is_streaming {
                     streamed(reply, encoder, first, settings.limits.keep_alive)
                 } else {
-                    whole(reply, encoder, first)
+                    whole(&reply, encoder, first)
                 };
             }
             Err(error) => {
@@ -343,18 +343,8 @@ impl Reply {
 }
 
 /// The reply as one document.
-fn whole(mut reply: Reply, mut encoder: ReplyEncoder, deltas: Vec<Delta>) -> Response {
-    let mut frames = Vec::new();
-    let mut is_estimated = false;
-    for delta in deltas {
-        if let Delta::MessageEnd { usage, .. } = &delta {
-            is_estimated = usage.is_some_and(|usage| usage.estimated);
-            name_stop(&reply, &mut encoder);
-        }
-        encoder.delta(delta, &mut frames);
-        frames.clear();
-    }
-    reply.watch.status = Some(200);
+fn whole(reply: &Reply, mut encoder: ReplyEncoder, deltas: Vec<Delta>) -> Response {
+    let is_estimated = encode(reply, &mut encoder, deltas, &mut Vec::new());
     let document = encoder.document();
     reply.watch.gateway.0.items.remember(&document);
     let mut response = json_response(StatusCode::OK, &document);
@@ -362,15 +352,28 @@ fn whole(mut reply: Reply, mut encoder: ReplyEncoder, deltas: Vec<Delta>) -> Res
     if is_estimated {
         headers.insert("x-gadgetry-usage", HeaderValue::from_static("estimated"));
     }
-    about(&reply, headers);
+    about(reply, headers);
     response
 }
 
-/// Says which stop sequence of the client has ended the reply.
-fn name_stop(reply: &Reply, encoder: &mut ReplyEncoder) {
-    if let Some(sequence) = reply.exchange.stop_sequence() {
-        encoder.set_stop_sequence(sequence);
+/// Writes deltas of a reply. Whether its token counts are an estimate, which only its end says.
+fn encode(
+    reply: &Reply,
+    encoder: &mut ReplyEncoder,
+    deltas: impl IntoIterator<Item = Delta>,
+    frames: &mut Vec<Event>,
+) -> bool {
+    let mut is_estimated = false;
+    for delta in deltas {
+        if let Delta::MessageEnd { usage, .. } = &delta {
+            is_estimated = usage.is_some_and(|usage| usage.estimated);
+            if let Some(sequence) = reply.exchange.stop_sequence() {
+                encoder.set_stop_sequence(sequence);
+            }
+        }
+        encoder.delta(delta, frames);
     }
+    is_estimated
 }
 
 fn about(reply: &Reply, headers: &mut axum::http::HeaderMap) {
@@ -439,14 +442,8 @@ impl Stream {
     /// The next bytes; `None` after the last ones.
     async fn next(&mut self) -> Option<Bytes> {
         loop {
-            let mut is_estimated = false;
-            for delta in self.deltas.drain(..) {
-                if let Delta::MessageEnd { usage, .. } = &delta {
-                    is_estimated = usage.is_some_and(|usage| usage.estimated);
-                    name_stop(&self.reply, &mut self.encoder);
-                }
-                self.encoder.delta(delta, &mut self.frames);
-            }
+            let deltas = self.deltas.drain(..);
+            let is_estimated = encode(&self.reply, &mut self.encoder, deltas, &mut self.frames);
             if !self.frames.is_empty() {
                 let mut text = String::new();
                 if is_estimated {

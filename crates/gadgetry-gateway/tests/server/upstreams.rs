@@ -137,3 +137,20 @@ async fn tools_go_upstream_in_mode_native() {
         "there are no instructions"
     );
 }
+
+#[test]
+fn a_key_of_its_own_is_enough_for_a_named_model() {
+    use gadgetry::provider::{ApiKey, Resolver};
+    let made = |key: Option<ApiKey>| {
+        let target = Target::Model {
+            name: "openai:gpt-4o".to_owned(),
+            key,
+            // No variable has a key.
+            resolver: Box::new(Resolver::new([] as [(&str, &str); 0])),
+        };
+        Server::new("cloud", target, HttpConfig::new())
+    };
+    assert!(made(Some(ApiKey::new("sk-own"))).is_ok());
+    let error = made(None).expect_err("there is no key").to_string();
+    assert!(error.contains("no key for openai"), "{error}");
+}
