@@ -73,7 +73,10 @@ impl Api {
         let forms = forms(request);
         let inner = match self {
             Self::Chat => {
-                let encoder = openai::chat::Encoder::new(format!("chatcmpl-{id}"), created);
+                let mut encoder = openai::chat::Encoder::new(format!("chatcmpl-{id}"), created);
+                if request.is_streaming {
+                    encoder = encoder.only_frames();
+                }
                 Encoder::Chat(Box::new(encoder.tool_forms(forms)))
             }
             Self::Responses => {
@@ -81,7 +84,10 @@ impl Api {
                 Encoder::Responses(Box::new(encoder.tool_forms(forms)))
             }
             Self::Messages => {
-                let encoder = anthropic::Encoder::new(format!("msg_{id}"));
+                let mut encoder = anthropic::Encoder::new(format!("msg_{id}"));
+                if request.is_streaming {
+                    encoder = encoder.only_frames();
+                }
                 Encoder::Messages(Box::new(encoder))
             }
         };

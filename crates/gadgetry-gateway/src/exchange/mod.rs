@@ -492,7 +492,8 @@ fn reader(
         .iter()
         .filter_map(|tag| stripped(tag))
         .collect();
-    Ok(Reader::new(format, blocks, registry)?.unterminated(Unterminated::Confirm))
+    let reader = Reader::new(format, blocks, registry)?;
+    Ok(reader.unterminated(Unterminated::Confirm).without_parts())
 }
 
 /// A tag that is removed from the text with its content.

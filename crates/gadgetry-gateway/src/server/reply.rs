@@ -1,7 +1,9 @@
 //! One request on its way: upstream, exchange, client.
 
+use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Instant;
 
 use axum::body::Body;
@@ -9,7 +11,7 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::Response;
 use bytes::Bytes;
 use futures_core::stream::BoxStream;
-use futures_util::{FutureExt as _, StreamExt as _, stream};
+use futures_util::{StreamExt as _, stream};
 use gadgetry::model::Model;
 use gadgetry::proto::delta::Delta;
 use gadgetry::proto::error::ModelErrorKind;
@@ -223,6 +225,22 @@ fn refused(message: String) -> Failure {
     }
 }
 
+/// Lets the tasks run that are ready. Unlike `yield_now` of tokio it does not look for new events of the system, which is a
+/// system call.
+async fn yield_turn() {
+    // hyper polls a body that is pending a second time before it returns to the scheduler.
+    let mut polls_left = 2;
+    poll_fn(|cx| {
+        if polls_left == 0 {
+            return Poll::Ready(());
+        }
+        polls_left -= 1;
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
+}
+
 impl Reply {
     /// Waits for deltas of the upstream, and appends those for the client. Nothing is appended after the end.
     ///
@@ -237,31 +255,55 @@ impl Reply {
             self.end(out);
             return;
         }
-        let mut delta = self.deltas.next().await;
-        for _ in 0..BATCH {
-            let Some(next) = delta else {
-                self.cut(out);
+        let mut taken = 0;
+        poll_fn(|cx| self.poll_batch(cx, &mut taken, out)).await;
+        // The connection's task hands over one chunk of the body at a time, also if it has read several. With a turn of its own
+        // before each of them, all become one write to the client:
+        //
+        //     read [a b c]   hands over a | takes a, yields | hands over b | takes b, yields | hands over c | ...
+        //
+        // The first turn that brings nothing ends it.
+        while !self.is_over && taken < BATCH {
+            let before = taken;
+            yield_turn().await;
+            poll_fn(|cx| {
+                let _ = self.poll_batch(cx, &mut taken, out);
+                Poll::Ready(())
+            })
+            .await;
+            if taken == before {
                 break;
-            };
-            match self.exchange.push(next, out) {
-                Progress::More => {}
-                Progress::Again(request) => {
-                    self.again(request);
-                    break;
-                }
-                Progress::Done => {
-                    self.is_over = true;
-                    break;
-                }
-            }
-            match self.deltas.next().now_or_never() {
-                Some(next) => delta = next,
-                None => break,
             }
         }
         if self.is_over {
             self.end(out);
         }
+    }
+
+    /// Takes the deltas that are there, and counts them.
+    fn poll_batch(
+        &mut self,
+        cx: &mut Context<'_>,
+        taken: &mut usize,
+        out: &mut Vec<Delta>,
+    ) -> Poll<()> {
+        let before = *taken;
+        while !self.is_over && *taken < BATCH {
+            let Poll::Ready(delta) = self.deltas.as_mut().poll_next(cx) else {
+                if *taken == before {
+                    return Poll::Pending;
+                }
+                break;
+            };
+            *taken += 1;
+            match delta.map(|delta| self.exchange.push(delta, out)) {
+                Some(Progress::More) => {}
+                Some(Progress::Again(request)) => self.again(request),
+                Some(Progress::Done) => self.is_over = true,
+                None => self.cut(out),
+            }
+        }
+        Poll::Ready(())
     }
 
     /// The stream has ended without its end. No model does that; it counts as a failure.

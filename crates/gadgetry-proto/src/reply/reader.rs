@@ -68,6 +68,8 @@ pub struct Reader {
     pipeline: Pipeline,
     registry: Arc<Registry>,
     unterminated: Unterminated,
+    /// Whether the message has the parts of the reply, or only its text as written.
+    keeps_parts: bool,
     reply: Reply,
 }
 
@@ -102,6 +104,7 @@ impl Reader {
             pipeline: Pipeline::new(stage, []),
             registry,
             unterminated: Unterminated::default(),
+            keeps_parts: true,
             reply: Reply::default(),
         })
     }
@@ -120,6 +123,14 @@ impl Reader {
         self
     }
 
+    /// Leaves the parts out of the message of [`finish`](Self::finish), which then has only the text as written: for those who
+    /// use the deltas, and have many replies in memory at once.
+    #[must_use]
+    pub fn without_parts(mut self) -> Self {
+        self.keeps_parts = false;
+        self
+    }
+
     /// Takes one delta and appends what takes its place.
     pub fn push(&mut self, delta: Delta, out: &mut Vec<Delta>) {
         if self.reply.is_over {
@@ -130,7 +141,7 @@ impl Reader {
         }
         let from = out.len();
         self.pipeline.push(delta, out);
-        self.reply.take(&out[from..]);
+        self.reply.take(&out[from..], self.keeps_parts);
     }
 
     /// Ends the reply: appends what was held, and gives the message with its text as written. The reader is ready for
@@ -139,7 +150,7 @@ impl Reader {
         let from = out.len();
         self.pipeline.finish(out);
         let reply = &mut self.reply;
-        reply.take(&out[from..]);
+        reply.take(&out[from..], self.keeps_parts);
         let mut output = std::mem::take(&mut reply.message).into_output();
         output.message.raw = Some(std::mem::take(&mut reply.raw)).filter(|raw| !raw.is_empty());
         reply.stop_reason.clone_from(&output.stop_reason);
@@ -181,8 +192,12 @@ impl Reader {
 }
 
 impl Reply {
-    fn take(&mut self, deltas: &[Delta]) {
+    fn take(&mut self, deltas: &[Delta], keeps_parts: bool) {
         for delta in deltas {
+            // The end of a message has no part, but why it stopped.
+            if !keeps_parts && !matches!(delta, Delta::MessageEnd { .. }) {
+                continue;
+            }
             self.message.push(delta);
             if let Delta::Diagnostic(diagnostic) = delta
                 && diagnostic.code == DiagnosticCode::StrayReasoningEnd

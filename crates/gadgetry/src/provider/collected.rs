@@ -9,6 +9,8 @@ use crate::provider::refusal;
 /// The parts of a reply, in the order in which they began, and how it ended.
 #[derive(Debug, Default)]
 pub(super) struct Collected {
+    /// Whether texts are left out, because only frames are needed.
+    pub(super) drops_text: bool,
     pub(super) model: String,
     pub(super) parts: Vec<Part>,
     pub(super) end: Option<StopReason>,
@@ -63,7 +65,9 @@ impl Collected {
         else {
             return None;
         };
-        text.push_str(delta);
+        if !self.drops_text {
+            text.push_str(delta);
+        }
         (!delta.is_empty()).then_some(delta)
     }
 
@@ -134,7 +138,9 @@ impl Collected {
             steps.push(Step::Begins(self.parts.len() - 1));
         }
         let at = self.parts.len() - 1;
-        if let Part::Text(text) | Part::Reasoning(text) | Part::Refusal(text) = &mut self.parts[at]
+        if !self.drops_text
+            && let Part::Text(text) | Part::Reasoning(text) | Part::Refusal(text) =
+                &mut self.parts[at]
         {
             text.push_str(delta);
         }

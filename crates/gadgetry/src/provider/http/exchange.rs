@@ -1,16 +1,21 @@
 //! One request: send it, check the status, read the answer.
 
+use std::collections::VecDeque;
 use std::error::Error;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
+use futures_core::Stream;
+use futures_core::future::BoxFuture;
 use futures_core::stream::BoxStream;
-use futures_util::{FutureExt as _, StreamExt as _, stream};
+use futures_util::{FutureExt as _, StreamExt as _};
 use gadgetry_proto::delta::Delta;
 use gadgetry_proto::error::ModelErrorKind;
 use reqwest::header::{CONTENT_ENCODING, HeaderMap, LOCATION};
 use reqwest::{Response, Url};
-use tokio::time::Instant;
+use tokio::time::{Instant, Sleep, sleep_until};
 
 use super::{Http, Timeouts};
 use crate::provider::answer::Answer;
@@ -42,121 +47,183 @@ pub(super) fn deltas(
     let own = http.config.secret_headers.iter().map(|(_, key)| key);
     let keys = request.keys.iter().chain(own);
     let secrets = Secrets::of(keys, http.proxies.iter().chain([&request.url]));
-    let exchange = Exchange {
-        redactor: Redactor::new(secrets.clone()),
-        answer: Answer::new(decoder)
-            .frames(http.config.frames)
-            .secrets(secrets.clone()),
-        secrets,
-        timeouts: http.config.timeouts(&request.url),
-        progress: Instant::now(),
-        complete: None,
-        phase: Phase::Unsent(Box::new(request)),
-        http,
-    };
-    stream::unfold(exchange, |mut exchange| async move {
-        let batch = exchange.next().await?;
-        Some((stream::iter(batch), exchange))
-    })
-    .flatten()
-    .boxed()
+    let answer = Answer::new(decoder)
+        .frames(http.config.frames)
+        .secrets(secrets.clone());
+    let timeouts = http.config.timeouts(&request.url);
+    let redactor = Redactor::new(secrets.clone());
+    let sent = async move { send(&http, request, &secrets).await };
+    Exchange::new(Phase::Sent(sent.boxed()), answer, redactor, timeouts).boxed()
 }
 
+/// The deltas of one request.
 struct Exchange {
-    http: Http,
-    secrets: Secrets,
-    redactor: Redactor,
     phase: Phase,
     answer: Answer,
+    redactor: Redactor,
     timeouts: Timeouts,
     /// When a part of the reply last arrived.
     progress: Instant,
     /// Since when only the end of the stream is missing.
     complete: Option<Instant>,
+    /// Since when nothing has arrived.
+    silent: Option<Instant>,
+    /// Fires at the deadline of some read. It is moved when it fires, and not with each read.
+    timer: Option<Pin<Box<Sleep>>>,
+    /// The deadline has passed, and the connection has its last chance.
+    is_last_look: bool,
+    /// Deltas that were read.
+    batch: Vec<Delta>,
+    /// Those that can be emitted.
+    ready: VecDeque<Delta>,
 }
 
 /// The body of an answer, piece by piece, and why it broke off.
 type Body = BoxStream<'static, Result<Bytes, String>>;
 
 enum Phase {
-    Unsent(Box<HttpRequest>),
+    Sent(BoxFuture<'static, Result<Response, ProviderError>>),
     Answered(Body),
     Over,
 }
 
+impl Stream for Exchange {
+    type Item = Delta;
+
+    fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Delta>> {
+        let this = self.get_mut();
+        while this.ready.is_empty() {
+            match &mut this.phase {
+                Phase::Sent(sent) => {
+                    let sent = ready!(sent.as_mut().poll(cx));
+                    this.answered(sent);
+                }
+                Phase::Answered(body) => match body.as_mut().poll_next(cx) {
+                    Poll::Ready(Some(Ok(bytes))) => this.feed(&bytes),
+                    Poll::Ready(Some(Err(why))) => this.end(Some(&why)),
+                    Poll::Ready(None) => this.end(None),
+                    Poll::Pending => ready!(this.poll_deadline(cx)),
+                },
+                Phase::Over => return Poll::Ready(None),
+            }
+            let mut seen = Vec::new();
+            for delta in this.batch.drain(..) {
+                this.redactor.push(delta, &mut seen);
+            }
+            this.ready.extend(seen);
+        }
+        Poll::Ready(this.ready.pop_front())
+    }
+}
+
 impl Exchange {
+    fn new(phase: Phase, answer: Answer, redactor: Redactor, timeouts: Timeouts) -> Self {
+        Self {
+            phase,
+            answer,
+            redactor,
+            timeouts,
+            progress: Instant::now(),
+            complete: None,
+            silent: None,
+            timer: None,
+            is_last_look: false,
+            batch: Vec::new(),
+            ready: VecDeque::new(),
+        }
+    }
+
+    fn answered(&mut self, sent: Result<Response, ProviderError>) {
+        self.phase = match sent {
+            Ok(response) => {
+                self.progress = Instant::now();
+                Phase::Answered(body_of(response))
+            }
+            Err(error) => {
+                self.batch.push(error.into());
+                Phase::Over
+            }
+        };
+    }
+
+    fn feed(&mut self, bytes: &[u8]) {
+        self.silent = None;
+        self.is_last_look = false;
+        self.answer.feed(bytes, &mut self.batch);
+        let progressed = self.answer.has_progressed();
+        if progressed {
+            self.progress = Instant::now();
+        } else if self.progress_deadline() <= Instant::now() {
+            self.end(Some(&self.no_progress()));
+            return;
+        }
+        if progressed || self.complete.is_none() {
+            self.complete = self.answer.may_end().then(Instant::now);
+        }
+        if self.answer.is_over() {
+            self.over();
+        }
+    }
+
+    fn end(&mut self, broken: Option<&str>) {
+        self.answer.end(broken, &mut self.batch);
+        self.over();
+    }
+
+    fn over(&mut self) {
+        if let Phase::Answered(mut body) = std::mem::replace(&mut self.phase, Phase::Over) {
+            // The end of the body has usually arrived with the end of the reply. Once it is read, the connection
+            // can be used again.
+            while let Some(Some(Ok(_))) = body.next().now_or_never() {}
+        }
+    }
+
+    /// Until when the reply may go without progress.
+    fn progress_deadline(&self) -> Instant {
+        let progress = self.progress + self.timeouts.progress;
+        self.complete
+            .map_or(progress, |since| progress.min(since + GRACE))
+    }
+
     fn no_progress(&self) -> String {
         let limit = self.timeouts.progress;
         format!("the reply stalled: no part of it for {limit:?}, only keep-alives")
     }
 
-    /// How much longer the reply may go without progress.
-    fn left(&self) -> Duration {
-        let left = |limit: Duration, since: Instant| limit.saturating_sub(since.elapsed());
-        let progress = left(self.timeouts.progress, self.progress);
-        self.complete
-            .map_or(progress, |since| progress.min(left(GRACE, since)))
-    }
-
-    /// The next batch of deltas; `None` when the reply is over.
-    async fn next(&mut self) -> Option<Vec<Delta>> {
-        let mut batch = Vec::new();
-        while batch.is_empty() {
-            self.phase = match std::mem::replace(&mut self.phase, Phase::Over) {
-                Phase::Over => return None,
-                Phase::Unsent(request) => match send(&self.http, *request, &self.secrets).await {
-                    Ok(response) => {
-                        self.progress = Instant::now();
-                        Phase::Answered(body_of(response))
-                    }
-                    Err(error) => {
-                        batch.push(error.into());
-                        Phase::Over
-                    }
-                },
-                Phase::Answered(mut body) => {
-                    let left = self.left();
-                    match read(&mut body, self.timeouts.idle, left).await {
-                        Read::Bytes(bytes) => {
-                            self.answer.feed(&bytes, &mut batch);
-                            let progressed = self.answer.has_progressed();
-                            if progressed || self.complete.is_none() {
-                                self.complete = self.answer.may_end().then(Instant::now);
-                            }
-                            if progressed {
-                                self.progress = Instant::now();
-                            } else if left.is_zero() {
-                                self.answer.end(Some(&self.no_progress()), &mut batch);
-                            }
-                        }
-                        Read::End => self.answer.end(None, &mut batch),
-                        Read::Broken(why) => self.answer.end(Some(&why), &mut batch),
-                        Read::Silent => {
-                            let idle = self.timeouts.idle;
-                            let why = if left < idle {
-                                self.no_progress()
-                            } else {
-                                format!("the reply stalled: no data for {idle:?}")
-                            };
-                            self.answer.end(Some(&why), &mut batch);
-                        }
-                    }
-                    if self.answer.is_over() {
-                        // The end of the body has usually arrived with the end of the reply. Once it is read, the connection
-                        // can be used again.
-                        while let Some(Some(Ok(_))) = body.next().now_or_never() {}
-                        Phase::Over
-                    } else {
-                        Phase::Answered(body)
-                    }
-                }
-            };
+    /// Waits for the deadline of a silent connection, and ends the reply then. It may be silent for the idle timeout, and for
+    /// no longer than the reply may go without progress.
+    fn poll_deadline(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let silent = *self.silent.get_or_insert_with(Instant::now);
+        let idle = silent + self.timeouts.idle;
+        let progress = self.progress_deadline();
+        let deadline = idle.min(progress);
+        loop {
+            let timer = self
+                .timer
+                .get_or_insert_with(|| Box::pin(sleep_until(deadline)));
+            // It may have been set for an earlier read, or a later one.
+            if !self.is_last_look && timer.deadline() > deadline {
+                timer.as_mut().reset(deadline);
+            }
+            ready!(timer.as_mut().poll(cx));
+            let now = Instant::now();
+            if now < deadline {
+                timer.as_mut().reset(deadline);
+            } else if !self.is_last_look {
+                // On a machine that is overloaded or was suspended the timer can fire before the connection's task has
+                // run: bytes that already wait in the socket count.
+                self.is_last_look = true;
+                timer.as_mut().reset(now + LAST_LOOK);
+            } else {
+                let why = if progress < idle {
+                    self.no_progress()
+                } else {
+                    format!("the reply stalled: no data for {:?}", self.timeouts.idle)
+                };
+                self.end(Some(&why));
+                return Poll::Ready(());
+            }
         }
-        let mut seen = Vec::with_capacity(batch.len());
-        for delta in batch {
-            self.redactor.push(delta, &mut seen);
-        }
-        Some(seen)
     }
 }
 
@@ -218,43 +285,14 @@ async fn send(
 }
 
 fn body_of(response: Response) -> Body {
-    let pieces = stream::unfold(Some(response), |response| async {
-        let mut response = response?;
-        match response.chunk().await {
-            Ok(Some(bytes)) => Some((Ok(bytes), Some(response))),
-            Ok(None) => None,
-            Err(error) => {
-                let why = cause(&error.without_url());
-                Some((Err(format!("the reply was cut off: {why}")), None))
-            }
-        }
+    // Not the response itself: its headers keep the first buffer of the connection alive.
+    let pieces = response.bytes_stream().map(|piece| {
+        piece.map_err(|error| {
+            let why = cause(&error.without_url());
+            format!("the reply was cut off: {why}")
+        })
     });
     pieces.fuse().boxed()
-}
-
-/// What a body gives next.
-enum Read {
-    Bytes(Bytes),
-    End,
-    Broken(String),
-    /// Nothing within the time it may be silent.
-    Silent,
-}
-
-/// More of the body. It may be silent for `idle`, and for no longer than the reply may go without progress.
-async fn read(body: &mut Body, idle: Duration, left: Duration) -> Read {
-    let mut more = tokio::time::timeout(idle.min(left), body.next()).await;
-    if more.is_err() {
-        // On a machine that is overloaded or was suspended the timer can fire before the connection's task has run:
-        // bytes that already wait in the socket count.
-        more = tokio::time::timeout(LAST_LOOK, body.next()).await;
-    }
-    match more {
-        Err(_) => Read::Silent,
-        Ok(None) => Read::End,
-        Ok(Some(Ok(bytes))) => Read::Bytes(bytes),
-        Ok(Some(Err(why))) => Read::Broken(why),
-    }
 }
 
 /// The error that an answer without success reports.
@@ -363,34 +401,29 @@ mod tests {
             Ok(Bytes::from_static(piece.as_bytes()))
         });
         let began = Instant::now();
-        let mut exchange = Exchange {
-            timeouts: http.config.timeouts(&url),
-            secrets: Secrets::default(),
-            redactor: Redactor::new(Secrets::default()),
-            answer: Answer::new(if chat {
-                Box::new(openai::Decoder::new())
-            } else {
-                Box::new(anthropic::Decoder::new())
-            }),
-            phase: Phase::Answered(body.chain(stream::pending()).boxed()),
-            progress: began,
-            complete: None,
-            http,
-        };
+        let answer = Answer::new(if chat {
+            Box::new(openai::Decoder::new())
+        } else {
+            Box::new(anthropic::Decoder::new())
+        });
+        let mut exchange = Exchange::new(
+            Phase::Answered(body.chain(stream::pending()).boxed()),
+            answer,
+            Redactor::new(Secrets::default()),
+            http.config.timeouts(&url),
+        );
         let mut said = String::new();
-        while let Some(batch) = exchange.next().await {
-            for delta in batch {
-                if let Delta::Text { delta, .. } = &delta {
-                    said.push_str(delta);
-                } else if let Delta::Error { error, .. } = &delta {
-                    said.push_str(error);
-                } else if let Delta::MessageEnd {
-                    usage: Some(usage), ..
-                } = &delta
-                {
-                    said.push_str(&usage.output_tokens.to_string());
-                    said.push_str(" tokens");
-                }
+        while let Some(delta) = exchange.next().await {
+            if let Delta::Text { delta, .. } = &delta {
+                said.push_str(delta);
+            } else if let Delta::Error { error, .. } = &delta {
+                said.push_str(error);
+            } else if let Delta::MessageEnd {
+                usage: Some(usage), ..
+            } = &delta
+            {
+                said.push_str(&usage.output_tokens.to_string());
+                said.push_str(" tokens");
             }
         }
         (said, began.elapsed().as_secs())

@@ -52,6 +52,13 @@ impl Encoder {
         }
     }
 
+    /// Keeps no text, so that memory does not grow with the reply. The [document](Encode::document) then lacks it.
+    #[must_use]
+    pub fn only_frames(mut self) -> Self {
+        self.reply.drops_text = true;
+        self
+    }
+
     /// Sets the stop sequence that ends the reply, before its end is written.
     pub fn set_stop_sequence(&mut self, sequence: impl Into<String>) {
         self.stop_sequence = Some(sequence.into());

@@ -63,6 +63,13 @@ impl Encoder {
         self
     }
 
+    /// Keeps no text, so that memory does not grow with the reply. The [document](Encode::document) then lacks it.
+    #[must_use]
+    pub fn only_frames(mut self) -> Self {
+        self.reply.drops_text = true;
+        self
+    }
+
     fn frame(&self, choices: &Value, usage: Option<Value>) -> sse::Event {
         let mut body = json!({
             "id": self.id,
