@@ -52,8 +52,8 @@ const SERVERS: [Server; 8] = [
     },
     Server {
         name: "sdk-node",
-        version: "2026-11",
-        question: "--help",
+        version: "2026-11-23",
+        question: "-d",
         install: sdk_node,
     },
     Server {
@@ -242,12 +242,11 @@ fn sdk_python(place: &Path, _: &str) -> Result<Vec<String>, String> {
     Ok(vec![python])
 }
 
-/// The SDKs for JavaScript. Modules are looked for from the folder of the program, so it has a link next to them.
+/// The SDKs for JavaScript, below the folder that the command lists.
 fn sdk_node(place: &Path, _: &str) -> Result<Vec<String>, String> {
     there("node", "--version")?;
     there("npm", "--version")?;
-    let folder = root().join(CLIENTS).join("sdk");
-    let manifest = folder.join("package.json");
+    let manifest = root().join(CLIENTS).join("sdk/package.json");
     fs::copy(&manifest, place.join("package.json"))
         .map_err(|error| format!("{}: {error}", manifest.display()))?;
     let mut install = command("npm", &["install", "--prefix"]);
@@ -255,22 +254,7 @@ fn sdk_node(place: &Path, _: &str) -> Result<Vec<String>, String> {
     install.args(["--ignore-scripts", "--no-audit", "--no-fund"]);
     install.args(["--fetch-retries=1", "--fetch-timeout=60000"]);
     capture(&mut install)?;
-    let link = place.join("sdk");
-    link_to(&folder, &link)?;
-    let program = link.join("battery.mjs");
-    let flags = ["--preserve-symlinks", "--preserve-symlinks-main"];
-    let words = ["node", flags[0], flags[1], &word(&program)];
-    Ok(words.map(str::to_owned).to_vec())
-}
-
-#[cfg(unix)]
-fn link_to(folder: &Path, link: &Path) -> Result<(), String> {
-    std::os::unix::fs::symlink(folder, link).map_err(|error| format!("{}: {error}", link.display()))
-}
-
-#[cfg(not(unix))]
-fn link_to(_: &Path, link: &Path) -> Result<(), String> {
-    Err(format!("{}: there are no links here", link.display()))
+    Ok(vec!["ls".to_owned(), word(place)])
 }
 
 /// Codex and Claude Code, below the folder that the command lists. Claude Code unpacks its program after it is installed.

@@ -5,6 +5,8 @@
 use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
+#[cfg(unix)]
+use std::{fs, os::unix::fs::symlink};
 
 use tokio::process::Command;
 
@@ -46,11 +48,25 @@ async fn python_sdks() {
     run(&program, &[&battery("sdk/battery.py"), &world.url("")]).await;
 }
 
+#[cfg(unix)]
 #[tokio::test(flavor = "multi_thread")]
 async fn javascript_sdks() {
-    let Some(program) = command("sdk-node") else {
+    let Some(list) = command("sdk-node") else {
         return;
     };
+    let installed = list.last().expect("it names a folder");
+    // Modules are looked for next to the program and above it.
+    let folder = tempfile::tempdir().expect("a folder");
+    for entry in fs::read_dir(battery("sdk")).expect("the programs") {
+        let path = entry.expect("a program").path();
+        if path.extension().is_some_and(|it| it == "mjs") {
+            let name = path.file_name().expect("it has a name");
+            fs::copy(&path, folder.path().join(name)).expect("it is written");
+        }
+    }
+    let modules = Path::new(installed).join("node_modules");
+    symlink(modules, folder.path().join("node_modules")).expect("a link");
     let world = World::start().await;
-    run(&program, &[&world.url("")]).await;
+    let program = folder.path().join("battery.mjs").display().to_string();
+    run(&["node".to_owned(), program], &[&world.url("")]).await;
 }

@@ -108,7 +108,7 @@ const fn until(end: &'static str) -> Form {
 }
 
 /// First keys of objects that can be calls.
-const KEYS: [&str; 15] = [
+const KEYS: [&str; 16] = [
     "name",
     "tool",
     "tool_name",
@@ -122,6 +122,7 @@ const KEYS: [&str; 15] = [
     "input",
     "type",
     "id",
+    "role",
     "tool_calls",
     "tool_input",
 ];
@@ -494,6 +495,17 @@ mod tests {
             &format!("Look:\n```json\n{json}\n```\nDone."),
             "Look:\n«{\"a\":1}»\nDone.",
         );
+        let function = |arguments: Value| json!({"id": "c", "type": "function", "function": {"name": "Calc", "arguments": arguments}});
+        let list =
+            json!({"tool_calls": [function("{\"a\": 1}".into()), function(json!({"a": 2}))]});
+        let both = "«{\"a\":1}»«{\"a\":2}»";
+        check(&list.to_string(), both);
+        check(&format!("```json\n{list:#}\n```"), both);
+        check(&format!("<tool_call>{list}</tool_call>"), both);
+        let answer = json!({"role": "assistant", "tool_calls": list["tool_calls"]});
+        check(&answer.to_string(), both);
+        let empty = "{\"tool_calls\": []}";
+        check(empty, empty);
         check("```json\n{\"x\": 1}\n```\n", "```json\n{\"x\": 1}\n```\n");
         check(
             "```rust\nfn main() {}\n```\n",

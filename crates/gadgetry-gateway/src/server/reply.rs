@@ -487,7 +487,8 @@ impl Stream {
             let deltas = self.deltas.drain(..);
             let is_estimated = encode(&self.reply, &mut self.encoder, deltas, &mut self.frames);
             if !self.frames.is_empty() {
-                let mut text = String::new();
+                let size = self.frames.iter().map(|frame| frame.data.len() + 64).sum();
+                let mut text = String::with_capacity(size);
                 if is_estimated {
                     text.push_str(": usage is estimated\n\n");
                 }

@@ -32,36 +32,41 @@ const PEEKED: usize = 512;
 pub(super) type Envelope = (String, Result<Value, ParseError>);
 
 impl Finder<'_> {
-    /// One object that is a call.
-    pub(super) fn envelope(&self, json: &str) -> Option<Envelope> {
-        if !json.starts_with('{') {
-            return None;
-        }
-        match json_parameters(json, None, self.limits) {
-            Ok(object) => self.named(object?.as_object()?),
-            Err(error) => Some((self.peeked(json)?.to_owned(), Err(error))),
+    /// The calls in an object, or in an array of objects.
+    pub(super) fn envelopes(&self, json: &str) -> Vec<Envelope> {
+        let read = match json.as_bytes().first() {
+            Some(b'{') => json_parameters(json, None, self.limits),
+            Some(b'[') => json_parameters(&format!("{{\"tool_calls\":{json}}}"), None, self.limits),
+            _ => return Vec::new(),
+        };
+        match read {
+            Ok(object) => object
+                .as_ref()
+                .and_then(Value::as_object)
+                .map_or_else(Vec::new, |object| self.calls(object)),
+            Err(error) => {
+                let name = self.peeked(json);
+                name.map(|name| (name.to_owned(), Err(error)))
+                    .into_iter()
+                    .collect()
+            }
         }
     }
 
-    /// One object or an array of objects.
-    fn envelopes(&self, json: &str) -> Vec<Envelope> {
-        if !json.starts_with('[') {
-            return self.envelope(json).into_iter().collect();
-        }
-        match json_parameters(&format!("{{\"calls\":{json}}}"), None, self.limits) {
-            Ok(object) => {
-                let calls = object
-                    .as_ref()
-                    .and_then(|object| object["calls"].as_array());
-                let objects = calls.into_iter().flatten().filter_map(Value::as_object);
-                objects.filter_map(|object| self.named(object)).collect()
-            }
-            Err(error) => self
-                .peeked(json)
-                .map(|name| (name.to_owned(), Err(error)))
-                .into_iter()
-                .collect(),
-        }
+    /// The calls of an object: those of its list, as `OpenAI` writes them, or the one that it is itself.
+    fn calls(&self, object: &Map<String, Value>) -> Vec<Envelope> {
+        let Some(Value::Array(calls)) = object.get("tool_calls") else {
+            return self.named(object).into_iter().collect();
+        };
+        let objects = calls.iter().filter_map(Value::as_object);
+        objects.filter_map(|object| self.named(object)).collect()
+    }
+
+    /// Those of registered gadgets.
+    fn known(&self, json: &str) -> Vec<Envelope> {
+        let mut calls = self.envelopes(json);
+        calls.retain(|(name, _)| self.gadget(name).is_some());
+        calls
     }
 
     fn named(&self, object: &Map<String, Value>) -> Option<Envelope> {
@@ -141,13 +146,18 @@ impl Finder<'_> {
         }
         let (end, is_whole) = self.json_end(json);
         let object = &text[json..end];
-        match self.envelope(object).filter(|_| has_parameters(object)) {
-            Some((name, parameters)) if self.gadget(&name).is_some() => {
-                self.call(Dialect::Llama, &name, parameters, at..end, is_whole);
-                Read::To(end)
-            }
-            Some(_) | None => Read::Unread,
+        let calls = if has_parameters(object) {
+            self.known(object)
+        } else {
+            Vec::new()
+        };
+        if calls.is_empty() {
+            return Read::Unread;
         }
+        for (name, parameters) in calls {
+            self.call(Dialect::Llama, &name, parameters, at..end, is_whole);
+        }
+        Read::To(end)
     }
 
     /// A code fence at `at`.
@@ -171,8 +181,7 @@ impl Finder<'_> {
         if !has_parameters(json) {
             return Read::No;
         }
-        let known = |(name, _): &Envelope| self.gadget(name).is_some();
-        let calls: Vec<Envelope> = self.envelopes(json).into_iter().filter(known).collect();
+        let calls = self.known(json);
         if calls.is_empty() {
             return Read::Unread;
         }

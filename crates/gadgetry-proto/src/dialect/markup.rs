@@ -47,13 +47,14 @@ impl<'a> Finder<'a> {
         if inner.starts_with(QWEN) {
             return Read::No;
         }
-        match self.envelope(inner) {
-            Some((name, parameters)) => {
-                self.call(Dialect::Hermes, &name, parameters, at..behind, is_whole);
-                Read::To(behind)
-            }
-            None => Read::Unread,
+        let calls = self.envelopes(inner);
+        if calls.is_empty() {
+            return Read::Unread;
         }
+        for (name, parameters) in calls {
+            self.call(Dialect::Hermes, &name, parameters, at..behind, is_whole);
+        }
+        Read::To(behind)
     }
 
     fn qwen(&mut self, at: usize) -> Read {

@@ -13,6 +13,9 @@
 //! | [`Dialect::Xml`] | `<Calc><a>1</a></Calc>` at the start of a line | the closing tag |
 //! | [`Dialect::Python`] | `Calc(a=1)`, alone on a line | the line |
 //!
+//! Where one object can be a call, an object with a list of them can be, too: `{"tool_calls": [{"type": "function", "function":
+//! {"name": "Calc", "arguments": "{…}"}}]}`, the form of `OpenAI`'s API.
+//!
 //! The forms that a wrapper marks beyond doubt count with any name; `Llama`, `FencedJson`, `Xml` and `Python` only with the name
 //! of a registered gadget, and the last two only with its parameters. A form with a backtick directly before it is a
 //! mention. The text is read once, from front to back; after [`Limits::near_misses`] forms that could not be read, no

@@ -1,4 +1,4 @@
-//! Calls in other forms than ours: told, or executed where that is switched on.
+//! Calls in other forms than ours: reported, or executed where that is switched on.
 
 use gadgetry_proto::block::Anchoring;
 use gadgetry_proto::delta::Delta;
@@ -12,7 +12,7 @@ use crate::support::sim::script::{Behaviour, Finish, Piece, Reply, Script, block
 use crate::support::sim::{Log, play};
 
 /// A call of `Calc` in each form.
-const FORMS: [(Dialect, &str); 8] = [
+const FORMS: [(Dialect, &str); 9] = [
     (
         Dialect::Hermes,
         "<tool_call>{\"name\":\"Calc\",\"arguments\":{\"a\":1}}</tool_call>",
@@ -28,6 +28,10 @@ const FORMS: [(Dialect, &str); 8] = [
     (
         Dialect::Llama,
         "{\"name\":\"Calc\",\"parameters\":{\"a\":1}}",
+    ),
+    (
+        Dialect::Llama,
+        "{\"role\":\"assistant\",\"tool_calls\":[{\"id\":\"c\",\"function\":{\"name\":\"Calc\",\"arguments\":{\"a\":1}}}]}",
     ),
     (
         Dialect::Anthropic,

@@ -31,6 +31,22 @@ pub(super) fn is_json(text: &str) -> bool {
     serde_json::from_str::<IgnoredAny>(text).is_ok()
 }
 
+/// Whether each character of `text` means itself within a JSON string.
+pub(super) fn is_plain(text: &str) -> bool {
+    let is_plain = |byte: u8| byte >= b' ' && byte != b'"' && byte != b'\\';
+    text.bytes().all(is_plain)
+}
+
+/// Appends `text` as a JSON string.
+pub(super) fn push_string(text: &str, out: &mut String) {
+    if is_plain(text) {
+        out.extend(["\"", text, "\""]);
+    } else {
+        // Writing a text as JSON does not fail.
+        out.push_str(&serde_json::to_string(text).unwrap_or_default());
+    }
+}
+
 /// Whether [`parse`] failed because the JSON has more than 127 nested levels.
 pub(super) fn is_too_deep(error: &serde_json::Error) -> bool {
     error.to_string().starts_with("recursion limit exceeded")

@@ -221,6 +221,18 @@ impl Redactor {
         }
     }
 
+    /// Takes deltas, and returns what may be emitted.
+    pub(crate) fn batch(&mut self, deltas: Vec<Delta>) -> Vec<Delta> {
+        if self.secrets.0.all.is_empty() {
+            return deltas;
+        }
+        let mut out = Vec::with_capacity(deltas.len());
+        for delta in deltas {
+            self.push(delta, &mut out);
+        }
+        out
+    }
+
     /// Takes a delta and appends what may be emitted.
     #[expect(
         clippy::wildcard_enum_match_arm,

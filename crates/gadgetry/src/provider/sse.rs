@@ -3,6 +3,8 @@
 //! It follows <https://html.spec.whatwg.org/multipage/server-sent-events.html#event-stream-interpretation>, with one
 //! addition for servers that close too early: [`Decoder::finish`].
 
+use std::borrow::Cow;
+
 use memchr::memchr2;
 
 /// One event of a stream.
@@ -199,7 +201,8 @@ impl Decoder {
             return Ok(());
         }
         // A line never ends inside a character, so that each can be decoded alone.
-        let line = String::from_utf8_lossy(line);
+        let line =
+            std::str::from_utf8(line).map_or_else(|_| String::from_utf8_lossy(line), Cow::Borrowed);
         let (field, value) = line.split_once(':').unwrap_or((&line, ""));
         let value = value.strip_prefix(' ').unwrap_or(value);
         match field {

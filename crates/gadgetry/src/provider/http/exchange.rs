@@ -1,10 +1,10 @@
 //! One request: send it, check the status, read the answer.
 
-use std::collections::VecDeque;
 use std::error::Error;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, SystemTime};
+use std::vec;
 
 use bytes::Bytes;
 use futures_core::Stream;
@@ -75,7 +75,7 @@ struct Exchange {
     /// Deltas that were read.
     batch: Vec<Delta>,
     /// Those that can be emitted.
-    ready: VecDeque<Delta>,
+    ready: vec::IntoIter<Delta>,
 }
 
 /// The body of an answer, piece by piece, and why it broke off.
@@ -92,7 +92,10 @@ impl Stream for Exchange {
 
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Delta>> {
         let this = self.get_mut();
-        while this.ready.is_empty() {
+        loop {
+            if let Some(delta) = this.ready.next() {
+                return Poll::Ready(Some(delta));
+            }
             match &mut this.phase {
                 Phase::Sent(sent) => {
                     let sent = ready!(sent.as_mut().poll(cx));
@@ -106,13 +109,9 @@ impl Stream for Exchange {
                 },
                 Phase::Over => return Poll::Ready(None),
             }
-            let mut seen = Vec::new();
-            for delta in this.batch.drain(..) {
-                this.redactor.push(delta, &mut seen);
-            }
-            this.ready.extend(seen);
+            let batch = std::mem::take(&mut this.batch);
+            this.ready = this.redactor.batch(batch).into_iter();
         }
-        Poll::Ready(this.ready.pop_front())
     }
 }
 
@@ -129,7 +128,7 @@ impl Exchange {
             timer: None,
             is_last_look: false,
             batch: Vec::new(),
-            ready: VecDeque::new(),
+            ready: Vec::new().into_iter(),
         }
     }
 

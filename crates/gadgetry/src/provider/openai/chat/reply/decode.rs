@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::calls::Calls;
 use super::chunk::{Prose, choice, prose, stop_reason};
 use super::kept::Kept;
-use super::quick;
+use super::quick::Quick;
 use crate::provider::error::ProviderError;
 use crate::provider::json::{self, SurrogateJoiner};
 use crate::provider::openai::usage;
@@ -47,6 +47,7 @@ pub struct Decoder {
     choice: Option<u64>,
     /// The first piece of a choice other than 0, and its number.
     waiting: Option<(u64, Value)>,
+    quick: Quick,
     text: SurrogateJoiner,
     reasoning: SurrogateJoiner,
     calls: Calls,
@@ -243,7 +244,7 @@ impl Decode for Decoder {
         }
         if self.choice == Some(0)
             && frame.event.is_none()
-            && let Some(text) = quick::text(data)
+            && let Some(text) = self.quick.text(data)
         {
             self.has_delta = true;
             self.prose(Prose::Text, &text, out);

@@ -4,6 +4,7 @@ use gadgetry_proto::delta::{Delta, StopReason};
 use serde_json::{Map, Value, json};
 
 use crate::provider::collected::{Collected, Part, Step};
+use crate::provider::json;
 use crate::provider::openai::usage;
 use crate::provider::sse;
 use crate::provider::tools::{ToolForms, text_of};
@@ -101,8 +102,7 @@ impl Encoder {
         let mut data =
             String::with_capacity(self.text_head.len() + text.len() + TEXT_TAIL.len() + 8);
         data.push_str(&self.text_head);
-        // Writing a text as JSON does not fail.
-        data.push_str(&serde_json::to_string(text).unwrap_or_default());
+        json::push_string(text, &mut data);
         data.push_str(TEXT_TAIL);
         sse::Event::data(data)
     }
