@@ -8,6 +8,8 @@
 #![expect(clippy::print_stdout, reason = "the tables are what it is run for")]
 #![expect(clippy::cast_precision_loss, reason = "the counts are small")]
 
+mod support;
+
 use std::fs;
 use std::io::{self, BufRead as _, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -23,14 +25,14 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 
+use support::{CONTENT, Pace, READY, Sent, upstream_of};
+
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 /// Chunks of a stream.
 const CHUNKS: usize = 2_000;
 /// Streams at once.
 const STREAMS: usize = 256;
-/// The time between two chunks of a stream: 50 tokens a second, as a fast model writes.
-const PACE: Duration = Duration::from_millis(20);
 /// Chunks of a stream without the gateway, for its latency alone.
 const DIRECT_CHUNKS: usize = 250;
 /// Streams that are open and silent.
@@ -39,13 +41,6 @@ const IDLE: usize = 10_000;
 const PEER_STREAMS: usize = 4;
 /// How often the two are compared.
 const ROUNDS: usize = 3;
-/// Chunks of a write where the upstream has more than one ready.
-const READY: usize = 16;
-/// The content of a chunk, as it is on the wire of every server, but for its last byte.
-const CONTENT: &[u8] = b"\"abc";
-/// The last byte of a chunk: `LiteLLM` ends a reply that repeats a chunk.
-const LAST: &str = "abcdefghijklmnopqrstuvwxyz";
-
 fn main() -> Result<(), Failure> {
     more_files();
     let args: Vec<String> = std::env::args().collect();
@@ -105,25 +100,6 @@ async fn serve(url: &str) -> Result<(), Failure> {
     println!("{}", listener.local_addr()?);
     server::serve(listener, Gateway::new(settings), std::future::pending()).await;
     Ok(())
-}
-
-/// When each chunk was sent, in nanoseconds since the start, by stream.
-struct Sent {
-    began: Instant,
-    times: Vec<Vec<AtomicU64>>,
-}
-
-/// How chunks are sent.
-#[derive(Clone, Copy, PartialEq)]
-enum Pace {
-    /// As fast as they are read, and as many a write as a server with that many ready sends.
-    Flat,
-    /// As fast as they are read, each in a write of its own.
-    Single,
-    /// One at a time.
-    Paced,
-    /// The first one, and then nothing.
-    Silent,
 }
 
 async fn only_flat(python: Option<&str>) -> Result<(), Failure> {
@@ -550,114 +526,5 @@ async fn stream(
         let total = text.len();
         buffer.copy_within(rest..total, 0);
         kept = total - rest;
-    }
-}
-
-/// The upstream: a text model that sends chunks.
-async fn upstream_of(listener: TcpListener, sent: Arc<Sent>) {
-    while let Ok((socket, _)) = listener.accept().await {
-        let sent = Arc::clone(&sent);
-        tokio::spawn(async move {
-            // A client that goes ends its stream.
-            let _ = replies(socket, &sent).await;
-        });
-    }
-}
-
-/// Answers requests of one connection.
-async fn replies(mut socket: TcpStream, sent: &Sent) -> Result<(), Failure> {
-    socket.set_nodelay(true)?;
-    let frame = |delta: &str, reason: &str| {
-        let data = format!(
-            "data: {{\"id\":\"c\",\"object\":\"chat.completion.chunk\",\"created\":1,\"model\":\"m\",\"choices\":[{{\"index\":0,\"delta\":{delta},\
-             \"finish_reason\":{reason}}}]}}\n\n"
-        );
-        format!("{:x}\r\n{data}\r\n", data.len())
-    };
-    let chunk = |last: char| frame(&format!("{{\"content\":\"abc{last}\"}}"), "null");
-    let size = chunk('a').len();
-    // As many as a write may need, from any of them on.
-    let chunks: String = LAST
-        .chars()
-        .cycle()
-        .take(LAST.len() + READY)
-        .map(chunk)
-        .collect();
-    let some =
-        |at: usize, count: usize| &chunks.as_bytes()[at % LAST.len() * size..][..count * size];
-    let end = frame("{}", "\"stop\"");
-    loop {
-        let request = read_request(&mut socket).await?;
-        let at = request.find("load ").ok_or("a request of this bench")?;
-        let mut words = request[at + 5..].split_whitespace();
-        let number: usize = words.next().ok_or("a number")?.parse()?;
-        let pace = words.next().ok_or("a pace")?.to_owned();
-        let count: usize = words.next().ok_or("a count")?.parse()?;
-        let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
-        socket.write_all(head.as_bytes()).await?;
-        socket
-            .write_all(frame("{\"role\":\"assistant\",\"content\":\"\"}", "null").as_bytes())
-            .await?;
-        match pace.as_str() {
-            "flat" | "single" => {
-                let ready = if pace == "flat" { READY } else { 1 };
-                let mut at = 0;
-                while at < count {
-                    let now = ready.min(count - at);
-                    socket.write_all(some(at, now)).await?;
-                    tokio::task::yield_now().await;
-                    at += now;
-                }
-            }
-            "paced" => {
-                let began = Instant::now();
-                // Streams do not send at the same moment.
-                let offset = PACE.mul_f64(number as f64 / STREAMS as f64);
-                for at in 0..count {
-                    let due = began + offset + PACE * u32::try_from(at)?;
-                    // Timers have a resolution of a millisecond, which would send a dozen chunks at once.
-                    while Instant::now() < due {
-                        tokio::task::yield_now().await;
-                    }
-                    let now = u64::try_from(sent.began.elapsed().as_nanos())?;
-                    sent.times[number][at].store(now, Ordering::Relaxed);
-                    socket.write_all(some(at, 1)).await?;
-                }
-            }
-            _ => {
-                socket.write_all(some(0, 1)).await?;
-                // Until the client goes.
-                let _ = socket.read(&mut [0; 1]).await?;
-                return Ok(());
-            }
-        }
-        socket.write_all(end.as_bytes()).await?;
-        socket
-            .write_all(b"e\r\ndata: [DONE]\n\n\r\n0\r\n\r\n")
-            .await?;
-    }
-}
-
-/// The head and body of a request.
-async fn read_request(socket: &mut TcpStream) -> Result<String, Failure> {
-    let mut bytes = Vec::new();
-    let mut buffer = [0; 4_096];
-    loop {
-        let read = socket.read(&mut buffer).await?;
-        if read == 0 {
-            return Err("the client has gone".into());
-        }
-        bytes.extend_from_slice(&buffer[..read]);
-        let Some(at) = memchr::memmem::find(&bytes, b"\r\n\r\n") else {
-            continue;
-        };
-        let head = String::from_utf8_lossy(&bytes[..at]).to_ascii_lowercase();
-        let length = head
-            .lines()
-            .find_map(|line| line.strip_prefix("content-length:"));
-        let length: usize = length.and_then(|it| it.trim().parse().ok()).unwrap_or(0);
-        if bytes.len() >= at + 4 + length {
-            return Ok(String::from_utf8_lossy(&bytes[at + 4..]).into_owned());
-        }
     }
 }

@@ -129,6 +129,8 @@ impl Mistake {
 struct File {
     listen: Option<Spanned<String>>,
     #[serde(default)]
+    log_prompts: bool,
+    #[serde(default)]
     rules: Option<Spanned<RulesPatch>>,
     #[serde(default)]
     limits: Limits,
@@ -243,6 +245,7 @@ fn parse(text: &str, resolver: &Resolver, patch: &RulesPatch) -> Result<Config, 
             rules: Arc::new(rules),
             keys: keys.collect::<Result<_, _>>()?,
             limits: limits(&file.limits),
+            log_prompts: file.log_prompts,
         },
         listen: listen.transpose()?,
     })

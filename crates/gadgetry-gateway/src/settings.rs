@@ -22,6 +22,8 @@ pub struct Settings {
     pub keys: Vec<ClientKey>,
     /// Limits.
     pub limits: ServerLimits,
+    /// Whether prompts and replies are logged, at the level `info`. Otherwise no part of them is.
+    pub log_prompts: bool,
 }
 
 /// Where the requests for a model go.

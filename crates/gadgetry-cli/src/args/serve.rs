@@ -69,6 +69,10 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "SERVER")]
     pub(crate) constrain: Option<GrammarForm>,
 
+    /// Log prompts and replies, with -v; no part of them is logged otherwise
+    #[arg(long)]
+    pub(crate) log_prompts: bool,
+
     /// No line about the address on stderr
     #[arg(long, short)]
     pub(crate) quiet: bool,

@@ -104,6 +104,7 @@ fn read(args: &ServeArgs) -> Result<Config, Error> {
         },
         (None, None) => return Err(Error::input("--upstream or --config is missing")),
     };
+    config.settings.log_prompts |= args.log_prompts;
     if let Some(path) = &args.keys {
         let keys = config::load_keys(path).map_err(Error::input)?;
         config.settings.keys.extend(keys);

@@ -6,6 +6,7 @@ use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, ChildStderr, Command, Stdio};
 
+use super::server::{Reply, Server};
 use super::{GADGETRY, check};
 
 #[test]
@@ -68,10 +69,12 @@ impl Serving {
             .expect("it starts");
         let mut lines = BufReader::new(process.stderr.take().expect("it is piped"));
         let mut line = String::new();
-        lines.read_line(&mut line).expect("a line");
-        let rest = line
-            .strip_prefix("serving http://")
-            .expect("where it listens");
+        // Lines of the log may come first.
+        while !line.starts_with("serving http://") {
+            line.clear();
+            assert_ne!(lines.read_line(&mut line).expect("a line"), 0, "it ends");
+        }
+        let rest = &line["serving http://".len()..];
         let (address, _) = rest
             .split_once("/v1 with the models of ")
             .expect("the upstream");
@@ -94,11 +97,19 @@ impl Serving {
         assert!(sent.expect("kill").success());
     }
 
-    /// The status of a GET request.
+    /// The answer to a GET request.
     fn get(&self, path: &str) -> String {
+        self.send(&format!("GET {path} HTTP/1.1"), "")
+    }
+
+    /// The answer to a request.
+    fn send(&self, head: &str, body: &str) -> String {
         let mut socket = TcpStream::connect(&self.address).expect("it listens");
-        let request =
-            format!("GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n");
+        let length = body.len();
+        let request = format!(
+            "{head}\r\nhost: localhost\r\nconnection: close\r\ncontent-type: application/json\r\n\
+             content-length: {length}\r\n\r\n{body}"
+        );
         socket.write_all(request.as_bytes()).expect("it reads");
         let mut answer = String::new();
         socket.read_to_string(&mut answer).expect("it answers");
@@ -124,6 +135,46 @@ fn it_ends_at_a_signal() {
         let status = serving.process.wait().expect("it ends");
         assert_eq!(status.code(), Some(0), "{signal}");
     }
+}
+
+/// Everything that is logged at the highest level about a request whose prompt, key and reply are known words.
+#[cfg(unix)]
+#[test]
+fn prompts_are_logged_on_demand_and_keys_never() {
+    let log_of = |args: &[&str]| {
+        let folder = tempfile::tempdir().expect("a folder");
+        let keys = folder.path().join("keys");
+        fs::write(&keys, "laptop secret-key-1234567\n").expect("it is written");
+        let refused = r#"{"error": {"message": "your prompt was: the-prompt"}}"#;
+        let server = Server::start([
+            Reply::says("the-reply is this."),
+            Reply::Status("400 Bad Request", refused),
+        ]);
+        let keys = keys.display().to_string();
+        let own = ["--upstream", server.url(), "--keys", &keys, "-vvv"];
+        let mut serving = Serving::start(&[&own, args].concat());
+        let body = r#"{"model": "m", "messages": [{"role": "user", "content": "the-prompt"}]}"#;
+        let head = "POST /v1/chat/completions HTTP/1.1\r\nauthorization: Bearer";
+        let answer = serving.send(&format!("{head} secret-key-1234567"), body);
+        assert!(answer.contains("the-reply"), "{answer}");
+        let answer = serving.send(&format!("{head} secret-key-1234567"), body);
+        assert!(answer.contains("your prompt was"), "{answer}");
+        let answer = serving.send(&format!("{head} wrong-key-7654321"), body);
+        assert!(answer.contains("401"), "{answer}");
+        serving.signal("TERM");
+        let mut log = String::new();
+        serving.lines.read_to_string(&mut log).expect("text");
+        assert!(log.contains("laptop"), "each request has a line: {log}");
+        for key in ["secret-key", "wrong-key"] {
+            assert!(!log.contains(key), "{log}");
+        }
+        log
+    };
+    let words = ["the-prompt", "the-reply"];
+    let log = log_of(&[]);
+    assert!(words.iter().all(|word| !log.contains(word)), "{log}");
+    let log = log_of(&["--log-prompts"]);
+    assert!(words.iter().all(|word| log.contains(word)), "{log}");
 }
 
 #[cfg(unix)]

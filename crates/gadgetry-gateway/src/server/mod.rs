@@ -6,6 +6,7 @@ mod items;
 mod listen;
 mod metrics;
 mod probe;
+mod prompt_log;
 mod reply;
 
 use std::collections::HashMap;

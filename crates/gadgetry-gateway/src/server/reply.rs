@@ -22,6 +22,7 @@ use tokio::time::{Duration, Sleep, sleep, timeout};
 
 use super::admission::Permit;
 use super::endpoints::{failed, json_response};
+use super::prompt_log::PromptLog;
 use super::{Gateway, now};
 use crate::api::ReplyEncoder;
 use crate::exchange::{ClientRequest, Constrain, Exchange, Progress, Secrets, ToolMode, Toolset};
@@ -57,6 +58,7 @@ struct Reply {
     ready: Vec<Delta>,
     is_over: bool,
     watch: Watch,
+    log: PromptLog,
     /// It has a place among the requests in flight until it is dropped.
     permit: Option<Permit>,
 }
@@ -118,7 +120,8 @@ pub(super) async fn answer(
     upstreams.sort_by_key(|upstream| upstream.is_out());
     let last = upstreams.len().saturating_sub(1);
     for (at, upstream) in upstreams.into_iter().enumerate() {
-        let mut reply = match begin(&gateway, &job, upstream, watch).await {
+        let log = PromptLog::new(job.number, settings.log_prompts);
+        let mut reply = match begin(&gateway, &job, upstream, watch, log).await {
             Ok(reply) => reply,
             Err((error, kept)) => {
                 failure = error;
@@ -169,6 +172,7 @@ async fn begin(
     job: &Job,
     upstream: Arc<Upstream>,
     watch: Watch,
+    mut log: PromptLog,
 ) -> Result<Reply, (Failure, Watch)> {
     let rules = &job.destination.rules;
     let model = &job.destination.model;
@@ -202,7 +206,9 @@ async fn begin(
     let deltas = if exchange.run_dependencies(&mut ready) {
         stream::empty().boxed()
     } else {
-        model.stream(exchange.request())
+        let request = exchange.request();
+        log.sent(&request);
+        model.stream(request)
     };
     Ok(Reply {
         exchange,
@@ -212,6 +218,7 @@ async fn begin(
         ready,
         is_over: false,
         watch,
+        log,
         permit: None,
     })
 }
@@ -296,6 +303,9 @@ impl Reply {
                 break;
             };
             *taken += 1;
+            if let Some(delta) = &delta {
+                self.log.received(delta);
+            }
             match delta.map(|delta| self.exchange.push(delta, out)) {
                 Some(Progress::More) => {}
                 Some(Progress::Again(request)) => self.again(request),
@@ -318,16 +328,24 @@ impl Reply {
     }
 
     fn again(&mut self, request: Request) {
+        self.log.sent(&request);
         self.deltas = self.model.stream(request);
     }
 
     /// Takes note of how the reply has ended, and ends the upstream's.
     fn end(&mut self, out: &[Delta]) {
         self.deltas = stream::empty().boxed();
+        self.log.ended();
         self.watch.counts = self.exchange.counts();
         let error = out.iter().find_map(|delta| match delta {
             Delta::Error { kind, error, .. } => {
-                tracing::warn!(upstream = self.upstream.name(), "{error}");
+                // A server may quote the prompt in its errors. Those of the connection are our own words.
+                let words = match kind {
+                    ModelErrorKind::Transport | ModelErrorKind::Truncated => error.as_str(),
+                    _ if self.log.is_on() => error.as_str(),
+                    _ => "the upstream has failed",
+                };
+                tracing::warn!(upstream = self.upstream.name(), ?kind, "{words}");
                 Some(*kind)
             }
             Delta::MessageEnd { usage, .. } => {

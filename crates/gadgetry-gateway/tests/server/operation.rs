@@ -166,6 +166,27 @@ async fn a_slow_body_is_given_up() {
 }
 
 #[tokio::test]
+async fn a_head_that_does_not_come_ends_its_connection() {
+    let upstream = Upstream::start().await;
+    let mut settings = settings(&upstream.url(), ModelRules::default());
+    settings.limits.header_timeout = Duration::from_millis(50);
+    let world = World::serve(upstream, settings).await;
+    let mut socket = TcpStream::connect(world.address).await.expect("it listens");
+    socket
+        .write_all(b"POST /v1/messages HTTP/1.1\r\nhost: loc")
+        .await
+        .expect("it reads");
+    // It ends without an answer, or with one that says so.
+    let mut answer = Vec::new();
+    socket.read_to_end(&mut answer).await.expect("the end");
+    assert!(
+        answer.is_empty() || answer.starts_with(b"HTTP/1.1 408"),
+        "{}",
+        String::from_utf8_lossy(&answer)
+    );
+}
+
+#[tokio::test]
 async fn the_models_and_the_tokens() {
     let world = World::start().await;
     let models: Value = get(world.url("/v1/models"))

@@ -7,7 +7,7 @@ use gadgetry_gateway::exchange::{ModelRules, ToolMode};
 use gadgetry_gateway::settings::Route;
 use gadgetry_gateway::upstream::{Target, Upstream as Server};
 use gadgetry_gateway::{Api, Settings};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::replies::body;
 use crate::support::upstream::Upstream;
@@ -116,6 +116,57 @@ async fn a_probe_decides_in_mode_auto() {
             expected,
             "the probe is sent once"
         );
+    }
+}
+
+#[tokio::test]
+async fn a_model_that_calls_natively_is_used_so_in_mode_auto() {
+    let rules = ModelRules {
+        mode: ToolMode::Auto,
+        ..ModelRules::default()
+    };
+    let world = World::with(rules).await;
+    for expected in [2, 3] {
+        let (status, _, body) = ask(&world, "native-model", "text").await;
+        let call = &body["choices"][0]["message"]["tool_calls"][0]["function"];
+        assert_eq!((status, &call["name"]), (200, &"get_weather".into()));
+        let input: Value = serde_json::from_str(call["arguments"].as_str().expect("text"))
+            .expect("the arguments are JSON");
+        assert_eq!(input, json!({"city": "Oslo"}));
+        let requests = world.upstream.requests();
+        assert_eq!(requests.len(), expected, "the probe is sent once");
+        let tools = &requests[expected - 1]["tools"];
+        assert_eq!(tools[0]["function"]["name"], "get_weather");
+    }
+}
+
+/// Without tools the form of the answer is the upstream's affair.
+#[tokio::test]
+async fn a_schema_of_the_answer_goes_upstream() {
+    let world = World::start().await;
+    let schema = json!({"type": "object", "properties": {"a": {"type": "integer"}}});
+    for api in Api::ALL {
+        let (path, mut body) = body(api, "text", false);
+        let fields = body.as_object_mut().expect("an object");
+        fields.remove("tools");
+        let format = json!({"type": "json_schema", "name": "n", "schema": schema});
+        match api {
+            Api::Chat => {
+                body["response_format"] =
+                    json!({"type": "json_schema", "json_schema": {"name": "n", "schema": schema}});
+            }
+            Api::Responses => body["text"] = json!({"format": format}),
+            Api::Messages => {
+                body["output_config"] =
+                    json!({"format": {"type": "json_schema", "schema": schema}});
+            }
+        }
+        let request = client().post(world.url(path)).json(&body).send();
+        assert_eq!(request.await.expect("it answers").status(), 200, "{api:?}");
+        let sent = world.upstream.requests().pop().expect("it was asked");
+        let format = &sent["response_format"];
+        assert_eq!(format["type"], "json_schema", "{api:?}: {sent}");
+        assert_eq!(format["json_schema"]["schema"], schema, "{api:?}: {sent}");
     }
 }
 

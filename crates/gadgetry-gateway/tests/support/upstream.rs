@@ -41,6 +41,8 @@ pub(crate) enum Answer {
     Text(String, Option<&'static str>),
     /// An error status.
     Status(u16, Value, Option<&'static str>),
+    /// A native call.
+    Call(&'static str, Value),
     /// Pieces of text for ever, slowly.
     Endless,
 }
@@ -251,8 +253,23 @@ impl<'r> Prompt<'r> {
     }
 }
 
+/// What a model that calls natively does with tools that it knows.
+fn native_call(request: &Value) -> Option<Answer> {
+    let name = request["tools"][0]["function"]["name"].as_str();
+    match (request["model"].as_str(), name) {
+        (Some("native-model"), Some("report_word")) => {
+            let input = json!({"word": "ready", "times": 3});
+            Some(Answer::Call("report_word", input))
+        }
+        (Some("native-model"), Some("get_weather")) => {
+            Some(Answer::Call("get_weather", json!({"city": "Oslo"})))
+        }
+        _ => None,
+    }
+}
+
 async fn chat(State(seen): State<Arc<Seen>>, Json(request): Json<Value>) -> Response {
-    let answer = Prompt::of(&request).answer();
+    let answer = native_call(&request).unwrap_or_else(|| Prompt::of(&request).answer());
     seen.requests.lock().expect("no panic within").push(request);
     match answer {
         Answer::Status(status, body, retry_after) => {
@@ -266,6 +283,20 @@ async fn chat(State(seen): State<Arc<Seen>>, Json(request): Json<Value>) -> Resp
             response
         }
         Answer::Text(text, reason) => streamed(seen, frames(&text, 4, reason), reason.is_none()),
+        Answer::Call(name, input) => {
+            let call = json!({"index": 0, "id": "c1", "type": "function", "function": {"name": name, "arguments": input.to_string()}});
+            let chunk = |delta: Value, reason: Option<&str>| {
+                let choice = json!({"index": 0, "delta": delta, "finish_reason": reason});
+                let chunk = json!({"object": "chat.completion.chunk", "choices": [choice]});
+                format!("data: {chunk}\n\n")
+            };
+            let frames = vec![
+                chunk(json!({"tool_calls": [call]}), None),
+                chunk(json!({}), Some("tool_calls")),
+                "data: [DONE]\n\n".to_owned(),
+            ];
+            streamed(seen, frames, false)
+        }
         Answer::Endless => endless(seen),
     }
 }
