@@ -134,7 +134,7 @@ pub struct ReplyEncoder {
 impl ReplyEncoder {
     /// Takes a delta and adds its frames.
     pub fn delta(&mut self, mut delta: Delta, out: &mut Vec<Event>) {
-        self.has_call |= matches!(delta, Delta::ToolCall { .. });
+        self.has_call |= matches!(delta, Delta::ToolCall { .. } | Delta::ToolCallEnd { .. });
         if let Delta::MessageEnd { stop_reason, usage } = &mut delta {
             if self.hides_usage {
                 *usage = None;

@@ -7,10 +7,12 @@
 //! ```
 //!
 //! [`Exchange::request`] says what to send to the upstream, [`Exchange::push`] takes the deltas of its reply and gives those
-//! of the client's. A call is given whole, as [`Delta::ToolCall`], once its block is complete and its parameters are valid.
+//! of the client's. A call is given whole, as [`Delta::ToolCall`], once its block is complete and its parameters are valid;
+//! only for a tool that is [eager](Tool::is_eager) it is given in parts.
 
 mod call_ids;
 mod calls;
+mod eager;
 mod ending;
 mod gate;
 mod held;
@@ -37,6 +39,7 @@ use gadgetry::proto::usage::Usage;
 use serde_json::Value;
 
 use call_ids::CallIds;
+use eager::EagerCall;
 use gate::{Gate, Piece};
 use instructions::ANCHORING;
 use stops::Stops;
@@ -159,6 +162,7 @@ pub struct Exchange {
     /// The calls that the client has: the name in blocks, the model's id, and the parameters.
     sent: Vec<(String, String, Value)>,
     held: Vec<HeldCall>,
+    eager: Option<EagerCall>,
     /// Text before the first call of a reply that must have one.
     withheld: String,
     /// Text that is blank so far, at the beginning of the reply.
@@ -225,6 +229,7 @@ impl Exchange {
             turn: Turn::default(),
             sent: Vec::new(),
             held: Vec::new(),
+            eager: None,
             withheld: String::new(),
             blank: String::new(),
             has_text: false,
@@ -327,6 +332,9 @@ impl Exchange {
 
     /// Whether the reply can end before the upstream's.
     fn progress(&mut self, out: &mut Vec<Delta>) -> Progress {
+        if self.is_over {
+            return Progress::Done;
+        }
         if self.is_enough() {
             self.add_usage();
             return self.finish(StopReason::ToolUse, out);
@@ -364,7 +372,7 @@ impl Exchange {
     /// Takes what the reader has made of the reply.
     fn read(&mut self, read: &mut Vec<Delta>, out: &mut Vec<Delta>) {
         for delta in read.drain(..) {
-            if self.is_enough() {
+            if self.is_enough() || self.is_over {
                 continue;
             }
             match delta {
@@ -384,10 +392,16 @@ impl Exchange {
                     self.start(out);
                     out.push(delta);
                 }
-                Delta::GadgetCallStart(_) => self.flush_text(out),
+                Delta::GadgetCallStart(call) => {
+                    self.flush_text(out);
+                    self.begin_eager(&call);
+                }
+                Delta::GadgetArgsPartial(part) => self.grow_eager(&part, out),
                 Delta::GadgetCall(call) => {
                     self.after_block = true;
-                    self.block(&call, out);
+                    if !self.end_eager(&call, out) {
+                        self.block(&call, out);
+                    }
                 }
                 Delta::Diagnostic(said)
                     if matches!(

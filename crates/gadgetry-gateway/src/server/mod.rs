@@ -157,13 +157,14 @@ fn fingerprint(tools: &[Tool]) -> [u8; 32] {
     let mut hash = Sha256::new();
     for tool in tools {
         let schema = tool.schema.to_string();
-        let is_text = [u8::from(tool.kind == crate::exchange::ToolKind::Text)];
+        let is_text = tool.kind == crate::exchange::ToolKind::Text;
+        let flags = [u8::from(is_text), u8::from(tool.is_eager)];
         let name = tool.full_name();
         for part in [
             name.as_bytes(),
             tool.description.as_bytes(),
             schema.as_bytes(),
-            &is_text,
+            &flags,
         ] {
             hash.update((part.len() as u64).to_le_bytes());
             hash.update(part);

@@ -3,6 +3,7 @@
 mod calls;
 mod choices;
 mod dependencies;
+mod eager;
 mod history;
 mod injection;
 mod truncation;

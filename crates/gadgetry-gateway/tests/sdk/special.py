@@ -272,6 +272,23 @@ def concurrent():
         assert ("Paris" in arguments) == (number % 2 == 1), arguments
 
 
+def messages_eager_input():
+    schema = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
+    tools = [{"name": "get_weather", "input_schema": schema, "eager_input_streaming": True}]
+    client = Messages(BASE, "stream").client
+    parts = []
+    with client.messages.stream(
+        model=MODEL, max_tokens=1000, messages=[{"role": "user", "content": "scenario: parallel"}], tools=tools
+    ) as stream:
+        for event in stream:
+            if event.type == "input_json":
+                parts.append(event.partial_json)
+        message = stream.get_final_message()
+    calls = [part.input for part in message.content if part.type == "tool_use"]
+    equal((calls, message.stop_reason), ([{"city": "Paris"}, {"city": "Rome"}], "tool_use"))
+    equal([part for part in parts if part], ['{"city":"Paris"', "}", '{"city":"Rome"', "}"])
+
+
 def run_all():
     for mode in ("plain", "stream", "helper"):
         check(f"responses/{mode}: custom tool", lambda: responses_custom(mode))
@@ -286,7 +303,7 @@ def run_all():
         check(f"{name}: parallel", lambda: messages_tool_runner(is_streaming, "parallel", wanted, ["Paris", "Rome"]))
     for case in (
         usage_on_demand, responses_custom_events, responses_reject_ids, responses_probe, responses_objects, responses_statuses,
-        responses_fail_after_done, chat_parse, chat_helper_events, several_choices, messages_stop_sequence,
+        responses_fail_after_done, chat_parse, chat_helper_events, several_choices, messages_stop_sequence, messages_eager_input,
         messages_text_stream, count_tokens, replies_have_request_ids, hosted_tools, models, unknown_paths, concurrent,
     ):
         check(case.__name__, case)

@@ -29,6 +29,8 @@ pub(crate) struct Received {
     pub(crate) ids: Vec<String>,
     pub(crate) stop_reason: Option<StopReason>,
     pub(crate) error: Option<String>,
+    /// The arguments of a call that is sent in parts, until its end.
+    pub(crate) open: Option<String>,
 }
 
 impl Received {
@@ -41,6 +43,20 @@ impl Received {
                 Delta::ToolCall { id, name, input } => {
                     received.ids.push(id.clone());
                     received.calls.push((name.clone(), input.clone()));
+                }
+                Delta::ToolCallStart { id, .. } => {
+                    received.ids.push(id.clone());
+                    assert_eq!(received.open.replace(String::new()), None);
+                }
+                Delta::ToolCallDelta { delta, .. } => {
+                    let json = received.open.as_mut().expect("the call has begun");
+                    json.push_str(delta);
+                }
+                Delta::ToolCallEnd { input, .. } => {
+                    let json = received.open.take().expect("the call has begun");
+                    let read: Value = serde_json::from_str(&json).expect("JSON");
+                    assert_eq!(Some(&read), input.as_ref());
+                    received.calls.push(("in parts".to_owned(), read));
                 }
                 Delta::MessageEnd { stop_reason, .. } => {
                     assert_eq!(received.stop_reason, None, "a reply ends once");
