@@ -9,6 +9,9 @@ impl Exchange {
     /// The upstream's reply is complete.
     pub(super) fn end(&mut self, stop_reason: StopReason, out: &mut Vec<Delta>) -> Progress {
         let mut read = std::mem::take(&mut self.scratch);
+        if let Some(text) = self.end_prefill() {
+            self.reader.push(text, &mut read);
+        }
         let end = Delta::MessageEnd {
             stop_reason: stop_reason.clone(),
             usage: None,

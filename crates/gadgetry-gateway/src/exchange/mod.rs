@@ -18,6 +18,7 @@ mod gate;
 mod held;
 mod history;
 mod instructions;
+mod prefill;
 mod prompt;
 mod repair;
 mod request;
@@ -42,6 +43,7 @@ use call_ids::CallIds;
 use eager::EagerCall;
 use gate::{Gate, Piece};
 use instructions::ANCHORING;
+use prefill::Prefill;
 use stops::Stops;
 use turn::Turn;
 
@@ -163,6 +165,7 @@ pub struct Exchange {
     sent: Vec<(String, String, Value)>,
     held: Vec<HeldCall>,
     eager: Option<EagerCall>,
+    prefill: Option<Prefill>,
     /// Text before the first call of a reply that must have one.
     withheld: String,
     /// Text that is blank so far, at the beginning of the reply.
@@ -230,6 +233,7 @@ impl Exchange {
             sent: Vec::new(),
             held: Vec::new(),
             eager: None,
+            prefill: None,
             withheld: String::new(),
             blank: String::new(),
             has_text: false,
@@ -248,6 +252,7 @@ impl Exchange {
             setup,
         };
         exchange.messages = exchange.prompt();
+        exchange.begin_call();
         Ok(exchange)
     }
 
@@ -321,6 +326,9 @@ impl Exchange {
             }
             delta => {
                 self.written += written(&delta);
+                let Some(delta) = self.continued(delta) else {
+                    return Progress::More;
+                };
                 let mut read = std::mem::take(&mut self.scratch);
                 self.reader.push(delta, &mut read);
                 self.read(&mut read, out);

@@ -86,6 +86,9 @@ rules! {
     images: bool = true;
     /// Whether a call that waited for others is sent to the client by the gateway once their results are there.
     run_dependencies: bool = false;
+    /// Whether its server continues a message of the assistant at the end of a request, so that a call that must be made is
+    /// begun there.
+    prefill: bool = false;
     /// How a grammar of the block format is sent, if at all.
     constrain: Constrain = Constrain::Off;
 }

@@ -1,10 +1,12 @@
 //! Tool choices, and one call at a time.
 
 use gadgetry::proto::delta::StopReason;
+use gadgetry::proto::message::Role;
 use gadgetry_gateway::Api;
+use gadgetry_gateway::exchange::Progress;
 use serde_json::{Value, json};
 
-use crate::support::exchanges::{Client, ask, texts};
+use crate::support::exchanges::{Client, Received, ask, feed, texts};
 
 const PARIS: &str = "{S}weather:w\n{A}city\nParis\n{E}\n";
 const SUM: &str = "{S}sum:s\n{A}a\n1\n{A}b\n2\n{E}\n";
@@ -51,6 +53,51 @@ fn a_choice_is_satisfied_or_an_error() {
     check(&allowed("auto"), &["No."], &[], None);
     check(&allowed("auto"), &[PARIS, SUM], &["sum"], None);
     check(&allowed("required"), &["No.", SUM], &["sum"], None);
+}
+
+/// Servers that continue a message of the assistant are sent the beginning of the call.
+#[test]
+fn a_call_that_must_be_made_is_begun() {
+    let mut client = Client::new(Api::Chat);
+    client.rules.prefill = true;
+    let named = json!({"type": "function", "function": {"name": "sum"}});
+    let check = |choice: &Value, head: &str, reply: &str, calls: &[&str]| {
+        let reply = client.written(reply);
+        for size in 1..=reply.len() {
+            let mut exchange = client.exchange(chosen(choice.clone()), 1);
+            let request = exchange.request();
+            let last = request.messages.last().expect("a message");
+            let is_begun = last.role == Role::Assistant;
+            assert_eq!(is_begun, !head.is_empty(), "{choice}");
+            if is_begun {
+                let begun = format!("assistant: {}", client.written(head));
+                assert_eq!(texts(&request).last(), Some(&begun));
+            }
+            let mut out = Vec::new();
+            let progress = feed(&mut exchange, &reply, size, &mut out);
+            let received = Received::of(&out);
+            let names: Vec<&str> = received.calls.iter().map(|(it, _)| it.as_str()).collect();
+            assert_eq!(names, calls, "{choice} {reply:?} {size}");
+            let ends = if calls.is_empty() && !head.is_empty() {
+                matches!(progress, Progress::Again(_))
+            } else {
+                progress == Progress::Done
+            };
+            assert!(ends, "{choice} {reply:?} {size}: {progress:?}");
+        }
+    };
+    let sum = ":s\n{A}a\n1\n{A}b\n2\n{E}\n";
+    check(&named, "{S}sum", sum, &["sum"]);
+    // Without an id, and with the beginning once more.
+    check(&named, "{S}sum", "\n{A}a\n1\n{A}b\n2\n{E}\n", &["sum"]);
+    check(&named, "{S}sum", SUM, &["sum"]);
+    check(&named, "{S}sum", &format!("\n{SUM}"), &["sum"]);
+    check(&json!("required"), "{S}", &format!("sum{sum}"), &["sum"]);
+    check(&json!("required"), "{S}", PARIS, &["weather"]);
+    check(&named, "{S}sum", "No.", &[]);
+    // Nothing is demanded.
+    check(&json!("auto"), "", "No.", &[]);
+    check(&json!("auto"), "", PARIS, &["weather"]);
 }
 
 #[test]
