@@ -123,6 +123,14 @@ impl Exchange {
         }
     }
 
+    /// The beginning of the reply, and text that a call must follow.
+    pub(super) fn before_call(&mut self, out: &mut Vec<Delta>) {
+        self.start(out);
+        if !self.withheld.is_empty() {
+            out.push(Delta::text(std::mem::take(&mut self.withheld)));
+        }
+    }
+
     pub(super) fn send(
         &mut self,
         id: String,
@@ -137,10 +145,7 @@ impl Exchange {
         if self.is_repair() && self.sent.iter().any(is_same) {
             return;
         }
-        self.start(out);
-        if !self.withheld.is_empty() {
-            out.push(Delta::text(std::mem::take(&mut self.withheld)));
-        }
+        self.before_call(out);
         out.push(Delta::ToolCall {
             id: self.ids.for_client(&id),
             name: tool.full_name(),

@@ -47,9 +47,10 @@ impl Exchange {
     /// A block begins.
     pub(super) fn begin_eager(&mut self, call: &CallStart) {
         let tool = self.setup.tools.tool(&call.gadget_name);
-        let may_send = tool.is_some_and(|tool| {
-            tool.is_eager && self.setup.request.choice.allows(&tool.full_name())
-        });
+        let request = &self.setup.request;
+        // Without a stream nothing is shown earlier, so nothing is worth the price.
+        let may_send = request.is_streaming
+            && tool.is_some_and(|tool| tool.is_eager && request.choice.allows(&tool.full_name()));
         // After a failure there will be a repair turn, in which the model may repeat this call.
         let is_first_turn = !self.is_repair() && self.turn.failures.is_empty();
         self.eager =
@@ -99,10 +100,7 @@ impl Exchange {
     fn open_eager(&mut self, call: &mut EagerCall, out: &mut Vec<Delta>) -> String {
         let id = self.ids.for_client(&call.id);
         call.client_id = Some(id.clone());
-        self.start(out);
-        if !self.withheld.is_empty() {
-            out.push(Delta::text(std::mem::take(&mut self.withheld)));
-        }
+        self.before_call(out);
         let tool = self.setup.tools.tool(&call.name);
         out.push(Delta::ToolCallStart {
             id: id.clone(),
@@ -130,14 +128,16 @@ impl Exchange {
             let mut sent = eager.sent.iter();
             sent.all(|(field, value)| input.get(field) == Some(value))
         };
-        let input = match self.reader.check(call) {
-            Verdict::Valid(Value::Object(input)) if is_as_sent(&input) => input,
-            Verdict::Invalid(problem) => {
+        let checked = match self.reader.check(call) {
+            Verdict::Valid(Value::Object(input)) if is_as_sent(&input) => Ok(input),
+            Verdict::Valid(_) => Err("a parameter is not what was sent".to_owned()),
+            Verdict::NeedsResults => Err("it refers to the results of other calls".to_owned()),
+            Verdict::Invalid(problem) => Err(problem),
+        };
+        let input = match checked {
+            Ok(input) => input,
+            Err(problem) => {
                 self.break_eager(&problem, out);
-                return true;
-            }
-            Verdict::Valid(_) | Verdict::NeedsResults => {
-                self.break_eager("it refers to the results of other calls", out);
                 return true;
             }
         };

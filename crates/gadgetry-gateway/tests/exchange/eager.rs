@@ -19,7 +19,7 @@ fn ask() -> Value {
         "required": ["path", "text"],
     });
     json!({
-        "model": "m", "max_tokens": 100,
+        "model": "m", "max_tokens": 100, "stream": true,
         "messages": [{"role": "user", "content": "Write a file."}],
         "tools": [
             {"name": "write", "input_schema": schema, "eager_input_streaming": true},
@@ -150,6 +150,19 @@ fn a_call_that_begins_with_another_type_is_corrected_as_any_other() {
     let received = Received::of(&out);
     assert_eq!(received.calls.len(), 1);
     assert_eq!(received.calls[0].0, "write");
+}
+
+#[test]
+fn a_reply_that_does_not_stream_has_whole_calls() {
+    let client = Client::new(Api::Messages);
+    let mut body = ask();
+    body["stream"] = false.into();
+    let wrong = "{S}write:w\n{A}path\na\n{E}\n";
+    // An invalid call is corrected, although its text came first.
+    let received = client.receive(body, &[wrong, WRITE]);
+    assert_eq!(received.calls.len(), 1);
+    assert_eq!(received.calls[0].0, "write");
+    assert_eq!((received.open, received.error), (None, None));
 }
 
 #[test]
