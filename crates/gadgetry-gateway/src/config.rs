@@ -26,15 +26,15 @@
 //! requests-per-minute = 60
 //! ```
 
-use std::fs;
 use std::io;
 use std::net::SocketAddr;
-use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use gadgetry::files;
 use gadgetry::provider::{ApiKey, BaseUrl, HttpConfig, Resolver};
+use gadgetry::toml_text::{self, position};
 use serde::Deserialize;
 use toml::Spanned;
 
@@ -91,12 +91,7 @@ pub fn load(path: &Path, resolver: &Resolver, patch: &RulesPatch) -> Result<Conf
         path: path.to_owned(),
         source,
     };
-    let size = fs::metadata(path).map_err(read)?.len();
-    if size > LIMIT {
-        let message = format!("it has {size} bytes; at most {LIMIT} are read");
-        return Err(read(io::Error::new(io::ErrorKind::FileTooLarge, message)));
-    }
-    let text = fs::read_to_string(path).map_err(read)?;
+    let text = files::text(path, LIMIT).map_err(read)?;
     parse(&text, resolver, patch).map_err(|mistake| {
         let (line, column) = position(&text, mistake.at);
         ConfigError::Invalid {
@@ -108,21 +103,7 @@ pub fn load(path: &Path, resolver: &Resolver, patch: &RulesPatch) -> Result<Conf
     })
 }
 
-/// A problem at an offset of the file.
-#[derive(Debug)]
-struct Mistake {
-    at: usize,
-    problem: String,
-}
-
-impl Mistake {
-    fn new(span: &Range<usize>, problem: impl Into<String>) -> Self {
-        Self {
-            at: span.start,
-            problem: problem.into(),
-        }
-    }
-}
+type Mistake = toml_text::Mistake<String>;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
@@ -195,10 +176,7 @@ struct KeyTable {
 }
 
 fn parse(text: &str, resolver: &Resolver, patch: &RulesPatch) -> Result<Config, Mistake> {
-    let file: File = toml::from_str(text).map_err(|error| Mistake {
-        at: error.span().map_or(0, |span| span.start),
-        problem: error.message().to_owned(),
-    })?;
+    let file: File = toml_text::parse(text)?;
     let listen = file.listen.map(|it| {
         let parsed = it.get_ref().parse();
         parsed.map_err(|_| {
@@ -398,7 +376,7 @@ fn limits(written: &Limits) -> ServerLimits {
 ///
 /// If the file cannot be read, or a line has more than two words.
 pub fn load_keys(path: &Path) -> Result<Vec<ClientKey>, ConfigError> {
-    let text = fs::read_to_string(path).map_err(|source| ConfigError::Read {
+    let text = files::text(path, LIMIT).map_err(|source| ConfigError::Read {
         path: path.to_owned(),
         source,
     })?;
@@ -421,18 +399,4 @@ pub fn load_keys(path: &Path) -> Result<Vec<ClientKey>, ConfigError> {
         }
     }
     Ok(keys)
-}
-
-/// Line and column of an offset, in characters, from 1.
-fn position(text: &str, at: usize) -> (usize, usize) {
-    let before = &text[..text.floor_char_boundary(at)];
-    let line = before.matches('\n').count() + 1;
-    let column = before
-        .rsplit('\n')
-        .next()
-        .unwrap_or_default()
-        .chars()
-        .count()
-        + 1;
-    (line, column)
 }

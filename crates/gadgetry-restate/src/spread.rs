@@ -10,7 +10,9 @@ use gadgetry::proto::call::Outcome;
 use gadgetry::proto::id::InvocationId;
 use gadgetry::proto::schema::{GadgetSpec, OnInterrupt};
 use gadgetry::serde_json::Value;
-use gadgetry::{CancellationToken, DynGadget, ExecutionContext, IntoGadget, Invocation};
+use gadgetry::{
+    CallPreview, CancellationToken, DynGadget, ExecutionContext, IntoGadget, Invocation, Permission,
+};
 use restate_sdk::prelude::*;
 use serde::{Deserialize, Serialize};
 use tokio::task::JoinHandle;
@@ -115,6 +117,14 @@ impl DynGadget for SpreadGadget {
             work.await
                 .unwrap_or_else(|error| Outcome::error(error.to_string()))
         })
+    }
+
+    fn permission(&self) -> Permission {
+        self.gadget.permission()
+    }
+
+    fn preview<'a>(&'a self, parameters: &'a Value) -> BoxFuture<'a, Result<CallPreview, String>> {
+        self.gadget.preview(parameters)
     }
 }
 

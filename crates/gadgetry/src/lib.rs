@@ -49,7 +49,7 @@
 //!
 //! | module | what it does |
 //! |---|---|
-//! | `panics` `files` | private helpers |
+//! | `panics` `files` `toml_text` | private helpers |
 //! | [`mod@model`] | [`Model`]: a request in, a stream of deltas out |
 //! | [`models`] | [`ModelRegistry`]: prices, context windows and features of known models |
 //! | [`provider`] | real models over HTTP, with the feature `providers` (default) |
@@ -68,6 +68,7 @@
 //! | [`command`] | [`CommandGadget`]: a gadget that is a program |
 //! | [`skill`] | [`Skills`]: folders with instructions, which the model loads when it needs them |
 //! | [`control`] | [`Controller`]: decides what a run leaves open |
+//! | [`approval`] | [`Approvals`](approval::Approvals): rules and a user that decide which calls run |
 //! | [`observer`] | [`Observer`]: watches a run |
 //! | [`presets`] | observers: logging, timing, tokens, progress, errors, files |
 //! | [`log`] | the log of a run, and its replay |
@@ -98,6 +99,7 @@ pub use gadgetry_proto as proto;
 pub use {schemars, serde, serde_json};
 
 pub mod agent;
+pub mod approval;
 pub mod ask;
 #[cfg(feature = "commands")]
 pub mod command;
@@ -129,6 +131,9 @@ pub mod scripted;
 pub mod services;
 #[cfg(feature = "skills")]
 pub mod skill;
+#[cfg(feature = "commands")]
+#[doc(hidden)]
+pub mod toml_text;
 pub mod toolbox;
 
 /// What most programs need: `use gadgetry::prelude::*;`
@@ -176,8 +181,8 @@ pub use control::{Controller, Controllers, DynController};
 pub use driver::{RunResult, drive};
 #[doc(inline)]
 pub use gadget::{
-    DynGadget, Gadget, GadgetError, GadgetInfo, GadgetOutput, IntoGadget, IntoGadgets, IntoOutcome,
-    NoParams, from_fn, typed, validate_gadget_params,
+    CallPreview, DynGadget, Gadget, GadgetError, GadgetInfo, GadgetOutput, IntoGadget, IntoGadgets,
+    IntoOutcome, NoParams, Permission, Subject, from_fn, typed, validate_gadget_params,
 };
 /// Makes a gadget of a function, for gadgets that hold nothing.
 ///

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use gadgetry_proto::run::{Asks, Retry};
 
+use crate::approval::Approvals;
 use crate::control::DynController;
 use crate::human::Human;
 use crate::journal::DurableRun;
@@ -34,6 +35,8 @@ pub struct Services {
     pub toolbox: Arc<Toolbox>,
     /// Decides the questions of the run, except those to the user.
     pub controller: Option<Arc<dyn DynController>>,
+    /// Decides about each call by rules and a user; part of the controller of the run, and of its subagents.
+    pub approvals: Option<Approvals>,
     /// The user that the run and its gadgets may ask.
     pub human: Option<Arc<dyn Human>>,
     /// The rate limiter of all requests.
@@ -62,6 +65,7 @@ impl Services {
             model,
             toolbox: toolbox.into(),
             controller: None,
+            approvals: None,
             human: None,
             limiter: None,
             models: Models::default(),

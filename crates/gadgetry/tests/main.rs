@@ -3,6 +3,7 @@
 mod adapter;
 mod agent;
 mod anthropic_wire;
+mod approval;
 mod ask;
 mod command_gadgets;
 mod context;

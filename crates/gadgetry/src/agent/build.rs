@@ -84,8 +84,15 @@ fn services(builder: &AgentBuilder, parent: Option<&Services>) -> Result<Service
         Setting::Off => None,
         Setting::On(retry) => Some(retry.clone()),
     };
-    if !builder.controllers.is_empty() {
+    services.approvals = match parent {
+        Some(parent) if builder.approvals.is_none() => parent.approvals.clone(),
+        _ => builder.approvals.clone(),
+    };
+    if services.approvals.is_some() || !builder.controllers.is_empty() {
         let mut controllers = Controllers::default();
+        if let Some(approvals) = services.approvals.clone() {
+            controllers.push(approvals.controller(Arc::clone(&services.toolbox)));
+        }
         for controller in &builder.controllers {
             controllers.push(Arc::clone(controller));
         }

@@ -55,6 +55,7 @@ mod hooks;
 mod observers;
 mod run;
 mod scope;
+mod single;
 mod synthetic;
 mod typed;
 
@@ -77,6 +78,7 @@ pub use finished::Finished;
 pub use handle::{AgentHandle, NotInjected};
 pub use hooks::OnGadgetError;
 pub use run::AgentRun;
+pub use single::{SingleCall, single_call};
 pub use typed::TypedError;
 
 use observers::SharedObserver;

@@ -25,32 +25,38 @@ pub(super) async fn read_within(
 
 /// The end of what was written: the last lines of a long log are the ones that say what went wrong.
 #[derive(Default)]
-pub(super) struct Tail {
+pub struct Tail {
     bytes: Vec<u8>,
     dropped: bool,
 }
 
 impl Tail {
     /// Reads all of `pipe` and keeps at least the last `cap` bytes. What was read stays if it is dropped.
-    pub(super) async fn read(
-        &mut self,
-        mut pipe: impl AsyncRead + Unpin,
-        cap: usize,
-    ) -> io::Result<()> {
+    pub async fn read(&mut self, mut pipe: impl AsyncRead + Unpin, cap: usize) -> io::Result<()> {
         loop {
             self.bytes.reserve(CHUNK);
             if pipe.read_buf(&mut self.bytes).await? == 0 {
                 return Ok(());
             }
-            if self.bytes.len() > 2 * cap {
-                self.bytes.drain(..self.bytes.len() - cap);
-                self.dropped = true;
-            }
+            self.shorten(cap);
+        }
+    }
+
+    /// Adds `bytes`, and keeps at least the last `cap`.
+    pub fn push(&mut self, bytes: &[u8], cap: usize) {
+        self.bytes.extend_from_slice(bytes);
+        self.shorten(cap);
+    }
+
+    fn shorten(&mut self, cap: usize) {
+        if self.bytes.len() > 2 * cap {
+            self.bytes.drain(..self.bytes.len() - cap);
+            self.dropped = true;
         }
     }
 
     /// The last `cap` bytes as trimmed text, with a note in front if there was more.
-    pub(super) fn text(&self, cap: usize) -> String {
+    pub fn text(&self, cap: usize) -> String {
         let start = self.bytes.len().saturating_sub(cap);
         let text = String::from_utf8_lossy(&self.bytes[start..]);
         let text = text.trim();
@@ -59,5 +65,53 @@ impl Tail {
         } else {
             text.to_owned()
         }
+    }
+}
+
+/// The beginning and the end of what was written: the one says what began, the other how it ended.
+pub(super) struct Ends {
+    head: Vec<u8>,
+    tail: Tail,
+    half: usize,
+    total: u64,
+}
+
+impl Ends {
+    pub(super) fn new(limit: usize) -> Self {
+        Self {
+            head: Vec::new(),
+            tail: Tail::default(),
+            half: limit / 2,
+            total: 0,
+        }
+    }
+
+    /// Reads all of `pipe`. What was read stays if it is dropped.
+    pub(super) async fn read(&mut self, mut pipe: impl AsyncRead + Unpin) -> io::Result<()> {
+        let mut chunk = Vec::with_capacity(CHUNK);
+        loop {
+            chunk.clear();
+            let read = pipe.read_buf(&mut chunk).await?;
+            if read == 0 {
+                return Ok(());
+            }
+            self.total += read as u64;
+            let room = self.half.saturating_sub(self.head.len()).min(read);
+            self.head.extend_from_slice(&chunk[..room]);
+            self.tail.push(&chunk[room..], self.half);
+        }
+    }
+
+    /// The text, with a note in place of what was not kept.
+    pub(super) fn into_text(mut self) -> String {
+        let start = self.tail.bytes.len().saturating_sub(self.half);
+        let kept = self.head.len() + self.tail.bytes.len() - start;
+        let left_out = self.total - kept as u64;
+        if left_out > 0 {
+            let note = format!("\n[{left_out} bytes left out]\n");
+            self.head.extend_from_slice(note.as_bytes());
+        }
+        self.head.extend_from_slice(&self.tail.bytes[start..]);
+        String::from_utf8_lossy(&self.head).into_owned()
     }
 }

@@ -12,6 +12,7 @@ use toml::Spanned;
 use super::error::{GadgetFileError, GadgetFileProblem as Problem};
 use super::{CommandGadget, ResultForm, duration};
 use crate::files;
+use crate::toml_text::{self, position};
 use crate::toolbox::check_examples;
 
 /// Bytes of a gadget file.
@@ -37,27 +38,10 @@ pub(super) fn load(path: &Path) -> Result<Vec<CommandGadget>, GadgetFileError> {
     })
 }
 
-/// A problem at an offset of the file.
-#[derive(Debug)]
-struct Mistake {
-    at: usize,
-    problem: Problem,
-}
-
-impl Mistake {
-    fn new(span: &Range<usize>, problem: Problem) -> Self {
-        Self {
-            at: span.start,
-            problem,
-        }
-    }
-}
+type Mistake = toml_text::Mistake<Problem>;
 
 fn parse(text: &str, folder: &Path) -> Result<Vec<CommandGadget>, Mistake> {
-    let file: File = toml::from_str(text).map_err(|error| Mistake {
-        at: error.span().map_or(0, |span| span.start),
-        problem: Problem::Toml(in_words_of_toml(error.message())),
-    })?;
+    let file: File = toml_text::parse(text).map_err(|mistake| mistake.map(Problem::Toml))?;
     // By name in lower case: where it first was.
     let mut names: BTreeMap<String, usize> = BTreeMap::new();
     let mut gadgets = Vec::new();
@@ -75,17 +59,6 @@ fn parse(text: &str, folder: &Path) -> Result<Vec<CommandGadget>, Mistake> {
         gadgets.push(gadget);
     }
     Ok(gadgets)
-}
-
-/// Translates `serde`'s names into those of TOML.
-fn in_words_of_toml(message: &str) -> String {
-    message
-        .replace(
-            "expected a sequence",
-            "expected an array ([…]; of tables: [[…]])",
-        )
-        .replace("invalid type: map", "invalid type: table")
-        .replace("expected a map", "expected a table ({ … })")
 }
 
 /// One `[[gadget]]` and its name, which must differ from the others.
@@ -273,14 +246,6 @@ fn to_json(value: toml::Value, span: &Range<usize>) -> Result<Value, Mistake> {
             Value::Object(entries.collect::<Result<_, _>>()?)
         }
     })
-}
-
-/// Line and column, in characters, of a byte offset.
-fn position(text: &str, offset: usize) -> (usize, usize) {
-    let before = text.get(..offset).unwrap_or(text);
-    let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
-    let line = before.matches('\n').count() + 1;
-    (line, before[line_start..].chars().count() + 1)
 }
 
 /// The file as written.

@@ -1,6 +1,6 @@
 //! Signals to all processes of a call at once, where the system has process groups.
 
-pub(super) use system::Group;
+pub use system::Group;
 
 #[derive(Clone, Copy)]
 pub(super) enum Signal {
@@ -19,7 +19,7 @@ mod system {
     ///
     /// Its number cannot mean another group while one process of it is left, and the leader counts until it has been
     /// waited for. Errors are ignored on purpose: they mean that no process is left, or none that we may signal.
-    pub(in crate::command) struct Group(Option<Pid>);
+    pub struct Group(Option<Pid>);
 
     impl Group {
         /// The group that `leader` was started in, which has its number.
@@ -57,7 +57,7 @@ mod system {
     use super::Signal;
 
     /// There are no process groups here: only the program itself can be killed, and its owner does that.
-    pub(in crate::command) struct Group;
+    pub struct Group;
 
     #[expect(clippy::unused_self, reason = "the same signatures as above")]
     impl Group {

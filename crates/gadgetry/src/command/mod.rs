@@ -69,7 +69,9 @@ mod exec;
 mod file;
 mod group;
 mod lines;
-mod processes;
+#[doc(hidden)]
+pub mod processes;
+mod run;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -87,6 +89,7 @@ use crate::provider::variables;
 
 pub use duration::parse as parse_duration;
 pub use error::{GadgetFileError, GadgetFileProblem};
+pub use run::{Ran, RunLimits, remove_secrets, run};
 
 /// The environment variable in which a program finds [`ExecutionContext::idempotency_key`].
 const IDEMPOTENCY_KEY: &str = "GADGETRY_IDEMPOTENCY_KEY";

@@ -1,4 +1,4 @@
-//! The processes of one call: the program, and whatever it starts.
+//! A program that runs, and whatever it starts.
 
 use std::convert::Infallible;
 use std::io;
@@ -10,19 +10,31 @@ use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::runtime::Handle;
 use tokio::time::sleep;
 
-use super::group::{Group, Signal};
+use super::group::Signal;
+
+pub use super::capture::Tail;
+pub use super::group::Group;
 
 /// A started program with everything it starts. Dropping it ends them all in the background.
-pub(super) struct Processes(Option<Program>);
+pub struct Processes(Option<Program>);
 
 impl Processes {
     /// Starts `command`, whose three streams are piped, in a process group of its own. `grace` is the time between
     /// SIGTERM and SIGKILL.
-    pub(super) fn spawn(command: &mut Command, grace: Duration) -> io::Result<(Self, ChildStdin)> {
+    pub fn spawn(command: &mut Command, grace: Duration) -> io::Result<(Self, ChildStdin)> {
+        Self::spawn_with(command, grace, Command::spawn)
+    }
+
+    /// The same, started by `spawn`.
+    pub(super) fn spawn_with(
+        command: &mut Command,
+        grace: Duration,
+        spawn: impl FnOnce(&mut Command) -> io::Result<Child>,
+    ) -> io::Result<(Self, ChildStdin)> {
         #[cfg(unix)]
         command.process_group(0);
         // If the next lines are not reached, at least the program was killed.
-        let mut leader = command.kill_on_drop(true).spawn()?;
+        let mut leader = spawn(command.kill_on_drop(true))?;
         let not_piped = || io::Error::other("its streams are not piped");
         let stdin = leader.stdin.take().ok_or_else(not_piped)?;
         let program = Program {
@@ -36,13 +48,13 @@ impl Processes {
     }
 
     /// The program; an error if it was already ended.
-    pub(super) fn program(&mut self) -> io::Result<&mut Program> {
+    pub fn program(&mut self) -> io::Result<&mut Program> {
         let ended = || io::Error::other("it has already been ended");
         self.0.as_mut().ok_or_else(ended)
     }
 
     /// Ends them all and returns when that is done. Cancel safe: dropped, it kills them at once.
-    pub(super) async fn end(mut self) {
+    pub async fn end(mut self) {
         if let Some(program) = self.0.take() {
             program.end().await;
         }
@@ -63,12 +75,17 @@ impl Drop for Processes {
 /// A program, what it writes, and its process group. Dropping it kills the group at once.
 ///
 /// The pipes stay open until all processes are gone: a process that cleans up must not die of printing a message.
-pub(super) struct Program {
-    pub(super) leader: Child,
-    pub(super) group: Group,
-    pub(super) stdout: ChildStdout,
-    pub(super) stderr: ChildStderr,
-    pub(super) grace: Duration,
+pub struct Program {
+    /// The program itself.
+    pub leader: Child,
+    /// Its process group.
+    pub group: Group,
+    /// What it writes to stdout.
+    pub stdout: ChildStdout,
+    /// What it writes to stderr.
+    pub stderr: ChildStderr,
+    /// The time between SIGTERM and SIGKILL.
+    pub grace: Duration,
 }
 
 impl Program {
@@ -101,7 +118,7 @@ impl Drop for Program {
 }
 
 /// Waits for the program itself. Cancel safe: a later call continues waiting.
-pub(super) async fn end_of(leader: &mut Child, group: &mut Group) -> io::Result<ExitStatus> {
+pub async fn end_of(leader: &mut Child, group: &mut Group) -> io::Result<ExitStatus> {
     let status = leader.wait().await;
     // From here on the number of an empty group may get another meaning.
     group.forget_if_empty();

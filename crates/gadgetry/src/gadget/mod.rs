@@ -18,10 +18,12 @@ mod function;
 mod outcome;
 mod output;
 mod params;
+mod preview;
 mod schema;
 mod several;
 mod typed;
 
+use std::future::ready;
 use std::sync::Arc;
 
 use futures_core::future::BoxFuture;
@@ -39,6 +41,7 @@ pub use outcome::IntoOutcome;
 pub use output::GadgetOutput;
 pub(crate) use params::read;
 pub use params::{InvalidParams, validate_gadget_params};
+pub use preview::{CallPreview, Permission, Subject, UnknownPermission};
 pub use several::IntoGadgets;
 pub use typed::{Gadget, GadgetInfo, NoParams};
 
@@ -64,6 +67,21 @@ pub trait DynGadget: Send + Sync {
     /// are a type report as well what serde refuses.
     fn check(&self, parameters: Value) -> Result<Value, InvalidParams> {
         params::checked(self.spec(), parameters)
+    }
+
+    /// Returns whether calls run where no rule of [`approval`](crate::approval) is about them: [`Permission::Allow`] by default.
+    fn permission(&self) -> Permission {
+        Permission::Allow
+    }
+
+    /// Returns what a call would do, for rules about it and for the user who approves it. Changes nothing.
+    ///
+    /// # Errors
+    ///
+    /// The call cannot be executed, for a reason that the model reads, such as a path outside the workspace.
+    fn preview<'a>(&'a self, parameters: &'a Value) -> BoxFuture<'a, Result<CallPreview, String>> {
+        let _ = parameters;
+        Box::pin(ready(Ok(CallPreview::default())))
     }
 }
 

@@ -14,8 +14,8 @@ use serde_json::Value;
 
 use crate::context::ExecutionContext;
 use crate::gadget::{
-    DynGadget, GadgetError, GadgetOutput, IntoGadget, IntoOutcome as _, InvalidParams, params,
-    schema,
+    CallPreview, DynGadget, GadgetError, GadgetOutput, IntoGadget, IntoOutcome as _, InvalidParams,
+    Permission, params, schema,
 };
 
 /// A gadget whose parameters are a type: for gadgets that hold something, and wherever the compiler should know what a
@@ -84,6 +84,24 @@ pub trait Gadget: Send + Sync + 'static {
         params: Self::Params,
         context: ExecutionContext,
     ) -> impl Future<Output = Result<Self::Output, GadgetError>> + Send;
+
+    /// Returns whether calls run where no rule of [`approval`](crate::approval) is about them: [`Permission::Allow`] by default.
+    fn permission(&self) -> Permission {
+        Permission::Allow
+    }
+
+    /// Returns what a call would do, for rules about it and for the user who approves it. Changes nothing.
+    ///
+    /// # Errors
+    ///
+    /// The call cannot be executed, for a reason that the model reads.
+    fn preview(
+        &self,
+        params: Self::Params,
+    ) -> impl Future<Output = Result<CallPreview, GadgetError>> + Send {
+        let _ = params;
+        ready(Ok(CallPreview::default()))
+    }
 }
 
 /// The same gadget, of which the program keeps a handle.
@@ -128,6 +146,17 @@ impl<G: Gadget> Gadget for Arc<G> {
         context: ExecutionContext,
     ) -> impl Future<Output = Result<Self::Output, GadgetError>> + Send {
         (**self).execute(params, context)
+    }
+
+    fn permission(&self) -> Permission {
+        (**self).permission()
+    }
+
+    fn preview(
+        &self,
+        params: Self::Params,
+    ) -> impl Future<Output = Result<CallPreview, GadgetError>> + Send {
+        (**self).preview(params)
     }
 }
 
@@ -292,5 +321,18 @@ impl<G: Gadget> DynGadget for Typed<G> {
 
     fn check(&self, parameters: Value) -> Result<Value, InvalidParams> {
         params::checked_as::<G::Params>(&self.spec, parameters)
+    }
+
+    fn permission(&self) -> Permission {
+        self.gadget.permission()
+    }
+
+    fn preview<'a>(&'a self, parameters: &'a Value) -> BoxFuture<'a, Result<CallPreview, String>> {
+        Box::pin(async move {
+            let params = params::read(parameters.clone())
+                .map_err(|problem| invalid_parameters(&self.spec.name, &[problem]))?;
+            let preview = self.gadget.preview(params).await;
+            preview.map_err(|error| error.to_string())
+        })
     }
 }

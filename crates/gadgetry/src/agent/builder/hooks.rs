@@ -8,6 +8,7 @@ use gadgetry_proto::run::{Interceptor, Start};
 
 use crate::agent::AgentBuilder;
 use crate::agent::hooks::{GadgetErrors, OnGadgetError};
+use crate::approval::Approvals;
 use crate::control::{
     AfterGadget, AfterModelCall, BeforeGadget, BeforeModelCall, DynController, GadgetDone,
     ModelFailure, OnDependencySkipped, OnModelError, Reply, UnmetDependency, closures,
@@ -42,6 +43,12 @@ impl AgentBuilder {
     /// simply proceed has decided. The closures below are controllers, too.
     pub fn controller(mut self, controller: impl DynController + 'static) -> Self {
         self.controllers.push(Arc::new(controller));
+        self
+    }
+
+    /// Decides about each call by rules and a user, before all controllers. Subagents have it as well, unless they have their own.
+    pub fn approvals(mut self, approvals: Approvals) -> Self {
+        self.approvals = Some(approvals);
         self
     }
 

@@ -16,6 +16,7 @@ use gadgetry_proto::schema::Unterminated;
 use crate::agent::observers::SharedObserver;
 use crate::agent::synthetic::SyntheticCall;
 use crate::agent::{Agent, AgentError, AgentRun};
+use crate::approval::Approvals;
 use crate::context::{CancellationToken, ExecutionContext};
 use crate::control::DynController;
 use crate::gadget::{DynGadget, IntoGadget, IntoGadgets};
@@ -65,6 +66,7 @@ pub struct AgentBuilder {
     pub(super) human: Option<Arc<dyn Human>>,
     pub(super) cancellation: Option<CancellationToken>,
     pub(super) grace: Option<Duration>,
+    pub(super) approvals: Option<Approvals>,
     pub(super) controllers: Vec<Arc<dyn DynController>>,
     pub(super) observers: Vec<SharedObserver>,
     pub(super) parent: Option<ExecutionContext>,
@@ -114,6 +116,7 @@ impl Default for AgentBuilder {
             human: None,
             cancellation: None,
             grace: None,
+            approvals: None,
             controllers: Vec::new(),
             observers: Vec::new(),
             parent: None,

@@ -1,0 +1,98 @@
+//! Rules in order.
+
+use serde_json::Value;
+
+use super::rule::{InvalidRule, Rule};
+use crate::gadget::Subject;
+
+/// Rules, of which the first that matches a call decides about it.
+///
+/// ```
+/// use gadgetry::Permission;
+/// use gadgetry::approval::{Rule, Rules};
+/// use gadgetry::serde_json::json;
+///
+/// let mut rules = Rules::parse(["deny Delete*", "ask *"])?;
+/// rules.insert_for("ReadFile", &json!({}), None, Rule::new(Permission::Allow, "*")?);
+/// let decided = |name| rules.decide(name, &json!({}), None).map(ToString::to_string);
+/// assert_eq!(decided("DeleteFile").as_deref(), Some("deny Delete*"));
+/// assert_eq!(decided("ReadFile").as_deref(), Some("allow *"));
+/// # Ok::<(), gadgetry::approval::InvalidRule>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Rules(Vec<Rule>);
+
+impl Rules {
+    /// Parses rules such as `allow ReadFile` and `deny WriteFile(.git/**)`, the first to match first.
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidRule`] for the first text that is not a rule.
+    pub fn parse<T: AsRef<str>>(texts: impl IntoIterator<Item = T>) -> Result<Self, InvalidRule> {
+        let rules = texts.into_iter().map(|text| text.as_ref().parse());
+        rules.collect::<Result<_, _>>().map(Self)
+    }
+
+    /// Adds a rule that applies where no other does.
+    pub fn push(&mut self, rule: Rule) {
+        self.0.push(rule);
+    }
+
+    /// Adds the rule that the user has answered with: before the one that decides about this call now, or as the last.
+    /// Rules that deny other calls before it still do.
+    pub fn insert_for(
+        &mut self,
+        gadget: &str,
+        parameters: &Value,
+        subject: Option<&Subject>,
+        rule: Rule,
+    ) {
+        let mut rules = self.0.iter();
+        let index = rules.position(|rule| rule.matches(gadget, parameters, subject));
+        self.0.insert(index.unwrap_or(self.0.len()), rule);
+    }
+
+    /// Returns the rules in order.
+    pub fn iter(&self) -> impl Iterator<Item = &Rule> {
+        self.0.iter()
+    }
+
+    /// Returns the first rule about a call; `None` if no rule is.
+    pub fn decide(
+        &self,
+        gadget: &str,
+        parameters: &Value,
+        subject: Option<&Subject>,
+    ) -> Option<&Rule> {
+        let mut rules = self.0.iter();
+        rules.find(|rule| rule.matches(gadget, parameters, subject))
+    }
+}
+
+impl FromIterator<Rule> for Rules {
+    fn from_iter<T: IntoIterator<Item = Rule>>(rules: T) -> Self {
+        Self(rules.into_iter().collect())
+    }
+}
+
+impl Extend<Rule> for Rules {
+    fn extend<T: IntoIterator<Item = Rule>>(&mut self, rules: T) {
+        self.0.extend(rules);
+    }
+}
+
+/// Parses `PERMISSION CALLS`, such as `allow ReadFile`.
+impl std::str::FromStr for Rule {
+    type Err = InvalidRule;
+
+    fn from_str(text: &str) -> Result<Self, InvalidRule> {
+        let (word, calls) = text
+            .trim()
+            .split_once(char::is_whitespace)
+            .unwrap_or((text, ""));
+        let permission = word
+            .parse()
+            .map_err(|_| InvalidRule::without_permission(text))?;
+        Self::new(permission, calls)
+    }
+}

@@ -1,0 +1,142 @@
+//! Runs a program to its end and keeps the ends of what it writes.
+
+use std::io;
+use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
+
+use tokio::process::{Child, Command};
+use tokio::time::{sleep, timeout};
+
+use super::capture::Ends;
+use super::processes::{Processes, Program, end_of};
+use crate::context::CancellationToken;
+use crate::provider::variables;
+
+/// Limits of [`run`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RunLimits {
+    /// After this time all processes are ended.
+    pub timeout: Duration,
+    /// Time between SIGTERM and SIGKILL, and in which output of the program's children still counts after its own end.
+    pub grace: Duration,
+    /// Bytes of each stream that are kept: one half from its beginning, one from its end.
+    pub output: usize,
+}
+
+/// What a program has written and how it ended.
+#[derive(Debug)]
+pub struct Ran {
+    /// `None` if it was ended by the timeout or cancelled.
+    pub status: Option<ExitStatus>,
+    /// What it wrote to stdout. Bytes that are not UTF-8 are replaced.
+    pub stdout: String,
+    /// What it wrote to stderr.
+    pub stderr: String,
+}
+
+/// Runs a program without input to its end, in a process group of its own. No process of it outlives the call.
+///
+/// `spawn` starts the command; it is [`Command::spawn`] unless the program needs a special environment, such as a thread
+/// with fewer rights.
+///
+/// # Errors
+///
+/// If the program cannot be started, or its output cannot be read.
+///
+/// Cancel safety: dropping the future ends all processes. When `cancellation` is cancelled, it returns soon after.
+pub async fn run(
+    mut command: Command,
+    limits: RunLimits,
+    cancellation: &CancellationToken,
+    spawn: impl FnOnce(&mut Command) -> io::Result<Child>,
+) -> io::Result<Ran> {
+    command.stdin(Stdio::piped());
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let (mut processes, stdin) = Processes::spawn_with(&mut command, limits.grace, spawn)?;
+    drop(stdin);
+    let (mut out, mut err) = (Ends::new(limits.output), Ends::new(limits.output));
+    let ended = {
+        let program = processes.program()?;
+        tokio::select! {
+            biased;
+            status = to_its_end(program, &mut out, &mut err) => status.map(Some),
+            () = cancellation.cancelled() => Ok(None),
+            () = sleep(limits.timeout) => Ok(None),
+        }
+    };
+    processes.end().await;
+    Ok(Ran {
+        status: ended?,
+        stdout: out.into_text(),
+        stderr: err.into_text(),
+    })
+}
+
+async fn to_its_end(
+    program: &mut Program,
+    out: &mut Ends,
+    err: &mut Ends,
+) -> io::Result<ExitStatus> {
+    let Program {
+        leader,
+        group,
+        stdout,
+        stderr,
+        grace,
+    } = program;
+    let mut streams = Box::pin(async { tokio::try_join!(out.read(stdout), err.read(stderr)) });
+    tokio::select! {
+        biased;
+        streamed = &mut streams => {
+            streamed?;
+            end_of(leader, group).await
+        }
+        status = end_of(leader, group) => {
+            // Its own children may hold the pipes open. What they write within the grace still counts.
+            if let Ok(streamed) = timeout(*grace, &mut streams).await {
+                streamed?;
+            }
+            status
+        }
+    }
+}
+
+/// Removes the variables that hold keys of model providers, other variables that by their names hold secrets
+/// (`…_KEY`, `…_TOKEN`, `…SECRET…`, `…PASSWORD…`, `…CREDENTIAL…`), and `more`, from the environment of a command.
+///
+/// Variables in `except` stay.
+pub fn remove_secrets(command: &mut Command, more: &[String], except: &[String]) {
+    let ours = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
+    let secret = ours.filter(|name| is_secret(name) || more.contains(name));
+    for name in secret.filter(|name| !except.contains(name)) {
+        command.env_remove(name);
+    }
+}
+
+fn is_secret(name: &str) -> bool {
+    let upper = name.to_ascii_uppercase();
+    let parts = ["SECRET", "PASSWORD", "PASSWD", "CREDENTIAL", "PRIVATE_KEY"];
+    let ends = ["_KEY", "_TOKEN", "_PAT", "APIKEY", "_AUTH"];
+    variables::SECRET.contains(&upper.as_str())
+        || parts.iter().any(|part| upper.contains(part))
+        || ends.iter().any(|end| upper.ends_with(end))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_secret;
+
+    #[test]
+    fn secrets_are_known_by_their_names() {
+        let check = |name: &str, expected: bool| assert_eq!(is_secret(name), expected, "{name}");
+        check("OPENAI_API_KEY", true);
+        check("HF_TOKEN", true);
+        check("aws_secret_access_key", true);
+        check("DB_PASSWORD", true);
+        check("GOOGLE_APPLICATION_CREDENTIALS", true);
+        check("PATH", false);
+        check("HOME", false);
+        check("KEYBOARD", false);
+        check("TOKENIZERS_PARALLELISM", false);
+    }
+}

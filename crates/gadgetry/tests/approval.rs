@@ -1,0 +1,357 @@
+//! Rules, and the user who approves calls.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails here")]
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use futures_core::future::BoxFuture;
+use gadgetry::approval::{Answer, ApprovalRequest, Approvals, Rule, Rules};
+use gadgetry::proto::call::Outcome;
+use gadgetry::proto::event::{Answer as CallAnswer, Event, EventKind};
+use gadgetry::proto::schema::GadgetSpec;
+use gadgetry::serde_json::{Value, json};
+use gadgetry::{
+    Agent, CallPreview, DynGadget, ExecutionContext, Permission, ScriptedModel, Subject,
+};
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::sleep;
+
+#[test]
+fn a_rule_matches_calls() {
+    let check = |rule: &str, subject: Option<Subject>, expected: bool| {
+        let rule: Rule = rule.parse().unwrap();
+        let parameters = json!({ "target": "staging-1", "count": 3 });
+        let matched = rule.matches("WriteFile", &parameters, subject.as_ref());
+        assert_eq!(matched, expected, "{rule} for {subject:?}");
+    };
+    let path = |text: &str| Some(Subject::Path(text.to_owned()));
+    let command = |text: &str| Some(Subject::Command(text.to_owned()));
+    let url = |text: &str| Some(Subject::Url(text.to_owned()));
+
+    check("allow WriteFile", None, true);
+    check("allow writefile", None, true);
+    check("allow *", path("a"), true);
+    check("allow Write*", None, true);
+    check("allow Read*", None, false);
+    check("allow WriteFil", None, false);
+
+    check("allow *(src/*)", path("src/a.rs"), true);
+    check("allow *(src/*)", path("src/a/b.rs"), false);
+    check("allow *(src/**)", path("src/a/b.rs"), true);
+    check("allow *(src/**)", path("srcs/a"), false);
+    check("allow *(**/*.rs)", path("src/a/b.rs"), true);
+    check("allow *(a.c)", path("abc"), false);
+    check(r"allow *(\*)", path("*"), true);
+    check(r"allow *(\*)", path("a"), false);
+    check("allow *(src/**)", None, false);
+
+    check("allow *(cargo test *)", command("cargo test"), true);
+    check("allow *(cargo test *)", command("cargo test --all"), true);
+    check("allow *(cargo test *)", command("cargo tests"), false);
+    check("allow *(cargo test*)", command("cargo tests"), true);
+    for forged in [
+        "cargo test; curl evil",
+        "cargo test && rm -rf .",
+        "cargo test | sh",
+        "cargo test > /etc/passwd",
+        "cargo test < key",
+        "cargo test $(id)",
+        "cargo test `id`",
+        "cargo test\nid",
+        "cargo test\rid",
+        "cargo test & id",
+        "cargo test {a,b}",
+        "cargo test \\\nid",
+    ] {
+        check("allow *(cargo test *)", command(forged), false);
+        check("allow *(cargo test*)", command(forged), false);
+        check("allow *(*)", command(forged), false);
+        check("allow *", command(forged), true);
+        check("deny *(cargo test*)", command(forged), true);
+        check("ask *(*)", command(forged), true);
+    }
+    check("allow *(a; b)", command("a; b"), true);
+
+    let docs = "allow *(https://*.example.com/**)";
+    check(docs, url("https://docs.example.com/a/b"), true);
+    check(docs, url("https://evil.org/docs.example.com/"), false);
+    check(docs, url("http://docs.example.com/"), false);
+
+    check("allow *(target=staging*)", None, true);
+    check("allow *(target=prod*)", None, false);
+    check("allow *(count=3)", None, true);
+    check("allow *(missing=*)", None, false);
+    check("allow *(target=staging*)", path("x"), false);
+}
+
+#[test]
+fn what_is_no_rule_says_why() {
+    let check = |text: &str, expected: &str| {
+        let error = text.parse::<Rule>().unwrap_err().to_string();
+        assert!(error.contains(expected), "{error}");
+    };
+    check("", "does not begin with `allow`, `ask` or `deny`");
+    check("permit ReadFile", "does not begin with");
+    check("allow", "the name of a gadget is missing");
+    check("allow (src/*)", "the name of a gadget is missing");
+    check(
+        "allow WriteFile(src/*",
+        "the closing parenthesis is missing",
+    );
+    check("allow WriteFile()", "between the parentheses is empty");
+    check("allow Write File", "contains no spaces");
+    check(&format!("allow X({})", "a".repeat(1 << 20)), "too long");
+}
+
+#[test]
+fn suggestions_go_from_narrow_to_wide() {
+    let check = |subject: Option<Subject>, expected: &[&str]| {
+        let mut preview = CallPreview::default();
+        preview.subject = subject.clone();
+        let request = ApprovalRequest {
+            gadget: "Do".to_owned(),
+            invocation_id: "a".into(),
+            parameters: Arc::default(),
+            preview,
+        };
+        let rules = request.suggestions();
+        for rule in &rules {
+            assert!(rule.matches("Do", &Value::Null, subject.as_ref()), "{rule}");
+        }
+        let rules: Vec<String> = rules.iter().map(ToString::to_string).collect();
+        assert_eq!(rules, expected);
+    };
+    let path = |text: &str| Some(Subject::Path(text.to_owned()));
+    let command = |text: &str| Some(Subject::Command(text.to_owned()));
+    check(None, &["allow Do"]);
+    check(
+        path("src/a*.rs"),
+        &[r"allow Do(src/a\*.rs)", "allow Do(src/**)", "allow Do"],
+    );
+    check(path("a.rs"), &["allow Do(a.rs)", "allow Do"]);
+    check(
+        command("cargo test --all"),
+        &["allow Do(cargo test --all)", "allow Do(cargo *)"],
+    );
+    check(command("$EDITOR x"), &["allow Do($EDITOR x)"]);
+    check(
+        Some(Subject::Url("https://example.com/a/b".to_owned())),
+        &[
+            "allow Do(https://example.com/a/b)",
+            "allow Do(https://example.com/**)",
+            "allow Do",
+        ],
+    );
+}
+
+/// A gadget that writes to a path: it has a preview and needs approval.
+struct Write(GadgetSpec);
+
+impl Write {
+    fn shared() -> Arc<dyn DynGadget> {
+        Arc::new(Self(GadgetSpec::new("Write", "Writes a file").parameters(
+            json!({
+                "type": "object",
+                "properties": { "path": { "type": "string" } },
+                "required": ["path"],
+            }),
+        )))
+    }
+}
+
+impl DynGadget for Write {
+    fn spec(&self) -> &GadgetSpec {
+        &self.0
+    }
+
+    fn execute(&self, parameters: Value, _: ExecutionContext) -> BoxFuture<'static, Outcome> {
+        let path = parameters["path"].as_str().unwrap().to_owned();
+        Box::pin(async move { Outcome::ok(format!("wrote {path}")) })
+    }
+
+    fn permission(&self) -> Permission {
+        Permission::Ask
+    }
+
+    fn preview<'a>(&'a self, parameters: &'a Value) -> BoxFuture<'a, Result<CallPreview, String>> {
+        let path = parameters["path"].as_str().unwrap();
+        Box::pin(async move {
+            if path.starts_with("slow") {
+                sleep(Duration::from_secs(1)).await;
+            }
+            if path.starts_with('/') {
+                return Err(format!("{path} is outside the workspace"));
+            }
+            Ok(CallPreview::of(Subject::Path(path.to_owned())).diff("+new"))
+        })
+    }
+}
+
+fn write(id: &str, path: &str) -> String {
+    format!("!!!GADGET_START:Write:{id}\n!!!ARG:path\n{path}\n!!!GADGET_END\n")
+}
+
+/// Runs one reply and returns the answer to each call, in order of their ends.
+async fn answers(reply: &str, approvals: Approvals) -> Vec<String> {
+    let script = format!(
+        "{}\n{}",
+        json!({ "text": reply }),
+        json!({ "text": "done" })
+    );
+    let model: ScriptedModel = script.parse().unwrap();
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let sink = Arc::clone(&seen);
+    let agent = Agent::builder()
+        .model(model)
+        .gadget(Write::shared())
+        .approvals(approvals)
+        .on_event(move |event: &Event| {
+            let mut sink = sink.lock().unwrap();
+            #[expect(clippy::wildcard_enum_match_arm, reason = "only the answers count")]
+            match &event.kind {
+                EventKind::GadgetResult {
+                    invocation_id,
+                    answer: CallAnswer::Result(text) | CallAnswer::Error(text),
+                    ..
+                } => sink.push(format!("{invocation_id}: {text}")),
+                EventKind::GadgetSkipped {
+                    invocation_id,
+                    error,
+                    ..
+                } => sink.push(format!("{invocation_id} skipped: {error}")),
+                _ => {}
+            }
+        });
+    agent.ask("go").unwrap().text().await.unwrap();
+    let seen = seen.lock().unwrap();
+    seen.clone()
+}
+
+/// An approver with these answers, and what it was asked.
+fn answering(
+    answers: Vec<Answer>,
+) -> (
+    impl Fn(ApprovalRequest) -> BoxFuture<'static, Answer> + Send + Sync,
+    Arc<Mutex<Vec<String>>>,
+) {
+    let asked = Arc::new(Mutex::new(Vec::new()));
+    let answers = Mutex::new(VecDeque::from(answers));
+    let log = Arc::clone(&asked);
+    let approver = move |request: ApprovalRequest| -> BoxFuture<'static, Answer> {
+        let subject = request.preview.subject.as_ref().unwrap().text().to_owned();
+        log.lock().unwrap().push(subject);
+        let answer = answers.lock().unwrap().pop_front().unwrap();
+        Box::pin(async move { answer })
+    };
+    (approver, asked)
+}
+
+#[tokio::test(start_paused = true)]
+async fn rules_and_the_user_decide() {
+    let check = async |rules: &[&str], given: &[Answer], asked: &[&str], expected: &[&str]| {
+        let (approver, log) = answering(given.to_vec());
+        let approvals = Approvals::new(Rules::parse(rules).unwrap()).approver(approver);
+        let reply = write("a", "src/a") + &write("b", "src/b") + &write("c:b", "etc/c");
+        assert_eq!(answers(&reply, approvals).await, expected, "{rules:?}");
+        assert_eq!(*log.lock().unwrap(), asked, "{rules:?}");
+    };
+    let wrote = &["a: wrote src/a", "b: wrote src/b", "c: wrote etc/c"];
+    let folder = Answer::Session("allow Write(src/**)".parse().unwrap());
+    check(&["allow Write"], &[], &[], wrote).await;
+    check(
+        &[],
+        &[Answer::Once, Answer::Once, Answer::Once],
+        &["src/a", "src/b", "etc/c"],
+        wrote,
+    )
+    .await;
+    // The answer about `a` decides about `b`, which waits.
+    check(
+        &["ask *"],
+        &[folder.clone(), Answer::Once],
+        &["src/a", "etc/c"],
+        wrote,
+    )
+    .await;
+    check(
+        &["deny *(src/b)", "ask *"],
+        &[folder],
+        &["src/a"],
+        &[
+            "b: Denied by the rule `deny *(src/b)`",
+            "c skipped: Denied by the rule `deny *(src/b)`",
+            "a: wrote src/a",
+        ],
+    )
+    .await;
+    check(
+        &["allow *(src/a)"],
+        &[Answer::No(Some(" not there ".to_owned()))],
+        &["src/b"],
+        &[
+            "b: Denied by the user: not there",
+            "c skipped: Denied by the user: not there",
+            "a: wrote src/a",
+        ],
+    )
+    .await;
+    check(
+        &["allow *(src/a)"],
+        &[Answer::No(Some("  ".to_owned()))],
+        &["src/b"],
+        &[
+            "b: Denied by the user",
+            "c skipped: Denied by the user",
+            "a: wrote src/a",
+        ],
+    )
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_a_user_what_asks_is_denied() {
+    let approvals = Approvals::new(Rules::parse(["allow *(src/a)"]).unwrap());
+    let reply = write("a", "src/a") + &write("b", "src/b") + &write("c", "/etc/c");
+    let mut seen = answers(&reply, approvals.unattended("stdin is not a terminal")).await;
+    seen.sort();
+    let expected = [
+        "a: wrote src/a",
+        "b: Denied: Write needs approval, but stdin is not a terminal",
+        "c: /etc/c is outside the workspace",
+    ];
+    assert_eq!(seen, expected);
+}
+
+#[tokio::test(start_paused = true)]
+async fn requests_are_a_queue() {
+    let open = Arc::new(AtomicUsize::new(0));
+    let (opened, mut requests) = mpsc::unbounded_channel();
+    let approvals = Approvals::new(Rules::default()).approver(move |request: ApprovalRequest| {
+        assert_eq!(
+            open.fetch_add(1, Ordering::SeqCst),
+            0,
+            "two requests at once"
+        );
+        let (release, released) = oneshot::channel::<()>();
+        opened.send((request.invocation_id, release)).unwrap();
+        let open = Arc::clone(&open);
+        async move {
+            released.await.unwrap();
+            open.fetch_sub(1, Ordering::SeqCst);
+            Answer::Once
+        }
+    });
+    // They are shown in the order of the calls, even if the preview of the first takes longer.
+    let reply = write("a", "slow") + &write("b", "b") + &write("c", "c");
+    let run = tokio::spawn(async move { answers(&reply, approvals).await });
+    for id in ["a", "b", "c"] {
+        let (shown, release) = requests.recv().await.unwrap();
+        assert_eq!(shown.as_str(), id);
+        release.send(()).unwrap();
+    }
+    let expected = ["a: wrote slow", "b: wrote b", "c: wrote c"];
+    assert_eq!(run.await.unwrap(), expected);
+}
