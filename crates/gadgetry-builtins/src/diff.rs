@@ -1,0 +1,42 @@
+//! Changes of files as unified diffs.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use similar::TextDiff;
+
+/// Time for a diff. Beyond it, the diff is correct, but not the shortest.
+const DEADLINE: Duration = Duration::from_millis(500);
+
+/// Bytes of a diff that the model or the user reads.
+const LENGTH_LIMIT: usize = 32 << 10;
+
+/// The change of a file as a unified diff. Binary content has none.
+pub(crate) fn unified(path: &str, before: Option<&[u8]>, after: &[u8]) -> String {
+    let text = |bytes| std::str::from_utf8(bytes).ok();
+    let (Some(old), Some(new)) = (text(before.unwrap_or_default()), text(after)) else {
+        return format!("(binary file, {} bytes)\n", after.len());
+    };
+    let old_name = match before {
+        Some(_) => format!("a/{path}"),
+        None => "/dev/null".to_owned(),
+    };
+    let diff = TextDiff::configure().timeout(DEADLINE).diff_lines(old, new);
+    let mut unified = diff.unified_diff();
+    let unified = unified
+        .context_radius(3)
+        .header(&old_name, &format!("b/{path}"));
+    shortened(unified.to_string())
+}
+
+fn shortened(mut diff: String) -> String {
+    if diff.len() > LENGTH_LIMIT {
+        let end = diff.floor_char_boundary(LENGTH_LIMIT);
+        let end = diff[..end].rfind('\n').map_or(end, |line| line + 1);
+        let left_out = diff[end..].lines().count();
+        diff.truncate(end);
+        // Writing to a string cannot fail.
+        let _ = writeln!(diff, "… {left_out} more lines of the diff");
+    }
+    diff
+}

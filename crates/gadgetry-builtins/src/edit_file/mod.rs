@@ -1,0 +1,129 @@
+//! `EditFile`.
+
+mod fuzzy;
+mod matching;
+
+use std::sync::Arc;
+
+use gadgetry::proto::schema::Unterminated;
+use gadgetry::schemars::JsonSchema;
+use gadgetry::serde::Deserialize;
+use gadgetry::serde_json::json;
+use gadgetry::{
+    CallPreview, Example, ExecutionContext, Gadget, GadgetError, GadgetInfo, Permission, Subject,
+};
+
+use crate::blocking::blocking;
+use crate::diff::unified;
+use crate::workspace::{FileError, Workspace, WorkspacePath};
+
+use matching::{Edit, Edited, edit};
+
+/// Replaces a passage of a file.
+#[derive(Debug)]
+pub(crate) struct EditFile(pub(crate) Arc<Workspace>);
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(
+    crate = "gadgetry::serde",
+    rename_all = "camelCase",
+    deny_unknown_fields
+)]
+#[schemars(crate = "gadgetry::schemars")]
+pub(crate) struct EditFileParams {
+    /// Path of the file, relative to the workspace
+    file_path: String,
+    /// The passage to replace, exactly as in the file, with enough lines around it to be unique
+    search: String,
+    /// The text that takes its place
+    replace: String,
+    /// Replace every occurrence
+    #[serde(default)]
+    replace_all: bool,
+    /// Number of occurrences that must be there
+    expected_count: Option<usize>,
+}
+
+impl Gadget for EditFile {
+    type Params = EditFileParams;
+    type Output = String;
+
+    fn info(&self) -> GadgetInfo {
+        GadgetInfo::new(
+            "EditFile",
+            "Replaces a passage of a text file. If the passage is not found exactly, it is compared without regard to whitespace, then to indentation, then approximately. Returns the change as a diff.",
+        )
+        .example(
+            Example::new(json!({
+                "filePath": "src/main.rs",
+                "search": "    let limit = 10;",
+                "replace": "    let limit = 20;",
+            }))
+            .output("path=src/main.rs status=success strategy=exact lines=4-4\n\n--- a/src/main.rs\n+++ b/src/main.rs\n@@ -4 +4 @@\n-    let limit = 10;\n+    let limit = 20;\n")
+            .comment("Change one line"),
+        )
+        .unterminated(Unterminated::Confirm)
+    }
+
+    async fn execute(
+        &self,
+        params: EditFileParams,
+        _context: ExecutionContext,
+    ) -> Result<String, GadgetError> {
+        let workspace = Arc::clone(&self.0);
+        blocking(move || {
+            let path = workspace.resolve(&params.file_path)?;
+            let mut done = None;
+            let changed = workspace.change(&path, |before| {
+                let edited = edited(&path, before.as_deref(), &params)?;
+                let text = edited.text.clone().into_bytes();
+                done = Some(edited);
+                Ok::<_, GadgetError>(text)
+            })?;
+            let diff = unified(&path.to_string(), changed.before.as_deref(), &changed.after);
+            let (strategy, (first, last)) = done.map_or(("exact", (0, 0)), |edited| {
+                (edited.strategy.as_str(), edited.lines)
+            });
+            Ok(format!(
+                "path={path} status=success strategy={strategy} lines={first}-{last}\n\n{diff}"
+            ))
+        })
+        .await
+    }
+
+    fn permission(&self) -> Permission {
+        Permission::Ask
+    }
+
+    async fn preview(&self, params: EditFileParams) -> Result<CallPreview, GadgetError> {
+        let workspace = Arc::clone(&self.0);
+        blocking(move || {
+            let path = workspace.resolve(&params.file_path)?;
+            let before = workspace.content(&path)?.map(|(bytes, _)| bytes);
+            let edited = edited(&path, before.as_deref(), &params)?;
+            let text = path.to_string();
+            let diff = unified(&text, before.as_deref(), edited.text.as_bytes());
+            Ok(CallPreview::of(Subject::Path(text)).diff(diff))
+        })
+        .await
+    }
+}
+
+fn edited(
+    path: &WorkspacePath,
+    before: Option<&[u8]>,
+    params: &EditFileParams,
+) -> Result<Edited, GadgetError> {
+    let before = before
+        .ok_or_else(|| FileError::io(path, std::io::ErrorKind::NotFound.into()))
+        .map_err(GadgetError::from)?;
+    let before = std::str::from_utf8(before)
+        .map_err(|_| GadgetError::new(format_args!("{path} is not UTF-8 text")))?;
+    let wanted = Edit {
+        search: &params.search,
+        replace: &params.replace,
+        replace_all: params.replace_all,
+        expected_count: params.expected_count,
+    };
+    edit(before, &wanted).map_err(|error| GadgetError::new(format_args!("{path}: {error}")))
+}

@@ -1,0 +1,187 @@
+//! Built-in gadgets: files, search, commands and pages.
+//!
+//! ```
+//! use gadgetry::{Agent, ScriptedModel};
+//! use gadgetry_builtins::Builtins;
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let folder = tempfile::tempdir()?;
+//! std::fs::write(folder.path().join("a.txt"), "hello")?;
+//! let model: ScriptedModel = concat!(
+//!     r#"{"text": "!!!GADGET_START:ReadFile\n!!!ARG:filePath\na.txt\n!!!GADGET_END"}"#, "\n",
+//!     r#"{"text": "It says hello.", "expect": {"contains": ["path=a.txt\n\nhello"]}}"#,
+//! ).parse()?;
+//! let builtins = Builtins::in_dir(folder.path())?;
+//! let agent = Agent::builder().model(model).gadgets(builtins.gadgets());
+//! assert_eq!(agent.ask("What does a.txt say?")?.text().await?, "It says hello.");
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! | gadget | what it does | without a rule |
+//! |---|---|---|
+//! | `ReadFile` | reads a text file, or a range of its lines; shows images to models that see | runs |
+//! | `ListDirectory` | lists files and folders | runs |
+//! | `Search` | searches files for a regular expression | runs |
+//! | `WriteFile`, `EditFile`, `DeleteFile` | change files, at once or not at all | needs approval |
+//! | `RunCommand` | runs a command line, on Linux optionally in a sandbox | needs approval |
+//! | `HttpFetch` | fetches a page from a public address (feature `fetch`) | needs approval |
+//! | `AskUser`, `TellUser`, `Finish`, `TodoWrite` | talk to the user, end the run, keep a list of steps | runs |
+//!
+//! "Needs approval" is what [`Approvals`](gadgetry::approval::Approvals) obey. **An agent without approvals executes every call**,
+//! as with gadgets of your own.
+//!
+//! Files are those of the [`Workspace`] and no others, whatever the path, link or race. `RunCommand` starts programs with the rights of the user,
+//! who may leave the workspace, unless [`Builtins::sandbox`] is on.
+
+mod blocking;
+mod delete_file;
+mod diff;
+mod edit_file;
+#[cfg(feature = "fetch")]
+mod http_fetch;
+mod list_directory;
+mod read_file;
+mod run_command;
+mod search;
+mod talk;
+mod todo;
+mod workspace;
+mod write_file;
+
+use std::net::IpAddr;
+use std::path::Path;
+use std::sync::Arc;
+
+use gadgetry::{DynGadget, IntoGadget as _};
+
+pub use workspace::{FileError, Undone, Workspace, WorkspaceError, WorkspacePath};
+
+/// The built-in gadgets for one workspace.
+///
+/// ```
+/// use gadgetry_builtins::Builtins;
+/// let builtins = Builtins::in_dir(".")?.sandbox(true).without_env(["MY_KEY"]);
+/// let names: Vec<String> = builtins.gadgets().iter().map(|it| it.spec().name.clone()).collect();
+/// assert!(names.contains(&"EditFile".to_owned()));
+/// # Ok::<(), gadgetry_builtins::WorkspaceError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Builtins {
+    workspace: Arc<Workspace>,
+    images: bool,
+    sandbox: bool,
+    allowed_addresses: Vec<IpAddr>,
+    env: Vec<String>,
+    without_env: Vec<String>,
+}
+
+impl Builtins {
+    /// The gadgets for the folder `path`.
+    ///
+    /// # Errors
+    ///
+    /// [`WorkspaceError`] if it is not a folder that can be opened.
+    pub fn in_dir(path: impl AsRef<Path>) -> Result<Self, WorkspaceError> {
+        Ok(Self {
+            workspace: Arc::new(Workspace::open(path)?),
+            images: false,
+            sandbox: false,
+            allowed_addresses: Vec::new(),
+            env: Vec::new(),
+            without_env: Vec::new(),
+        })
+    }
+
+    /// Sets whether `ReadFile` returns images: only if the model sees them. Off by default.
+    #[must_use]
+    pub fn images(mut self, on: bool) -> Self {
+        self.images = on;
+        self
+    }
+
+    /// Sets whether commands run in a sandbox: they cannot write outside the workspace and their own temporary folder, and
+    /// have no network, loopback included. Reading is not restricted. Git's settings and hooks are put back after each command.
+    ///
+    /// Off by default. Needs Linux 6.2 or later; where the system has no sandbox, commands fail instead of running without it.
+    #[must_use]
+    pub fn sandbox(mut self, on: bool) -> Self {
+        self.sandbox = on;
+        self
+    }
+
+    /// Lets `HttpFetch` use these addresses although they are of a private network or of this machine. None by default.
+    #[must_use]
+    pub fn allow_addresses(mut self, addresses: impl IntoIterator<Item = IpAddr>) -> Self {
+        self.allowed_addresses.extend(addresses);
+        self
+    }
+
+    /// Sets whether files with several hard links are read and edited: such a file may belong to a folder outside the
+    /// workspace. Off by default.
+    ///
+    /// # Errors
+    ///
+    /// [`WorkspaceError`] if the folder cannot be opened again.
+    pub fn hard_links(mut self, on: bool) -> Result<Self, WorkspaceError> {
+        let mut workspace = Workspace::open(self.workspace.root())?;
+        workspace.set_hard_links(on);
+        self.workspace = Arc::new(workspace);
+        Ok(self)
+    }
+
+    /// Leaves these variables in the environment of commands although their names are those of secrets.
+    #[must_use]
+    pub fn env(mut self, variables: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.env.extend(variables.into_iter().map(Into::into));
+        self
+    }
+
+    /// Removes these variables from the environment of commands, in addition to those that by their names hold secrets.
+    #[must_use]
+    pub fn without_env(mut self, variables: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        let variables = variables.into_iter().map(Into::into);
+        self.without_env.extend(variables);
+        self
+    }
+
+    /// Returns the workspace, for [`Workspace::undo`].
+    pub fn workspace(&self) -> &Arc<Workspace> {
+        &self.workspace
+    }
+
+    /// Returns the gadgets.
+    pub fn gadgets(&self) -> Vec<Arc<dyn DynGadget>> {
+        let workspace = || Arc::clone(&self.workspace);
+        let mut gadgets = vec![
+            read_file::ReadFile {
+                workspace: workspace(),
+                images: self.images,
+            }
+            .into_gadget(),
+            list_directory::ListDirectory(workspace()).into_gadget(),
+            search::Search(workspace()).into_gadget(),
+            write_file::WriteFile(workspace()).into_gadget(),
+            edit_file::EditFile(workspace()).into_gadget(),
+            delete_file::DeleteFile(workspace()).into_gadget(),
+            run_command::RunCommand {
+                workspace: workspace(),
+                sandbox: self.sandbox,
+                without_env: self.without_env.clone(),
+                env: self.env.clone(),
+            }
+            .into_gadget(),
+            talk::AskUser.into_gadget(),
+            talk::TellUser.into_gadget(),
+            talk::Finish.into_gadget(),
+            todo::TodoWrite.into_gadget(),
+        ];
+        // Without a TLS library that can be set up there is nothing to fetch with; ours always can.
+        #[cfg(feature = "fetch")]
+        if let Ok(fetch) = http_fetch::HttpFetch::new(self.allowed_addresses.clone()) {
+            gadgets.push(fetch.into_gadget());
+        }
+        gadgets
+    }
+}

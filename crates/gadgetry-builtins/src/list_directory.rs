@@ -1,0 +1,162 @@
+//! `ListDirectory`.
+
+use std::fmt::Write as _;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use gadgetry::proto::schema::OnInterrupt;
+use gadgetry::schemars::JsonSchema;
+use gadgetry::serde::Deserialize;
+use gadgetry::serde_json::json;
+use gadgetry::{CallPreview, Example, ExecutionContext, Gadget, GadgetError, GadgetInfo};
+
+use crate::blocking::{blocking, preview_of, whole_workspace};
+use crate::workspace::{Entry, EntryKind, Walk, Workspace};
+
+/// Entries that are listed.
+const ENTRIES: usize = 1000;
+
+/// Lists a folder.
+#[derive(Debug)]
+pub(crate) struct ListDirectory(pub(crate) Arc<Workspace>);
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(
+    crate = "gadgetry::serde",
+    rename_all = "camelCase",
+    deny_unknown_fields
+)]
+#[schemars(crate = "gadgetry::schemars")]
+pub(crate) struct ListDirectoryParams {
+    /// Path of the folder, relative to the workspace
+    #[serde(default = "whole_workspace")]
+    directory_path: String,
+    /// Levels of folders to list
+    #[serde(default = "three")]
+    #[schemars(range(min = 1, max = 10))]
+    max_depth: usize,
+    /// List what .gitignore and .ignore exclude as well
+    #[serde(default)]
+    include_ignored: bool,
+}
+
+fn three() -> usize {
+    3
+}
+
+impl Gadget for ListDirectory {
+    type Params = ListDirectoryParams;
+    type Output = String;
+
+    fn info(&self) -> GadgetInfo {
+        GadgetInfo::new(
+            "ListDirectory",
+            format!(
+                "Lists files and folders of the workspace, without those that .gitignore excludes. Each row is type|name|size|age: D folder, F file, L symbolic link, O other. At most {ENTRIES} rows."
+            ),
+        )
+        .example(
+            Example::new(json!({ "directoryPath": "src", "maxDepth": 1 }))
+                .output("path=src maxDepth=1\n\n#T|N|S|A\nD|src/parser|0|2d\nF|src/main.rs|431|5m\n")
+                .comment("List one folder"),
+        )
+        .on_interrupt(OnInterrupt::Rerun)
+    }
+
+    async fn execute(
+        &self,
+        params: ListDirectoryParams,
+        context: ExecutionContext,
+    ) -> Result<String, GadgetError> {
+        let workspace = Arc::clone(&self.0);
+        let cancellation = context.cancellation().clone();
+        blocking(move || {
+            list(
+                &workspace,
+                &params,
+                &|| cancellation.is_cancelled(),
+                SystemTime::now(),
+            )
+        })
+        .await
+    }
+
+    async fn preview(&self, params: ListDirectoryParams) -> Result<CallPreview, GadgetError> {
+        preview_of(&self.0, params.directory_path).await
+    }
+}
+
+fn list(
+    workspace: &Workspace,
+    params: &ListDirectoryParams,
+    is_cancelled: &dyn Fn() -> bool,
+    now: SystemTime,
+) -> Result<String, GadgetError> {
+    let path = workspace.resolve(&params.directory_path)?;
+    let mut text = format!("path={path} maxDepth={}\n\n#T|N|S|A\n", params.max_depth);
+    let (mut rows, mut more) = (0, false);
+    let walk = Walk {
+        depth: params.max_depth,
+        ignore: !params.include_ignored,
+    };
+    walk.visit(workspace, &path, &mut |entry| {
+        if rows == ENTRIES || is_cancelled() {
+            more = true;
+            return ControlFlow::Break(());
+        }
+        rows += 1;
+        row(&entry, now, &mut text);
+        ControlFlow::Continue(())
+    })?;
+    if is_cancelled() {
+        return Err(GadgetError::cancelled());
+    }
+    if rows == 0 {
+        text.push_str("#empty\n");
+    }
+    if more {
+        text.push_str(
+            "#more: only the first 1000 entries are listed; list a folder or fewer levels\n",
+        );
+    }
+    Ok(text)
+}
+
+fn row(entry: &Entry<'_>, now: SystemTime, text: &mut String) {
+    let kind = match entry.kind {
+        EntryKind::Folder => 'D',
+        EntryKind::File => 'F',
+        EntryKind::Link => 'L',
+        EntryKind::Other => 'O',
+    };
+    let metadata = entry.metadata.as_ref();
+    let size = metadata.filter(|_| entry.kind == EntryKind::File);
+    let size = size.map_or(0, cap_std::fs::Metadata::len);
+    let modified = metadata.and_then(|metadata| metadata.modified().ok());
+    let age = modified.and_then(|modified| now.duration_since(modified.into_std()).ok());
+    // A line break in a name would make two rows of one.
+    let name = entry.path.to_string().replace(['\n', '\r', '|'], "?");
+    let age = age.unwrap_or_default();
+    // Writing to a string cannot fail.
+    let _ = writeln!(text, "{kind}|{name}|{size}|{}", short(age));
+}
+
+/// The age in its largest unit: `5m`, `2d`, `3mo`.
+fn short(age: Duration) -> String {
+    const MINUTE: u64 = 60;
+    const HOUR: u64 = 60 * MINUTE;
+    const DAY: u64 = 24 * HOUR;
+    let seconds = age.as_secs();
+    let units = [
+        (365 * DAY, "y"),
+        (30 * DAY, "mo"),
+        (7 * DAY, "w"),
+        (DAY, "d"),
+        (HOUR, "h"),
+        (MINUTE, "m"),
+    ];
+    let unit = units.into_iter().find(|(unit, _)| seconds >= *unit);
+    let (unit, name) = unit.unwrap_or((1, "s"));
+    format!("{}{name}", seconds / unit)
+}

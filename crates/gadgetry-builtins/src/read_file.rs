@@ -1,0 +1,214 @@
+//! `ReadFile`.
+
+use std::io::{self, BufRead, BufReader, Read as _};
+use std::sync::Arc;
+
+use gadgetry::proto::schema::OnInterrupt;
+use gadgetry::schemars::JsonSchema;
+use gadgetry::serde::Deserialize;
+use gadgetry::serde_json::json;
+use gadgetry::{
+    CallPreview, Example, ExecutionContext, Gadget, GadgetError, GadgetInfo, GadgetOutput,
+};
+
+use crate::blocking::{blocking, preview_of};
+use crate::workspace::{Workspace, WorkspacePath};
+
+/// Bytes of a file that is read as a whole, or of a range of it.
+const TEXT_LIMIT: usize = 1 << 20;
+
+/// Bytes of an image.
+const IMAGE_LIMIT: u64 = 10 << 20;
+
+/// Bytes by which binary content is recognised.
+const HEAD: usize = 8 << 10;
+
+/// Reads a text file, or a range of its lines, or shows an image.
+#[derive(Debug)]
+pub(crate) struct ReadFile {
+    pub(crate) workspace: Arc<Workspace>,
+    /// Whether the model sees images.
+    pub(crate) images: bool,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(
+    crate = "gadgetry::serde",
+    rename_all = "camelCase",
+    deny_unknown_fields
+)]
+#[schemars(crate = "gadgetry::schemars")]
+pub(crate) struct ReadFileParams {
+    /// Path of the file, relative to the workspace
+    file_path: String,
+    /// First line to read, from 1
+    #[schemars(range(min = 1))]
+    start_line: Option<usize>,
+    /// Last line to read, inclusive
+    #[schemars(range(min = 1))]
+    end_line: Option<usize>,
+}
+
+impl Gadget for ReadFile {
+    type Params = ReadFileParams;
+    type Output = GadgetOutput;
+
+    fn info(&self) -> GadgetInfo {
+        let images = if self.images {
+            " PNG, JPEG, GIF and WebP images are shown."
+        } else {
+            ""
+        };
+        GadgetInfo::new(
+            "ReadFile",
+            format!(
+                "Reads a text file of the workspace, as a whole or a range of lines. At most 1 MiB is read at once.{images}"
+            ),
+        )
+        .example(
+            Example::new(json!({ "filePath": "src/main.rs", "startLine": 10, "endLine": 12 }))
+                .output("path=src/main.rs lines=10-12\n\nfn main() {\n    run();\n}\n")
+                .comment("Read three lines of a file"),
+        )
+        .on_interrupt(OnInterrupt::Rerun)
+    }
+
+    async fn execute(
+        &self,
+        params: ReadFileParams,
+        _context: ExecutionContext,
+    ) -> Result<GadgetOutput, GadgetError> {
+        let (workspace, images) = (Arc::clone(&self.workspace), self.images);
+        blocking(move || read(&workspace, &params, images)).await
+    }
+
+    async fn preview(&self, params: ReadFileParams) -> Result<CallPreview, GadgetError> {
+        preview_of(&self.workspace, params.file_path).await
+    }
+}
+
+fn read(
+    workspace: &Workspace,
+    params: &ReadFileParams,
+    images: bool,
+) -> Result<GadgetOutput, GadgetError> {
+    let path = workspace.resolve(&params.file_path)?;
+    let (mut file, metadata) = workspace.open_file(&path)?;
+    let mut head = Vec::new();
+    (&mut file).take(HEAD as u64).read_to_end(&mut head)?;
+    if let Some(mime_type) = image_type(&head) {
+        if !images {
+            return Err(GadgetError::new(format_args!(
+                "{path} is an image ({mime_type}, {} bytes), which this model cannot see",
+                metadata.len()
+            )));
+        }
+        let bytes = workspace.read(&path, IMAGE_LIMIT)?;
+        let text = format!("path={path} type={mime_type} bytes={}", bytes.len());
+        return Ok(GadgetOutput::new(text).with_image(mime_type, bytes));
+    }
+    if head.contains(&0) {
+        return Err(GadgetError::new(format_args!(
+            "{path} is a binary file of {} bytes",
+            metadata.len()
+        )));
+    }
+    let text = match (params.start_line, params.end_line) {
+        (None, None) => {
+            let bytes = workspace.read(&path, TEXT_LIMIT as u64).map_err(|error| {
+                GadgetError::new(format_args!(
+                    "{error}; read a part of it with startLine and endLine"
+                ))
+            })?;
+            format!("path={path}\n\n{}", String::from_utf8_lossy(&bytes))
+        }
+        (start, end) => {
+            let head_and_rest = head.chain(file);
+            let lines = (start.unwrap_or(1).max(1), end.unwrap_or(usize::MAX));
+            range(&path, BufReader::new(head_and_rest), lines)?
+        }
+    };
+    Ok(GadgetOutput::new(text))
+}
+
+/// The lines from `start` to `end`, with a head that says which these are.
+fn range(
+    path: &WorkspacePath,
+    mut source: impl BufRead,
+    (start, end): (usize, usize),
+) -> Result<String, GadgetError> {
+    if start > end {
+        return Err(GadgetError::new(format_args!(
+            "startLine {start} is after endLine {end}"
+        )));
+    }
+    let mut number = 0;
+    while number + 1 < start && skip_line(&mut source)? {
+        number += 1;
+    }
+    let mut text = Vec::new();
+    while number < end && text.len() <= TEXT_LIMIT {
+        let room = (TEXT_LIMIT + 1 - text.len()) as u64;
+        if (&mut source).take(room).read_until(b'\n', &mut text)? == 0 {
+            break;
+        }
+        number += 1;
+    }
+    if text.len() > TEXT_LIMIT {
+        return Err(GadgetError::new(format_args!(
+            "lines {start} to {number} of {path} have more than {TEXT_LIMIT} bytes; read fewer lines"
+        )));
+    }
+    if number < start {
+        return Err(GadgetError::new(format_args!(
+            "{path} has {number} lines; startLine is {start}"
+        )));
+    }
+    Ok(format!(
+        "path={path} lines={start}-{number}\n\n{}",
+        String::from_utf8_lossy(&text)
+    ))
+}
+
+/// Skips a line; returns whether there was one.
+fn skip_line(source: &mut impl BufRead) -> io::Result<bool> {
+    let mut any = false;
+    loop {
+        let buffer = source.fill_buf()?;
+        if buffer.is_empty() {
+            return Ok(any);
+        }
+        any = true;
+        let newline = buffer.iter().position(|byte| *byte == b'\n');
+        let length = newline.map_or(buffer.len(), |index| index + 1);
+        source.consume(length);
+        if newline.is_some() {
+            return Ok(true);
+        }
+    }
+}
+
+/// The MIME type of an image, by its first bytes.
+fn image_type(head: &[u8]) -> Option<&'static str> {
+    match head {
+        [0x89, b'P', b'N', b'G', 0x0d, 0x0a, 0x1a, 0x0a, ..] => Some("image/png"),
+        [0xff, 0xd8, 0xff, ..] => Some("image/jpeg"),
+        [b'G', b'I', b'F', b'8', b'7' | b'9', b'a', ..] => Some("image/gif"),
+        [
+            b'R',
+            b'I',
+            b'F',
+            b'F',
+            _,
+            _,
+            _,
+            _,
+            b'W',
+            b'E',
+            b'B',
+            b'P',
+            ..,
+        ] => Some("image/webp"),
+        _ => None,
+    }
+}

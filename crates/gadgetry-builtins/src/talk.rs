@@ -1,0 +1,151 @@
+//! `AskUser`, `TellUser` and `Finish`.
+
+use gadgetry::proto::schema::OnInterrupt;
+use gadgetry::schemars::JsonSchema;
+use gadgetry::serde::Deserialize;
+use gadgetry::serde_json::json;
+use gadgetry::{Example, ExecutionContext, Gadget, GadgetError, GadgetInfo};
+
+/// Asks the user.
+#[derive(Debug)]
+pub(crate) struct AskUser;
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(crate = "gadgetry::serde", deny_unknown_fields)]
+#[schemars(crate = "gadgetry::schemars")]
+pub(crate) struct AskUserParams {
+    /// The question
+    #[schemars(length(min = 1))]
+    question: String,
+}
+
+impl Gadget for AskUser {
+    type Params = AskUserParams;
+    type Output = String;
+
+    fn info(&self) -> GadgetInfo {
+        GadgetInfo::new(
+            "AskUser",
+            "Asks the user a question and returns the answer. Only for what the files and the conversation do not say.",
+        )
+        .example(
+            Example::new(json!({ "question": "Which of the two databases shall I migrate?" }))
+                .output("the staging one")
+                .comment("Ask for a decision"),
+        )
+        .on_interrupt(OnInterrupt::Rerun)
+    }
+
+    async fn execute(
+        &self,
+        params: AskUserParams,
+        _context: ExecutionContext,
+    ) -> Result<String, GadgetError> {
+        Err(GadgetError::human_input_required(params.question))
+    }
+}
+
+/// Shows a message to the user.
+#[derive(Debug)]
+pub(crate) struct TellUser;
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(crate = "gadgetry::serde", deny_unknown_fields)]
+#[schemars(crate = "gadgetry::schemars")]
+pub(crate) struct TellUserParams {
+    /// The message
+    #[serde(default)]
+    message: String,
+    /// Its kind
+    #[serde(default, rename = "type")]
+    kind: Kind,
+}
+
+#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
+#[serde(crate = "gadgetry::serde", rename_all = "lowercase")]
+#[schemars(crate = "gadgetry::schemars")]
+enum Kind {
+    #[default]
+    Info,
+    Success,
+    Warning,
+    Error,
+}
+
+impl Gadget for TellUser {
+    type Params = TellUserParams;
+    type Output = String;
+
+    fn info(&self) -> GadgetInfo {
+        GadgetInfo::new(
+            "TellUser",
+            "Shows a message to the user while the work continues. The final answer is plain text, without this gadget.",
+        )
+        .example(
+            Example::new(json!({ "message": "All 31 tests pass.", "type": "success" }))
+                .output("✅ All 31 tests pass.")
+                .comment("Report a step"),
+        )
+        .on_interrupt(OnInterrupt::Rerun)
+    }
+
+    async fn execute(
+        &self,
+        params: TellUserParams,
+        _context: ExecutionContext,
+    ) -> Result<String, GadgetError> {
+        let message = params.message.trim();
+        if message.is_empty() {
+            return Err("the message is empty; write what the user should read".into());
+        }
+        let prefix = match params.kind {
+            Kind::Info => "ℹ️",
+            Kind::Success => "✅",
+            Kind::Warning => "⚠️",
+            Kind::Error => "❌",
+        };
+        Ok(format!("{prefix} {message}"))
+    }
+}
+
+/// Ends the run.
+#[derive(Debug)]
+pub(crate) struct Finish;
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(crate = "gadgetry::serde", deny_unknown_fields)]
+#[schemars(crate = "gadgetry::schemars")]
+pub(crate) struct FinishParams {
+    /// The final message
+    #[serde(default = "completed")]
+    message: String,
+}
+
+fn completed() -> String {
+    "Task completed".to_owned()
+}
+
+impl Gadget for Finish {
+    type Params = FinishParams;
+    type Output = String;
+
+    fn info(&self) -> GadgetInfo {
+        GadgetInfo::new(
+            "Finish",
+            "Ends the task, once the other calls of the reply are done. The message is the answer.",
+        )
+        .example(
+            Example::new(json!({ "message": "Fixed the overflow in parse_length." }))
+                .comment("End with a summary"),
+        )
+        .on_interrupt(OnInterrupt::Rerun)
+    }
+
+    async fn execute(
+        &self,
+        params: FinishParams,
+        _context: ExecutionContext,
+    ) -> Result<String, GadgetError> {
+        Err(GadgetError::task_complete(params.message))
+    }
+}

@@ -1,0 +1,105 @@
+//! What can be wrong with a path or a file. The texts are for the model.
+
+use std::io;
+use std::path::PathBuf;
+
+use super::path::WorkspacePath;
+
+/// A folder that cannot be a workspace.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot open the workspace {}: {source}", folder.display())]
+pub struct WorkspaceError {
+    pub(super) folder: PathBuf,
+    pub(super) source: io::Error,
+}
+
+/// A file that cannot be read or changed, or a path that is invalid.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum FileError {
+    /// The path leads outside the workspace.
+    #[error("{0} is outside the workspace; use a path relative to it")]
+    Outside(String),
+    /// The path has a NUL character or is too long.
+    #[error("invalid path: {0}")]
+    Path(&'static str),
+    /// A file of Git's own.
+    #[error(
+        "{0} belongs to Git, whose settings and hooks can start programs; use a git command instead"
+    )]
+    Git(WorkspacePath),
+    /// A link that leads to nothing.
+    #[error("{0} is a broken symbolic link")]
+    BrokenLink(String),
+    /// A folder where a file is needed.
+    #[error("{0} is a folder; ListDirectory lists it")]
+    IsFolder(WorkspacePath),
+    /// A device, a pipe or a socket.
+    #[error("{0} is not a regular file")]
+    NotAFile(WorkspacePath),
+    /// A file with several names, of which some may be outside the workspace.
+    #[error(
+        "{0} has {1} hard links, so its content may belong to a file outside the workspace; copy it to a new file first"
+    )]
+    HardLinks(WorkspacePath, u64),
+    /// More bytes than allowed.
+    #[error("{path} has {bytes} bytes, more than the {limit} allowed")]
+    TooLarge {
+        /// The file.
+        path: WorkspacePath,
+        /// Its size.
+        bytes: u64,
+        /// The most that is allowed.
+        limit: u64,
+    },
+    /// A folder that is not empty.
+    #[error("{0} is a folder that is not empty; set recursive to true to delete everything in it")]
+    NotEmpty(WorkspacePath),
+    /// The workspace itself.
+    #[error("the workspace itself cannot be deleted")]
+    Root,
+    /// A change cannot be undone.
+    #[error("{0} has been changed since; it was left as it is")]
+    ChangedSince(WorkspacePath),
+    /// The system refused.
+    #[error("{path}: {}", words(source))]
+    Io {
+        /// The path as given.
+        path: String,
+        /// Why.
+        source: io::Error,
+    },
+}
+
+impl FileError {
+    pub(crate) fn io(path: &(impl ToString + ?Sized), source: io::Error) -> Self {
+        let path = path.to_string();
+        if is_escape(&source) {
+            return Self::Outside(path);
+        }
+        Self::Io { path, source }
+    }
+}
+
+/// Whether the system or `cap-std` refused a path that leads outside.
+fn is_escape(error: &io::Error) -> bool {
+    /// `EXDEV`, of `openat2` below a folder.
+    const CROSSES: i32 = 18;
+    error.raw_os_error() == Some(CROSSES)
+        || (error.raw_os_error().is_none()
+            && error.kind() == io::ErrorKind::PermissionDenied
+            && error.to_string().contains("outside"))
+}
+
+#[expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "the system says the others well"
+)]
+fn words(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::NotFound => "there is no such file or folder".to_owned(),
+        io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
+        io::ErrorKind::NotADirectory => "a part of the path is a file, not a folder".to_owned(),
+        _ => error.to_string(),
+    }
+}

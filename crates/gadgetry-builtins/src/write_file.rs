@@ -1,0 +1,82 @@
+//! `WriteFile`.
+
+use std::sync::Arc;
+
+use gadgetry::proto::schema::Unterminated;
+use gadgetry::schemars::JsonSchema;
+use gadgetry::serde::Deserialize;
+use gadgetry::serde_json::json;
+use gadgetry::{
+    CallPreview, Example, ExecutionContext, Gadget, GadgetError, GadgetInfo, Permission, Subject,
+};
+
+use crate::blocking::blocking;
+use crate::diff::unified;
+use crate::workspace::Workspace;
+
+/// Writes a whole file.
+#[derive(Debug)]
+pub(crate) struct WriteFile(pub(crate) Arc<Workspace>);
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(
+    crate = "gadgetry::serde",
+    rename_all = "camelCase",
+    deny_unknown_fields
+)]
+#[schemars(crate = "gadgetry::schemars")]
+pub(crate) struct WriteFileParams {
+    /// Path of the file, relative to the workspace
+    file_path: String,
+    /// The complete new content of the file
+    content: String,
+}
+
+impl Gadget for WriteFile {
+    type Params = WriteFileParams;
+    type Output = String;
+
+    fn info(&self) -> GadgetInfo {
+        GadgetInfo::new(
+            "WriteFile",
+            "Writes a text file of the workspace, with the folders above it. Replaces the whole file if it exists; to change a part of it, use EditFile.",
+        )
+        .example(
+            Example::new(json!({ "filePath": "notes/today.md", "content": "# Today\n\n- tests\n" }))
+                .output("path=notes/today.md\n\nWrote 17 bytes (new file)")
+                .comment("Create a file"),
+        )
+        .unterminated(Unterminated::Confirm)
+    }
+
+    async fn execute(
+        &self,
+        params: WriteFileParams,
+        _context: ExecutionContext,
+    ) -> Result<String, GadgetError> {
+        let workspace = Arc::clone(&self.0);
+        blocking(move || {
+            let path = workspace.resolve(&params.file_path)?;
+            let new = workspace.write(&path, params.content.as_bytes())?;
+            let (bytes, new) = (params.content.len(), if new { " (new file)" } else { "" });
+            Ok(format!("path={path}\n\nWrote {bytes} bytes{new}"))
+        })
+        .await
+    }
+
+    fn permission(&self) -> Permission {
+        Permission::Ask
+    }
+
+    async fn preview(&self, params: WriteFileParams) -> Result<CallPreview, GadgetError> {
+        let workspace = Arc::clone(&self.0);
+        blocking(move || {
+            let path = workspace.resolve(&params.file_path)?;
+            let before = workspace.content(&path)?.map(|(bytes, _)| bytes);
+            let text = path.to_string();
+            let diff = unified(&text, before.as_deref(), params.content.as_bytes());
+            Ok(CallPreview::of(Subject::Path(text)).diff(diff))
+        })
+        .await
+    }
+}

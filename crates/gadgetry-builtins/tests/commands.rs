@@ -1,0 +1,150 @@
+//! `RunCommand`.
+
+#![cfg(unix)]
+
+use gadgetry::serde_json::json;
+
+use crate::stage::Stage;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn commands_run_to_their_end() {
+    let stage = Stage::new();
+    let check = async |parameters, expected| stage.check("RunCommand", parameters, expected).await;
+    check(
+        json!({ "command": "cat a.txt" }),
+        Ok("status=0\n\none\ntwo\nthree\n"),
+    )
+    .await;
+    check(
+        json!({ "command": "echo out; echo err >&2; exit 3" }),
+        Ok("status=3\n\nout\nerr\n"),
+    )
+    .await;
+    check(
+        json!({ "command": "true" }),
+        Ok("status=0\n\n(no output)\n"),
+    )
+    .await;
+    check(
+        json!({ "command": "kill -9 $$" }),
+        Ok("status=killed (signal: 9 (SIGKILL))\n\n(no output)\n"),
+    )
+    .await;
+    check(json!({ "command": "cat" }), Ok("status=0\n\n(no output)\n")).await;
+    check(
+        json!({ "command": "basename \"$(pwd -P)\" \"$PWD\"", "cwd": "src/deep" }),
+        Ok("status=0\n\ndeep\n"),
+    )
+    .await;
+    check(
+        json!({ "command": "ls", "cwd": "none" }),
+        Err("there is no such file"),
+    )
+    .await;
+    check(
+        json!({ "command": "ls", "cwd": "a.txt" }),
+        Err("not a folder"),
+    )
+    .await;
+    check(json!({ "command": "" }), Err("Invalid parameters")).await;
+    check(
+        json!({ "command": "ls", "timeout": 600_001 }),
+        Err("Invalid parameters"),
+    )
+    .await;
+    let slow = json!({ "command": "echo begun; sleep 1000", "timeout": 1000 });
+    check(slow, Ok("status=timeout (ended after 1000 ms)\n\nbegun\n")).await;
+    let much = stage
+        .call("RunCommand", json!({ "command": "seq 1000000" }))
+        .await
+        .unwrap();
+    assert!(much.starts_with("status=0\n\n1\n2\n"), "{}", &much[..40]);
+    assert!(much.ends_with("\n999999\n1000000\n"));
+    assert!(
+        much.contains("bytes left out]\n") && much.len() < 70_000,
+        "{}",
+        much.len()
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_process_outlives_its_command() {
+    let stage = Stage::new();
+    let pipe = stage.work().join("pipe");
+    // The background process keeps the pipe open for writing, and the read ends only when it is gone.
+    let command = "mkfifo pipe; (exec 3<>pipe; sleep 1000) & echo started; wait";
+    let run = stage.call("RunCommand", json!({ "command": command, "timeout": 1500 }));
+    assert!(run.await.unwrap().contains("started"));
+    let mut left = std::process::Command::new("fuser");
+    if let Ok(ended) = left.arg(&pipe).output() {
+        assert!(ended.stdout.is_empty(), "{ended:?}");
+    }
+    let running = std::fs::read_dir("/proc").unwrap().filter_map(|entry| {
+        let path = entry.unwrap().path().join("cwd");
+        std::fs::read_link(path).ok()
+    });
+    let work = stage.builtins.workspace().root().to_owned();
+    #[cfg(target_os = "linux")]
+    assert_eq!(running.filter(|cwd| cwd.starts_with(&work)).count(), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_sandbox_leaves_what_work_needs() {
+    let stage = Stage::with(|builtins| builtins.sandbox(cfg!(target_os = "linux")));
+    let check = async |command: &str, expected: &str| {
+        let parameters = json!({ "command": command });
+        stage.check("RunCommand", parameters, Ok(expected)).await;
+    };
+    check("echo new > b.txt && cat b.txt", "status=0\n\nnew\n").await;
+    check(
+        "mkdir x && mv b.txt x/ && rm -r x && ls",
+        "status=0\n\na.txt\nsrc\ntarget\nx.log\n",
+    )
+    .await;
+    check(
+        "echo x > /dev/null; head -c 3 /dev/zero | wc -c",
+        "status=0\n\n3\n",
+    )
+    .await;
+    check(
+        "f=$(mktemp) && echo temporary > $f && cat $f",
+        "status=0\n\ntemporary\n",
+    )
+    .await;
+    check(
+        "cat /etc/passwd | grep -c root: | grep -q . && echo read",
+        "status=0\n\nread\n",
+    )
+    .await;
+    check("python3 -c 'import multiprocessing, socket; a, b = socket.socketpair(); a.send(b\"x\"); print(b.recv(1))'", "status=0\n\nb'x'\n").await;
+    check("git init -q . && git -c user.name=a -c user.email=a@b commit -q --allow-empty -m x && git log --format=%s", "status=0\n\nx\n").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn settings_and_hooks_of_git_are_put_back() {
+    if !cfg!(target_os = "linux") {
+        return;
+    }
+    let stage = Stage::with(|builtins| builtins.sandbox(true));
+    let hooks = stage.work().join(".git/hooks");
+    std::fs::create_dir_all(&hooks).unwrap();
+    std::fs::write(stage.work().join(".git/config"), "old").unwrap();
+    let command = json!({ "command": "echo new > .git/config; echo new > .git/hooks/x" });
+    let expected = "status=0\n\n(no output)\n\n[put back: config, hooks/x; in the sandbox, commands cannot change Git's settings and hooks]\n";
+    stage.check("RunCommand", command, Ok(expected)).await;
+    assert_eq!(stage.content(".git/config"), "old");
+    assert!(!hooks.join("x").exists());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn commands_do_not_see_secrets() {
+    // The test's own variables cannot be changed here, so the command adds nothing: what cargo sets is enough.
+    let stage = Stage::with(|builtins| builtins.without_env(["CARGO_MANIFEST_DIR"]));
+    let seen = stage
+        .call("RunCommand", json!({ "command": "env" }))
+        .await
+        .unwrap();
+    assert!(seen.contains("PATH="), "{seen}");
+    assert!(seen.contains("CARGO_PKG_NAME="), "{seen}");
+    assert!(!seen.contains("CARGO_MANIFEST_DIR="), "{seen}");
+}

@@ -1,0 +1,10 @@
+//! The tests of the built-in gadgets: one program, because each program links the crate again.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails here")]
+
+mod commands;
+mod escapes;
+#[cfg(feature = "fetch")]
+mod fetch;
+mod files;
+mod stage;
