@@ -19,7 +19,7 @@ struct Server {
     install: fn(&Path, &str) -> Result<Vec<String>, String>,
 }
 
-const SERVERS: [Server; 8] = [
+const SERVERS: [Server; 10] = [
     Server {
         name: "aimock",
         version: "1.43.0",
@@ -67,6 +67,18 @@ const SERVERS: [Server; 8] = [
         version: "2026.3.23",
         question: "-d",
         install: bfcl,
+    },
+    Server {
+        name: "mcp-node",
+        version: "2026.8.31-0.15.0",
+        question: "-d",
+        install: mcp_node,
+    },
+    Server {
+        name: "mcp-python",
+        version: "2.3.0",
+        question: "--version",
+        install: mcp_python,
     },
 ];
 
@@ -158,10 +170,15 @@ fn restate(place: &Path, version: &str) -> Result<Vec<String>, String> {
 
 /// Installs a package and what it needs into a folder of its own. No scripts of theirs run.
 pub(crate) fn npm_install(place: &Path, package: &str) -> Result<(), String> {
+    npm_install_all(place, &[package.to_owned()])
+}
+
+/// The same for several at once: one after the other would remove those before.
+fn npm_install_all(place: &Path, packages: &[String]) -> Result<(), String> {
     there("node", "--version")?;
     there("npm", "--version")?;
     let mut install = command("npm", &["install", "--prefix"]);
-    install.arg(place).arg(package);
+    install.arg(place).args(packages);
     install.args(["--ignore-scripts", "--no-audit", "--no-fund", "--no-save"]);
     install.args(["--fetch-retries=1", "--fetch-timeout=60000"]);
     install.env("SCARF_ANALYTICS", "false");
@@ -287,6 +304,26 @@ fn bfcl(place: &Path, version: &str) -> Result<Vec<String>, String> {
         .arg(package);
     capture(&mut install)?;
     Ok(vec!["ls".to_owned(), word(&data.join("bfcl_eval/data"))])
+}
+
+/// The reference servers of MCP and its inspector, below the folder that the command lists. Newer inspectors need Node.js 22.
+fn mcp_node(place: &Path, version: &str) -> Result<Vec<String>, String> {
+    let (servers, inspector) = version.split_once('-').ok_or("a version of each")?;
+    let scope = "@modelcontextprotocol";
+    let packages = [
+        format!("{scope}/server-everything@{servers}"),
+        format!("{scope}/server-filesystem@{servers}"),
+        format!("{scope}/inspector@{inspector}"),
+    ];
+    npm_install_all(place, &packages)?;
+    Ok(vec!["ls".to_owned(), word(&place.join("node_modules"))])
+}
+
+/// The SDK of MCP for Python. The command is that of the interpreter which has it.
+fn mcp_python(place: &Path, version: &str) -> Result<Vec<String>, String> {
+    let python = environment(place)?;
+    capture(pip(&python).arg(format!("mcp=={version}")))?;
+    Ok(vec![python])
 }
 
 /// An environment of Python in a folder: its interpreter.

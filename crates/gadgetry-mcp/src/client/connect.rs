@@ -1,0 +1,373 @@
+//! Connecting to one server: its transport, the handshake, and its lists.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{LazyLock, Mutex, PoisonError};
+
+use gadgetry::provider::tls;
+use reqwest::header::{HeaderName, HeaderValue};
+use reqwest::redirect::Policy;
+use rmcp::model::{
+    ClientRequest, ListResourcesRequest, ListToolsRequest, PaginatedRequestParams, ProtocolVersion,
+    ServerResult,
+};
+use rmcp::service::{
+    ClientInitializeError, ClientLifecycleMode, ClientServiceExt as _, Peer, RoleClient,
+    RunningService, ServiceError,
+};
+use rmcp::transport::StreamableHttpClientTransport;
+use rmcp::transport::async_rw::AsyncRwTransport;
+use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
+use serde_json::Value;
+use tokio::time::timeout;
+
+use super::error::ConnectError;
+use super::handler::Handler;
+use super::lines::MESSAGE_LIMIT;
+use super::process::{Launch, ServerProcess};
+use super::variables::expand;
+use crate::config::{Http, Protocol, ServerConfig, Stdio, Transport};
+
+/// Pages of a list that are read, and entries that are kept.
+const PAGES: usize = 100;
+const ENTRIES: usize = 2_000;
+
+/// Servers whose revision is remembered.
+const REMEMBERED: usize = 256;
+
+/// A connection to a server that is ready.
+pub(super) struct Connection {
+    pub(super) service: RunningService<RoleClient, Handler>,
+    pub(super) process: Option<ServerProcess>,
+    pub(super) lists: Lists,
+}
+
+/// What a server offers, as it was last read.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Lists {
+    pub(super) tools: Vec<Value>,
+    pub(super) has_resources: bool,
+}
+
+impl Connection {
+    /// Ends it, and waits until no process is left.
+    pub(super) async fn end(self) {
+        // Closes stdin of a program. An error means that its task has ended already.
+        drop(self.service.cancel().await);
+        if let Some(process) = self.process {
+            process.end().await;
+        }
+    }
+}
+
+/// Connects to a server and reads its lists, within its startup timeout.
+///
+/// Cancel safety: dropping the future ends the processes in the background.
+pub(super) async fn connect(
+    config: &ServerConfig,
+    handler: impl Fn() -> Handler,
+) -> Result<Connection, ConnectError> {
+    let key = config.command_line();
+    let known = remembered(&key);
+    let protocol = match config.protocol {
+        Protocol::Auto => known.unwrap_or_default(),
+        pinned @ (Protocol::V2025_11_25 | Protocol::V2026_07_28) => pinned,
+    };
+    let mut result = attempt(config, handler(), protocol).await;
+    // Some servers end when the first request is one that they do not know.
+    if protocol == Protocol::Auto
+        && let Err(ConnectError::Ended { .. }) = result
+        && matches!(config.transport, Transport::Stdio(_))
+    {
+        result = attempt(config, handler(), Protocol::V2025_11_25).await;
+    }
+    let connection = result?;
+    if config.protocol == Protocol::Auto {
+        let peer = connection.service.peer_info();
+        let is_old = peer.is_some_and(|peer| peer.protocol_version.has_initialize());
+        remember(
+            key,
+            if is_old {
+                Protocol::V2025_11_25
+            } else {
+                Protocol::V2026_07_28
+            },
+        );
+    }
+    Ok(connection)
+}
+
+/// The revisions that servers were found to speak, for the life of the process: to find out can take 10 seconds.
+static SPOKEN: LazyLock<Mutex<BTreeMap<String, Protocol>>> = LazyLock::new(Mutex::default);
+
+fn remembered(key: &str) -> Option<Protocol> {
+    let spoken = SPOKEN.lock().unwrap_or_else(PoisonError::into_inner);
+    // A server that was updated may speak a newer one, and says so at once.
+    spoken
+        .get(key)
+        .copied()
+        .filter(|it| *it == Protocol::V2025_11_25)
+}
+
+fn remember(key: String, protocol: Protocol) {
+    let mut spoken = SPOKEN.lock().unwrap_or_else(PoisonError::into_inner);
+    if spoken.len() >= REMEMBERED && !spoken.contains_key(&key) {
+        spoken.pop_first();
+    }
+    spoken.insert(key, protocol);
+}
+
+async fn attempt(
+    config: &ServerConfig,
+    handler: Handler,
+    protocol: Protocol,
+) -> Result<Connection, ConnectError> {
+    let mode = match protocol {
+        Protocol::Auto => ClientLifecycleMode::Auto {
+            preferred_versions: vec![ProtocolVersion::V_2026_07_28],
+            legacy_version: Some(ProtocolVersion::V_2025_11_25),
+        },
+        Protocol::V2025_11_25 => ClientLifecycleMode::Initialize,
+        Protocol::V2026_07_28 => ClientLifecycleMode::Discover {
+            preferred_versions: vec![ProtocolVersion::V_2026_07_28],
+        },
+    };
+    let mut process = None;
+    let started = async {
+        let service = match &config.transport {
+            Transport::Stdio(stdio) => {
+                let (running, output, input) = start(stdio)?;
+                process = Some(running);
+                // The replacements for longer messages are shorter.
+                let transport =
+                    AsyncRwTransport::new(output, input).with_max_line_length(MESSAGE_LIMIT + 1);
+                handler.serve_with_lifecycle(transport, mode).await
+            }
+            Transport::Http(http) => {
+                let transport = http_transport(http)?;
+                handler.serve_with_lifecycle(transport, mode).await
+            }
+        };
+        let service = service.map_err(|error| Failed::Handshake(Box::new(error)))?;
+        let lists = lists(&service).await.map_err(Failed::Lists)?;
+        Ok((service, lists))
+    };
+    let started = timeout(config.startup_timeout, started).await;
+    let failed = match started {
+        Ok(Ok((service, lists))) => {
+            return Ok(Connection {
+                service,
+                process,
+                lists,
+            });
+        }
+        Ok(Err(failed)) => failed,
+        Err(_) => Failed::Timeout,
+    };
+    let stderr = match process {
+        None => String::new(),
+        Some(mut process) => {
+            if failed.is_end() {
+                process.last_words().await;
+            }
+            let stderr = process.stderr();
+            process.end().await;
+            stderr
+        }
+    };
+    Err(failed.described(config, stderr))
+}
+
+/// Why an attempt has failed.
+enum Failed {
+    Config(ConnectError),
+    Handshake(Box<ClientInitializeError>),
+    Lists(ServiceError),
+    Timeout,
+}
+
+impl From<ConnectError> for Failed {
+    fn from(error: ConnectError) -> Self {
+        Self::Config(error)
+    }
+}
+
+impl Failed {
+    /// Whether the other side has closed the connection.
+    fn is_end(&self) -> bool {
+        match self {
+            Self::Config(_) | Self::Timeout => false,
+            Self::Handshake(error) => is_end(error),
+            Self::Lists(error) => matches!(error, ServiceError::TransportClosed),
+        }
+    }
+
+    fn described(self, config: &ServerConfig, stderr: String) -> ConnectError {
+        if self.is_end() {
+            return ConnectError::Ended { stderr };
+        }
+        let (message, is_unauthorized) = match self {
+            Self::Config(error) => return error,
+            Self::Timeout => {
+                let limit = config.startup_timeout;
+                return ConnectError::Timeout { limit, stderr };
+            }
+            Self::Handshake(error) => (error.to_string(), error.is_authorization_required()),
+            Self::Lists(error) => (
+                format!("its tools cannot be listed: {error}"),
+                error.is_authorization_required(),
+            ),
+        };
+        if is_unauthorized {
+            return ConnectError::Unauthorized;
+        }
+        ConnectError::Protocol { message, stderr }
+    }
+}
+
+fn is_end(error: &ClientInitializeError) -> bool {
+    if let ClientInitializeError::LegacyFallbackFailed { fallback, .. } = error {
+        return is_end(fallback);
+    }
+    // Writing to a program that has ended.
+    let is_broken = |error: &(dyn std::error::Error + Send + Sync + 'static)| {
+        let io = error.downcast_ref::<std::io::Error>();
+        io.is_some_and(|io| io.kind() == std::io::ErrorKind::BrokenPipe)
+    };
+    if let ClientInitializeError::TransportError { error, .. } = error {
+        return is_broken(error.error.as_ref());
+    }
+    matches!(error, ClientInitializeError::ConnectionClosed(_))
+}
+
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok()
+}
+
+fn start(
+    stdio: &Stdio,
+) -> Result<
+    (
+        ServerProcess,
+        tokio::io::DuplexStream,
+        tokio::process::ChildStdin,
+    ),
+    ConnectError,
+> {
+    let expanded = |text: &String| expand(text, &variable).map_err(ConnectError::Variable);
+    let program = expanded(&stdio.command)?;
+    let folder = match &stdio.cwd {
+        Some(folder) => Some(expanded(&folder.to_string_lossy().into_owned())?.into()),
+        None => None,
+    };
+    let variables = stdio.env.iter();
+    let variables = variables.map(|(name, value)| Ok((name.clone(), expanded(value)?)));
+    let launch = Launch {
+        program: program.clone(),
+        arguments: stdio.args.iter().map(expanded).collect::<Result<_, _>>()?,
+        variables: variables.collect::<Result<_, ConnectError>>()?,
+        folder,
+    };
+    ServerProcess::start(launch).map_err(|source| ConnectError::Start { program, source })
+}
+
+fn http_transport(
+    http: &Http,
+) -> Result<StreamableHttpClientTransport<reqwest::Client>, ConnectError> {
+    let expanded = |text: &str| expand(text, &variable).map_err(ConnectError::Variable);
+    let url = expanded(&http.url)?;
+    let parsed = reqwest::Url::parse(&url).map_err(|error| ConnectError::Url(error.to_string()))?;
+    if !matches!(parsed.scheme(), "http" | "https") {
+        return Err(ConnectError::Url(format!(
+            "the scheme is {:?}",
+            parsed.scheme()
+        )));
+    }
+    let mut headers = HashMap::new();
+    for (name, value) in &http.headers {
+        let header = || ConnectError::Header(name.clone());
+        let mut value = HeaderValue::from_str(&expanded(value)?).map_err(|_| header())?;
+        value.set_sensitive(true);
+        let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| header())?;
+        headers.insert(name, value);
+    }
+    let config = StreamableHttpClientTransportConfig::with_uri(url)
+        .custom_headers(headers)
+        .max_sse_event_size(MESSAGE_LIMIT)
+        .max_json_response_size(MESSAGE_LIMIT);
+    Ok(StreamableHttpClientTransport::with_client(
+        client()?,
+        config,
+    ))
+}
+
+/// Follows no redirect, so that a key reaches no other host.
+fn client() -> Result<reqwest::Client, ConnectError> {
+    let (tls, _) = tls::config();
+    let client = reqwest::Client::builder()
+        .tls_backend_preconfigured(tls)
+        .redirect(Policy::none())
+        .referer(false)
+        .user_agent(concat!("gadgetry/", env!("CARGO_PKG_VERSION")));
+    let client = client.build();
+    client.map_err(|error| ConnectError::Url(error.to_string()))
+}
+
+/// Reads the lists of a server.
+pub(super) async fn lists(peer: &Peer<RoleClient>) -> Result<Lists, ServiceError> {
+    let info = peer.peer_info();
+    let capabilities = info.as_ref().map(|info| &info.capabilities);
+    // Servers that say nothing are tried, because some forget to say it.
+    let has = |declared: Option<bool>| declared.unwrap_or(true);
+    let tools = if has(capabilities.map(|it| it.tools.is_some())) {
+        pages(peer, "tools", |params| {
+            ClientRequest::ListToolsRequest(ListToolsRequest::with_param(params))
+        })
+        .await?
+    } else {
+        Vec::new()
+    };
+    Ok(Lists {
+        tools,
+        has_resources: capabilities.is_some_and(|it| it.resources.is_some()),
+    })
+}
+
+/// Reads the resources of a server.
+pub(super) async fn resources(peer: &Peer<RoleClient>) -> Result<Vec<Value>, ServiceError> {
+    pages(peer, "resources", |params| {
+        ClientRequest::ListResourcesRequest(ListResourcesRequest::with_param(params))
+    })
+    .await
+}
+
+/// Reads all pages of a list. Entries are JSON, so that one that is malformed does not cost the others.
+async fn pages(
+    peer: &Peer<RoleClient>,
+    key: &str,
+    request: impl Fn(PaginatedRequestParams) -> ClientRequest,
+) -> Result<Vec<Value>, ServiceError> {
+    let mut entries = Vec::new();
+    let mut cursor = None;
+    for _ in 0..PAGES {
+        let params = PaginatedRequestParams::default().with_cursor(cursor.clone());
+        let result = json_of(peer.send_request(request(params)).await?)?;
+        let Some(page) = result.get(key).and_then(Value::as_array) else {
+            return Err(ServiceError::UnexpectedResponse);
+        };
+        entries.extend(page.iter().cloned());
+        let next = result.get("nextCursor").and_then(Value::as_str);
+        let next = next.filter(|next| !next.is_empty()).map(str::to_owned);
+        // A server that repeats itself has no more.
+        if next.is_none() || next == cursor || entries.len() >= ENTRIES {
+            break;
+        }
+        cursor = next;
+    }
+    entries.truncate(ENTRIES);
+    Ok(entries)
+}
+
+/// The result as it was sent.
+pub(super) fn json_of(result: ServerResult) -> Result<Value, ServiceError> {
+    serde_json::to_value(result).map_err(|_| ServiceError::UnexpectedResponse)
+}

@@ -1,0 +1,169 @@
+//! Tools of servers as gadgets, under names that no two of them share.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::future::ready;
+use std::sync::Arc;
+
+use futures_core::future::BoxFuture;
+use gadgetry::proto::schema::{Registry, RegistryError, SchemaError, Unterminated};
+use gadgetry::{CallPreview, DynGadget, ExecutionContext, GadgetSpec, Outcome, Permission};
+use serde_json::{Value, json};
+
+use super::content;
+use super::error::ToolWarning;
+use super::remote::Remote;
+
+/// Characters of a description.
+const DESCRIPTION_LENGTH: usize = 8_000;
+
+/// Characters of the name of a gadget.
+const NAME_LENGTH: usize = 128;
+
+/// A tool of a server.
+pub(super) struct ToolGadget {
+    spec: GadgetSpec,
+    remote: Arc<Remote>,
+    tool: String,
+}
+
+impl DynGadget for ToolGadget {
+    fn spec(&self) -> &GadgetSpec {
+        &self.spec
+    }
+
+    /// A server may do anything, whatever it says about its tools.
+    fn permission(&self) -> Permission {
+        Permission::Ask
+    }
+
+    fn preview<'a>(&'a self, _: &'a Value) -> BoxFuture<'a, Result<CallPreview, String>> {
+        let (tool, server) = (&self.tool, &self.remote.name);
+        let preview = CallPreview::default();
+        let preview = preview.note(format!("tool {tool:?} of the MCP server {server:?}"));
+        Box::pin(ready(Ok(preview)))
+    }
+
+    /// Calls the tool. Needs a tokio runtime with I/O and time enabled.
+    ///
+    /// Cancel safety: dropping the future cancels the call at the server.
+    fn execute(&self, parameters: Value, context: ExecutionContext) -> BoxFuture<'static, Outcome> {
+        let (remote, tool) = (Arc::clone(&self.remote), self.tool.clone());
+        Box::pin(async move {
+            let Value::Object(arguments) = parameters else {
+                return Outcome::error("the parameters must be a JSON object");
+            };
+            match remote.call(&tool, arguments, &context).await {
+                Ok(result) => content::outcome(&remote.name, &tool, &result),
+                Err(error) => Outcome::error(error.to_string()),
+            }
+        })
+    }
+}
+
+/// The gadgets for the tools of all servers, and the tools that cannot be offered.
+pub(super) fn gadgets(
+    remotes: &[Arc<Remote>],
+    reserved: &BTreeSet<String>,
+) -> (Vec<Arc<dyn DynGadget>>, Vec<ToolWarning>) {
+    let lists: Vec<_> = remotes
+        .iter()
+        .map(|remote| (remote, remote.lists()))
+        .collect();
+    let mut uses: BTreeMap<String, usize> = BTreeMap::new();
+    for (_, lists) in &lists {
+        let names = lists.tools.iter().filter_map(name_of);
+        // Twice at one server is a mistake of that server, which a prefix does not solve.
+        let names: BTreeSet<String> = names.map(|name| gadget_name(name).to_lowercase()).collect();
+        for name in names {
+            *uses.entry(name).or_default() += 1;
+        }
+    }
+    let mut taken: BTreeSet<String> = reserved.iter().map(|name| name.to_lowercase()).collect();
+    let (mut gadgets, mut warnings) = (Vec::new(), Vec::new());
+    for (remote, lists) in lists {
+        for tool in &lists.tools {
+            let plain = gadget_name(name_of(tool).unwrap_or_default());
+            let key = plain.to_lowercase();
+            let is_free =
+                uses.get(&key).is_none_or(|uses| *uses < 2) && !reserved_has(reserved, &key);
+            let name = if is_free {
+                plain
+            } else {
+                gadget_name(&format!("{}__{plain}", remote.name))
+            };
+            match gadget(remote, tool, &name, &taken) {
+                Ok(gadget) => {
+                    taken.insert(gadget.spec.name.to_lowercase());
+                    gadgets.push(Arc::new(gadget) as Arc<dyn DynGadget>);
+                }
+                Err(reason) => warnings.push(ToolWarning {
+                    server: remote.name.clone(),
+                    tool: name_of(tool).unwrap_or_default().to_owned(),
+                    reason,
+                }),
+            }
+        }
+    }
+    (gadgets, warnings)
+}
+
+fn reserved_has(reserved: &BTreeSet<String>, key: &str) -> bool {
+    reserved.iter().any(|name| name.to_lowercase() == key)
+}
+
+fn name_of(tool: &Value) -> Option<&str> {
+    tool.get("name")?.as_str().filter(|name| !name.is_empty())
+}
+
+/// The name with what a block cannot carry replaced.
+pub(super) fn gadget_name(name: &str) -> String {
+    let allowed = |c: char| !(c == ':' || c.is_whitespace() || c.is_control());
+    let name = name.chars().map(|c| if allowed(c) { c } else { '_' });
+    let name: String = name.take(NAME_LENGTH).collect();
+    name.strip_prefix("!!!")
+        .map_or(name.clone(), |rest| format!("___{rest}"))
+}
+
+fn gadget(
+    remote: &Arc<Remote>,
+    tool: &Value,
+    name: &str,
+    taken: &BTreeSet<String>,
+) -> Result<ToolGadget, String> {
+    let Some(tool_name) = name_of(tool) else {
+        return Err("it has no name".to_owned());
+    };
+    if taken.contains(&name.to_lowercase()) {
+        return Err(format!("the name {name:?} is already taken"));
+    }
+    let text = |key: &str| tool.get(key)?.as_str().filter(|it| !it.trim().is_empty());
+    let description = text("description").or(text("title")).map_or_else(
+        || format!("MCP tool {tool_name:?} of the server {:?}", remote.name),
+        |text| text.chars().take(DESCRIPTION_LENGTH).collect(),
+    );
+    let schema = match tool.get("inputSchema") {
+        Some(schema @ (Value::Object(_) | Value::Bool(true))) => schema.clone(),
+        // Arguments are an object, whatever the server has written.
+        _ => json!({ "type": "object" }),
+    };
+    let spec = |parameters| GadgetSpec {
+        // A call may have an effect, and a proxy may have cut it off.
+        unterminated: Some(Unterminated::Confirm),
+        ..GadgetSpec::new(name, description.clone()).parameters(parameters)
+    };
+    let compiled = match Registry::compile(spec(schema)) {
+        Err(RegistryError::Schema {
+            error: SchemaError::NotAnObject { .. },
+            ..
+        }) => Registry::compile(spec(json!({ "type": "object" }))),
+        compiled => compiled,
+    };
+    match compiled {
+        Ok(compiled) => Ok(ToolGadget {
+            spec: compiled.spec().clone(),
+            remote: Arc::clone(remote),
+            tool: tool_name.to_owned(),
+        }),
+        Err(error) => Err(error.to_string()),
+    }
+}

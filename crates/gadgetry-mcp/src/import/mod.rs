@@ -1,0 +1,157 @@
+//! Server lists of other programs, as configurations of ours.
+//!
+//! | program | files |
+//! |---|---|
+//! | Claude Code | `.mcp.json` in the project, `~/.claude.json` |
+//! | Claude Desktop | `claude_desktop_config.json` in its folder |
+//! | Cursor | `.cursor/mcp.json` in the project and in the home folder |
+//!
+//! Nothing here reads or writes a file: [`places`] says where the files usually are, [`parse`] reads their text.
+
+mod entry;
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value};
+
+use crate::config::ServerConfig;
+
+/// A program with a list of MCP servers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Source {
+    /// Claude Code.
+    ClaudeCode,
+    /// Claude Desktop.
+    ClaudeDesktop,
+    /// Cursor.
+    Cursor,
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::ClaudeCode => "Claude Code",
+            Self::ClaudeDesktop => "Claude Desktop",
+            Self::Cursor => "Cursor",
+        })
+    }
+}
+
+/// The servers of a list, and what could not be taken over.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Imported {
+    /// The servers by name, in the order of the file.
+    pub servers: Vec<(String, ServerConfig)>,
+    /// What is missing or different now.
+    pub warnings: Vec<ImportWarning>,
+}
+
+/// Something that could not be taken over.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("server {server:?}: {reason}")]
+pub struct ImportWarning {
+    /// The name of the server.
+    pub server: String,
+    /// What it is, and what to do.
+    pub reason: String,
+}
+
+/// Why a file has no list of servers.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ImportError {
+    /// It is not JSON. The message has line and column.
+    #[error("not valid JSON: {0}")]
+    Json(#[from] serde_json::Error),
+    /// It has no servers.
+    #[error("there is no list of servers: `mcpServers` is missing or not an object")]
+    NoServers,
+}
+
+/// Where the files of a program usually are, the most specific first. Not all of them exist.
+///
+/// ```
+/// use gadgetry_mcp::import::{Source, places};
+/// use std::path::Path;
+///
+/// let files = places(Source::ClaudeCode, Path::new("/home/me"), Path::new("/work/app"));
+/// assert_eq!(files, [Path::new("/work/app/.mcp.json"), Path::new("/home/me/.claude.json")]);
+/// ```
+pub fn places(source: Source, home: &Path, project: &Path) -> Vec<PathBuf> {
+    match source {
+        Source::ClaudeCode => vec![project.join(".mcp.json"), home.join(".claude.json")],
+        Source::Cursor => vec![
+            project.join(".cursor/mcp.json"),
+            home.join(".cursor/mcp.json"),
+        ],
+        Source::ClaudeDesktop => {
+            let folder = if cfg!(target_os = "macos") {
+                "Library/Application Support/Claude"
+            } else if cfg!(windows) {
+                "AppData/Roaming/Claude"
+            } else {
+                ".config/Claude"
+            };
+            vec![home.join(folder).join("claude_desktop_config.json")]
+        }
+    }
+}
+
+/// Reads the servers in the text of a file.
+///
+/// `project` is the folder whose own servers count as well, where a file has servers for several projects.
+///
+/// # Errors
+///
+/// [`ImportError`] if the text is not a list of servers. What is wrong with one server is a warning.
+///
+/// ```
+/// use gadgetry_mcp::import::{Source, parse};
+///
+/// let text = r#"{ "mcpServers": { "files": { "command": "npx", "args": ["-y", "server-files"] } } }"#;
+/// let imported = parse(Source::Cursor, text, None)?;
+/// assert_eq!(imported.servers[0].0, "files");
+/// assert_eq!(imported.servers[0].1.command_line(), "npx -y server-files");
+/// # Ok::<(), gadgetry_mcp::import::ImportError>(())
+/// ```
+pub fn parse(source: Source, text: &str, project: Option<&Path>) -> Result<Imported, ImportError> {
+    let file: Value = serde_json::from_str(text.trim_start_matches('\u{feff}'))?;
+    let all = servers(&file);
+    let own = project.and_then(|project| {
+        let project = file.get("projects")?.get(project.to_str()?)?;
+        servers(project)
+    });
+    if all.is_none() && own.is_none() {
+        return Err(ImportError::NoServers);
+    }
+    let mut imported = Imported::default();
+    // The project's own ones first: they have precedence.
+    for (name, entry) in own.into_iter().chain(all).flatten() {
+        if imported.servers.iter().any(|(known, _)| known == name) {
+            imported.warn(
+                name,
+                "a server of the project has the same name; that one is used",
+            );
+            continue;
+        }
+        if let Some(config) = entry::read(source, name, entry, &mut imported) {
+            imported.servers.push((name.clone(), config));
+        }
+    }
+    Ok(imported)
+}
+
+fn servers(file: &Value) -> Option<&Map<String, Value>> {
+    file.get("mcpServers")?.as_object()
+}
+
+impl Imported {
+    fn warn(&mut self, server: &str, reason: impl Into<String>) {
+        self.warnings.push(ImportWarning {
+            server: server.to_owned(),
+            reason: reason.into(),
+        });
+    }
+}

@@ -1,0 +1,246 @@
+//! Streamable HTTP: who may send a request, and how connections begin and end.
+
+use std::future::Future;
+use std::net::SocketAddr;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::{IntoResponse as _, Response};
+use gadgetry::CancellationToken;
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::server::graceful::GracefulShutdown;
+use hyper_util::service::TowerToHyperService;
+use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
+use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
+use sha2::{Digest as _, Sha256};
+use subtle::ConstantTimeEq as _;
+use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
+use tokio::time::{sleep, timeout};
+
+use super::handler::Handler;
+use super::{DRAIN, GadgetServer, ServeError};
+
+/// Where clients find the server.
+const PATH: &str = "/mcp";
+
+/// The shortest key.
+const KEY_LENGTH: usize = 16;
+
+/// Keys, origins and limits of a server over HTTP.
+#[derive(Clone)]
+#[non_exhaustive]
+pub struct HttpOptions {
+    /// Bearer keys of clients. Without any, the server must be on this machine alone, and requests must name it so.
+    pub keys: Vec<String>,
+    /// Origins whose web pages may use the server, such as `https://example.com`. None by default.
+    pub origins: Vec<String>,
+    /// Bytes of a request's body.
+    pub body_bytes: usize,
+    /// How long the head of a request may take.
+    pub header_timeout: Duration,
+    /// Connections at once.
+    pub connections: usize,
+    /// Sessions at once, of clients until revision 2025-11-25.
+    pub sessions: usize,
+}
+
+impl Default for HttpOptions {
+    fn default() -> Self {
+        Self {
+            keys: Vec::new(),
+            origins: Vec::new(),
+            body_bytes: 4 << 20,
+            header_timeout: Duration::from_secs(30),
+            connections: 1_024,
+            sessions: 256,
+        }
+    }
+}
+
+impl std::fmt::Debug for HttpOptions {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("HttpOptions")
+            .field("keys", &self.keys.len())
+            .field("origins", &self.origins)
+            .finish_non_exhaustive()
+    }
+}
+
+impl GadgetServer {
+    /// Serves clients over streamable HTTP at the path `/mcp` until `stop`. Calls in flight are then cancelled.
+    ///
+    /// # Errors
+    ///
+    /// [`ServeError::KeyNeeded`] if other machines can reach `listener` and there is no key, [`ServeError::BadKey`] for a key that
+    /// is too short, and [`ServeError::Listen`] if the listener cannot be used.
+    ///
+    /// Cancel safety: dropping the future stops accepting and cancels the calls in flight.
+    pub async fn serve_http(
+        self,
+        listener: TcpListener,
+        options: HttpOptions,
+        stop: impl Future<Output = ()>,
+    ) -> Result<(), ServeError> {
+        let ended = CancellationToken::new();
+        let _ends_calls = ended.clone().drop_guard();
+        let router = self.router(listener.local_addr()?, &options, &ended)?;
+        accept(listener, router, &options, stop, &ended).await;
+        self.drain().await;
+        Ok(())
+    }
+
+    fn router(
+        &self,
+        address: SocketAddr,
+        options: &HttpOptions,
+        ended: &CancellationToken,
+    ) -> Result<Router, ServeError> {
+        if options.keys.is_empty() && !address.ip().is_loopback() {
+            return Err(ServeError::KeyNeeded);
+        }
+        let is_usable = |key: &String| {
+            key.len() >= KEY_LENGTH && key.bytes().all(|byte| byte.is_ascii_graphic())
+        };
+        if !options.keys.iter().all(is_usable) {
+            return Err(ServeError::BadKey);
+        }
+        let config = StreamableHttpServerConfig::default()
+            .with_allowed_origins(options.origins.clone())
+            .enforce_origin_validation()
+            .with_max_request_body_bytes(options.body_bytes)
+            .with_cancellation_token(ended.clone());
+        let config = if options.keys.is_empty() {
+            config
+        } else {
+            // A web page that has taken over a name has no key.
+            config.disable_allowed_hosts()
+        };
+        let sessions = Arc::new(LocalSessionManager::default());
+        let (server, token) = (self.clone(), ended.clone());
+        let service = StreamableHttpService::new(
+            move || Ok(Handler::new(server.clone(), token.clone())),
+            Arc::clone(&sessions),
+            config,
+        );
+        let admission = Arc::new(Admission {
+            keys: options
+                .keys
+                .iter()
+                .map(|key| digest(key.as_bytes()))
+                .collect(),
+            sessions,
+            limit: options.sessions,
+        });
+        let router = Router::new().nest_service(PATH, service);
+        Ok(router.layer(from_fn_with_state(admission, admit)))
+    }
+}
+
+/// Which requests are admitted.
+struct Admission {
+    keys: Vec<[u8; 32]>,
+    sessions: Arc<LocalSessionManager>,
+    limit: usize,
+}
+
+fn digest(key: &[u8]) -> [u8; 32] {
+    Sha256::digest(key).into()
+}
+
+async fn admit(State(admission): State<Arc<Admission>>, request: Request, next: Next) -> Response {
+    if !admission.keys.is_empty() && !has_key(&admission.keys, request.headers()) {
+        let challenge = [(header::WWW_AUTHENTICATE, "Bearer")];
+        return (
+            StatusCode::UNAUTHORIZED,
+            challenge,
+            "a valid key is needed\n",
+        )
+            .into_response();
+    }
+    let is_new = !request.headers().contains_key("mcp-session-id");
+    if is_new && admission.sessions.sessions.read().await.len() >= admission.limit {
+        let again = [(header::RETRY_AFTER, "60")];
+        return (
+            StatusCode::SERVICE_UNAVAILABLE,
+            again,
+            "too many sessions\n",
+        )
+            .into_response();
+    }
+    next.run(request).await
+}
+
+/// Whether a request has one of the keys. All are compared, so the time says nothing.
+fn has_key(keys: &[[u8; 32]], headers: &HeaderMap) -> bool {
+    let sent = headers.get(header::AUTHORIZATION).and_then(|it| {
+        let (scheme, key) = it.as_bytes().split_at_checked(7)?;
+        let is_bearer = scheme.eq_ignore_ascii_case(b"bearer ");
+        is_bearer.then(|| digest(key.trim_ascii()))
+    });
+    let Some(sent) = sent else { return false };
+    keys.iter()
+        .fold(false, |found, key| found | bool::from(key.ct_eq(&sent)))
+}
+
+async fn accept(
+    listener: TcpListener,
+    router: Router,
+    options: &HttpOptions,
+    stop: impl Future<Output = ()>,
+    ended: &CancellationToken,
+) {
+    let service = TowerToHyperService::new(router);
+    let mut http = http1::Builder::new();
+    http.timer(TokioTimer::new())
+        .header_read_timeout(options.header_timeout)
+        .max_buf_size(64 << 10);
+    let connections = Arc::new(Semaphore::new(options.connections.max(1)));
+    let graceful = GracefulShutdown::new();
+    let mut stop = pin!(stop);
+    loop {
+        let slot = tokio::select! {
+            biased;
+            () = &mut stop => break,
+            // It fails only if the semaphore is closed, which nothing does.
+            Ok(slot) = Arc::clone(&connections).acquire_owned() => slot,
+        };
+        let accepted = tokio::select! {
+            biased;
+            () = &mut stop => break,
+            accepted = listener.accept() => accepted,
+        };
+        let stream = match accepted {
+            Ok((stream, _)) => stream,
+            Err(error) => {
+                // Such as too many open files: others are closed meanwhile.
+                tracing::warn!("a connection cannot be accepted: {error}");
+                sleep(Duration::from_millis(100)).await;
+                continue;
+            }
+        };
+        // Without it each small answer waits for the acknowledgement of the one before. It fails for a closed socket.
+        let _ = stream.set_nodelay(true);
+        let service = service.clone();
+        let connection = http.serve_connection(TokioIo::new(stream), service);
+        let connection = graceful.watch(connection);
+        tokio::spawn(async move {
+            if let Err(error) = connection.await {
+                tracing::debug!("a connection has ended: {error}");
+            }
+            drop(slot);
+        });
+    }
+    drop(listener);
+    // Ends the calls, the sessions, and the streams that clients listen to.
+    ended.cancel();
+    if timeout(DRAIN, graceful.shutdown()).await.is_err() {
+        tracing::warn!("not all requests have ended in time");
+    }
+}

@@ -1,0 +1,241 @@
+//! Gadgets as the tools of an MCP server, and skills as its prompts.
+//!
+//! A call is executed as in a run of an agent: parameters are checked by the schema, its timeout holds, a cancellation
+//! reaches the gadget, a panic is an error, and approvals decide first. Errors are results with `isError`, because clients do
+//! not show protocol errors to their models; only an unknown tool is one.
+//!
+//! ```no_run
+//! use gadgetry::{Toolbox, gadget};
+//! use gadgetry_mcp::GadgetServer;
+//!
+//! /// Adds two numbers.
+//! #[gadget]
+//! fn add(a: f64, b: f64) -> f64 {
+//!     a + b
+//! }
+//!
+//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! let mut toolbox = Toolbox::default();
+//! toolbox.add(Add)?;
+//! GadgetServer::new(toolbox)?.serve_stdio(std::future::pending()).await?;
+//! # Ok(())
+//! # }
+//! ```
+
+mod approval;
+mod call;
+mod content;
+mod handler;
+mod http;
+mod prompts;
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use gadgetry::approval::{Approvals, Rules};
+use gadgetry::{CancellationToken, Skills, Toolbox};
+use rmcp::ServiceExt as _;
+use rmcp::service::ServerInitializeError;
+use rmcp::transport::async_rw::AsyncRwTransport;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::Semaphore;
+use tokio::time::timeout;
+
+use approval::Seals;
+use handler::Handler;
+
+pub use http::HttpOptions;
+
+/// Calls that may be in flight at once.
+const CALLS: usize = 256;
+
+/// How long calls in flight may take to end after a cancellation.
+const DRAIN: Duration = Duration::from_secs(10);
+
+/// Gadgets, ready to be served to MCP clients. Clones share the limit of calls in flight.
+#[derive(Clone)]
+pub struct GadgetServer {
+    options: Arc<Options>,
+    shared: Arc<Shared>,
+}
+
+#[derive(Clone)]
+struct Options {
+    toolbox: Toolbox,
+    skills: Skills,
+    approvals: Approvals,
+    name: String,
+    instructions: Option<String>,
+    output_limit: usize,
+    timeout: Duration,
+}
+
+struct Shared {
+    seals: Seals,
+    calls: Semaphore,
+}
+
+impl GadgetServer {
+    /// A server for these gadgets.
+    ///
+    /// Calls of gadgets whose [permission](gadgetry::DynGadget::permission) is to ask need the approval of the client's user, see
+    /// [`GadgetServer::approvals`].
+    ///
+    /// # Errors
+    ///
+    /// [`ServeError::NoRandomness`] if the system gives no random numbers.
+    pub fn new(toolbox: Toolbox) -> Result<Self, ServeError> {
+        let options = Options {
+            toolbox,
+            skills: Skills::new(),
+            approvals: Approvals::new(Rules::default()),
+            name: "gadgetry".to_owned(),
+            instructions: None,
+            output_limit: 400_000,
+            timeout: Duration::from_mins(10),
+        };
+        let shared = Shared {
+            seals: Seals::new().ok_or(ServeError::NoRandomness)?,
+            calls: Semaphore::new(CALLS),
+        };
+        Ok(Self {
+            options: Arc::new(options),
+            shared: Arc::new(shared),
+        })
+    }
+
+    /// Adds skills, which clients find as prompts.
+    #[must_use]
+    pub fn skills(self, skills: Skills) -> Self {
+        self.with(|options| options.skills = skills)
+    }
+
+    /// Sets the rules that decide about calls. A call that needs approval is put to the client's user (elicitation), and denied
+    /// if the client cannot do that. An approver that is set in `approvals` is not used.
+    #[must_use]
+    pub fn approvals(self, approvals: Approvals) -> Self {
+        self.with(|options| options.approvals = approvals)
+    }
+
+    /// Sets the name that clients read; `gadgetry` by default.
+    #[must_use]
+    pub fn name(self, name: impl Into<String>) -> Self {
+        self.with(|options| options.name = name.into())
+    }
+
+    /// Sets what clients read about the server as a whole.
+    #[must_use]
+    pub fn instructions(self, text: impl Into<String>) -> Self {
+        self.with(|options| options.instructions = Some(text.into()))
+    }
+
+    /// Sets how many bytes of text a result may have, after which it is cut with a note; 400,000 by default.
+    #[must_use]
+    pub fn output_limit(self, bytes: usize) -> Self {
+        self.with(|options| options.output_limit = bytes)
+    }
+
+    /// Sets how long a call may take whose gadget says nothing about that; 10 minutes by default.
+    #[must_use]
+    pub fn timeout(self, timeout: Duration) -> Self {
+        self.with(|options| options.timeout = timeout)
+    }
+
+    fn with(mut self, change: impl FnOnce(&mut Options)) -> Self {
+        change(Arc::make_mut(&mut self.options));
+        self
+    }
+
+    /// Serves one client on stdin and stdout, until it closes stdin, or until `stop`. Nothing else may write to stdout.
+    ///
+    /// # Errors
+    ///
+    /// [`ServeError::Client`] if the client does not speak the protocol.
+    pub async fn serve_stdio(self, stop: impl Future<Output = ()>) -> Result<(), ServeError> {
+        let (input, output) = rmcp::transport::io::stdio_pipes();
+        self.serve(input, output, stop).await
+    }
+
+    /// Serves one client on a pair of streams, as [`GadgetServer::serve_stdio`] does on stdin and stdout.
+    ///
+    /// # Errors
+    ///
+    /// [`ServeError::Client`] if the client does not speak the protocol.
+    ///
+    /// Cancel safety: dropping the future cancels the calls in flight in the background.
+    pub async fn serve(
+        self,
+        input: impl AsyncRead + Send + Unpin + 'static,
+        output: impl AsyncWrite + Send + Unpin + 'static,
+        stop: impl Future<Output = ()>,
+    ) -> Result<(), ServeError> {
+        let ended = CancellationToken::new();
+        let handler = Handler::new(self.clone(), ended.clone());
+        let ends_calls = ended.drop_guard();
+        let transport = AsyncRwTransport::new_server(input, output);
+        let served = async {
+            let service = match handler.serve(transport).await {
+                Ok(service) => service,
+                // A client that has left before it said anything has done nothing wrong.
+                Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
+                Err(error) => return Err(ServeError::Client(error.to_string())),
+            };
+            let closed = service.waiting().await;
+            closed.map_err(|error| ServeError::Client(error.to_string()))?;
+            Ok(())
+        };
+        let result = tokio::select! {
+            biased;
+            () = stop => Ok(()),
+            result = served => result,
+        };
+        drop(ends_calls);
+        self.drain().await;
+        result
+    }
+
+    /// Waits until no call is in flight.
+    async fn drain(&self) {
+        let all = u32::try_from(CALLS).unwrap_or(u32::MAX);
+        if timeout(DRAIN, self.shared.calls.acquire_many(all))
+            .await
+            .is_err()
+        {
+            tracing::warn!("not all calls have ended in time");
+        }
+    }
+}
+
+impl std::fmt::Debug for GadgetServer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("GadgetServer")
+            .field("toolbox", &self.options.toolbox)
+            .field("skills", &self.options.skills.len())
+            .field("approvals", &self.options.approvals)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Why gadgets cannot be served.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ServeError {
+    /// The system gives no random numbers, which approvals need.
+    #[error("the system gives no random numbers")]
+    NoRandomness,
+    /// Other machines could reach the server, and nothing keeps them out.
+    #[error(
+        "the address is not of this machine alone, so a key is needed; set one, or listen on 127.0.0.1"
+    )]
+    KeyNeeded,
+    /// A key that is empty or cannot be sent.
+    #[error("a key must have at least 16 characters, of those that HTTP admits in a header")]
+    BadKey,
+    /// The listener cannot be used.
+    #[error("cannot listen: {0}")]
+    Listen(#[from] io::Error),
+    /// The client does not speak the protocol.
+    #[error("the client does not speak MCP: {0}")]
+    Client(String),
+}

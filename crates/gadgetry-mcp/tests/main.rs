@@ -1,0 +1,10 @@
+//! The tests of the crate.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot continue fails here")]
+
+mod hostile_clients;
+mod odd_servers;
+mod own_server;
+mod peer_clients;
+mod peer_servers;
+mod support;

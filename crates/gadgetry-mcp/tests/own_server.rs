@@ -1,0 +1,364 @@
+//! Our server with our client, over both transports and in both revisions.
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+
+use gadgetry::{CancellationToken, MediaKind, Skills};
+use gadgetry_mcp::config::Transport;
+use gadgetry_mcp::{HttpOptions, Protocol, ServeError, ServerConfig, Servers};
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
+
+use crate::support::{LONG, Run, call, call_in, connect, ended, gadget, names, program, toolbox};
+
+/// A server over HTTP in this process.
+pub(crate) struct Serving {
+    pub(crate) url: String,
+    stop: CancellationToken,
+    task: JoinHandle<Result<(), ServeError>>,
+}
+
+impl Serving {
+    pub(crate) async fn start(options: HttpOptions, skills: Skills) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address: SocketAddr = listener.local_addr().unwrap();
+        let stop = CancellationToken::new();
+        let server = toolbox::server().skills(skills);
+        let stopped = stop.clone().cancelled_owned();
+        Self {
+            url: format!("http://{address}/mcp"),
+            task: tokio::spawn(server.serve_http(listener, options, stopped)),
+            stop,
+        }
+    }
+
+    pub(crate) async fn end(self) {
+        self.stop.cancel();
+        let ended = tokio::time::timeout(LONG, self.task).await;
+        ended.unwrap().unwrap().unwrap();
+    }
+}
+
+const REVISIONS: [Protocol; 2] = [Protocol::V2025_11_25, Protocol::V2026_07_28];
+
+/// What a client sees, whatever the transport.
+async fn check(config: &ServerConfig) {
+    for protocol in REVISIONS {
+        let config = ServerConfig {
+            protocol,
+            ..config.clone()
+        };
+        let servers = connect(&[("own", config)]).await;
+        let spoken = serde_json::to_value(protocol).unwrap();
+        assert_eq!(servers.protocol("own").await.as_deref(), spoken.as_str());
+        check_calls(&servers).await;
+        check_approval(&servers).await;
+        check_cancellation(&servers).await;
+        servers.close().await;
+    }
+}
+
+async fn check_calls(servers: &Servers) {
+    let all = [
+        "Add", "Fail", "Panics", "Slow", "Wait", "Steps", "Picture", "Much", "Write", "Clock",
+    ];
+    assert_eq!(names(servers, &[]), all);
+    let rows = [
+        ("Add", json!({ "a": 2, "b": 3 }), Ok("5")),
+        ("Fail", json!({}), Err("as documented")),
+        ("Panics", json!({}), Err("on purpose")),
+        ("Slow", json!({}), Err("exceeded timeout of 50ms")),
+        ("Clock", json!({}), Ok("noon")),
+        ("Much", json!({ "bytes": 1_000 }), Ok("xxx")),
+        (
+            "Much",
+            json!({ "bytes": 1_001 }),
+            Ok("Only the first 1000 are here"),
+        ),
+    ];
+    for (name, parameters, expected) in rows {
+        let found = call(servers, name, parameters).await;
+        let text = match (&found, expected) {
+            (Ok(text), Ok(part)) | (Err(text), Err(part)) => text.contains(part),
+            _ => false,
+        };
+        assert!(text, "{name}: {found:?}");
+    }
+    let run = Arc::new(Run::default());
+    let token = CancellationToken::new;
+    let steps = gadget(servers, "Steps");
+    let done = call_in(&run, &steps, json!({ "count": 3 }), token()).await;
+    assert_eq!(done.result.as_deref(), Ok("done"));
+    let progress = ["step 1 (1)", "step 2 (2)", "step 3 (3)"];
+    assert_eq!(*run.progress.lock().unwrap(), progress);
+    let picture = gadget(servers, "Picture");
+    let picture = call_in(&run, &picture, json!({}), token()).await;
+    assert_eq!(picture.result.as_deref(), Ok("a dot"));
+    assert_eq!(picture.media[0].kind, MediaKind::Image);
+}
+
+async fn check_approval(servers: &Servers) {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("f");
+    for (answers, expected) in [
+        (&["yes"][..], Ok("written")),
+        (&["no"], Err("Denied by the user")),
+        (&["/decline"], Err("Denied by the user")),
+        (&[], Err("Denied by the user")),
+    ] {
+        let run = Arc::new(Run::with_answers(answers));
+        let write = gadget(servers, "Write");
+        let parameters = json!({ "file": file });
+        let outcome = call_in(&run, &write, parameters, CancellationToken::new()).await;
+        match expected {
+            Ok(text) => assert_eq!(outcome.result.as_deref(), Ok(text)),
+            Err(part) => assert!(outcome.result.unwrap_err().contains(part), "{answers:?}"),
+        }
+        assert_eq!(file.exists(), expected.is_ok());
+        let questions = run.questions.lock().unwrap();
+        assert!(
+            questions[0].contains("May the gadget Write run?"),
+            "{questions:?}"
+        );
+        std::fs::remove_file(&file).ok();
+    }
+}
+
+async fn check_cancellation(servers: &Servers) {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("f");
+    let run = Arc::new(Run::default());
+    let token = CancellationToken::new();
+    let wait = gadget(servers, "Wait");
+    let calling = call_in(&run, &wait, json!({ "file": file }), token.clone());
+    let cancelling = async {
+        while run.progress.lock().unwrap().is_empty() {
+            tokio::task::yield_now().await;
+        }
+        token.cancel();
+    };
+    let (outcome, ()) = tokio::join!(calling, cancelling);
+    assert_eq!(outcome.result, Err("cancelled".to_owned()));
+    written(&file).await;
+}
+
+async fn written(file: &Path) {
+    let written = async {
+        while !file.exists() {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(LONG, written)
+        .await
+        .expect("the gadget was cancelled");
+}
+
+#[tokio::test]
+async fn over_stdio() {
+    check(&ServerConfig::stdio(program(), [""; 0])).await;
+}
+
+#[tokio::test]
+async fn over_http() {
+    let serving = Serving::start(HttpOptions::default(), Skills::new()).await;
+    check(&ServerConfig::http(&serving.url)).await;
+    serving.end().await;
+}
+
+#[tokio::test]
+async fn a_client_that_leaves_and_a_server_that_stops_cancel_calls() {
+    for leaves in [true, false] {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("f");
+        let serving = Serving::start(HttpOptions::default(), Skills::new()).await;
+        let servers = connect(&[("own", ServerConfig::http(&serving.url))]).await;
+        let run = Arc::new(Run::default());
+        let wait = gadget(&servers, "Wait");
+        let parameters = json!({ "file": file });
+        let calling = call_in(&run, &wait, parameters, CancellationToken::new());
+        let started = async {
+            while run.progress.lock().unwrap().is_empty() {
+                tokio::task::yield_now().await;
+            }
+        };
+        if leaves {
+            tokio::select! {
+                _ = calling => panic!("it runs until it is cancelled"),
+                () = started => {}
+            }
+            written(&file).await;
+            serving.end().await;
+        } else {
+            let stopping = async {
+                started.await;
+                serving.end().await;
+            };
+            let (outcome, ()) = tokio::join!(calling, stopping);
+            assert!(outcome.result.is_err(), "{outcome:?}");
+            written(&file).await;
+        }
+        servers.close().await;
+    }
+}
+
+#[tokio::test]
+async fn the_process_ends_with_its_client() {
+    let servers = connect(&[("own", ServerConfig::stdio(program(), [""; 0]))]).await;
+    let children = std::fs::read_dir("/proc").unwrap().filter_map(|entry| {
+        let entry = entry.unwrap();
+        let command = std::fs::read(entry.path().join("cmdline")).ok()?;
+        let is_ours = command.starts_with(program().as_bytes());
+        is_ours.then(|| entry.file_name().into_string().unwrap())
+    });
+    let children: Vec<String> = children.collect();
+    assert!(!children.is_empty());
+    servers.close().await;
+    // Those of other tests end as well, once they are closed.
+    for child in children {
+        ended(&child).await;
+    }
+}
+
+/// What the server answers to a plain request.
+async fn status(url: &str, headers: &[(&str, &str)], body: String) -> u16 {
+    let (tls, _) = gadgetry::provider::tls::config();
+    let client = reqwest::Client::builder().tls_backend_preconfigured(tls);
+    let mut request = client.build().unwrap().post(url).body(body);
+    request = request.header("content-type", "application/json");
+    request = request.header("accept", "application/json, text/event-stream");
+    for (name, value) in headers {
+        request = request.header(*name, *value);
+    }
+    request.send().await.unwrap().status().as_u16()
+}
+
+/// URL, headers, body, status.
+type Row<'a> = (&'a str, &'a [(&'a str, &'a str)], &'a str, u16);
+
+fn initialize() -> Value {
+    let info = json!({ "name": "test", "version": "1" });
+    let params = json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": info });
+    json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params })
+}
+
+#[tokio::test]
+async fn requests_that_are_admitted() {
+    let mut options = HttpOptions::default();
+    options.body_bytes = 10_000;
+    let open = Serving::start(options.clone(), Skills::new()).await;
+    options.keys = vec!["0123456789abcdef".to_owned(), "fedcba9876543210".to_owned()];
+    let keyed = Serving::start(options, Skills::new()).await;
+    let host = |url: &str| {
+        url.trim_start_matches("http://")
+            .trim_end_matches("/mcp")
+            .to_owned()
+    };
+    let own_origin = format!("http://{}", host(&open.url));
+    let body = initialize().to_string();
+    let rows: [Row<'_>; 13] = [
+        (&open.url, &[], &body, 200),
+        (&open.url, &[("host", "localhost")], &body, 200),
+        (&open.url, &[("host", "evil.example")], &body, 403),
+        (&open.url, &[("origin", "https://evil.example")], &body, 403),
+        (&open.url, &[("origin", &own_origin)], &body, 403),
+        (&open.url, &[("origin", "null")], &body, 403),
+        (&open.url, &[], "{", 415),
+        (&keyed.url, &[], &body, 401),
+        (
+            &keyed.url,
+            &[("authorization", "Bearer 0123456789abcdeX")],
+            &body,
+            401,
+        ),
+        (
+            &keyed.url,
+            &[("authorization", "Basic 0123456789abcdef")],
+            &body,
+            401,
+        ),
+        (
+            &keyed.url,
+            &[("authorization", "Bearer 0123456789abcdef")],
+            &body,
+            200,
+        ),
+        (
+            &keyed.url,
+            &[("authorization", "bearer fedcba9876543210")],
+            &body,
+            200,
+        ),
+        (
+            &keyed.url,
+            &[
+                ("authorization", "Bearer fedcba9876543210"),
+                ("origin", "https://evil.example"),
+            ],
+            &body,
+            403,
+        ),
+    ];
+    for (url, headers, body, expected) in rows {
+        let found = status(url, headers, body.to_owned()).await;
+        assert_eq!(found, expected, "{headers:?} {body}");
+    }
+    let large = format!("{}{}", initialize(), " ".repeat(20_000));
+    assert_eq!(status(&open.url, &[], large).await, 413);
+
+    // Our client, with and without the key.
+    let servers = Servers::connect([("own".to_owned(), ServerConfig::http(&keyed.url))]).await;
+    let failure = servers.failures()[0].to_string();
+    assert!(failure.contains("it requires authorization"), "{failure}");
+    let mut config = ServerConfig::http(&keyed.url);
+    if let Transport::Http(http) = &mut config.transport {
+        let key = "Bearer ${NO_SUCH_KEY:-0123456789abcdef}".to_owned();
+        http.headers.insert("Authorization".to_owned(), key);
+    }
+    let servers = connect(&[("own", config)]).await;
+    assert_eq!(
+        call(&servers, "Clock", json!({})).await.as_deref(),
+        Ok("noon")
+    );
+    servers.close().await;
+    open.end().await;
+    keyed.end().await;
+}
+
+#[tokio::test]
+async fn sessions_are_limited() {
+    let mut options = HttpOptions::default();
+    options.sessions = 2;
+    let serving = Serving::start(options, Skills::new()).await;
+    for expected in [200, 200, 503] {
+        let body = initialize().to_string();
+        assert_eq!(status(&serving.url, &[], body).await, expected);
+    }
+    serving.end().await;
+}
+
+#[tokio::test]
+async fn what_needs_a_key() {
+    let check = async |address: &str, keys: &[&str], expected: &str| {
+        let listener = TcpListener::bind(address).await.unwrap();
+        let mut options = HttpOptions::default();
+        options.keys = keys.iter().map(|&key| key.to_owned()).collect();
+        let served = toolbox::server().serve_http(listener, options, std::future::ready(()));
+        let served = served.await.map_err(|error| error.to_string());
+        match expected {
+            "" => assert_eq!(served, Ok(())),
+            part => assert!(served.unwrap_err().contains(part)),
+        }
+    };
+    check("127.0.0.1:0", &[], "").await;
+    check("0.0.0.0:0", &[], "a key is needed").await;
+    check("0.0.0.0:0", &["0123456789abcdef"], "").await;
+    check("127.0.0.1:0", &["short"], "at least 16 characters").await;
+    check(
+        "127.0.0.1:0",
+        &["0123456789abcdef", "0123456789 abcdef"],
+        "at least 16",
+    )
+    .await;
+}
