@@ -2,18 +2,21 @@
 
 use std::sync::Arc;
 
-use gadgetry::presets::Logging;
+use gadgetry::approval::Approvals;
+use gadgetry::presets::{Logging, merge};
 use gadgetry::proto::run::{PlanError, Tools};
 use gadgetry::proto::schema::Unterminated;
 use gadgetry::proto::tags::CustomBlock;
-use gadgetry::{Agent, AgentError, CommandGadget, DynGadget, IntoGadget, Model, command};
+use gadgetry::{Agent, AgentError, DynGadget, Human, Model, Observer};
 
+use crate::approvals::{Approving, TerminalApprover};
 use crate::args::{AgentOptions, OnUnterminated, OutputLimit, ToolForm};
 use crate::connect::{self, ModelOverrides};
 use crate::error::Error;
 use crate::log_file::InUse;
 use crate::options::Blocks;
 use crate::sessions::Asker;
+use crate::sources::{Environment, Sources};
 use crate::{catalog, logging};
 
 /// What the options of an agent do not say.
@@ -23,6 +26,14 @@ pub(crate) struct Situation {
     pub(crate) replies: usize,
     /// Answers the questions of its runs.
     pub(crate) asker: Option<Arc<Asker>>,
+    /// Approves calls.
+    pub(crate) approver: Option<Arc<TerminalApprover>>,
+    /// The same, if the user is not at the prompt of [`Asker`].
+    pub(crate) human: Option<Arc<dyn Human>>,
+    /// See the events and inputs of its runs.
+    pub(crate) observers: Vec<Box<dyn Observer>>,
+    /// Decides which calls run, instead of the rules of the options.
+    pub(crate) approvals: Option<Approvals>,
 }
 
 /// Builds the agent. Also returns the files that it is made from, which nothing may overwrite. Nothing is started.
@@ -40,12 +51,6 @@ pub(crate) fn build_agent_with(
     wrap: impl FnMut(Arc<dyn DynGadget>) -> Arc<dyn DynGadget>,
 ) -> Result<(Agent, Vec<InUse>), Error> {
     let catalog = catalog::load(&options.model.data)?;
-    let key = options.model.server.api_key_env.as_slice();
-    let gadgets = command::load(&options.gadgets).map_err(Error::input)?;
-    let policy = unterminated(options);
-    let gadgets = gadgets.into_iter();
-    let gadgets = gadgets.map(|it| it.without_env(key).unterminated(policy));
-    let gadgets: Vec<CommandGadget> = gadgets.collect();
     let model = connect::model(
         &options.model.model,
         &ModelOverrides {
@@ -54,11 +59,19 @@ pub(crate) fn build_agent_with(
         },
         &catalog,
     )?;
+    let sources = Sources::load(
+        &options.source,
+        &Environment {
+            key: options.model.server.api_key_env.as_slice(),
+            unterminated: unterminated(options),
+            images: model.info().reads_images,
+        },
+    )?;
     let inputs = connect::script(&options.model.model).into_iter();
-    let in_use = InUse::by(inputs.chain([options.gadgets.as_path()]), &gadgets);
-    let gadgets = gadgets.into_iter().map(IntoGadget::into_gadget);
-    let gadgets = gadgets.map(wrap).collect();
-    Ok((agent(options, gadgets, model, situation.asker)?, in_use))
+    let inputs = inputs.chain(options.source.gadgets.as_deref());
+    let in_use = InUse::by(inputs, &sources.programs);
+    let gadgets = sources.into_gadgets().into_iter().map(wrap).collect();
+    Ok((agent(options, gadgets, model, situation)?, in_use))
 }
 
 fn unterminated(options: &AgentOptions) -> Unterminated {
@@ -73,8 +86,12 @@ fn agent(
     options: &AgentOptions,
     gadgets: Vec<Arc<dyn DynGadget>>,
     model: Arc<dyn Model>,
-    asker: Option<Arc<Asker>>,
+    situation: Situation,
 ) -> Result<Agent, Error> {
+    let approvals = match situation.approvals {
+        Some(approvals) if !options.approvals.dry_run => Approving::ByRules(approvals),
+        Some(_) | None => Approving::new(&options.approvals, &gadgets, situation.approver)?,
+    };
     let tools = match options.tools {
         ToolForm::Text => Tools::Text,
         ToolForm::Native => Tools::Native,
@@ -102,6 +119,9 @@ fn agent(
         Some(retry) => agent.retry(retry),
         None => agent.without_retry(),
     };
+    if let Some(limits) = options.rates.limits() {
+        agent = agent.rate_limits(limits);
+    }
     if let Some(system) = &options.model.system {
         agent = agent.system(system);
     }
@@ -117,11 +137,20 @@ fn agent(
     if let Some(dialects) = &options.dialects {
         agent = agent.dialects(dialects.0.iter().copied());
     }
-    if let Some(asker) = asker {
+    agent = approvals.add_to(agent);
+    if let Some(human) = situation.human {
+        agent = agent.on_human_input(move |question: String| {
+            let human = Arc::clone(&human);
+            async move { human.ask(question).await }
+        });
+    } else if let Some(asker) = situation.asker {
         agent = agent.on_human_input(move |question: String| {
             let asker = Arc::clone(&asker);
             async move { asker.ask(question).await }
         });
+    }
+    if !situation.observers.is_empty() {
+        agent = agent.observer(merge(situation.observers));
     }
     if logging::is_on() {
         agent = agent.observer(Logging);
@@ -146,11 +175,10 @@ fn mistake(options: &AgentOptions, error: AgentError) -> Error {
         AgentError::NoPrice { .. } => Error::input(format_args!(
             "--budget needs a model with a known price, and the price of {model} is unknown; `gadgetry models` lists known prices"
         )),
-        AgentError::Gadget(error) => Error::at(options.gadgets.display(), error),
-        AgentError::Plan(PlanError::Viewer(error)) => Error::at(
-            options.gadgets.display(),
-            format_args!("{error}; rename the gadget, or add --output-limit off"),
-        ),
+        AgentError::Gadget(error) => options.source.at_fault(error),
+        AgentError::Plan(PlanError::Viewer(error)) => options.source.at_fault(format_args!(
+            "{error}; rename the gadget, or add --output-limit off"
+        )),
         error => Error::input(error),
     }
 }

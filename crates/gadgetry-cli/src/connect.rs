@@ -57,16 +57,15 @@ pub(crate) fn script(name: &str) -> Option<&Path> {
 
 /// What is done about failed model calls. A script fails because it says so.
 pub(crate) fn retry(args: &ModelArgs) -> Option<Retry> {
-    let retries = match args.max_retries {
-        Some(retries) => retries,
-        None if script(&args.model).is_some() => 0,
+    let usual = match script(&args.model) {
+        Some(_) => 0,
         None => Retry::default().retries,
     };
-    (retries > 0).then(|| Retry {
-        retries,
+    let policy = args.retry.policy(usual);
+    (policy.retries > 0).then(|| Retry {
         // Processes that failed together must not come back together.
         seed: random(),
-        ..Retry::default()
+        ..policy
     })
 }
 

@@ -1,4 +1,4 @@
-//! The user's data directory: the table of models and the sessions.
+//! The user's folders: data (the table of models, the sessions) and configuration.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -18,18 +18,28 @@ pub(crate) fn folder(args: &DataArgs) -> Result<PathBuf, Error> {
 
 /// The user's data directory for this program.
 fn usual() -> Option<PathBuf> {
+    below("XDG_DATA_HOME", "LOCALAPPDATA", ".local/share")
+}
+
+/// The user's configuration folder for this program.
+pub(crate) fn config() -> Option<PathBuf> {
+    below("XDG_CONFIG_HOME", "APPDATA", ".config")
+}
+
+/// This program's folder in the one of a variable, or of the system.
+fn below(variable: &str, on_windows: &str, below_home: &str) -> Option<PathBuf> {
     let folder = |variable: &str| {
         let path = env::var_os(variable).map(PathBuf::from)?;
         path.is_absolute().then_some(path)
     };
-    let below_home = |path: &str| Some(folder("HOME")?.join(path));
-    let base = folder("XDG_DATA_HOME").or_else(|| {
+    let home = |path: &str| Some(folder("HOME")?.join(path));
+    let base = folder(variable).or_else(|| {
         if cfg!(windows) {
-            folder("LOCALAPPDATA")
+            folder(on_windows)
         } else if cfg!(target_os = "macos") {
-            below_home("Library/Application Support")
+            home("Library/Application Support")
         } else {
-            below_home(".local/share")
+            home(below_home)
         }
     });
     Some(base?.join(Path::new("gadgetry")))

@@ -13,6 +13,7 @@ use gadgetry::proto::run::{Input, Summary};
 use gadgetry::proto::time::Time;
 use gadgetry::{AgentHandle, AgentRun};
 
+use crate::approvals::TerminalApprover;
 use crate::args::AgentArgs;
 use crate::error::Error;
 use crate::interrupts::when_reader_goes;
@@ -31,11 +32,11 @@ pub(crate) enum Log {
     Exported(File),
 }
 
-/// Runs it to its end, shows it, and turns its outcome into an exit code.
+/// Runs it to its end, shows it, and turns its outcome into an exit code. Questions go to the session's user and to the approver.
 pub(crate) fn follow(
     run: AgentRun<'static>,
     args: &AgentArgs,
-    kept: Option<&Kept>,
+    (kept, approver): (Option<&Kept>, &TerminalApprover),
     log: Option<Log>,
     printer: &mut Printer,
 ) -> Result<(), Error> {
@@ -60,6 +61,7 @@ pub(crate) fn follow(
         handle,
         failed: None,
     };
+    approver.begin(watch.printer.prompter());
     let asker = kept.and_then(|kept| {
         let asker = kept.asker.clone()?;
         asker.begin(kept, watch.printer.prompter());

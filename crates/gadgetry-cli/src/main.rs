@@ -1,9 +1,13 @@
 //! The binary `gadgetry`: a command line for the library.
 
+mod approvals;
 mod args;
 mod build_agent;
 mod catalog;
+#[cfg(feature = "chat")]
+mod chat;
 mod commands;
+mod config;
 mod connect;
 mod data_dir;
 mod error;
@@ -25,6 +29,7 @@ mod refusal;
 mod run_agent;
 mod schemas;
 mod sessions;
+mod sources;
 mod timeline;
 mod usage_totals;
 
@@ -34,6 +39,6 @@ use printer::Printer;
 
 fn main() -> ExitCode {
     let mut printer = Printer::default();
-    let done = args::typed().and_then(|args| commands::run(args, &mut printer));
+    let done = args::typed(&mut printer).and_then(|args| commands::run(args, &mut printer));
     printer.close(done)
 }

@@ -76,6 +76,9 @@ impl Narrator {
             self.end_line(&mut words);
             words.extend([&line, "\n"]);
         }
+        for line in for_the_user(&event.kind).unwrap_or_default().lines() {
+            words.extend([SAID, line, "\n"]);
+        }
         (!words.is_empty()).then_some(words)
     }
 
@@ -159,6 +162,23 @@ fn line(kind: &EventKind, with_blocks: bool) -> Option<String> {
         EventKind::Diagnostic(diagnostic) => format!("  ! {}", short(&diagnostic.message)),
         _ => return None,
     })
+}
+
+/// The result of a built-in gadget whose purpose is that the user reads it.
+#[expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "only results are for the user"
+)]
+fn for_the_user(kind: &EventKind) -> Option<&str> {
+    const SHOWN: [&str; 2] = ["TellUser", "TodoWrite"];
+    match kind {
+        EventKind::GadgetResult {
+            gadget_name,
+            answer: Answer::Result(text),
+            ..
+        } if SHOWN.contains(&gadget_name.as_str()) => Some(text),
+        _ => None,
+    }
 }
 
 fn id(id: &InvocationId) -> String {

@@ -4,6 +4,8 @@ mod json;
 mod spinner;
 
 use std::borrow::Cow;
+use std::env;
+use std::fmt::Write as _;
 use std::io::{self, IsTerminal as _, Write};
 use std::mem;
 use std::process::ExitCode;
@@ -162,10 +164,15 @@ impl Printer {
         }
     }
 
+    /// The line that the user types after a question; `None` at the end of the input.
+    pub(crate) fn ask(&mut self, question: &str) -> Option<String> {
+        self.stop_spinning();
+        prompt_for_line(question)
+    }
+
     /// Asks the user; `None` if no user is at a terminal.
     pub(crate) fn prompter(&self) -> Option<Prompter> {
-        let is_terminal = io::stdin().is_terminal() && io::stderr().is_terminal();
-        is_terminal.then(|| Prompter(self.spinner.as_ref().map(Spinner::pause)))
+        is_at_terminal().then(|| Prompter(self.spinner.as_ref().map(Spinner::pause)))
     }
 
     /// Whether both streams are shown on one terminal.
@@ -216,13 +223,44 @@ impl Prompter {
         if let Some(pause) = &self.0 {
             pause.begin();
         }
+        let read = tokio::task::spawn_blocking(move || prompt_for_line(&question));
+        let answer = read.await.ok().flatten();
+        if let Some(pause) = &self.0 {
+            pause.end();
+        }
+        answer
+    }
+
+    /// The line that the user types about a call; `None` at the end of the input. What was typed before the question does not
+    /// count.
+    ///
+    /// Cancel safety: dropping the future leaves a thread that reads a line.
+    pub(crate) async fn approve(
+        &self,
+        head: &str,
+        details: &[(Shade, String)],
+        question: &str,
+    ) -> Option<String> {
+        let mut text = format!("  ? {}\n", one_line(head));
+        let colours = colours();
+        for (shade, line) in details {
+            let (on, off) = if colours { shade.codes() } else { ("", "") };
+            let line = visible(line);
+            // Writing to a string cannot fail.
+            let _ = writeln!(text, "  | {on}{line}{off}");
+        }
+        let _ = write!(text, "  {}\n  > ", one_line(question));
+        if let Some(pause) = &self.0 {
+            pause.begin();
+        }
         let read = tokio::task::spawn_blocking(move || {
             let mut stderr = io::stderr();
-            let _ = write!(stderr, "  ? {}\n  > ", one_line(&question));
+            forget_typed();
+            let _ = stderr.write_all(text.as_bytes());
             let _ = stderr.flush();
             let mut line = String::new();
             let bytes = io::stdin().read_line(&mut line).ok()?;
-            (bytes > 0).then(|| line.trim_end_matches(['\r', '\n']).to_owned())
+            (bytes > 0).then_some(line)
         });
         let answer = read.await.ok().flatten();
         if let Some(pause) = &self.0 {
@@ -230,6 +268,55 @@ impl Prompter {
         }
         answer
     }
+}
+
+/// How a line is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Shade {
+    Plain,
+    Added,
+    Removed,
+}
+
+impl Shade {
+    /// What switches the colour on and off.
+    fn codes(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Plain => ("", ""),
+            Self::Added => ("\x1b[32m", "\x1b[0m"),
+            Self::Removed => ("\x1b[31m", "\x1b[0m"),
+        }
+    }
+}
+
+/// Whether stderr shows colours.
+fn colours() -> bool {
+    let is_set = |name| env::var_os(name).is_some_and(|value| !value.is_empty());
+    let is_dumb = env::var_os("TERM").is_none_or(|terminal| terminal == "dumb");
+    io::stderr().is_terminal() && !is_set("NO_COLOR") && !is_dumb
+}
+
+/// Discards what was typed and not read: it answers no question that was not there yet.
+fn forget_typed() {
+    #[cfg(unix)]
+    {
+        use rustix::termios::{QueueSelector, tcflush};
+        let _ = tcflush(io::stdin(), QueueSelector::IFlush);
+    }
+}
+
+/// Whether a user is at a terminal.
+pub(crate) fn is_at_terminal() -> bool {
+    io::stdin().is_terminal() && io::stderr().is_terminal()
+}
+
+fn prompt_for_line(question: &str) -> Option<String> {
+    let mut stderr = io::stderr();
+    let _ = write!(stderr, "  ? {}\n  > ", one_line(question));
+    let _ = stderr.flush();
+    let mut line = String::new();
+    let bytes = io::stdin().read_line(&mut line).ok()?;
+    (bytes > 0).then(|| line.trim_end_matches(['\r', '\n']).to_owned())
 }
 
 /// Prints one line to stderr. A failure to write is ignored.

@@ -7,9 +7,10 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use gadgetry::proto::dialect::{Dialect, UnknownDialect};
 
+use super::limits::RateArgs;
 use super::sessions::SessionArgs;
 use super::typed::Typed;
-use super::{ModelArgs, at_least_one};
+use super::{ApprovalOptions, GadgetOptions, ModelArgs, at_least_one};
 
 /// Options of `gadgetry agent`.
 #[derive(Debug, Args)]
@@ -42,14 +43,20 @@ pub(crate) struct AgentArgs {
 
     #[arg(skip)]
     pub(crate) typed: Typed,
+
+    /// The user's configuration file, if files are read.
+    #[arg(skip)]
+    pub(crate) user_file: Option<PathBuf>,
 }
 
 /// What an agent is made from.
 #[derive(Debug, Args)]
 pub(crate) struct AgentOptions {
-    /// TOML file with the gadgets that the model may call
-    #[arg(long, value_name = "FILE")]
-    pub(crate) gadgets: PathBuf,
+    #[command(flatten)]
+    pub(crate) source: GadgetOptions,
+
+    #[command(flatten)]
+    pub(crate) approvals: ApprovalOptions,
 
     /// How gadgets are called: as blocks of text, as native tool calls, or both
     #[arg(long, value_name = "FORM", default_value = "text")]
@@ -97,6 +104,9 @@ pub(crate) struct AgentOptions {
 
     #[command(flatten)]
     pub(crate) model: ModelArgs,
+
+    #[command(flatten)]
+    pub(crate) rates: RateArgs,
 }
 
 /// How the model writes gadget blocks.

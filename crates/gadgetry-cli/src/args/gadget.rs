@@ -1,8 +1,8 @@
 //! Options of `gadgetry gadget`.
 
-use std::path::PathBuf;
-
 use clap::{Args, Subcommand};
+
+use super::GadgetOptions;
 
 /// Options of `gadgetry gadget`.
 #[derive(Debug, Args)]
@@ -13,14 +13,14 @@ pub(crate) struct GadgetArgs {
     pub(crate) verb: GadgetVerb,
 }
 
-/// What is done with the gadgets of a file.
+/// What is done with gadgets.
 #[derive(Debug, Subcommand)]
 pub(crate) enum GadgetVerb {
-    /// Lists the names and descriptions of the gadgets in a file
+    /// Lists the names and descriptions of the built-in gadgets, or of those in a file
     List(GadgetFileArgs),
     /// Prints the prompt text for a gadget: description, parameters and examples
     Info(GadgetInfoArgs),
-    /// Checks a file: schemas, examples, programs
+    /// Checks gadgets: schemas, examples, programs
     ///
     /// Prints one line for each gadget. Exits with code 2 and the position in the file if something is wrong.
     Validate(GadgetFileArgs),
@@ -30,12 +30,11 @@ pub(crate) enum GadgetVerb {
     Run(GadgetRunArgs),
 }
 
-/// Where the gadgets are.
+/// Which gadgets.
 #[derive(Debug, Args)]
 pub(crate) struct GadgetFileArgs {
-    /// TOML file with the gadgets
-    #[arg(long, value_name = "FILE")]
-    pub(crate) gadgets: PathBuf,
+    #[command(flatten)]
+    pub(crate) source: GadgetOptions,
 }
 
 /// One of the gadgets.

@@ -1,9 +1,14 @@
 //! The command line as typed. The commands interpret it.
 
 mod agent;
+mod approval;
+#[cfg(feature = "chat")]
+mod chat;
 mod complete;
+mod config;
 mod doctor;
 mod gadget;
+mod limits;
 mod model;
 mod models;
 #[cfg(feature = "restate")]
@@ -11,21 +16,31 @@ mod restate;
 mod serve;
 mod server;
 mod sessions;
+mod source;
 mod typed;
 
 use std::ffi::OsString;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
-use clap::{ArgAction, Args, CommandFactory, Parser, Subcommand};
+use clap::{ArgAction, Args, Command, CommandFactory, Parser, Subcommand};
+
+use crate::config::{Config, with_commands};
 
 pub(crate) use agent::{
-    AgentArgs, AgentOptions, FormatArgs, MarkerKind, OnUnterminated, OutputLimit, ToolForm,
+    AgentArgs, AgentOptions, Dialects, FormatArgs, MarkerKind, OnUnterminated, OutputLimit,
+    ToolForm,
 };
+pub(crate) use approval::ApprovalOptions;
+#[cfg(feature = "chat")]
+pub(crate) use chat::ChatArgs;
 pub(crate) use complete::CompleteArgs;
+pub(crate) use config::{
+    CompletionsArgs, ConfigArgs, ConfigVerbArgs, ConfigVerbs, InitArgs, ManArgs, TrustArgs,
+};
 pub(crate) use doctor::DoctorArgs;
 pub(crate) use gadget::{GadgetArgs, GadgetFileArgs, GadgetInfoArgs, GadgetRunArgs, GadgetVerb};
-pub(crate) use model::{DataArgs, ModelArgs};
+pub(crate) use model::{DataArgs, ModelArgs, Tags};
 pub(crate) use models::{ModelsArgs, ModelsVerb, UpdateArgs};
 #[cfg(feature = "restate")]
 pub(crate) use restate::{AnswerKind, RemoteArgs, RemoteVerb, SubmitArgs, WorkerArgs};
@@ -34,11 +49,29 @@ pub(crate) use server::ServerArgs;
 pub(crate) use sessions::{
     ExportArgs, ListArgs, RemoveArgs, SessionAnswerArgs, SessionsArgs, SessionsVerb, ShowArgs,
 };
-pub(crate) use typed::{Typed, TypedOption, again, typed};
+pub(crate) use source::GadgetOptions;
+pub(crate) use typed::{Typed, TypedOption, again, options, typed};
+#[cfg(feature = "chat")]
+pub(crate) use typed::{chat_again, name as option_name};
 
-/// The help of the whole program.
-pub(crate) fn help() -> String {
-    Gadgetry::command().render_long_help().to_string()
+/// Verbs after which the configuration can be chosen, too. Their own definitions do not have these options, because a
+/// session keeps only what was configured.
+#[cfg(feature = "chat")]
+const CONFIGURED: [&str; 3] = ["agent", "chat", "complete"];
+#[cfg(not(feature = "chat"))]
+const CONFIGURED: [&str; 2] = ["agent", "complete"];
+
+/// The definitions of all verbs and options.
+pub(crate) fn command() -> Command {
+    CONFIGURED.iter().fold(Gadgetry::command(), |root, verb| {
+        root.mut_subcommand(verb, ConfigArgs::augment_args)
+    })
+}
+
+/// The help of the whole program, with the custom commands.
+pub(crate) fn help(config: &Config) -> String {
+    let mut command = with_commands(command(), config);
+    command.render_long_help().to_string()
 }
 
 /// Tool calling for any text model.
@@ -48,7 +81,7 @@ pub(crate) fn help() -> String {
 #[derive(Debug, Parser)]
 #[command(name = "gadgetry", version, after_help = EXIT_CODES)]
 pub(crate) struct Gadgetry {
-    /// The verb. Without one, this help is printed.
+    /// The verb. Without one, this is `chat` on a terminal if a model is known, and otherwise this help.
     #[command(subcommand)]
     pub(crate) verb: Option<Verb>,
 
@@ -57,6 +90,12 @@ pub(crate) struct Gadgetry {
     /// `GADGETRY_LOG=LEVEL` does the same: error, warn, info, debug or trace.
     #[arg(short, long, global = true, action = ArgAction::Count)]
     pub(crate) verbose: u8,
+
+    #[command(flatten)]
+    pub(crate) config: ConfigArgs,
+
+    #[arg(skip)]
+    pub(crate) configuration: Config,
 }
 
 const EXIT_CODES: &str = "\
@@ -80,7 +119,7 @@ pub(crate) enum Verb {
     ///
     /// `gadgetry complete PROMPT -` sends the text on stdin before the prompt; without the `-`, stdin is not read. Exit
     /// code 1: the model call failed, or its answer was cut off.
-    Complete(CompleteArgs),
+    Complete(Box<CompleteArgs>),
     /// Runs a model and its gadgets until the model is done.
     ///
     /// The answer goes to stdout, progress to stderr. Ctrl-C cancels the run and ends its gadgets; press it again to exit
@@ -89,9 +128,18 @@ pub(crate) enum Verb {
     /// Every run is a session, which survives the end of the program: `gadgetry agent --continue [NAME] [PROMPT]` resumes
     /// it, or continues its conversation. Its model, gadgets and options need not be given again.
     Agent(Box<AgentArgs>),
+    /// Holds a conversation with a model and its gadgets in the terminal.
+    ///
+    /// Text stays in the terminal's own scrollback. A message that is sent while a run is in progress is added to it. Ctrl-C
+    /// cancels the gadgets in flight, then the reply, then leaves. `/help` lists commands and keys.
+    ///
+    /// Every conversation is a session: `gadgetry chat --continue [NAME]` continues it. Without a terminal, each line of
+    /// stdin is a message.
+    #[cfg(feature = "chat")]
+    Chat(Box<ChatArgs>),
     /// Lists, shows, resumes, exports and removes sessions, the stored runs of `gadgetry agent`.
     Sessions(SessionsArgs),
-    /// Lists, describes, checks and runs the gadgets of a file, without a model.
+    /// Lists, describes, checks and runs built-in gadgets and those of a file, without a model.
     Gadget(GadgetArgs),
     /// Lists known models: context windows, features, prices.
     Models(ModelsArgs),
@@ -107,6 +155,10 @@ pub(crate) enum Verb {
     /// API: Chat Completions, Responses or Messages. Never executes anything. Ctrl-C or SIGTERM lets requests in flight end
     /// first.
     Serve(Box<ServeArgs>),
+    /// Shows the configuration: every value, and where it is from.
+    Config(ConfigVerbArgs),
+    /// Writes a configuration file to start with, in which every key is explained.
+    Init(InitArgs),
     /// Replays a saved run, without model or gadgets.
     ///
     /// Writes the same events, one JSON object per line.
@@ -129,6 +181,10 @@ pub(crate) enum Verb {
     Remote(RemoteArgs),
     /// Runs a small task with a scripted model: no key, no network.
     Demo(DemoArgs),
+    /// Prints the completions for a shell.
+    Completions(CompletionsArgs),
+    /// Prints the manual page, or writes those of all verbs to a folder.
+    Man(ManArgs),
 }
 
 /// Options of `gadgetry parse`.
@@ -266,6 +322,6 @@ mod tests {
 
     #[test]
     fn the_definitions_are_sound() {
-        Gadgetry::command().debug_assert();
+        command().debug_assert();
     }
 }

@@ -6,6 +6,7 @@ use clap::Args;
 use gadgetry::provider::ModelOptions;
 
 use super::ServerArgs;
+use super::limits::RetryArgs;
 
 /// The model and the options of its requests.
 #[derive(Debug, Args)]
@@ -39,9 +40,8 @@ pub(crate) struct ModelArgs {
     #[arg(long, value_name = "NUMBER", value_parser = temperature)]
     pub(crate) temperature: Option<f64>,
 
-    /// Retry a request at most N times after a transient failure [default: 3, or 0 for a script]
-    #[arg(long, value_name = "N")]
-    pub(crate) max_retries: Option<u32>,
+    #[command(flatten)]
+    pub(crate) retry: RetryArgs,
 
     /// No progress on stderr, only errors
     #[arg(long, short)]

@@ -3,20 +3,27 @@
 use std::ffi::{OsStr, OsString};
 use std::{env, fmt};
 
+#[cfg(feature = "chat")]
+use clap::error::ErrorKind;
 use clap::parser::ValueSource;
 use clap::{ArgAction, ArgMatches, Command, CommandFactory as _, FromArgMatches as _};
 
+#[cfg(feature = "chat")]
+use super::ChatArgs;
 use super::sessions::{SessionsArgs, SessionsVerb};
-use super::{AgentArgs, Gadgetry, Verb};
+use super::{AgentArgs, Gadgetry, Verb, command};
+use crate::config::{self, verb_index};
 use crate::error::Error;
+use crate::printer::Printer;
 
-/// The verb whose options a session keeps.
+/// The verbs whose options a session keeps.
 const AGENT: &str = "agent";
+const CHAT: &str = "chat";
 
 /// In place of a required option that the session has. No one can type it.
 const OF_SESSION: &str = "\u{1}";
 
-/// What was typed after `gadgetry agent`.
+/// What was typed after `gadgetry agent` or `gadgetry chat`.
 #[derive(Clone, Default)]
 pub(crate) struct Typed {
     /// Each option, in the order of the help.
@@ -43,21 +50,32 @@ impl fmt::Debug for Typed {
     }
 }
 
-/// Parses the command line. A request for help is returned as [`Error::Help`].
-pub(crate) fn typed() -> Result<Gadgetry, Error> {
+/// Parses the command line, to which the configuration adds options. A request for help is returned as [`Error::Help`].
+pub(crate) fn typed(printer: &mut Printer) -> Result<Gadgetry, Error> {
     let words: Vec<OsString> = env::args_os().collect();
-    if let Some(verb) = words.iter().skip(1).position(|it| !is_option(it))
-        && words[verb + 1] == AGENT
-        && words.iter().any(|it| it == "--continue")
+    #[cfg(feature = "chat")]
+    if words.len() == 1
+        && let Some(chat) = chat_by_default(printer)?
     {
-        let typed = continuing(&words, verb + 2)?;
-        if let Some(Verb::Agent(args)) = &typed.verb
-            && args.session.continues
-        {
+        return Ok(chat);
+    }
+    let (words, configuration) = config::command_line(words, printer)?;
+    let mut typed = of_words(&words)?;
+    typed.configuration = configuration;
+    Ok(typed)
+}
+
+fn of_words(words: &[OsString]) -> Result<Gadgetry, Error> {
+    if let Some(verb) = verb_index(words)
+        && (words[verb] == AGENT || words[verb] == CHAT)
+        && words.iter().any(|it| continues(it))
+    {
+        let typed = continuing(words, verb + 1)?;
+        if typed.verb.as_ref().is_some_and(is_continued) {
             return Ok(typed);
         }
     }
-    let matches = Gadgetry::command().try_get_matches_from(&words)?;
+    let matches = command().try_get_matches_from(words)?;
     let typed = gadgetry(&matches)?;
     match typed.verb {
         Some(Verb::Sessions(SessionsArgs {
@@ -77,21 +95,55 @@ pub(crate) fn typed() -> Result<Gadgetry, Error> {
     }
 }
 
+/// `gadgetry chat` in place of no verb, if a user is at a terminal and nothing that it needs is missing.
+#[cfg(feature = "chat")]
+fn chat_by_default(printer: &mut Printer) -> Result<Option<Gadgetry>, Error> {
+    use std::io::{IsTerminal as _, stdin, stdout};
+
+    if !stdin().is_terminal() || !stdout().is_terminal() {
+        return Ok(None);
+    }
+    let words = ["gadgetry", CHAT].map(OsString::from).into();
+    let (words, configuration) = config::command_line(words, printer)?;
+    match command().try_get_matches_from(words) {
+        Ok(matches) => {
+            let mut typed = gadgetry(&matches)?;
+            typed.configuration = configuration;
+            Ok(Some(typed))
+        }
+        Err(error) if error.kind() == ErrorKind::MissingRequiredArgument => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// The options of a conversation that continues a session: those that are `stored`, overridden by what is `typed`.
+#[cfg(feature = "chat")]
+pub(crate) fn chat_again(stored: &[String], typed: &Typed) -> Result<ChatArgs, Error> {
+    match again_as(CHAT, stored, typed)? {
+        Some(Verb::Chat(args)) => Ok(*args),
+        _ => Err(Error::Failed("internal error (please report)".to_owned())),
+    }
+}
+
 /// The options of a run that repeats another: `stored`, written `--name` or `--name=value`, and what is `typed`, which
 /// overrides them.
 pub(crate) fn again(stored: &[String], typed: &Typed) -> Result<AgentArgs, Error> {
+    match again_as(AGENT, stored, typed)? {
+        Some(Verb::Agent(args)) => Ok(*args),
+        _ => Err(Error::Failed("internal error (please report)".to_owned())),
+    }
+}
+
+fn again_as(verb: &str, stored: &[String], typed: &Typed) -> Result<Option<Verb>, Error> {
     let is_new = |option: &&String| {
         let mut given = typed.options.iter();
         !given.any(|given| given.name == name(option))
     };
-    let words = ["gadgetry", AGENT].map(OsString::from).into_iter();
+    let words = ["gadgetry", verb].map(OsString::from).into_iter();
     let stored = stored.iter().filter(is_new).map(OsString::from);
     let words = words.chain(stored).chain(typed.words.iter().cloned());
     let matches = lenient().try_get_matches_from(words)?;
-    match gadgetry(&matches)?.verb {
-        Some(Verb::Agent(args)) => Ok(*args),
-        _ => Err(Error::Failed("internal error (please report)".to_owned())),
-    }
+    Ok(gadgetry(&matches)?.verb)
 }
 
 /// The name in `--name` or `--name=value`.
@@ -103,35 +155,68 @@ pub(crate) fn name(option: &str) -> &str {
 /// Parses words without the options that a session has. The words of the verb begin at `from`.
 fn continuing(words: &[OsString], from: usize) -> Result<Gadgetry, Error> {
     let (before, after) = words.split_at(from);
-    let required = ["model", "gadgets"].map(|name| format!("--{name}={OF_SESSION}").into());
+    let required = [format!("--model={OF_SESSION}").into()];
     let all = before.iter().cloned().chain(required);
     let matches = lenient().try_get_matches_from(all.chain(after.iter().cloned()))?;
     let mut typed = gadgetry(&matches)?;
-    if let Some(Verb::Agent(args)) = &mut typed.verb {
-        args.typed.words = after.to_vec();
+    if let Some(it) = typed.verb.as_mut().and_then(typed_of) {
+        it.words = after.to_vec();
     }
     Ok(typed)
+}
+
+/// Whether the word begins the option `--continue`.
+fn continues(word: &OsStr) -> bool {
+    let word = word.as_encoded_bytes();
+    word == b"--continue" || word.starts_with(b"--continue=")
+}
+
+/// Whether the verb continues a session.
+fn is_continued(verb: &Verb) -> bool {
+    match verb {
+        Verb::Agent(args) => args.session.continues,
+        #[cfg(feature = "chat")]
+        Verb::Chat(args) => args.continues.is_some(),
+        _ => false,
+    }
+}
+
+/// What was typed after a verb whose options a session keeps.
+fn typed_of(verb: &mut Verb) -> Option<&mut Typed> {
+    match verb {
+        Verb::Agent(args) => Some(&mut args.typed),
+        #[cfg(feature = "chat")]
+        Verb::Chat(args) => Some(&mut args.typed),
+        _ => None,
+    }
 }
 
 /// The command line, in which an option overrides an earlier one of the same name.
 fn lenient() -> Command {
-    Gadgetry::command().mut_subcommand(AGENT, |agent| agent.args_override_self(true))
+    let command = command();
+    let command = command.mut_subcommand(AGENT, |it| it.args_override_self(true));
+    if cfg!(feature = "chat") {
+        command.mut_subcommand(CHAT, |it| it.args_override_self(true))
+    } else {
+        command
+    }
 }
 
 fn gadgetry(matches: &ArgMatches) -> Result<Gadgetry, Error> {
     let mut typed = Gadgetry::from_arg_matches(matches)?;
-    if let (Some(Verb::Agent(args)), Some((_, agent))) = (&mut typed.verb, matches.subcommand()) {
-        args.typed.options = options(agent);
+    if let Some(it) = typed.verb.as_mut().and_then(typed_of)
+        && let Some((verb, matches)) = matches.subcommand()
+    {
+        it.options = options(&Gadgetry::command(), verb, matches);
     }
     Ok(typed)
 }
 
-/// The options that were typed, without those that only stand in for the options of a session.
-fn options(matches: &ArgMatches) -> Vec<TypedOption> {
-    let command = Gadgetry::command();
-    let agent = command.find_subcommand(AGENT);
+/// The options of a verb that were typed, without those that only stand in for the options of a session.
+pub(crate) fn options(root: &Command, verb: &str, matches: &ArgMatches) -> Vec<TypedOption> {
+    let command = root.find_subcommand(verb);
     let mut options = Vec::new();
-    for argument in agent.into_iter().flat_map(Command::get_arguments) {
+    for argument in command.into_iter().flat_map(Command::get_arguments) {
         let id = argument.get_id().as_str();
         let is_typed = matches.value_source(id) == Some(ValueSource::CommandLine);
         let Some(name) = argument.get_long().filter(|_| is_typed) else {
@@ -153,8 +238,4 @@ fn options(matches: &ArgMatches) -> Vec<TypedOption> {
         }
     }
     options
-}
-
-fn is_option(word: &OsStr) -> bool {
-    word.as_encoded_bytes().starts_with(b"-")
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use gadgetry::{Agent, AgentRun};
 
+use crate::approvals::TerminalApprover;
 use crate::args::AgentArgs;
 use crate::build_agent::{Situation, build_agent};
 use crate::commands::continued;
@@ -28,8 +29,10 @@ pub(crate) fn run(args: &AgentArgs, printer: &mut Printer) -> Result<(), Error> 
         )));
     }
     let asker = (!args.session.no_session).then(Arc::<Asker>::default);
+    let approver = Arc::new(TerminalApprover::new(args.user_file.clone()));
     let situation = Situation {
         asker: asker.clone(),
+        approver: Some(Arc::clone(&approver)),
         ..Situation::default()
     };
     let (agent, in_use) = build_agent(&args.options, situation)?;
@@ -47,7 +50,7 @@ pub(crate) fn run(args: &AgentArgs, printer: &mut Printer) -> Result<(), Error> 
         }
         None => None,
     };
-    follow(run, args, kept.as_ref(), log, printer)
+    follow(run, args, (kept.as_ref(), &approver), log, printer)
 }
 
 /// The run, in a new session if one can be kept. That is required only if the user has named it or its place.

@@ -5,11 +5,13 @@ use std::env;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use gadgetry::journal::RunId;
 use gadgetry::log::load;
 use gadgetry::proto::run::{Input, Output, Summary};
 use gadgetry::{Agent, AgentRun, Conversation, RunError};
 
-use crate::args::{AgentArgs, again};
+use crate::approvals::TerminalApprover;
+use crate::args::{AgentArgs, AgentOptions, Typed, again};
 use crate::build_agent::{Situation, build_agent};
 use crate::commands::agent::announce;
 use crate::connect;
@@ -38,12 +40,14 @@ pub(crate) fn run(typed: &AgentArgs, printer: &mut Printer) -> Result<(), Error>
         sessions,
         asker: Some(Arc::default()),
     };
-    let details = merged(&stored, &args)?;
-    move_to(&mut args, &stored.folder)?;
+    let approver = Arc::new(TerminalApprover::new(typed.user_file.clone()));
+    let details = merged(&stored, &args.typed)?;
+    move_to(&mut args.options, [&mut args.save], &stored.folder)?;
     let prompt = prompt.map(|it| typed_or_piped(&it, printer)).transpose()?;
     let mut continued = Continued {
         args,
         kept,
+        approver,
         details,
         printer,
     };
@@ -82,11 +86,13 @@ fn choose(sessions: &Sessions, args: &AgentArgs) -> Result<(Session, Option<Stri
     }
 }
 
-fn no_sessions() -> Error {
+/// No session is stored.
+pub(crate) fn no_sessions() -> Error {
     Error::input("there is no session to continue")
 }
 
-fn without_details(session: &Session) -> Error {
+/// The session was begun by a library, so how to continue it is unknown.
+pub(crate) fn without_details(session: &Session) -> Error {
     Error::input(format_args!(
         "session {} was not begun by `gadgetry agent`, so its options are unknown",
         session.name
@@ -94,9 +100,9 @@ fn without_details(session: &Session) -> Error {
 }
 
 /// What is stored with the continued run: what was typed again replaces what was stored.
-fn merged(stored: &Details, args: &AgentArgs) -> Result<Details, Error> {
-    let mut details = Details::of(&args.typed).map_err(|error| Error::machine(&error))?;
-    for name in stored.missing(&args.typed) {
+pub(crate) fn merged(stored: &Details, typed: &Typed) -> Result<Details, Error> {
+    let mut details = Details::of(typed).map_err(|error| Error::machine(&error))?;
+    for name in stored.missing(typed) {
         details.leave_out(name);
     }
     details.folder.clone_from(&stored.folder);
@@ -105,19 +111,25 @@ fn merged(stored: &Details, args: &AgentArgs) -> Result<Details, Error> {
 }
 
 /// Continues in the working directory of the session. Paths that were typed are relative to the present one.
-fn move_to(args: &mut AgentArgs, folder: &str) -> Result<(), Error> {
+pub(crate) fn move_to<const N: usize>(
+    options: &mut AgentOptions,
+    files: [&mut Option<PathBuf>; N],
+    folder: &str,
+) -> Result<(), Error> {
     let absolute = |path: &Path| -> Result<PathBuf, Error> {
         std::path::absolute(path).map_err(|error| Error::machine(&error))
     };
-    let options = &mut args.options;
-    options.gadgets = absolute(&options.gadgets)?;
     if let Some(file) = connect::script(&options.model.model)
         && !file.as_os_str().is_empty()
     {
         options.model.model = format!("script:{}", absolute(file)?.display());
     }
-    let paths = [&mut args.save, &mut options.model.data.data_dir];
-    for path in paths.into_iter().flatten() {
+    let paths = [
+        &mut options.model.data.data_dir,
+        &mut options.source.gadgets,
+        &mut options.source.workspace,
+    ];
+    for path in files.into_iter().chain(paths).flatten() {
         *path = absolute(path)?;
     }
     env::set_current_dir(folder).map_err(|error| {
@@ -130,6 +142,7 @@ fn move_to(args: &mut AgentArgs, folder: &str) -> Result<(), Error> {
 struct Continued<'a> {
     args: AgentArgs,
     kept: Kept,
+    approver: Arc<TerminalApprover>,
     details: Details,
     printer: &'a mut Printer,
 }
@@ -137,13 +150,10 @@ struct Continued<'a> {
 impl Continued<'_> {
     /// Says which options are missing that the session did not keep.
     fn note(&mut self, missing: &[&str]) {
-        let names: BTreeSet<String> = missing.iter().map(|name| format!("--{name}")).collect();
-        if self.args.events.is_none() && !names.is_empty() {
-            let names: Vec<String> = names.into_iter().collect();
-            let names = names.join(" and ");
-            self.printer.progress(&format!(
-                "{names} may contain a key and was not kept; give it again if the server needs it\n"
-            ));
+        if self.args.events.is_none()
+            && let Some(note) = not_kept(missing)
+        {
+            self.printer.progress(&format!("{note}\n"));
         }
     }
 
@@ -162,7 +172,7 @@ impl Continued<'_> {
     /// Drives an interrupted run on, with a further prompt perhaps.
     fn resume(mut self, prompt: Option<String>) -> Result<(), Error> {
         let replies = if connect::script(&self.args.options.model.model).is_some() {
-            self.replies_read()?
+            replies_read(&self.kept.sessions, &self.kept.run)?
         } else {
             0
         };
@@ -210,6 +220,8 @@ impl Continued<'_> {
         let situation = Situation {
             replies,
             asker: self.kept.asker.clone(),
+            approver: Some(Arc::clone(&self.approver)),
+            ..Situation::default()
         };
         let (agent, in_use) = build_agent(&self.args.options, situation)?;
         let path = self.args.save.as_deref();
@@ -229,34 +241,45 @@ impl Continued<'_> {
             .map_err(|error| problem(&error))
     }
 
-    /// Replies that the run has read, without one that will be requested again.
-    fn replies_read(&self) -> Result<usize, Error> {
-        let mut log = Vec::new();
-        self.kept.sessions.export(&self.kept.run, &mut log)?;
-        let mut run = load(&log[..]).map_err(Error::input)?;
-        if !run.pending().is_empty() {
-            // What the driver does first.
-            run.handle(run.now(), Input::Interrupted)
-                .map_err(Error::input)?;
-        }
-        let mut requests = 0;
-        loop {
-            match run.poll() {
-                Output::Send(_) => requests += 1,
-                Output::Wait(_) | Output::Finished(_) => break,
-                Output::Event(_)
-                | Output::CloseModel
-                | Output::Start(_)
-                | Output::Cancel(_)
-                | Output::Ask(_) => {}
-            }
-        }
-        let read = run.iterations().saturating_sub(requests);
-        Ok(usize::try_from(read).unwrap_or(usize::MAX))
-    }
-
     fn follow(self, run: AgentRun<'static>, log: Option<Log>) -> Result<(), Error> {
         announce(&self.args, &self.kept, self.printer);
-        follow(run, &self.args, Some(&self.kept), log, self.printer)
+        let user = (Some(&self.kept), &*self.approver);
+        follow(run, &self.args, user, log, self.printer)
     }
+}
+
+/// A note about options that the session did not keep and that are `missing`.
+pub(crate) fn not_kept(missing: &[&str]) -> Option<String> {
+    let names: BTreeSet<String> = missing.iter().map(|name| format!("--{name}")).collect();
+    let names: Vec<String> = names.into_iter().collect();
+    (!names.is_empty()).then(|| {
+        let names = names.join(" and ");
+        format!("{names} may contain a key and was not kept; give it again if the server needs it")
+    })
+}
+
+/// Replies that the run has read, without one that will be requested again.
+pub(crate) fn replies_read(sessions: &Sessions, run: &RunId) -> Result<usize, Error> {
+    let mut log = Vec::new();
+    sessions.export(run, &mut log)?;
+    let mut run = load(&log[..]).map_err(Error::input)?;
+    if !run.pending().is_empty() {
+        // What the driver does first.
+        run.handle(run.now(), Input::Interrupted)
+            .map_err(Error::input)?;
+    }
+    let mut requests = 0;
+    loop {
+        match run.poll() {
+            Output::Send(_) => requests += 1,
+            Output::Wait(_) | Output::Finished(_) => break,
+            Output::Event(_)
+            | Output::CloseModel
+            | Output::Start(_)
+            | Output::Cancel(_)
+            | Output::Ask(_) => {}
+        }
+    }
+    let read = run.iterations().saturating_sub(requests);
+    Ok(usize::try_from(read).unwrap_or(usize::MAX))
 }

@@ -1,14 +1,12 @@
-//! `gadgetry gadget`: the gadgets of a file, without a model.
+//! `gadgetry gadget`: built-in gadgets and those of a file, without a model.
 
 mod info;
 mod list;
 mod run;
 mod validate;
 
-use std::path::Path;
-
+use gadgetry::Toolbox;
 use gadgetry::proto::schema::RegisteredGadget;
-use gadgetry::{Toolbox, command};
 
 use crate::args::{GadgetArgs, GadgetVerb};
 use crate::error::Error;
@@ -21,16 +19,6 @@ pub(crate) fn run(args: &GadgetArgs, printer: &mut Printer) -> Result<(), Error>
         GadgetVerb::Validate(args) => validate::run(args, printer),
         GadgetVerb::Run(args) => run::run(args, printer),
     }
-}
-
-/// The gadgets of a file, checked as for a run.
-fn toolbox(path: &Path) -> Result<Toolbox, Error> {
-    let mut toolbox = Toolbox::default();
-    for gadget in command::load(path).map_err(Error::input)? {
-        let added = toolbox.add(gadget);
-        added.map_err(|error| Error::at(path.display(), error))?;
-    }
-    Ok(toolbox)
 }
 
 /// The gadget of this name.

@@ -3,10 +3,14 @@
 mod agent;
 mod batch;
 mod complete;
-mod continued;
+mod completions;
+mod config;
+pub(crate) mod continued;
 mod demo;
 mod doctor;
 mod gadget;
+mod init;
+mod man;
 mod models;
 mod parse;
 #[cfg(feature = "restate")]
@@ -32,17 +36,29 @@ use crate::printer::Printer;
 pub(crate) fn run(args: Gadgetry, printer: &mut Printer) -> Result<(), Error> {
     logging::start(args.verbose)?;
     match args.verb {
-        None => Err(Error::Help(args::help())),
+        None => Err(Error::Help(args::help(&args.configuration))),
         Some(Verb::Parse(args)) if args.batch => batch::run(&args, printer),
         Some(Verb::Parse(args)) => parse::run(&args, printer),
         Some(Verb::Write(args)) => write::run(&args, printer),
-        Some(Verb::Agent(args)) => agent::run(&args, printer),
+        Some(Verb::Agent(mut typed)) => {
+            typed.user_file = args.configuration.user_path;
+            agent::run(&typed, printer)
+        }
+        #[cfg(feature = "chat")]
+        Some(Verb::Chat(mut typed)) => {
+            typed.user_file = args.configuration.user_path;
+            crate::chat::run(*typed, printer)
+        }
         Some(Verb::Sessions(args)) => sessions::run(&args, printer),
         Some(Verb::Complete(args)) => complete::run(&args, printer),
         Some(Verb::Gadget(args)) => gadget::run(&args, printer),
         Some(Verb::Models(args)) => models::run(&args, printer),
         Some(Verb::Doctor(args)) => doctor::run(&args, printer),
         Some(Verb::Serve(args)) => serve::run(&args, printer),
+        Some(Verb::Config(typed)) => config::run(args.config, typed, printer),
+        Some(Verb::Init(args)) => init::run(&args, printer),
+        Some(Verb::Completions(args)) => completions::run(&args, printer),
+        Some(Verb::Man(args)) => man::run(&args, printer),
         Some(Verb::Replay(args)) => replay::run(&args, printer),
         Some(Verb::Events(args)) => {
             if args.schema {

@@ -29,8 +29,7 @@ pub(crate) fn run(args: &WorkerArgs, printer: &mut Printer) -> Result<(), Error>
     let (agent, _) = build_agent_with(&args.options, Situation::default(), wrap)?;
     if let Some(name) = unknown.first() {
         return Err(Error::input(format_args!(
-            "--spread {name}: {} has no such gadget",
-            args.options.gadgets.display()
+            "--spread {name}: there is no such gadget"
         )));
     }
     let mut worker = Worker::builder(agent)

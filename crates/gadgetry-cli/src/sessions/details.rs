@@ -6,12 +6,17 @@ use std::{env, io};
 use reqwest::Url;
 use serde::{Deserialize, Serialize};
 
+#[cfg(feature = "chat")]
+use crate::args::option_name;
 use crate::args::{Typed, TypedOption};
 use crate::connect;
 use crate::error::Error;
 
 /// Options of one invocation, not of the session.
-const OF_ONE_RUN: [&str; 9] = [
+const OF_ONE_RUN: [&str; 12] = [
+    "yes",
+    "dangerously-without-sandbox",
+    "dry-run",
     "session",
     "no-session",
     "continue",
@@ -79,12 +84,30 @@ impl Details {
         missing.map(String::as_str).collect()
     }
 
+    /// Replaces the value of an option, in the form in which it is kept.
+    #[cfg(feature = "chat")]
+    pub(crate) fn set_option(&mut self, name: &str, value: &str) -> io::Result<()> {
+        let option = TypedOption {
+            name: name.to_owned(),
+            value: Some(value.into()),
+        };
+        let word = word(&option)?;
+        self.options.retain(|it| option_name(it) != name);
+        self.options.push(word);
+        Ok(())
+    }
+
     /// The value of an option.
     pub(crate) fn option(&self, name: &str) -> Option<&str> {
         let mut values = self.options.iter().filter_map(|it| it.split_once('='));
         let found = values.find(|(option, _)| option.strip_prefix("--") == Some(name));
         found.map(|(_, value)| value)
     }
+}
+
+/// Whether an option applies to one invocation, and is not kept with a session.
+pub(crate) fn is_of_one_run(name: &str) -> bool {
+    OF_ONE_RUN.contains(&name)
 }
 
 /// Fails if an option without which the session would send requests elsewhere is `missing`.
@@ -121,7 +144,7 @@ fn word(option: &TypedOption) -> io::Result<String> {
     };
     let value = value.to_str().ok_or_else(not_unicode)?;
     let value = match name.as_str() {
-        "gadgets" => absolute(Path::new(value))?,
+        "gadgets" | "workspace" => absolute(Path::new(value))?,
         "model" => match connect::script(value) {
             Some(file) if !file.as_os_str().is_empty() => {
                 format!("script:{}", absolute(file)?)

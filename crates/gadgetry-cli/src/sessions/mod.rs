@@ -20,7 +20,7 @@ use crate::data_dir;
 use crate::error::Error;
 
 pub(crate) use asker::{Asker, questions};
-pub(crate) use details::{Details, refuse_without};
+pub(crate) use details::{Details, is_of_one_run, refuse_without};
 pub(crate) use name::SessionName;
 
 /// The file in the data directory.

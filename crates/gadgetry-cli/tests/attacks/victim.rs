@@ -122,6 +122,7 @@ fn command(row: &Row, folder: &Path, server: &Server) -> Command {
             .iter()
             .any(|end| name.ends_with(end))
             || name.to_ascii_lowercase().ends_with("_proxy")
+            || name.starts_with("GADGETRY_")
         {
             command.env_remove(&variable);
         }
@@ -130,6 +131,7 @@ fn command(row: &Row, folder: &Path, server: &Server) -> Command {
         .env("OPENAI_API_KEY", KEY)
         .env("ANTHROPIC_API_KEY", KEY)
         .env("XDG_DATA_HOME", folder)
+        .env("XDG_CONFIG_HOME", folder)
         .current_dir(folder)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())

@@ -183,7 +183,9 @@ fn too_few_processes() {
 
     let workshop = Workshop::new(&reply("Hi."));
     let command = "ulimit -u 1; exec ./copy agent Go! --quiet --model script:script.jsonl --gadgets gadgets.toml";
-    std::fs::copy(super::GADGETRY, workshop.path("copy")).expect("a copy");
+    // Not by this process: a child of another test could keep the file open for writing.
+    let mut copy = workshop.run("cp", &[super::GADGETRY, "copy"]);
+    Ended::of(&mut copy).check("", "", 0);
     // The limit is one of a user, and none of root.
     set_permissions(workshop.path("."), Permissions::from_mode(0o755)).expect("a mode");
     let id = Command::new("id").arg("-u").output().expect("id").stdout;

@@ -8,7 +8,7 @@ use std::{env, fs};
 use serde_json::Value;
 
 use super::GADGETRY;
-use super::workshop::{Workshop, masked, reply, without_keys};
+use super::workshop::{Ended, Workshop, masked, reply, without_keys};
 
 /// Runs each command of each `console` block, in order, in one folder with the examples, and compares what it prints,
 /// but for times.
@@ -62,6 +62,18 @@ fn every_gadget_file_is_one() {
     }
     let example = fs::read_to_string(root().join("examples/fetch/gadgets.toml")).expect("a file");
     assert!(example.starts_with(&blocks("README.md", "toml")[0]));
+}
+
+#[test]
+fn every_configuration_is_one() {
+    let blocks = blocks("docs/cli.md", "toml configuration");
+    assert!(blocks.len() > 2);
+    for block in blocks {
+        let workshop = Workshop::new("");
+        workshop.write("mine.toml", &block);
+        let ended = Ended::of(&mut workshop.command(&["config", "--config", "mine.toml"]));
+        assert_eq!((&*ended.stderr, ended.code), ("", Some(0)), "{block}");
+    }
 }
 
 /// The text without the times and the generated names that differ from run to run.
@@ -128,6 +140,7 @@ fn shell(command: &str, folder: &Path) -> String {
     let output = shell
         .args(["-c", &format!("{{ {command}\n}} 2>&1")])
         .env("XDG_DATA_HOME", folder)
+        .env("XDG_CONFIG_HOME", folder.join("config"))
         .stdin(Stdio::null())
         .env("PATH", path.expect("a path"))
         .current_dir(folder)

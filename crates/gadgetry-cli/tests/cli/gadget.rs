@@ -129,8 +129,12 @@ fn mistakes() {
         "'gadgetry gadget' requires a subcommand but one was not provided [subcommands: list, info, validate, run, help]",
     );
     check(
-        &["list"],
-        "the following required arguments were not provided: --gadgets <FILE>",
+        &["list", "--builtins", "ReadFiles"],
+        "--builtins: there is no built-in gadget ReadFiles; did you mean ReadFile?",
+    );
+    check(
+        &["list", "--workspace", "missing"],
+        "cannot open the workspace missing: No such file or directory (os error 2)",
     );
     check(
         &["validate", "--gadgets", "missing.toml"],

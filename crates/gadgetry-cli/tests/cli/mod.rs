@@ -6,7 +6,13 @@ mod agent_mistakes;
 mod agent_models;
 mod agent_stops;
 mod batch;
+mod builtins;
+#[cfg(all(feature = "chat", target_os = "linux"))]
+mod chat;
+#[cfg(all(feature = "chat", target_os = "linux"))]
+mod chat_config;
 mod complete;
+mod config;
 mod demo;
 mod docs;
 mod doctor;
@@ -21,9 +27,12 @@ mod picture;
 mod pipes;
 #[cfg(feature = "restate")]
 mod restate;
+#[cfg(all(feature = "chat", target_os = "linux"))]
+mod screen;
 mod serve;
 mod server;
 mod sessions;
+mod task;
 #[cfg(target_os = "linux")]
 mod terminal;
 mod workshop;
@@ -60,7 +69,9 @@ fn check(args: &[&str], stdin: impl AsRef<[u8]>, stdout: &str, stderr: &str, cod
 
 /// Runs the binary with this input.
 fn run(args: &[&str], stdin: &[u8]) -> Output {
-    let mut child = Command::new(GADGETRY)
+    let mut command = Command::new(GADGETRY);
+    workshop::without_config(&mut command);
+    let mut child = command
         .args(args)
         .env("XDG_DATA_HOME", env!("CARGO_TARGET_TMPDIR"))
         .stdin(Stdio::piped())

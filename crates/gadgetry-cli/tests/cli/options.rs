@@ -38,7 +38,7 @@ fn mistakes_in_the_arguments_are_one_line_and_exit_code_2() {
     );
     mistake(
         &["agent", "hello"],
-        "error: the following required arguments were not provided: --gadgets <FILE> --model <MODEL>\n",
+        "error: the following required arguments were not provided: --model <MODEL>\n",
     );
     mistake(
         &["replay"],

@@ -7,6 +7,7 @@ use std::path::Path;
 use std::process::{Child, ChildStderr, Command, Stdio};
 
 use super::server::{Reply, Server};
+use super::workshop::without_config;
 use super::{GADGETRY, check};
 
 #[test]
@@ -62,7 +63,9 @@ struct Serving {
 
 impl Serving {
     fn start(args: &[&str]) -> Self {
-        let mut process = Command::new(GADGETRY)
+        let mut command = Command::new(GADGETRY);
+        without_config(&mut command);
+        let mut process = command
             .args([&["serve", "--listen", "127.0.0.1:0"], args].concat())
             .stderr(Stdio::piped())
             .spawn()

@@ -1,7 +1,9 @@
 //! What a person at a terminal sees. `script`, which every Linux has, plays the terminal.
 
+use std::io::{Read as _, Write as _};
+
 use super::GADGETRY;
-use super::workshop::{Ended, Workshop, block, reply};
+use super::workshop::{Ended, Workshop, block, call, reply};
 
 /// What the terminal gets of this command, stderr at least.
 #[track_caller]
@@ -55,4 +57,84 @@ fn quiet_shows_nothing_and_neither_do_events() {
     assert_eq!(seen(&workshop(), &format!("{agent} --quiet")), "Done.\r\n");
     let events = seen(&workshop(), &format!("{agent} --events jsonl"));
     assert!(!events.contains(CLEARED), "{events:?}");
+}
+
+/// What the terminal shows of a run whose calls need approval, and the user's answers to its questions.
+fn approved(answers: &[&str]) -> (String, Workshop) {
+    let write = |id: &str, path: &str| {
+        let body = format!("!!!ARG:filePath\n{path}\n!!!ARG:content\n{id}\u{1b}]0;title\n");
+        call(&format!("WriteFile:{id}"), &body)
+    };
+    let calls = write("one", "src/1.txt") + &write("two:one", "src/2.txt");
+    let workshop = Workshop::new(&(reply(&calls) + &reply("Done.")));
+    let agent = format!("{GADGETRY} agent Go! --no-session {MODEL}");
+    let mut script = workshop.run("script", &["-qfec", &agent, "/dev/null"]);
+    let mut child = script
+        .env("TERM", "xterm")
+        .env("XDG_CONFIG_HOME", workshop.path("config"))
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .expect("it starts");
+    let mut keys = child.stdin.take().expect("a pipe");
+    let mut screen = child.stdout.take().expect("a pipe");
+    let mut seen = Vec::new();
+    let mut answers = answers.iter();
+    let mut chunk = [0; 4096];
+    let mut asked = 0;
+    // Each question ends with a prompt, and is answered when that is there.
+    while let Ok(length) = screen.read(&mut chunk) {
+        if length == 0 {
+            break;
+        }
+        seen.extend_from_slice(&chunk[..length]);
+        let prompts = String::from_utf8_lossy(&seen).matches("\n  > ").count();
+        if prompts > asked {
+            asked = prompts;
+            let answer = answers.next().copied().unwrap_or("n");
+            writeln!(keys, "{answer}").expect("it is written");
+        }
+    }
+    assert_eq!(child.wait().expect("it ends").code(), Some(0));
+    (String::from_utf8_lossy(&seen).into_owned(), workshop)
+}
+
+#[test]
+fn calls_are_approved_one_by_one() {
+    let check = |answers: &[&str], expected: [bool; 2], shown: &str| {
+        let (seen, workshop) = approved(answers);
+        let written = ["src/1.txt", "src/2.txt"].map(|file| workshop.has(file));
+        assert_eq!(written, expected, "{answers:?}: {seen}");
+        assert!(seen.contains(shown), "{answers:?}: {seen}");
+        // The content cannot set the title of the terminal.
+        assert!(!seen.contains("\u{1b}]0;"), "{seen:?}");
+    };
+    check(
+        &["y", "y"],
+        [true, true],
+        "? WriteFile src/1.txt needs approval",
+    );
+    check(
+        &["y", "n"],
+        [true, false],
+        "  | \u{1b}[32m+one\\u{1b}]0;title\u{1b}[0m",
+    );
+    check(
+        &["n not now"],
+        [false, false],
+        "Denied by the user: not now",
+    );
+    // An answer that is none is asked for again.
+    check(&["what?", "9", "y", "n"], [true, false], "y to run it once");
+    // A rule for good is in the user's file, and nowhere else.
+    let (_, workshop) = approved(&["a2"]);
+    let kept = workshop.read("config/gadgetry/config.toml");
+    let rule = "[approvals]\nrules = [{ allow = \"WriteFile(src/**)\" }]\n";
+    assert_eq!(kept, rule);
+    // The second rule allows the folder, so the second call is not asked about.
+    check(
+        &["2"],
+        [true, true],
+        "2 to allow WriteFile(src/**) in this session",
+    );
 }

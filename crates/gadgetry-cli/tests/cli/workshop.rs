@@ -1,6 +1,7 @@
 //! A folder with gadgets and a script, in which the binary runs.
 
 use std::env;
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read};
 use std::path::PathBuf;
@@ -148,14 +149,35 @@ impl Workshop {
     }
 }
 
-/// Takes away what the environment says about models.
+/// Takes away what the environment and the user's configuration say about models.
 pub(crate) fn without_keys(command: &mut Command) {
+    without_config(command);
+    without_keys_in(|variable| {
+        command.env_remove(variable);
+    });
+}
+
+/// Removes each variable of the environment that says something about models.
+pub(crate) fn without_keys_in(mut remove: impl FnMut(&OsStr)) {
     for (variable, _) in env::vars_os() {
         let name = variable.to_string_lossy();
         if ENDINGS.iter().any(|ending| name.ends_with(ending)) {
+            remove(&variable);
+        }
+    }
+}
+
+/// Takes away the user's configuration.
+pub(crate) fn without_config(command: &mut Command) {
+    for (variable, _) in env::vars_os() {
+        if variable.to_string_lossy().starts_with("GADGETRY_") {
             command.env_remove(&variable);
         }
     }
+    command.env(
+        "XDG_CONFIG_HOME",
+        concat!(env!("CARGO_TARGET_TMPDIR"), "/no-config"),
+    );
 }
 
 /// What a process group says of itself.
@@ -274,5 +296,10 @@ pub(crate) fn block(header: &str, say: &str) -> String {
     } else {
         format!("!!!ARG:say\n{say}\n")
     };
-    format!("!!!GADGET_START:{header}\n{argument}!!!GADGET_END\n")
+    call(header, &argument)
+}
+
+/// A block with these arguments, each with its marker and a line break at the end.
+pub(crate) fn call(header: &str, arguments: &str) -> String {
+    format!("!!!GADGET_START:{header}\n{arguments}!!!GADGET_END\n")
 }

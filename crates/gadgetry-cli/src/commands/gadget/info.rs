@@ -4,13 +4,13 @@ use gadgetry::proto::block::{Anchoring, Markers};
 use gadgetry::proto::prompt::PromptTemplate;
 use gadgetry::proto::schema::Registry;
 
-use super::{named, toolbox};
+use super::named;
 use crate::args::GadgetInfoArgs;
 use crate::error::Error;
 use crate::printer::Printer;
 
 pub(crate) fn run(args: &GadgetInfoArgs, printer: &mut Printer) -> Result<(), Error> {
-    let toolbox = toolbox(&args.gadget.file.gadgets)?;
+    let toolbox = args.gadget.file.source.toolbox()?;
     let gadget = named(&toolbox, &args.gadget.name)?;
     if args.json {
         return printer.json(&gadget.spec().parameters);

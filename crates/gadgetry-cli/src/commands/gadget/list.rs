@@ -2,14 +2,13 @@
 
 use gadgetry::proto::schema::RegisteredGadget;
 
-use super::toolbox;
 use crate::args::GadgetFileArgs;
 use crate::error::Error;
 use crate::lines::one_line;
 use crate::printer::Printer;
 
 pub(crate) fn run(args: &GadgetFileArgs, printer: &mut Printer) -> Result<(), Error> {
-    let toolbox = toolbox(&args.gadgets)?;
+    let toolbox = args.source.toolbox()?;
     let width = |gadget: &RegisteredGadget| gadget.name().chars().count();
     let widest = toolbox.registry().iter().map(width).max();
     let widest = widest.unwrap_or_default();

@@ -2,14 +2,13 @@
 
 use serde_json::Value;
 
-use super::toolbox;
 use crate::args::GadgetFileArgs;
 use crate::error::Error;
 use crate::lines::one_line;
 use crate::printer::Printer;
 
 pub(crate) fn run(args: &GadgetFileArgs, printer: &mut Printer) -> Result<(), Error> {
-    let toolbox = toolbox(&args.gadgets)?;
+    let toolbox = args.source.toolbox()?;
     for gadget in toolbox.registry().iter() {
         let spec = gadget.spec();
         let properties = spec.parameters.get("properties").and_then(Value::as_object);

@@ -1,0 +1,32 @@
+//! Options about which calls run.
+
+use clap::Args;
+use gadgetry::approval::Rule;
+
+/// Which calls run, and who decides.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "Approvals")]
+pub(crate) struct ApprovalOptions {
+    /// Rule about calls, such as `allow RunCommand(cargo test *)`; may be repeated, the first that matches decides
+    ///
+    /// `allow`, `ask` or `deny`, and the name of a gadget with `*` for any text, optionally with a pattern for the file, the
+    /// command or the URL in parentheses. Without a rule, gadgets that write, run or fetch ask, and the others run.
+    #[arg(long, value_name = "RULE")]
+    pub(crate) approval: Vec<Rule>,
+
+    /// Rules of `[approvals]` in files, after those that were typed
+    #[arg(long, value_name = "RULE", hide = true)]
+    pub(crate) configured_approval: Vec<Rule>,
+
+    /// Approve every call that no rule denies; needs --sandbox
+    #[arg(long, requires = "confined")]
+    pub(crate) yes: bool,
+
+    /// Let --yes approve commands that run with all of your rights
+    #[arg(long, group = "confined")]
+    pub(crate) dangerously_without_sandbox: bool,
+
+    /// Execute nothing: print each call, and whether it would run
+    #[arg(long, conflicts_with = "yes")]
+    pub(crate) dry_run: bool,
+}

@@ -1,0 +1,51 @@
+//! Options of `gadgetry chat`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::AgentOptions;
+use super::typed::Typed;
+use crate::sessions::SessionName;
+
+/// Options of `gadgetry chat`.
+#[derive(Debug, Args)]
+pub(crate) struct ChatArgs {
+    /// The first message. Put it after `--` if it starts with a hyphen
+    #[arg(value_name = "PROMPT")]
+    pub(crate) prompt: Option<String>,
+
+    /// Name of the session: up to 64 letters, digits, hyphens and underscores [default: a short generated one]
+    #[arg(
+        long,
+        value_name = "NAME",
+        help_heading = "Session",
+        conflicts_with = "continues"
+    )]
+    pub(crate) session: Option<SessionName>,
+
+    /// Continue a session; without NAME, the latest one
+    ///
+    /// Options that are not given are those of the session. A run that was interrupted is resumed first.
+    #[arg(
+        long = "continue",
+        value_name = "NAME",
+        help_heading = "Session",
+        num_args = 0..=1
+    )]
+    pub(crate) continues: Option<Vec<SessionName>>,
+
+    /// With --continue: resume the run although gadgets or prompts differ from those that it began with
+    #[arg(long, help_heading = "Session", requires = "continues")]
+    pub(crate) force: bool,
+
+    #[command(flatten)]
+    pub(crate) options: AgentOptions,
+
+    #[arg(skip)]
+    pub(crate) typed: Typed,
+
+    /// The user's configuration file, if files are read.
+    #[arg(skip)]
+    pub(crate) user_file: Option<PathBuf>,
+}

@@ -1,0 +1,43 @@
+//! `gadgetry chat`: a conversation in the terminal.
+//!
+//! ```text
+//! keys, run events, requests, time ─► Message ─► App::update ─► Effect ─► session, run, files
+//!                                                   │
+//!                                      App::view ─► Region::paint ─► the terminal
+//! ```
+//!
+//! `state` and what it uses is pure; `conversation` waits for everything and carries out effects; `terminal` is the only
+//! file that reads and writes the terminal.
+
+mod commands;
+mod conversation;
+mod editor;
+mod export;
+mod files;
+mod flight;
+mod history_file;
+mod injected;
+mod markdown;
+mod plain;
+mod requests;
+mod screen;
+mod state;
+mod talk;
+mod terminal;
+mod text;
+
+use crate::args::ChatArgs;
+use crate::error::Error;
+use crate::printer::Printer;
+
+/// Runs the command.
+pub(crate) fn run(args: ChatArgs, printer: &mut Printer) -> Result<(), Error> {
+    if args.options.model.quiet {
+        printer.be_quiet();
+    }
+    if terminal::is_capable() {
+        conversation::run(args, printer)
+    } else {
+        plain::run(args, printer)
+    }
+}

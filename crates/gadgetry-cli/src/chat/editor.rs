@@ -1,0 +1,368 @@
+//! The input line: several lines of text, pastes, history and completion.
+
+mod completion;
+mod history;
+mod pastes;
+
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use gadgetry::proto::visible::without_invisible;
+use ratatui_core::buffer::Buffer;
+use ratatui_core::layout::Rect;
+use ratatui_core::style::Style;
+use ratatui_core::text::{Line, Span};
+use ratatui_core::widgets::Widget as _;
+use ratatui_textarea::{CursorMove, TextArea, WrapMode};
+
+use crate::chat::text::{DIM, NAME, cut, width};
+
+use completion::{Menu, Word};
+use history::Search;
+pub(crate) use history::{History, is_kept};
+use pastes::Pastes;
+
+/// Before the first row of the text; rows after it are indented as much.
+const PROMPT: &str = "> ";
+/// Bytes of the text, pastes included.
+pub(crate) const LONGEST: usize = 4 << 20;
+/// Characters of the visible text, in which a paste counts as its label.
+const LONGEST_VISIBLE: usize = 64 << 10;
+
+/// The input line.
+#[derive(Debug)]
+pub(crate) struct Editor {
+    area: TextArea<'static>,
+    pastes: Pastes,
+    history: History,
+    menu: Option<Menu>,
+    search: Option<Search>,
+    /// The files that `@` completes; `None` until they were requested.
+    files: Option<Vec<String>>,
+}
+
+/// What a key did to the input line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Edited {
+    /// Nothing that concerns others.
+    Nothing,
+    /// The text is to be sent.
+    Submit,
+    /// The files of the working directory are needed.
+    NeedsFiles,
+    /// The text is too long for more.
+    Full,
+}
+
+impl Editor {
+    /// Empty, with the texts that were sent before.
+    pub(crate) fn new(history: History) -> Self {
+        Self {
+            area: area(""),
+            pastes: Pastes::default(),
+            history,
+            menu: None,
+            search: None,
+            files: None,
+        }
+    }
+
+    /// Whether there is no text.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.area.is_empty()
+    }
+
+    /// Whether there is nothing to send.
+    pub(crate) fn is_blank(&self) -> bool {
+        self.area.lines().iter().all(|line| line.trim().is_empty())
+    }
+
+    /// Takes the text, with pastes in full, and adds it to the history.
+    pub(crate) fn take(&mut self) -> String {
+        let text = self.pastes.expand(&self.visible());
+        self.clear();
+        self.history.add(&text);
+        text
+    }
+
+    /// Takes the text without adding it to the history.
+    pub(crate) fn take_answer(&mut self) -> String {
+        let text = self.pastes.expand(&self.visible());
+        self.clear();
+        text
+    }
+
+    /// Removes the text.
+    pub(crate) fn clear(&mut self) {
+        self.set("");
+        self.pastes = Pastes::default();
+        self.history.leave();
+    }
+
+    /// Adds pasted text: as it is, or as a label if it is long. Fails if it is too long.
+    pub(crate) fn paste(&mut self, text: &str) -> Edited {
+        let text = text.replace("\r\n", "\n").replace('\r', "\n");
+        let text = without_invisible(&text);
+        if self.pastes.bytes() + text.len() > LONGEST {
+            return Edited::Full;
+        }
+        self.search = None;
+        let inserted = self.pastes.label(&text);
+        if self.length() + inserted.len() > LONGEST_VISIBLE {
+            return Edited::Full;
+        }
+        self.area.insert_str(&inserted);
+        self.complete()
+    }
+
+    /// Gives the files of the working directory.
+    pub(crate) fn set_files(&mut self, files: Vec<String>) {
+        self.files = Some(files);
+        self.complete();
+    }
+
+    /// Handles a key.
+    #[expect(
+        clippy::wildcard_enum_match_arm,
+        reason = "the other keys have no meaning of their own"
+    )]
+    pub(crate) fn key(&mut self, key: KeyEvent) -> Edited {
+        if self.search.is_some() {
+            return self.search_key(key);
+        }
+        if self.menu.is_some() && self.menu_key(key) {
+            return Edited::Nothing;
+        }
+        let has = |modifier| key.modifiers.contains(modifier);
+        match key.code {
+            KeyCode::Enter if has(KeyModifiers::ALT) || has(KeyModifiers::SHIFT) => {
+                self.line_break();
+            }
+            KeyCode::Char('j') if has(KeyModifiers::CONTROL) => self.line_break(),
+            KeyCode::Enter if self.before_cursor().ends_with('\\') => {
+                self.area.delete_char();
+                self.line_break();
+            }
+            KeyCode::Enter => {
+                self.menu = None;
+                return Edited::Submit;
+            }
+            KeyCode::Char('r') if has(KeyModifiers::CONTROL) => {
+                self.menu = None;
+                self.search = Some(Search::default());
+                return Edited::Nothing;
+            }
+            KeyCode::Up if self.is_on_row(0) => {
+                self.recall(History::older);
+                return Edited::Nothing;
+            }
+            KeyCode::Down if self.is_on_row(self.area.lines().len() - 1) => {
+                self.recall(History::newer);
+                return Edited::Nothing;
+            }
+            KeyCode::Char('u') if has(KeyModifiers::CONTROL) => {
+                self.area.delete_line_by_head();
+            }
+            // Without a completion it would insert blanks.
+            KeyCode::Tab | KeyCode::BackTab | KeyCode::Esc => return Edited::Nothing,
+            KeyCode::Char(_) if self.length() >= LONGEST_VISIBLE => return Edited::Full,
+            _ => {
+                self.area.input(key);
+            }
+        }
+        self.complete()
+    }
+
+    /// Its rows, at most `height`, and the cursor in them.
+    pub(crate) fn rows(&self, columns: u16, height: u16) -> (Vec<Line<'static>>, (usize, u16)) {
+        if let Some(search) = &self.search {
+            return search.row(&self.history, columns);
+        }
+        // A screen of a few columns has no room for the mark.
+        let mark = if columns > 4 { PROMPT } else { "" };
+        let prompt = u16::try_from(mark.len()).unwrap_or_default();
+        let rect = Rect::new(0, 0, columns.saturating_sub(prompt).max(1), height.max(1));
+        let mut buffer = Buffer::empty(rect);
+        self.area.render(rect, &mut buffer);
+        let cursor = self.area.screen_cursor();
+        let (first, _) = self.area.scroll_offset();
+        let row = cursor.row.saturating_sub(usize::from(first));
+        let column = u16::try_from(cursor.col)
+            .unwrap_or_default()
+            .min(rect.width - 1);
+        let mut rows = text_rows(&buffer);
+        let last = rows.iter().rposition(|row| !row.trim_end().is_empty());
+        rows.truncate(last.unwrap_or_default().max(row) + 1);
+        let rows = rows.into_iter().enumerate().map(|(index, text)| {
+            let is_first = index == 0 && first == 0;
+            let mark = if is_first || mark.is_empty() {
+                mark
+            } else {
+                "  "
+            };
+            Line::from(vec![
+                Span::styled(mark, NAME),
+                Span::raw(text.trim_end().to_owned()),
+            ])
+        });
+        (rows.collect(), (row, prompt + column))
+    }
+
+    /// The completions, at most `height` rows.
+    pub(crate) fn menu_rows(&self, columns: u16, height: u16) -> Vec<Line<'static>> {
+        let rows = self
+            .menu
+            .as_ref()
+            .map(|menu| menu.rows(usize::from(height)));
+        let rows = rows.unwrap_or_default();
+        rows.iter().map(|row| cut(row, columns)).collect()
+    }
+
+    fn line_break(&mut self) {
+        self.area.insert_newline();
+    }
+
+    fn visible(&self) -> String {
+        self.area.lines().join("\n")
+    }
+
+    fn length(&self) -> usize {
+        self.area.lines().iter().map(|line| line.len() + 1).sum()
+    }
+
+    fn is_on_row(&self, row: usize) -> bool {
+        self.area.cursor().0 == row
+    }
+
+    /// The line of the cursor up to it.
+    fn before_cursor(&self) -> &str {
+        let cursor = self.area.cursor();
+        let line = self.area.lines().get(cursor.0).map_or("", String::as_str);
+        let end = line
+            .char_indices()
+            .nth(cursor.1)
+            .map_or(line.len(), |(at, _)| at);
+        &line[..end]
+    }
+
+    fn set(&mut self, text: &str) {
+        self.area = area(text);
+        self.menu = None;
+        self.search = None;
+    }
+
+    fn recall(&mut self, find: impl FnOnce(&mut History, &str) -> Option<String>) {
+        let now = self.visible();
+        if let Some(text) = find(&mut self.history, &now) {
+            self.set(&text);
+        }
+    }
+
+    #[expect(
+        clippy::wildcard_enum_match_arm,
+        reason = "the other keys have no meaning of their own"
+    )]
+    fn search_key(&mut self, key: KeyEvent) -> Edited {
+        let Some(search) = &mut self.search else {
+            return Edited::Nothing;
+        };
+        let has_control = key.modifiers.contains(KeyModifiers::CONTROL);
+        match key.code {
+            KeyCode::Char('r') if has_control => search.older(&self.history),
+            KeyCode::Char('g') if has_control => self.search = None,
+            KeyCode::Esc => self.search = None,
+            KeyCode::Backspace => search.remove(),
+            KeyCode::Char(c) if !has_control => search.add(c),
+            _ => {
+                let found = search.found(&self.history).map(str::to_owned);
+                self.search = None;
+                if let Some(text) = found {
+                    self.set(&text);
+                }
+                // Any other key also does what it does: Enter sends, arrows move.
+                if key.code != KeyCode::Enter && key.code != KeyCode::Tab {
+                    return self.key(key);
+                }
+            }
+        }
+        Edited::Nothing
+    }
+
+    /// Whether the key was for the completions.
+    #[expect(
+        clippy::wildcard_enum_match_arm,
+        reason = "the other keys have no meaning of their own"
+    )]
+    fn menu_key(&mut self, key: KeyEvent) -> bool {
+        let Some(menu) = &mut self.menu else {
+            return false;
+        };
+        match key.code {
+            KeyCode::Up => menu.select_previous(),
+            KeyCode::Down => menu.select_next(),
+            KeyCode::Esc => self.menu = None,
+            KeyCode::Tab => self.accept(),
+            // A command that is written in full is sent; anything else is completed first.
+            KeyCode::Enter if key.modifiers.is_empty() && !menu.is_whole() => self.accept(),
+            _ => return false,
+        }
+        true
+    }
+
+    fn accept(&mut self) {
+        if let Some(menu) = self.menu.take() {
+            let word = menu.word();
+            for _ in 0..word.chars().count() {
+                self.area.delete_char();
+            }
+            self.area.insert_str(menu.selected());
+        }
+    }
+
+    /// Looks for completions of the word before the cursor.
+    fn complete(&mut self) -> Edited {
+        self.menu = None;
+        let is_first_line = self.is_on_row(0);
+        match Word::of(self.before_cursor(), is_first_line) {
+            Some(Word::Command(word)) => self.menu = Menu::of_commands(word),
+            Some(Word::File(word)) => match &self.files {
+                Some(files) => self.menu = Menu::of_files(word, files),
+                None => return Edited::NeedsFiles,
+            },
+            // The next mention reads the files again.
+            None => self.files = None,
+        }
+        Edited::Nothing
+    }
+}
+
+fn area(text: &str) -> TextArea<'static> {
+    let mut area: TextArea<'static> = text.split('\n').map(str::to_owned).collect();
+    area.set_wrap_mode(WrapMode::WordOrGlyph);
+    // The terminal's own cursor shows the place.
+    area.set_cursor_style(Style::default());
+    area.set_cursor_line_style(Style::default());
+    area.set_placeholder_text("Message, /help for commands, @ for files");
+    area.set_placeholder_style(DIM);
+    area.set_max_histories(100);
+    area.move_cursor(CursorMove::Bottom);
+    area.move_cursor(CursorMove::End);
+    area
+}
+
+/// The text of each row of a buffer.
+fn text_rows(buffer: &Buffer) -> Vec<String> {
+    let area = buffer.area;
+    let row = |y| {
+        let (mut text, mut x) = (String::new(), area.left());
+        while x < area.right() {
+            let symbol = buffer[(x, y)].symbol();
+            text.push_str(symbol);
+            // The cells that a wide character covers hold blanks.
+            x += u16::try_from(width(symbol)).unwrap_or(1).max(1);
+        }
+        text
+    };
+    (area.top()..area.bottom()).map(row).collect()
+}
+
+#[cfg(test)]
+mod tests;

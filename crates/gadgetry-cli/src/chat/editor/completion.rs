@@ -1,0 +1,136 @@
+//! Completions of the word before the cursor: slash commands, and files after `@`.
+
+use std::cmp::Reverse;
+
+use ratatui_core::text::{Line, Span};
+
+use crate::chat::commands::COMMANDS;
+use crate::chat::text::{BOLD, DIM, clean};
+
+/// Completions that are kept.
+const MOST: usize = 50;
+
+/// The word before the cursor, if it can be completed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Word<'a> {
+    /// The beginning of a slash command, with the slash.
+    Command(&'a str),
+    /// What follows an `@`.
+    File(&'a str),
+}
+
+impl<'a> Word<'a> {
+    /// The word at the end of `before`, the line up to the cursor.
+    pub(super) fn of(before: &'a str, is_first_line: bool) -> Option<Self> {
+        let word = before.rsplit([' ', '\t']).next()?;
+        if let Some(path) = word.strip_prefix('@') {
+            return Some(Self::File(path));
+        }
+        (is_first_line && word.starts_with('/') && word.len() == before.len())
+            .then_some(Self::Command(word))
+    }
+}
+
+/// The completions, and which one is selected.
+#[derive(Debug)]
+pub(super) struct Menu {
+    word: String,
+    entries: Vec<Entry>,
+    selected: usize,
+}
+
+#[derive(Debug)]
+struct Entry {
+    text: String,
+    note: &'static str,
+}
+
+impl Menu {
+    pub(super) fn of_commands(word: &str) -> Option<Self> {
+        let matching = COMMANDS.iter().filter(|it| it.name.starts_with(word));
+        let entries = matching.map(|it| Entry {
+            text: it.name.to_owned(),
+            note: it.summary,
+        });
+        Self::of(word, entries.collect())
+    }
+
+    pub(super) fn of_files(word: &str, files: &[String]) -> Option<Self> {
+        let wanted = word.to_lowercase();
+        let ranked = files
+            .iter()
+            .filter_map(|file| Some((rank(&wanted, file)?, file)));
+        let mut ranked: Vec<_> = ranked.collect();
+        ranked.sort_unstable_by_key(|(rank, file)| (Reverse(*rank), file.len(), *file));
+        let entries = ranked.into_iter().take(MOST).map(|(_, file)| Entry {
+            text: file.clone(),
+            note: "",
+        });
+        Self::of(word, entries.collect())
+    }
+
+    fn of(word: &str, entries: Vec<Entry>) -> Option<Self> {
+        (!entries.is_empty()).then(|| Self {
+            word: word.to_owned(),
+            entries,
+            selected: 0,
+        })
+    }
+
+    /// The word that is completed.
+    pub(super) fn word(&self) -> &str {
+        &self.word
+    }
+
+    /// The selected completion.
+    pub(super) fn selected(&self) -> &str {
+        self.entries.get(self.selected).map_or("", |it| &it.text)
+    }
+
+    /// Whether the selected completion is what was written.
+    pub(super) fn is_whole(&self) -> bool {
+        self.selected() == self.word
+    }
+
+    pub(super) fn select_next(&mut self) {
+        self.selected = (self.selected + 1) % self.entries.len();
+    }
+
+    pub(super) fn select_previous(&mut self) {
+        self.selected = self
+            .selected
+            .checked_sub(1)
+            .unwrap_or(self.entries.len() - 1);
+    }
+
+    /// The entries around the selected one.
+    pub(super) fn rows(&self, height: usize) -> Vec<Line<'static>> {
+        let first = (self.selected + 1).saturating_sub(height);
+        let entries = self.entries.iter().enumerate().skip(first).take(height);
+        let row = |(index, entry): (usize, &Entry)| {
+            let style = if index == self.selected { BOLD } else { DIM };
+            let mark = if index == self.selected { "› " } else { "  " };
+            let text = Span::styled(format!("{mark}{}", clean(&entry.text)), style);
+            Line::from(vec![text, Span::styled(format!("  {}", entry.note), DIM)])
+        };
+        entries.map(row).collect()
+    }
+}
+
+/// How well a file matches: by the beginning of its name, by a part of its path, or by letters in order.
+fn rank(wanted: &str, file: &str) -> Option<u8> {
+    let file = file.to_lowercase();
+    let path = file.trim_end_matches('/');
+    let name = path.rsplit('/').next().unwrap_or_default();
+    if name.starts_with(wanted) || path.starts_with(wanted) {
+        Some(2)
+    } else if file.contains(wanted) {
+        Some(1)
+    } else {
+        let mut letters = file.chars();
+        wanted
+            .chars()
+            .all(|c| letters.any(|it| it == c))
+            .then_some(0)
+    }
+}

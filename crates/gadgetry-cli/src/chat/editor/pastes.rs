@@ -1,0 +1,60 @@
+//! Long pasted texts, which the input line shows as a label.
+
+/// Longer texts get a label.
+const LINES: usize = 10;
+const CHARS: usize = 1000;
+
+#[derive(Debug, Default)]
+pub(super) struct Pastes(Vec<Paste>);
+
+#[derive(Debug)]
+struct Paste {
+    label: String,
+    text: String,
+}
+
+impl Pastes {
+    /// What is inserted for a pasted text: the text, or its label if it is long.
+    pub(super) fn label(&mut self, text: &str) -> String {
+        let (lines, chars) = (text.lines().count(), text.chars().count());
+        if lines <= LINES && chars <= CHARS {
+            return text.to_owned();
+        }
+        let number = self.0.len() + 1;
+        let label = if lines > 1 {
+            format!("[paste {number}: {lines} lines]")
+        } else {
+            format!("[paste {number}: {chars} characters]")
+        };
+        self.0.push(Paste {
+            label: label.clone(),
+            text: text.to_owned(),
+        });
+        label
+    }
+
+    /// The text with what the labels stand for. A label that was edited is plain text.
+    pub(super) fn expand(&self, text: &str) -> String {
+        let (mut out, mut rest) = (String::new(), text);
+        // From left to right, so that nothing in a paste is taken for a label.
+        while let Some((at, paste)) = self.first(rest) {
+            out.push_str(&rest[..at]);
+            out.push_str(&paste.text);
+            rest = &rest[at + paste.label.len()..];
+        }
+        out + rest
+    }
+
+    /// Bytes of all of them.
+    pub(super) fn bytes(&self) -> usize {
+        self.0.iter().map(|it| it.text.len()).sum()
+    }
+
+    fn first(&self, text: &str) -> Option<(usize, &Paste)> {
+        let found = self
+            .0
+            .iter()
+            .filter_map(|it| Some((text.find(&it.label)?, it)));
+        found.min_by_key(|(at, _)| *at)
+    }
+}

@@ -1,0 +1,137 @@
+use super::*;
+
+/// The text, with `|` at the cursor, after these keys: `<` and `>` move, `^` and `v` recall, `%` is Alt+Enter, `#` is Tab.
+fn typed(history: &[&str], keys: &str) -> (String, Edited) {
+    let history = history.iter().map(|it| (*it).to_owned()).collect();
+    let mut editor = Editor::new(History::new(history));
+    editor.set_files(Vec::new());
+    let mut edited = Edited::Nothing;
+    for c in keys.chars() {
+        let (code, modifiers) = match c {
+            '<' => (KeyCode::Left, KeyModifiers::NONE),
+            '>' => (KeyCode::Right, KeyModifiers::NONE),
+            '^' => (KeyCode::Up, KeyModifiers::NONE),
+            'v' => (KeyCode::Down, KeyModifiers::NONE),
+            '%' => (KeyCode::Enter, KeyModifiers::ALT),
+            '\n' => (KeyCode::Enter, KeyModifiers::NONE),
+            '#' => (KeyCode::Tab, KeyModifiers::NONE),
+            '~' => (KeyCode::Char('r'), KeyModifiers::CONTROL),
+            c => (KeyCode::Char(c), KeyModifiers::NONE),
+        };
+        edited = editor.key(KeyEvent::new(code, modifiers));
+    }
+    let cursor = editor.area.cursor();
+    let mut lines: Vec<String> = editor.area.lines().to_vec();
+    let at = lines[cursor.0]
+        .char_indices()
+        .nth(cursor.1)
+        .map_or(lines[cursor.0].len(), |it| it.0);
+    lines[cursor.0].insert(at, '|');
+    (lines.join("\n"), edited)
+}
+
+#[test]
+fn keys_edit_the_text() {
+    let check = |history: &[&str], keys: &str, text: &str, edited: Edited| {
+        assert_eq!(typed(history, keys), (text.to_owned(), edited), "{keys:?}");
+    };
+    let nothing = Edited::Nothing;
+    check(&[], "ab<c", "ac|b", nothing);
+    check(&[], "ab\n", "ab|", Edited::Submit);
+    check(&[], "a%b\\\nc", "a\nb\nc|", nothing);
+    check(&["old", "new"], "x^", "new|", nothing);
+    check(&["old", "new"], "x^^^", "old|", nothing);
+    check(&["old", "new"], "x^^vv", "x|", nothing);
+    check(&[], "x^v", "x|", nothing);
+    check(&["alpha", "beta", "alphabet"], "~alp", "|", nothing);
+    check(
+        &["alpha", "beta", "alphabet"],
+        "~alp\n",
+        "alphabet|",
+        nothing,
+    );
+    check(&["alpha", "beta", "alphabet"], "~alp~\n", "alpha|", nothing);
+    check(&["alpha"], "~zzz\n", "|", nothing);
+    check(&[], "/mo#x", "/modelx|", nothing);
+    check(&[], "/mo\n", "/model|", nothing);
+    check(&[], "/help\n", "/help|", Edited::Submit);
+    check(&[], "a@", "a@|", nothing);
+}
+
+#[test]
+fn files_are_ranked_by_their_names() {
+    let files = [
+        "src/main.rs",
+        "src/domain.rs",
+        "docs/",
+        "mango/a.rs",
+        "x/mini.txt",
+    ];
+    let check = |word: &str, expected: &[&str]| {
+        let mut editor = Editor::new(History::default());
+        editor.paste(&format!("see @{word}"));
+        editor.set_files(files.map(str::to_owned).to_vec());
+        let rows = editor.menu_rows(80, 10);
+        let name = |row: &Line<'_>| row.to_string().trim_matches(['›', ' ']).to_owned();
+        let rows: Vec<String> = rows.iter().map(name).collect();
+        assert_eq!(rows, expected, "{word}");
+    };
+    check("main", &["src/main.rs", "src/domain.rs"]);
+    check("doc", &["docs/"]);
+    check(
+        "mn",
+        &["mango/a.rs", "x/mini.txt", "src/main.rs", "src/domain.rs"],
+    );
+    check("nonesuch", &[]);
+}
+
+#[test]
+fn pastes_are_expanded_once() {
+    let mut editor = Editor::new(History::default());
+    // A paste that looks like the label of the next one.
+    let first = format!("[paste 2: 20 lines]\n{}", "a\n".repeat(19));
+    let second = "b\r\n".repeat(20);
+    editor.paste(&first);
+    editor.paste(" and \u{1b}[31m ");
+    editor.paste(&second);
+    assert_eq!(
+        editor.area.lines(),
+        ["[paste 1: 20 lines] and [31m [paste 2: 20 lines]"]
+    );
+    assert_eq!(
+        editor.take(),
+        format!("{first} and [31m {}", "b\n".repeat(20))
+    );
+    assert!(editor.is_empty());
+    editor.paste(&first);
+    editor.key(KeyEvent::new(KeyCode::Backspace, KeyModifiers::NONE));
+    assert_eq!(editor.take(), "[paste 1: 20 lines");
+    assert_eq!(editor.paste(&"x".repeat(LONGEST + 1)), Edited::Full);
+    assert!(editor.is_empty());
+}
+
+#[test]
+fn the_cursor_is_where_the_text_is() {
+    let check = |text: &str, columns: u16, expected: &[&str], cursor: (usize, u16)| {
+        let mut editor = Editor::new(History::default());
+        editor.paste(text);
+        let (rows, at) = editor.rows(columns, 3);
+        let rows: Vec<String> = rows.iter().map(ToString::to_string).collect();
+        assert_eq!(
+            (&rows[..], at),
+            (
+                &expected
+                    .iter()
+                    .map(|it| (*it).to_owned())
+                    .collect::<Vec<_>>()[..],
+                cursor
+            ),
+            "{text}"
+        );
+    };
+    check("ab", 20, &["> ab"], (0, 4));
+    check("日本", 20, &["> 日本"], (0, 6));
+    check("a\nb", 20, &["> a", "  b"], (1, 3));
+    check("1\n2\n3\n4\n5", 20, &["  3", "  4", "  5"], (2, 3));
+    check("one two three", 10, &["> one two", "  three"], (1, 7));
+}

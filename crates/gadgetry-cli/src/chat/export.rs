@@ -1,0 +1,34 @@
+//! A conversation as a file in Markdown.
+
+use std::fmt::Write as _;
+use std::fs::OpenOptions;
+use std::io::{self, Write as _};
+use std::path::Path;
+
+use gadgetry::proto::message::Role;
+
+/// Writes what was said to a new file, which only its owner can read.
+pub(super) fn write(path: &Path, said: &[(Role, String)]) -> io::Result<()> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let mut file = options.open(path)?;
+    file.write_all(markdown(said).as_bytes())
+}
+
+fn markdown(said: &[(Role, String)]) -> String {
+    let mut text = String::new();
+    for (role, words) in said {
+        let name = match role {
+            Role::System => "System",
+            Role::User => "User",
+            Role::Assistant => "Model",
+        };
+        // Writing to a string cannot fail.
+        let _ = write!(text, "## {name}\n\n{}\n\n", words.trim_end());
+    }
+    text.truncate(text.trim_end().len());
+    text.push('\n');
+    text
+}

@@ -1,0 +1,119 @@
+//! The file of messages that were sent before: one JSON string a line, readable by its owner only.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use gadgetry::files;
+
+use super::editor::{History, is_kept};
+use crate::args::DataArgs;
+use crate::data_dir;
+
+const FOLDER: &str = "chat";
+const FILE: &str = "history.jsonl";
+/// Messages that are kept.
+const MOST: usize = 1000;
+/// Bytes of the file; a longer one is made shorter when it is read.
+const LONGEST: u64 = 4 << 20;
+
+/// The file. Without one, messages are kept until the end of the program.
+#[derive(Debug)]
+pub(super) struct HistoryFile(Option<PathBuf>);
+
+impl HistoryFile {
+    /// Opens the file, and reads the messages in it. Failures leave the history empty: it is a convenience.
+    pub(super) fn open(data: &DataArgs) -> (Self, History) {
+        let path = data_dir::folder(data)
+            .ok()
+            .map(|it| it.join(FOLDER).join(FILE));
+        let texts = path.as_deref().map(read).unwrap_or_default();
+        (Self(path), History::new(texts))
+    }
+
+    /// Appends a message.
+    pub(super) fn add(&self, text: &str) {
+        if let Some(path) = &self.0
+            && is_kept(text)
+            && let Ok(mut line) = serde_json::to_string(text)
+        {
+            line.push('\n');
+            // One write, so that lines of two programs do not mix.
+            let _ = append(path).and_then(|mut file| file.write_all(line.as_bytes()));
+        }
+    }
+}
+
+fn append(path: &Path) -> io::Result<File> {
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    let mut options = OpenOptions::new();
+    options.append(true).create(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)
+}
+
+fn read(path: &Path) -> Vec<String> {
+    let Ok(bytes) = files::read(path, 2 * LONGEST) else {
+        return Vec::new();
+    };
+    let lines = bytes.split(|it| *it == b'\n');
+    let texts = lines.filter_map(|line| serde_json::from_slice::<String>(line).ok());
+    let mut texts: Vec<String> = texts.filter(|it| is_kept(it)).collect();
+    texts.drain(..texts.len().saturating_sub(MOST));
+    if bytes.len() as u64 > LONGEST {
+        // Another program may append at the same time; then its message is lost.
+        let _ = rewrite(path, &texts);
+    }
+    texts
+}
+
+fn rewrite(path: &Path, texts: &[String]) -> io::Result<()> {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    let mut file = tempfile::NamedTempFile::new_in(folder)?;
+    for text in &texts[texts.len() / 2..] {
+        serde_json::to_writer(&mut file, text)?;
+        file.write_all(b"\n")?;
+    }
+    file.persist(path)?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_are_kept_in_a_private_file() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let data = DataArgs {
+            data_dir: Some(folder.path().to_owned()),
+        };
+        let (file, _) = HistoryFile::open(&data);
+        let path = folder.path().join(FOLDER).join(FILE);
+        for text in ["one", " ", "two\nlines", &"x".repeat(1 << 20)] {
+            file.add(text);
+        }
+        assert_eq!(read(&path), ["one", "two\nlines"]);
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt as _;
+            let mode = fs::metadata(&path).expect("a file").permissions().mode();
+            assert_eq!(mode & 0o777, 0o600);
+        }
+    }
+
+    #[test]
+    fn a_damaged_or_long_file_is_no_problem() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join(FILE);
+        fs::write(&path, b"\"a\"\n\xff\n{}\n\"b").expect("a file");
+        assert_eq!(read(&path), ["a"]);
+        let line = format!("{:?}\n", "x".repeat(10_000));
+        fs::write(&path, line.repeat(600)).expect("a file");
+        assert_eq!(read(&path).len(), 600);
+        assert!(fs::metadata(&path).expect("a file").len() < LONGEST);
+    }
+}

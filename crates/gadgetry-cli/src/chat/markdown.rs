@@ -1,0 +1,380 @@
+//! Markdown that grows: what cannot change any more is settled, the rest is rendered again for each frame.
+//!
+//! A block is settled when a blank line ends it, a list when something follows that does not belong to it, and code line by
+//! line. Only whole lines decide, so the settled lines are the same however the text was cut into pieces.
+
+mod code;
+mod style;
+
+use std::mem;
+
+use ratatui_core::text::{Line, Span};
+
+use crate::chat::text::{DIM, clean, wrap_all};
+
+use code::Code;
+use style::{FENCE, Styles};
+
+/// Bytes after which a block is settled at the next line, whatever it is.
+const LARGEST_BLOCK: usize = 16 << 10;
+/// Bytes at the end of a block that are shown while it grows.
+const SHOWN_BYTES: usize = 4 << 10;
+/// What code is indented by.
+const INDENT: &str = "  ";
+
+/// A text in Markdown that is not complete yet.
+#[derive(Debug, Default)]
+pub(crate) struct Markdown {
+    /// Whole lines of the block that grows.
+    block: String,
+    /// The last line, which has no end yet.
+    line: String,
+    /// The code block that is open.
+    fence: Option<Fence>,
+    /// Settled lines that were not taken yet.
+    settled: Vec<Settled>,
+    /// Whether a block was settled before, so that a blank line separates the next one.
+    follows: bool,
+    /// Whether the last line of the block is blank.
+    is_after_blank: bool,
+}
+
+/// A settled part. It is laid out when the width is known.
+#[derive(Debug)]
+enum Settled {
+    Blank,
+    Block(String),
+    Code(Line<'static>),
+}
+
+#[derive(Debug)]
+struct Fence {
+    mark: char,
+    length: usize,
+    indent: usize,
+    code: Code,
+}
+
+impl Markdown {
+    /// Adds text.
+    pub(crate) fn push(&mut self, text: &str) {
+        for piece in text.split_inclusive('\n') {
+            self.line.push_str(piece);
+            if piece.ends_with('\n') {
+                let line = mem::take(&mut self.line);
+                self.whole(&line);
+            }
+        }
+    }
+
+    /// Settles the rest.
+    pub(crate) fn end(&mut self) {
+        if !self.line.is_empty() {
+            let line = mem::take(&mut self.line);
+            self.whole(&line);
+        }
+        self.settle_block();
+        self.fence = None;
+    }
+
+    /// Takes the lines that were settled since the last time.
+    pub(crate) fn take_settled(&mut self, width: u16) -> Vec<Line<'static>> {
+        let mut lines = Vec::new();
+        for part in mem::take(&mut self.settled) {
+            match part {
+                Settled::Blank => lines.push(Line::default()),
+                Settled::Block(text) => lines.extend(render(&text, width)),
+                Settled::Code(line) => lines.extend(wrap_all([&line], width)),
+            }
+        }
+        lines
+    }
+
+    /// The lines that may still change.
+    pub(crate) fn tail(&self, width: u16) -> Vec<Line<'static>> {
+        if let Some(fence) = &self.fence {
+            if self.line.is_empty() {
+                return Vec::new();
+            }
+            let line = indented(fence.code.preview(&fence.inner(&self.line)));
+            return wrap_all([&line], width);
+        }
+        let text = format!("{}{}", self.block, self.line);
+        let text = end_of(&text, SHOWN_BYTES);
+        if text.trim().is_empty() {
+            return Vec::new();
+        }
+        let mut lines = Vec::new();
+        if self.follows {
+            lines.push(Line::default());
+        }
+        lines.extend(render(text, width));
+        lines
+    }
+
+    /// Whether there is nothing in it, and never was.
+    pub(crate) fn is_blank(&self) -> bool {
+        !self.follows && self.block.trim().is_empty() && self.line.trim().is_empty()
+    }
+
+    fn whole(&mut self, line: &str) {
+        if let Some(fence) = &mut self.fence {
+            if fence.is_closed_by(line) {
+                self.fence = None;
+            } else {
+                let inner = fence.inner(line);
+                let code = fence.code.line(&inner);
+                self.settled.push(Settled::Code(indented(code)));
+            }
+            return;
+        }
+        if let Some(fence) = Fence::opened_by(line) {
+            self.settle_block();
+            self.separate();
+            self.fence = Some(fence);
+            return;
+        }
+        if line.trim().is_empty() {
+            self.is_after_blank = true;
+            if is_list(&self.block) && self.block.len() < LARGEST_BLOCK {
+                self.block.push('\n');
+            } else {
+                self.settle_block();
+            }
+            return;
+        }
+        let goes_on = line.starts_with([' ', '\t']) || is_item(line);
+        if self.is_after_blank && !goes_on || self.block.len() >= LARGEST_BLOCK {
+            self.settle_block();
+        }
+        self.is_after_blank = false;
+        self.block.push_str(line);
+        if !line.ends_with('\n') {
+            self.block.push('\n');
+        }
+    }
+
+    fn settle_block(&mut self) {
+        let block = mem::take(&mut self.block);
+        if !block.trim().is_empty() {
+            self.separate();
+            self.settled.push(Settled::Block(block));
+        }
+        self.is_after_blank = false;
+    }
+
+    fn separate(&mut self) {
+        if mem::replace(&mut self.follows, true) {
+            self.settled.push(Settled::Blank);
+        }
+    }
+}
+
+impl Fence {
+    fn opened_by(line: &str) -> Option<Self> {
+        let rest = line.trim_start_matches(' ');
+        let mark = rest.chars().next().filter(|it| matches!(it, '`' | '~'))?;
+        let info = rest.trim_start_matches(mark);
+        let length = rest.len() - info.len();
+        if length < 3 || mark == '`' && info.contains('`') {
+            return None;
+        }
+        let language = info.split_whitespace().next().unwrap_or_default();
+        Some(Self {
+            mark,
+            length,
+            indent: line.len() - rest.len(),
+            code: Code::of(language),
+        })
+    }
+
+    fn is_closed_by(&self, line: &str) -> bool {
+        let line = line.trim();
+        line.len() >= self.length && line.chars().all(|it| it == self.mark)
+    }
+
+    /// The line without the indentation of the fence.
+    fn inner(&self, line: &str) -> String {
+        let blanks = line.len() - line.trim_start_matches(' ').len();
+        clean(&line[blanks.min(self.indent)..])
+    }
+}
+
+fn indented(mut line: Line<'static>) -> Line<'static> {
+    line.spans.insert(0, Span::raw(INDENT));
+    line
+}
+
+/// Whether the block begins as a list.
+fn is_list(block: &str) -> bool {
+    block.lines().next().is_some_and(is_item)
+}
+
+/// Whether the line begins an item of a list.
+fn is_item(line: &str) -> bool {
+    let line = line.trim_start();
+    let digits = line.bytes().take_while(u8::is_ascii_digit).count();
+    let rest = &line[digits..];
+    let marks: &[char] = if digits > 0 {
+        &['.', ')']
+    } else {
+        &['-', '*', '+']
+    };
+    let after = rest.strip_prefix(marks);
+    after.is_some_and(|it| it.starts_with([' ', '\t']))
+}
+
+/// The last lines of a text, in about `bytes` bytes.
+fn end_of(text: &str, bytes: usize) -> &str {
+    let Some(from) = text.len().checked_sub(bytes) else {
+        return text;
+    };
+    let from = text.ceil_char_boundary(from);
+    let line = text[from..].find('\n').map_or(from, |at| from + at + 1);
+    &text[if line < text.len() { line } else { from }..]
+}
+
+fn render(text: &str, width: u16) -> Vec<Line<'static>> {
+    let text: Vec<String> = text.lines().map(clean).collect();
+    let text = text.join("\n");
+    let options = tui_markdown::Options::new(Styles).table_width(width);
+    let rendered = tui_markdown::from_str_with_options(&text, &options);
+    let is_fence = |line: &Line<'_>| line.spans.len() == 1 && line.spans[0].content == FENCE;
+    let lines = rendered.lines.into_iter().filter(|line| !is_fence(line));
+    let lines = lines.map(|line| {
+        // Entities such as `&#27;` have become characters.
+        let clean =
+            |span: &Span<'_>| Span::styled(clean(&span.content), line.style.patch(span.style));
+        let spans: Vec<Span<'static>> = line.spans.iter().map(clean).collect();
+        let is_rule = spans.len() == 1 && spans[0].content == "---";
+        if is_rule {
+            Line::styled("─".repeat(usize::from(width.min(20))), DIM)
+        } else {
+            Line::from(spans)
+        }
+    });
+    let lines: Vec<Line<'static>> = lines.collect();
+    let last = lines.iter().rposition(|line| line.width() > 0);
+    wrap_all(&lines[..last.map_or(0, |it| it + 1)], width)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn shown(lines: &[Line<'_>]) -> String {
+        let lines: Vec<String> = lines.iter().map(ToString::to_string).collect();
+        lines.join("\n")
+    }
+
+    fn settled(pieces: &[&str]) -> String {
+        let mut text = Markdown::default();
+        let mut lines = Vec::new();
+        for piece in pieces {
+            text.push(piece);
+            lines.extend(text.take_settled(40));
+            text.tail(40);
+        }
+        text.end();
+        lines.extend(text.take_settled(40));
+        assert_eq!(shown(&text.tail(40)), "");
+        shown(&lines)
+    }
+
+    #[test]
+    fn blocks_are_rendered() {
+        let check = |text: &str, expected: &str| assert_eq!(settled(&[text]), expected, "{text:?}");
+        check("", "");
+        check("a *b* **c**\n", "a b c");
+        check("one\n\n\ntwo", "one\n\ntwo");
+        check("# Title\ntext", "# Title\n\ntext");
+        check("- a\n- b\n\n- c\n\nend", "- a\n- b\n- c\n\nend");
+        check("1. a\n\n   more\n2. b\n", "1. a\n\nmore\n2. b");
+        check("```rust\nfn a() {}\n\n```\nb", "  fn a() {}\n  \n\nb");
+        check("~~~\n```\n~~~", "  ```");
+        check("a\n```\ncode", "a\n\n  code");
+        check("    - deep", "- deep");
+        check(
+            "| a | b |\n|---|---|\n| 1 | 2 |\n",
+            "┌───┬───┐\n│ a │ b │\n├───┼───┤\n│ 1 │ 2 │\n└───┴───┘",
+        );
+        check("> quoted\n", "> quoted");
+        check("a `b` c", "a b c");
+        check("&#27;[2J &#x202e;", "\\u{1b}[2J \\u{202e}");
+        check("```\n\u{1b}[31m\n```", "  \\u{1b}[31m");
+    }
+
+    #[test]
+    fn what_may_change_is_the_tail() {
+        let check = |text: &str, settled: &str, tail: &str| {
+            let mut markdown = Markdown::default();
+            markdown.push(text);
+            assert_eq!(shown(&markdown.take_settled(40)), settled, "{text:?}");
+            assert_eq!(shown(&markdown.tail(40)), tail, "{text:?}");
+        };
+        check("a", "", "a");
+        check("a\n", "", "a");
+        check("a\n\n", "a", "");
+        check("a\n\n**b", "a", "\n**b");
+        check("- a\n\n- b", "", "- a\n- b");
+        check("```\na\nb", "  a", "  b");
+        check("```\na\n```\n", "  a", "");
+    }
+
+    #[test]
+    fn large_blocks_are_settled_in_parts() {
+        let mut markdown = Markdown::default();
+        for _ in 0..100_000 {
+            markdown.push("word word\n");
+            assert!(markdown.block.len() <= LARGEST_BLOCK + 10);
+            assert!(markdown.take_settled(40).len() < 10_000);
+        }
+        assert!(markdown.tail(40).len() < 1000);
+    }
+
+    const PIECES: [&str; 22] = [
+        "a",
+        "b c",
+        " ",
+        "\n",
+        "\n\n",
+        "- ",
+        "1. ",
+        "  ",
+        "# ",
+        "```",
+        "```rust\n",
+        "~~~\n",
+        "|",
+        "---",
+        "> ",
+        "*",
+        "`",
+        "日本",
+        "\t",
+        "\r\n",
+        "[x](y)",
+        "<b>",
+    ];
+
+    proptest! {
+        #[test]
+        fn the_settled_lines_do_not_depend_on_the_pieces(
+            picked in proptest::collection::vec(0..PIECES.len(), 0..40),
+            cuts in proptest::collection::vec(0..200_usize, 0..12),
+        ) {
+            let text: String = picked.iter().map(|it| PIECES[*it]).collect();
+            let mut cuts: Vec<usize> = cuts.iter().map(|it| text.floor_char_boundary(*it)).collect();
+            cuts.sort_unstable();
+            let (mut pieces, mut from) = (Vec::new(), 0);
+            for cut in cuts {
+                pieces.push(&text[from..cut]);
+                from = cut;
+            }
+            pieces.push(&text[from..]);
+            prop_assert_eq!(settled(&pieces), settled(&[&text]));
+        }
+    }
+}

@@ -1,0 +1,295 @@
+//! A call of a gadget: its parameters while the model writes them, its time while it runs, and its result.
+
+use std::time::Duration;
+
+use gadgetry::proto::call::Parameters;
+use gadgetry::proto::event::Ancestor;
+use gadgetry::proto::id::CallId;
+use ratatui_core::style::Style;
+use ratatui_core::text::{Line, Span};
+use serde_json::Value;
+
+use crate::chat::text::{BAD, BOLD, DIM, GOOD, NAME, clean};
+use crate::lines::short;
+
+/// Lines of a result that are shown.
+const RESULT_LINES: usize = 5;
+/// Lines of a diff in a result that are shown.
+const DIFF_LINES: usize = 40;
+/// Lines at the end of an argument that are shown while it is written.
+const ARGUMENT_LINES: usize = 4;
+/// Bytes of an argument that are kept to show them.
+const ARGUMENT_BYTES: usize = 2 << 10;
+
+#[derive(Debug)]
+pub(super) struct CallItem {
+    path: Vec<Ancestor>,
+    call: CallId,
+    name: String,
+    parameters: String,
+    phase: Phase,
+}
+
+#[derive(Debug)]
+enum Phase {
+    /// The model writes the call: the argument so far.
+    Writing { field: String, text: String },
+    /// It waits for others, or for approval.
+    Waiting,
+    /// It runs.
+    Running {
+        since: Duration,
+        progress: Option<String>,
+    },
+    /// It is answered.
+    Done {
+        fate: Fate,
+        text: String,
+        took: Duration,
+    },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fate {
+    Succeeded,
+    Failed,
+    Skipped,
+    Abandoned,
+}
+
+impl CallItem {
+    /// A call whose header was read.
+    pub(super) fn new(path: Vec<Ancestor>, call: CallId, name: &str) -> Self {
+        Self {
+            path,
+            call,
+            name: short(name),
+            parameters: String::new(),
+            phase: Phase::Writing {
+                field: String::new(),
+                text: String::new(),
+            },
+        }
+    }
+
+    pub(super) fn is(&self, path: &[Ancestor], call: CallId) -> bool {
+        self.call == call && self.path == path
+    }
+
+    pub(super) fn is_complete(&self) -> bool {
+        matches!(self.phase, Phase::Done { .. })
+    }
+
+    pub(super) fn is_running(&self) -> bool {
+        matches!(self.phase, Phase::Running { .. })
+    }
+
+    pub(super) fn argument(&mut self, path: &str, delta: &str) {
+        if let Phase::Writing { field, text } = &mut self.phase {
+            if field != path {
+                path.clone_into(field);
+                text.clear();
+            }
+            text.push_str(delta);
+            if text.len() > 2 * ARGUMENT_BYTES {
+                let from = text.ceil_char_boundary(text.len() - ARGUMENT_BYTES);
+                text.drain(..from);
+            }
+        }
+    }
+
+    pub(super) fn written(&mut self, parameters: &Parameters) {
+        self.parameters = match parameters {
+            Parameters::Parsed(parameters) => summary(parameters),
+            Parameters::Malformed(error) => format!("(malformed: {})", short(error)),
+        };
+        self.phase = Phase::Waiting;
+    }
+
+    pub(super) fn start(&mut self, now: Duration, parameters: &Value) {
+        self.parameters = summary(parameters);
+        self.restart(now);
+    }
+
+    pub(super) fn restart(&mut self, now: Duration) {
+        self.phase = Phase::Running {
+            since: now,
+            progress: None,
+        };
+    }
+
+    pub(super) fn report(&mut self, message: &str) {
+        if let Phase::Running { progress, .. } = &mut self.phase {
+            *progress = Some(short(message));
+        }
+    }
+
+    pub(super) fn answer(&mut self, is_ok: bool, text: &str, took: Duration) {
+        let fate = if is_ok { Fate::Succeeded } else { Fate::Failed };
+        let text = excerpt(text);
+        self.phase = Phase::Done { fate, text, took };
+    }
+
+    pub(super) fn skip(&mut self, error: &str) {
+        self.phase = Phase::Done {
+            fate: Fate::Skipped,
+            text: excerpt(error),
+            took: Duration::ZERO,
+        };
+    }
+
+    /// No more events about it come.
+    pub(super) fn abandon(&mut self) {
+        if !self.is_complete() {
+            self.phase = Phase::Done {
+                fate: Fate::Abandoned,
+                text: "ended with the run".to_owned(),
+                took: Duration::ZERO,
+            };
+        }
+    }
+
+    pub(super) fn lines(&self, now: Duration) -> Vec<Line<'static>> {
+        let indent = "  ".repeat(self.path.len());
+        let (mark, style, took) = match &self.phase {
+            Phase::Writing { .. } | Phase::Waiting => ("·", DIM, None),
+            Phase::Running { since, .. } => (spinner(now), NAME, Some(now.saturating_sub(*since))),
+            Phase::Done { fate, took, .. } => {
+                let (mark, style) = match fate {
+                    Fate::Succeeded => ("✓", GOOD),
+                    Fate::Failed => ("✗", BAD),
+                    Fate::Skipped | Fate::Abandoned => ("-", DIM),
+                };
+                (mark, style, Some(*took).filter(|it| !it.is_zero()))
+            }
+        };
+        let mut head = vec![
+            Span::raw(indent.clone()),
+            Span::styled(format!("{mark} "), style),
+            Span::styled(self.name.clone(), BOLD),
+        ];
+        if !self.parameters.is_empty() {
+            head.push(Span::raw(format!(" {}", self.parameters)));
+        }
+        if let Some(took) = took {
+            head.push(Span::styled(format!(" {}", seconds(took)), DIM));
+        }
+        let mut lines = vec![Line::from(head)];
+        let mut below = |text: String, style: Style| {
+            let text = format!("{indent}  {text}");
+            lines.push(Line::from(Span::styled(text, style)));
+        };
+        match &self.phase {
+            Phase::Writing { field, text } => {
+                let skipped = text.lines().count().saturating_sub(ARGUMENT_LINES);
+                let label = |index: usize| {
+                    if index == 0 {
+                        format!("{}: ", clean(field))
+                    } else {
+                        "  ".to_owned()
+                    }
+                };
+                for (index, line) in text.lines().skip(skipped).enumerate() {
+                    below(format!("{}{}", label(index), clean(line)), DIM);
+                }
+            }
+            Phase::Waiting => {}
+            Phase::Running { progress, .. } => {
+                if let Some(progress) = progress {
+                    below(progress.clone(), DIM);
+                }
+            }
+            Phase::Done { fate, text, .. } => {
+                for line in text.lines() {
+                    let style = if *fate == Fate::Failed {
+                        BAD
+                    } else {
+                        result_style(text, line)
+                    };
+                    below(clean(line), style);
+                }
+            }
+        }
+        lines
+    }
+}
+
+/// The spinner at a time.
+pub(super) fn spinner(now: Duration) -> &'static str {
+    const FRAMES: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
+    let frame = now.as_millis() / 100 % 10;
+    FRAMES[usize::try_from(frame).unwrap_or_default()]
+}
+
+/// A time in seconds.
+pub(super) fn seconds(time: Duration) -> String {
+    if time < Duration::from_mins(1) {
+        format!("{:.1} s", time.as_secs_f64())
+    } else {
+        format!("{} min {} s", time.as_secs() / 60, time.as_secs() % 60)
+    }
+}
+
+/// The style of a line of a diff.
+pub(super) fn diff_style(line: &str) -> Style {
+    match line.as_bytes().first() {
+        Some(b'+') => GOOD,
+        Some(b'-') => BAD,
+        Some(b'@') => NAME,
+        Some(_) | None => DIM,
+    }
+}
+
+fn result_style(text: &str, line: &str) -> Style {
+    if is_diff(text) { diff_style(line) } else { DIM }
+}
+
+fn is_diff(text: &str) -> bool {
+    text.lines().any(|line| line.starts_with("@@ "))
+}
+
+/// The first lines of a result, and how many follow.
+fn excerpt(text: &str) -> String {
+    let text = text.trim_end();
+    let shown = if is_diff(text) {
+        DIFF_LINES
+    } else {
+        RESULT_LINES
+    };
+    let lines = text.lines().count();
+    let mut out: Vec<String> = text.lines().take(shown).map(long_line).collect();
+    if lines > shown {
+        let more = lines - shown;
+        let plural = if more == 1 { "" } else { "s" };
+        out.push(format!("… {more} more line{plural}"));
+    }
+    out.join("\n")
+}
+
+fn long_line(line: &str) -> String {
+    const LONGEST: usize = 200;
+    match line.char_indices().nth(LONGEST) {
+        Some((at, _)) => format!("{}…", &line[..at]),
+        None => line.to_owned(),
+    }
+}
+
+/// Parameters in a few words: the value if there is one, otherwise names and values.
+fn summary(parameters: &Value) -> String {
+    let text = |value: &Value| {
+        value
+            .as_str()
+            .map_or_else(|| value.to_string(), str::to_owned)
+    };
+    let words = match parameters.as_object() {
+        Some(fields) if fields.len() == 1 => fields.values().map(text).collect(),
+        Some(fields) => {
+            let fields = fields
+                .iter()
+                .map(|(name, value)| format!("{name}={}", short(&text(value))));
+            fields.collect::<Vec<_>>().join(" ")
+        }
+        None => text(parameters),
+    };
+    short(&words)
+}

@@ -1,0 +1,330 @@
+//! Approvals and questions, one after the other.
+//!
+//! A key counts as an answer only if nothing is in the input line and no key was pressed for a while, so that what is being
+//! typed when a dialog opens never approves anything.
+
+use std::time::Duration;
+
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use ratatui_core::text::{Line, Span};
+
+use super::call::diff_style;
+use super::{App, Effect, RequestId};
+use crate::chat::text::{ALERT, BOLD, DIM, NAME, clean, lines};
+
+/// How long no key must have been pressed.
+const SILENCE: Duration = Duration::from_millis(300);
+/// Lines of a preview that are printed.
+const PREVIEW_LINES: usize = 200;
+
+/// A call that needs approval.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Approval {
+    /// The gadget.
+    pub(crate) gadget: String,
+    /// What it would do.
+    pub(crate) preview: Preview,
+    /// What else the user should know.
+    pub(crate) notes: Vec<String>,
+    /// Rules that would allow it, from the narrowest to the widest.
+    pub(crate) rules: Vec<String>,
+}
+
+/// What a call would do.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Preview {
+    /// A command line, a path, a URL, or the parameters.
+    pub(crate) subject: String,
+    /// The change of a file, as a unified diff.
+    pub(crate) diff: Option<String>,
+}
+
+/// What the user has decided about a call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// It runs.
+    Once,
+    /// It runs, and so does what the rule of this index allows until the conversation ends.
+    Session(usize),
+    /// The same, and the rule is kept for good.
+    Always(usize),
+    /// It does not run; the model reads the reason.
+    No(Option<String>),
+}
+
+#[derive(Debug)]
+pub(super) struct Dialog {
+    id: RequestId,
+    kind: Kind,
+    /// When it became the open one; `None` before that.
+    shown: Option<Duration>,
+    /// Whether the input line holds the answer to it: to a question, or the reason of a refusal.
+    has_input: bool,
+}
+
+#[derive(Debug)]
+enum Kind {
+    Approval {
+        approval: Approval,
+        /// The rule for `s`.
+        rule: usize,
+    },
+    Question(String),
+}
+
+impl Dialog {
+    pub(super) fn approval(id: RequestId, approval: Approval) -> Self {
+        Self::new(id, Kind::Approval { approval, rule: 0 })
+    }
+
+    pub(super) fn question(id: RequestId, question: String) -> Self {
+        Self::new(id, Kind::Question(question))
+    }
+
+    fn new(id: RequestId, kind: Kind) -> Self {
+        Self {
+            id,
+            kind,
+            shown: None,
+            has_input: false,
+        }
+    }
+
+    /// Whether no key was pressed for a while.
+    pub(super) fn is_ready(&self, now: Duration, last_key: Duration) -> bool {
+        let since = self.shown.unwrap_or(now).max(last_key);
+        now.saturating_sub(since) >= SILENCE
+    }
+
+    pub(super) fn id(&self) -> RequestId {
+        self.id
+    }
+
+    /// What is printed when it opens.
+    fn preview(&self) -> Vec<Line<'static>> {
+        match &self.kind {
+            Kind::Approval { approval, .. } => preview(approval),
+            Kind::Question(question) => lines(question, BOLD),
+        }
+    }
+
+    /// Its rows above the input line.
+    pub(super) fn rows(
+        &self,
+        waiting: usize,
+        is_ready: bool,
+        is_typing: bool,
+    ) -> Vec<Line<'static>> {
+        let mut rows = Vec::new();
+        let more = match waiting {
+            0 => String::new(),
+            waiting => format!(" ({waiting} more waiting)"),
+        };
+        match &self.kind {
+            Kind::Approval { .. } if self.has_input => {
+                rows.push(Line::styled(
+                    "Reason for the model, or nothing; Enter refuses, Esc goes back",
+                    ALERT,
+                ));
+            }
+            Kind::Approval { approval, rule } => {
+                rows.push(Line::from(vec![
+                    Span::styled("Run ", ALERT),
+                    Span::styled(clean(&approval.gadget), BOLD),
+                    Span::styled("?", ALERT),
+                    Span::styled(more, DIM),
+                ]));
+                // What does not count yet is not offered.
+                rows.push(if is_ready {
+                    Line::from(keys(approval, *rule))
+                } else {
+                    Line::styled("…", DIM)
+                });
+            }
+            Kind::Question(_) => {
+                let words = if is_ready || self.has_input {
+                    "Type the answer: Enter sends it, Esc gives none"
+                } else {
+                    "A gadget asks"
+                };
+                rows.push(Line::styled(format!("{words}{more}"), ALERT));
+            }
+        }
+        if is_typing && !self.has_input {
+            rows.push(Line::styled("Send or clear the input line first", DIM));
+        }
+        rows
+    }
+}
+
+fn preview(approval: &Approval) -> Vec<Line<'static>> {
+    let mut out = vec![Line::from(vec![
+        Span::styled("? ", ALERT),
+        Span::styled(clean(&approval.gadget), BOLD),
+    ])];
+    for line in lines(&approval.preview.subject, NAME) {
+        out.push(line);
+    }
+    if let Some(diff) = &approval.preview.diff {
+        let line = |line: &str| Line::from(Span::styled(clean(line), diff_style(line)));
+        out.extend(diff.lines().map(line));
+    }
+    let more = out.len().saturating_sub(PREVIEW_LINES);
+    if more > 0 {
+        out.truncate(PREVIEW_LINES);
+        out.push(Line::styled(format!("… {more} more lines"), ALERT));
+    }
+    for note in &approval.notes {
+        out.push(Line::styled(clean(note), DIM));
+    }
+    // Below the first line, so that no line of a preview looks like one of the program.
+    for line in out.iter_mut().skip(1) {
+        line.spans.insert(0, Span::styled("  │ ", DIM));
+    }
+    out
+}
+
+fn keys(approval: &Approval, rule: usize) -> Vec<Span<'static>> {
+    let key = |key: &'static str| Span::styled(key, NAME);
+    let mut spans = vec![key("y"), Span::raw(" once  ")];
+    if let Some(rule) = approval.rules.get(rule) {
+        spans.extend([key("s"), Span::raw(" this session, ")]);
+        spans.extend([key("a"), Span::raw(" always: ")]);
+        spans.push(Span::styled(clean(rule), DIM));
+        if approval.rules.len() > 1 {
+            spans.extend([Span::raw(" ("), key("Tab"), Span::raw(" another)")]);
+        }
+        spans.push(Span::raw("  "));
+    }
+    spans.extend([key("n"), Span::raw(" no")]);
+    spans
+}
+
+impl App {
+    pub(super) fn open(&mut self, dialog: Dialog) {
+        self.dialogs.push_back(dialog);
+        self.show_first();
+    }
+
+    pub(super) fn close(&mut self, id: RequestId) {
+        if self
+            .dialogs
+            .front()
+            .is_some_and(|it| it.id == id && it.has_input)
+        {
+            self.editor.clear();
+        }
+        self.dialogs.retain(|it| it.id != id);
+        self.show_first();
+    }
+
+    /// Prints the preview of the first dialog, once.
+    fn show_first(&mut self) {
+        if let Some(dialog) = self.dialogs.front_mut()
+            && dialog.shown.is_none()
+        {
+            dialog.shown = Some(self.now);
+            let preview = dialog.preview();
+            self.transcript.print(preview);
+        }
+    }
+
+    /// Whether a key that is pressed now answers the first dialog. A question keeps the input line from then on.
+    pub(super) fn activate(&mut self) -> bool {
+        let is_empty = self.editor.is_empty();
+        let Some(dialog) = self.dialogs.front_mut() else {
+            return false;
+        };
+        let is_ready = is_empty && dialog.is_ready(self.now, self.last_key);
+        match &dialog.kind {
+            Kind::Question(_) => {
+                dialog.has_input |= is_ready;
+                dialog.has_input
+            }
+            Kind::Approval { .. } => is_ready || dialog.has_input,
+        }
+    }
+
+    /// The key as an answer to the first dialog; `None` if it is for the input line.
+    #[expect(
+        clippy::wildcard_enum_match_arm,
+        reason = "the other keys have no meaning of their own"
+    )]
+    pub(super) fn answer(&mut self, key: KeyEvent) -> Option<Vec<Effect>> {
+        if !self.activate() {
+            return None;
+        }
+        let is_plain = !key
+            .modifiers
+            .intersects(KeyModifiers::CONTROL | KeyModifiers::ALT);
+        let dialog = self.dialogs.front_mut()?;
+        let id = dialog.id;
+        let verdict = match &mut dialog.kind {
+            Kind::Question(_) => {
+                return match key.code {
+                    KeyCode::Enter if key.modifiers.is_empty() && !self.editor.is_empty() => {
+                        let answer = self.editor.take_answer();
+                        Some(self.reply(id, Some(answer)))
+                    }
+                    // Enter alone does not answer.
+                    KeyCode::Enter if key.modifiers.is_empty() => Some(Vec::new()),
+                    KeyCode::Esc => Some(self.reply(id, None)),
+                    _ => None,
+                };
+            }
+            Kind::Approval { .. } if dialog.has_input => match key.code {
+                KeyCode::Enter if key.modifiers.is_empty() => {
+                    let reason = self.editor.take_answer();
+                    Verdict::No(Some(reason).filter(|it| !it.trim().is_empty()))
+                }
+                KeyCode::Esc => {
+                    dialog.has_input = false;
+                    self.editor.clear();
+                    return Some(Vec::new());
+                }
+                _ => return None,
+            },
+            Kind::Approval { approval, rule } => {
+                let has_rule = *rule < approval.rules.len();
+                match key.code {
+                    KeyCode::Char('y' | '1') if is_plain => Verdict::Once,
+                    KeyCode::Char('s' | '2') if is_plain && has_rule => Verdict::Session(*rule),
+                    KeyCode::Char('a' | '3') if is_plain && has_rule => Verdict::Always(*rule),
+                    KeyCode::Char('n' | '4') if is_plain => {
+                        dialog.has_input = true;
+                        return Some(Vec::new());
+                    }
+                    KeyCode::Tab if has_rule => {
+                        *rule = (*rule + 1) % approval.rules.len();
+                        return Some(Vec::new());
+                    }
+                    // Enter never approves. Any other key begins a message.
+                    _ => return None,
+                }
+            }
+        };
+        self.dialogs.pop_front();
+        self.show_first();
+        Some(vec![Effect::Decide(id, verdict)])
+    }
+
+    /// Refuses the first dialog, because the user cancels what asked.
+    pub(super) fn refuse(&mut self) -> Option<Effect> {
+        let dialog = self.dialogs.pop_front()?;
+        if dialog.has_input {
+            self.editor.clear();
+        }
+        self.show_first();
+        Some(match dialog.kind {
+            Kind::Approval { .. } => Effect::Decide(dialog.id, Verdict::No(None)),
+            Kind::Question(_) => Effect::Answer(dialog.id, None),
+        })
+    }
+
+    fn reply(&mut self, id: RequestId, answer: Option<String>) -> Vec<Effect> {
+        self.editor.clear();
+        self.dialogs.pop_front();
+        self.show_first();
+        vec![Effect::Answer(id, answer)]
+    }
+}

@@ -1,0 +1,384 @@
+use std::time::Duration;
+
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+
+use super::*;
+
+/// An app, and the time that passes with each step.
+struct Played {
+    app: App,
+    now: Duration,
+    effects: Vec<Effect>,
+}
+
+impl Played {
+    fn new() -> Self {
+        let model = ModelFacts {
+            name: "m".to_owned(),
+            window: Some(1000),
+        };
+        Self {
+            app: App::new(model, "asks".to_owned(), History::new(Vec::new())),
+            now: Duration::ZERO,
+            effects: Vec::new(),
+        }
+    }
+
+    fn step(&mut self, after_ms: u64, message: Message) -> &mut Self {
+        self.now += Duration::from_millis(after_ms);
+        let effects = self.app.update(self.now, message);
+        self.effects.extend(effects);
+        self
+    }
+
+    /// Types, 10 ms a key.
+    fn keys(&mut self, text: &str) -> &mut Self {
+        for c in text.chars() {
+            self.press(
+                10,
+                if c == '\n' {
+                    KeyCode::Enter
+                } else {
+                    KeyCode::Char(c)
+                },
+            );
+        }
+        self
+    }
+
+    fn press(&mut self, after_ms: u64, key: KeyCode) -> &mut Self {
+        self.step(
+            after_ms,
+            Message::Key(KeyEvent::new(key, KeyModifiers::NONE)),
+        )
+    }
+
+    fn control(&mut self, after_ms: u64, key: char) -> &mut Self {
+        let key = KeyEvent::new(KeyCode::Char(key), KeyModifiers::CONTROL);
+        self.step(after_ms, Message::Key(key))
+    }
+
+    fn event(&mut self, event: &str) -> &mut Self {
+        let event = format!(r#"{{ "v": 1, "seq": 0, "timeMs": 0, {event} }}"#);
+        let event = serde_json::from_str(&event).expect("an event");
+        self.step(0, Message::Run(Box::new(event)))
+    }
+
+    fn approval(&mut self, id: RequestId) -> &mut Self {
+        let approval = Approval {
+            gadget: "Run".to_owned(),
+            preview: Preview {
+                subject: "rm -r x\u{1b}[2J".to_owned(),
+                diff: Some("@@ -1 +1 @@\n-a\n+b".to_owned()),
+            },
+            notes: vec!["in src".to_owned()],
+            rules: vec!["Run(rm -r x)".to_owned(), "Run(rm *)".to_owned()],
+        };
+        self.step(0, Message::Approval(id, approval))
+    }
+
+    fn effects(&mut self) -> Vec<Effect> {
+        std::mem::take(&mut self.effects)
+    }
+
+    /// What is settled since the last time, and the live rows.
+    fn screen(&mut self, columns: u16, height: u16) -> (String, String) {
+        let shown = |lines: &[Line<'_>]| {
+            let lines = lines.iter().map(|it| it.to_string().trim_end().to_owned());
+            lines.collect::<Vec<_>>().join("\n")
+        };
+        let settled = self.app.take_settled(columns - 1);
+        let view = self.app.view(columns, height);
+        assert!(view.rows.len() < usize::from(height), "{view:?}");
+        for row in &view.rows {
+            assert!(row.width() < usize::from(columns), "{row:?}");
+        }
+        assert!(
+            view.cursor.0 < view.rows.len() && view.cursor.1 < columns,
+            "{view:?}"
+        );
+        (shown(&settled), shown(&view.rows))
+    }
+}
+
+fn call(number: u32) -> String {
+    format!(r#""call": {number}, "invocationId": "a", "gadgetName": "Run""#)
+}
+
+#[test]
+fn a_message_begins_a_run_or_is_added_to_it() {
+    let mut played = Played::new();
+    played.keys("hello\n");
+    let remember = |text: &str| Effect::Remember(text.to_owned());
+    let expected = [remember("hello"), Effect::Send("hello".to_owned())];
+    assert_eq!(played.effects(), expected);
+    played
+        .step(0, Message::Began("hello".to_owned()))
+        .keys("more\n");
+    assert_eq!(
+        played.effects(),
+        [remember("more"), Effect::Inject("more".to_owned())]
+    );
+    // It was too late, so it begins the next run.
+    played.step(0, Message::NotInjected("more".to_owned()));
+    played.step(0, Message::Ended(Ok(())));
+    assert_eq!(played.effects(), [Effect::Send("more".to_owned())]);
+    played.keys("  \n").keys("/quit\n");
+    assert_eq!(played.effects(), [remember("/quit"), Effect::Leave]);
+}
+
+#[test]
+fn a_call_fills_in_runs_and_settles() {
+    let mut played = Played::new();
+    played.step(0, Message::Began("go".to_owned()));
+    played.event(r#""type": "text", "text": "I try.\n""#);
+    let (settled, live) = played.screen(60, 24);
+    assert_eq!(settled, "> go\n");
+    assert_eq!(
+        live,
+        "I try.\n⠋ writing · 0.0 s · Ctrl-C cancels\n>  Message, /help for commands, @ for files\n\
+         m · about 2 tokens out · 100 % context left · asks"
+    );
+    let call = call(0);
+    played.event(&format!(
+        r#""type": "gadget_call_start", {call}, "dependencies": []"#
+    ));
+    played.event(&format!(
+        r#""type": "gadget_args_partial", {call}, "fieldPath": "command", "delta": "ls\n-l\u001b", "isFieldComplete": false"#
+    ));
+    let (settled, live) = played.screen(60, 24);
+    assert_eq!(settled, "I try.\n");
+    assert!(
+        live.starts_with("· Run\n  command: ls\n    -l\\u{1b}\n"),
+        "{live}"
+    );
+    played.event(&format!(
+        r#""type": "gadget_start", {call}, "parameters": {{ "command": "ls -l" }}"#
+    ));
+    played.event(&format!(
+        r#""type": "gadget_progress", {call}, "message": "half""#
+    ));
+    played.step(1500, Message::Tick);
+    let (settled, live) = played.screen(60, 24);
+    assert_eq!(settled, "");
+    assert!(live.starts_with("⠴ Run ls -l 1.5 s\n  half\n"), "{live}");
+    let result = (1..9)
+        .map(|it| it.to_string())
+        .collect::<Vec<_>>()
+        .join("\\n");
+    played.event(&format!(
+        r#""type": "gadget_result", {call}, "result": "{result}", "durationMs": 2000"#
+    ));
+    let (settled, _) = played.screen(60, 24);
+    assert_eq!(
+        settled,
+        "✓ Run ls -l 2.0 s\n  1\n  2\n  3\n  4\n  5\n  … 3 more lines"
+    );
+    played.step(0, Message::Ended(Err("no luck".to_owned())));
+    assert_eq!(played.screen(60, 24).0, "no luck");
+}
+
+#[test]
+fn keys_approve_only_after_a_pause_and_with_an_empty_line() {
+    let approve = |keys: fn(&mut Played) -> &mut Played| {
+        let mut played = Played::new();
+        played.step(0, Message::Began(String::new())).approval(7);
+        keys(&mut played);
+        played.effects()
+    };
+    let decided = |verdict: Verdict| vec![Effect::Decide(7, verdict)];
+    let check = |keys: fn(&mut Played) -> &mut Played, expected: Vec<Effect>| {
+        assert_eq!(approve(keys), expected);
+    };
+    check(
+        |it| it.press(300, KeyCode::Char('y')),
+        decided(Verdict::Once),
+    );
+    check(
+        |it| it.press(300, KeyCode::Char('1')),
+        decided(Verdict::Once),
+    );
+    check(
+        |it| it.press(300, KeyCode::Char('s')),
+        decided(Verdict::Session(0)),
+    );
+    check(
+        |it| it.press(300, KeyCode::Char('a')),
+        decided(Verdict::Always(0)),
+    );
+    check(
+        |it| it.press(300, KeyCode::Tab).press(300, KeyCode::Char('s')),
+        decided(Verdict::Session(1)),
+    );
+    check(
+        |it| it.press(300, KeyCode::Char('n')).press(1, KeyCode::Enter),
+        decided(Verdict::No(None)),
+    );
+    check(
+        |it| it.press(300, KeyCode::Char('n')).keys("too bad\n"),
+        decided(Verdict::No(Some("too bad".to_owned()))),
+    );
+    check(
+        |it| {
+            it.press(300, KeyCode::Char('n'))
+                .press(1, KeyCode::Esc)
+                .press(300, KeyCode::Char('y'))
+        },
+        decided(Verdict::Once),
+    );
+    check(|it| it.control(10, 'c'), decided(Verdict::No(None)));
+    // None of these approves.
+    check(|it| it.press(299, KeyCode::Char('y')), vec![]);
+    check(
+        |it| it.press(300, KeyCode::Enter).press(10, KeyCode::Char('y')),
+        vec![],
+    );
+    check(
+        |it| {
+            it.press(300, KeyCode::Char('x'))
+                .press(400, KeyCode::Char('y'))
+        },
+        vec![],
+    );
+    check(|it| it.step(300, Message::Paste("y".to_owned())), vec![]);
+    check(|it| it.keys("yes").press(400, KeyCode::Char('y')), vec![]);
+}
+
+#[test]
+fn approvals_are_a_queue() {
+    let mut played = Played::new();
+    played
+        .step(0, Message::Began(String::new()))
+        .approval(1)
+        .approval(2);
+    played.step(300, Message::Tick);
+    let (settled, live) = played.screen(80, 24);
+    let preview = "? Run\n  │ rm -r x\\u{1b}[2J\n  │ @@ -1 +1 @@\n  │ -a\n  │ +b\n  │ in src";
+    assert_eq!(settled, preview);
+    assert!(
+        live.contains(
+            "Run Run? (1 more waiting)\ny once  s this session, a always: Run(rm -r x) (Tab another)  n no\n"
+        ),
+        "{live}"
+    );
+    // A second key right after the first one does not answer the second request.
+    played
+        .press(0, KeyCode::Char('y'))
+        .press(50, KeyCode::Char('y'));
+    assert_eq!(played.effects(), [Effect::Decide(1, Verdict::Once)]);
+    let (settled, live) = played.screen(80, 24);
+    assert_eq!(settled, preview);
+    assert!(
+        live.contains("Send or clear the input line first\n> y\n"),
+        "{live}"
+    );
+    played.step(0, Message::Withdrawn(2));
+    assert!(!played.screen(80, 24).1.contains("Run Run?"));
+}
+
+#[test]
+fn questions_are_answered_in_the_input_line() {
+    let mut played = Played::new();
+    played.step(0, Message::Began(String::new())).keys("draft");
+    played.step(0, Message::Question(3, "Which\u{7} one?".to_owned()));
+    let (settled, live) = played.screen(80, 24);
+    assert_eq!(settled, "Which\\u{7} one?");
+    assert!(
+        live.contains("A gadget asks\nSend or clear the input line first\n> draft\n"),
+        "{live}"
+    );
+    // The draft is a message, not the answer.
+    played.press(400, KeyCode::Enter);
+    let expected = [
+        Effect::Remember("draft".to_owned()),
+        Effect::Inject("draft".to_owned()),
+    ];
+    assert_eq!(played.effects(), expected);
+    played
+        .step(300, Message::Tick)
+        .press(0, KeyCode::Enter)
+        .keys("");
+    played
+        .press(300, KeyCode::Char('7'))
+        .press(1, KeyCode::Enter);
+    assert_eq!(played.effects(), [Effect::Answer(3, Some("7".to_owned()))]);
+    played
+        .step(0, Message::Question(4, "Sure?".to_owned()))
+        .press(300, KeyCode::Esc);
+    assert_eq!(played.effects(), [Effect::Answer(4, None)]);
+}
+
+#[test]
+fn ctrl_c_takes_one_step_at_a_time() {
+    let mut played = Played::new();
+    let start = format!(r#""type": "gadget_start", {}, "parameters": {{}}"#, call(0));
+    played
+        .step(0, Message::Began("go".to_owned()))
+        .event(&start)
+        .control(10, 'c');
+    assert_eq!(played.effects(), [Effect::CancelGadgets]);
+    played.control(10, 'c');
+    assert_eq!(played.effects(), [Effect::CancelRun]);
+    played
+        .step(0, Message::Ended(Err("cancelled".to_owned())))
+        .control(10, 'c');
+    assert_eq!(played.effects(), [Effect::Leave]);
+    // One that is meant for a run that has just ended does not leave.
+    played
+        .step(0, Message::Began("go".to_owned()))
+        .step(0, Message::Ended(Ok(())));
+    played.control(10, 'c');
+    assert_eq!(played.effects(), []);
+    played.keys("text").control(10, 'c');
+    assert_eq!(played.effects(), []);
+    played.control(10, 'c').control(10, 'z').control(10, 'd');
+    assert_eq!(
+        played.effects(),
+        [Effect::Leave, Effect::Suspend, Effect::Leave]
+    );
+}
+
+#[test]
+fn the_live_rows_fit_any_screen() {
+    let text = "日本語 words and more words. ".repeat(30);
+    for columns in [2, 3, 5, 10, 20, 79, 200] {
+        for height in [2, 3, 5, 10, 50] {
+            let mut played = Played::new();
+            played.step(0, Message::Began("go".to_owned()));
+            played.event(&format!(r#""type": "text", "text": "{text}""#));
+            let start = format!(
+                r#""type": "gadget_start", {}, "parameters": {{ "a": "{text}" }}"#,
+                call(0)
+            );
+            played
+                .event(&start)
+                .keys("日本語の入力です\\\nline")
+                .approval(1);
+            let (_, live) = played.screen(columns, height);
+            let rows = live.lines().count();
+            assert!(
+                rows <= usize::from((height / 2).max(4)),
+                "{columns}x{height}:\n{live}"
+            );
+        }
+    }
+}
+
+#[test]
+fn subagents_and_withdrawn_replies_are_shown() {
+    let mut played = Played::new();
+    played.step(0, Message::Began(String::new()));
+    played.event(r#""type": "text", "text": "wrong""#);
+    played.event(r#""type": "reply_withdrawn", "iteration": 1"#);
+    let outer = format!(r#""type": "gadget_start", {}, "parameters": {{}}"#, call(0));
+    played.event(&outer);
+    let path = r#""path": [{ "call": 0, "invocationId": "a", "agent": 0 }]"#;
+    played.event(&format!(
+        r#"{path}, "type": "gadget_start", {}, "parameters": {{}}"#,
+        call(0)
+    ));
+    played.event(&format!(r#"{path}, "type": "text", "text": "not shown""#));
+    let (settled, live) = played.screen(60, 24);
+    assert_eq!(settled, "the reply so far is withdrawn");
+    assert!(live.starts_with("⠋ Run 0.0 s\n  ⠋ Run 0.0 s\n⠋ "), "{live}");
+}

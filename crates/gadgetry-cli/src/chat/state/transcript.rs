@@ -1,0 +1,217 @@
+//! What was said and done, in order. The first items settle as soon as they are complete.
+
+use std::collections::VecDeque;
+use std::mem;
+use std::time::Duration;
+
+use gadgetry::proto::event::Ancestor;
+use gadgetry::proto::id::CallId;
+use ratatui_core::text::{Line, Span};
+
+use super::call::CallItem;
+use crate::chat::markdown::Markdown;
+use crate::chat::text::{ALERT, BAD, BOLD, DIM, NAME, clean, wrap_all};
+
+/// Lines of a message of the user that are printed again.
+const PROMPT_LINES: usize = 20;
+
+/// How a note looks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Tone {
+    /// For information.
+    Plain,
+    /// Something needs attention.
+    Alert,
+    /// Something failed.
+    Bad,
+}
+
+/// A part of the transcript.
+#[derive(Debug)]
+pub(super) enum Item {
+    /// What the user has said. The flag says whether it was added to a run.
+    Prompt(String, bool),
+    /// Text of the model. The flag says whether it is complete.
+    Reply(Box<Markdown>, bool),
+    /// A call of a gadget.
+    Call(Box<CallItem>),
+    /// A note of the program.
+    Note(Tone, String),
+    /// Lines that are printed as they are.
+    Lines(Vec<Line<'static>>),
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Transcript {
+    items: VecDeque<Item>,
+    /// Printed before the items, because an item that is not complete waits for them.
+    urgent: Vec<Line<'static>>,
+}
+
+impl Transcript {
+    pub(super) fn add(&mut self, item: Item) {
+        self.end_reply();
+        self.items.push_back(item);
+    }
+
+    /// Adds text of the model.
+    pub(super) fn text(&mut self, text: &str) {
+        if let Some(Item::Reply(markdown, false)) = self.items.back_mut() {
+            markdown.push(text);
+        } else if !text.trim().is_empty() {
+            let mut markdown = Markdown::default();
+            markdown.push(text.trim_start_matches('\n'));
+            self.items.push_back(Item::Reply(Box::new(markdown), false));
+        }
+    }
+
+    /// Prints lines now.
+    pub(super) fn print(&mut self, lines: Vec<Line<'static>>) {
+        self.urgent.extend(lines);
+    }
+
+    /// The text of the model that was open is complete.
+    pub(super) fn end_reply(&mut self) {
+        if let Some(Item::Reply(markdown, is_complete)) = self.items.back_mut()
+            && !mem::replace(is_complete, true)
+        {
+            markdown.end();
+        }
+    }
+
+    /// Everything is complete, because no more events come.
+    pub(super) fn end_run(&mut self) {
+        self.end_reply();
+        for item in &mut self.items {
+            if let Item::Call(call) = item {
+                call.abandon();
+            }
+        }
+    }
+
+    /// Removes the text that is not printed yet, because the model's reply is withdrawn.
+    pub(super) fn withdraw(&mut self) {
+        if let Some(Item::Reply(_, false)) = self.items.back() {
+            self.items.pop_back();
+        }
+    }
+
+    /// The call with this number.
+    pub(super) fn call(&mut self, path: &[Ancestor], call: CallId) -> Option<&mut CallItem> {
+        self.items.iter_mut().rev().find_map(|item| match item {
+            Item::Call(it) if it.is(path, call) => Some(&mut **it),
+            Item::Call(_)
+            | Item::Prompt(..)
+            | Item::Reply(..)
+            | Item::Note(..)
+            | Item::Lines(_) => None,
+        })
+    }
+
+    /// The calls that are not answered yet.
+    pub(super) fn open_calls(&self) -> impl Iterator<Item = &CallItem> {
+        self.items.iter().filter_map(|item| match item {
+            Item::Call(call) if !call.is_complete() => Some(&**call),
+            Item::Call(_)
+            | Item::Prompt(..)
+            | Item::Reply(..)
+            | Item::Note(..)
+            | Item::Lines(_) => None,
+        })
+    }
+
+    pub(super) fn take_settled(&mut self, width: u16) -> Vec<Line<'static>> {
+        let mut lines = wrap_all(&mem::take(&mut self.urgent), width);
+        while let Some(item) = self.items.front_mut() {
+            if let Item::Reply(markdown, _) = item {
+                lines.extend(markdown.take_settled(width));
+            }
+            if !item.is_complete() {
+                break;
+            }
+            lines.extend(wrap_all(&item.lines(Duration::ZERO), width));
+            if item.is_followed_by_blank() {
+                lines.push(Line::default());
+            }
+            self.items.pop_front();
+        }
+        lines
+    }
+
+    /// The last rows of what is not settled, at most `height` of them.
+    pub(super) fn live(&self, now: Duration, width: u16, height: usize) -> Vec<Line<'static>> {
+        let mut rows: VecDeque<Line<'static>> = VecDeque::new();
+        for item in self.items.iter().rev() {
+            let lines = if let Item::Reply(markdown, _) = item {
+                markdown.tail(width)
+            } else {
+                wrap_all(&item.lines(now), width)
+            };
+            for line in lines.into_iter().rev() {
+                if rows.len() == height {
+                    return rows.into();
+                }
+                rows.push_front(line);
+            }
+        }
+        rows.into()
+    }
+}
+
+impl Item {
+    fn is_complete(&self) -> bool {
+        match self {
+            Self::Reply(_, is_complete) => *is_complete,
+            Self::Call(call) => call.is_complete(),
+            Self::Prompt(..) | Self::Note(..) | Self::Lines(_) => true,
+        }
+    }
+
+    fn is_followed_by_blank(&self) -> bool {
+        match self {
+            Self::Reply(markdown, _) => !markdown.is_blank(),
+            Self::Prompt(..) => true,
+            Self::Call(_) | Self::Note(..) | Self::Lines(_) => false,
+        }
+    }
+
+    fn lines(&self, now: Duration) -> Vec<Line<'static>> {
+        match self {
+            Self::Prompt(text, is_added) => prompt(text, *is_added),
+            Self::Reply(..) => Vec::new(),
+            Self::Call(call) => call.lines(now),
+            Self::Note(tone, text) => note(*tone, text),
+            Self::Lines(lines) => lines.clone(),
+        }
+    }
+}
+
+fn prompt(text: &str, is_added: bool) -> Vec<Line<'static>> {
+    let mut lines = Vec::new();
+    let count = text.lines().count();
+    for (index, line) in text.lines().take(PROMPT_LINES).enumerate() {
+        let mark = if index == 0 { "> " } else { "  " };
+        lines.push(Line::from(vec![
+            Span::styled(mark, NAME),
+            Span::styled(clean(line), BOLD),
+        ]));
+    }
+    if count > PROMPT_LINES {
+        let more = format!("  … {} more lines", count - PROMPT_LINES);
+        lines.push(Line::styled(more, DIM));
+    }
+    if is_added {
+        lines.push(Line::styled("  (added to the run)", DIM));
+    }
+    lines
+}
+
+fn note(tone: Tone, text: &str) -> Vec<Line<'static>> {
+    let style = match tone {
+        Tone::Plain => DIM,
+        Tone::Alert => ALERT,
+        Tone::Bad => BAD,
+    };
+    let line = |line| Line::from(Span::styled(clean(line), style));
+    text.lines().map(line).collect()
+}

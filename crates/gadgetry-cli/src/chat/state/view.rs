@@ -1,0 +1,114 @@
+//! The live rows: what is not settled, the dialog, the input line, and the status.
+
+use ratatui_core::text::{Line, Span};
+
+use super::App;
+use super::call::{CallItem, seconds, spinner};
+use super::run::{Activity, Run};
+use crate::chat::screen::View;
+use crate::chat::text::{DIM, NAME, cut, wrap_all};
+
+/// Rows of the input line at most.
+const INPUT_ROWS: u16 = 8;
+/// Rows of completions at most.
+const MENU_ROWS: u16 = 5;
+/// Rows at least, whatever half the screen is.
+const LEAST_ROWS: u16 = 4;
+
+impl App {
+    /// The live rows on a screen of this size: at most half of it, and none as wide as it.
+    pub(crate) fn view(&self, columns: u16, height: u16) -> View {
+        // A row that fills the line would leave the cursor at different places on different terminals.
+        let columns = columns.saturating_sub(1).max(1);
+        let room = (height / 2)
+            .max(LEAST_ROWS)
+            .min(height.saturating_sub(1))
+            .max(1);
+        let input_room = (room / 2).clamp(1, INPUT_ROWS);
+        let (input, cursor) = self.editor.rows(columns, input_room);
+        let mut left = usize::from(room).saturating_sub(input.len());
+        let mut take = |mut rows: Vec<Line<'static>>| {
+            rows.truncate(left);
+            left -= rows.len();
+            rows
+        };
+        let dialog = take(wrap_all(&self.dialog_rows(), columns));
+        let status = take(vec![cut(&self.status(), columns)]);
+        let menu = take(self.editor.menu_rows(columns, MENU_ROWS));
+        let activity = take(
+            self.activity()
+                .map(|it| cut(&it, columns))
+                .into_iter()
+                .collect(),
+        );
+        let live = self.transcript.live(self.now, columns, left);
+
+        let mut rows = live;
+        rows.extend(activity);
+        rows.extend(dialog);
+        let above = rows.len();
+        rows.extend(input);
+        rows.extend(menu);
+        rows.extend(status);
+        View {
+            rows,
+            cursor: (above + cursor.0, cursor.1),
+        }
+    }
+
+    fn dialog_rows(&self) -> Vec<Line<'static>> {
+        let waiting = self.dialogs.len().saturating_sub(1);
+        let first = self.dialogs.front();
+        let rows = first.map(|dialog| {
+            let is_typing = !self.editor.is_empty();
+            let is_ready = !is_typing && dialog.is_ready(self.now, self.last_key);
+            dialog.rows(waiting, is_ready, is_typing)
+        });
+        rows.unwrap_or_default()
+    }
+
+    /// What the run does now.
+    fn activity(&self) -> Option<Line<'static>> {
+        let Run {
+            activity,
+            since,
+            is_cancelled,
+            ..
+        } = self.run.as_ref()?;
+        let running = self
+            .transcript
+            .open_calls()
+            .filter(|it| CallItem::is_running(it))
+            .count();
+        let what = match activity {
+            _ if *is_cancelled => "cancelling".to_owned(),
+            _ if !self.dialogs.is_empty() => "waiting for you".to_owned(),
+            Activity::Calling => "calling model".to_owned(),
+            Activity::Thinking => "thinking".to_owned(),
+            Activity::Writing => "writing".to_owned(),
+            Activity::Working if running == 1 => "running 1 gadget".to_owned(),
+            Activity::Working => format!("running {running} gadgets"),
+            Activity::Retrying(words) => words.clone(),
+        };
+        let took = seconds(self.now.saturating_sub(*since));
+        Some(Line::from(vec![
+            Span::styled(format!("{} ", spinner(self.now)), NAME),
+            Span::styled(format!("{what} · {took} · Ctrl-C cancels"), DIM),
+        ]))
+    }
+
+    fn status(&self) -> Line<'static> {
+        let mut parts = vec![self.model.name.clone(), self.totals.words()];
+        if let Some(window) = self.model.window.filter(|it| *it > 0) {
+            let left = window.saturating_sub(self.context) * 100 / window;
+            parts.push(format!("{left} % context left"));
+        }
+        if !self.mode.is_empty() {
+            parts.push(self.mode.clone());
+        }
+        Line::from(Span::styled(
+            crate::chat::text::clean(&parts.join(" · ")),
+            DIM,
+        ))
+    }
+}

@@ -1,0 +1,334 @@
+//! The conversation as a durable session: each message is a run, which continues where the one before has ended.
+
+use std::sync::Arc;
+
+use gadgetry::approval::Approvals;
+use gadgetry::journal::JournalError;
+use gadgetry::proto::message::{Content, Message, Role};
+use gadgetry::proto::schema::GadgetSpec;
+use gadgetry::{Agent, AgentRun, Conversation, Finished, Human, RunError};
+
+use super::flight::Flight;
+use super::injected::Injected;
+use super::requests::Desk;
+use super::state::ModelFacts;
+use crate::approvals::rules;
+use crate::args::{AgentOptions, ChatArgs, chat_again};
+use crate::build_agent::{Situation, build_agent_with};
+use crate::catalog;
+use crate::commands::continued::{
+    merged, move_to, no_sessions, not_kept, replies_read, without_details,
+};
+use crate::connect::{self, ModelOverrides};
+use crate::error::Error;
+use crate::sessions::{Details, Kept, SessionName, Sessions, details, problem, refuse_without};
+
+/// A conversation. Its methods wait for the journal, so they block.
+pub(super) struct Talk {
+    args: ChatArgs,
+    agent: Agent,
+    user: User,
+    /// The rules, with those that the user has added in this conversation.
+    approvals: Option<Approvals>,
+    conversation: Conversation,
+    /// The session; `None` before the first message.
+    kept: Option<Kept>,
+    /// What is stored with each run.
+    details: Option<Details>,
+    /// The number of the latest run.
+    number: u32,
+}
+
+/// Who answers and approves, and what the user can cancel.
+#[derive(Clone)]
+pub(super) struct User {
+    pub(super) human: Arc<dyn Human>,
+    /// Who approves calls; `None` if no user can.
+    pub(super) approver: Option<Desk>,
+    pub(super) flight: Flight,
+    pub(super) injected: Injected,
+}
+
+/// How a conversation begins.
+pub(super) struct Opened {
+    pub(super) talk: Talk,
+    /// The last exchange of a session that is continued: the user's message, and the answer if there is one.
+    pub(super) last: Option<(String, String)>,
+    /// The run of that session that was interrupted.
+    pub(super) run: Option<AgentRun<'static>>,
+    /// What the user should know.
+    pub(super) note: Option<String>,
+}
+
+impl Talk {
+    /// Opens a new conversation, or the one that the arguments name. All input is checked; nothing is started.
+    pub(super) fn open(args: ChatArgs, user: User) -> Result<Opened, Error> {
+        if let Some(names) = &args.continues {
+            return Self::continued(&args, names.first(), user);
+        }
+        if let Some(name) = &args.session {
+            let sessions = Sessions::existing(&args.options.model.data)?;
+            if let Some(sessions) = sessions
+                && sessions.find(name)?.is_some()
+            {
+                return Err(Error::input(format_args!(
+                    "there is a session {name} already; continue it with --continue {name}, or choose another name"
+                )));
+            }
+        }
+        let approvals = approvals(&args.options, &user)?;
+        let agent = build(&args.options, 0, &user, approvals.clone())?;
+        let talk = Self {
+            args,
+            agent,
+            user,
+            approvals,
+            conversation: Conversation::default(),
+            kept: None,
+            details: None,
+            number: 0,
+        };
+        Ok(Opened {
+            talk,
+            last: None,
+            run: None,
+            note: None,
+        })
+    }
+
+    fn continued(
+        typed: &ChatArgs,
+        name: Option<&SessionName>,
+        user: User,
+    ) -> Result<Opened, Error> {
+        let data = &typed.options.model.data;
+        let sessions = Sessions::existing(data)?.ok_or_else(no_sessions)?;
+        let session = match name {
+            Some(name) => sessions.get(name)?,
+            None => sessions.all()?.into_iter().next().ok_or_else(no_sessions)?,
+        };
+        let (number, last) = session.last()?;
+        let stored = details(last).ok_or_else(|| without_details(&session))?;
+        let mut args = chat_again(&stored.options, &typed.typed)?;
+        let missing = stored.missing(&args.typed);
+        refuse_without(&missing)?;
+        let details = merged(&stored, &args.typed)?;
+        move_to(&mut args.options, [], &stored.folder)?;
+        let kept = Kept {
+            run: last.id.clone(),
+            name: session.name.clone(),
+            sessions,
+            asker: None,
+        };
+        let header = kept.sessions.wait(kept.sessions.journal.header(&kept.run));
+        let header = header.map_err(|error| problem(&error))?;
+        let prompt = header.conversation.last().map(text).unwrap_or_default();
+        let summary = last.progress.summary.as_ref();
+        let is_script = connect::script(&args.options.model.model).is_some();
+        let replies = match summary {
+            None if is_script => replies_read(&kept.sessions, &kept.run)?,
+            None | Some(_) => 0,
+        };
+        let answer = summary.map(|it| it.answer.clone()).unwrap_or_default();
+        let approvals = approvals(&args.options, &user)?;
+        let agent = build(&args.options, replies, &user, approvals.clone())?;
+        let is_ended = summary.is_some();
+        let durable = agent.durable(&kept.sessions.journal);
+        let durable = durable.run_id(kept.run.as_str());
+        let is_forced = is_ended || args.force;
+        let durable = if is_forced { durable.force() } else { durable };
+        let run = kept.sessions.wait(durable.resume());
+        let run = run.map_err(|error| problem(&error))?;
+        let mut talk = Self {
+            args,
+            agent,
+            user,
+            approvals,
+            conversation: Conversation::default(),
+            kept: Some(kept),
+            details: Some(details),
+            number,
+        };
+        let run = if is_ended {
+            talk.take_up(run);
+            None
+        } else {
+            talk.store()?;
+            Some(run)
+        };
+        Ok(Opened {
+            note: not_kept(&missing),
+            talk,
+            last: Some((prompt, answer)),
+            run,
+        })
+    }
+
+    /// Takes the conversation of a run that has ended.
+    fn take_up(&mut self, run: AgentRun<'static>) {
+        if let Some(kept) = &self.kept {
+            let ended = kept.sessions.wait(run.finish());
+            let finished = ended.unwrap_or_else(RunError::into_finished);
+            self.ended(&finished);
+        }
+    }
+
+    /// Begins a run about a message.
+    pub(super) fn ask(&mut self, prompt: String) -> Result<AgentRun<'static>, Error> {
+        self.next_run()?;
+        let kept = self.kept.as_ref().ok_or_else(no_sessions)?;
+        let durable = self.agent.durable(&kept.sessions.journal);
+        let durable = durable.run_id(kept.run.as_str());
+        let durable = durable.after(self.conversation.clone());
+        let run = kept.sessions.wait(durable.ask(prompt));
+        run.map_err(|error: JournalError| problem(&error))
+    }
+
+    /// The next run of the session, which is begun if it is the first one.
+    fn next_run(&mut self) -> Result<(), Error> {
+        if let Some(kept) = &mut self.kept {
+            kept.run = kept.name.run(self.number + 1).map_err(Error::input)?;
+        } else {
+            let data = &self.args.options.model.data;
+            let kept = Kept::begin(data, self.args.session.as_ref(), &self.args.typed)?;
+            self.kept = Some(kept);
+        }
+        self.number += 1;
+        if let Some(details) = &mut self.details {
+            details.added.clear();
+        }
+        self.store()
+    }
+
+    /// Takes note of a message that was added to the run, which reads it in `full`.
+    pub(super) fn added(&mut self, full: String, typed: &str) -> Result<(), Error> {
+        self.user.injected.add(full, typed.to_owned());
+        self.details_mut()?.added.push(typed.to_owned());
+        self.store()
+    }
+
+    /// Takes the messages that were added too late for the run, which has ended.
+    pub(super) fn take_unread(&mut self) -> Result<Vec<String>, Error> {
+        let unread = self.user.injected.take();
+        if !unread.is_empty() {
+            self.details_mut()?.added.retain(|it| !unread.contains(it));
+            self.store()?;
+        }
+        Ok(unread)
+    }
+
+    /// The next message continues after this run.
+    pub(super) fn ended(&mut self, finished: &Finished) {
+        self.conversation = Conversation::from(finished);
+    }
+
+    /// Uses another model from the next message on.
+    pub(super) fn use_model(&mut self, name: &str) -> Result<ModelFacts, Error> {
+        let before = self.args.options.model.model.clone();
+        name.clone_into(&mut self.args.options.model.model);
+        match build(&self.args.options, 0, &self.user, self.approvals.clone()) {
+            Ok(agent) => self.agent = agent,
+            Err(error) => {
+                self.args.options.model.model = before;
+                return Err(error);
+            }
+        }
+        let stored = self.details_mut()?.set_option("model", name);
+        stored.map_err(|error| Error::machine(&error))?;
+        self.model()
+    }
+
+    /// What the status line says about the model.
+    pub(super) fn model(&self) -> Result<ModelFacts, Error> {
+        let options = &self.args.options.model;
+        let catalog = catalog::load(&options.data)?;
+        let model = connect::model(&options.model, &ModelOverrides::of(options), &catalog)?;
+        Ok(ModelFacts {
+            name: options.model.clone(),
+            window: model.info().context_window,
+        })
+    }
+
+    /// The gadgets, as the model reads about them.
+    pub(super) fn gadgets(&self) -> Vec<GadgetSpec> {
+        let registry = self.agent.plan().registry();
+        registry.iter().map(|it| it.spec().clone()).collect()
+    }
+
+    /// What was said, with the role of each message.
+    pub(super) fn said(&self) -> Vec<(Role, String)> {
+        let messages = self.conversation.messages().iter();
+        let said = messages.map(|message| (message.role, text(message)));
+        said.filter(|(_, text)| !text.trim().is_empty()).collect()
+    }
+
+    /// Cancels the gadgets in flight.
+    pub(super) fn cancel_gadgets(&self) {
+        self.user.flight.cancel();
+    }
+
+    /// The name of the session; `None` before the first message.
+    pub(super) fn name(&self) -> Option<&SessionName> {
+        self.kept.as_ref().map(|kept| &kept.name)
+    }
+
+    /// Waits until everything is on the disk.
+    pub(super) fn flush(&self) {
+        if let Some(kept) = &self.kept {
+            kept.sessions.flush();
+        }
+    }
+
+    fn details_mut(&mut self) -> Result<&mut Details, Error> {
+        if self.details.is_none() {
+            let details = Details::of(&self.args.typed);
+            self.details = Some(details.map_err(|error| Error::machine(&error))?);
+        }
+        self.details.as_mut().ok_or_else(no_sessions)
+    }
+
+    fn store(&mut self) -> Result<(), Error> {
+        let details = self.details_mut()?.clone();
+        match &self.kept {
+            Some(kept) => kept.store(&details),
+            None => Ok(()),
+        }
+    }
+}
+
+fn build(
+    options: &AgentOptions,
+    replies: usize,
+    user: &User,
+    approvals: Option<Approvals>,
+) -> Result<Agent, Error> {
+    let situation = Situation {
+        replies,
+        human: Some(Arc::clone(&user.human)),
+        approvals,
+        observers: vec![Box::new(user.injected.clone())],
+        ..Situation::default()
+    };
+    let (agent, _) = build_agent_with(options, situation, |gadget| user.flight.watch(gadget))?;
+    Ok(agent)
+}
+
+/// What decides about calls, if a user can.
+fn approvals(options: &AgentOptions, user: &User) -> Result<Option<Approvals>, Error> {
+    let Some(approver) = &user.approver else {
+        return Ok(None);
+    };
+    let rules = rules(&options.approvals)?;
+    Ok(Some(Approvals::new(rules).approver(approver.clone())))
+}
+
+/// The visible text of a message.
+fn text(message: &Message) -> String {
+    let mut text = String::new();
+    for content in &message.content {
+        if let Content::Text { text: more } = content {
+            text.push_str(more);
+        }
+    }
+    text
+}

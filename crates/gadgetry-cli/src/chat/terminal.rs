@@ -1,0 +1,140 @@
+//! The terminal: keys in, frames out. Raw mode ends however the program ends.
+
+use std::env;
+use std::io::{self, IsTerminal as _, Write as _};
+use std::panic;
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+
+use crossterm::event::{
+    DisableBracketedPaste, EnableBracketedPaste, Event, EventStream, KeyboardEnhancementFlags,
+    PopKeyboardEnhancementFlags, PushKeyboardEnhancementFlags,
+};
+use crossterm::{execute, terminal};
+use futures_util::StreamExt as _;
+use gadgetry::proto::visible::visible;
+use ratatui_core::text::Line;
+
+use super::screen::{Region, View};
+
+/// The size that is assumed if the terminal has none.
+const USUAL: (u16, u16) = (80, 24);
+
+/// The words of a panic, until raw mode has ended.
+static PANIC: Mutex<Option<String>> = Mutex::new(None);
+
+/// Whether there is a terminal that can repaint rows.
+pub(super) fn is_capable() -> bool {
+    let is_dumb = env::var_os("TERM").is_some_and(|it| it == "dumb" || it.is_empty())
+        || cfg!(unix) && env::var_os("TERM").is_none();
+    io::stdin().is_terminal() && io::stdout().is_terminal() && !is_dumb
+}
+
+/// The terminal in raw mode. Dropping it erases the live rows and leaves raw mode.
+pub(super) struct Terminal {
+    region: Region,
+    events: EventStream,
+}
+
+impl Terminal {
+    /// Enters raw mode.
+    pub(super) fn enter() -> io::Result<Self> {
+        raw_mode()?;
+        // Printed in raw mode, the words of a panic would be all over the screen.
+        panic::set_hook(Box::new(|info| {
+            let mut words = PANIC.lock().unwrap_or_else(PoisonError::into_inner);
+            *words = Some(info.to_string());
+        }));
+        let no_color = env::var_os("NO_COLOR").is_some_and(|it| !it.is_empty());
+        // Of the terminals in use, only these cut rows that are too wide.
+        let is_console = env::var_os("TERM").is_some_and(|it| it == "linux");
+        let reflows = env::var_os("XTERM_VERSION").is_none() && !is_console;
+        Ok(Self {
+            region: Region::new(!no_color, reflows),
+            events: EventStream::new(),
+        })
+    }
+
+    /// Columns and rows.
+    pub(super) fn size() -> (u16, u16) {
+        let size = terminal::size().ok();
+        size.filter(|(columns, rows)| *columns > 0 && *rows > 0)
+            .unwrap_or(USUAL)
+    }
+
+    /// Waits for the next key, paste or change of the size; `None` at the end of the input.
+    pub(super) async fn next(&mut self) -> Option<io::Result<Event>> {
+        self.events.next().await
+    }
+
+    /// Prints the settled lines, and the live rows below.
+    pub(super) fn paint(&mut self, settled: &[Line<'_>], view: View) -> io::Result<()> {
+        let (columns, _) = Self::size();
+        write(&self.region.paint(columns, settled, view))
+    }
+
+    /// Stops the process until the user continues it.
+    #[cfg(unix)]
+    pub(super) fn suspend(&mut self) -> io::Result<()> {
+        use rustix::process::{Signal, kill_current_process_group};
+
+        self.erase()?;
+        cooked_mode()?;
+        kill_current_process_group(Signal::TSTP)?;
+        raw_mode()
+    }
+
+    /// There is nothing to suspend to.
+    #[cfg(not(unix))]
+    pub(super) fn suspend(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn erase(&mut self) -> io::Result<()> {
+        let (columns, _) = Self::size();
+        write(&self.region.erase(columns))
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        // The terminal may be gone.
+        let _ = self.erase();
+        let _ = cooked_mode();
+        let _ = panic::take_hook();
+        if thread::panicking() {
+            let words = PANIC.lock().unwrap_or_else(PoisonError::into_inner).take();
+            let words = words.unwrap_or_default();
+            let _ = writeln!(io::stderr(), "{}", visible(&words));
+        }
+    }
+}
+
+fn write(frame: &str) -> io::Result<()> {
+    if frame.is_empty() {
+        return Ok(());
+    }
+    let mut stdout = io::stdout().lock();
+    stdout.write_all(frame.as_bytes())?;
+    stdout.flush()
+}
+
+fn raw_mode() -> io::Result<()> {
+    terminal::enable_raw_mode()?;
+    // Terminals that do not know the flags ignore them.
+    let flags = KeyboardEnhancementFlags::DISAMBIGUATE_ESCAPE_CODES;
+    execute!(
+        io::stdout(),
+        EnableBracketedPaste,
+        PushKeyboardEnhancementFlags(flags)
+    )
+}
+
+fn cooked_mode() -> io::Result<()> {
+    let left = execute!(
+        io::stdout(),
+        PopKeyboardEnhancementFlags,
+        DisableBracketedPaste
+    );
+    terminal::disable_raw_mode().and(left)
+}

@@ -1,0 +1,44 @@
+//! `gadgetry config`: the configuration, and consent to the file of a project.
+
+mod show;
+
+use crate::args::{ConfigArgs, ConfigVerbArgs, ConfigVerbs, TrustArgs};
+use crate::config::{Asking, Config, Keys, PROJECT_FILE, Project};
+use crate::error::Error;
+use crate::printer::Printer;
+
+/// Runs the command.
+pub(crate) fn run(
+    of_root: ConfigArgs,
+    args: ConfigVerbArgs,
+    printer: &mut Printer,
+) -> Result<(), Error> {
+    let mut chosen = args.chosen.or(of_root);
+    if let Some(ConfigVerbs::Trust(args)) = &args.verb {
+        return trust(args, &chosen, printer);
+    }
+    chosen.profile = args.profile_name.or(chosen.profile);
+    let mut keys = Keys::new();
+    let config = Config::load(&chosen, &mut keys, Asking::Silent, printer)?;
+    show::run(&config, &keys, args.json, printer)
+}
+
+fn trust(args: &TrustArgs, chosen: &ConfigArgs, printer: &mut Printer) -> Result<(), Error> {
+    let Some(mut project) = Project::find()? else {
+        return Err(Error::input(format_args!(
+            "there is no {PROJECT_FILE} in this folder"
+        )));
+    };
+    if args.revoke {
+        project.revoke()?;
+        printer.text(&format!("{PROJECT_FILE} is not trusted any more\n"));
+        return Ok(());
+    }
+    let mut keys = Keys::new();
+    let file = project.parse(&mut keys)?;
+    printer.text(&project.summary(&file).text());
+    project.trust(&file)?;
+    printer.text(&format!("{PROJECT_FILE} is trusted\n"));
+    // Whether it fits the user's file, which may have the profiles and prompts that it names.
+    Config::load(chosen, &mut keys, Asking::Silent, printer).map(drop)
+}

@@ -1,0 +1,25 @@
+//! `gadgetry man`: manual pages.
+
+use std::fs;
+
+use clap_mangen::{Man, generate_to};
+
+use crate::args::{self, ManArgs};
+use crate::error::Error;
+use crate::printer::Printer;
+
+/// Runs the command.
+pub(crate) fn run(args: &ManArgs, printer: &mut Printer) -> Result<(), Error> {
+    let command = args::command();
+    let Some(folder) = &args.folder else {
+        Man::new(command).render(printer.out())?;
+        return printer.flush();
+    };
+    let written = fs::create_dir_all(folder).and_then(|()| generate_to(command, folder));
+    written.map_err(|error| {
+        Error::input(format_args!(
+            "cannot write to {}: {error}",
+            folder.display()
+        ))
+    })
+}

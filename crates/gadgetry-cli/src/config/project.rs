@@ -1,0 +1,321 @@
+//! The file of a project, `./gadgetry.toml`, and the user's consent to it.
+
+use std::env;
+use std::fmt::Write as _;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use gadgetry::files;
+
+use super::file::{self, ConfigFile, PromptSource};
+use super::form::Given;
+use super::keys::Keys;
+use super::layer::Origin;
+use super::redact;
+use super::trust::{self, Decision, Trust};
+use crate::connect;
+use crate::data_dir;
+use crate::error::Error;
+use crate::input::unreadable;
+use crate::lines::{one_line, short};
+use crate::printer::{Printer, is_at_terminal};
+
+/// The name of the file, in the working directory.
+pub(crate) const NAME: &str = "gadgetry.toml";
+/// Files that it may name.
+const NAMED: usize = 100;
+/// Lines of one kind that are shown with the question.
+const SHOWN: usize = 40;
+/// Characters of the lines that matter.
+const SHOWN_CHARS: usize = 2000;
+/// Keys that decide where requests and keys are sent, what runs, and what is written.
+const RISKY: [&str; 13] = [
+    "api-key-env",
+    "base-url",
+    "builtins",
+    "data-dir",
+    "gadgets",
+    "header",
+    "keys",
+    "listen",
+    "sandbox",
+    "save",
+    "upstream",
+    "upstream-key-env",
+    "workspace",
+];
+
+/// What is done about a file that the user has not decided about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Asking {
+    /// The user is prompted; without a terminal, a note says that the file is not used.
+    Prompt,
+    /// Nothing.
+    Silent,
+}
+
+/// How the file of the project is used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Status {
+    /// No configuration files are read.
+    #[default]
+    Unread,
+    /// There is no file.
+    Absent,
+    /// It is in use.
+    Trusted,
+    /// It is not in use: the user has not decided.
+    Untrusted,
+    /// It is not in use: it has changed since the user decided.
+    Changed,
+    /// It is not in use: the user has declined.
+    Declined,
+}
+
+impl Status {
+    /// As text.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Unread => "not read",
+            Self::Absent => "absent",
+            Self::Trusted => "trusted",
+            Self::Untrusted => "not trusted",
+            Self::Changed => "changed, so not trusted",
+            Self::Declined => "declined",
+        }
+    }
+}
+
+/// The file of a project that can be read.
+pub(crate) struct Project {
+    /// Where decisions about it are kept, by its full path.
+    path: PathBuf,
+    text: String,
+    trust: Trust,
+}
+
+impl Project {
+    /// Finds the file in the working directory.
+    pub(crate) fn find() -> Result<Option<Self>, Error> {
+        // Not `exists`: a broken link is not the absence of a file.
+        match Path::new(NAME).symlink_metadata() {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(unreadable(NAME, &error)),
+            Ok(_) => {}
+        }
+        let text = files::text(Path::new(NAME), file::LIMIT).map_err(|error| {
+            Error::input(format_args!(
+                "cannot read {NAME}: {error}; remove it, or add --no-config"
+            ))
+        })?;
+        let folder = env::current_dir().and_then(|folder| folder.canonicalize());
+        let folder = folder.map_err(|error| Error::machine(&error))?;
+        Ok(Some(Self {
+            path: folder.join(NAME),
+            text,
+            trust: Trust::load(data_dir::config().as_deref())?,
+        }))
+    }
+
+    /// What the file says.
+    pub(crate) fn parse(&self, keys: &mut Keys) -> Result<ConfigFile, Error> {
+        let name: Arc<str> = NAME.into();
+        file::parse(&self.text, &name, Path::new(""), Origin::Project, keys)
+    }
+
+    /// What the file says if the user has consented to it, and whether that is so.
+    pub(crate) fn consented(
+        mut self,
+        keys: &mut Keys,
+        asking: Asking,
+        printer: &mut Printer,
+    ) -> Result<(Option<ConfigFile>, Status), Error> {
+        let is_prompted = asking == Asking::Prompt && is_at_terminal();
+        let is_known = self.trust.knows(&self.path);
+        let note = |printer: &mut Printer, why: &str| {
+            if asking == Asking::Prompt {
+                printer.progress(&format!(
+                    "{NAME} is not used: {}; `gadgetry config trust` shows it and trusts it\n",
+                    one_line(why)
+                ));
+            }
+        };
+        if !is_known && !is_prompted {
+            note(printer, "you have not trusted it");
+            return Ok((None, Status::Untrusted));
+        }
+        let parsed = self.parse(keys);
+        let parsed = parsed.and_then(|file| Ok((self.digest(&file)?, file)));
+        let (sha256, file) = match parsed {
+            Ok(parsed) => parsed,
+            Err(Error::Input(problem) | Error::Failed(problem)) => {
+                note(printer, &problem);
+                let status = if is_known {
+                    Status::Changed
+                } else {
+                    Status::Untrusted
+                };
+                return Ok((None, status));
+            }
+            Err(error) => return Err(error),
+        };
+        let why = match self.trust.decision(&self.path, &sha256) {
+            Decision::Trusted => return Ok((Some(file), Status::Trusted)),
+            Decision::Declined => return Ok((None, Status::Declined)),
+            Decision::Changed => "it has changed since you decided about it",
+            Decision::Unknown => "you have not trusted it",
+        };
+        if !is_prompted {
+            note(printer, why);
+            return Ok((None, Status::Changed));
+        }
+        let summary = self.summary(&file);
+        if !summary.is_readable() {
+            note(printer, "it sets too much to be shown here");
+            return Ok((None, Status::Untrusted));
+        }
+        if is_known {
+            printer.progress(&format!("{NAME}: {why}\n"));
+        }
+        printer.progress(&summary.text());
+        // Without an answer nothing is decided.
+        let Some(answer) = printer.ask("Use it from now on? [y/N]") else {
+            return Ok((None, Status::Untrusted));
+        };
+        let is_trusted = matches!(answer.trim(), "y" | "Y" | "yes");
+        if let Err(error) = self.trust.decide(&self.path, Some((&sha256, is_trusted))) {
+            printer.progress(&format!("the decision cannot be kept: {error}\n"));
+        }
+        if is_trusted {
+            Ok((Some(file), Status::Trusted))
+        } else {
+            Ok((None, Status::Declined))
+        }
+    }
+
+    /// Trusts the file as it is.
+    pub(crate) fn trust(&mut self, file: &ConfigFile) -> Result<(), Error> {
+        let sha256 = self.digest(file)?;
+        let kept = self.trust.decide(&self.path, Some((&sha256, true)));
+        kept.map_err(|error| not_kept(&error))
+    }
+
+    /// Forgets the decision about the file.
+    pub(crate) fn revoke(&mut self) -> Result<(), Error> {
+        let kept = self.trust.decide(&self.path, None);
+        kept.map_err(|error| not_kept(&error))
+    }
+
+    fn digest(&self, file: &ConfigFile) -> Result<String, Error> {
+        let mut named: Vec<PathBuf> = Vec::new();
+        for (key, setting) in file.settings() {
+            let Given::Values(values) = &setting.given else {
+                continue;
+            };
+            match key.rsplit('.').next() {
+                Some("gadgets") => named.extend(values.iter().map(PathBuf::from)),
+                Some("model") => {
+                    let scripts = values.iter().filter_map(|it| connect::script(it));
+                    named.extend(scripts.map(Path::to_owned));
+                }
+                Some(_) | None => {}
+            }
+        }
+        for prompt in file.prompts.values() {
+            if let PromptSource::File(path, _) = prompt {
+                named.push(path.clone());
+            }
+        }
+        if named.len() > NAMED {
+            return Err(Error::at(
+                NAME,
+                format_args!("it names more than {NAMED} files"),
+            ));
+        }
+        let sha256 = trust::digest(&self.text, &named);
+        sha256.map_err(|error| Error::at(NAME, error))
+    }
+
+    /// What the file would change.
+    pub(crate) fn summary(&self, file: &ConfigFile) -> Summary {
+        let (mut plain, mut risky) = (Vec::new(), Vec::new());
+        if let Some((profile, _)) = &file.profile {
+            plain.push(format!("profile = {profile:?}"));
+        }
+        for (name, prompt) in &file.prompts {
+            plain.push(match prompt {
+                PromptSource::Inline((text, _)) => format!("prompts.{name} = {text:?}"),
+                PromptSource::File(path, _) => format!("prompts.{name} in {}", path.display()),
+            });
+        }
+        for (name, command) in &file.commands {
+            let prompt = command.prompt.as_ref();
+            let prompt = prompt.map(|(text, _)| format!(": {text:?}"));
+            let prompt = prompt.unwrap_or_default();
+            plain.push(format!("command {name}, {}{prompt}", command.verb.name()));
+        }
+        for (key, setting) in file.settings() {
+            let last = key.rsplit('.').next().unwrap_or_default();
+            let value = redact::setting(last, &setting.written);
+            let lines = if RISKY.contains(&last) {
+                &mut risky
+            } else {
+                &mut plain
+            };
+            lines.push(format!("{key} = {value}"));
+        }
+        for (folder, _) in &file.skills {
+            risky.push(format!("skills in {}", folder.display()));
+        }
+        for rule in &file.approvals {
+            risky.push(rule.rule.to_string());
+        }
+        for server in &file.servers {
+            let value = redact::server(&server.item.json());
+            risky.push(format!("MCP server {} = {value}", server.name));
+        }
+        Summary {
+            head: format!("{} would set:\n", self.path.display()),
+            plain: plain.iter().map(|line| short(line)).collect(),
+            risky: risky.iter().map(|line| one_line(line)).collect(),
+        }
+    }
+}
+
+/// What a file would change.
+pub(crate) struct Summary {
+    head: String,
+    /// Lines that may be cut.
+    plain: Vec<String>,
+    /// Lines that decide where requests are sent, what runs, and what is allowed. None of them is cut.
+    risky: Vec<String>,
+}
+
+impl Summary {
+    /// The text, the lines that matter most at the end.
+    pub(crate) fn text(&self) -> String {
+        let mut text = self.head.clone();
+        for line in self.plain.iter().take(SHOWN) {
+            let _ = writeln!(text, "  {line}");
+        }
+        let more = self.plain.len().saturating_sub(SHOWN);
+        if more > 0 {
+            let _ = writeln!(text, "  … and {more} more");
+        }
+        for line in &self.risky {
+            let _ = writeln!(text, "  {line}");
+        }
+        text
+    }
+
+    /// Whether the lines that matter can be read on one screen.
+    fn is_readable(&self) -> bool {
+        let chars: usize = self.risky.iter().map(|line| line.chars().count()).sum();
+        self.risky.len() <= SHOWN && chars <= SHOWN_CHARS
+    }
+}
+
+fn not_kept(error: &io::Error) -> Error {
+    Error::Failed(format!("the decision cannot be kept: {error}"))
+}

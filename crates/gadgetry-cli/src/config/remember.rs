@@ -1,0 +1,145 @@
+//! Rules that the user wants to keep: written to the user's file, and to no other.
+
+use std::fs;
+use std::io::{self, Write as _};
+use std::path::Path;
+
+use gadgetry::approval::Rule;
+use gadgetry::{Subject, files};
+use serde_json::Value as Json;
+use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, Value};
+
+use super::trust::create_private;
+
+/// Bytes of a configuration file.
+const LIMIT: u64 = super::file::LIMIT;
+
+/// A call that the user has approved for good.
+pub(crate) struct Approved<'a> {
+    pub(crate) gadget: &'a str,
+    pub(crate) parameters: &'a Json,
+    pub(crate) subject: Option<&'a Subject>,
+    /// What allows it from now on.
+    pub(crate) rule: &'a Rule,
+}
+
+/// Adds the rule to `[approvals]` of a file, which is created if it is not there: before the rule that decides about the
+/// call now, or as the last one. Everything else in the file stays as it is.
+///
+/// `Err` is what is wrong, in one line.
+pub(crate) fn remember(path: &Path, approved: &Approved<'_>) -> Result<(), String> {
+    let text = match files::text(path, LIMIT) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
+        Err(error) => return Err(format!("cannot read {}: {error}", path.display())),
+    };
+    let changed = with_rule(&text, approved);
+    let changed = changed.map_err(|error| format!("{}: {error}", path.display()))?;
+    replace(path, &changed).map_err(|error| format!("cannot write {}: {error}", path.display()))
+}
+
+fn with_rule(text: &str, approved: &Approved<'_>) -> Result<String, String> {
+    let mut document: DocumentMut = text
+        .parse()
+        .map_err(|error: toml_edit::TomlError| error.message().to_owned())?;
+    let table = document
+        .entry("approvals")
+        .or_insert_with(|| Item::Table(Table::new()));
+    let table = table.as_table_like_mut();
+    let table = table.ok_or("approvals is not a table")?;
+    let rules = table.entry("rules").or_insert_with(|| {
+        let mut rules = Array::new();
+        rules.set_trailing_comma(false);
+        Item::Value(Value::Array(rules))
+    });
+    let rules = rules.as_array_mut();
+    let rules = rules.ok_or("the rules of approvals are not a list")?;
+    let index = rules.iter().position(|rule| decides(rule, approved));
+    let mut rule = InlineTable::new();
+    let permission = approved.rule.permission().as_str();
+    rule.insert(permission, approved.rule.calls().into());
+    rules.insert(index.unwrap_or(rules.len()), Value::InlineTable(rule));
+    Ok(document.to_string())
+}
+
+/// Whether this rule of a file is about the call.
+fn decides(rule: &Value, approved: &Approved<'_>) -> bool {
+    let rule = rule.as_inline_table().and_then(|rule| {
+        let (permission, calls) = rule.iter().next()?;
+        Rule::new(permission.parse().ok()?, calls.as_str()?).ok()
+    });
+    let Approved {
+        gadget,
+        parameters,
+        subject,
+        ..
+    } = approved;
+    rule.is_some_and(|rule| rule.matches(gadget, parameters, *subject))
+}
+
+/// Replaces the file at once, with its permissions.
+fn replace(path: &Path, text: &str) -> io::Result<()> {
+    // A link, as to a folder of dotfiles, stays one.
+    let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let folder = path.parent().unwrap_or(Path::new(""));
+    create_private(folder)?;
+    let mut new = tempfile::NamedTempFile::new_in(folder)?;
+    new.write_all(text.as_bytes())?;
+    if let Ok(before) = fs::metadata(&path) {
+        new.as_file().set_permissions(before.permissions())?;
+    }
+    new.persist(&path).map_err(|error| error.error)?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_rule_is_added_where_it_decides() {
+        let subject = Subject::Path("src/a.rs".to_owned());
+        let rule: Rule = "allow WriteFile(src/**)".parse().unwrap();
+        let check = |before: &str, expected: Result<&str, &str>| {
+            let approved = Approved {
+                gadget: "WriteFile",
+                parameters: &json!({}),
+                subject: Some(&subject),
+                rule: &rule,
+            };
+            let changed = with_rule(before, &approved);
+            let changed = changed.as_deref().map_err(String::as_str);
+            assert_eq!(changed, expected, "{before}");
+        };
+        let only = "[approvals]\nrules = [{ allow = \"WriteFile(src/**)\" }]\n";
+        check("", Ok(only));
+        check(
+            "# Mine.\nmodel = 'x' # fast\n",
+            Ok(&format!("# Mine.\nmodel = 'x' # fast\n\n{only}")),
+        );
+        check(
+            "[approvals]\nrules = [{ deny = 'Delete*' }, { ask = '*' }, { deny = 'X' }]\n",
+            Ok(
+                "[approvals]\nrules = [{ deny = 'Delete*' }, { allow = \"WriteFile(src/**)\" }, { ask = '*' }, { deny = 'X' }]\n",
+            ),
+        );
+        check("approvals = 1", Err("approvals is not a table"));
+        check(
+            "[approvals]\nrules = 1",
+            Err("the rules of approvals are not a list"),
+        );
+        assert!(
+            with_rule(
+                "[",
+                &Approved {
+                    gadget: "",
+                    parameters: &json!({}),
+                    subject: None,
+                    rule: &rule,
+                }
+            )
+            .is_err()
+        );
+    }
+}

@@ -1,0 +1,85 @@
+//! Tables that set no options: approvals, MCP servers, skills.
+
+use gadgetry::Permission;
+use gadgetry::approval::Rule;
+
+use super::layer::unknown;
+use super::value::{Entry, Item, Place, Value};
+use crate::error::Error;
+
+/// What a rule may say.
+const PERMISSIONS: [Permission; 3] = [Permission::Allow, Permission::Deny, Permission::Ask];
+
+/// A rule of `[approvals]`, such as `{ allow = "RunCommand(cargo test*)" }`.
+#[derive(Clone, Debug)]
+pub(crate) struct ApprovalRule {
+    pub(crate) rule: Rule,
+    /// The position of the pattern.
+    pub(crate) place: Place,
+}
+
+/// A table `[mcp.servers.NAME]`. Only that it is a table is checked here.
+#[derive(Clone, Debug)]
+pub(crate) struct McpServer {
+    pub(crate) name: String,
+    /// The table.
+    pub(crate) item: Item,
+}
+
+/// Reads `[approvals]`.
+pub(crate) fn approvals(item: &Item) -> Result<Vec<ApprovalRule>, Error> {
+    const FORM: &str =
+        "a table such as { allow = \"RunCommand(cargo test*)\" }, with allow, deny or ask";
+    let mut rules = Vec::new();
+    for entry in item.table("approvals")? {
+        if entry.key != "rules" {
+            return Err(unknown(entry, ["rules"]));
+        }
+        let Value::List(items) = &entry.item.value else {
+            return Err(entry.item.wrong_type("rules", "a list of rules"));
+        };
+        for item in items {
+            let [entry] = item.table("a rule")? else {
+                return Err(item.place.error(format_args!("a rule is {FORM}")));
+            };
+            let permission = entry.key.parse();
+            let permission =
+                permission.map_err(|_| unknown(entry, PERMISSIONS.map(Permission::as_str)))?;
+            let place = entry.item.place.clone();
+            let rule = Rule::new(permission, entry.item.text(&entry.key)?);
+            let rule = rule.map_err(|problem| place.error(problem))?;
+            rules.push(ApprovalRule { rule, place });
+        }
+    }
+    Ok(rules)
+}
+
+/// Reads `[mcp]`.
+pub(crate) fn servers(item: &Item) -> Result<Vec<McpServer>, Error> {
+    let mut servers = Vec::new();
+    for entry in item.table("mcp")? {
+        if entry.key != "servers" {
+            return Err(unknown(entry, ["servers"]));
+        }
+        for Entry { key, item, .. } in entry.item.table("mcp.servers")? {
+            item.table(&format!("mcp.servers.{key}"))?;
+            servers.push(McpServer {
+                name: key.clone(),
+                item: item.clone(),
+            });
+        }
+    }
+    Ok(servers)
+}
+
+/// Reads `[skills]`: folders as written, with their positions.
+pub(crate) fn skills(item: &Item) -> Result<Vec<(String, Place)>, Error> {
+    let mut folders = Vec::new();
+    for entry in item.table("skills")? {
+        if entry.key != "folders" {
+            return Err(unknown(entry, ["folders"]));
+        }
+        folders.extend(entry.item.texts("folders")?);
+    }
+    Ok(folders)
+}

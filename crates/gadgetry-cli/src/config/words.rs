@@ -1,0 +1,266 @@
+//! From the configuration to words of the command line.
+
+use std::collections::BTreeSet;
+use std::ffi::{OsStr, OsString};
+
+use clap::{ArgMatches, Command};
+
+use super::form::{Given, words_of};
+use super::keys::{DATA_DIR, VerbKeys};
+use super::{
+    Asking, Config, ConfigVerb, Keys, Origin, SYSTEM, SYSTEM_PROMPT, Settings, Source, custom,
+};
+use crate::args::{self, ConfigArgs};
+use crate::error::Error;
+use crate::printer::Printer;
+use crate::sessions::is_of_one_run;
+
+/// The words with the options that are configured, and the configuration. What was typed has precedence.
+pub(crate) fn command_line(
+    words: Vec<OsString>,
+    printer: &mut Printer,
+) -> Result<(Vec<OsString>, Config), Error> {
+    let Some(verb) = verb_index(&words).filter(|verb| words[*verb] != "help") else {
+        let config = silent(&words, printer).unwrap_or_default();
+        return with_commands(words, config);
+    };
+    let unchecked = args::command().ignore_errors(true);
+    let unchecked = unchecked.allow_external_subcommands(true);
+    let Ok(matches) = unchecked.try_get_matches_from(&words) else {
+        return Ok((words, Config::default()));
+    };
+    let Some((name, of_verb)) = matches.subcommand() else {
+        return Ok((words, Config::default()));
+    };
+    let mut keys = Keys::new();
+    let of_root = chosen(&matches);
+    if let Some(known) = ConfigVerb::named(name) {
+        let chosen = if known == ConfigVerb::Serve {
+            of_root
+        } else {
+            chosen(of_verb).or(of_root)
+        };
+        let config = Config::load(&chosen, &mut keys, Asking::Prompt, printer)?;
+        let settings = config.settings(known, None, &keys)?;
+        let typed = keys.of(known).typed(of_verb);
+        let settings = if typed.contains("continue") {
+            of_continued(settings, chosen.profile.is_some())
+        } else {
+            settings
+        };
+        let keys = keys.of(known);
+        let words = with_options(words, verb + 1, &config, keys, &settings, &typed)?;
+        return Ok((words, config));
+    }
+    match name {
+        "sessions" | "models" | "doctor" => {
+            // The options after `sessions resume NAME` are those of the agent.
+            let chosen = scanned(&words[verb + 1..]).or(of_root);
+            let config = Config::load(&chosen, &mut keys, Asking::Silent, printer)?;
+            let has_profile = chosen.profile.is_some();
+            let words = with_data_dir(words, verb, of_verb, &config, &keys, has_profile)?;
+            Ok((words, config))
+        }
+        _ if keys.is_verb(name) => Ok((words, Config::default())),
+        _ => {
+            let chosen = scanned(&words[verb + 1..]).or(of_root);
+            let config = Config::load(&chosen, &mut keys, Asking::Prompt, printer)?;
+            let Some(command) = config.commands.get(name) else {
+                return with_commands(words, config);
+            };
+            let words = custom::expand(words, name, command, &config, &keys, printer)?;
+            Ok((words, config))
+        }
+    }
+}
+
+/// Where the verb is.
+pub(crate) fn verb_index(words: &[OsString]) -> Option<usize> {
+    let mut words = words.iter().enumerate().skip(1);
+    while let Some((at, word)) = words.next() {
+        if word == "--config" || word == "--profile" {
+            words.next();
+        } else if word == "--" {
+            return None;
+        } else if !is_option(word) {
+            return Some(at);
+        }
+    }
+    None
+}
+
+fn is_option(word: &OsStr) -> bool {
+    word.as_encoded_bytes().starts_with(b"-")
+}
+
+/// The configuration for verbs that do not depend on it.
+fn silent(words: &[OsString], printer: &mut Printer) -> Option<Config> {
+    let chosen = scanned(words.get(1..).unwrap_or_default());
+    Config::load(&chosen, &mut Keys::new(), Asking::Silent, printer).ok()
+}
+
+/// A request for help, or an unknown verb: what is printed knows the custom commands, too.
+fn with_commands(words: Vec<OsString>, config: Config) -> Result<(Vec<OsString>, Config), Error> {
+    let command = custom::with_commands(args::command(), &config);
+    command.try_get_matches_from(&words)?;
+    Ok((words, config))
+}
+
+/// The options about configuration in what could be parsed. Where parsing has failed, there are no defaults.
+fn chosen(matches: &ArgMatches) -> ConfigArgs {
+    ConfigArgs {
+        config: matches.get_one("config").cloned(),
+        no_config: matches.get_one("no_config").copied().unwrap_or_default(),
+        profile: matches.get_one("profile").cloned(),
+    }
+}
+
+/// The options about configuration after a verb that is not known yet.
+fn scanned(words: &[OsString]) -> ConfigArgs {
+    let mut found = ConfigArgs::default();
+    let mut words = words.iter().take_while(|it| *it != "--");
+    while let Some(word) = words.next() {
+        let Some(word) = word.to_str() else {
+            continue;
+        };
+        match word.split_once('=') {
+            Some(("--config", value)) => found.config = Some(value.into()),
+            Some(("--profile", value)) => found.profile = Some(value.to_owned()),
+            None if word == "--no-config" => found.no_config = true,
+            None if word == "--config" => found.config = words.next().map(Into::into),
+            None if word == "--profile" => {
+                let name = words.next().and_then(|it| it.to_str());
+                found.profile = name.map(str::to_owned);
+            }
+            Some(_) | None => {}
+        }
+    }
+    found
+}
+
+/// The settings that apply to a session that is continued: those that it does not keep, and those of a profile that was
+/// typed.
+fn of_continued(settings: Settings, has_profile: bool) -> Settings {
+    let applies = |name: &str, source: &Source| {
+        is_of_one_run(name) || (has_profile && matches!(source, Source::File(Origin::Profile, _)))
+    };
+    let settings = settings.into_iter();
+    let settings = settings.filter(|(name, setting)| applies(name, &setting.source));
+    settings.collect()
+}
+
+/// The words with the options of `settings` at `at`, but for those that were typed or conflict with one that was.
+pub(super) fn with_options(
+    mut words: Vec<OsString>,
+    at: usize,
+    config: &Config,
+    keys: &VerbKeys,
+    settings: &Settings,
+    typed: &BTreeSet<String>,
+) -> Result<Vec<OsString>, Error> {
+    let is_free =
+        |name: &str| !typed.contains(name) && !typed.iter().any(|typed| keys.conflict(name, typed));
+    let mut added = Vec::new();
+    for (name, setting) in settings {
+        let needed = keys.needs(name).is_none_or(|needed| {
+            typed.contains(needed) || (settings.contains_key(needed) && is_free(needed))
+        });
+        if !is_free(name) || !needed {
+            continue;
+        }
+        if name != SYSTEM_PROMPT {
+            added.extend(words_of(name, &setting.given));
+        } else if let Given::Values(names) = &setting.given {
+            let name = names.first().map(String::as_str).unwrap_or_default();
+            let system = config.prompts.named(name)?.render(None, None)?;
+            added.push(format!("--{SYSTEM}={system}"));
+        }
+    }
+    words.splice(at..at, added.into_iter().map(OsString::from));
+    Ok(words)
+}
+
+/// The words with the configured data directory, if the verb has the option.
+fn with_data_dir(
+    words: Vec<OsString>,
+    verb: usize,
+    of_verb: &ArgMatches,
+    config: &Config,
+    keys: &Keys,
+    has_profile: bool,
+) -> Result<Vec<OsString>, Error> {
+    let root = args::command();
+    let mut command = root.find_subcommand(&words[verb]);
+    let (mut at, mut matches) = (verb, of_verb);
+    while let Some((name, inner)) = matches.subcommand() {
+        command = command.and_then(|it| it.find_subcommand(name));
+        at += words[at..].iter().position(|it| it == name).unwrap_or(0);
+        matches = inner;
+    }
+    if command.is_some_and(|it| it.get_name() == "resume") {
+        // The name of the session is first.
+        let at = (at + 2).min(words.len());
+        let settings = config.settings(ConfigVerb::Agent, None, keys)?;
+        let settings = of_continued(settings, has_profile);
+        let keys = keys.of(ConfigVerb::Agent);
+        return with_options(words, at, config, keys, &settings, &BTreeSet::new());
+    }
+    let is_open = |command: &Command| {
+        let mut arguments = command.get_arguments();
+        let argument = arguments.find(|it| it.get_long() == Some(DATA_DIR));
+        argument.is_some_and(|it| !matches.contains_id(it.get_id().as_str()))
+    };
+    let setting = config.everywhere(DATA_DIR)?;
+    let settings = setting.map(|it| (DATA_DIR.to_owned(), it));
+    let settings = settings.filter(|_| command.is_some_and(is_open));
+    let settings = settings.into_iter().collect();
+    let keys = keys.of(ConfigVerb::Agent);
+    with_options(words, at + 1, config, keys, &settings, &BTreeSet::new())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(line: &str) -> Vec<OsString> {
+        line.split_whitespace().map(OsString::from).collect()
+    }
+
+    #[test]
+    fn the_verb_is_the_first_word_that_is_no_option() {
+        let check = |line: &str, expected: Option<usize>| {
+            assert_eq!(verb_index(&words(line)), expected, "{line}");
+        };
+        check("gadgetry", None);
+        check("gadgetry -v --no-config", None);
+        check("gadgetry agent", Some(1));
+        check(
+            "gadgetry -v --profile p --config=f agent --config x",
+            Some(5),
+        );
+        check("gadgetry --config agent", None);
+        check("gadgetry -- agent", None);
+    }
+
+    #[test]
+    fn options_of_verbs_that_are_not_known_yet() {
+        let check = |line: &str, config: Option<&str>, no_config: bool, profile: Option<&str>| {
+            let found = scanned(&words(line));
+            assert_eq!(found.config.as_deref(), config.map(std::path::Path::new));
+            assert_eq!(
+                (found.no_config, found.profile.as_deref()),
+                (no_config, profile),
+                "{line}"
+            );
+        };
+        check("", None, false, None);
+        check(
+            "x --config f --profile=p -- --no-config",
+            Some("f"),
+            false,
+            Some("p"),
+        );
+        check("--no-config --config", None, true, None);
+        check("--configs=a --profiles b", None, false, None);
+    }
+}

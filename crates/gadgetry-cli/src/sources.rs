@@ -1,0 +1,133 @@
+//! The gadgets that options describe: built-in ones, and those of a file.
+
+use std::env;
+use std::fmt::Display;
+use std::sync::Arc;
+
+use gadgetry::proto::schema::{Unterminated, closest};
+use gadgetry::{CommandGadget, DynGadget, Toolbox, command};
+use gadgetry_builtins::Builtins;
+
+use crate::args::GadgetOptions;
+use crate::error::Error;
+
+/// What gadgets depend on, apart from their own options.
+pub(crate) struct Environment<'e> {
+    /// Variables with keys that no program sees.
+    pub(crate) key: &'e [String],
+    pub(crate) unterminated: Unterminated,
+    /// Whether the model sees images.
+    pub(crate) images: bool,
+}
+
+/// The gadgets.
+pub(crate) struct Sources {
+    /// Of the file.
+    pub(crate) programs: Vec<CommandGadget>,
+    pub(crate) builtins: Vec<Arc<dyn DynGadget>>,
+}
+
+impl Sources {
+    /// Loads them. Nothing is started.
+    pub(crate) fn load(
+        options: &GadgetOptions,
+        environment: &Environment<'_>,
+    ) -> Result<Self, Error> {
+        let mut programs = Vec::new();
+        if let Some(file) = &options.gadgets {
+            programs = command::load(file).map_err(Error::input)?;
+        }
+        let programs = programs.into_iter().map(|gadget| {
+            let gadget = gadget.without_env(environment.key);
+            gadget.unterminated(environment.unterminated)
+        });
+        Ok(Self {
+            programs: programs.collect(),
+            builtins: builtins(options, environment)?,
+        })
+    }
+
+    /// All of them, the built-in ones first.
+    pub(crate) fn into_gadgets(self) -> Vec<Arc<dyn DynGadget>> {
+        let programs = self.programs.into_iter();
+        let programs = programs.map(gadgetry::IntoGadget::into_gadget);
+        self.builtins.into_iter().chain(programs).collect()
+    }
+}
+
+fn builtins(
+    options: &GadgetOptions,
+    environment: &Environment<'_>,
+) -> Result<Vec<Arc<dyn DynGadget>>, Error> {
+    let default = if options.gadgets.is_some() {
+        "none"
+    } else {
+        "all"
+    };
+    let wanted = options.builtins.as_deref().unwrap_or(default);
+    if wanted == "none" {
+        return Ok(Vec::new());
+    }
+    let folder = match &options.workspace {
+        Some(folder) => folder.clone(),
+        None => env::current_dir().map_err(|error| Error::machine(&error))?,
+    };
+    let builtins = Builtins::in_dir(folder).map_err(Error::input)?;
+    let mut gadgets = builtins
+        .images(environment.images)
+        .sandbox(options.sandbox)
+        .without_env(environment.key)
+        .gadgets();
+    if wanted != "all" {
+        gadgets = named(&gadgets, wanted)?;
+    }
+    Ok(gadgets)
+}
+
+/// Those whose names are in the list.
+fn named(gadgets: &[Arc<dyn DynGadget>], list: &str) -> Result<Vec<Arc<dyn DynGadget>>, Error> {
+    let mut chosen = Vec::new();
+    for name in list.split(',').map(str::trim) {
+        let mut all = gadgets.iter();
+        let Some(gadget) = all.find(|it| it.spec().name.eq_ignore_ascii_case(name)) else {
+            let names: Vec<&str> = gadgets.iter().map(|it| it.spec().name.as_str()).collect();
+            let hint = match closest(name, names.iter().copied()).first() {
+                Some(near) => format!("; did you mean {near}?"),
+                None => format!("; they are {}", names.join(", ")),
+            };
+            return Err(Error::input(format_args!(
+                "--builtins: there is no built-in gadget {name}{hint}"
+            )));
+        };
+        chosen.push(Arc::clone(gadget));
+    }
+    Ok(chosen)
+}
+
+impl GadgetOptions {
+    /// The gadgets without a model, checked as for a run.
+    pub(crate) fn toolbox(&self) -> Result<Toolbox, Error> {
+        let sources = Sources::load(
+            self,
+            &Environment {
+                key: &[],
+                unterminated: Unterminated::Confirm,
+                images: true,
+            },
+        )?;
+        let mut toolbox = Toolbox::default();
+        for gadget in sources.into_gadgets() {
+            let added = toolbox.add(gadget);
+            added.map_err(|error| self.at_fault(error))?;
+        }
+        Ok(toolbox)
+    }
+
+    /// A mistake in the gadgets, with the file that they are in.
+    pub(crate) fn at_fault(&self, error: impl Display) -> Error {
+        match &self.gadgets {
+            Some(file) => Error::at(file.display(), error),
+            None => Error::input(error),
+        }
+    }
+}

@@ -1,0 +1,35 @@
+//! `gadgetry chat` with a configuration, in a terminal.
+
+use super::screen::Screen;
+use super::workshop::{Workshop, call, reply};
+
+/// With a model in the configuration, `gadgetry` alone is a conversation. A rule for good is kept in the user's file.
+#[test]
+fn the_configuration_is_enough() {
+    let write = "!!!ARG:filePath\nsrc/a.txt\n!!!ARG:content\nx\n";
+    let calls = call("WriteFile:w", write) + &call("WriteFile:v", &write.replace("a.txt", "b.txt"));
+    let workshop = Workshop::new(&(reply(&calls) + &reply("Written.")));
+    let file = "config/gadgetry/config.toml";
+    let path = workshop.path(file);
+    std::fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+    let model = workshop.path("script.jsonl");
+    let config = format!("model = 'script:{}' # mine\n", model.display());
+    workshop.write(file, &config);
+    let folder = workshop.path("config");
+    let folder = folder.to_str().expect("it is text");
+    let mut screen = Screen::start(&workshop, (100, 40), &[], &[("XDG_CONFIG_HOME", folder)]);
+    screen.shows("script.jsonl");
+    screen.say("Write them.");
+    // The second rule is about the folder, so the second call is not a question.
+    screen.shows("a always: WriteFile(src/a.txt)");
+    screen.keys("\t");
+    screen.shows("a always: WriteFile(src/**)");
+    screen.keys("a");
+    screen.shows("Written.");
+    screen.keys("\x04");
+    let (code, text) = screen.ends();
+    assert_eq!(code, 0, "{text}");
+    assert!(workshop.has("src/a.txt") && workshop.has("src/b.txt"));
+    let rules = "\n[approvals]\nrules = [{ allow = \"WriteFile(src/**)\" }]\n";
+    assert_eq!(workshop.read(file), config + rules);
+}

@@ -1,0 +1,88 @@
+//! Rules of files decide about the calls of agents.
+
+use super::super::workshop::{call, reply};
+use super::Configured;
+
+const WRITE: &str = "!!!ARG:filePath\nnew.txt\n!!!ARG:content\nx\n";
+
+/// Whether an agent with these rules writes a file.
+#[track_caller]
+fn check(user: &str, project: &str, options: &[&str], expected: bool) {
+    let rules = |rules: &str| format!("[approvals]\nrules = [{rules}]\n");
+    let configured = Configured::new(&rules(user));
+    if !project.is_empty() {
+        configured.project(&rules(project));
+    }
+    let script = reply(&call("WriteFile:w", WRITE)) + &reply("Done.");
+    configured.0.write("script.jsonl", &script);
+    let agent = [
+        "agent",
+        "Go!",
+        "--model",
+        "script:script.jsonl",
+        "--no-session",
+    ];
+    let ended = configured.ended(&[&agent, options].concat());
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert_eq!(configured.0.has("new.txt"), expected, "{ended:?}");
+}
+
+#[test]
+fn the_first_rule_of_all_that_matches_decides() {
+    check("", "", &[], false);
+    check("{ allow = 'WriteFile(*.txt)' }", "", &[], true);
+    check("{ deny = 'WriteFile' }, { allow = '*' }", "", &[], false);
+    check("", "{ allow = '*' }", &[], true);
+    // The user's rules are before those of a project, and what was typed is before both.
+    check("{ deny = 'WriteFile' }", "{ allow = '*' }", &[], false);
+    check(
+        "{ deny = '*' }",
+        "",
+        &["--approval", "allow WriteFile"],
+        true,
+    );
+    check(
+        "{ allow = '*' }",
+        "",
+        &["--approval", "deny WriteFile"],
+        false,
+    );
+}
+
+#[test]
+fn a_session_keeps_the_rules_that_it_began_with() {
+    let configured = Configured::new("[approvals]\nrules = [{ allow = 'WriteFile' }]\n");
+    let calls = |id: &str| reply(&call(&format!("WriteFile:{id}"), WRITE)) + &reply("Done.");
+    configured.0.write("script.jsonl", &calls("a"));
+    let agent = [
+        "agent",
+        "Go!",
+        "--model",
+        "script:script.jsonl",
+        "--session",
+        "k",
+    ];
+    configured.ended(&agent);
+    assert!(configured.0.has("new.txt"));
+    std::fs::remove_file(configured.0.path("new.txt")).expect("it is there");
+    configured.user("");
+    let ended = configured.ended(&["agent", "--continue", "k", "Again!"]);
+    assert!(configured.0.has("new.txt"), "{ended:?}");
+}
+
+/// A file cannot approve everything at once, as a flag can.
+#[test]
+fn what_is_of_one_invocation_is_not_a_key() {
+    for key in [
+        "yes",
+        "dangerously-without-sandbox",
+        "dry-run",
+        "configured-approval",
+        "approval",
+    ] {
+        let configured = Configured::new(&format!("{key} = true\n"));
+        let ended = configured.ended(&["agent", "Go!", "--model", "script:script.jsonl"]);
+        assert_eq!(ended.code, Some(2), "{key}: {ended:?}");
+        assert!(ended.stderr.contains("unknown key"), "{key}: {ended:?}");
+    }
+}
