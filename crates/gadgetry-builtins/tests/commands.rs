@@ -120,20 +120,135 @@ async fn the_sandbox_leaves_what_work_needs() {
     check("git init -q . && git -c user.name=a -c user.email=a@b commit -q --allow-empty -m x && git log --format=%s", "status=0\n\nx\n").await;
 }
 
+#[cfg(target_os = "linux")]
 #[tokio::test(flavor = "multi_thread")]
 async fn settings_and_hooks_of_git_are_put_back() {
-    if !cfg!(target_os = "linux") {
-        return;
+    /// What `.git` is before the command, its command, the note, and what there is afterwards.
+    async fn check(before: &str, command: &str, note: &str, after: &[(&str, Option<&str>)]) {
+        let stage = Stage::with(|builtins| builtins.sandbox(true));
+        let prepared = std::process::Command::new("sh")
+            .args(["-c", before])
+            .current_dir(stage.work())
+            .status();
+        assert!(prepared.unwrap().success(), "{before}");
+        let expected = if note.is_empty() {
+            "status=0\n\n(no output)\n".to_owned()
+        } else {
+            format!(
+                "status=0\n\n(no output)\n\n[{note}; in the sandbox, commands cannot change Git's settings and hooks]\n"
+            )
+        };
+        let parameters = json!({ "command": command });
+        stage.check("RunCommand", parameters, Ok(&expected)).await;
+        for (path, content) in after {
+            let found = std::fs::read_to_string(stage.work().join(path)).ok();
+            assert_eq!(found.as_deref(), *content, "{command}: {path}");
+        }
     }
+    let repository =
+        "mkdir -p .git/hooks; printf old > .git/config; printf '!' > .git/hooks/pre-push";
+    let config = (".git/config", Some("old"));
+    check(
+        repository,
+        "echo new > .git/config; echo new > .git/hooks/x; rm .git/hooks/pre-push",
+        "put back: config, hooks/pre-push, hooks/x",
+        &[
+            config,
+            (".git/hooks/x", None),
+            (".git/hooks/pre-push", Some("!")),
+        ],
+    )
+    .await;
+    check(
+        repository,
+        "mkdir evil; echo ../evil > .git/commondir; for i in $(seq 300); do echo > .git/hooks/$i; done; rm .git/hooks/[0-9]*",
+        "put back: commondir",
+        &[config, (".git/commondir", None)],
+    )
+    .await;
+    check(
+        repository,
+        "rm .git/config; mkdir .git/config",
+        "put back: config",
+        &[config],
+    )
+    .await;
+    let replaced = ".git was replaced, and its replacement renamed to .git.untrusted-1";
+    check(
+        repository,
+        "mv .git evil; echo 'gitdir: evil' > .git",
+        replaced,
+        &[(".git", None), ("evil/config", Some("old"))],
+    )
+    .await;
+    check(
+        repository,
+        "mv .git evil; ln -s evil .git",
+        replaced,
+        &[(".git/config", None)],
+    )
+    .await;
+    check(repository, "rm -r .git", ".git is gone", &[]).await;
+    check(
+        "printf 'gitdir: ../w' > .git",
+        "echo 'gitdir: evil' > .git",
+        &format!("{replaced}; put back: .git"),
+        &[(".git", Some("gitdir: ../w"))],
+    )
+    .await;
+    check(
+        "true",
+        "echo 'gitdir: evil' > .git",
+        replaced,
+        &[(".git", None)],
+    )
+    .await;
+    let new = "git init -q . && git -c user.name=a -c user.email=a@b commit -q --allow-empty -m x";
+    check("true", new, "", &[]).await;
+    check(
+        "true",
+        &format!("{new}; git config core.fsmonitor 'touch x'; echo x > .git/hooks/pre-commit"),
+        "put back: config, hooks/pre-commit",
+        &[
+            (".git/config", Some("[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = false\n\tlogallrefupdates = true\n")),
+            (".git/hooks/pre-commit", None),
+        ],
+    )
+    .await;
+}
+
+/// The second command starts when the first one has planted a hook, and ends after it.
+#[cfg(target_os = "linux")]
+#[tokio::test(flavor = "multi_thread")]
+async fn what_one_command_plants_is_not_kept_by_another() {
     let stage = Stage::with(|builtins| builtins.sandbox(true));
-    let hooks = stage.work().join(".git/hooks");
-    std::fs::create_dir_all(&hooks).unwrap();
-    std::fs::write(stage.work().join(".git/config"), "old").unwrap();
-    let command = json!({ "command": "echo new > .git/config; echo new > .git/hooks/x" });
-    let expected = "status=0\n\n(no output)\n\n[put back: config, hooks/x; in the sandbox, commands cannot change Git's settings and hooks]\n";
-    stage.check("RunCommand", command, Ok(expected)).await;
-    assert_eq!(stage.content(".git/config"), "old");
-    assert!(!hooks.join("x").exists());
+    let hook = stage.work().join(".git/hooks/x");
+    std::fs::create_dir_all(hook.parent().unwrap()).unwrap();
+    let run = |command: &str| {
+        stage.call(
+            "RunCommand",
+            json!({ "command": command, "timeout": 600_000 }),
+        )
+    };
+    let wait = |path: &str| format!("until [ -e {path} ]; do sleep 0.01; done");
+    let first = format!("echo x > .git/hooks/x; touch planted; {}", wait("seen"));
+    let second = format!("touch seen; {}", wait("first-is-over"));
+    let is_over = std::cell::Cell::new(false);
+    let first = async {
+        let ended = run(&first).await;
+        std::fs::write(stage.work().join("first-is-over"), "").unwrap();
+        is_over.set(true);
+        ended
+    };
+    let second = async {
+        while !is_over.get() && !stage.work().join("planted").exists() {
+            tokio::task::yield_now().await;
+        }
+        run(&second).await
+    };
+    let (first, second) = tokio::join!(first, second);
+    assert!(first.is_ok() && second.is_ok(), "{first:?}, {second:?}");
+    assert!(!hook.exists());
 }
 
 #[tokio::test(flavor = "multi_thread")]

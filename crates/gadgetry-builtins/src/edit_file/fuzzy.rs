@@ -35,8 +35,8 @@ impl Alike {
 /// The passages of as many lines that are alike, the best first. None overlaps a better one.
 ///
 /// The likeness of two lines is that of their pairs of characters (Dice's coefficient: twice the common pairs by all pairs),
-/// and that of two passages the mean of their lines, weighted by length: "limit = 10" and "limit = 20" have 8 of 9 + 9
-/// pairs in common, so they are 2 · 8 / 18 = 89 % alike.
+/// the end of a line being its last character), and that of two passages the mean of their lines, weighted by length:
+/// "limit = 10" and "limit = 20" have 10 pairs each and 8 in common, so they are 2 · 8 / 20 = 80 % alike.
 pub(super) fn passages(lines: &[&str], searched: &[&str]) -> Vec<Alike> {
     let count = searched.len();
     let length: usize = searched.iter().map(|line| line.len()).sum();

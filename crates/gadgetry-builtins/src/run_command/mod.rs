@@ -1,8 +1,6 @@
 //! `RunCommand`.
 
 #[cfg(target_os = "linux")]
-mod git_guard;
-#[cfg(target_os = "linux")]
 mod sandbox;
 
 use std::path::{Path, PathBuf};
@@ -21,6 +19,8 @@ use gadgetry::{
 use tokio::process::Command;
 
 use crate::blocking::{blocking, whole_workspace};
+#[cfg(target_os = "linux")]
+use crate::workspace::GitGuard;
 use crate::workspace::{Workspace, WorkspacePath};
 
 /// Bytes of each of stdout and stderr that are kept.
@@ -171,7 +171,7 @@ impl RunCommand {
         let rules = sandbox::Rules::new([self.workspace.root(), temporary.path()])
             .map_err(GadgetError::new)?;
         let workspace = Arc::clone(&self.workspace);
-        let guard = blocking(move || Ok(git_guard::GitGuard::new(workspace))).await?;
+        let guard = blocking(move || Ok(GitGuard::new(workspace))).await?;
         let spawn = |command: &mut Command| rules.spawn(command);
         let ran = run(confined, limits, context.cancellation(), spawn).await;
         let note = blocking(move || Ok(guard.restore())).await?;

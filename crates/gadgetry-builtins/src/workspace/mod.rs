@@ -1,6 +1,8 @@
 //! The folder that built-in gadgets work in, and cannot leave.
 
 mod error;
+#[cfg(target_os = "linux")]
+mod git_guard;
 mod history;
 mod path;
 mod walk;
@@ -17,6 +19,8 @@ use cap_tempfile::TempFile;
 use history::{Change, History};
 
 pub use error::{FileError, WorkspaceError};
+#[cfg(target_os = "linux")]
+pub(crate) use git_guard::GitGuard;
 pub use history::Undone;
 pub use path::WorkspacePath;
 pub(crate) use walk::{Entry, EntryKind, Walk};
@@ -46,6 +50,8 @@ pub struct Workspace {
     hard_links: bool,
     /// Locked while a file is changed: one change at a time.
     history: Mutex<History>,
+    #[cfg(target_os = "linux")]
+    git: Mutex<git_guard::GitState>,
 }
 
 impl Workspace {
@@ -67,6 +73,8 @@ impl Workspace {
             dir,
             hard_links: false,
             history: Mutex::default(),
+            #[cfg(target_os = "linux")]
+            git: Mutex::default(),
         })
     }
 
