@@ -1,12 +1,17 @@
 //! `llmock`: it breaks replies on purpose, and then judges what its client did about them.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
+use futures_util::stream::{BoxStream, StreamExt as _, once};
+use gadgetry::Model;
+use gadgetry::proto::delta::Delta;
 use gadgetry::proto::error::ModelErrorKind as Kind;
-use gadgetry::proto::event::FinishReason;
+use gadgetry::proto::message::Request;
 use serde_json::{Value, json};
 
-use super::agents::{APIS, Api, Told, agent, ask, deltas, error, model};
+use super::agents::{APIS, Api, agent, ask, deltas, error, model};
 use super::server::Server;
 
 /// A timeout that no reply reaches, however busy the machine is.
@@ -17,9 +22,6 @@ const SILENCE: Duration = Duration::from_secs(5);
 
 /// Long enough that a fault falls into the middle.
 const SAID: &str = "It is as you say, my friend, and has always been.";
-
-/// Before a question is asked anew.
-const PAUSE: Duration = Duration::from_millis(250);
 
 fn base(server: &Server, api: Api) -> String {
     match api {
@@ -39,22 +41,53 @@ async fn next(server: &Server, behaviors: Value) {
     );
 }
 
-/// Asks as a program does that wants an answer: a run that the model or the connection broke is asked anew.
-async fn insist(server: &Server, api: Api, question: &str, idle: Duration) -> (Told, usize) {
-    let mut runs = 1;
-    loop {
-        let told = ask(agent(model(api, base(server, api), idle)), question).await;
-        let is_broken = |told: &Told| {
-            let error = told.finished.as_ref().err();
-            error.is_some_and(|error| error.reason() == FinishReason::ModelError)
+/// Sends each request when the server has recorded the ones before it.
+///
+/// It takes a retry for a new question if it has not yet seen that the connection of the failed attempt is closed.
+struct Orderly {
+    server: Arc<Server>,
+    /// Requests to the server so far.
+    sent: Arc<AtomicUsize>,
+    /// Meets the fault.
+    first: Arc<dyn Model>,
+    /// Makes the retries.
+    rest: Arc<dyn Model>,
+    has_begun: AtomicBool,
+}
+
+impl Model for Orderly {
+    fn stream(&self, request: Request) -> BoxStream<'static, Delta> {
+        let before = self.sent.fetch_add(1, Ordering::Relaxed);
+        let model = if self.has_begun.swap(true, Ordering::Relaxed) {
+            &self.rest
+        } else {
+            &self.first
         };
-        if runs == 2 || !is_broken(&told) {
-            return (told, runs);
-        }
-        runs += 1;
-        // The server must see that we have gone, or it takes this for another question.
-        tokio::time::sleep(PAUSE).await;
+        let (server, model) = (Arc::clone(&self.server), Arc::clone(model));
+        let stream = async move {
+            recorded(&server, before).await;
+            model.stream(request)
+        };
+        once(stream).flatten().boxed()
     }
+
+    fn name(&self) -> &str {
+        self.first.name()
+    }
+}
+
+/// Waits until the server has recorded this many requests.
+async fn recorded(server: &Server, requests: usize) {
+    // Each answer waits for the requests in flight, up to two seconds.
+    for _ in 0..150 {
+        let journal = server
+            .control("GET", "/_llmock/requests", &Value::Null)
+            .await;
+        if journal["count"].as_u64() >= Some(requests as u64) {
+            return;
+        }
+    }
+    panic!("it has not recorded {requests} requests");
 }
 
 #[tokio::test]
@@ -79,46 +112,50 @@ async fn be_judged(api: Api) {
     let Some(server) = Server::start("llmock", &arguments).await else {
         return;
     };
+    let (server, sent) = (Arc::new(server), Arc::new(AtomicUsize::new(0)));
+    let orderly = |idle| Orderly {
+        server: Arc::clone(&server),
+        sent: Arc::clone(&sent),
+        first: model(api, base(&server, api), idle),
+        rest: model(api, base(&server, api), PATIENCE),
+        has_begun: AtomicBool::new(false),
+    };
     let fault = |kind: &str, after: u32| json!({ "type": "stream_fault", "kind": kind, "after_chunks": after, "stall_seconds": 600 });
-    // What it does, how many retries that takes, and how many runs.
+    // What it does, and how many retries that takes.
     let rows = [
         (
             "429",
             json!({ "type": "fail", "status": 429, "retry_after": 1 }),
-            1,
             1,
         ),
         (
             "503 with Retry-After",
             json!({ "type": "fail", "status": 503, "retry_after": 0.5 }),
             1,
-            1,
         ),
         (
             "500, three times",
             json!({ "type": "fail", "status": 500, "times": 3 }),
             3,
-            1,
         ),
-        ("529", json!({ "type": "fail", "status": 529 }), 1, 1),
-        ("cut at once", fault("truncate", 1), 1, 1),
-        ("cut later", fault("truncate", 4), 1, 1),
-        ("dropped at once", fault("disconnect", 1), 1, 1),
-        ("dropped later", fault("disconnect", 4), 1, 1),
-        ("malformed at once", fault("malformed", 1), 1, 1),
-        ("malformed later", fault("malformed", 4), 1, 1),
-        ("silent at once", fault("stall", 1), 1, 1),
-        ("silent later", fault("stall", 4), 1, 1),
+        ("529", json!({ "type": "fail", "status": 529 }), 1),
+        ("cut at once", fault("truncate", 1), 1),
+        ("cut later", fault("truncate", 4), 1),
+        ("dropped at once", fault("disconnect", 1), 1),
+        ("dropped later", fault("disconnect", 4), 1),
+        ("malformed at once", fault("malformed", 1), 1),
+        ("malformed later", fault("malformed", 4), 1),
+        ("silent at once", fault("stall", 1), 1),
+        ("silent later", fault("stall", 4), 1),
         (
             "slow",
             json!({ "type": "slow_first_token", "seconds": 0.5 }),
             0,
-            1,
         ),
     ];
     let mut calls = 0;
-    for (name, behavior, retries, runs) in &rows {
-        let said = json!({ "type": "reply", "text": SAID, "times": 1 + retries + runs - 1 });
+    for (name, behavior, retries) in &rows {
+        let said = json!({ "type": "reply", "text": SAID, "times": 1 + retries });
         next(&server, json!([behavior, said])).await;
         let idle = if name.starts_with("silent") {
             SILENCE
@@ -126,13 +163,11 @@ async fn be_judged(api: Api) {
             PATIENCE
         };
         let question = format!("Is it {api:?}, {name}?");
-        let (told, asked) = insist(&server, api, &question, idle).await;
+        let told = ask(agent(Arc::new(orderly(idle))), &question).await;
         assert_eq!(told.answer(), SAID, "{api:?}, {name}");
-        assert_eq!(asked, *runs, "{api:?}, {name}");
-        let of_last = if asked == 1 { *retries } else { 0 };
         assert_eq!(
             told.retries.len(),
-            of_last,
+            *retries,
             "{api:?}, {name}: {:?}",
             told.retries
         );
@@ -144,7 +179,7 @@ async fn be_judged(api: Api) {
     for status in [400, 401, 403, 404, 422] {
         next(&server, json!([{ "type": "fail", "status": status }])).await;
         let told = ask(
-            agent(model(api, base(&server, api), PATIENCE)),
+            agent(Arc::new(orderly(PATIENCE))),
             &format!("{api:?}, {status}?"),
         )
         .await;
@@ -154,6 +189,7 @@ async fn be_judged(api: Api) {
         );
         calls += 1;
     }
+    recorded(&server, sent.load(Ordering::Relaxed)).await;
     let verdict = server
         .control("GET", "/_llmock/verdict", &Value::Null)
         .await;
