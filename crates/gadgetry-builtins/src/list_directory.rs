@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use gadgetry::proto::schema::OnInterrupt;
-use gadgetry::schemars::JsonSchema;
-use gadgetry::serde::Deserialize;
-use gadgetry::serde_json::json;
 use gadgetry::{CallPreview, Example, ExecutionContext, Gadget, GadgetError, GadgetInfo};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::json;
 
 use crate::blocking::{blocking, preview_of, whole_workspace};
 use crate::workspace::{Entry, EntryKind, Walk, Workspace};
@@ -22,12 +22,7 @@ const ENTRIES: usize = 1000;
 pub(crate) struct ListDirectory(pub(crate) Arc<Workspace>);
 
 #[derive(Debug, Deserialize, JsonSchema)]
-#[serde(
-    crate = "gadgetry::serde",
-    rename_all = "camelCase",
-    deny_unknown_fields
-)]
-#[schemars(crate = "gadgetry::schemars")]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct ListDirectoryParams {
     /// Path of the folder, relative to the workspace
     #[serde(default = "whole_workspace")]

@@ -4,12 +4,12 @@ use std::io::{self, BufRead, BufReader, Read as _};
 use std::sync::Arc;
 
 use gadgetry::proto::schema::OnInterrupt;
-use gadgetry::schemars::JsonSchema;
-use gadgetry::serde::Deserialize;
-use gadgetry::serde_json::json;
 use gadgetry::{
     CallPreview, Example, ExecutionContext, Gadget, GadgetError, GadgetInfo, GadgetOutput,
 };
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::json;
 
 use crate::blocking::{blocking, preview_of};
 use crate::workspace::{Workspace, WorkspacePath};
@@ -32,12 +32,7 @@ pub(crate) struct ReadFile {
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
-#[serde(
-    crate = "gadgetry::serde",
-    rename_all = "camelCase",
-    deny_unknown_fields
-)]
-#[schemars(crate = "gadgetry::schemars")]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct ReadFileParams {
     /// Path of the file, relative to the workspace
     file_path: String,

@@ -5,13 +5,13 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use gadgetry::proto::schema::OnInterrupt;
-use gadgetry::schemars::JsonSchema;
-use gadgetry::serde::Deserialize;
-use gadgetry::serde_json::json;
 use gadgetry::{CallPreview, Example, ExecutionContext, Gadget, GadgetError, GadgetInfo};
 use globset::{Glob, GlobMatcher};
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkMatch};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::json;
 
 use crate::blocking::{blocking, preview_of, whole_workspace};
 use crate::workspace::{EntryKind, Walk, Workspace, WorkspacePath};
@@ -36,12 +36,7 @@ const REGEX_LIMIT: usize = 4 << 20;
 pub(crate) struct Search(pub(crate) Arc<Workspace>);
 
 #[derive(Debug, Deserialize, JsonSchema)]
-#[serde(
-    crate = "gadgetry::serde",
-    rename_all = "camelCase",
-    deny_unknown_fields
-)]
-#[schemars(crate = "gadgetry::schemars")]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct SearchParams {
     /// Regular expression, matched line by line
     pattern: String,

@@ -1,18 +1,17 @@
 //! `AskUser`, `TellUser` and `Finish`.
 
 use gadgetry::proto::schema::OnInterrupt;
-use gadgetry::schemars::JsonSchema;
-use gadgetry::serde::Deserialize;
-use gadgetry::serde_json::json;
 use gadgetry::{Example, ExecutionContext, Gadget, GadgetError, GadgetInfo};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::json;
 
 /// Asks the user.
 #[derive(Debug)]
 pub(crate) struct AskUser;
 
 #[derive(Debug, Deserialize, JsonSchema)]
-#[serde(crate = "gadgetry::serde", deny_unknown_fields)]
-#[schemars(crate = "gadgetry::schemars")]
+#[serde(deny_unknown_fields)]
 pub(crate) struct AskUserParams {
     /// The question
     #[schemars(length(min = 1))]
@@ -50,8 +49,7 @@ impl Gadget for AskUser {
 pub(crate) struct TellUser;
 
 #[derive(Debug, Deserialize, JsonSchema)]
-#[serde(crate = "gadgetry::serde", deny_unknown_fields)]
-#[schemars(crate = "gadgetry::schemars")]
+#[serde(deny_unknown_fields)]
 pub(crate) struct TellUserParams {
     /// The message
     #[serde(default)]
@@ -62,8 +60,7 @@ pub(crate) struct TellUserParams {
 }
 
 #[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
-#[serde(crate = "gadgetry::serde", rename_all = "lowercase")]
-#[schemars(crate = "gadgetry::schemars")]
+#[serde(rename_all = "lowercase")]
 enum Kind {
     #[default]
     Info,
@@ -113,8 +110,7 @@ impl Gadget for TellUser {
 pub(crate) struct Finish;
 
 #[derive(Debug, Deserialize, JsonSchema)]
-#[serde(crate = "gadgetry::serde", deny_unknown_fields)]
-#[schemars(crate = "gadgetry::schemars")]
+#[serde(deny_unknown_fields)]
 pub(crate) struct FinishParams {
     /// The final message
     #[serde(default = "completed")]

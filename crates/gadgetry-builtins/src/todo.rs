@@ -3,10 +3,10 @@
 use std::fmt::Write as _;
 
 use gadgetry::proto::schema::OnInterrupt;
-use gadgetry::schemars::JsonSchema;
-use gadgetry::serde::Deserialize;
-use gadgetry::serde_json::json;
 use gadgetry::{Example, ExecutionContext, Gadget, GadgetError, GadgetInfo};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::json;
 
 /// Items of a list.
 const ITEMS: usize = 100;
@@ -16,8 +16,7 @@ const ITEMS: usize = 100;
 pub(crate) struct TodoWrite;
 
 #[derive(Debug, Deserialize, JsonSchema)]
-#[serde(crate = "gadgetry::serde", deny_unknown_fields)]
-#[schemars(crate = "gadgetry::schemars")]
+#[serde(deny_unknown_fields)]
 pub(crate) struct TodoWriteParams {
     /// The whole list, in order; it replaces the one before
     #[schemars(length(max = 100))]
@@ -25,8 +24,7 @@ pub(crate) struct TodoWriteParams {
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
-#[serde(crate = "gadgetry::serde", deny_unknown_fields)]
-#[schemars(crate = "gadgetry::schemars")]
+#[serde(deny_unknown_fields)]
 struct Todo {
     /// The step
     content: String,
@@ -36,8 +34,7 @@ struct Todo {
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(crate = "gadgetry::serde", rename_all = "snake_case")]
-#[schemars(crate = "gadgetry::schemars")]
+#[serde(rename_all = "snake_case")]
 enum Status {
     #[default]
     Pending,

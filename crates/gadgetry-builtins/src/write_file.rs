@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use gadgetry::proto::schema::Unterminated;
-use gadgetry::schemars::JsonSchema;
-use gadgetry::serde::Deserialize;
-use gadgetry::serde_json::json;
 use gadgetry::{
     CallPreview, Example, ExecutionContext, Gadget, GadgetError, GadgetInfo, Permission, Subject,
 };
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::json;
 
 use crate::blocking::blocking;
 use crate::diff::unified;
@@ -19,12 +19,7 @@ use crate::workspace::Workspace;
 pub(crate) struct WriteFile(pub(crate) Arc<Workspace>);
 
 #[derive(Debug, Deserialize, JsonSchema)]
-#[serde(
-    crate = "gadgetry::serde",
-    rename_all = "camelCase",
-    deny_unknown_fields
-)]
-#[schemars(crate = "gadgetry::schemars")]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct WriteFileParams {
     /// Path of the file, relative to the workspace
     file_path: String,

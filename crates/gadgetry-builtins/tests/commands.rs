@@ -2,7 +2,7 @@
 
 #![cfg(unix)]
 
-use gadgetry::serde_json::json;
+use serde_json::json;
 
 use crate::stage::Stage;
 

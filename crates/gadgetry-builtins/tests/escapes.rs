@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use gadgetry::serde_json::{Value, json};
+use serde_json::{Value, json};
 
 use crate::stage::{SECRET, Stage, tree};
 

@@ -2,9 +2,9 @@
 
 use std::fs;
 
-use gadgetry::serde_json::json;
 use gadgetry::{Permission, Subject};
 use gadgetry_builtins::Builtins;
+use serde_json::json;
 
 use crate::stage::Stage;
 

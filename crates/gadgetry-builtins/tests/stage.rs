@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use gadgetry::DynGadget;
-use gadgetry::serde_json::Value;
 use gadgetry_builtins::Builtins;
 use gadgetry_testing::test_gadget;
+use serde_json::Value;
 use tempfile::TempDir;
 
 pub(crate) const SECRET: &str = "SECRET-41f7";

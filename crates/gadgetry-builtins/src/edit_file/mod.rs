@@ -6,12 +6,12 @@ mod matching;
 use std::sync::Arc;
 
 use gadgetry::proto::schema::Unterminated;
-use gadgetry::schemars::JsonSchema;
-use gadgetry::serde::Deserialize;
-use gadgetry::serde_json::json;
 use gadgetry::{
     CallPreview, Example, ExecutionContext, Gadget, GadgetError, GadgetInfo, Permission, Subject,
 };
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::json;
 
 use crate::blocking::blocking;
 use crate::diff::unified;
@@ -24,12 +24,7 @@ use matching::{Edit, Edited, edit};
 pub(crate) struct EditFile(pub(crate) Arc<Workspace>);
 
 #[derive(Debug, Deserialize, JsonSchema)]
-#[serde(
-    crate = "gadgetry::serde",
-    rename_all = "camelCase",
-    deny_unknown_fields
-)]
-#[schemars(crate = "gadgetry::schemars")]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct EditFileParams {
     /// Path of the file, relative to the workspace
     file_path: String,

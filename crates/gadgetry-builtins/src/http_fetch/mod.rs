@@ -9,15 +9,15 @@ use std::time::Duration;
 
 use gadgetry::proto::schema::{OnInterrupt, Unterminated};
 use gadgetry::provider::tls;
-use gadgetry::schemars::JsonSchema;
-use gadgetry::serde::Deserialize;
-use gadgetry::serde_json::json;
 use gadgetry::{
     CallPreview, Example, ExecutionContext, Gadget, GadgetError, GadgetInfo, Permission, Subject,
 };
 use reqwest::header::{ACCEPT, CONTENT_TYPE, LOCATION};
 use reqwest::redirect::Policy;
 use reqwest::{Client, Response};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::json;
 use url::Url;
 
 use address::Addresses;
@@ -42,12 +42,7 @@ pub(crate) struct HttpFetch {
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
-#[serde(
-    crate = "gadgetry::serde",
-    rename_all = "camelCase",
-    deny_unknown_fields
-)]
-#[schemars(crate = "gadgetry::schemars")]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct HttpFetchParams {
     /// The URL, with http:// or https://
     url: String,

@@ -10,12 +10,12 @@ use std::time::Duration;
 use cap_std::fs::Dir;
 use gadgetry::command::{Ran, RunLimits, remove_secrets, run};
 use gadgetry::proto::schema::Unterminated;
-use gadgetry::schemars::JsonSchema;
-use gadgetry::serde::Deserialize;
-use gadgetry::serde_json::json;
 use gadgetry::{
     CallPreview, Example, ExecutionContext, Gadget, GadgetError, GadgetInfo, Permission, Subject,
 };
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::json;
 use tokio::process::Command;
 
 use crate::blocking::{blocking, whole_workspace};
@@ -41,12 +41,7 @@ pub(crate) struct RunCommand {
 }
 
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(
-    crate = "gadgetry::serde",
-    rename_all = "camelCase",
-    deny_unknown_fields
-)]
-#[schemars(crate = "gadgetry::schemars")]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct RunCommandParams {
     /// The command line, for `sh -c`
     #[schemars(length(min = 1))]

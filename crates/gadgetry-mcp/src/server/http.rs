@@ -1,8 +1,7 @@
-//! Streamable HTTP: who may send a request, and how connections begin and end.
+//! Streamable HTTP: who may send a request.
 
 use std::future::Future;
 use std::net::SocketAddr;
-use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,17 +11,12 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse as _, Response};
 use gadgetry::CancellationToken;
-use hyper::server::conn::http1;
-use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::server::graceful::GracefulShutdown;
-use hyper_util::service::TowerToHyperService;
+use gadgetry_http::{ConnectionLimits, accept};
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;
 use tokio::net::TcpListener;
-use tokio::sync::Semaphore;
-use tokio::time::{sleep, timeout};
 
 use super::handler::Handler;
 use super::{DRAIN, GadgetServer, ServeError};
@@ -91,7 +85,16 @@ impl GadgetServer {
         let ended = CancellationToken::new();
         let _ends_calls = ended.clone().drop_guard();
         let router = self.router(listener.local_addr()?, &options, &ended)?;
-        accept(listener, router, &options, stop, &ended).await;
+        let limits = ConnectionLimits {
+            connections: options.connections,
+            header_timeout: options.header_timeout,
+        };
+        let open = accept(listener, router, limits, stop).await;
+        // Ends the calls, the sessions, and the streams that clients listen to.
+        ended.cancel();
+        if !open.drain(DRAIN).await {
+            tracing::warn!("not all requests have ended in time");
+        }
         self.drain().await;
         Ok(())
     }
@@ -187,60 +190,4 @@ fn has_key(keys: &[[u8; 32]], headers: &HeaderMap) -> bool {
     let Some(sent) = sent else { return false };
     keys.iter()
         .fold(false, |found, key| found | bool::from(key.ct_eq(&sent)))
-}
-
-async fn accept(
-    listener: TcpListener,
-    router: Router,
-    options: &HttpOptions,
-    stop: impl Future<Output = ()>,
-    ended: &CancellationToken,
-) {
-    let service = TowerToHyperService::new(router);
-    let mut http = http1::Builder::new();
-    http.timer(TokioTimer::new())
-        .header_read_timeout(options.header_timeout)
-        .max_buf_size(64 << 10);
-    let connections = Arc::new(Semaphore::new(options.connections.max(1)));
-    let graceful = GracefulShutdown::new();
-    let mut stop = pin!(stop);
-    loop {
-        let slot = tokio::select! {
-            biased;
-            () = &mut stop => break,
-            // It fails only if the semaphore is closed, which nothing does.
-            Ok(slot) = Arc::clone(&connections).acquire_owned() => slot,
-        };
-        let accepted = tokio::select! {
-            biased;
-            () = &mut stop => break,
-            accepted = listener.accept() => accepted,
-        };
-        let stream = match accepted {
-            Ok((stream, _)) => stream,
-            Err(error) => {
-                // Such as too many open files: others are closed meanwhile.
-                tracing::warn!("a connection cannot be accepted: {error}");
-                sleep(Duration::from_millis(100)).await;
-                continue;
-            }
-        };
-        // Without it each small answer waits for the acknowledgement of the one before. It fails for a closed socket.
-        let _ = stream.set_nodelay(true);
-        let service = service.clone();
-        let connection = http.serve_connection(TokioIo::new(stream), service);
-        let connection = graceful.watch(connection);
-        tokio::spawn(async move {
-            if let Err(error) = connection.await {
-                tracing::debug!("a connection has ended: {error}");
-            }
-            drop(slot);
-        });
-    }
-    drop(listener);
-    // Ends the calls, the sessions, and the streams that clients listen to.
-    ended.cancel();
-    if timeout(DRAIN, graceful.shutdown()).await.is_err() {
-        tracing::warn!("not all requests have ended in time");
-    }
 }
