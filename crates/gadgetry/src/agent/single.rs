@@ -38,7 +38,8 @@ use crate::scripted::{ScriptError, ScriptedModel};
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let mut call = SingleCall::default();
 /// let agent = single_call(Add.into_gadget(), r#"{ "a": 2, "b": 2 }"#, 1)?;
-/// agent.ask("")?.observe(&mut call).await?;
+/// // The run ends at its limit of one reply, which is not of interest here.
+/// let _ = agent.ask("")?.observe(&mut call).await;
 /// assert_eq!(call.answer, Some(Answer::Result("4".to_owned())));
 /// # Ok(())
 /// # }

@@ -10,12 +10,12 @@
 //! one is open, other gadgets run on, and an answer that also covers a waiting call decides that call.
 //!
 //! ```
-//! use gadgetry::approval::{Answer, Approvals, Rules};
+//! use gadgetry::approval::{Answer, ApprovalRequest, Approvals, Rules};
 //! use gadgetry::{Agent, ScriptedModel};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let rules = Rules::parse(["allow ReadFile", "deny *(.git/**)", "allow RunCommand(cargo test *)", "ask *"])?;
-//! let approvals = Approvals::new(rules).approver(async |request| {
+//! let approvals = Approvals::new(rules).approver(async |request: ApprovalRequest| {
 //!     println!("{} wants to run", request.gadget);
 //!     Answer::Once
 //! });
