@@ -14,6 +14,7 @@ use crate::args::{AgentOptions, OnUnterminated, OutputLimit, ToolForm};
 use crate::connect::{self, ModelOverrides};
 use crate::error::Error;
 use crate::log_file::InUse;
+use crate::mcp;
 use crate::options::Blocks;
 use crate::sessions::Asker;
 use crate::sources::{Environment, Sources};
@@ -34,6 +35,8 @@ pub(crate) struct Situation {
     pub(crate) observers: Vec<Box<dyn Observer>>,
     /// Decides which calls run, instead of the rules of the options.
     pub(crate) approvals: Option<Approvals>,
+    /// The MCP servers, whose gadgets are added.
+    pub(crate) servers: Option<Arc<mcp::Connected>>,
 }
 
 /// Builds the agent. Also returns the files that it is made from, which nothing may overwrite. Nothing is started.
@@ -70,7 +73,11 @@ pub(crate) fn build_agent_with(
     let inputs = connect::script(&options.model.model).into_iter();
     let inputs = inputs.chain(options.source.gadgets.as_deref());
     let in_use = InUse::by(inputs, &sources.programs);
-    let gadgets = sources.into_gadgets().into_iter().map(wrap).collect();
+    let mut gadgets = sources.into_gadgets();
+    if let Some(servers) = &situation.servers {
+        gadgets.extend(servers.gadgets(&gadgets));
+    }
+    let gadgets = gadgets.into_iter().map(wrap).collect();
     Ok((agent(options, gadgets, model, situation)?, in_use))
 }
 

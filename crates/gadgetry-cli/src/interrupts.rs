@@ -1,6 +1,33 @@
 //! What stops the program from outside: signals, and a reader of stdout who goes away.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 pub(crate) use system::{Interrupts, when_reader_goes};
+
+/// How many [`Interrupts`] there are.
+static LISTENERS: AtomicUsize = AtomicUsize::new(0);
+
+/// Whether at most one part of the program waits for interrupts.
+pub(crate) fn has_one_listener() -> bool {
+    LISTENERS.load(Ordering::Relaxed) <= 1
+}
+
+/// Counts one of [`LISTENERS`] until it is dropped.
+#[derive(Debug)]
+struct Listener;
+
+impl Listener {
+    fn new() -> Self {
+        LISTENERS.fetch_add(1, Ordering::Relaxed);
+        Self
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        LISTENERS.fetch_sub(1, Ordering::Relaxed);
+    }
+}
 
 #[cfg(unix)]
 mod system {
@@ -11,6 +38,8 @@ mod system {
     use rustix::io::Errno;
     use tokio::signal::unix::{Signal, SignalKind, signal};
 
+    use super::Listener;
+
     /// Ctrl-C, Ctrl-\\, a polite kill, and a terminal that is closed.
     #[derive(Debug)]
     pub(crate) struct Interrupts {
@@ -18,6 +47,7 @@ mod system {
         quit: Signal,
         terminate: Signal,
         hangup: Option<Signal>,
+        _listener: Listener,
     }
 
     impl Interrupts {
@@ -31,15 +61,15 @@ mod system {
                 hangup: (!ignores_hangup())
                     .then(|| signal(SignalKind::hangup()))
                     .transpose()?,
+                _listener: Listener::new(),
             })
         }
 
         /// The same, but for a terminal that is closed: the command has another meaning for that signal.
         pub(crate) fn listen_but_hangup() -> io::Result<Self> {
-            Ok(Self {
-                hangup: None,
-                ..Self::listen()?
-            })
+            let mut interrupts = Self::listen()?;
+            interrupts.hangup = None;
+            Ok(interrupts)
         }
 
         /// Waits for one.
@@ -90,17 +120,19 @@ mod system {
 mod system {
     use std::io;
 
+    use super::Listener;
+
     /// Ctrl-C.
     #[derive(Debug)]
-    pub(crate) struct Interrupts;
+    pub(crate) struct Interrupts(Listener);
 
     impl Interrupts {
         pub(crate) fn listen() -> io::Result<Self> {
-            Ok(Self)
+            Ok(Self(Listener::new()))
         }
 
         pub(crate) fn listen_but_hangup() -> io::Result<Self> {
-            Ok(Self)
+            Self::listen()
         }
 
         pub(crate) async fn next(&mut self) {

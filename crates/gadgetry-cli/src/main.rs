@@ -19,6 +19,7 @@ mod interrupts;
 mod lines;
 mod log_file;
 mod logging;
+mod mcp;
 mod media;
 mod narrator;
 mod options;

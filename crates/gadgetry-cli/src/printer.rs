@@ -170,6 +170,14 @@ impl Printer {
         prompt_for_line(question)
     }
 
+    /// The same, after lines that the user must see, also if progress is suppressed.
+    pub(crate) fn ask_about(&mut self, shown: &str, question: &str) -> Option<String> {
+        self.stop_spinning();
+        let _ = io::stderr().write_all(visible(shown).as_bytes());
+        forget_typed();
+        prompt_for_line(question)
+    }
+
     /// Asks the user; `None` if no user is at a terminal.
     pub(crate) fn prompter(&self) -> Option<Prompter> {
         is_at_terminal().then(|| Prompter(self.spinner.as_ref().map(Spinner::pause)))

@@ -10,6 +10,7 @@ use gadgetry_builtins::Builtins;
 
 use crate::args::GadgetOptions;
 use crate::error::Error;
+use crate::mcp;
 
 /// What gadgets depend on, apart from their own options.
 pub(crate) struct Environment<'e> {
@@ -105,8 +106,8 @@ fn named(gadgets: &[Arc<dyn DynGadget>], list: &str) -> Result<Vec<Arc<dyn DynGa
 }
 
 impl GadgetOptions {
-    /// The gadgets without a model, checked as for a run.
-    pub(crate) fn toolbox(&self) -> Result<Toolbox, Error> {
+    /// The gadgets without a model, checked as for a run, with those of `servers`.
+    pub(crate) fn toolbox(&self, servers: Option<&mcp::Connected>) -> Result<Toolbox, Error> {
         let sources = Sources::load(
             self,
             &Environment {
@@ -115,8 +116,12 @@ impl GadgetOptions {
                 images: true,
             },
         )?;
+        let mut gadgets = sources.into_gadgets();
+        if let Some(servers) = servers {
+            gadgets.extend(servers.gadgets(&gadgets));
+        }
         let mut toolbox = Toolbox::default();
-        for gadget in sources.into_gadgets() {
+        for gadget in gadgets {
             let added = toolbox.add(gadget);
             added.map_err(|error| self.at_fault(error))?;
         }

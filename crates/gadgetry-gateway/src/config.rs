@@ -370,12 +370,22 @@ fn limits(written: &Limits) -> ServerLimits {
     }
 }
 
-/// Keys from a file: one in each line, with a name before it if there are two words. `#` begins a comment.
+/// Keys from a file, as [`read_keys`] reads it.
 ///
 /// # Errors
 ///
 /// If the file cannot be read, or a line has more than two words.
 pub fn load_keys(path: &Path) -> Result<Vec<ClientKey>, ConfigError> {
+    let keys = read_keys(path)?.into_iter();
+    Ok(keys.map(|(name, key)| ClientKey::new(name, &key)).collect())
+}
+
+/// Names and keys from a file: one key in each line, with a name before it if there are two words. `#` begins a comment.
+///
+/// # Errors
+///
+/// If the file cannot be read, or a line has more than two words.
+pub fn read_keys(path: &Path) -> Result<Vec<(String, String)>, ConfigError> {
     let text = files::text(path, LIMIT).map_err(|source| ConfigError::Read {
         path: path.to_owned(),
         source,
@@ -386,8 +396,8 @@ pub fn load_keys(path: &Path) -> Result<Vec<ClientKey>, ConfigError> {
         let words: Vec<&str> = line.split_whitespace().collect();
         match words.as_slice() {
             [] => {}
-            [key] => keys.push(ClientKey::new(format!("key-{}", number + 1), key)),
-            [name, key] => keys.push(ClientKey::new(*name, key)),
+            [key] => keys.push((format!("key-{}", number + 1), (*key).to_owned())),
+            [name, key] => keys.push(((*name).to_owned(), (*key).to_owned())),
             _ => {
                 return Err(ConfigError::Invalid {
                     path: path.to_owned(),

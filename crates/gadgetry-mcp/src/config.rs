@@ -1,7 +1,7 @@
 //! How one server is reached: a program that is started, or a URL.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -9,6 +9,8 @@ use std::time::Duration;
 use gadgetry::command::parse_duration;
 use gadgetry::proto::visible::visible_line;
 use serde::{Deserialize, Serialize};
+
+use crate::variables;
 
 /// How long a call may take by default.
 pub const CALL_TIMEOUT: Duration = Duration::from_mins(2);
@@ -153,6 +155,34 @@ impl ServerConfig {
             Transport::Http(http) => http.url.clone(),
         };
         visible_line(&words).into_owned()
+    }
+
+    /// The names of the environment variables that the configuration reads, as `${NAME}`.
+    ///
+    /// Their values reach the server, so that a user who did not write the configuration wants to know them.
+    ///
+    /// ```
+    /// use gadgetry_mcp::ServerConfig;
+    ///
+    /// let config = ServerConfig::stdio("server", ["--key=${API_KEY}", "${HOME}"]);
+    /// assert_eq!(Vec::from_iter(config.variables()), ["API_KEY", "HOME"]);
+    /// ```
+    pub fn variables(&self) -> BTreeSet<String> {
+        let texts: Vec<Cow<'_, str>> = match &self.transport {
+            Transport::Stdio(stdio) => {
+                let texts = [&stdio.command].into_iter().chain(&stdio.args);
+                let texts = texts.chain(stdio.env.values());
+                let texts = texts.map(|text| Cow::Borrowed(text.as_str()));
+                let cwd = stdio.cwd.as_ref().map(|it| it.to_string_lossy());
+                texts.chain(cwd).collect()
+            }
+            Transport::Http(http) => {
+                let texts = [&http.url].into_iter().chain(http.headers.values());
+                texts.map(|text| Cow::Borrowed(text.as_str())).collect()
+            }
+        };
+        let names = texts.iter().flat_map(|text| variables::names(text));
+        names.collect()
     }
 }
 

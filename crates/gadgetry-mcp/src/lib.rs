@@ -16,6 +16,7 @@ pub mod config;
 mod guide;
 pub mod import;
 pub mod server;
+mod variables;
 
 #[doc(inline)]
 pub use client::{

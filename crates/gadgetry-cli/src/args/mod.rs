@@ -9,6 +9,8 @@ mod config;
 mod doctor;
 mod gadget;
 mod limits;
+#[cfg(feature = "mcp")]
+mod mcp;
 mod model;
 mod models;
 #[cfg(feature = "restate")]
@@ -40,6 +42,11 @@ pub(crate) use config::{
 };
 pub(crate) use doctor::DoctorArgs;
 pub(crate) use gadget::{GadgetArgs, GadgetFileArgs, GadgetInfoArgs, GadgetRunArgs, GadgetVerb};
+#[cfg(feature = "mcp")]
+pub(crate) use mcp::{
+    ImportSource, McpArgs, McpImportArgs, McpListArgs, McpServeArgs, McpTestArgs, McpTrustArgs,
+    McpVerb,
+};
 pub(crate) use model::{DataArgs, ModelArgs, Tags};
 pub(crate) use models::{ModelsArgs, ModelsVerb, UpdateArgs};
 #[cfg(feature = "restate")]
@@ -155,6 +162,9 @@ pub(crate) enum Verb {
     /// API: Chat Completions, Responses or Messages. Never executes anything. Ctrl-C or SIGTERM lets requests in flight end
     /// first.
     Serve(Box<ServeArgs>),
+    /// Lists, tests, trusts and imports MCP servers; serves gadgets to MCP clients.
+    #[cfg(feature = "mcp")]
+    Mcp(McpArgs),
     /// Shows the configuration: every value, and where it is from.
     Config(ConfigVerbArgs),
     /// Writes a configuration file to start with, in which every key is explained.

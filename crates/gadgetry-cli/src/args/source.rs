@@ -1,8 +1,13 @@
 //! Options about where gadgets come from.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use clap::Args;
+
+use crate::config::McpServer;
+use crate::mcp::TypedServer;
 
 /// Where gadgets come from.
 #[derive(Clone, Debug, Default, Args)]
@@ -22,4 +27,20 @@ pub(crate) struct GadgetOptions {
     /// Run commands of `RunCommand` in a sandbox: no network, no writing outside the workspace (Linux)
     #[arg(long, group = "confined")]
     pub(crate) sandbox: bool,
+
+    /// MCP server whose tools become gadgets: a command line or a URL, optionally as NAME=SERVER; may be repeated
+    #[arg(long, value_name = "SERVER")]
+    pub(crate) mcp: Vec<TypedServer>,
+
+    /// Do not use the MCP servers of the configuration
+    #[arg(long)]
+    pub(crate) no_mcp: bool,
+
+    /// Name of a server in `[mcp.servers]` that is used. What it is comes from the configuration, so no session keeps its keys
+    #[arg(long, value_name = "NAME", hide = true)]
+    pub(crate) configured_mcp: Vec<String>,
+
+    /// The servers of the configuration.
+    #[arg(skip)]
+    pub(crate) servers: Arc<BTreeMap<String, McpServer>>,
 }

@@ -54,7 +54,7 @@ pub(super) fn run(args: ChatArgs, printer: &mut Printer) -> Result<(), Error> {
         flight: Flight::default(),
         injected: Injected::default(),
     };
-    let opened = Talk::open(args, user)?;
+    let opened = Talk::open(args, user, printer)?;
     let model = opened.talk.model()?;
     let mut app = App::new(model, String::new(), history);
     if let Some(note) = opened.note.clone() {

@@ -43,7 +43,7 @@ pub(super) fn run(args: ChatArgs, printer: &mut Printer) -> Result<(), Error> {
         flight: Flight::default(),
         injected: Injected::default(),
     };
-    let opened = Talk::open(args, user)?;
+    let opened = Talk::open(args, user, printer)?;
     let Opened {
         mut talk,
         last,

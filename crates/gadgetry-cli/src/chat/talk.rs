@@ -21,6 +21,8 @@ use crate::commands::continued::{
 };
 use crate::connect::{self, ModelOverrides};
 use crate::error::Error;
+use crate::mcp;
+use crate::printer::Printer;
 use crate::sessions::{Details, Kept, SessionName, Sessions, details, problem, refuse_without};
 
 /// A conversation. Its methods wait for the journal, so they block.
@@ -30,6 +32,8 @@ pub(super) struct Talk {
     user: User,
     /// The rules, with those that the user has added in this conversation.
     approvals: Option<Approvals>,
+    /// The MCP servers, which outlive the agents.
+    servers: Option<Arc<mcp::Connected>>,
     conversation: Conversation,
     /// The session; `None` before the first message.
     kept: Option<Kept>,
@@ -61,10 +65,10 @@ pub(super) struct Opened {
 }
 
 impl Talk {
-    /// Opens a new conversation, or the one that the arguments name. All input is checked; nothing is started.
-    pub(super) fn open(args: ChatArgs, user: User) -> Result<Opened, Error> {
+    /// Opens a new conversation, or the one that the arguments name. All input is checked; nothing but MCP servers is started.
+    pub(super) fn open(args: ChatArgs, user: User, printer: &mut Printer) -> Result<Opened, Error> {
         if let Some(names) = &args.continues {
-            return Self::continued(&args, names.first(), user);
+            return Self::continued(&args, names.first(), user, printer);
         }
         if let Some(name) = &args.session {
             let sessions = Sessions::existing(&args.options.model.data)?;
@@ -77,12 +81,17 @@ impl Talk {
             }
         }
         let approvals = approvals(&args.options, &user)?;
-        let agent = build(&args.options, 0, &user, approvals.clone())?;
+        let mut agent = build(&args.options, 0, &user, approvals.clone(), None)?;
+        let servers = mcp::connect(&args.options.source, printer)?;
+        if servers.is_some() {
+            agent = build(&args.options, 0, &user, approvals.clone(), servers.clone())?;
+        }
         let talk = Self {
             args,
             agent,
             user,
             approvals,
+            servers,
             conversation: Conversation::default(),
             kept: None,
             details: None,
@@ -100,6 +109,7 @@ impl Talk {
         typed: &ChatArgs,
         name: Option<&SessionName>,
         user: User,
+        printer: &mut Printer,
     ) -> Result<Opened, Error> {
         let data = &typed.options.model.data;
         let sessions = Sessions::existing(data)?.ok_or_else(no_sessions)?;
@@ -110,6 +120,7 @@ impl Talk {
         let (number, last) = session.last()?;
         let stored = details(last).ok_or_else(|| without_details(&session))?;
         let mut args = chat_again(&stored.options, &typed.typed)?;
+        args.options.source.servers = Arc::clone(&typed.options.source.servers);
         let missing = stored.missing(&args.typed);
         refuse_without(&missing)?;
         let details = merged(&stored, &args.typed)?;
@@ -131,7 +142,14 @@ impl Talk {
         };
         let answer = summary.map(|it| it.answer.clone()).unwrap_or_default();
         let approvals = approvals(&args.options, &user)?;
-        let agent = build(&args.options, replies, &user, approvals.clone())?;
+        let servers = mcp::connect(&args.options.source, printer)?;
+        let agent = build(
+            &args.options,
+            replies,
+            &user,
+            approvals.clone(),
+            servers.clone(),
+        )?;
         let is_ended = summary.is_some();
         let durable = agent.durable(&kept.sessions.journal);
         let durable = durable.run_id(kept.run.as_str());
@@ -144,6 +162,7 @@ impl Talk {
             agent,
             user,
             approvals,
+            servers,
             conversation: Conversation::default(),
             kept: Some(kept),
             details: Some(details),
@@ -173,8 +192,18 @@ impl Talk {
         }
     }
 
+    /// Builds the agent again, from changed options or with changed tools.
+    fn rebuild(&mut self) -> Result<(), Error> {
+        let (approvals, servers) = (self.approvals.clone(), self.servers.clone());
+        self.agent = build(&self.args.options, 0, &self.user, approvals, servers)?;
+        Ok(())
+    }
+
     /// Begins a run about a message.
     pub(super) fn ask(&mut self, prompt: String) -> Result<AgentRun<'static>, Error> {
+        if self.servers.as_ref().is_some_and(|it| it.has_changed()) {
+            self.rebuild()?;
+        }
         self.next_run()?;
         let kept = self.kept.as_ref().ok_or_else(no_sessions)?;
         let durable = self.agent.durable(&kept.sessions.journal);
@@ -226,12 +255,9 @@ impl Talk {
     pub(super) fn use_model(&mut self, name: &str) -> Result<ModelFacts, Error> {
         let before = self.args.options.model.model.clone();
         name.clone_into(&mut self.args.options.model.model);
-        match build(&self.args.options, 0, &self.user, self.approvals.clone()) {
-            Ok(agent) => self.agent = agent,
-            Err(error) => {
-                self.args.options.model.model = before;
-                return Err(error);
-            }
+        if let Err(error) = self.rebuild() {
+            self.args.options.model.model = before;
+            return Err(error);
         }
         let stored = self.details_mut()?.set_option("model", name);
         stored.map_err(|error| Error::machine(&error))?;
@@ -301,9 +327,11 @@ fn build(
     replies: usize,
     user: &User,
     approvals: Option<Approvals>,
+    servers: Option<Arc<mcp::Connected>>,
 ) -> Result<Agent, Error> {
     let situation = Situation {
         replies,
+        servers,
         human: Some(Arc::clone(&user.human)),
         approvals,
         observers: vec![Box::new(user.injected.clone())],

@@ -11,6 +11,7 @@ use crate::commands::continued;
 use crate::error::Error;
 use crate::follow::{Log, follow};
 use crate::log_file;
+use crate::mcp;
 use crate::printer::Printer;
 use crate::prompt::typed_or_piped;
 use crate::sessions::{Asker, Kept, problem};
@@ -30,18 +31,28 @@ pub(crate) fn run(args: &AgentArgs, printer: &mut Printer) -> Result<(), Error> 
     }
     let asker = (!args.session.no_session).then(Arc::<Asker>::default);
     let approver = Arc::new(TerminalApprover::new(args.user_file.clone()));
-    let situation = Situation {
-        asker: asker.clone(),
-        approver: Some(Arc::clone(&approver)),
-        ..Situation::default()
+    let build = |servers| {
+        let situation = Situation {
+            asker: asker.clone(),
+            approver: Some(Arc::clone(&approver)),
+            servers,
+            ..Situation::default()
+        };
+        build_agent(&args.options, situation)
     };
-    let (agent, in_use) = build_agent(&args.options, situation)?;
+    let (mut agent, in_use) = build(None)?;
     let prompt = typed_or_piped(args.prompt.as_deref().unwrap_or_default(), printer)?;
     let path = args.save.as_deref();
     let file = path
         .map(|path| log_file::create(path, &in_use))
         .transpose()?;
+    // Last, because servers are started, and the prompt was perhaps awaited.
+    let servers = mcp::connect(&args.options.source, printer)?;
+    if servers.is_some() {
+        (agent, _) = build(servers.clone())?;
+    }
     let (run, kept) = begin(args, &agent, prompt, printer)?;
+    let asker = asker.clone();
     let kept = kept.map(|kept| Kept { asker, ..kept });
     let log = match path.zip(file) {
         Some((path, file)) => {

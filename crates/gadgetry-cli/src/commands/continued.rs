@@ -18,6 +18,7 @@ use crate::connect;
 use crate::error::Error;
 use crate::follow::{Log, follow, print_answer, save, verdict};
 use crate::log_file::{self, InUse};
+use crate::mcp;
 use crate::printer::Printer;
 use crate::prompt::typed_or_piped;
 use crate::sessions::{
@@ -32,6 +33,7 @@ pub(crate) fn run(typed: &AgentArgs, printer: &mut Printer) -> Result<(), Error>
     let (number, last) = session.last()?;
     let stored = details(last).ok_or_else(|| without_details(&session))?;
     let mut args = again(&stored.options, &typed.typed)?;
+    args.options.source.servers = Arc::clone(&typed.options.source.servers);
     let missing = stored.missing(&args.typed);
     refuse_without(&missing)?;
     let kept = Kept {
@@ -49,6 +51,7 @@ pub(crate) fn run(typed: &AgentArgs, printer: &mut Printer) -> Result<(), Error>
         kept,
         approver,
         details,
+        servers: None,
         printer,
     };
     match (&last.progress.summary, prompt) {
@@ -144,6 +147,8 @@ struct Continued<'a> {
     kept: Kept,
     approver: Arc<TerminalApprover>,
     details: Details,
+    /// The MCP servers, until the end of the run.
+    servers: Option<Arc<mcp::Connected>>,
     printer: &'a mut Printer,
 }
 
@@ -216,9 +221,11 @@ impl Continued<'_> {
     }
 
     /// The agent of the session, and the file of `--save`.
-    fn agent(&self, replies: usize) -> Result<(Agent, Option<std::fs::File>), Error> {
+    fn agent(&mut self, replies: usize) -> Result<(Agent, Option<std::fs::File>), Error> {
+        self.servers = mcp::connect(&self.args.options.source, self.printer)?;
         let situation = Situation {
             replies,
+            servers: self.servers.clone(),
             asker: self.kept.asker.clone(),
             approver: Some(Arc::clone(&self.approver)),
             ..Situation::default()

@@ -11,6 +11,8 @@ mod doctor;
 mod gadget;
 mod init;
 mod man;
+#[cfg(feature = "mcp")]
+mod mcp;
 mod models;
 mod parse;
 #[cfg(feature = "restate")]
@@ -23,6 +25,8 @@ mod submit;
 #[cfg(feature = "restate")]
 mod worker;
 mod write;
+
+use std::sync::Arc;
 
 use gadgetry::proto::event::EVENTS_SCHEMA;
 use gadgetry::proto::schema::json_message;
@@ -41,11 +45,13 @@ pub(crate) fn run(args: Gadgetry, printer: &mut Printer) -> Result<(), Error> {
         Some(Verb::Parse(args)) => parse::run(&args, printer),
         Some(Verb::Write(args)) => write::run(&args, printer),
         Some(Verb::Agent(mut typed)) => {
+            typed.options.source.servers = Arc::new(args.configuration.servers);
             typed.user_file = args.configuration.user_path;
             agent::run(&typed, printer)
         }
         #[cfg(feature = "chat")]
         Some(Verb::Chat(mut typed)) => {
+            typed.options.source.servers = Arc::new(args.configuration.servers);
             typed.user_file = args.configuration.user_path;
             crate::chat::run(*typed, printer)
         }
@@ -59,6 +65,8 @@ pub(crate) fn run(args: Gadgetry, printer: &mut Printer) -> Result<(), Error> {
         Some(Verb::Init(args)) => init::run(&args, printer),
         Some(Verb::Completions(args)) => completions::run(&args, printer),
         Some(Verb::Man(args)) => man::run(&args, printer),
+        #[cfg(feature = "mcp")]
+        Some(Verb::Mcp(typed)) => mcp::run(args.config, typed, printer),
         Some(Verb::Replay(args)) => replay::run(&args, printer),
         Some(Verb::Events(args)) => {
             if args.schema {

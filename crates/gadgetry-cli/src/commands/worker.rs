@@ -9,6 +9,7 @@ use gadgetry_restate::{Spread, Worker, WorkerError};
 use crate::args::WorkerArgs;
 use crate::build_agent::{Situation, build_agent_with};
 use crate::error::Error;
+use crate::mcp;
 use crate::printer::Printer;
 use crate::run_agent::until_interrupted;
 
@@ -26,7 +27,12 @@ pub(crate) fn run(args: &WorkerArgs, printer: &mut Printer) -> Result<(), Error>
             gadget
         }
     };
-    let (agent, _) = build_agent_with(&args.options, Situation::default(), wrap)?;
+    let servers = mcp::connect(&args.options.source, printer)?;
+    let situation = Situation {
+        servers: servers.clone(),
+        ..Situation::default()
+    };
+    let (agent, _) = build_agent_with(&args.options, situation, wrap)?;
     if let Some(name) = unknown.first() {
         return Err(Error::input(format_args!(
             "--spread {name}: there is no such gadget"

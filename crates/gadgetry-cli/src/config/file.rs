@@ -128,7 +128,7 @@ pub(crate) fn parse(
                 }
             }
             "approvals" => file.approvals = tables::approvals(item)?,
-            "mcp" => file.servers = tables::servers(item)?,
+            "mcp" => file.servers = tables::servers(item, origin, folder)?,
             SKILLS if matches!(item.value, Value::Table(_)) => {
                 let folders = tables::skills(item)?.into_iter();
                 let folders = folders.map(|(it, place)| (form::path(&it, folder).into(), place));

@@ -19,16 +19,18 @@ pub(crate) const SYSTEM: &str = "system";
 /// The one key that concerns every verb.
 pub(crate) const DATA_DIR: &str = "data-dir";
 /// Options that make sense for one invocation only.
-const NOT_KEYS: [&str; 13] = [
+const NOT_KEYS: [&str; 15] = [
     "approval",
     "audio",
     CONFIGURED_APPROVAL,
+    CONFIGURED_MCP,
     "continue",
     "dangerously-without-sandbox",
     "dry-run",
     "force",
     "help",
     "image",
+    "mcp",
     "session",
     "verbose",
     "version",
@@ -36,6 +38,8 @@ const NOT_KEYS: [&str; 13] = [
 ];
 /// The option that has the rules of `[approvals]`.
 pub(crate) const CONFIGURED_APPROVAL: &str = "configured-approval";
+/// The option that has the names of the servers in `[mcp.servers]`.
+pub(crate) const CONFIGURED_MCP: &str = "configured-mcp";
 
 /// A verb that has a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -10,9 +10,11 @@
 //! | `layer`, `tables`, `file` | settings of one place; tables that set no option; a whole file |
 //! | `environment`, `profiles`, `prompts` | variables; what profiles inherit; templates |
 //! | `trust`, `project`, `redact` | consent to `./gadgetry.toml`; values without keys |
-//! | `remember` | rules that are written to the user's file |
+//! | `remember`, `add_servers` | rules and MCP servers that are written to the user's file |
 //! | `words`, `custom` | from the configuration to words of the command line; custom commands |
 
+#[cfg(feature = "mcp")]
+mod add_servers;
 mod custom;
 mod environment;
 mod file;
@@ -44,9 +46,13 @@ use crate::error::Error;
 use crate::input::unreadable;
 use crate::printer::Printer;
 
+#[cfg(feature = "mcp")]
+pub(crate) use add_servers::{NewServer, add_servers, is_open_to_others};
 pub(crate) use custom::with_commands;
 pub(crate) use file::{Choice, ConfigFile, CustomCommand};
-pub(crate) use keys::{CONFIGURED_APPROVAL, ConfigVerb, Keys, SYSTEM, SYSTEM_PROMPT};
+pub(crate) use keys::{
+    CONFIGURED_APPROVAL, CONFIGURED_MCP, ConfigVerb, Keys, SYSTEM, SYSTEM_PROMPT,
+};
 pub(crate) use layer::{Layer, Origin, Setting, Settings, Source};
 pub(crate) use profiles::Profiles;
 pub(crate) use project::{Asking, NAME as PROJECT_FILE, Project, Status};
@@ -54,7 +60,7 @@ pub(crate) use prompts::Prompts;
 pub(crate) use redact::{server as redact_server, setting as redact};
 pub(crate) use remember::{Approved, remember};
 pub(crate) use tables::{ApprovalRule, McpServer};
-pub(crate) use trust::create_private;
+pub(crate) use trust::{create_private, read_private, write_private};
 pub(crate) use value::Place;
 pub(crate) use words::{command_line, verb_index};
 
@@ -209,16 +215,13 @@ impl Config {
             layer.add_to(&mut settings, verb, keys);
         }
         self.variables.add_to(&mut settings, verb, keys);
-        if matches!(verb, ConfigVerb::Agent | ConfigVerb::Chat)
-            && let Some(first) = self.approvals.first()
-        {
-            let rules = self.approvals.iter().map(|it| it.rule.to_string());
-            let setting = Setting {
-                given: Given::Values(rules.collect()),
-                written: Json::Null,
-                source: Source::File(Origin::User, first.place.clone()),
-            };
-            settings.insert(CONFIGURED_APPROVAL.to_owned(), setting);
+        if matches!(verb, ConfigVerb::Agent | ConfigVerb::Chat) {
+            let rules = self.approvals.iter();
+            let rules = rules.map(|it| (it.rule.to_string(), &it.place));
+            insert_hidden(&mut settings, CONFIGURED_APPROVAL, rules);
+            let servers = self.servers.values().filter(|it| it.is_enabled());
+            let servers = servers.map(|it| (it.name.clone(), &it.item.place));
+            insert_hidden(&mut settings, CONFIGURED_MCP, servers);
         }
         Ok(settings)
     }
@@ -243,6 +246,22 @@ impl Config {
         own.filter(|_| !is_of_invocation)
             .or_else(|| self.profile.clone())
     }
+}
+
+/// Adds what a table that sets no option says, as an option that no one types.
+fn insert_hidden<'a>(
+    settings: &mut Settings,
+    name: &str,
+    values: impl Iterator<Item = (String, &'a Place)>,
+) {
+    let (values, places): (Vec<String>, Vec<&Place>) = values.unzip();
+    let Some(first) = places.first() else { return };
+    let setting = Setting {
+        given: Given::Values(values),
+        written: Json::Null,
+        source: Source::File(Origin::User, (*first).clone()),
+    };
+    settings.insert(name.to_owned(), setting);
 }
 
 /// The user's file, and whether it must exist.

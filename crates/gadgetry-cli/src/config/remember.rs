@@ -78,7 +78,7 @@ fn decides(rule: &Value, approved: &Approved<'_>) -> bool {
 }
 
 /// Replaces the file at once, with its permissions.
-fn replace(path: &Path, text: &str) -> io::Result<()> {
+pub(super) fn replace(path: &Path, text: &str) -> io::Result<()> {
     // A link, as to a folder of dotfiles, stays one.
     let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let folder = path.parent().unwrap_or(Path::new(""));

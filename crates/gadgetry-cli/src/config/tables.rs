@@ -1,9 +1,12 @@
 //! Tables that set no options: approvals, MCP servers, skills.
 
+use std::path::Path;
+
 use gadgetry::Permission;
 use gadgetry::approval::Rule;
 
-use super::layer::unknown;
+use super::form;
+use super::layer::{Origin, unknown};
 use super::value::{Entry, Item, Place, Value};
 use crate::error::Error;
 
@@ -24,6 +27,30 @@ pub(crate) struct McpServer {
     pub(crate) name: String,
     /// The table.
     pub(crate) item: Item,
+    /// Whether the file is the user's or a project's.
+    pub(crate) origin: Origin,
+}
+
+impl McpServer {
+    fn resolve_cwd(&mut self, folder: &Path) {
+        if let Value::Table(entries) = &mut self.item.value
+            && let Some(cwd) = entries.iter_mut().find(|entry| entry.key == "cwd")
+            && let Value::Text(text) = &mut cwd.item.value
+            // A variable may be an absolute path.
+            && !text.starts_with("${")
+        {
+            *text = form::path(text, folder);
+        }
+    }
+
+    /// Whether the table does not switch it off.
+    pub(crate) fn is_enabled(&self) -> bool {
+        let Value::Table(entries) = &self.item.value else {
+            return true;
+        };
+        let enabled = entries.iter().find(|entry| entry.key == "enabled");
+        !enabled.is_some_and(|entry| matches!(entry.item.value, Value::Truth(false)))
+    }
 }
 
 /// Reads `[approvals]`.
@@ -54,8 +81,8 @@ pub(crate) fn approvals(item: &Item) -> Result<Vec<ApprovalRule>, Error> {
     Ok(rules)
 }
 
-/// Reads `[mcp]`.
-pub(crate) fn servers(item: &Item) -> Result<Vec<McpServer>, Error> {
+/// Reads `[mcp]`. A relative `cwd` is resolved from `folder`.
+pub(crate) fn servers(item: &Item, origin: Origin, folder: &Path) -> Result<Vec<McpServer>, Error> {
     let mut servers = Vec::new();
     for entry in item.table("mcp")? {
         if entry.key != "servers" {
@@ -63,10 +90,13 @@ pub(crate) fn servers(item: &Item) -> Result<Vec<McpServer>, Error> {
         }
         for Entry { key, item, .. } in entry.item.table("mcp.servers")? {
             item.table(&format!("mcp.servers.{key}"))?;
-            servers.push(McpServer {
+            let mut server = McpServer {
                 name: key.clone(),
                 item: item.clone(),
-            });
+                origin,
+            };
+            server.resolve_cwd(folder);
+            servers.push(server);
         }
     }
     Ok(servers)

@@ -6,6 +6,7 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use gadgetry::files;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
@@ -63,7 +64,7 @@ impl Trust {
     pub(crate) fn load(folder: Option<&Path>) -> Result<Self, Error> {
         let path = folder.map(|folder| folder.join(FILE));
         let decisions = match &path {
-            Some(path) => read(path)?,
+            Some(path) => read_private(path)?,
             None => Decisions::default(),
         };
         Ok(Self { path, decisions })
@@ -91,8 +92,6 @@ impl Trust {
     }
 
     /// Remembers a decision; `None` forgets it.
-    ///
-    /// The content of the decision file is replaced at once, and only its owner can read it.
     pub(crate) fn decide(&mut self, file: &Path, decision: Option<(&str, bool)>) -> io::Result<()> {
         let no_home = || io::Error::other("no home directory in the environment");
         let path = self.path.as_ref().ok_or_else(no_home)?;
@@ -109,17 +108,12 @@ impl Trust {
                 trusted,
             });
         }
-        let folder = path.parent().unwrap_or(path);
-        create_private(folder)?;
-        let mut new = tempfile::NamedTempFile::new_in(folder)?;
-        serde_json::to_writer_pretty(&mut new, &self.decisions)?;
-        new.flush()?;
-        new.persist(path).map_err(|error| error.error)?;
-        Ok(())
+        write_private(path, &self.decisions)
     }
 }
 
-fn read(path: &Path) -> Result<Decisions, Error> {
+/// Reads a file of decisions; the default if it is not there.
+pub(crate) fn read_private<T: Default + DeserializeOwned>(path: &Path) -> Result<T, Error> {
     let text = match files::text(path, LIMIT) {
         Ok(text) => text,
         Err(error)
@@ -128,7 +122,7 @@ fn read(path: &Path) -> Result<Decisions, Error> {
                 io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
             ) =>
         {
-            return Ok(Decisions::default());
+            return Ok(T::default());
         }
         Err(error) => return Err(unreadable(path.display(), &error)),
     };
@@ -139,6 +133,17 @@ fn read(path: &Path) -> Result<Decisions, Error> {
             format_args!("{error}; remove the file, and trust your projects again"),
         )
     })
+}
+
+/// Replaces a file of decisions at once. Only its owner can read it.
+pub(crate) fn write_private(path: &Path, value: &impl Serialize) -> io::Result<()> {
+    let folder = path.parent().unwrap_or(path);
+    create_private(folder)?;
+    let mut new = tempfile::NamedTempFile::new_in(folder)?;
+    serde_json::to_writer_pretty(&mut new, value)?;
+    new.flush()?;
+    new.persist(path).map_err(|error| error.error)?;
+    Ok(())
 }
 
 /// Creates a folder that only its owner can read, if it is not there.

@@ -11,6 +11,7 @@ use crate::args::option_name;
 use crate::args::{Typed, TypedOption};
 use crate::connect;
 use crate::error::Error;
+use crate::mcp;
 
 /// Options of one invocation, not of the session.
 const OF_ONE_RUN: [&str; 12] = [
@@ -30,6 +31,8 @@ const OF_ONE_RUN: [&str; 12] = [
 /// Options that may hold keys.
 const SECRET: [&str; 2] = ["header", "extra-body"];
 const BASE_URL: &str = "base-url";
+/// An MCP server, which may be a URL.
+const MCP: &str = "mcp";
 
 /// The document that is stored with each run of a session.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -124,16 +127,25 @@ fn is_secret(option: &TypedOption) -> bool {
     if SECRET.contains(&option.name.as_str()) {
         return true;
     }
-    let url = option.value.as_deref().filter(|_| option.name == BASE_URL);
-    url.is_some_and(|url| {
-        let url = url.to_str().and_then(|url| Url::parse(url).ok());
-        url.is_none_or(|url| {
-            !url.username().is_empty()
-                || url.password().is_some()
-                || url.query().is_some()
-                || url.fragment().is_some()
-        })
-    })
+    let value = option.value.as_deref();
+    match option.name.as_str() {
+        BASE_URL => value.is_some_and(|url| url.to_str().is_none_or(may_hold_key)),
+        MCP => value.is_some_and(|server| {
+            let server = server.to_str().map(mcp::name_and_target);
+            server.is_some_and(|(_, target)| mcp::is_url(target) && may_hold_key(target))
+        }),
+        _ => false,
+    }
+}
+
+fn may_hold_key(url: &str) -> bool {
+    let Ok(url) = Url::parse(url) else {
+        return true;
+    };
+    !url.username().is_empty()
+        || url.password().is_some()
+        || url.query().is_some()
+        || url.fragment().is_some()
 }
 
 /// The option as one word, with an absolute path if it names a file.

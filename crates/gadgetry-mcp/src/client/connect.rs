@@ -24,8 +24,8 @@ use super::error::ConnectError;
 use super::handler::Handler;
 use super::lines::MESSAGE_LIMIT;
 use super::process::{Launch, ServerProcess};
-use super::variables::expand;
 use crate::config::{Http, Protocol, ServerConfig, Stdio, Transport};
+use crate::variables::expand;
 
 /// Pages of a list that are read, and entries that are kept.
 const PAGES: usize = 100;

@@ -36,7 +36,6 @@ mod process;
 mod remote;
 mod resources;
 mod tools;
-mod variables;
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -52,6 +51,7 @@ use remote::Remote;
 pub use error::{ConnectError, ServerFailure, ToolWarning};
 pub use process::BASE_ENVIRONMENT;
 pub use remote::RestartPolicy;
+pub use resources::{LIST as LIST_RESOURCES, READ as READ_RESOURCE};
 
 /// Servers of others, connected. Dropping it and its gadgets ends them in the background; [`Servers::close`] waits for that.
 ///
@@ -135,6 +135,12 @@ impl Servers {
     pub fn tools(&self) -> impl Iterator<Item = (&str, usize)> {
         let remotes = self.remotes.iter();
         remotes.map(|remote| (remote.name.as_str(), remote.lists().tools.len()))
+    }
+
+    /// Whether a server has resources, for which there are the gadgets [`LIST_RESOURCES`] and [`READ_RESOURCE`].
+    pub fn has_resources(&self, server: &str) -> bool {
+        let remote = self.remote(server);
+        remote.is_some_and(|remote| remote.lists().has_resources)
     }
 
     /// The gadgets for what the servers offer now. Names in `reserved`, in any case, are not used.

@@ -10,8 +10,10 @@ use serde_json::{Value, json};
 use super::content;
 use super::remote::Remote;
 
-pub(super) const LIST: &str = "ListResources";
-pub(super) const READ: &str = "ReadResource";
+/// The name of the gadget that lists the resources of servers, unless it is taken.
+pub const LIST: &str = "ListResources";
+/// The name of the gadget that reads a resource, unless it is taken.
+pub const READ: &str = "ReadResource";
 
 /// Resources that are listed.
 const LISTED: usize = 500;

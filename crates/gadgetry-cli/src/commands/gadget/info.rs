@@ -7,10 +7,12 @@ use gadgetry::proto::schema::Registry;
 use super::named;
 use crate::args::GadgetInfoArgs;
 use crate::error::Error;
+use crate::mcp;
 use crate::printer::Printer;
 
 pub(crate) fn run(args: &GadgetInfoArgs, printer: &mut Printer) -> Result<(), Error> {
-    let toolbox = args.gadget.file.source.toolbox()?;
+    let servers = mcp::connect(&args.gadget.file.source, printer)?;
+    let toolbox = args.gadget.file.source.toolbox(servers.as_deref())?;
     let gadget = named(&toolbox, &args.gadget.name)?;
     if args.json {
         return printer.json(&gadget.spec().parameters);

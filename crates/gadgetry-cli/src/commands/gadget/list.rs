@@ -5,10 +5,12 @@ use gadgetry::proto::schema::RegisteredGadget;
 use crate::args::GadgetFileArgs;
 use crate::error::Error;
 use crate::lines::one_line;
+use crate::mcp;
 use crate::printer::Printer;
 
 pub(crate) fn run(args: &GadgetFileArgs, printer: &mut Printer) -> Result<(), Error> {
-    let toolbox = args.source.toolbox()?;
+    let servers = mcp::connect(&args.source, printer)?;
+    let toolbox = args.source.toolbox(servers.as_deref())?;
     let width = |gadget: &RegisteredGadget| gadget.name().chars().count();
     let widest = toolbox.registry().iter().map(width).max();
     let widest = widest.unwrap_or_default();

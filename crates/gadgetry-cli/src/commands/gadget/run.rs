@@ -13,12 +13,14 @@ use crate::args::GadgetRunArgs;
 use crate::connect;
 use crate::error::Error;
 use crate::logging;
+use crate::mcp;
 use crate::printer::Printer;
 use crate::prompt::typed_or_piped;
 use crate::run_agent::run_agent;
 
 pub(crate) fn run(args: &GadgetRunArgs, printer: &mut Printer) -> Result<(), Error> {
-    let toolbox = args.gadget.file.source.toolbox()?;
+    let servers = mcp::connect(&args.gadget.file.source, printer)?;
+    let toolbox = args.gadget.file.source.toolbox(servers.as_deref())?;
     let name = named(&toolbox, &args.gadget.name)?.name();
     let parameters = parameters(&args.params, printer)?;
     let gadget = toolbox.get(name).cloned();

@@ -5,10 +5,12 @@ use serde_json::Value;
 use crate::args::GadgetFileArgs;
 use crate::error::Error;
 use crate::lines::one_line;
+use crate::mcp;
 use crate::printer::Printer;
 
 pub(crate) fn run(args: &GadgetFileArgs, printer: &mut Printer) -> Result<(), Error> {
-    let toolbox = args.source.toolbox()?;
+    let servers = mcp::connect(&args.source, printer)?;
+    let toolbox = args.source.toolbox(servers.as_deref())?;
     for gadget in toolbox.registry().iter() {
         let spec = gadget.spec();
         let properties = spec.parameters.get("properties").and_then(Value::as_object);

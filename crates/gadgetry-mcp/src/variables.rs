@@ -1,9 +1,24 @@
 //! `${NAME}` in the configuration of a server.
 
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+
+/// The names of the variables that a text reads.
+pub(crate) fn names(text: &str) -> BTreeSet<String> {
+    let names = RefCell::new(BTreeSet::new());
+    let note = |name: &str| {
+        names.borrow_mut().insert(name.to_owned());
+        Some(String::new())
+    };
+    // Every variable has a value here.
+    let _ = expand(text, &note);
+    names.into_inner()
+}
+
 /// Replaces `${NAME}` and `${NAME:-default}` by what `lookup` finds.
 ///
 /// Fails with the name of the variable that has neither a value nor a default. Anything else with a `$` is text.
-pub(super) fn expand(
+pub(crate) fn expand(
     text: &str,
     lookup: &impl Fn(&str) -> Option<String>,
 ) -> Result<String, String> {
@@ -38,7 +53,7 @@ pub(super) fn expand(
 
 #[cfg(test)]
 mod tests {
-    use super::expand;
+    use super::{expand, names};
 
     #[test]
     fn variables() {
@@ -53,5 +68,7 @@ mod tests {
         check("${NONE:-}", Ok(""));
         check("${NONE}", Err("NONE"));
         check("$KEY ${ ${} ${a b} ${KEY", Ok("$KEY ${ ${} ${a b} ${KEY"));
+        let found = names("${B}/${A:-x}${B} ${ $C");
+        assert_eq!(found.into_iter().collect::<Vec<_>>(), ["A", "B"]);
     }
 }

@@ -1,0 +1,127 @@
+//! `gadgetry mcp serve`: gadgets for MCP clients.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process;
+use std::time::Duration;
+
+use gadgetry::Skills;
+use gadgetry::approval::Approvals;
+use gadgetry_gateway::config::read_keys;
+use gadgetry_mcp::{GadgetServer, HttpOptions, ServeError};
+use tokio::net::TcpListener;
+use tokio::runtime::Builder;
+
+use super::config;
+use crate::approvals::rules;
+use crate::args::{ApprovalOptions, ConfigArgs, McpServeArgs};
+use crate::config::{Asking, Config};
+use crate::error::Error;
+use crate::interrupts::Interrupts;
+use crate::mcp;
+use crate::printer::Printer;
+
+/// How long the thread that reads stdin may delay the end.
+const PATIENCE: Duration = Duration::from_millis(250);
+
+/// Runs the command until the client leaves, or until an interrupt.
+pub(super) fn run(
+    args: &McpServeArgs,
+    chosen: &ConfigArgs,
+    printer: &mut Printer,
+) -> Result<(), Error> {
+    if args.quiet {
+        printer.be_quiet();
+    }
+    // Stdin is the client's.
+    let config = config(chosen, Asking::Silent, printer)?;
+    let http = args.listen.map(|listen| http(args, listen)).transpose()?;
+    let approvals = Approvals::new(rules(&ApprovalOptions {
+        approval: args.approval.clone(),
+        configured_approval: config.approvals.iter().map(|it| it.rule.clone()).collect(),
+        yes: args.yes,
+        dangerously_without_sandbox: args.dangerously_without_sandbox,
+        dry_run: false,
+    })?);
+    let skills = skills(args, &config)?;
+    let servers = mcp::connect(&args.source, printer)?;
+    let toolbox = args.source.toolbox(servers.as_deref())?;
+    let server = GadgetServer::new(toolbox).map_err(words)?;
+    let mut server = server.approvals(approvals).skills(skills);
+    if let Some(timeout) = args.timeout {
+        server = server.timeout(timeout);
+    }
+    if let Some(bytes) = args.output_limit {
+        server = server.output_limit(bytes);
+    }
+    let runtime = Builder::new_multi_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| Error::machine(&error))?;
+    let served = runtime.block_on(serve(server, http, printer));
+    runtime.shutdown_timeout(PATIENCE);
+    served
+}
+
+async fn serve(
+    server: GadgetServer,
+    http: Option<(SocketAddr, HttpOptions)>,
+    printer: &mut Printer,
+) -> Result<(), Error> {
+    let mut interrupts = Interrupts::listen().map_err(|error| Error::machine(&error))?;
+    let stop = async move {
+        interrupts.next().await;
+        // Another one ends the program at once.
+        tokio::spawn(async move {
+            interrupts.next().await;
+            process::exit(1);
+        });
+    };
+    let Some((listen, options)) = http else {
+        return Box::pin(server.serve_stdio(stop)).await.map_err(words);
+    };
+    let listener = TcpListener::bind(listen)
+        .await
+        .map_err(|error| Error::Failed(format!("cannot listen on {listen}: {error}")))?;
+    let address = listener.local_addr();
+    let address = address.map_err(|error| Error::machine(&error))?;
+    printer.progress(&format!("serving http://{address}/mcp\n"));
+    server
+        .serve_http(listener, options, stop)
+        .await
+        .map_err(words)
+}
+
+/// Where to listen, and whose requests are admitted.
+fn http(args: &McpServeArgs, listen: SocketAddr) -> Result<(SocketAddr, HttpOptions), Error> {
+    let mut options = HttpOptions::default();
+    if let Some(path) = &args.keys {
+        let keys = read_keys(path).map_err(Error::input)?;
+        options.keys = keys.into_iter().map(|(_, key)| key).collect();
+    }
+    if options.keys.is_empty() && (args.keys.is_some() || !listen.ip().is_loopback()) {
+        return Err(Error::input(format_args!(
+            "{listen} needs keys, and there are none: add keys to --keys FILE, or listen on 127.0.0.1 without it"
+        )));
+    }
+    Ok((listen, options))
+}
+
+/// The skills of the options and of the configuration.
+fn skills(args: &McpServeArgs, config: &Config) -> Result<Skills, Error> {
+    let mut skills = Skills::new();
+    for folder in &args.skills {
+        skills.add_dir(folder).map_err(Error::input)?;
+    }
+    for (folder, place) in &config.skills {
+        let folder: &PathBuf = folder;
+        skills.add_dir(folder).map_err(|error| place.error(error))?;
+    }
+    Ok(skills)
+}
+
+fn words(error: ServeError) -> Error {
+    if matches!(error, ServeError::KeyNeeded | ServeError::BadKey) {
+        Error::input(error)
+    } else {
+        Error::Failed(error.to_string())
+    }
+}

@@ -1,0 +1,118 @@
+//! `gadgetry mcp test`: whether a server can be reached, and what it offers.
+
+use std::sync::Arc;
+
+use gadgetry::DynGadget;
+use gadgetry::agent::{SingleCall, single_call};
+use gadgetry::proto::event::Answer;
+use gadgetry::proto::schema::closest;
+use gadgetry_mcp::ServerConfig;
+use gadgetry_mcp::client::{LIST_RESOURCES, READ_RESOURCE};
+
+use super::config;
+use crate::args::{ConfigArgs, McpTestArgs};
+use crate::config::{Asking, Config};
+use crate::connect;
+use crate::error::Error;
+use crate::lines::{one_line, short};
+use crate::mcp::{self, Consents, Subject, TypedServer, configured};
+use crate::printer::Printer;
+use crate::run_agent::run_agent;
+
+pub(super) fn run(
+    args: &McpTestArgs,
+    chosen: &ConfigArgs,
+    printer: &mut Printer,
+) -> Result<(), Error> {
+    let config = config(chosen, Asking::Prompt, printer)?;
+    let (name, server) = if config.servers.contains_key(&args.server) {
+        let server = agreed(&config, &args.server, printer)?;
+        (args.server.clone(), server)
+    } else {
+        typed(&args.server)?
+    };
+    let Some(connected) = mcp::open(vec![(name.clone(), server)], printer)? else {
+        return Err(Error::Failed(format!("MCP server {name} is not used")));
+    };
+    let Some(servers) = connected.servers() else {
+        return Err(Error::Failed(format!("MCP server {name} is closed")));
+    };
+    if let Some(failure) = servers.failures().first() {
+        let hint = near(&config, &args.server);
+        return Err(Error::Failed(format!("{failure}{hint}")));
+    }
+    let has_resources = servers.has_resources(&name);
+    let is_of_resources = |gadget: &Arc<dyn DynGadget>| {
+        has_resources && [LIST_RESOURCES, READ_RESOURCE].contains(&gadget.spec().name.as_str())
+    };
+    let gadgets = connected.gadgets(&[]).into_iter();
+    let (resources, tools): (Vec<_>, Vec<_>) = gadgets.partition(is_of_resources);
+    let protocol = connected.protocol(&name).unwrap_or_default();
+    printer.text(&format!("server     {}\n", one_line(&name)));
+    printer.text(&format!("protocol   {}\n", one_line(&protocol)));
+    printer.text(&format!("tools      {}\n", tools.len()));
+    for tool in tools {
+        let (name, description) = (&tool.spec().name, short(&tool.spec().description));
+        printer.text(&format!("  {}  {description}\n", one_line(name)));
+    }
+    for warning in servers.gadgets(&[]).warnings {
+        printer.text(&format!(
+            "  not offered: {}\n",
+            one_line(&warning.to_string())
+        ));
+    }
+    let is_list = |gadget: &Arc<dyn DynGadget>| gadget.spec().name == LIST_RESOURCES;
+    match resources.into_iter().find(is_list) {
+        Some(list) => {
+            printer.text("resources\n");
+            for line in listed(list)?.lines() {
+                printer.text(&format!("  {}\n", short(line)));
+            }
+        }
+        None => printer.text("resources  none\n"),
+    }
+    Ok(())
+}
+
+/// A server of the configuration, if the user has agreed to it. One that is disabled is tested as well.
+fn agreed(config: &Config, name: &str, printer: &mut Printer) -> Result<ServerConfig, Error> {
+    let configured = configured(super::named(config, name)?)?;
+    let subject = Subject::of(&configured)?;
+    let mut consents = Consents::load()?;
+    if !mcp::is_agreed(name, subject.as_ref(), &mut consents, printer) {
+        return Err(Error::Failed(format!("MCP server {name} is not trusted")));
+    }
+    let mut server = configured.config;
+    server.enabled = true;
+    Ok(server)
+}
+
+/// A command line or a URL.
+fn typed(text: &str) -> Result<(String, ServerConfig), Error> {
+    let typed = text.parse::<TypedServer>().map_err(Error::input)?;
+    Ok((typed.name, typed.config))
+}
+
+/// A server of the configuration that may have been meant.
+fn near(config: &Config, name: &str) -> String {
+    if config.servers.contains_key(name) {
+        return String::new();
+    }
+    let names = config.servers.keys().map(String::as_str);
+    let near = closest(name, names);
+    let near = near
+        .first()
+        .map(|near| format!("; the configuration has a server {near}, did you mean that?"));
+    near.unwrap_or_default()
+}
+
+/// The resources, one in a line.
+fn listed(list: Arc<dyn DynGadget>) -> Result<String, Error> {
+    let agent = single_call(list, "{}", connect::random()).map_err(Error::input)?;
+    let run = agent.ask("").map_err(Error::input)?;
+    let finished = run_agent(run, None, SingleCall::default())?;
+    match finished.observer.answer {
+        Some(Answer::Result(text) | Answer::Error(text)) => Ok(text),
+        None => Err(Error::Failed("cancelled".to_owned())),
+    }
+}

@@ -1,0 +1,37 @@
+//! `gadgetry mcp trust`: consent to a server of the configuration.
+
+use super::{config, named};
+use crate::args::{ConfigArgs, McpTrustArgs};
+use crate::config::Asking;
+use crate::error::Error;
+use crate::mcp::{Consents, Subject, configured};
+use crate::printer::Printer;
+
+pub(super) fn run(
+    args: &McpTrustArgs,
+    chosen: &ConfigArgs,
+    printer: &mut Printer,
+) -> Result<(), Error> {
+    let config = config(chosen, Asking::Prompt, printer)?;
+    let name = &args.name;
+    let configured = configured(named(&config, name)?)?;
+    let Some(subject) = Subject::of(&configured)? else {
+        printer.text(&format!(
+            "MCP server {name} needs no consent: your own file names its address\n"
+        ));
+        return Ok(());
+    };
+    let mut consents = Consents::load()?;
+    if !args.revoke {
+        printer.text(subject.text());
+    }
+    let decided = consents.decide(&subject, (!args.revoke).then_some(true));
+    decided.map_err(|error| Error::Failed(format!("the decision cannot be kept: {error}")))?;
+    let state = if args.revoke {
+        "not trusted any more"
+    } else {
+        "trusted"
+    };
+    printer.text(&format!("MCP server {name} is {state}\n"));
+    Ok(())
+}

@@ -1,0 +1,55 @@
+//! What is left without the feature `mcp`: words that say so.
+
+use std::convert::Infallible;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use gadgetry::DynGadget;
+
+use crate::args::GadgetOptions;
+use crate::error::Error;
+use crate::printer::Printer;
+
+const ABSENT: &str = "this build of gadgetry has no MCP (feature mcp)";
+
+/// A server that was typed. There is none.
+#[derive(Clone, Debug)]
+pub(crate) enum TypedServer {}
+
+impl FromStr for TypedServer {
+    type Err = &'static str;
+
+    fn from_str(_: &str) -> Result<Self, Self::Err> {
+        Err(ABSENT)
+    }
+}
+
+/// Servers that are connected. There are none.
+pub(crate) struct Connected(Infallible);
+
+impl Connected {
+    pub(crate) fn gadgets(&self, _: &[Arc<dyn DynGadget>]) -> Vec<Arc<dyn DynGadget>> {
+        match self.0 {}
+    }
+
+    #[cfg(feature = "chat")]
+    pub(crate) fn has_changed(&self) -> bool {
+        match self.0 {}
+    }
+}
+
+/// Notes that the servers of the configuration are not used.
+#[expect(
+    clippy::unnecessary_wraps,
+    reason = "with the feature there are errors"
+)]
+pub(crate) fn connect(
+    options: &GadgetOptions,
+    printer: &mut Printer,
+) -> Result<Option<Arc<Connected>>, Error> {
+    if !options.no_mcp && !options.configured_mcp.is_empty() {
+        let names = options.configured_mcp.join(", ");
+        printer.progress(&format!("MCP servers are not used ({names}): {ABSENT}\n"));
+    }
+    Ok(None)
+}

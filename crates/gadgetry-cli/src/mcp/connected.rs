@@ -1,0 +1,306 @@
+//! The connections to servers, on a thread of their own, until the end of the program.
+//!
+//! Agents are built, and runs are driven, on several runtimes. Connections outlive each of them, so they have their own.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Sender, channel};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+use std::{io, process};
+
+use gadgetry::proto::convo::viewer;
+use gadgetry::{DynGadget, Skills};
+use gadgetry_mcp::{ServerConfig, Servers};
+use tokio::runtime::{Builder, Handle};
+use tokio::sync::oneshot;
+use tokio::time::timeout;
+
+use super::gadget::OnRuntime;
+use super::{Consent, Consents, Subject, configured};
+use crate::args::GadgetOptions;
+use crate::error::Error;
+use crate::interrupts::{Interrupts, has_one_listener};
+use crate::printer::{Printer, is_at_terminal};
+
+/// How long servers may take to end. Each has two seconds after its stdin was closed, and two after SIGTERM.
+const CLOSING: Duration = Duration::from_secs(6);
+
+/// How long a part of the program that an interrupt has ended may take to say so, and a stuck thread to end.
+const PATIENCE: Duration = Duration::from_millis(250);
+
+/// Servers that are connected. Dropping it ends them, and waits until no process of theirs is left.
+pub(crate) struct Connected {
+    /// Absent once they are closed.
+    servers: Option<Servers>,
+    runtime: Handle,
+    /// The number of changes that the gadgets which were given last have.
+    offered: AtomicU64,
+    end: Option<oneshot::Sender<Servers>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// Connects to the servers of the options: those that were typed, and those of the configuration that the user has agreed to.
+/// The user is prompted about the others, if there is a terminal.
+///
+/// A server that cannot be used is a line of progress. `None` if there are no servers.
+pub(crate) fn connect(
+    options: &GadgetOptions,
+    printer: &mut Printer,
+) -> Result<Option<Arc<Connected>>, Error> {
+    let mut names = BTreeSet::new();
+    let mut servers = Vec::new();
+    for typed in &options.mcp {
+        let name = unique(&typed.name, &mut names);
+        servers.push((name, typed.config.clone()));
+    }
+    if !options.no_mcp {
+        servers.extend(agreed(options, &names, printer)?);
+    }
+    let connected = open(servers, printer)?;
+    if let Some(servers) = connected.as_ref().and_then(|it| it.servers.as_ref()) {
+        for failure in servers.failures() {
+            printer.progress(&format!("{failure}\n"));
+        }
+        for warning in servers.gadgets(&[]).warnings {
+            printer.progress(&format!("{warning}\n"));
+        }
+    }
+    Ok(connected)
+}
+
+/// The name, or one with a number if it is taken.
+fn unique(name: &str, names: &mut BTreeSet<String>) -> String {
+    let numbered = (2..).map(|number| format!("{name}-{number}"));
+    let mut candidates = [name.to_owned()].into_iter().chain(numbered);
+    let free = candidates.find(|it| !names.contains(it));
+    let free = free.unwrap_or_else(|| name.to_owned());
+    names.insert(free.clone());
+    free
+}
+
+/// The servers of the configuration that the user has agreed to, without those whose names were typed.
+fn agreed(
+    options: &GadgetOptions,
+    typed: &BTreeSet<String>,
+    printer: &mut Printer,
+) -> Result<Vec<(String, ServerConfig)>, Error> {
+    let mut servers = Vec::new();
+    let mut consents = None;
+    for name in &options.configured_mcp {
+        if typed.contains(name) {
+            continue;
+        }
+        let Some(server) = options.servers.get(name) else {
+            printer.progress(&format!(
+                "MCP server {name} is not used: the configuration does not have it any more\n"
+            ));
+            continue;
+        };
+        let server = configured(server)?;
+        if !server.config.enabled {
+            continue;
+        }
+        let subject = Subject::of(&server)?;
+        let consents = match &mut consents {
+            Some(consents) => consents,
+            none => none.insert(Consents::load()?),
+        };
+        if is_agreed(name, subject.as_ref(), consents, printer) {
+            servers.push((name.clone(), server.config));
+        }
+    }
+    Ok(servers)
+}
+
+/// Whether the user has agreed to a server, or agrees now.
+pub(crate) fn is_agreed(
+    name: &str,
+    subject: Option<&Subject>,
+    consents: &mut Consents,
+    printer: &mut Printer,
+) -> bool {
+    let why = match consents.about(subject) {
+        Consent::NotNeeded | Consent::Trusted => return true,
+        Consent::Declined => return false,
+        Consent::Changed => "it has changed since you decided about it",
+        Consent::Unknown => "you have not trusted it",
+    };
+    let Some(subject) = subject.filter(|it| is_at_terminal() && it.is_readable()) else {
+        printer.progress(&format!(
+            "MCP server {name} is not used: {why}; `gadgetry mcp trust {name}` shows it and trusts it\n"
+        ));
+        return false;
+    };
+    // Without an answer nothing is decided.
+    let Some(answer) = printer.ask_about(subject.text(), subject.question()) else {
+        return false;
+    };
+    let is_trusted = matches!(answer.trim(), "y" | "Y" | "yes");
+    if let Err(error) = consents.decide(subject, Some(is_trusted)) {
+        printer.progress(&format!("the decision cannot be kept: {error}\n"));
+    }
+    is_trusted
+}
+
+/// What the thread reports once.
+enum Begun {
+    Connected(Servers),
+    Interrupted,
+    Failed(io::Error),
+}
+
+/// Connects to these servers, which the user has agreed to. Says nothing about those that fail.
+pub(crate) fn open(
+    servers: Vec<(String, ServerConfig)>,
+    printer: &mut Printer,
+) -> Result<Option<Arc<Connected>>, Error> {
+    if servers.is_empty() {
+        return Ok(None);
+    }
+    let names: Vec<&str> = servers.iter().map(|(name, _)| name.as_str()).collect();
+    let doing = format!("connecting to MCP servers: {}", names.join(", "));
+    let (begun, begins) = channel();
+    let (end, ended) = oneshot::channel();
+    let runtime = Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| Error::machine(&error))?;
+    let handle = runtime.handle().clone();
+    let work = move || {
+        let is_abandoned = runtime.block_on(hold(servers, begun, ended));
+        // Processes that are left are killed.
+        runtime.shutdown_timeout(PATIENCE);
+        if is_abandoned {
+            process::exit(1);
+        }
+    };
+    let thread = thread::Builder::new().name("mcp".to_owned()).spawn(work);
+    let thread = thread.map_err(|error| Error::machine(&error))?;
+    printer.spin();
+    printer.spin_with(|| doing);
+    let begun = begins.recv();
+    printer.stop_spinning();
+    let servers = match begun {
+        Ok(Begun::Connected(servers)) => servers,
+        Ok(Begun::Interrupted) => {
+            // What it does now is to end the processes.
+            let _ = thread.join();
+            return Err(Error::Failed("cancelled".to_owned()));
+        }
+        Ok(Begun::Failed(error)) => return Err(Error::machine(&error)),
+        Err(_) => {
+            let problem = "internal error (please report): no connections to MCP servers";
+            return Err(Error::Failed(problem.to_owned()));
+        }
+    };
+    Ok(Some(Arc::new(Connected {
+        servers: Some(servers),
+        runtime: handle,
+        offered: AtomicU64::new(0),
+        end: Some(end),
+        thread: Some(thread),
+    })))
+}
+
+/// Connects, and waits until the connections are to be closed. Returns whether an interrupt has ended the program before that.
+///
+/// An interrupt while a run is in progress is the business of that run. When nothing else waits for one, as while the user types,
+/// it ends the program: processes of servers are in groups of their own, which no signal of the terminal reaches.
+async fn hold(
+    servers: Vec<(String, ServerConfig)>,
+    begun: Sender<Begun>,
+    mut ended: oneshot::Receiver<Servers>,
+) -> bool {
+    // Whoever waits for the report is there until it has come.
+    let report = |what| drop(begun.send(what));
+    let mut interrupts = match Interrupts::listen() {
+        Ok(interrupts) => interrupts,
+        Err(error) => {
+            report(Begun::Failed(error));
+            return false;
+        }
+    };
+    let servers = tokio::select! {
+        biased;
+        () = interrupts.next() => {
+            report(Begun::Interrupted);
+            return false;
+        }
+        servers = Servers::connect(servers) => servers,
+    };
+    report(Begun::Connected(servers));
+    let servers = loop {
+        tokio::select! {
+            servers = &mut ended => break servers,
+            () = interrupts.next() => {
+                if !has_one_listener() {
+                    continue;
+                }
+                match timeout(PATIENCE, &mut ended).await {
+                    Ok(servers) => break servers,
+                    Err(_) => return true,
+                }
+            }
+        }
+    };
+    if let Ok(servers) = servers {
+        tokio::select! {
+            () = interrupts.next() => {}
+            _ = timeout(CLOSING, servers.close()) => {}
+        }
+    }
+    false
+}
+
+impl Connected {
+    /// The servers.
+    pub(crate) fn servers(&self) -> Option<&Servers> {
+        self.servers.as_ref()
+    }
+
+    /// The revision of the protocol that a server speaks.
+    pub(crate) fn protocol(&self, server: &str) -> Option<String> {
+        self.runtime.block_on(self.servers()?.protocol(server))
+    }
+
+    /// The gadgets of the servers, with names that none of the `others` has.
+    pub(crate) fn gadgets(&self, others: &[Arc<dyn DynGadget>]) -> Vec<Arc<dyn DynGadget>> {
+        let Some(servers) = &self.servers else {
+            return Vec::new();
+        };
+        let skills = Skills::new().gadget();
+        let others = others.iter().chain([&skills]);
+        let names = others.map(|gadget| gadget.spec().name.as_str());
+        let reserved: Vec<&str> = names.chain([viewer::NAME]).collect();
+        self.offered
+            .store(*servers.changes().borrow(), Ordering::Relaxed);
+        let gadgets = servers.gadgets(&reserved).gadgets.into_iter();
+        let on_runtime = gadgets.map(|gadget| {
+            let runtime = self.runtime.clone();
+            Arc::new(OnRuntime { gadget, runtime }) as Arc<dyn DynGadget>
+        });
+        on_runtime.collect()
+    }
+
+    /// Whether a server has changed its tools since the gadgets were given.
+    #[cfg(feature = "chat")]
+    pub(crate) fn has_changed(&self) -> bool {
+        let servers = self.servers.as_ref();
+        servers.is_some_and(|servers| {
+            *servers.changes().borrow() != self.offered.load(Ordering::Relaxed)
+        })
+    }
+}
+
+impl Drop for Connected {
+    fn drop(&mut self) {
+        // Fails if the thread has ended, and its servers with it.
+        if let Some((end, servers)) = self.end.take().zip(self.servers.take()) {
+            drop(end.send(servers));
+        }
+        if let Some(thread) = self.thread.take() {
+            // Its panic was printed, and there is nothing to return it to.
+            let _ = thread.join();
+        }
+    }
+}

@@ -1,0 +1,251 @@
+//! Consent to servers of configuration files: none of them starts a program that the user has not seen.
+
+use std::env;
+use std::fmt::Write as _;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use gadgetry_mcp::ServerConfig;
+use gadgetry_mcp::config::Transport;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value as Json, json};
+use sha2::{Digest as _, Sha256};
+
+use super::Configured;
+use crate::config::{self, Origin, Place};
+use crate::data_dir;
+use crate::error::Error;
+use crate::lines::one_line;
+
+/// The file in the user's configuration folder.
+const FILE: &str = "trusted-servers.json";
+/// Servers that are remembered at most; the oldest are forgotten.
+const SERVERS: usize = 1000;
+/// Characters that can be shown with the question.
+const SHOWN_CHARS: usize = 2000;
+
+/// What the user has decided about a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Consent {
+    /// It needs no decision: the user has written its address into their own file.
+    NotNeeded,
+    /// It is used.
+    Trusted,
+    /// It is not used, and the user is not prompted.
+    Declined,
+    /// The user has decided about another server of this name.
+    Changed,
+    /// The user has not decided.
+    Unknown,
+}
+
+impl Consent {
+    /// As text.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::NotNeeded => "not needed",
+            Self::Trusted => "trusted",
+            Self::Declined => "declined",
+            Self::Changed => "changed, so not trusted",
+            Self::Unknown => "not trusted",
+        }
+    }
+}
+
+/// What the user decides about.
+#[derive(Clone, Debug)]
+pub(crate) struct Subject {
+    name: String,
+    sha256: String,
+    /// What is shown, in lines.
+    text: String,
+    is_program: bool,
+}
+
+impl Subject {
+    /// What there is to decide about a server; `None` if there is nothing.
+    pub(crate) fn of(configured: &Configured<'_>) -> Result<Option<Self>, Error> {
+        let Configured { server, config } = configured;
+        let is_program = matches!(config.transport, Transport::Stdio(_));
+        if !is_program && server.origin != Origin::Project {
+            return Ok(None);
+        }
+        let folder = env::current_dir().and_then(|it| it.canonicalize());
+        let folder = folder.map_err(|error| Error::machine(&error))?;
+        Ok(Some(Self {
+            name: server.name.clone(),
+            sha256: digest(config, server.origin, &folder),
+            text: described(&server.name, &server.item.place, config),
+            is_program,
+        }))
+    }
+
+    /// What the server is, in lines: a program or an address, and the names of variables and headers without their values.
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The question whether it is used.
+    pub(crate) fn question(&self) -> &'static str {
+        if self.is_program {
+            "Start it from now on? [y/N]"
+        } else {
+            "Send requests to it from now on? [y/N]"
+        }
+    }
+
+    /// Whether all of it can be read on one screen.
+    pub(crate) fn is_readable(&self) -> bool {
+        self.text.chars().count() <= SHOWN_CHARS
+    }
+}
+
+fn described(name: &str, place: &Place, config: &ServerConfig) -> String {
+    let kind = match config.transport {
+        Transport::Stdio(_) => "a program",
+        Transport::Http(_) => "an address",
+    };
+    let mut text = format!("MCP server {name} of {place} is {kind}:\n");
+    let mut line = |words: &str| {
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "  {}", one_line(words));
+    };
+    line(&config.command_line());
+    let names = match &config.transport {
+        Transport::Stdio(stdio) => {
+            if let Some(cwd) = &stdio.cwd {
+                line(&format!("in the folder {}", cwd.display()));
+            }
+            ("with the variables", stdio.env.keys())
+        }
+        Transport::Http(http) => ("with the headers", http.headers.keys()),
+    };
+    let (what, names) = names;
+    let names: Vec<&str> = names.map(String::as_str).collect();
+    if !names.is_empty() {
+        line(&format!("{what} {}", names.join(", ")));
+    }
+    let read: Vec<String> = config.variables().into_iter().collect();
+    if !read.is_empty() {
+        line(&format!(
+            "it receives {} of your environment",
+            read.join(", ")
+        ));
+    }
+    text
+}
+
+/// The SHA-256 of what was agreed to.
+///
+/// The values of the user's own variables may change. In the file of a project they count as well: some of them decide what a
+/// program does, and which key is sent.
+fn digest(config: &ServerConfig, origin: Origin, folder: &Path) -> String {
+    let is_of_project = origin == Origin::Project;
+    let table = |values: &std::collections::BTreeMap<String, String>| -> Json {
+        if is_of_project {
+            json!(values)
+        } else {
+            json!(values.keys().collect::<Vec<_>>())
+        }
+    };
+    let (agreed, is_relative) = match &config.transport {
+        Transport::Stdio(stdio) => {
+            let command = Path::new(&stdio.command);
+            let is_relative = command.components().count() > 1 && command.is_relative();
+            let agreed = json!({
+                "command": stdio.command,
+                "args": stdio.args,
+                "cwd": stdio.cwd,
+                "env": table(&stdio.env),
+            });
+            (agreed, is_relative)
+        }
+        Transport::Http(http) => {
+            let agreed = json!({ "url": http.url, "headers": table(&http.headers) });
+            (agreed, false)
+        }
+    };
+    // In another folder, a relative path is another program.
+    let folder = (is_of_project || is_relative).then_some(folder.as_os_str().as_encoded_bytes());
+    let mut hasher = Sha256::new();
+    hasher.update(agreed.to_string());
+    if let Some(folder) = folder {
+        // No JSON object is continued by this.
+        hasher.update(b"\0");
+        hasher.update(folder);
+    }
+    let mut digits = String::new();
+    for byte in hasher.finalize() {
+        // Writing to a string cannot fail.
+        let _ = write!(digits, "{byte:02x}");
+    }
+    digits
+}
+
+/// The decisions of the user about servers.
+#[derive(Debug)]
+pub(crate) struct Consents {
+    /// `None` without a home directory.
+    path: Option<PathBuf>,
+    decisions: Decisions,
+}
+
+/// The file as written.
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Decisions {
+    /// The latest last.
+    servers: Vec<Decided>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Decided {
+    name: String,
+    sha256: String,
+    trusted: bool,
+}
+
+impl Consents {
+    /// Reads the decisions.
+    pub(crate) fn load() -> Result<Self, Error> {
+        let path = data_dir::config().map(|folder| folder.join(FILE));
+        let decisions = match &path {
+            Some(path) => config::read_private(path)?,
+            None => Decisions::default(),
+        };
+        Ok(Self { path, decisions })
+    }
+
+    /// What is decided about a server.
+    pub(crate) fn about(&self, subject: Option<&Subject>) -> Consent {
+        let Some(subject) = subject else {
+            return Consent::NotNeeded;
+        };
+        let decided = &self.decisions.servers;
+        match decided.iter().find(|it| it.sha256 == subject.sha256) {
+            Some(decided) if decided.trusted => Consent::Trusted,
+            Some(_) => Consent::Declined,
+            None if decided.iter().any(|it| it.name == subject.name) => Consent::Changed,
+            None => Consent::Unknown,
+        }
+    }
+
+    /// Remembers a decision; `None` forgets it.
+    pub(crate) fn decide(&mut self, subject: &Subject, trusted: Option<bool>) -> io::Result<()> {
+        let no_home = || io::Error::other("no home directory in the environment");
+        let path = self.path.as_ref().ok_or_else(no_home)?;
+        let servers = &mut self.decisions.servers;
+        servers.retain(|it| it.sha256 != subject.sha256);
+        if let Some(trusted) = trusted {
+            let forgotten = (servers.len() + 1).saturating_sub(SERVERS);
+            servers.drain(..forgotten);
+            servers.push(Decided {
+                name: subject.name.clone(),
+                sha256: subject.sha256.clone(),
+                trusted,
+            });
+        }
+        config::write_private(path, &self.decisions)
+    }
+}
