@@ -13,10 +13,10 @@ use serde_json::Value;
 use super::workshop::{Ended, Workshop, reply};
 
 /// A folder with a script, in which the user's configuration is `home/gadgetry/config.toml`.
-struct Configured(Workshop);
+pub(crate) struct Configured(pub(crate) Workshop);
 
 impl Configured {
-    fn new(config: &str) -> Self {
+    pub(crate) fn new(config: &str) -> Self {
         let workshop = Workshop::new(&reply("Hi."));
         std::fs::create_dir_all(workshop.path("home/gadgetry")).expect("a folder");
         let configured = Self(workshop);
@@ -26,24 +26,24 @@ impl Configured {
         configured
     }
 
-    fn user(&self, text: &str) {
+    pub(crate) fn user(&self, text: &str) {
         self.0.write("home/gadgetry/config.toml", text);
     }
 
     /// A project's file, which is trusted.
-    fn project(&self, text: &str) {
+    pub(crate) fn project(&self, text: &str) {
         self.0.write("gadgetry.toml", text);
         let ended = self.ended(&["config", "trust"]);
         assert_eq!(ended.code, Some(0), "{ended:?}");
     }
 
-    fn command(&self, args: &[&str]) -> Command {
+    pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = self.0.command(args);
         command.env("XDG_CONFIG_HOME", self.0.path("home"));
         command
     }
 
-    fn ended(&self, args: &[&str]) -> Ended {
+    pub(crate) fn ended(&self, args: &[&str]) -> Ended {
         Ended::of(&mut self.command(args))
     }
 

@@ -20,6 +20,8 @@ mod gadget;
 #[cfg(target_os = "linux")]
 mod hostile;
 mod logging;
+#[cfg(all(feature = "mcp", target_os = "linux"))]
+mod mcp;
 mod models;
 mod options;
 mod parse;

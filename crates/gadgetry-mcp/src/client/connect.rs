@@ -24,6 +24,7 @@ use super::error::ConnectError;
 use super::handler::Handler;
 use super::lines::MESSAGE_LIMIT;
 use super::process::{Launch, ServerProcess};
+use super::words;
 use crate::config::{Http, Protocol, ServerConfig, Stdio, Transport};
 use crate::variables::expand;
 
@@ -211,9 +212,12 @@ impl Failed {
                 let limit = config.startup_timeout;
                 return ConnectError::Timeout { limit, stderr };
             }
-            Self::Handshake(error) => (error.to_string(), error.is_authorization_required()),
+            Self::Handshake(error) => (
+                words::of_handshake(&error),
+                error.is_authorization_required(),
+            ),
             Self::Lists(error) => (
-                format!("its tools cannot be listed: {error}"),
+                format!("its tools cannot be listed: {}", words::of_request(&error)),
                 error.is_authorization_required(),
             ),
         };

@@ -36,6 +36,7 @@ mod process;
 mod remote;
 mod resources;
 mod tools;
+mod words;
 
 use std::collections::BTreeSet;
 use std::fmt;

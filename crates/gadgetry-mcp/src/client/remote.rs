@@ -21,6 +21,7 @@ use super::elicit;
 use super::error::{CallError, ConnectError};
 use super::handler::Handler;
 use super::in_flight::{InFlight, Registered};
+use super::words;
 use crate::config::{ServerConfig, Transport};
 
 /// How often a server may ask for input within one call.
@@ -318,7 +319,7 @@ impl Remote {
         if matches!(error, ServiceError::UnexpectedResponse) {
             return CallError::Unexpected;
         }
-        CallError::Transport(error.to_string())
+        CallError::Transport(words::of_request(&error))
     }
 
     /// The error of a call whose connection has ended, with the last lines of the server's stderr.

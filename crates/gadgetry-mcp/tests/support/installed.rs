@@ -1,52 +1,19 @@
 //! Servers and clients that others wrote, where they are installed.
 
-use std::fs;
 use std::net::TcpListener;
-use std::path::Path;
 use std::process::Stdio;
 
 use gadgetry_mcp::ServerConfig;
 use tokio::net::TcpStream;
 use tokio::process::{Child, Command};
 
+pub(crate) use super::found::{node, python};
 use super::{LONG, script};
-
-/// The last word of the command of what `cargo xtask test servers` has installed under a name; `None` if it is not there,
-/// which a line on standard error says.
-#[expect(clippy::print_stderr, reason = "a test that is skipped says so")]
-fn installed(name: &str) -> Option<String> {
-    // Two folders above the test program, whatever the target folder is.
-    let program = std::env::current_exe().expect("it runs");
-    let servers = program
-        .ancestors()
-        .nth(3)
-        .expect("a target folder")
-        .join("servers");
-    let command = fs::read_to_string(servers.join(format!("{name}.command"))).ok();
-    if command.is_none() {
-        let why = fs::read_to_string(servers.join(format!("{name}.missing")));
-        let why = why.unwrap_or_else(|_| "run cargo xtask test servers".to_owned());
-        eprintln!("skipped: {name} is not installed: {why}");
-    }
-    Some(command?.lines().last()?.to_owned())
-}
-
-/// A program of a package for Node.js, as the arguments of `node`.
-pub(crate) fn node(package: &str, program: &str) -> Option<String> {
-    let folder = installed("mcp-node")?;
-    let program = Path::new(&folder).join(package).join(program);
-    Some(program.display().to_string())
-}
 
 /// The reference server, over stdio.
 pub(crate) fn everything() -> Option<ServerConfig> {
     let program = node("@modelcontextprotocol/server-everything", "dist/index.js")?;
     Some(ServerConfig::stdio("node", [program, "stdio".to_owned()]))
-}
-
-/// The interpreter that has the Python SDK.
-pub(crate) fn python() -> Option<String> {
-    installed("mcp-python")
 }
 
 /// The server made with the Python SDK, over stdio.

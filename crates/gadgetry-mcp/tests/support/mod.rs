@@ -1,5 +1,6 @@
 //! What the tests share: servers, calls, and processes.
 
+pub(crate) mod found;
 pub(crate) mod installed;
 pub(crate) mod toolbox;
 

@@ -65,8 +65,8 @@ pub(super) fn run(
             one_line(&row.name),
             row.transport.unwrap_or("?").to_owned(),
             state.to_owned(),
-            one_line(target.map_or("", String::as_str)),
             one_line(&row.source),
+            one_line(target.map_or("", String::as_str)),
         ]
     });
     let rows: Vec<[String; 5]> = rows.collect();
@@ -75,10 +75,10 @@ pub(super) fn run(
         widths.max().unwrap_or_default()
     };
     let widths = [0, 1, 2, 3].map(width);
-    for [name, transport, state, target, source] in &rows {
-        let [of_name, of_transport, of_state, of_target] = widths;
+    for [name, transport, state, source, target] in &rows {
+        let [of_name, of_transport, of_state, of_source] = widths;
         printer.text(&format!(
-            "{name:of_name$}  {transport:of_transport$}  {state:of_state$}  {target:of_target$}  {source}\n"
+            "{name:of_name$}  {transport:of_transport$}  {state:of_state$}  {source:of_source$}  {target}\n"
         ));
     }
     Ok(())
@@ -97,7 +97,10 @@ fn row(server: &McpServer, consents: &Consents) -> Result<Row, Error> {
     let configured = match configured(server) {
         Ok(configured) => configured,
         Err(Error::Input(problem)) => {
-            row.error = Some(problem);
+            // The position has a column of its own, unless it is another one.
+            let place = format!("{}: ", row.source);
+            let problem = problem.strip_prefix(&place).unwrap_or(&problem);
+            row.error = Some(problem.to_owned());
             return Ok(row);
         }
         Err(error) => return Err(error),

@@ -1,0 +1,313 @@
+//! `mcp serve`: our gadgets for clients of others, and for `mcp test` and `--mcp`.
+
+use std::fs;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use serde_json::{Value, json};
+
+use super::super::config::Configured;
+use super::super::workshop::{Ended, Workshop};
+use super::{GADGETRY, found};
+
+const SERVE: [&str; 6] = [
+    "mcp",
+    "serve",
+    "--builtins",
+    "none",
+    "--gadgets",
+    "gadgets.toml",
+];
+
+/// What the server answers to these messages, each of which has an id, or is `None` for no answer.
+struct Client {
+    process: Child,
+    lines: BufReader<std::process::ChildStdout>,
+}
+
+impl Client {
+    fn start(command: &mut Command) -> Self {
+        let mut process = command.stdin(Stdio::piped()).spawn().expect("it starts");
+        let lines = BufReader::new(process.stdout.take().expect("a pipe"));
+        let mut client = Self { process, lines };
+        let params = json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "t", "version": "1" } });
+        client.ask("initialize", &params);
+        client.send(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
+        client
+    }
+
+    fn send(&mut self, message: &Value) {
+        let stdin = self.process.stdin.as_mut().expect("a pipe");
+        writeln!(stdin, "{message}").expect("it is read");
+    }
+
+    fn ask(&mut self, method: &str, params: &Value) -> Value {
+        self.send(&json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params }));
+        let mut line = String::new();
+        self.lines.read_line(&mut line).expect("an answer");
+        let answer: Value = serde_json::from_str(&line).expect("JSON");
+        answer["result"].clone()
+    }
+
+    fn call(&mut self, name: &str, arguments: &Value) -> (bool, String) {
+        let result = self.ask(
+            "tools/call",
+            &json!({ "name": name, "arguments": arguments }),
+        );
+        let text = result["content"][0]["text"].as_str().unwrap_or_default();
+        (result["isError"] == true, text.to_owned())
+    }
+
+    /// Closes stdin, and returns how it ended.
+    fn end(mut self) -> (String, Option<i32>) {
+        drop(self.process.stdin.take());
+        self.ended()
+    }
+
+    fn ended(mut self) -> (String, Option<i32>) {
+        let mut rest = String::new();
+        self.lines.read_to_string(&mut rest).expect("the end");
+        assert_eq!(rest, "");
+        let output = self.process.wait_with_output().expect("it ends");
+        (
+            String::from_utf8(output.stderr).expect("UTF-8"),
+            output.status.code(),
+        )
+    }
+}
+
+#[test]
+fn calls_over_stdio() {
+    let workshop = Workshop::new("");
+    let mut allowed =
+        Client::start(&mut workshop.command(&[&SERVE[..], &["--output-limit", "6"]].concat()));
+    let tools = allowed.ask("tools/list", &json!({}));
+    assert_eq!(tools["tools"][0]["name"], "Echo");
+    let (is_error, said) = allowed.call("Echo", &json!({ "say": "hello" }));
+    assert!(
+        !is_error && said.len() < 100 && said.starts_with('{'),
+        "{said}"
+    );
+    assert_eq!(allowed.end(), (String::new(), Some(0)));
+
+    let rules = ["--approval", "deny Touch", "--approval", "ask Echo"];
+    let mut ruled = Client::start(&mut workshop.command(&[&SERVE[..], &rules].concat()));
+    let (is_error, denied) = ruled.call("Touch", &json!({}));
+    assert!(is_error && denied.contains("Denied"), "{denied}");
+    assert!(!workshop.has("trace"));
+    // The client cannot put a question to its user.
+    let (is_error, denied) = ruled.call("Echo", &json!({ "say": "x" }));
+    assert!(is_error && denied.contains("Denied"), "{denied}");
+    assert_eq!(ruled.end(), (String::new(), Some(0)));
+
+    let hurried = [&SERVE[..], &["--timeout", "50ms"]].concat();
+    let mut hurried = Client::start(&mut workshop.command(&hurried));
+    let alive = workshop.watch_alive();
+    let (is_error, late) = hurried.call("Hang", &json!({}));
+    assert!(is_error && late.contains("50"), "{late}");
+    alive.up();
+    alive.gone();
+    assert_eq!(hurried.end(), (String::new(), Some(0)));
+}
+
+/// Rules and skills of the configuration count.
+#[test]
+fn what_is_configured() {
+    let configured = Configured::new(
+        "[approvals]\nrules = [{ deny = 'Touch' }]\n[skills]\nfolders = ['skills']\n",
+    );
+    let folder = configured.0.path("home/gadgetry/skills/greet");
+    fs::create_dir_all(&folder).expect("a folder");
+    fs::write(
+        folder.join("SKILL.md"),
+        "---\ndescription: Greets\n---\nSay hello to $1.\n",
+    )
+    .expect("a file");
+    let mut client = Client::start(
+        &mut configured.command(&[&SERVE[..], &["--approval", "allow Touch"]].concat()),
+    );
+    let prompts = client.ask("prompts/list", &json!({}));
+    assert_eq!(prompts["prompts"][0]["name"], "greet");
+    let prompt = client.ask(
+        "prompts/get",
+        &json!({ "name": "greet", "arguments": { "arguments": "Ada" } }),
+    );
+    let text = prompt["messages"][0]["content"]["text"]
+        .as_str()
+        .expect("a text");
+    assert_eq!(text.trim(), "Say hello to Ada.");
+    // What was typed precedes.
+    assert!(!client.call("Touch", &json!({})).0);
+    client.end();
+    let mut client = Client::start(&mut configured.command(&SERVE));
+    assert!(client.call("Touch", &json!({})).0);
+    client.end();
+    // A skill twice is a mistake, with its place.
+    let twice = ["mcp", "serve", "--skills", "home/gadgetry/skills"];
+    let ended = configured.ended(&twice);
+    assert_eq!((&*ended.stdout, ended.code), ("", Some(2)), "{ended:?}");
+    assert!(ended.stderr.contains("config.toml:4:12: "), "{ended:?}");
+}
+
+#[test]
+fn an_interrupt_ends_it_cleanly() {
+    let workshop = Workshop::new("");
+    let client = Client::start(&mut workshop.command(&SERVE));
+    let pid = client.process.id().to_string();
+    let sent = Command::new("kill").args(["-s", "INT", &pid]).status();
+    assert!(sent.expect("kill").success());
+    // Its stdin is still open.
+    assert_eq!(client.ended(), (String::new(), Some(0)));
+}
+
+/// A server over HTTP, and its address.
+fn http(workshop: &Workshop, more: &[&str]) -> (Child, String) {
+    let args = [&SERVE[..], &["--listen", "127.0.0.1:0"], more].concat();
+    let mut process = workshop.command(&args).spawn().expect("it starts");
+    let mut lines = BufReader::new(process.stderr.take().expect("a pipe"));
+    let mut line = String::new();
+    lines.read_line(&mut line).expect("a line");
+    let url = line.strip_prefix("serving ").expect("an address");
+    (process, url.trim().to_owned())
+}
+
+#[test]
+fn over_http_with_keys() {
+    let configured = Configured::new("");
+    let workshop = &configured.0;
+    workshop.write(
+        "keys.txt",
+        "# Clients.\nada s3cret-key-of-ada\n\nkey-without-a-name\n",
+    );
+    let (mut process, url) = http(workshop, &["--keys", "keys.txt"]);
+    let test = |key: &str| {
+        let header = if key.is_empty() {
+            String::new()
+        } else {
+            format!("headers = {{ Authorization = 'Bearer {key}' }}\n")
+        };
+        configured.user(&format!("[mcp.servers.x]\nurl = '{url}'\n{header}"));
+        configured.ended(&["mcp", "test", "x"])
+    };
+    for key in ["s3cret-key-of-ada", "key-without-a-name"] {
+        let ended = test(key);
+        assert_eq!((&*ended.stderr, ended.code), ("", Some(0)), "{key}");
+        assert!(ended.stdout.contains("tools      7\n"), "{ended:?}");
+    }
+    let refused = "error: MCP server \"x\": it requires authorization; set the header `Authorization` in `headers`\n";
+    for key in ["", "ada", "other"] {
+        test(key).check("", refused, 1);
+    }
+    let pid = process.id().to_string();
+    let sent = Command::new("kill").args(["-s", "INT", &pid]).status();
+    assert!(sent.expect("kill").success());
+    assert_eq!(process.wait().expect("it ends").code(), Some(0));
+}
+
+#[test]
+fn mistakes() {
+    let workshop = Workshop::new("");
+    workshop.write("none.txt", "# none\n");
+    workshop.write("short.txt", "short\n");
+    workshop.write("words.txt", "one two three\n");
+    let check = |args: &[&str], problem: &str| {
+        let args = [&["mcp", "serve"], args].concat();
+        let error = format!("error: {problem}\n");
+        Ended::of(&mut workshop.command(&args)).check("", &error, 2);
+    };
+    check(
+        &["--listen", "0.0.0.0:0"],
+        "0.0.0.0:0 needs keys, and there are none: add keys to --keys FILE, or listen on 127.0.0.1 without it",
+    );
+    check(
+        &["--listen", "127.0.0.1:0", "--keys", "none.txt"],
+        "127.0.0.1:0 needs keys, and there are none: add keys to --keys FILE, or listen on 127.0.0.1 without it",
+    );
+    check(
+        &["--listen", "127.0.0.1:0", "--keys", "words.txt"],
+        "words.txt:1:1: a line has one key, or a name and a key",
+    );
+    check(
+        &["--keys", "none.txt"],
+        "the following required arguments were not provided: --listen <ADDR>",
+    );
+    check(
+        &["--skills", "missing"],
+        "cannot read missing: No such file or directory (os error 2)",
+    );
+    check(
+        &["--yes"],
+        "the following required arguments were not provided: <--sandbox|--dangerously-without-sandbox>",
+    );
+    let short = [
+        "mcp",
+        "serve",
+        "--listen",
+        "127.0.0.1:0",
+        "--keys",
+        "short.txt",
+        "-q",
+    ];
+    let error =
+        "error: a key must have at least 16 characters, of those that HTTP admits in a header\n";
+    Ended::of(&mut workshop.command(&short)).check("", error, 2);
+    let check = |args: &[&str], problem: &str| {
+        let error = format!("error: {problem}\n");
+        Ended::of(&mut workshop.command(args)).check("", &error, 2);
+    };
+    check(
+        &["mcp"],
+        "'gadgetry mcp' requires a subcommand but one was not provided [subcommands: list, test, trust, import, serve, help]",
+    );
+}
+
+/// Gadgets of a server that was typed are served as well.
+#[test]
+fn servers_of_servers() {
+    let workshop = Workshop::new("");
+    let own = super::own();
+    let args = [
+        "mcp",
+        "serve",
+        "--builtins",
+        "none",
+        "--mcp",
+        &own,
+        "--approval",
+        "allow Touch",
+    ];
+    let mut client = Client::start(&mut workshop.command(&args));
+    assert!(!client.call("Touch", &json!({})).0);
+    assert!(workshop.has("trace"));
+    let (is_error, denied) = client.call("Echo", &json!({ "say": "x" }));
+    assert!(is_error && denied.contains("Denied"), "{denied}");
+    assert_eq!(client.end(), (String::new(), Some(0)));
+}
+
+/// The client of the Python SDK, over stdio and HTTP.
+#[test]
+fn with_a_client_of_others() {
+    let Some(python) = found::python() else {
+        return;
+    };
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cli/mcp/client.py");
+    let workshop = Workshop::new("");
+    let (mut process, url) = http(&workshop, &[]);
+    let stdio = [&[GADGETRY][..], &SERVE].concat();
+    for target in [&stdio[..], &[&url]] {
+        let mut client = workshop.run(&python, &[]);
+        let ended = Ended::of(client.arg(&script).args(target));
+        assert_eq!(ended.code, Some(0), "{ended:?}");
+        let seen: Value = serde_json::from_str(&ended.stdout).expect("JSON");
+        assert_eq!(seen["tools"][0], "Echo");
+        assert_eq!(seen["echo"][0], false, "{seen}");
+        assert!(
+            seen["echo"][1].as_str().expect("a text").contains("hello"),
+            "{seen}"
+        );
+        assert_eq!(seen["fail"], json!([true, "exit code 3: no luck"]));
+    }
+    process.kill().expect("it runs");
+    process.wait().expect("it ends");
+}

@@ -1,0 +1,57 @@
+//! Errors of the protocol's library in our words: without the types that it is made of, and without URLs, which may have keys.
+
+use std::error::Error;
+
+use rmcp::service::{ClientInitializeError, ServiceError};
+use rmcp::transport::DynamicTransportError;
+use rmcp::transport::streamable_http_client::StreamableHttpError;
+
+/// Why the handshake has failed.
+pub(super) fn of_handshake(error: &ClientInitializeError) -> String {
+    match error {
+        ClientInitializeError::LegacyFallbackFailed { fallback, .. } => of_handshake(fallback),
+        ClientInitializeError::TransportError { error, .. } => of_transport(error),
+        other => other.to_string(),
+    }
+}
+
+/// Why a request has failed.
+pub(super) fn of_request(error: &ServiceError) -> String {
+    match error {
+        ServiceError::TransportSend(error) => of_transport(error),
+        other => other.to_string(),
+    }
+}
+
+fn of_transport(error: &DynamicTransportError) -> String {
+    let error = error.error.as_ref();
+    let http = error.downcast_ref::<StreamableHttpError<reqwest::Error>>();
+    match http {
+        Some(StreamableHttpError::Client(error)) => of_http(error),
+        Some(StreamableHttpError::UnexpectedContentType(kind)) => format!(
+            "the answer is {} and no MCP; check the address",
+            kind.as_deref().unwrap_or("of an unknown type")
+        ),
+        Some(other) => other.to_string(),
+        None => error.to_string(),
+    }
+}
+
+fn of_http(error: &reqwest::Error) -> String {
+    let what = if error.is_timeout() {
+        "no answer in time"
+    } else if error.is_connect() {
+        "cannot connect"
+    } else {
+        "the request failed"
+    };
+    // The outermost text has the URL; the innermost says what the system has said.
+    let mut cause: Option<&(dyn Error + 'static)> = error.source();
+    while let Some(deeper) = cause.and_then(Error::source) {
+        cause = Some(deeper);
+    }
+    match cause {
+        Some(cause) => format!("{what}: {cause}"),
+        None => what.to_owned(),
+    }
+}
