@@ -11,6 +11,7 @@ use super::{ConfigArgs, GadgetOptions};
 
 /// Options of `gadgetry mcp`.
 #[derive(Debug, Args)]
+#[command(arg_required_else_help = false)]
 pub(crate) struct McpArgs {
     /// The verb.
     #[command(subcommand)]

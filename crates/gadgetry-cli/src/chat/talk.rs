@@ -199,11 +199,17 @@ impl Talk {
         Ok(())
     }
 
-    /// Begins a run about a message.
-    pub(super) fn ask(&mut self, prompt: String) -> Result<AgentRun<'static>, Error> {
+    /// Takes up tools that servers have changed.
+    fn refresh(&mut self) -> Result<(), Error> {
         if self.servers.as_ref().is_some_and(|it| it.has_changed()) {
             self.rebuild()?;
         }
+        Ok(())
+    }
+
+    /// Begins a run about a message.
+    pub(super) fn ask(&mut self, prompt: String) -> Result<AgentRun<'static>, Error> {
+        self.refresh()?;
         self.next_run()?;
         let kept = self.kept.as_ref().ok_or_else(no_sessions)?;
         let durable = self.agent.durable(&kept.sessions.journal);
@@ -275,8 +281,10 @@ impl Talk {
         })
     }
 
-    /// The gadgets, as the model reads about them.
-    pub(super) fn gadgets(&self) -> Vec<GadgetSpec> {
+    /// The gadgets, as the model reads about them from the next message on.
+    pub(super) fn gadgets(&mut self) -> Vec<GadgetSpec> {
+        // A mistake in new tools is reported with the next message.
+        let _ = self.refresh();
         let registry = self.agent.plan().registry();
         registry.iter().map(|it| it.spec().clone()).collect()
     }

@@ -60,7 +60,7 @@ pub(super) fn run(
     }
     let added = add_servers(path, &servers, args.dry_run).map_err(Error::input)?;
     report(&lists, &servers, &added, args.dry_run, printer);
-    if added.is_empty() || args.dry_run {
+    if !added.contains(&true) || args.dry_run {
         return Ok(());
     }
     printer.text(&format!("wrote {}\n", path.display()));

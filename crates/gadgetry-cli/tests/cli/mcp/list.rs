@@ -220,10 +220,10 @@ fn consent_is_kept_until_the_server_changes() {
     let args = ["gadget", "list", "--builtins", "none", "--mcp", &own];
     assert_eq!(configured.ended(&args).stdout.lines().count(), 7);
     for unknown in [
-        &["mcp", "trust", "mein"][..],
-        &["mcp", "trust", "mein", "--revoke"],
+        &["mcp", "trust", "min"][..],
+        &["mcp", "trust", "min", "--revoke"],
     ] {
-        let error = "error: the configuration has no MCP server mein; did you mean mine?\n";
+        let error = "error: the configuration has no MCP server min; did you mean mine?\n";
         configured.ended(unknown).check("", error, 2);
     }
     assert!(

@@ -306,7 +306,7 @@ fn with_a_client_of_others() {
             seen["echo"][1].as_str().expect("a text").contains("hello"),
             "{seen}"
         );
-        assert_eq!(seen["fail"], json!([true, "exit code 3: no luck"]));
+        assert_eq!(seen["fail"], json!([true, "no luck"]));
     }
     process.kill().expect("it runs");
     process.wait().expect("it ends");
