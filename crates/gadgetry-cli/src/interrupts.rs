@@ -8,6 +8,7 @@ pub(crate) use system::{Interrupts, when_reader_goes};
 static LISTENERS: AtomicUsize = AtomicUsize::new(0);
 
 /// Whether at most one part of the program waits for interrupts.
+#[cfg(feature = "mcp")]
 pub(crate) fn has_one_listener() -> bool {
     LISTENERS.load(Ordering::Relaxed) <= 1
 }

@@ -171,6 +171,7 @@ impl Printer {
     }
 
     /// The same, after lines that the user must see, also if progress is suppressed.
+    #[cfg(feature = "mcp")]
     pub(crate) fn ask_about(&mut self, shown: &str, question: &str) -> Option<String> {
         self.stop_spinning();
         let _ = io::stderr().write_all(visible(shown).as_bytes());

@@ -60,7 +60,9 @@ pub(crate) use prompts::Prompts;
 pub(crate) use redact::{server as redact_server, setting as redact};
 pub(crate) use remember::{Approved, remember};
 pub(crate) use tables::{ApprovalRule, McpServer};
-pub(crate) use trust::{create_private, read_private, write_private};
+pub(crate) use trust::create_private;
+#[cfg(feature = "mcp")]
+pub(crate) use trust::{read_private, write_private};
 pub(crate) use value::Place;
 pub(crate) use words::{command_line, verb_index};
 

@@ -28,6 +28,10 @@ pub(crate) struct McpServer {
     /// The table.
     pub(crate) item: Item,
     /// Whether the file is the user's or a project's.
+    #[cfg_attr(
+        not(feature = "mcp"),
+        expect(dead_code, reason = "only consent reads it")
+    )]
     pub(crate) origin: Origin,
 }
 

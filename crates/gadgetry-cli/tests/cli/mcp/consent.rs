@@ -60,6 +60,21 @@ fn a_program_is_shown_before_its_first_start() {
     check(&[("what?", false), ("", false)]);
 }
 
+/// The user sees what the program waits for, and can end it.
+#[test]
+fn servers_that_start_slowly() {
+    let workshop = workshop(&reply("Done."), "");
+    let mut screen = screen(
+        &workshop,
+        &[&AGENT[..], &["--mcp", &odd("silent")]].concat(),
+    );
+    screen.shows("connecting to MCP servers: odd");
+    screen.keys("\x03");
+    let (code, text) = screen.ends();
+    assert_eq!(code, 1, "{text}");
+    assert!(text.ends_with("error: cancelled"), "{text}");
+}
+
 /// A question of a server is put to the user.
 #[test]
 fn questions_of_servers() {
