@@ -12,7 +12,7 @@ use crate::printer::Printer;
 
 const ABSENT: &str = "this build of gadgetry has no MCP (feature mcp)";
 
-/// A server that was typed. There is none.
+/// A server that was typed, which this build refuses.
 #[derive(Clone, Debug)]
 pub(crate) enum TypedServer {}
 
@@ -24,7 +24,7 @@ impl FromStr for TypedServer {
     }
 }
 
-/// Servers that are connected. There are none.
+/// Servers that are connected, which this build does not have.
 pub(crate) struct Connected(Infallible);
 
 impl Connected {

@@ -22,6 +22,7 @@ use super::{Consent, Consents, Subject, configured};
 use crate::args::GadgetOptions;
 use crate::error::Error;
 use crate::interrupts::{Interrupts, has_one_listener};
+use crate::lines::one_line;
 use crate::printer::{Printer, is_at_terminal};
 
 /// How long servers may take to end. Each has two seconds after its stdin was closed, and two after SIGTERM.
@@ -93,6 +94,7 @@ fn agreed(
             continue;
         }
         let Some(server) = options.servers.get(name) else {
+            let name = one_line(name);
             printer.progress(&format!(
                 "MCP server {name} is not used: the configuration does not have it any more\n"
             ));
@@ -128,6 +130,7 @@ pub(crate) fn is_agreed(
         Consent::Unknown => "you have not trusted it",
     };
     let Some(subject) = subject.filter(|it| is_at_terminal() && it.is_readable()) else {
+        let name = one_line(name);
         printer.progress(&format!(
             "MCP server {name} is not used: {why}; `gadgetry mcp trust {name}` shows it and trusts it\n"
         ));
@@ -211,7 +214,7 @@ async fn hold(
     begun: Sender<Begun>,
     mut ended: oneshot::Receiver<Servers>,
 ) -> bool {
-    // Whoever waits for the report is there until it has come.
+    // The receiver is there until the report has come.
     let report = |what| drop(begun.send(what));
     let mut interrupts = match Interrupts::listen() {
         Ok(interrupts) => interrupts,

@@ -105,12 +105,13 @@ fn described(name: &str, place: &Place, config: &ServerConfig) -> String {
         Transport::Stdio(_) => "a program",
         Transport::Http(_) => "an address",
     };
-    let mut text = format!("MCP server {name} of {place} is {kind}:\n");
+    let head = one_line(&format!("MCP server {name} of {place} is {kind}:"));
+    // Invisible characters are written out in it, so it is one line.
+    let mut text = format!("{head}\n  {}\n", config.command_line());
     let mut line = |words: &str| {
         // Writing to a string cannot fail.
         let _ = writeln!(text, "  {}", one_line(words));
     };
-    line(&config.command_line());
     let names = match &config.transport {
         Transport::Stdio(stdio) => {
             if let Some(cwd) = &stdio.cwd {

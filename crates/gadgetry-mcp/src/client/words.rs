@@ -8,19 +8,21 @@ use rmcp::transport::streamable_http_client::StreamableHttpError;
 
 /// Why the handshake has failed.
 pub(super) fn of_handshake(error: &ClientInitializeError) -> String {
-    match error {
-        ClientInitializeError::LegacyFallbackFailed { fallback, .. } => of_handshake(fallback),
-        ClientInitializeError::TransportError { error, .. } => of_transport(error),
-        other => other.to_string(),
+    if let ClientInitializeError::LegacyFallbackFailed { fallback, .. } = error {
+        return of_handshake(fallback);
     }
+    if let ClientInitializeError::TransportError { error, .. } = error {
+        return of_transport(error);
+    }
+    error.to_string()
 }
 
 /// Why a request has failed.
 pub(super) fn of_request(error: &ServiceError) -> String {
-    match error {
-        ServiceError::TransportSend(error) => of_transport(error),
-        other => other.to_string(),
+    if let ServiceError::TransportSend(error) = error {
+        return of_transport(error);
     }
+    error.to_string()
 }
 
 fn of_transport(error: &DynamicTransportError) -> String {

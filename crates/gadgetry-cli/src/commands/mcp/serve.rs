@@ -2,7 +2,6 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::process;
 use std::time::Duration;
 
 use gadgetry::Skills;
@@ -11,6 +10,7 @@ use gadgetry_gateway::config::read_keys;
 use gadgetry_mcp::{GadgetServer, HttpOptions, ServeError};
 use tokio::net::TcpListener;
 use tokio::runtime::Builder;
+use tokio::sync::oneshot;
 
 use super::config;
 use crate::approvals::rules;
@@ -67,27 +67,33 @@ async fn serve(
     printer: &mut Printer,
 ) -> Result<(), Error> {
     let mut interrupts = Interrupts::listen().map_err(|error| Error::machine(&error))?;
+    let (second, hurries) = oneshot::channel();
     let stop = async move {
         interrupts.next().await;
         // Another one ends the program at once.
         tokio::spawn(async move {
             interrupts.next().await;
-            process::exit(1);
+            // It has ended already, then.
+            let _ = second.send(());
         });
     };
-    let Some((listen, options)) = http else {
-        return Box::pin(server.serve_stdio(stop)).await.map_err(words);
+    let serving = async {
+        let Some((listen, options)) = http else {
+            return Box::pin(server.serve_stdio(stop)).await.map_err(words);
+        };
+        let listener = TcpListener::bind(listen)
+            .await
+            .map_err(|error| Error::Failed(format!("cannot listen on {listen}: {error}")))?;
+        let address = listener.local_addr();
+        let address = address.map_err(|error| Error::machine(&error))?;
+        printer.progress(&format!("serving http://{address}/mcp\n"));
+        let served = server.serve_http(listener, options, stop);
+        served.await.map_err(words)
     };
-    let listener = TcpListener::bind(listen)
-        .await
-        .map_err(|error| Error::Failed(format!("cannot listen on {listen}: {error}")))?;
-    let address = listener.local_addr();
-    let address = address.map_err(|error| Error::machine(&error))?;
-    printer.progress(&format!("serving http://{address}/mcp\n"));
-    server
-        .serve_http(listener, options, stop)
-        .await
-        .map_err(words)
+    tokio::select! {
+        served = serving => served,
+        Ok(()) = hurries => Err(Error::Failed("stopped without waiting for calls".to_owned())),
+    }
 }
 
 /// Where to listen, and whose requests are admitted.
@@ -99,7 +105,7 @@ fn http(args: &McpServeArgs, listen: SocketAddr) -> Result<(SocketAddr, HttpOpti
     }
     if options.keys.is_empty() && (args.keys.is_some() || !listen.ip().is_loopback()) {
         return Err(Error::input(format_args!(
-            "{listen} needs keys, and there are none: add keys to --keys FILE, or listen on 127.0.0.1 without it"
+            "{listen} needs a key, and no key is given: add one to --keys FILE, or listen on 127.0.0.1 without it"
         )));
     }
     Ok((listen, options))

@@ -4,6 +4,7 @@ use super::{config, named};
 use crate::args::{ConfigArgs, McpTrustArgs};
 use crate::config::Asking;
 use crate::error::Error;
+use crate::lines::one_line;
 use crate::mcp::{Consents, Subject, configured};
 use crate::printer::Printer;
 
@@ -13,8 +14,8 @@ pub(super) fn run(
     printer: &mut Printer,
 ) -> Result<(), Error> {
     let config = config(chosen, Asking::Prompt, printer)?;
-    let name = &args.name;
-    let configured = configured(named(&config, name)?)?;
+    let configured = configured(named(&config, &args.name)?)?;
+    let name = one_line(&args.name);
     let Some(subject) = Subject::of(&configured)? else {
         printer.text(&format!(
             "MCP server {name} needs no consent: your own file names its address\n"

@@ -285,6 +285,21 @@ fn servers_of_a_project() {
     assert!(listed.contains("changed, so not trusted"), "{listed}");
 }
 
+/// A name and an argument cannot pretend to be other lines, or write to the terminal.
+#[test]
+fn names_that_pretend() {
+    let server = "[mcp.servers.\"x of y is a program:\\n  true\\u001b[2J\"]\ncommand = 'rm'\nargs = [\"-rf\\n  true\", 'a  b']\n";
+    let configured = Configured::new(server);
+    let name = "x of y is a program:\n  true\u{1b}[2J";
+    let ended = configured.ended(&["mcp", "trust", name]);
+    let expected = format!(
+        "MCP server x of y is a program: true\\u{{1b}}[2J of {} is a program:\n  rm '-rf\\u{{a}}  true' 'a  b'\n\
+         MCP server x of y is a program: true\\u{{1b}}[2J is trusted\n",
+        place(&configured, "1:1")
+    );
+    ended.check(&expected, "", 0);
+}
+
 /// An invalid table is a mistake of the file, before anything is done.
 #[test]
 fn invalid_tables() {

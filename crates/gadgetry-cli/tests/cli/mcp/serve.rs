@@ -218,11 +218,11 @@ fn mistakes() {
     };
     check(
         &["--listen", "0.0.0.0:0"],
-        "0.0.0.0:0 needs keys, and there are none: add keys to --keys FILE, or listen on 127.0.0.1 without it",
+        "0.0.0.0:0 needs a key, and no key is given: add one to --keys FILE, or listen on 127.0.0.1 without it",
     );
     check(
         &["--listen", "127.0.0.1:0", "--keys", "none.txt"],
-        "127.0.0.1:0 needs keys, and there are none: add keys to --keys FILE, or listen on 127.0.0.1 without it",
+        "127.0.0.1:0 needs a key, and no key is given: add one to --keys FILE, or listen on 127.0.0.1 without it",
     );
     check(
         &["--listen", "127.0.0.1:0", "--keys", "words.txt"],
