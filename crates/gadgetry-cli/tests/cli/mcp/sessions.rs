@@ -52,6 +52,39 @@ fn a_session_keeps_the_names_of_its_servers() {
     assert!(!has("s3cret"));
 }
 
+/// Custom commands use the servers as their verb does: those of `agent`, and not those of `complete`.
+#[test]
+fn custom_commands() {
+    let commands = "[commands.act]\nmodel = 'script:script.jsonl'\nprompt = 'Go!'\nbuiltins = 'none'\n\
+        [commands.say]\ntype = 'complete'\nmodel = 'script:say.jsonl'\nprompt = 'Go!'\n";
+    let configured = Configured::new(&(table("mine", &own()) + commands));
+    let folder = "home/gadgetry";
+    let script = reply(&block("Touch", "")) + &reply("Done.");
+    configured
+        .0
+        .write(&format!("{folder}/script.jsonl"), &script);
+    configured
+        .0
+        .write(&format!("{folder}/say.jsonl"), &reply("Hi."));
+    assert_eq!(configured.ended(&["mcp", "trust", "mine"]).code, Some(0));
+    let rule = ["--approval", "allow Touch"];
+    let check = |args: &[&str], stdout: &str, is_used: bool| {
+        drop(fs::remove_file(configured.0.path("trace")));
+        let ended = configured.ended(args);
+        assert_eq!((&*ended.stdout, ended.code), (stdout, Some(0)), "{ended:?}");
+        assert_eq!(configured.0.has("trace"), is_used, "{ended:?}");
+        assert!(!ended.stderr.contains("MCP"), "{ended:?}");
+    };
+    check(&[&["act"], &rule[..]].concat(), "Done.\n", true);
+    check(
+        &[&["act", "--no-mcp"], &rule[..]].concat(),
+        "Done.\n",
+        false,
+    );
+    configured.ended(&["mcp", "trust", "mine", "--revoke"]);
+    check(&["say"], "Hi.\n", false);
+}
+
 /// The URL of a typed server may hold a key, and is not kept then.
 #[test]
 fn typed_servers_are_kept_without_keys() {
