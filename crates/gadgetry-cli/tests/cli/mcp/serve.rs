@@ -161,15 +161,36 @@ fn an_interrupt_ends_it_cleanly() {
     assert_eq!(client.ended(), (String::new(), Some(0)));
 }
 
-/// A server over HTTP, and its address.
-fn http(workshop: &Workshop, more: &[&str]) -> (Child, String) {
-    let args = [&SERVE[..], &["--listen", "127.0.0.1:0"], more].concat();
-    let mut process = workshop.command(&args).spawn().expect("it starts");
-    let mut lines = BufReader::new(process.stderr.take().expect("a pipe"));
-    let mut line = String::new();
-    lines.read_line(&mut line).expect("a line");
-    let url = line.strip_prefix("serving ").expect("an address");
-    (process, url.trim().to_owned())
+/// A server over HTTP, which ends with the test, whatever its outcome.
+struct Http {
+    process: Child,
+    url: String,
+}
+
+impl Http {
+    fn start(workshop: &Workshop, more: &[&str]) -> Self {
+        let args = [&SERVE[..], &["--listen", "127.0.0.1:0"], more].concat();
+        let process = workshop.command(&args).spawn().expect("it starts");
+        let mut http = Self {
+            process,
+            url: String::new(),
+        };
+        let stderr = http.process.stderr.take().expect("a pipe");
+        let mut line = String::new();
+        let read = BufReader::new(stderr).read_line(&mut line);
+        read.expect("a line");
+        let url = line.strip_prefix("serving ").expect("an address");
+        url.trim().clone_into(&mut http.url);
+        http
+    }
+}
+
+impl Drop for Http {
+    fn drop(&mut self) {
+        // It may have ended.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
 }
 
 #[test]
@@ -180,7 +201,8 @@ fn over_http_with_keys() {
         "keys.txt",
         "# Clients.\nada s3cret-key-of-ada\n\nkey-without-a-name\n",
     );
-    let (mut process, url) = http(workshop, &["--keys", "keys.txt"]);
+    let mut server = Http::start(workshop, &["--keys", "keys.txt"]);
+    let url = server.url.clone();
     let test = |key: &str| {
         let header = if key.is_empty() {
             String::new()
@@ -199,10 +221,10 @@ fn over_http_with_keys() {
     for key in ["", "ada", "other"] {
         test(key).check("", refused, 1);
     }
-    let pid = process.id().to_string();
+    let pid = server.process.id().to_string();
     let sent = Command::new("kill").args(["-s", "INT", &pid]).status();
     assert!(sent.expect("kill").success());
-    assert_eq!(process.wait().expect("it ends").code(), Some(0));
+    assert_eq!(server.process.wait().expect("it ends").code(), Some(0));
 }
 
 #[test]
@@ -293,9 +315,9 @@ fn with_a_client_of_others() {
     };
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cli/mcp/client.py");
     let workshop = Workshop::new("");
-    let (mut process, url) = http(&workshop, &[]);
+    let server = Http::start(&workshop, &[]);
     let stdio = [&[GADGETRY][..], &SERVE].concat();
-    for target in [&stdio[..], &[&url]] {
+    for target in [&stdio[..], &[&server.url]] {
         let mut client = workshop.run(&python, &[]);
         let ended = Ended::of(client.arg(&script).args(target));
         assert_eq!(ended.code, Some(0), "{ended:?}");
@@ -308,6 +330,4 @@ fn with_a_client_of_others() {
         );
         assert_eq!(seen["fail"], json!([true, "no luck"]));
     }
-    process.kill().expect("it runs");
-    process.wait().expect("it ends");
 }
