@@ -179,10 +179,13 @@ async fn check_python(mut config: ServerConfig, protocol: Protocol, spoken: &str
         assert_eq!(questions.len(), 5);
         assert!(questions[0].starts_with("MCP server \"python\": What shall it be?\n"));
         assert!(
-            questions[1].contains("Answer with a number."),
+            questions[1].contains("Invalid: expected integer, got string"),
             "{questions:?}"
         );
-        assert!(questions[2].contains("Not valid: size"), "{questions:?}");
+        assert!(
+            questions[2].contains("Invalid: must be at most 9"),
+            "{questions:?}"
+        );
         let run = Run::with_answers(&["/cancel"]);
         let (order, _) = outcome(&servers, run, "order", json!({})).await;
         assert_eq!(order.result.as_deref(), Ok("cancel None"));
