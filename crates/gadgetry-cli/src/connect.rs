@@ -111,6 +111,19 @@ pub(crate) fn model(
     )))
 }
 
+/// Who serves the model of this name, as far as the name says; `None` for a script.
+pub(crate) fn provider(name: &str) -> Option<String> {
+    if script(name).is_some() {
+        return None;
+    }
+    if let Some((provider, _)) = name.split_once("::").filter(|_| is_of_genai(name)) {
+        return Some(provider.to_owned());
+    }
+    let place = Resolver::from_env().locate(name).ok();
+    let provider = place.and_then(|place| place.provider);
+    Some(provider.unwrap_or(name).to_owned())
+}
+
 /// Whether this is a name of the crate `genai`, `provider::model`, and not `openai:ft:gpt-4o:acme::abc`.
 fn is_of_genai(name: &str) -> bool {
     let prefix = name.split_once("::").map(|(prefix, _)| prefix);

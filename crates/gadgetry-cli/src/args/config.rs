@@ -4,6 +4,9 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use clap_complete::Shell;
+use gadgetry::approval::Rule;
+
+use super::GadgetOptions;
 
 /// Which configuration is used.
 #[derive(Clone, Debug, Default, Args)]
@@ -61,6 +64,30 @@ pub(crate) enum ConfigVerbs {
     /// A file that is not trusted is not used. After a change of the file, or of the gadget files and prompts that it names,
     /// it must be trusted again.
     Trust(TrustArgs),
+    /// Shows the rules that decide which calls run, in their order, and what holds for calls without a rule
+    Approvals(ApprovalsArgs),
+}
+
+/// Options of `gadgetry config approvals`.
+#[derive(Debug, Args)]
+pub(crate) struct ApprovalsArgs {
+    /// Rule of the command line, as for `gadgetry agent`; may be repeated
+    #[arg(long, value_name = "RULE")]
+    pub(crate) approval: Vec<Rule>,
+
+    /// With the rule that `--yes` adds
+    #[arg(long)]
+    pub(crate) yes: bool,
+
+    /// Print one JSON object instead of text
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    #[command(flatten)]
+    pub(crate) source: GadgetOptions,
+
+    #[command(flatten)]
+    pub(crate) chosen: ConfigArgs,
 }
 
 /// Options of `gadgetry config trust`.

@@ -13,6 +13,17 @@ pub(crate) struct GadgetArgs {
     pub(crate) verb: GadgetVerb,
 }
 
+impl GadgetArgs {
+    /// Where the gadgets come from.
+    pub(crate) fn source_mut(&mut self) -> &mut GadgetOptions {
+        match &mut self.verb {
+            GadgetVerb::List(file) | GadgetVerb::Validate(file) => &mut file.source,
+            GadgetVerb::Info(args) => &mut args.gadget.file.source,
+            GadgetVerb::Run(args) => &mut args.gadget.file.source,
+        }
+    }
+}
+
 /// What is done with gadgets.
 #[derive(Debug, Subcommand)]
 pub(crate) enum GadgetVerb {
@@ -24,9 +35,10 @@ pub(crate) enum GadgetVerb {
     ///
     /// Prints one line for each gadget. Exits with code 2 and the position in the file if something is wrong.
     Validate(GadgetFileArgs),
-    /// Runs one gadget as an agent would, without a model
+    /// Runs one gadget as an agent would, without a model and without approval
     ///
-    /// The result goes to stdout. Exit code 1: the parameters are invalid, the gadget failed, or it was cancelled.
+    /// Without --params, the parameters are read from stdin, and a terminal prompts for one after the other. The result goes
+    /// to stdout. Exit code 1: the parameters are invalid, the gadget failed, or it was cancelled.
     Run(GadgetRunArgs),
 }
 
@@ -65,9 +77,9 @@ pub(crate) struct GadgetRunArgs {
     #[command(flatten)]
     pub(crate) gadget: OneGadgetArgs,
 
-    /// The parameters, a JSON object; `-` reads stdin
-    #[arg(long, value_name = "JSON", default_value = "{}")]
-    pub(crate) params: String,
+    /// The parameters, a JSON object; `-` reads stdin [default: stdin, or the answers at a terminal]
+    #[arg(long, value_name = "JSON")]
+    pub(crate) params: Option<String>,
 
     /// Print one JSON object: parameters, result or error, duration, cost, media, and whether the gadget ends a run
     #[arg(long)]

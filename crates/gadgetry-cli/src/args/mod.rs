@@ -38,7 +38,8 @@ pub(crate) use approval::ApprovalOptions;
 pub(crate) use chat::ChatArgs;
 pub(crate) use complete::CompleteArgs;
 pub(crate) use config::{
-    CompletionsArgs, ConfigArgs, ConfigVerbArgs, ConfigVerbs, InitArgs, ManArgs, TrustArgs,
+    ApprovalsArgs, CompletionsArgs, ConfigArgs, ConfigVerbArgs, ConfigVerbs, InitArgs, ManArgs,
+    TrustArgs,
 };
 pub(crate) use doctor::DoctorArgs;
 pub(crate) use gadget::{GadgetArgs, GadgetFileArgs, GadgetInfoArgs, GadgetRunArgs, GadgetVerb};
@@ -63,15 +64,20 @@ pub(crate) use typed::{chat_again, name as option_name};
 
 /// Verbs after which the configuration can be chosen, too. Their own definitions do not have these options, because a
 /// session keeps only what was configured.
-#[cfg(feature = "chat")]
-const CONFIGURED: [&str; 3] = ["agent", "chat", "complete"];
-#[cfg(not(feature = "chat"))]
-const CONFIGURED: [&str; 2] = ["agent", "complete"];
+const CONFIGURED: [&str; 5] = ["agent", "chat", "complete", "submit", "worker"];
+/// The same, of which each verb has verbs of its own.
+const CONFIGURED_GROUP: &str = "gadget";
 
 /// The definitions of all verbs and options.
 pub(crate) fn command() -> Command {
-    CONFIGURED.iter().fold(Gadgetry::command(), |root, verb| {
-        root.mut_subcommand(verb, ConfigArgs::augment_args)
+    Gadgetry::command().mut_subcommands(|verb| {
+        if verb.get_name() == CONFIGURED_GROUP {
+            verb.mut_subcommands(ConfigArgs::augment_args)
+        } else if CONFIGURED.contains(&verb.get_name()) {
+            ConfigArgs::augment_args(verb)
+        } else {
+            verb
+        }
     })
 }
 

@@ -1,5 +1,6 @@
 //! `gadgetry config`: the configuration, and consent to the file of a project.
 
+mod approvals;
 mod show;
 
 use crate::args::{ConfigArgs, ConfigVerbArgs, ConfigVerbs, TrustArgs};
@@ -14,11 +15,17 @@ pub(crate) fn run(
     printer: &mut Printer,
 ) -> Result<(), Error> {
     let mut chosen = args.chosen.or(of_root);
-    if let Some(ConfigVerbs::Trust(args)) = &args.verb {
-        return trust(args, &chosen, printer);
+    let mut keys = Keys::new();
+    match args.verb {
+        Some(ConfigVerbs::Trust(args)) => return trust(&args, &chosen, printer),
+        Some(ConfigVerbs::Approvals(args)) => {
+            let chosen = args.chosen.clone().or(chosen);
+            let config = Config::load(&chosen, &mut keys, Asking::Silent, printer)?;
+            return approvals::run(&config, &args, printer);
+        }
+        None => {}
     }
     chosen.profile = args.profile_name.or(chosen.profile);
-    let mut keys = Keys::new();
     let config = Config::load(&chosen, &mut keys, Asking::Silent, printer)?;
     show::run(&config, &keys, args.json, printer)
 }

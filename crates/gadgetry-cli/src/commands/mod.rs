@@ -57,13 +57,16 @@ pub(crate) fn run(args: Gadgetry, printer: &mut Printer) -> Result<(), Error> {
         }
         Some(Verb::Sessions(args)) => sessions::run(&args, printer),
         Some(Verb::Complete(args)) => complete::run(&args, printer),
-        Some(Verb::Gadget(args)) => gadget::run(&args, printer),
+        Some(Verb::Gadget(mut typed)) => {
+            typed.source_mut().servers = Arc::new(args.configuration.servers);
+            gadget::run(&typed, printer)
+        }
         Some(Verb::Models(args)) => models::run(&args, printer),
         Some(Verb::Doctor(args)) => doctor::run(&args, printer),
         Some(Verb::Serve(args)) => serve::run(&args, printer),
         Some(Verb::Config(typed)) => config::run(args.config, typed, printer),
         Some(Verb::Init(args)) => init::run(&args, printer),
-        Some(Verb::Completions(args)) => completions::run(&args, printer),
+        Some(Verb::Completions(typed)) => completions::run(&typed, &args.configuration, printer),
         Some(Verb::Man(args)) => man::run(&args, printer),
         #[cfg(feature = "mcp")]
         Some(Verb::Mcp(typed)) => mcp::run(args.config, typed, printer),
@@ -75,7 +78,10 @@ pub(crate) fn run(args: Gadgetry, printer: &mut Printer) -> Result<(), Error> {
             Ok(())
         }
         #[cfg(feature = "restate")]
-        Some(Verb::Worker(args)) => worker::run(&args, printer),
+        Some(Verb::Worker(mut typed)) => {
+            typed.options.source.servers = Arc::new(args.configuration.servers);
+            worker::run(&typed, printer)
+        }
         #[cfg(feature = "restate")]
         Some(Verb::Submit(args)) => submit::run(&args, printer),
         #[cfg(feature = "restate")]

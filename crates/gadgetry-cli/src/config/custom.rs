@@ -4,6 +4,7 @@ use std::ffi::OsString;
 
 use clap::{Arg, Command};
 
+use super::server::leave_typed;
 use super::words::with_options;
 use super::{Config, CustomCommand, Keys};
 use crate::args;
@@ -59,17 +60,22 @@ pub(super) fn expand(
     let root = root.subcommand(custom);
     let unchecked = root.clone().ignore_errors(true);
     let matches = unchecked.try_get_matches_from(&words)?;
-    let typed = matches.subcommand_matches(name);
-    let typed = typed.map(|it| keys.of(verb).typed(it)).unwrap_or_default();
+    let of_command = matches.subcommand_matches(name);
+    let typed = of_command.map(|it| keys.of(verb).typed(it));
+    let typed = typed.unwrap_or_default();
     if typed.contains("continue") {
         return Err(Error::input(format_args!(
-            "{name} begins sessions; continue one with `gadgetry agent --continue`"
+            "{name} begins sessions; continue one with `gadgetry {} --continue`",
+            verb.name()
         )));
     }
     let Some(at) = super::verb_index(&words) else {
         return Ok(words);
     };
-    let settings = config.settings(verb, Some(command), keys)?;
+    let mut settings = config.settings(verb, Some(command), keys)?;
+    if let Some(of_command) = of_command {
+        leave_typed(&mut settings, keys.of(verb), of_command, printer);
+    }
     let words = with_options(words, at + 1, config, keys.of(verb), &settings, &typed)?;
     let matches = root.clone().try_get_matches_from(words)?;
     let Some(of_command) = matches.subcommand_matches(name) else {

@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::form;
-use super::keys::{ConfigVerb, Keys, SYSTEM_PROMPT};
+use super::keys::{Keys, SYSTEM_PROMPT};
 use super::layer::{Layer, LayerReader, Origin, Settings, Source, unknown};
 use super::tables::{self, ApprovalRule, McpServer};
 use super::value::{self, Entry, Item, Place, Value};
+use super::verb::ConfigVerb;
 use crate::error::Error;
 
 /// Bytes of a configuration file.
@@ -203,12 +204,7 @@ fn command(table: &Entry, reader: &mut LayerReader<'_>) -> Result<CustomCommand,
     };
     // The type decides which keys there are.
     if let Some(entry) = entries.iter().find(|entry| entry.key == "type") {
-        let verb = ConfigVerb::named(entry.item.text("type")?);
-        let verb = verb.filter(|verb| matches!(verb, ConfigVerb::Agent | ConfigVerb::Complete));
-        command.verb = verb.ok_or_else(|| {
-            let problem = "unknown type of a command; expected \"agent\" or \"complete\"";
-            entry.item.place.error(problem)
-        })?;
+        command.verb = type_of_command(&entry.item, reader.keys)?;
     }
     let mut layer = Layer::default();
     for entry in entries {
@@ -222,6 +218,25 @@ fn command(table: &Entry, reader: &mut LayerReader<'_>) -> Result<CustomCommand,
     }
     command.settings = layer.verbs.remove(&command.verb).unwrap_or_default();
     Ok(command)
+}
+
+/// The verb that a command runs.
+fn type_of_command(item: &Item, keys: &Keys) -> Result<ConfigVerb, Error> {
+    use ConfigVerb::{Agent, Chat, Complete};
+
+    let verb = ConfigVerb::named(item.text("type")?);
+    let verb = verb.filter(|verb| matches!(verb, Agent | Chat | Complete));
+    let Some(verb) = verb else {
+        let problem = "unknown type of a command; expected \"agent\", \"chat\" or \"complete\"";
+        return Err(item.place.error(problem));
+    };
+    if let Some(feature) = keys.missing_feature(verb) {
+        return Err(item.place.error(format_args!(
+            "type = {:?} needs gadgetry built with `--features {feature}`",
+            verb.name()
+        )));
+    }
+    Ok(verb)
 }
 
 fn prompt(entry: &Entry, folder: &Path) -> Result<PromptSource, Error> {

@@ -9,6 +9,7 @@ use clap::{Arg, ArgMatches, Command};
 
 use super::form::{Form, Given, words_of};
 use super::value::Item;
+use super::verb::ConfigVerb;
 use crate::args;
 use crate::error::Error;
 
@@ -16,10 +17,12 @@ use crate::error::Error;
 pub(crate) const SYSTEM_PROMPT: &str = "system-prompt";
 /// What it replaces.
 pub(crate) const SYSTEM: &str = "system";
-/// The one key that concerns every verb.
+/// The key that concerns every verb with the option.
 pub(crate) const DATA_DIR: &str = "data-dir";
+/// The key that concerns the verbs that use Restate.
+pub(crate) const RESTATE: &str = "restate";
 /// Options that make sense for one invocation only.
-const NOT_KEYS: [&str; 15] = [
+const NOT_KEYS: [&str; 19] = [
     "approval",
     "audio",
     CONFIGURED_APPROVAL,
@@ -27,10 +30,14 @@ const NOT_KEYS: [&str; 15] = [
     "continue",
     "dangerously-without-sandbox",
     "dry-run",
+    "follow",
     "force",
     "help",
     "image",
+    "json",
     "mcp",
+    "params",
+    "run-id",
     "session",
     "verbose",
     "version",
@@ -40,49 +47,6 @@ const NOT_KEYS: [&str; 15] = [
 pub(crate) const CONFIGURED_APPROVAL: &str = "configured-approval";
 /// The option that has the names of the servers in `[mcp.servers]`.
 pub(crate) const CONFIGURED_MCP: &str = "configured-mcp";
-
-/// A verb that has a table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum ConfigVerb {
-    /// `gadgetry agent`.
-    Agent,
-    /// `gadgetry chat`.
-    Chat,
-    /// `gadgetry complete`.
-    Complete,
-    /// `gadgetry serve`.
-    Serve,
-}
-
-impl ConfigVerb {
-    /// All of them.
-    pub(crate) const ALL: [Self; 4] = [Self::Agent, Self::Chat, Self::Complete, Self::Serve];
-
-    /// The verb of this name.
-    pub(crate) fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|it| it.name() == name)
-    }
-
-    /// Its name on the command line, and of its table.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Agent => "agent",
-            Self::Chat => "chat",
-            Self::Complete => "complete",
-            Self::Serve => "serve",
-        }
-    }
-
-    /// The verb whose table concerns it as well, before its own.
-    pub(crate) fn parent(self) -> Option<Self> {
-        (self == Self::Chat).then_some(Self::Agent)
-    }
-
-    /// Whether keys outside of tables concern it. The options of `serve` have the same names and other meanings.
-    pub(crate) fn has_shared_keys(self) -> bool {
-        self != Self::Serve
-    }
-}
 
 /// A key of a verb.
 #[derive(Clone, Debug)]
@@ -95,6 +59,7 @@ pub(crate) struct Key {
 }
 
 /// The keys of a verb.
+#[derive(Default)]
 pub(crate) struct VerbKeys {
     command: Command,
     keys: BTreeMap<String, Key>,
@@ -104,8 +69,7 @@ pub(crate) struct VerbKeys {
 
 impl VerbKeys {
     fn of(root: &Command, verb: ConfigVerb) -> Self {
-        let command = root.find_subcommand(verb.name());
-        let command = command.cloned().unwrap_or_default();
+        let command = verb.definition(root).cloned().unwrap_or_default();
         let mut keys = BTreeMap::new();
         let mut conflicts = BTreeSet::new();
         for argument in command.get_arguments() {
@@ -164,9 +128,27 @@ impl VerbKeys {
     pub(crate) fn typed(&self, matches: &ArgMatches) -> BTreeSet<String> {
         let arguments = self.command.get_arguments();
         let options = arguments.filter_map(|it| Some((it.get_long()?, it.get_id().as_str())));
+        // A verb of `gadget` may lack what another one has.
+        let known = options.filter(|(_, id)| matches.try_contains_id(id).is_ok());
         let typed =
-            options.filter(|(_, id)| matches.value_source(id) == Some(ValueSource::CommandLine));
+            known.filter(|(_, id)| matches.value_source(id) == Some(ValueSource::CommandLine));
         typed.map(|(name, _)| name.to_owned()).collect()
+    }
+
+    /// The first value of an option that was typed.
+    pub(crate) fn typed_value(&self, matches: &ArgMatches, name: &str) -> Option<String> {
+        let mut arguments = self.command.get_arguments();
+        let argument = arguments.find(|it| it.get_long() == Some(name))?;
+        let id = argument.get_id().as_str();
+        matches
+            .try_contains_id(id)
+            .ok()
+            .filter(|is_there| *is_there)?;
+        if matches.value_source(id) != Some(ValueSource::CommandLine) {
+            return None;
+        }
+        let value = matches.get_raw(id)?.next()?;
+        Some(value.to_string_lossy().into_owned())
     }
 
     /// The key without which this one has no meaning.
@@ -218,10 +200,9 @@ fn is_not_key(verb: ConfigVerb, name: &str) -> bool {
 pub(crate) struct Keys {
     /// The verbs of the command line.
     verbs: BTreeSet<String>,
-    agent: VerbKeys,
-    chat: VerbKeys,
-    complete: VerbKeys,
-    serve: VerbKeys,
+    all: BTreeMap<ConfigVerb, VerbKeys>,
+    /// Those of a verb that the program does not have.
+    none: VerbKeys,
 }
 
 impl Keys {
@@ -232,12 +213,11 @@ impl Keys {
             .get_subcommands()
             .map(Command::get_name)
             .chain(["help"]);
+        let keys = ConfigVerb::ALL.map(|verb| (verb, VerbKeys::of(&root, verb)));
         Self {
             verbs: verbs.map(str::to_owned).collect(),
-            agent: VerbKeys::of(&root, ConfigVerb::Agent),
-            chat: VerbKeys::of(&root, ConfigVerb::Chat),
-            complete: VerbKeys::of(&root, ConfigVerb::Complete),
-            serve: VerbKeys::of(&root, ConfigVerb::Serve),
+            all: keys.into(),
+            none: VerbKeys::default(),
         }
     }
 
@@ -246,45 +226,42 @@ impl Keys {
         self.verbs.contains(name)
     }
 
-    /// The keys of a verb.
-    pub(crate) fn of(&self, verb: ConfigVerb) -> &VerbKeys {
-        match verb {
-            ConfigVerb::Agent => &self.agent,
-            ConfigVerb::Chat => &self.chat,
-            ConfigVerb::Complete => &self.complete,
-            ConfigVerb::Serve => &self.serve,
-        }
+    /// The feature that the program lacks for a verb.
+    pub(crate) fn missing_feature(&self, verb: ConfigVerb) -> Option<&'static str> {
+        verb.feature().filter(|_| !self.is_verb(verb.name()))
     }
 
-    fn of_mut(&mut self, verb: ConfigVerb) -> &mut VerbKeys {
-        match verb {
-            ConfigVerb::Agent => &mut self.agent,
-            ConfigVerb::Chat => &mut self.chat,
-            ConfigVerb::Complete => &mut self.complete,
-            ConfigVerb::Serve => &mut self.serve,
-        }
+    /// The keys of a verb.
+    pub(crate) fn of(&self, verb: ConfigVerb) -> &VerbKeys {
+        self.all.get(&verb).unwrap_or(&self.none)
+    }
+
+    /// Whether a key concerns a verb in the table of `table`, or outside of tables.
+    fn concerns(&self, verb: ConfigVerb, table: Option<ConfigVerb>, name: &str) -> bool {
+        let is_concerned = match (table, verb) {
+            (Some(table), _) => verb == table,
+            // Where these listen and how they are reached is no matter of the others.
+            (None, ConfigVerb::Worker | ConfigVerb::Submit) => {
+                name == RESTATE || self.of(ConfigVerb::Agent).get(name).is_some()
+            }
+            (None, _) => verb.has_shared_keys(),
+        };
+        is_concerned && self.of(verb).get(name).is_some()
     }
 
     /// The verbs that a key in the table of `verb`, or outside of tables, concerns.
     pub(crate) fn verbs(&self, table: Option<ConfigVerb>, name: &str) -> Vec<ConfigVerb> {
         let all = ConfigVerb::ALL.into_iter();
-        let concerned = all.filter(|verb| match table {
-            Some(table) => *verb == table,
-            None => verb.has_shared_keys(),
-        });
-        let has = concerned.filter(|verb| self.of(*verb).get(name).is_some());
-        has.collect()
+        all.filter(|verb| self.concerns(*verb, table, name))
+            .collect()
     }
 
     /// The names of the keys in a table, or outside of tables.
     pub(crate) fn names(&self, table: Option<ConfigVerb>) -> BTreeSet<&str> {
         let all = ConfigVerb::ALL.into_iter();
-        let concerned = all.filter(|verb| match table {
-            Some(table) => *verb == table,
-            None => verb.has_shared_keys(),
-        });
-        let names = concerned.flat_map(|verb| self.of(verb).iter());
-        names.map(|(name, _)| name).collect()
+        let names = all.flat_map(|verb| self.of(verb).iter().map(move |(name, _)| (verb, name)));
+        let concerned = names.filter(|(verb, name)| self.concerns(*verb, table, name));
+        concerned.map(|(_, name)| name).collect()
     }
 
     /// What an item sets a key to. `folder` is what relative paths are resolved from.
@@ -320,7 +297,11 @@ impl Keys {
     }
 
     fn check(&mut self, verbs: &[ConfigVerb], name: &str, given: &Given) -> Result<(), String> {
-        let mut verbs = verbs.iter();
-        verbs.try_for_each(|verb| self.of_mut(*verb).check(name, given))
+        for verb in verbs {
+            if let Some(keys) = self.all.get_mut(verb) {
+                keys.check(name, given)?;
+            }
+        }
+        Ok(())
     }
 }

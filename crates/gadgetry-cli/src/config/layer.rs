@@ -8,8 +8,10 @@ use gadgetry::proto::schema::closest;
 use serde_json::Value as Json;
 
 use super::form::Given;
-use super::keys::{ConfigVerb, Keys, VerbKeys};
+use super::keys::{Keys, VerbKeys};
+use super::server;
 use super::value::{Entry, Place};
+use super::verb::ConfigVerb;
 use crate::error::Error;
 
 /// Where a setting is from, the weakest first.
@@ -99,22 +101,27 @@ pub(crate) struct Layer {
 impl Layer {
     /// Adds the settings that concern a verb to `settings`, which are weaker.
     pub(crate) fn add_to(&self, settings: &mut Settings, verb: ConfigVerb, keys: &VerbKeys) {
-        let shared = self.shared.iter().filter(|_| verb.has_shared_keys());
+        let shared = Some(&self.shared).filter(|_| verb.has_shared_keys());
         let tables = verb.parent().into_iter().chain([verb]);
-        let own = tables.filter_map(|verb| self.verbs.get(&verb)).flatten();
-        for (name, setting) in shared.chain(own) {
-            if keys.get(name).is_some() {
+        let own = tables.filter_map(|verb| self.verbs.get(&verb));
+        for table in shared.into_iter().chain(own) {
+            let table = table.iter().filter(|(name, _)| keys.get(name).is_some());
+            let table: Settings = table.map(|(name, it)| (name.clone(), it.clone())).collect();
+            server::leave(settings, &table);
+            for name in table.keys() {
                 settings.retain(|other, _| !keys.conflict(name, other));
-                settings.insert(name.clone(), setting.clone());
             }
+            settings.extend(table);
         }
     }
 
     /// Adds the settings of a stronger layer.
     pub(crate) fn extend(&mut self, other: &Self) {
+        server::leave(&mut self.shared, &other.shared);
         self.shared.extend(other.shared.clone());
         for (verb, settings) in &other.verbs {
             let own = self.verbs.entry(*verb).or_default();
+            server::leave(own, settings);
             own.extend(settings.clone());
         }
     }
@@ -139,6 +146,12 @@ impl LayerReader<'_> {
             let setting = self.setting(None, entry, others)?;
             return self.add(&mut layer.shared, None, &entry.key, setting);
         };
+        if let Some(feature) = self.keys.missing_feature(verb) {
+            return Err(entry.place.error(format_args!(
+                "[{}] needs gadgetry built with `--features {feature}`",
+                entry.key
+            )));
+        }
         layer.verbs.insert(verb, Settings::new());
         for entry in entry.item.table(&entry.key)? {
             self.read_of_verb(layer, verb, entry, &[])?;

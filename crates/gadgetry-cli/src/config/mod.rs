@@ -6,7 +6,8 @@
 //! | module | what it does |
 //! |---|---|
 //! | `value` | TOML values with positions |
-//! | `form`, `keys` | what options accept; the keys of each verb, from the definitions of its options |
+//! | `verb`, `form`, `keys` | the verbs; what options accept; the keys of each verb, from the definitions of its options |
+//! | `server` | options that may hold the key of a server stay with that server |
 //! | `layer`, `tables`, `file` | settings of one place; tables that set no option; a whole file |
 //! | `environment`, `profiles`, `prompts` | variables; what profiles inherit; templates |
 //! | `trust`, `project`, `redact` | consent to `./gadgetry.toml`; values without keys |
@@ -26,9 +27,11 @@ mod project;
 mod prompts;
 mod redact;
 mod remember;
+mod server;
 mod tables;
 mod trust;
 mod value;
+mod verb;
 mod words;
 
 use std::collections::BTreeMap;
@@ -50,9 +53,7 @@ use crate::printer::Printer;
 pub(crate) use add_servers::{NewServer, add_servers, is_open_to_others};
 pub(crate) use custom::with_commands;
 pub(crate) use file::{Choice, ConfigFile, CustomCommand};
-pub(crate) use keys::{
-    CONFIGURED_APPROVAL, CONFIGURED_MCP, ConfigVerb, Keys, SYSTEM, SYSTEM_PROMPT,
-};
+pub(crate) use keys::{CONFIGURED_APPROVAL, CONFIGURED_MCP, Keys, SYSTEM, SYSTEM_PROMPT};
 pub(crate) use layer::{Layer, Origin, Setting, Settings, Source};
 pub(crate) use profiles::Profiles;
 pub(crate) use project::{Asking, NAME as PROJECT_FILE, Project, Status};
@@ -64,6 +65,7 @@ pub(crate) use trust::create_private;
 #[cfg(feature = "mcp")]
 pub(crate) use trust::{read_private, write_private};
 pub(crate) use value::Place;
+pub(crate) use verb::ConfigVerb;
 pub(crate) use words::{command_line, verb_index};
 
 /// The name of the user's file, in the configuration folder.
@@ -217,7 +219,7 @@ impl Config {
             layer.add_to(&mut settings, verb, keys);
         }
         self.variables.add_to(&mut settings, verb, keys);
-        if matches!(verb, ConfigVerb::Agent | ConfigVerb::Chat) {
+        if verb.has_agent() {
             let rules = self.approvals.iter();
             let rules = rules.map(|it| (it.rule.to_string(), &it.place));
             insert_hidden(&mut settings, CONFIGURED_APPROVAL, rules);

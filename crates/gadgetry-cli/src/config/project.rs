@@ -29,18 +29,34 @@ const NAMED: usize = 100;
 const SHOWN: usize = 40;
 /// Characters of the lines that matter.
 const SHOWN_CHARS: usize = 2000;
-/// Keys that decide where requests and keys are sent, what runs, and what is written.
-const RISKY: [&str; 13] = [
+/// Keys that decide where requests and keys are sent, what they contain and cost, what text is a call, what runs, and what
+/// is written.
+const RISKY: [&str; 28] = [
+    "advertise",
     "api-key-env",
+    "arg",
     "base-url",
+    "budget",
     "builtins",
     "data-dir",
+    "dialects",
+    "end",
+    "extra-body",
     "gadgets",
     "header",
+    "identity-key",
     "keys",
     "listen",
+    "markers",
+    "max-iterations",
+    "model",
+    "own-url",
+    "restate",
+    "restate-admin",
     "sandbox",
     "save",
+    "start",
+    "unterminated",
     "upstream",
     "upstream-key-env",
     "workspace",
@@ -244,10 +260,13 @@ impl Project {
             plain.push(format!("profile = {profile:?}"));
         }
         for (name, prompt) in &file.prompts {
-            plain.push(match prompt {
-                PromptSource::Inline((text, _)) => format!("prompts.{name} = {text:?}"),
-                PromptSource::File(path, _) => format!("prompts.{name} in {}", path.display()),
-            });
+            match prompt {
+                PromptSource::Inline((text, _)) => plain.push(format!("prompts.{name} = {text:?}")),
+                // Its text is sent to the model's server, whatever it is.
+                PromptSource::File(path, _) => {
+                    risky.push(format!("prompts.{name} in {}", path.display()));
+                }
+            }
         }
         for (name, command) in &file.commands {
             let prompt = command.prompt.as_ref();
@@ -272,7 +291,7 @@ impl Project {
             risky.push(rule.rule.to_string());
         }
         for server in &file.servers {
-            let value = redact::server(&server.item.json());
+            let value = redact::server_for_consent(&server.item.json());
             risky.push(format!("MCP server {} = {value}", server.name));
         }
         Summary {

@@ -2,18 +2,24 @@
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
 
-use clap::{ArgMatches, Command};
+use clap::parser::ValueSource;
+use clap::{Arg, ArgMatches, Command};
 
 use super::form::{Given, words_of};
-use super::keys::{DATA_DIR, VerbKeys};
+use super::keys::{DATA_DIR, RESTATE, VerbKeys};
 use super::{
     Asking, Config, ConfigVerb, Keys, Origin, SYSTEM, SYSTEM_PROMPT, Settings, Source, custom,
+    server,
 };
 use crate::args::{self, ConfigArgs};
 use crate::error::Error;
 use crate::printer::Printer;
 use crate::sessions::is_of_one_run;
+
+/// The option about the gadgets of an agent.
+const GADGETS: &str = "gadgets";
 
 /// The words with the options that are configured, and the configuration. What was typed has precedence.
 pub(crate) fn command_line(
@@ -34,22 +40,29 @@ pub(crate) fn command_line(
     };
     let mut keys = Keys::new();
     let of_root = chosen(&matches);
-    if let Some(known) = ConfigVerb::named(name) {
+    if let Some(known) = ConfigVerb::named(name).filter(|_| keys.is_verb(name)) {
+        let innermost = innermost(&words, verb, of_verb);
+        let matches = innermost.matches;
         let chosen = if known == ConfigVerb::Serve {
             of_root
         } else {
-            chosen(of_verb).or(of_root)
+            chosen(matches).or(of_root)
         };
         let config = Config::load(&chosen, &mut keys, Asking::Prompt, printer)?;
         let settings = config.settings(known, None, &keys)?;
-        let typed = keys.of(known).typed(of_verb);
-        let settings = if typed.contains("continue") {
+        let keys = keys.of(known);
+        let typed = keys.typed(matches);
+        let mut settings = if typed.contains("continue") {
             of_continued(settings, chosen.profile.is_some())
         } else {
             settings
         };
-        let keys = keys.of(known);
-        let words = with_options(words, verb + 1, &config, keys, &settings, &typed)?;
+        if known == ConfigVerb::Gadget {
+            settings.retain(|name, _| innermost.has(name));
+        }
+        server::leave_typed(&mut settings, keys, matches, printer);
+        let at = innermost.at + 1;
+        let words = with_options(words, at, &config, keys, &settings, &typed)?;
         return Ok((words, config));
     }
     match name {
@@ -59,6 +72,32 @@ pub(crate) fn command_line(
             let config = Config::load(&chosen, &mut keys, Asking::Silent, printer)?;
             let has_profile = chosen.profile.is_some();
             let words = with_data_dir(words, verb, of_verb, &config, &keys, has_profile)?;
+            Ok((words, config))
+        }
+        "remote" if keys.is_verb(name) => {
+            let config = Config::load(&of_root, &mut keys, Asking::Silent, printer)?;
+            let innermost = innermost(&words, verb, of_verb);
+            let words = with_one(words, &innermost, RESTATE, &config, &keys)?;
+            Ok((words, config))
+        }
+        "completions" => {
+            let config = silent(&words, printer).unwrap_or_default();
+            Ok((words, config))
+        }
+        "config" => {
+            let innermost = innermost(&words, verb, of_verb);
+            if !innermost.has(GADGETS) {
+                return Ok((words, Config::default()));
+            }
+            // The gadgets are those of an agent.
+            let chosen = chosen(innermost.matches).or(of_root);
+            let config = Config::load(&chosen, &mut keys, Asking::Silent, printer)?;
+            let mut settings = config.settings(ConfigVerb::Agent, None, &keys)?;
+            settings.retain(|name, _| innermost.has(name));
+            let keys = keys.of(ConfigVerb::Agent);
+            let typed = keys.typed(innermost.matches);
+            let at = innermost.at + 1;
+            let words = with_options(words, at, &config, keys, &settings, &typed)?;
             Ok((words, config))
         }
         _ if keys.is_verb(name) => Ok((words, Config::default())),
@@ -108,10 +147,14 @@ fn with_commands(words: Vec<OsString>, config: Config) -> Result<(Vec<OsString>,
 
 /// The options about configuration in what could be parsed. Where parsing has failed, there are no defaults.
 fn chosen(matches: &ArgMatches) -> ConfigArgs {
+    // `gadget` without a verb does not have them.
+    let text = |name: &str| matches.try_get_one::<String>(name).ok().flatten().cloned();
+    let path = matches.try_get_one::<PathBuf>("config").ok().flatten();
+    let no_config = matches.try_get_one::<bool>("no_config").ok().flatten();
     ConfigArgs {
-        config: matches.get_one("config").cloned(),
-        no_config: matches.get_one("no_config").copied().unwrap_or_default(),
-        profile: matches.get_one("profile").cloned(),
+        config: path.cloned(),
+        no_config: no_config.copied().unwrap_or_default(),
+        profile: text("profile"),
     }
 }
 
@@ -180,6 +223,46 @@ pub(super) fn with_options(
     Ok(words)
 }
 
+/// The last verb of the words, as in `sessions list`.
+struct Innermost<'a> {
+    /// Where it is.
+    at: usize,
+    matches: &'a ArgMatches,
+    /// Its definition.
+    command: Option<Command>,
+}
+
+impl Innermost<'_> {
+    /// The option of this name.
+    fn option(&self, name: &str) -> Option<&Arg> {
+        let mut arguments = self.command.iter().flat_map(Command::get_arguments);
+        arguments.find(|it| it.get_long() == Some(name))
+    }
+
+    /// Whether it has this option.
+    fn has(&self, name: &str) -> bool {
+        self.option(name).is_some()
+    }
+}
+
+/// The last verb, from the first one, which is at `verb`.
+fn innermost<'a>(words: &[OsString], verb: usize, of_verb: &'a ArgMatches) -> Innermost<'a> {
+    let root = args::command();
+    let mut command = words.get(verb).and_then(|it| root.find_subcommand(it));
+    let (mut at, mut matches) = (verb, of_verb);
+    while let (Some((name, inner)), Some(outer)) = (matches.subcommand(), command) {
+        command = outer.find_subcommand(name);
+        let found = words.iter().skip(at).position(|it| it == name);
+        at += found.unwrap_or(0);
+        matches = inner;
+    }
+    Innermost {
+        at,
+        matches,
+        command: command.cloned(),
+    }
+}
+
 /// The words with the configured data directory, if the verb has the option.
 fn with_data_dir(
     words: Vec<OsString>,
@@ -189,33 +272,37 @@ fn with_data_dir(
     keys: &Keys,
     has_profile: bool,
 ) -> Result<Vec<OsString>, Error> {
-    let root = args::command();
-    let mut command = root.find_subcommand(&words[verb]);
-    let (mut at, mut matches) = (verb, of_verb);
-    while let Some((name, inner)) = matches.subcommand() {
-        command = command.and_then(|it| it.find_subcommand(name));
-        at += words[at..].iter().position(|it| it == name).unwrap_or(0);
-        matches = inner;
-    }
+    let innermost = innermost(&words, verb, of_verb);
+    let command = innermost.command.as_ref();
     if command.is_some_and(|it| it.get_name() == "resume") {
         // The name of the session is first.
-        let at = (at + 2).min(words.len());
+        let at = (innermost.at + 2).min(words.len());
         let settings = config.settings(ConfigVerb::Agent, None, keys)?;
         let settings = of_continued(settings, has_profile);
         let keys = keys.of(ConfigVerb::Agent);
         return with_options(words, at, config, keys, &settings, &BTreeSet::new());
     }
-    let is_open = |command: &Command| {
-        let mut arguments = command.get_arguments();
-        let argument = arguments.find(|it| it.get_long() == Some(DATA_DIR));
-        argument.is_some_and(|it| !matches.contains_id(it.get_id().as_str()))
-    };
-    let setting = config.everywhere(DATA_DIR)?;
-    let settings = setting.map(|it| (DATA_DIR.to_owned(), it));
-    let settings = settings.filter(|_| command.is_some_and(is_open));
+    with_one(words, &innermost, DATA_DIR, config, keys)
+}
+
+/// The words with the value of one key, if the verb has the option and it was not typed.
+fn with_one(
+    words: Vec<OsString>,
+    innermost: &Innermost<'_>,
+    name: &str,
+    config: &Config,
+    keys: &Keys,
+) -> Result<Vec<OsString>, Error> {
+    let is_open = innermost.option(name).is_some_and(|it| {
+        let source = innermost.matches.value_source(it.get_id().as_str());
+        source != Some(ValueSource::CommandLine)
+    });
+    let setting = config.everywhere(name)?.filter(|_| is_open);
+    let settings = setting.map(|it| (name.to_owned(), it));
     let settings = settings.into_iter().collect();
     let keys = keys.of(ConfigVerb::Agent);
-    with_options(words, at + 1, config, keys, &settings, &BTreeSet::new())
+    let at = innermost.at + 1;
+    with_options(words, at, config, keys, &settings, &BTreeSet::new())
 }
 
 #[cfg(test)]

@@ -3,8 +3,10 @@
 mod approvals;
 mod commands;
 mod mistakes;
+mod servers;
 mod sessions;
 mod trust;
+mod verbs;
 
 use std::process::Command;
 
@@ -271,7 +273,7 @@ fn lists_flags_and_tables_become_options() {
     };
     // What could be a key is not shown.
     check("header", r#"["X-A: ***","X-B: ***"] from "user""#);
-    check("extra-body", r#""***" from "user""#);
+    check("extra-body", r#"{"top_p":"***"} from "user""#);
     check("base-url", r#""http://127.0.0.1:1/v1" from "user""#);
     check("reasoning-tags", r#"["a","b"] from "user""#);
     check("tag", r#""note" from "user""#);

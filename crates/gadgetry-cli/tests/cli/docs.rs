@@ -1,5 +1,6 @@
 //! The examples of the documentation are true.
 
+use std::collections::BTreeSet;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -74,6 +75,56 @@ fn every_configuration_is_one() {
         let ended = Ended::of(&mut workshop.command(&["config", "--config", "mine.toml"]));
         assert_eq!((&*ended.stderr, ended.code), ("", Some(0)), "{block}");
     }
+}
+
+/// Options that are named in the documentation exist.
+#[test]
+fn every_option_exists() {
+    /// Of cargo.
+    const OTHERS: [&str; 4] = ["--features", "--locked", "--path", "--release"];
+    /// Of verbs that the default build does not have.
+    const OF_RESTATE: [&str; 10] = [
+        "--advertise",
+        "--decision",
+        "--follow",
+        "--from-seq",
+        "--identity-key",
+        "--own-url",
+        "--restate",
+        "--restate-admin",
+        "--run-id",
+        "--spread",
+    ];
+    let workshop = Workshop::new("");
+    let script = Ended::of(&mut workshop.command(&["completions", "bash"])).stdout;
+    let mut known: BTreeSet<&str> = words(&script).collect();
+    known.extend(OTHERS);
+    if !cfg!(feature = "restate") {
+        known.extend(OF_RESTATE);
+    }
+    for page in ["docs/cli.md", "README.md", "docs/security.md"] {
+        let text = fs::read_to_string(root().join(page)).expect("a page");
+        let (ours, llmist) = text
+            .split_once("## Coming from llmist")
+            .unwrap_or((&text, ""));
+        // The first column has llmist's own.
+        let counterparts = llmist.lines().filter_map(|line| line.split(" | ").nth(1));
+        let lines = ours.lines().chain(counterparts);
+        let unknown: Vec<&str> = lines
+            .flat_map(words)
+            .filter(|word| !known.contains(word))
+            .collect();
+        assert!(unknown.is_empty(), "{page}: {unknown:?}");
+    }
+}
+
+/// The long options in a text.
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '-' && c != '_');
+    words.filter(|word| {
+        let name = word.strip_prefix("--");
+        name.is_some_and(|name| name.starts_with(|c: char| c.is_ascii_lowercase()))
+    })
 }
 
 /// The text without the times and the generated names that differ from run to run.

@@ -252,6 +252,25 @@ fn check_json(name: &str, params: &str, mut expected: Value, code: i32) {
     assert_eq!(report, expected);
 }
 
+/// Without `--params`, what is piped in are the parameters.
+#[test]
+fn parameters_on_stdin() {
+    let check = |name: &str, stdin: &str, stdout: &str, stderr: &str, code: i32| {
+        let workshop = workshop();
+        workshop.write("stdin", stdin);
+        let stdin = std::fs::File::open(workshop.path("stdin")).expect("a file");
+        let mut command = gadget(&workshop, &["run", name, "--gadgets", "more.toml"]);
+        Ended::of(command.stdin(stdin)).check(stdout, stderr, code);
+    };
+    check("Add", " {\"a\": 5}\n", "{\"a\":5,\"b\":1}\n", "", 0);
+    let object = "error: stdin: the parameters are not a JSON object\n";
+    check("Add", "5", "", object, 2);
+    let missing = "error: Invalid parameters for 'Add': - a: expected integer, but it is missing\n";
+    check("Add", "\n", "", missing, 1);
+    // A gadget without parameters leaves stdin to others.
+    check("Empty", "5", "", "", 0);
+}
+
 #[test]
 fn one_call_as_json() {
     let rich = json!({

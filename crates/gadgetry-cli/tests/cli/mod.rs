@@ -17,6 +17,8 @@ mod demo;
 mod docs;
 mod doctor;
 mod gadget;
+#[cfg(all(feature = "chat", target_os = "linux"))]
+mod gadget_form;
 #[cfg(target_os = "linux")]
 mod hostile;
 mod logging;

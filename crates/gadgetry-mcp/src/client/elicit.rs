@@ -94,10 +94,10 @@ async fn form(
     }
     let mut content = fields.into_value();
     schema.apply_defaults(&mut content);
-    match content {
-        Value::Object(content) => Ok(Some(content)),
-        _ => Err(ElicitationAction::Cancel),
-    }
+    let Value::Object(content) = content else {
+        return Err(ElicitationAction::Cancel);
+    };
+    Ok(Some(content))
 }
 
 /// The schema of a form, with its fields in the order that the server wants.

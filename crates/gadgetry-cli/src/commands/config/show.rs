@@ -3,8 +3,9 @@
 use std::fmt::Write as _;
 
 use serde::Serialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
+use super::approvals::{self, ShownRule};
 use crate::config::{
     Config, ConfigVerb, Keys, PROJECT_FILE, Setting, Settings, Source, redact, redact_server,
 };
@@ -39,7 +40,7 @@ struct Shown {
     verbs: Vec<ShownVerb>,
     commands: Vec<Value>,
     prompts: Vec<Value>,
-    approvals: Vec<Value>,
+    approvals: Vec<ShownRule>,
     mcp_servers: Vec<Value>,
     skills: Vec<Value>,
 }
@@ -99,13 +100,6 @@ impl Shown {
             })
         });
         let prompts = config.prompts.0.iter();
-        let approvals = config.approvals.iter().map(|rule| {
-            let mut shown = Map::new();
-            let permission = rule.rule.permission().as_str();
-            shown.insert(permission.to_owned(), rule.rule.calls().into());
-            shown.insert("source".to_owned(), rule.place.to_string().into());
-            Value::Object(shown)
-        });
         let servers = config.servers.values().map(|server| {
             json!({
                 "name": server.name,
@@ -125,7 +119,7 @@ impl Shown {
             prompts: prompts
                 .map(|(name, it)| json!({ "name": name, "source": it.place().to_string() }))
                 .collect(),
-            approvals: approvals.collect(),
+            approvals: approvals::of_files(config).collect(),
             mcp_servers: servers.collect(),
             skills: skills
                 .map(|(it, place)| json!({ "folder": it.display().to_string(), "source": place.to_string() }))
@@ -153,18 +147,21 @@ impl Shown {
                 rows(&mut text, &verb.values);
             }
         }
-        for (name, items) in [
-            ("commands", &self.commands),
-            ("prompts", &self.prompts),
-            ("approvals", &self.approvals),
-            ("mcp.servers", &self.mcp_servers),
-            ("skills", &self.skills),
-        ] {
-            if !items.is_empty() {
+        let lines = |items: &[Value]| items.iter().map(line).collect();
+        let rules: Vec<String> = self.approvals.iter().map(ShownRule::line).collect();
+        let sections: [(&str, Vec<String>); 5] = [
+            ("commands", lines(&self.commands)),
+            ("prompts", lines(&self.prompts)),
+            ("approvals", rules),
+            ("mcp.servers", lines(&self.mcp_servers)),
+            ("skills", lines(&self.skills)),
+        ];
+        for (name, lines) in sections {
+            if !lines.is_empty() {
                 let _ = writeln!(text, "\n[{name}]");
             }
-            for item in items {
-                let _ = writeln!(text, "{}", line(item));
+            for line in lines {
+                let _ = writeln!(text, "{line}");
             }
         }
         text

@@ -1,12 +1,15 @@
 //! `gadgetry gadget run`: one call of one gadget, as in a run of an agent.
 
+use std::io::{IsTerminal as _, stdin};
 use std::sync::Arc;
 
 use gadgetry::agent::{SingleCall, single_call};
 use gadgetry::presets::Logging;
 use gadgetry::proto::event::{Answer, FinishReason};
+use gadgetry::proto::prompt::Form;
 use gadgetry::{AgentRun, DynGadget};
 use serde::de::IgnoredAny;
+use serde_json::Value;
 
 use super::{named, own_words};
 use crate::args::GadgetRunArgs;
@@ -14,15 +17,19 @@ use crate::connect;
 use crate::error::Error;
 use crate::logging;
 use crate::mcp;
-use crate::printer::Printer;
+use crate::printer::{Printer, Prompter};
 use crate::prompt::typed_or_piped;
-use crate::run_agent::run_agent;
+use crate::run_agent::{run_agent, until_interrupted};
 
 pub(crate) fn run(args: &GadgetRunArgs, printer: &mut Printer) -> Result<(), Error> {
     let servers = mcp::connect(&args.gadget.file.source, printer)?;
     let toolbox = args.gadget.file.source.toolbox(servers.as_deref())?;
-    let name = named(&toolbox, &args.gadget.name)?.name();
-    let parameters = parameters(&args.params, printer)?;
+    let registered = named(&toolbox, &args.gadget.name)?;
+    let name = registered.name();
+    let parameters = match &args.params {
+        Some(typed) => parameters(typed, printer)?,
+        None => answered(name, Form::new(registered.schema().clone()), printer)?,
+    };
     let gadget = toolbox.get(name).cloned();
     let gadget = gadget.ok_or_else(|| Error::input("the gadget no longer exists"))?;
     let finished = run_agent(agent(gadget, &parameters)?, None, SingleCall::default())?;
@@ -55,10 +62,54 @@ pub(crate) fn run(args: &GadgetRunArgs, printer: &mut Printer) -> Result<(), Err
     }
 }
 
+/// The parameters without an option: from stdin, or else from the user at the terminal.
+fn answered(name: &str, form: Form, printer: &mut Printer) -> Result<String, Error> {
+    const NONE: &str = "{}";
+
+    if form.question().is_none() {
+        return Ok(NONE.to_owned());
+    }
+    if let Some(prompter) = printer.prompter() {
+        printer.progress(&format!(
+            "{name}: an empty answer leaves out what is optional, Ctrl-D cancels\n"
+        ));
+        let answers = move || async move { ask(form, &prompter).await };
+        let answers = until_interrupted(answers, || true)?.flatten();
+        return answers.map(|it| it.to_string()).ok_or_else(|| {
+            printer.progress("\n");
+            Error::Failed("cancelled".to_owned())
+        });
+    }
+    if stdin().is_terminal() {
+        return Ok(NONE.to_owned());
+    }
+    let text = typed_or_piped("-", printer)?;
+    if text.trim().is_empty() {
+        return Ok(NONE.to_owned());
+    }
+    object(&text, "stdin")
+}
+
+/// Asks for every field of the form; `None` if the user gives no answer.
+async fn ask(mut form: Form, prompter: &Prompter) -> Option<Value> {
+    let mut problem = String::new();
+    while let Some(question) = form.question() {
+        let answer = prompter.ask(format!("{problem}{question}")).await?;
+        problem = match form.answer(&answer) {
+            Ok(()) => String::new(),
+            Err(problem) => format!("invalid: {problem}; "),
+        };
+    }
+    Some(form.into_value())
+}
+
 /// The JSON object that was typed or piped, as it was written: how its values are read is up to the run.
 fn parameters(typed: &str, printer: &mut Printer) -> Result<String, Error> {
     let place = if typed == "-" { "stdin" } else { "--params" };
-    let text = typed_or_piped(typed, printer)?;
+    object(&typed_or_piped(typed, printer)?, place)
+}
+
+fn object(text: &str, place: &str) -> Result<String, Error> {
     let text = text.trim();
     if !text.starts_with('{') {
         return Err(Error::at(place, "the parameters are not a JSON object"));

@@ -245,3 +245,26 @@ fn a_command_is_an_agent_with_gadgets() {
     let ended = configured.ended(&["agent", "--continue", "s", "And?", "--quiet"]);
     ended.check("More.\n", "", 0);
 }
+
+/// Its prompt is the first message, and its session is one of `chat`.
+#[cfg(feature = "chat")]
+#[test]
+fn a_command_can_be_a_conversation() {
+    let configured = Configured::new(
+        "[commands.talk]\ntype = 'chat'\ndescription = 'Talks'\nprompt = 'Discuss {{ args }}'\n\
+         model = 'script:../../script.jsonl'\nquiet = true\n[chat]\nsystem = 'Be brief.'\n",
+    );
+    let second = serde_json::json!({ "text": "More.", "expect": { "contains": ["And?"] } });
+    let script = format!("{}\n{second}\n", expecting("Discuss the plan"));
+    configured.0.write("script.jsonl", &script);
+    configured.0.write("stdin", "And?\n");
+    let stdin = std::fs::File::open(configured.0.path("stdin")).expect("a file");
+    let mut command = configured.command(&["talk", "the", "plan", "--session", "t"]);
+    let ended = Ended::of(command.stdin(Stdio::from(stdin)));
+    ended.check("Hi.\nMore.\n", "", 0);
+    let shown = configured.ended(&["sessions", "show", "t"]).stdout;
+    assert!(shown.contains("Discuss the plan"), "{shown}");
+    let again = "talk begins sessions; continue one with `gadgetry chat --continue`";
+    mistake(&configured, &["talk", "--continue"], again);
+    assert!(configured.ended(&["--help"]).stdout.contains("Talks"));
+}

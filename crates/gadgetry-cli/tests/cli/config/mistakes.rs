@@ -230,7 +230,7 @@ fn commands_and_prompts() {
     );
     check(
         "[commands.a]\ntype = 'serve'",
-        "2:8: unknown type of a command; expected \"agent\" or \"complete\"",
+        "2:8: unknown type of a command; expected \"agent\", \"chat\" or \"complete\"",
     );
     check(
         "[commands.a]\npromt = 'x'",

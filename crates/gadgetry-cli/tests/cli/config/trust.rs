@@ -133,6 +133,29 @@ fn a_file_names_not_too_much() {
     check("the files that it names are larger than 64 MiB");
 }
 
+/// What decides where requests go, what they contain and what runs is shown, however much else there is.
+#[test]
+fn what_matters_is_shown() {
+    let configured = Configured::new("");
+    let many: Vec<String> = (0..200).map(|n| format!("p{n} = 'x'")).collect();
+    let project = format!(
+        "model = 'x'\nextra-body = {{ hook = 'http://evil.example' }}\n[prompts]\n{}\n\
+         private = {{ file = '/home/me/private' }}\n[mcp.servers.git]\ncommand = 'git'\nenv = {{ PATH = './evil', API_KEY = 's3cret' }}\n",
+        many.join("\n")
+    );
+    configured.0.write("gadgetry.toml", &project);
+    let shown = configured.ended(&["config", "trust"]).stdout;
+    for line in [
+        "\n  model = \"x\"\n",
+        "\n  extra-body = {\"hook\":\"***\"}\n",
+        "\n  prompts.private in /home/me/private\n",
+        "\n  MCP server git = {\"command\":\"git\",\"env\":{\"PATH\":\"./evil\",\"API_KEY\":\"***\"}}\n",
+    ] {
+        assert!(shown.contains(line), "{line:?} in {shown}");
+    }
+    assert!(shown.contains("… and "), "{shown}");
+}
+
 #[test]
 fn another_folder_with_the_same_file_is_not_trusted() {
     let configured = configured();

@@ -1,0 +1,88 @@
+//! The verbs that can be configured.
+
+use clap::Command;
+
+/// A verb that has a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum ConfigVerb {
+    /// `gadgetry agent`.
+    Agent,
+    /// `gadgetry chat`.
+    Chat,
+    /// `gadgetry complete`.
+    Complete,
+    /// `gadgetry gadget`, with all of its verbs.
+    Gadget,
+    /// `gadgetry serve`.
+    Serve,
+    /// `gadgetry worker`.
+    Worker,
+    /// `gadgetry submit`.
+    Submit,
+}
+
+impl ConfigVerb {
+    /// All of them.
+    pub(crate) const ALL: [Self; 7] = [
+        Self::Agent,
+        Self::Chat,
+        Self::Complete,
+        Self::Gadget,
+        Self::Serve,
+        Self::Worker,
+        Self::Submit,
+    ];
+
+    /// The verb of this name.
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|it| it.name() == name)
+    }
+
+    /// Its name on the command line, and of its table.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Agent => "agent",
+            Self::Chat => "chat",
+            Self::Complete => "complete",
+            Self::Gadget => "gadget",
+            Self::Serve => "serve",
+            Self::Worker => "worker",
+            Self::Submit => "submit",
+        }
+    }
+
+    /// The verb whose table concerns it as well, before its own.
+    pub(crate) fn parent(self) -> Option<Self> {
+        let is_child = matches!(self, Self::Chat | Self::Gadget | Self::Worker);
+        is_child.then_some(Self::Agent)
+    }
+
+    /// Whether the rules of `[approvals]` and the servers of `[mcp]` concern it, as far as it has the options.
+    pub(crate) fn has_agent(self) -> bool {
+        self == Self::Agent || self.parent() == Some(Self::Agent)
+    }
+
+    /// Whether keys outside of tables concern it. The options of `serve` have the same names and other meanings.
+    pub(crate) fn has_shared_keys(self) -> bool {
+        self != Self::Serve
+    }
+
+    /// The feature without which the program does not have it.
+    pub(super) fn feature(self) -> Option<&'static str> {
+        match self {
+            Self::Chat => Some("chat"),
+            Self::Worker | Self::Submit => Some("restate"),
+            Self::Agent | Self::Complete | Self::Gadget | Self::Serve => None,
+        }
+    }
+
+    /// Where its options are defined. Those of all verbs of `gadget` that are keys are those of one of them.
+    pub(super) fn definition(self, root: &Command) -> Option<&Command> {
+        let command = root.find_subcommand(self.name())?;
+        if self == Self::Gadget {
+            command.find_subcommand("run")
+        } else {
+            Some(command)
+        }
+    }
+}

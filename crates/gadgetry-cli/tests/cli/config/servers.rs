@@ -1,0 +1,155 @@
+//! A key that was configured for one server does not reach another one.
+
+use super::super::server::{Reply, Server};
+use super::Configured;
+
+const OF_A: &str = "base-url = 'http://127.0.0.1:1/v1'\nheader = ['X-Key: s3cret']\nextra-body = { key = 's3cret' }\n\
+    api-key-env = 'MY_KEY'\n";
+const KEYS: [&str; 3] = ["api-key-env", "extra-body", "header"];
+
+/// Which of the options that may hold a key are in effect for `complete`.
+#[track_caller]
+fn check(user: &str, project: &str, variables: &[(&str, &str)], args: &[&str], expected: &[&str]) {
+    let configured = Configured::new(user);
+    if !project.is_empty() {
+        configured.project(project);
+    }
+    let kept = KEYS.into_iter();
+    let kept = kept.filter(|key| configured.value("complete", key, variables, args) != "unset");
+    assert_eq!(
+        kept.collect::<Vec<_>>(),
+        expected,
+        "{user}{project}{args:?}"
+    );
+}
+
+#[test]
+fn a_stronger_base_url_has_its_own_keys() {
+    let other = "base-url = 'http://127.0.0.1:2/v1'\n";
+    check(OF_A, "", &[], &[], &KEYS);
+    check(OF_A, other, &[], &[], &[]);
+    check(
+        OF_A,
+        &format!("{other}header = ['X-Own: 1']\n"),
+        &[],
+        &[],
+        &["header"],
+    );
+    check(
+        OF_A,
+        "",
+        &[("GADGETRY_BASE_URL", "http://127.0.0.1:2/v1")],
+        &[],
+        &[],
+    );
+    // The same one is no other one.
+    check(
+        OF_A,
+        "",
+        &[("GADGETRY_BASE_URL", "http://127.0.0.1:1/v1")],
+        &[],
+        &KEYS,
+    );
+    check(&format!("{OF_A}[complete]\n{other}"), "", &[], &[], &[]);
+    check(&format!("{OF_A}[agent]\n{other}"), "", &[], &[], &KEYS);
+    check(
+        &format!("{OF_A}[profiles.p]\n{other}"),
+        "",
+        &[],
+        &["p"],
+        &[],
+    );
+    let child = format!("[profiles.a]\n{OF_A}[profiles.b]\ninherits = 'a'\n{other}");
+    check(&child, "", &[], &["a"], &KEYS);
+    check(&child, "", &[], &["b"], &[]);
+    // Keys without a server, and a server that a weaker place chooses.
+    check("header = ['X-Key: s3cret']\n", other, &[], &[], &[]);
+    check(other, "header = ['X-Key: s3cret']\n", &[], &[], &["header"]);
+}
+
+#[test]
+fn so_does_a_model_of_another_provider() {
+    let keys = "header = ['X-Key: s3cret']\n";
+    let of_anthropic = format!("model = 'haiku'\n{keys}");
+    check(
+        &of_anthropic,
+        "model = 'anthropic:claude-opus-4-5'\n",
+        &[],
+        &[],
+        &["header"],
+    );
+    check(&of_anthropic, "model = 'openai:gpt-4o'\n", &[], &[], &[]);
+    check(&of_anthropic, "model = 'xai::grok-4'\n", &[], &[], &[]);
+    // Without a model, headers are for all of them; at a base URL is every model.
+    check(keys, "model = 'openai:gpt-4o'\n", &[], &[], &["header"]);
+    check(
+        &format!("{OF_A}model = 'haiku'\n"),
+        "model = 'openai:gpt-4o'\n",
+        &[],
+        &[],
+        &KEYS,
+    );
+}
+
+#[test]
+fn a_typed_server_gets_no_configured_key() {
+    let server = Server::start([Reply::says("Hi.")]);
+    let configured = Configured::new(&format!(
+        "model = 'x'\n{OF_A}[commands.own]\ntype = 'complete'\n"
+    ));
+    let path = configured.0.path("home/gadgetry/config.toml");
+    let path = path.display();
+    let note = format!(
+        "note: configured for another server, so not used: api-key-env ({path}:5), extra-body ({path}:4), header ({path}:3)\n"
+    );
+    for verb in ["complete", "own"] {
+        for (more, is_noted) in [(&[][..], true), (&["--quiet"], false)] {
+            let typed = [verb, "Hello", "--base-url", server.url()];
+            let mut command = configured.command(&[&typed, more].concat());
+            let ended = super::super::workshop::Ended::of(command.env("MY_KEY", "s3cret"));
+            assert_eq!(
+                (&*ended.stdout, ended.code),
+                ("Hi.\n", Some(0)),
+                "{ended:?}"
+            );
+            assert_eq!(ended.stderr.contains(&note), is_noted, "{ended:?}");
+        }
+    }
+    let typed = [
+        "complete",
+        "Hello",
+        "--base-url",
+        server.url(),
+        "--header",
+        "X-Typed: 1",
+    ];
+    let mut command = configured.command(&typed);
+    let ended = super::super::workshop::Ended::of(command.env("MY_KEY", "s3cret"));
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let asked = server.asked();
+    assert_eq!(asked.len(), 5);
+    for request in &asked {
+        let all = format!("{}{}", request.headers, request.body);
+        assert!(!all.contains("s3cret"), "{all}");
+    }
+    assert!(asked[4].headers.contains("x-typed: 1"));
+}
+
+/// The gateway's upstream, too.
+#[test]
+fn an_upstream_has_its_own_key() {
+    let user = "[serve]\nupstream = 'http://127.0.0.1:1/v1'\nupstream-key-env = 'MY_KEY'\n";
+    let configured = Configured::new(user);
+    let key = |args: &[&str]| configured.value("serve", "upstream-key-env", &[], args);
+    assert_eq!(key(&[]), r#""MY_KEY" from "user""#);
+    // The variable is not set, which is a mistake only if it is used.
+    let listen = ["--listen", "nowhere"];
+    let serve = [&["serve"], &listen[..]].concat();
+    let upstream = ["serve", "--upstream", "http://127.0.0.1:2/v1"];
+    let typed = [&upstream[..], &listen].concat();
+    let note = "note: configured for another server, so not used: upstream-key-env";
+    assert!(configured.ended(&typed).stderr.contains(note));
+    assert!(!configured.ended(&serve).stderr.contains(note));
+    configured.project("[serve]\nupstream = 'http://127.0.0.1:2/v1'\n");
+    assert_eq!(key(&[]), "unset");
+}
