@@ -10,6 +10,8 @@ use gadgetry::command::parse_duration;
 use gadgetry::proto::visible::visible_line;
 use serde::{Deserialize, Serialize};
 
+use crate::login::Tokens;
+
 use crate::variables;
 
 /// How long a call may take by default.
@@ -27,12 +29,13 @@ pub const STARTUP_TIMEOUT: Duration = Duration::from_secs(30);
 /// | `cwd` | the folder that the program runs in |
 /// | `url` | the address of a server over streamable HTTP, instead of `command` |
 /// | `headers` | headers of each request to it, such as `Authorization` |
+/// | `oauth` | a table about its login: `client-id`, `client-secret`, `scopes`; see [`OAuth`] |
 /// | `enabled` | `false`: the server is not started |
 /// | `timeout` | how long a call may take, such as `30s`; 2 minutes by default |
 /// | `startup-timeout` | how long the server may take until its tools are listed; 30 seconds by default |
 /// | `protocol` | `auto`, which is the default, `2025-11-25` or `2026-07-28`; see [`Protocol`] |
 ///
-/// In `command`, `args`, `env`, `cwd`, `url` and `headers`, `${NAME}` is replaced by the environment variable of that name, and
+/// In `command`, `args`, `env`, `cwd`, `url`, `headers`, `client-id` and `client-secret`, `${NAME}` is replaced by the environment variable of that name, and
 /// `${NAME:-text}` by `text` if there is no such variable. Its `Debug` form hides what may be a secret.
 ///
 /// ```
@@ -90,6 +93,25 @@ pub struct Http {
     pub url: String,
     /// Headers of each request.
     pub headers: BTreeMap<String, String>,
+    /// How the user logs in.
+    pub oauth: OAuth,
+    /// Where its tokens are kept; `None` to use none. It is no key of a file.
+    pub tokens: Option<Tokens>,
+}
+
+/// How the user logs in to a server with OAuth. Without a client id, a client is registered at the authorization server.
+#[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct OAuth {
+    /// A client that is registered there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub client_id: Option<String>,
+    /// Its secret, if it has one; `${NAME}` keeps it out of the file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub client_secret: Option<String>,
+    /// What is requested; what the server proposes, if empty.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub scopes: Vec<String>,
 }
 
 /// The revision of the protocol that a server is addressed in.
@@ -178,6 +200,8 @@ impl ServerConfig {
             }
             Transport::Http(http) => {
                 let texts = [&http.url].into_iter().chain(http.headers.values());
+                let texts = texts.chain(&http.oauth.client_id);
+                let texts = texts.chain(&http.oauth.client_secret);
                 texts.map(|text| Cow::Borrowed(text.as_str())).collect()
             }
         };
@@ -211,7 +235,18 @@ impl fmt::Debug for Http {
         f.debug_struct("Http")
             .field("url", &self.url)
             .field("headers", &self.headers.keys())
+            .field("oauth", &self.oauth)
+            .field("tokens", &self.tokens)
             .finish()
+    }
+}
+
+impl fmt::Debug for OAuth {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OAuth")
+            .field("client_id", &self.client_id)
+            .field("scopes", &self.scopes)
+            .finish_non_exhaustive()
     }
 }
 
@@ -240,6 +275,8 @@ struct Table {
     env: BTreeMap<String, String>,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     headers: BTreeMap<String, String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    oauth: Option<OAuth>,
 }
 
 impl TryFrom<Table> for ServerConfig {
@@ -255,6 +292,9 @@ impl TryFrom<Table> for ServerConfig {
                 }
                 if !table.headers.is_empty() {
                     return Err(ConfigError::OnlyWithUrl("headers"));
+                }
+                if table.oauth.is_some() {
+                    return Err(ConfigError::OnlyWithUrl("oauth"));
                 }
                 Transport::Stdio(Stdio {
                     command,
@@ -276,6 +316,8 @@ impl TryFrom<Table> for ServerConfig {
                 Transport::Http(Http {
                     url,
                     headers: table.headers,
+                    oauth: table.oauth.unwrap_or_default(),
+                    tokens: None,
                 })
             }
         };
@@ -322,6 +364,7 @@ impl From<ServerConfig> for Table {
             Transport::Http(http) => Self {
                 url: Some(http.url),
                 headers: http.headers,
+                oauth: Some(http.oauth).filter(|it| *it != OAuth::default()),
                 ..table
             },
         }

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`config`] | [`ServerConfig`]: how one server is reached |
 //! | [`client`] | [`Servers`]: servers of others, whose tools and resources become gadgets |
+//! | [`login`] | [`Login`]: OAuth for servers over HTTP; [`Tokens`], which are kept in files |
 //! | [`import`] | server lists of other programs, as configurations of ours |
 //! | [`server`] | [`GadgetServer`]: gadgets as tools, and skills as prompts, over stdio and HTTP |
 //!
@@ -15,6 +16,7 @@ pub mod config;
 #[cfg(doctest)]
 mod guide;
 pub mod import;
+pub mod login;
 pub mod server;
 mod variables;
 
@@ -24,5 +26,7 @@ pub use client::{
 };
 #[doc(inline)]
 pub use config::{Protocol, ServerConfig};
+#[doc(inline)]
+pub use login::{Login, LoginError, Tokens};
 #[doc(inline)]
 pub use server::{GadgetServer, HttpOptions, ServeError};

@@ -15,6 +15,11 @@ pub(crate) fn names(text: &str) -> BTreeSet<String> {
     names.into_inner()
 }
 
+/// The value of an environment variable.
+pub(crate) fn of_environment(name: &str) -> Option<String> {
+    std::env::var(name).ok()
+}
+
 /// Replaces `${NAME}` and `${NAME:-default}` by what `lookup` finds.
 ///
 /// Fails with the name of the variable that has neither a value nor a default. Anything else with a `$` is text.

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot continue fails here")]
 
 mod hostile_clients;
+mod login;
 mod odd_servers;
 mod own_server;
 mod peer_clients;

@@ -16,6 +16,7 @@ use rmcp::service::{
 };
 use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::async_rw::AsyncRwTransport;
+use rmcp::transport::auth::AuthClient;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
 use serde_json::Value;
 use tokio::time::timeout;
@@ -26,7 +27,8 @@ use super::lines::MESSAGE_LIMIT;
 use super::process::{Launch, ServerProcess};
 use super::words;
 use crate::config::{Http, Protocol, ServerConfig, Stdio, Transport};
-use crate::variables::expand;
+use crate::login;
+use crate::variables::{expand, of_environment};
 
 /// Pages of a list that are read, and entries that are kept.
 const PAGES: usize = 100;
@@ -144,8 +146,19 @@ async fn attempt(
                 handler.serve_with_lifecycle(transport, mode).await
             }
             Transport::Http(http) => {
-                let transport = http_transport(http)?;
-                handler.serve_with_lifecycle(transport, mode).await
+                let settings = http_settings(http)?;
+                match authorized(config, http).await? {
+                    Some(client) => {
+                        let transport =
+                            StreamableHttpClientTransport::with_client(client, settings);
+                        handler.serve_with_lifecycle(transport, mode).await
+                    }
+                    None => {
+                        let transport =
+                            StreamableHttpClientTransport::with_client(client()?, settings);
+                        handler.serve_with_lifecycle(transport, mode).await
+                    }
+                }
             }
         };
         let service = service.map_err(|error| Failed::Handshake(Box::new(error)))?;
@@ -243,10 +256,6 @@ fn is_end(error: &ClientInitializeError) -> bool {
     matches!(error, ClientInitializeError::ConnectionClosed(_))
 }
 
-fn variable(name: &str) -> Option<String> {
-    std::env::var(name).ok()
-}
-
 fn start(
     stdio: &Stdio,
 ) -> Result<
@@ -257,7 +266,7 @@ fn start(
     ),
     ConnectError,
 > {
-    let expanded = |text: &String| expand(text, &variable).map_err(ConnectError::Variable);
+    let expanded = |text: &String| expand(text, &of_environment).map_err(ConnectError::Variable);
     let program = expanded(&stdio.command)?;
     let folder = match &stdio.cwd {
         Some(folder) => Some(expanded(&folder.to_string_lossy().into_owned())?.into()),
@@ -274,10 +283,26 @@ fn start(
     ServerProcess::start(launch).map_err(|source| ConnectError::Start { program, source })
 }
 
-fn http_transport(
+/// The client with the tokens of the user's login, if there are any. A header of the configuration takes precedence.
+async fn authorized(
+    config: &ServerConfig,
     http: &Http,
-) -> Result<StreamableHttpClientTransport<reqwest::Client>, ConnectError> {
-    let expanded = |text: &str| expand(text, &variable).map_err(ConnectError::Variable);
+) -> Result<Option<AuthClient<reqwest::Client>>, ConnectError> {
+    let mut headers = http.headers.keys();
+    let has_own = headers.any(|name| name.eq_ignore_ascii_case("authorization"));
+    let Some(tokens) = http.tokens.as_ref().filter(|_| !has_own) else {
+        return Ok(None);
+    };
+    let manager = login::restored(config, tokens).await;
+    let manager = manager.map_err(|error| ConnectError::Login(error.to_string()))?;
+    let Some(manager) = manager else {
+        return Ok(None);
+    };
+    Ok(Some(AuthClient::new(client()?, manager)))
+}
+
+fn http_settings(http: &Http) -> Result<StreamableHttpClientTransportConfig, ConnectError> {
+    let expanded = |text: &str| expand(text, &of_environment).map_err(ConnectError::Variable);
     let url = expanded(&http.url)?;
     let parsed = reqwest::Url::parse(&url).map_err(|error| ConnectError::Url(error.to_string()))?;
     if !matches!(parsed.scheme(), "http" | "https") {
@@ -294,25 +319,24 @@ fn http_transport(
         let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| header())?;
         headers.insert(name, value);
     }
-    let config = StreamableHttpClientTransportConfig::with_uri(url)
+    Ok(StreamableHttpClientTransportConfig::with_uri(url)
         .custom_headers(headers)
         .max_sse_event_size(MESSAGE_LIMIT)
-        .max_json_response_size(MESSAGE_LIMIT);
-    Ok(StreamableHttpClientTransport::with_client(
-        client()?,
-        config,
-    ))
+        .max_json_response_size(MESSAGE_LIMIT))
 }
 
 /// Follows no redirect, so that a key reaches no other host.
-fn client() -> Result<reqwest::Client, ConnectError> {
+pub(crate) fn client_builder() -> reqwest::ClientBuilder {
     let (tls, _) = tls::config();
-    let client = reqwest::Client::builder()
+    reqwest::Client::builder()
         .tls_backend_preconfigured(tls)
         .redirect(Policy::none())
         .referer(false)
-        .user_agent(concat!("gadgetry/", env!("CARGO_PKG_VERSION")));
-    let client = client.build();
+        .user_agent(concat!("gadgetry/", env!("CARGO_PKG_VERSION")))
+}
+
+fn client() -> Result<reqwest::Client, ConnectError> {
+    let client = client_builder().build();
     client.map_err(|error| ConnectError::Url(error.to_string()))
 }
 

@@ -72,8 +72,13 @@ pub enum ConnectError {
         stderr: String,
     },
     /// The server wants to know who the user is.
-    #[error("it requires authorization; set the header `Authorization` in `headers`")]
+    #[error(
+        "it requires authorization; log in to it, or set the header `Authorization` in `headers`"
+    )]
     Unauthorized,
+    /// The user's login cannot be used.
+    #[error("the login cannot be used: {0}")]
+    Login(String),
     /// The server has answered something else than the protocol says.
     #[error("{message}{}", said(stderr))]
     Protocol {

@@ -49,6 +49,7 @@ use tokio::sync::watch;
 use crate::config::ServerConfig;
 use remote::Remote;
 
+pub(crate) use connect::client_builder;
 pub use error::{ConnectError, ServerFailure, ToolWarning};
 pub use process::BASE_ENVIRONMENT;
 pub use remote::RestartPolicy;

@@ -87,6 +87,7 @@ impl Reader<'_> {
                 Some(Transport::Http(Http {
                     url,
                     headers: self.table("headers"),
+                    ..Http::default()
                 }))
             }
             (Some(_), Some(_)) => {

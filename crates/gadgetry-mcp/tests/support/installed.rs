@@ -61,6 +61,15 @@ impl HttpServer {
         command.arg(script("peer.py")).arg(port.to_string());
         Some(Self::start(command, port).await)
     }
+
+    /// The one that requires a login, with tokens of this lifetime in seconds, and more arguments.
+    pub(crate) async fn with_login(lifetime: u32, more: &[&str]) -> Option<Self> {
+        let port = free_port();
+        let mut command = Command::new(python()?);
+        command.arg(script("login.py")).arg(port.to_string());
+        command.arg(lifetime.to_string()).args(more);
+        Some(Self::start(command, port).await)
+    }
 }
 
 fn free_port() -> u16 {

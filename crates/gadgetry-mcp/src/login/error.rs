@@ -1,0 +1,86 @@
+//! What can go wrong with a login, and what to do about it.
+
+use std::io;
+use std::time::Duration;
+
+use gadgetry::proto::visible::visible_line;
+use rmcp::transport::auth::AuthError;
+
+/// Characters of a server's words.
+const WORDS: usize = 400;
+
+/// In place of what could be a secret.
+const HIDDEN: &str = "***";
+
+/// Why the user is not logged in to a server.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LoginError {
+    /// The server is a program.
+    #[error("it is a program, to which nobody logs in; only servers with `url` have a login")]
+    Program,
+    /// An environment variable of the configuration is not set.
+    #[error("the environment variable {0} is not set; set it, or write `${{{0}:-default}}`")]
+    Variable(String),
+    /// The URL cannot be used.
+    #[error("`url` must be an address such as \"https://example.com/mcp\": {0}")]
+    Url(String),
+    /// Tokens would be sent unencrypted.
+    #[error("tokens are only sent over https, or to this machine; change `url`")]
+    Insecure,
+    /// The server does not say how to log in.
+    #[error(
+        "it does not offer OAuth; set the header `Authorization` in `headers` if it needs a key"
+    )]
+    Unsupported,
+    /// What the server wants to be opened is no page.
+    #[error("its authorization server names an address that is no https page")]
+    Page,
+    /// The browser cannot reach this program.
+    #[error("cannot listen on 127.0.0.1: {0}")]
+    Listen(#[source] io::Error),
+    /// The time is over.
+    #[error("no answer about the login after {0:?}; increase `startup-timeout` if it needs longer")]
+    Timeout(Duration),
+    /// The user, or the authorization server, has refused.
+    #[error("the login was refused: {0}")]
+    Refused(String),
+    /// The tokens cannot be read or kept.
+    #[error("{0}")]
+    Store(String),
+    /// The server, or its authorization server, has answered something that cannot be used.
+    #[error("{0}; to use a client of your own, set `client-id` in `oauth`")]
+    Registration(String),
+    /// The same about anything else.
+    #[error("{0}")]
+    Server(String),
+}
+
+impl LoginError {
+    /// The error of a library, without the secret of the client.
+    pub(super) fn of(error: AuthError, secret: Option<&str>) -> Self {
+        let words = shown(&error.to_string(), secret);
+        match error {
+            AuthError::NoAuthorizationSupport => Self::Unsupported,
+            AuthError::CredentialStoreError(problem) => Self::Store(shown(&problem, secret)),
+            AuthError::RegistrationFailed(_) => Self::Registration(words),
+            _ => Self::Server(words),
+        }
+    }
+
+    /// A refusal in the words of the authorization server.
+    pub(super) fn refused(words: &str) -> Self {
+        Self::Refused(shown(words, None))
+    }
+}
+
+/// One line of readable length.
+fn shown(words: &str, secret: Option<&str>) -> String {
+    let words = match secret.filter(|secret| !secret.is_empty()) {
+        Some(secret) => words.replace(secret, HIDDEN),
+        None => words.to_owned(),
+    };
+    let words: String = words.chars().take(WORDS).collect();
+    let words: Vec<&str> = words.split_whitespace().collect();
+    visible_line(&words.join(" ")).into_owned()
+}
