@@ -17,7 +17,7 @@ pub(crate) fn folder(args: &DataArgs) -> Result<PathBuf, Error> {
 }
 
 /// The user's data directory for this program.
-fn usual() -> Option<PathBuf> {
+pub(crate) fn usual() -> Option<PathBuf> {
     below("XDG_DATA_HOME", "LOCALAPPDATA", ".local/share")
 }
 

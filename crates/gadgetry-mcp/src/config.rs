@@ -95,7 +95,7 @@ pub struct Http {
     pub headers: BTreeMap<String, String>,
     /// How the user logs in.
     pub oauth: OAuth,
-    /// Where its tokens are kept; `None` to use none. It is no key of a file.
+    /// Where its tokens are kept; `None` to use none. Not a key of a file.
     pub tokens: Option<Tokens>,
 }
 

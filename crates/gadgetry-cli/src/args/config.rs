@@ -65,7 +65,7 @@ pub(crate) enum ConfigVerbs {
     /// it must be trusted again.
     Trust(TrustArgs),
     /// Shows the rules that decide which calls run, in their order, and what holds for calls without a rule
-    Approvals(ApprovalsArgs),
+    Approvals(Box<ApprovalsArgs>),
 }
 
 /// Options of `gadgetry config approvals`.

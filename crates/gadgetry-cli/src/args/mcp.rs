@@ -27,6 +27,13 @@ pub(crate) enum McpVerb {
     ///
     /// Exit code 1: there is no connection; stderr says what to do.
     Test(McpTestArgs),
+    /// Logs in to a server over HTTP, with OAuth
+    ///
+    /// Prints an address to open in a browser on this machine, and waits until the user has logged in there. Tokens are kept in the
+    /// user's data directory, readable by the user only, and refreshed when they expire.
+    Login(McpLoginArgs),
+    /// Removes what `login` has kept
+    Logout(McpLoginArgs),
     /// Shows a server of the configuration, and trusts it
     ///
     /// A program of a configuration file is not started before that, nor are requests sent to an address in the file of a
@@ -59,6 +66,17 @@ pub(crate) struct McpListArgs {
 pub(crate) struct McpTestArgs {
     /// The name of a server in the configuration, a command line, or a URL
     #[arg(value_name = "NAME|COMMAND|URL")]
+    pub(crate) server: String,
+
+    #[command(flatten)]
+    pub(crate) chosen: ConfigArgs,
+}
+
+/// Options of `gadgetry mcp login` and `logout`.
+#[derive(Debug, Args)]
+pub(crate) struct McpLoginArgs {
+    /// The name of a server in the configuration, or a URL
+    #[arg(value_name = "NAME|URL")]
     pub(crate) server: String,
 
     #[command(flatten)]

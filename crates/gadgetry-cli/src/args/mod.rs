@@ -45,8 +45,8 @@ pub(crate) use doctor::DoctorArgs;
 pub(crate) use gadget::{GadgetArgs, GadgetFileArgs, GadgetInfoArgs, GadgetRunArgs, GadgetVerb};
 #[cfg(feature = "mcp")]
 pub(crate) use mcp::{
-    ImportSource, McpArgs, McpImportArgs, McpListArgs, McpServeArgs, McpTestArgs, McpTrustArgs,
-    McpVerb,
+    ImportSource, McpArgs, McpImportArgs, McpListArgs, McpLoginArgs, McpServeArgs, McpTestArgs,
+    McpTrustArgs, McpVerb,
 };
 pub(crate) use model::{DataArgs, ModelArgs, Tags};
 pub(crate) use models::{ModelsArgs, ModelsVerb, UpdateArgs};

@@ -2,6 +2,7 @@
 
 mod import;
 mod list;
+mod login;
 mod serve;
 mod test;
 mod trust;
@@ -18,6 +19,8 @@ pub(crate) fn run(of_root: ConfigArgs, args: McpArgs, printer: &mut Printer) -> 
     match args.verb {
         McpVerb::List(args) => list::run(&args, &args.chosen.clone().or(of_root), printer),
         McpVerb::Test(args) => test::run(&args, &args.chosen.clone().or(of_root), printer),
+        McpVerb::Login(args) => login::run(&args, &args.chosen.clone().or(of_root), printer),
+        McpVerb::Logout(args) => login::log_out(&args, &args.chosen.clone().or(of_root), printer),
         McpVerb::Trust(args) => trust::run(&args, &args.chosen.clone().or(of_root), printer),
         McpVerb::Import(args) => import::run(&args, &args.chosen.clone().or(of_root), printer),
         McpVerb::Serve(args) => serve::run(&args, &args.chosen.clone().or(of_root), printer),

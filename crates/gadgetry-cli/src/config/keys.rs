@@ -240,7 +240,7 @@ impl Keys {
     fn concerns(&self, verb: ConfigVerb, table: Option<ConfigVerb>, name: &str) -> bool {
         let is_concerned = match (table, verb) {
             (Some(table), _) => verb == table,
-            // Where these listen and how they are reached is no matter of the others.
+            // Where these listen and how they are reached does not concern the others.
             (None, ConfigVerb::Worker | ConfigVerb::Submit) => {
                 name == RESTATE || self.of(ConfigVerb::Agent).get(name).is_some()
             }

@@ -66,6 +66,18 @@ fn server_without(value: &Value, is_hidden: impl Fn(&str) -> bool) -> Value {
                 });
                 Value::Object(shown.collect())
             }
+            Some(inner) if key == "oauth" => {
+                let shown = inner.iter().map(|(name, value)| {
+                    let is_secret = name == "client-secret";
+                    let value = if is_secret {
+                        HIDDEN.into()
+                    } else {
+                        value.clone()
+                    };
+                    (name.clone(), value)
+                });
+                Value::Object(shown.collect())
+            }
             _ if key == "url" => setting("base-url", value),
             _ => value.clone(),
         };

@@ -18,7 +18,7 @@ use tokio::sync::oneshot;
 use tokio::time::timeout;
 
 use super::gadget::OnRuntime;
-use super::{Consent, Consents, Subject, configured};
+use super::{Consent, Consents, Subject, configured, login};
 use crate::args::GadgetOptions;
 use crate::error::Error;
 use crate::interrupts::{Interrupts, has_one_listener};
@@ -62,7 +62,7 @@ pub(crate) fn connect(
     let connected = open(servers, printer)?;
     if let Some(servers) = connected.as_ref().and_then(|it| it.servers.as_ref()) {
         for failure in servers.failures() {
-            printer.progress(&format!("{failure}\n"));
+            printer.progress(&format!("{}\n", login::explained(failure)));
         }
         for warning in servers.gadgets(&[]).warnings {
             printer.progress(&format!("{warning}\n"));
@@ -162,6 +162,7 @@ pub(crate) fn open(
     if servers.is_empty() {
         return Ok(None);
     }
+    let servers: Vec<_> = servers.into_iter().map(login::with_tokens).collect();
     let names: Vec<&str> = servers.iter().map(|(name, _)| name.as_str()).collect();
     let doing = format!("connecting to MCP servers: {}", names.join(", "));
     let (begun, begins) = channel();

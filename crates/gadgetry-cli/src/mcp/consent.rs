@@ -162,7 +162,11 @@ fn digest(config: &ServerConfig, origin: Origin, folder: &Path) -> String {
             (agreed, is_relative)
         }
         Transport::Http(http) => {
-            let agreed = json!({ "url": http.url, "headers": table(&http.headers) });
+            let agreed = json!({
+                "url": http.url,
+                "headers": table(&http.headers),
+                "oauth": is_of_project.then_some(&http.oauth),
+            });
             (agreed, false)
         }
     };

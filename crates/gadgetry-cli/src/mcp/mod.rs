@@ -7,6 +7,7 @@
 //! | `consent` | which servers of files the user has agreed to |
 //! | `connected` | the connections, on a thread of their own, until the end of the program |
 //! | `gadget` | gadgets of servers, wherever they are executed |
+//! | `login` | where the tokens of logins are |
 //!
 //! Without the feature `mcp`, only the words about its absence are left.
 
@@ -21,6 +22,8 @@ mod consent;
 #[cfg(feature = "mcp")]
 mod gadget;
 #[cfg(feature = "mcp")]
+mod login;
+#[cfg(feature = "mcp")]
 mod typed;
 
 #[cfg(not(feature = "mcp"))]
@@ -30,6 +33,7 @@ pub(crate) use {
     configured::{Configured, configured},
     connected::{Connected, connect, is_agreed, open},
     consent::{Consent, Consents, Subject},
+    login::{explained, tokens},
     typed::TypedServer,
 };
 

@@ -7,6 +7,7 @@ mod ends;
 mod found;
 mod import;
 mod list;
+mod login;
 mod peers;
 mod serve;
 mod sessions;

@@ -147,17 +147,12 @@ async fn attempt(
             }
             Transport::Http(http) => {
                 let settings = http_settings(http)?;
-                match authorized(config, http).await? {
-                    Some(client) => {
-                        let transport =
-                            StreamableHttpClientTransport::with_client(client, settings);
-                        handler.serve_with_lifecycle(transport, mode).await
-                    }
-                    None => {
-                        let transport =
-                            StreamableHttpClientTransport::with_client(client()?, settings);
-                        handler.serve_with_lifecycle(transport, mode).await
-                    }
+                if let Some(client) = authorized(config, http).await? {
+                    let transport = StreamableHttpClientTransport::with_client(client, settings);
+                    handler.serve_with_lifecycle(transport, mode).await
+                } else {
+                    let transport = StreamableHttpClientTransport::with_client(client()?, settings);
+                    handler.serve_with_lifecycle(transport, mode).await
                 }
             }
         };

@@ -17,7 +17,7 @@ const HIDDEN: &str = "***";
 #[non_exhaustive]
 pub enum LoginError {
     /// The server is a program.
-    #[error("it is a program, to which nobody logs in; only servers with `url` have a login")]
+    #[error("it is a program and has no login; only servers with `url` have one")]
     Program,
     /// An environment variable of the configuration is not set.
     #[error("the environment variable {0} is not set; set it, or write `${{{0}:-default}}`")]
@@ -33,8 +33,8 @@ pub enum LoginError {
         "it does not offer OAuth; set the header `Authorization` in `headers` if it needs a key"
     )]
     Unsupported,
-    /// What the server wants to be opened is no page.
-    #[error("its authorization server names an address that is no https page")]
+    /// The address to open is not one of a page.
+    #[error("its authorization server names an address that is not an https page")]
     Page,
     /// The browser cannot reach this program.
     #[error("cannot listen on 127.0.0.1: {0}")]
@@ -58,6 +58,10 @@ pub enum LoginError {
 
 impl LoginError {
     /// The error of a library, without the secret of the client.
+    #[expect(
+        clippy::wildcard_enum_match_arm,
+        reason = "the others differ in the message only"
+    )]
     pub(super) fn of(error: AuthError, secret: Option<&str>) -> Self {
         let words = shown(&error.to_string(), secret);
         match error {

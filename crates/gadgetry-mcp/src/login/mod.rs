@@ -39,7 +39,7 @@ use redirect::Redirect;
 /// The name under which a client is registered.
 const CLIENT: &str = "gadgetry";
 
-/// A login that waits for the user. Dropping it stops listening, and nothing is kept.
+/// A login that waits for the user, on the tokio runtime that it began on. Dropping it stops listening, and nothing is kept.
 ///
 /// ```no_run
 /// use gadgetry_mcp::{Login, ServerConfig, Tokens};
@@ -91,15 +91,14 @@ impl Login {
     /// [`LoginError`] if the user or the server refuses, or the tokens cannot be kept.
     pub async fn finish(self) -> Result<(), LoginError> {
         let answer = self.redirect.answer(&self.state).await?;
-        let done = match answer.refusal() {
-            Some(refusal) => Err(refusal),
-            None => {
-                let exchanged = self.session.handle_callback_url(answer.url()).await;
-                let secret = self.secret.as_deref();
-                exchanged
-                    .map(drop)
-                    .map_err(|error| LoginError::of(error, secret))
-            }
+        let done = if let Some(refusal) = answer.refusal() {
+            Err(refusal)
+        } else {
+            let exchanged = self.session.handle_callback_url(answer.url()).await;
+            let secret = self.secret.as_deref();
+            exchanged
+                .map(drop)
+                .map_err(|error| LoginError::of(error, secret))
         };
         answer.reply(done.is_ok()).await;
         done

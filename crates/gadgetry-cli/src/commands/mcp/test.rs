@@ -25,12 +25,7 @@ pub(super) fn run(
     printer: &mut Printer,
 ) -> Result<(), Error> {
     let config = config(chosen, Asking::Prompt, printer)?;
-    let (name, server) = if config.servers.contains_key(&args.server) {
-        let server = agreed(&config, &args.server, printer)?;
-        (args.server.clone(), server)
-    } else {
-        typed(&args.server)?
-    };
+    let (name, server) = chosen_server(&config, &args.server, printer)?;
     let Some(connected) = mcp::open(vec![(name.clone(), server)], printer)? else {
         return Err(Error::Failed(format!("MCP server {name} is not used")));
     };
@@ -39,6 +34,7 @@ pub(super) fn run(
     };
     if let Some(failure) = servers.failures().first() {
         let hint = near(&config, &args.server);
+        let failure = mcp::explained(failure);
         return Err(Error::Failed(format!("{failure}{hint}")));
     }
     let has_resources = servers.has_resources(&name);
@@ -72,6 +68,18 @@ pub(super) fn run(
         None => printer.text("resources  none\n"),
     }
     Ok(())
+}
+
+/// A server of the configuration, to which the user agrees, or else one that was typed.
+pub(super) fn chosen_server(
+    config: &Config,
+    text: &str,
+    printer: &mut Printer,
+) -> Result<(String, ServerConfig), Error> {
+    if config.servers.contains_key(text) {
+        return Ok((text.to_owned(), agreed(config, text, printer)?));
+    }
+    typed(text)
 }
 
 /// A server of the configuration, if the user has agreed to it. One that is disabled is tested as well.

@@ -46,7 +46,7 @@ fn servers_are_listed() {
         row(
             "bad",
             json!({ "error": "mcp.servers.bad: unknown field `comand`, expected one of `command`, `args`, `cwd`, `url`, \
-            `enabled`, `timeout`, `startup-timeout`, `protocol`, `env`, `headers`" }),
+            `enabled`, `timeout`, `startup-timeout`, `protocol`, `env`, `headers`, `oauth`" }),
             "11:1",
         ),
         row("files", files, "1:1"),

@@ -217,7 +217,7 @@ fn over_http_with_keys() {
         assert_eq!((&*ended.stderr, ended.code), ("", Some(0)), "{key}");
         assert!(ended.stdout.contains("tools      7\n"), "{ended:?}");
     }
-    let refused = "error: MCP server \"x\": it requires authorization; set the header `Authorization` in `headers`\n";
+    let refused = "error: MCP server \"x\": it requires authorization; log in to it, or set the header `Authorization` in `headers`; `gadgetry mcp login x` logs in\n";
     for key in ["", "ada", "other"] {
         test(key).check("", refused, 1);
     }
@@ -280,7 +280,7 @@ fn mistakes() {
     };
     check(
         &["mcp"],
-        "'gadgetry mcp' requires a subcommand but one was not provided [subcommands: list, test, trust, import, serve, help]",
+        "'gadgetry mcp' requires a subcommand but one was not provided [subcommands: list, test, login, logout, trust, import, serve, help]",
     );
 }
 

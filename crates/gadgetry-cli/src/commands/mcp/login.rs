@@ -1,0 +1,67 @@
+//! `gadgetry mcp login` and `logout`: OAuth for servers over HTTP.
+
+use std::mem;
+
+use gadgetry_mcp::{Login, LoginError, ServerConfig};
+
+use super::config;
+use super::test::chosen_server;
+use crate::args::{ConfigArgs, McpLoginArgs};
+use crate::config::Asking;
+use crate::error::Error;
+use crate::lines::one_line;
+use crate::mcp;
+use crate::printer::Printer;
+use crate::run_agent::until_interrupted;
+
+/// Logs in: prints the address to open, and waits for the browser.
+pub(super) fn run(
+    args: &McpLoginArgs,
+    chosen: &ConfigArgs,
+    printer: &mut Printer,
+) -> Result<(), Error> {
+    let (name, server) = server(args, chosen, printer)?;
+    let tokens = mcp::tokens()?;
+    let mut shown = mem::take(printer);
+    let of = name.clone();
+    let work = move || async move {
+        let problem = |error: LoginError| Error::Failed(format!("MCP server {of}: {error}"));
+        let login = Login::begin(&server, &tokens).await.map_err(problem)?;
+        shown.progress("Open this address to log in; Ctrl-C cancels\n");
+        shown.text(&format!("{}\n", one_line(login.url())));
+        shown.flush()?;
+        login.finish().await.map_err(problem)
+    };
+    let done = until_interrupted(work, || true)?;
+    done.ok_or_else(|| Error::Failed("cancelled".to_owned()))??;
+    printer.progress(&format!("logged in to {name}\n"));
+    Ok(())
+}
+
+/// Removes the tokens of a server.
+pub(super) fn log_out(
+    args: &McpLoginArgs,
+    chosen: &ConfigArgs,
+    printer: &mut Printer,
+) -> Result<(), Error> {
+    let (name, server) = server(args, chosen, printer)?;
+    let removed = mcp::tokens()?.remove(&server);
+    let removed = removed
+        .map_err(|error| Error::Failed(format!("cannot log out of MCP server {name}: {error}")))?;
+    let words = if removed {
+        format!("logged out of {name}\n")
+    } else {
+        format!("{name} has no login\n")
+    };
+    printer.progress(&words);
+    Ok(())
+}
+
+fn server(
+    args: &McpLoginArgs,
+    chosen: &ConfigArgs,
+    printer: &mut Printer,
+) -> Result<(String, ServerConfig), Error> {
+    let config = config(chosen, Asking::Prompt, printer)?;
+    chosen_server(&config, &args.server, printer)
+}
