@@ -1,6 +1,5 @@
 //! `HttpFetch`.
 
-mod address;
 mod page;
 
 use std::net::IpAddr;
@@ -8,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use gadgetry::proto::schema::{OnInterrupt, Unterminated};
+use gadgetry::provider::addresses::PublicAddresses;
 use gadgetry::provider::tls;
 use gadgetry::{
     CallPreview, Example, ExecutionContext, Gadget, GadgetError, GadgetInfo, Permission, Subject,
@@ -19,8 +19,6 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 use url::Url;
-
-use address::Addresses;
 
 /// Redirects that are followed.
 const REDIRECTS: usize = 5;
@@ -38,7 +36,7 @@ const URL_LIMIT: usize = 8 << 10;
 #[derive(Debug)]
 pub(crate) struct HttpFetch {
     client: Client,
-    addresses: Addresses,
+    addresses: PublicAddresses,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -54,7 +52,7 @@ pub(crate) struct HttpFetchParams {
 impl HttpFetch {
     /// `allowed` addresses are used although they are not public.
     pub(crate) fn new(allowed: Vec<IpAddr>) -> Result<Self, reqwest::Error> {
-        let addresses = Addresses(allowed.into());
+        let addresses = PublicAddresses::and(allowed);
         let (config, _) = tls::config();
         let client = Client::builder()
             .tls_backend_preconfigured(config)
@@ -141,7 +139,7 @@ impl Gadget for HttpFetch {
 }
 
 /// A URL that may be fetched, as far as it says itself; names are checked when they are resolved.
-fn checked(text: &str, addresses: &Addresses) -> Result<Url, GadgetError> {
+fn checked(text: &str, addresses: &PublicAddresses) -> Result<Url, GadgetError> {
     if text.len() > URL_LIMIT {
         return Err(GadgetError::new(format_args!(
             "the URL has more than {URL_LIMIT} bytes"
@@ -159,15 +157,10 @@ fn checked(text: &str, addresses: &Addresses) -> Result<Url, GadgetError> {
         return Err("the URL contains a user name or a password; leave them out".into());
     }
     url.set_fragment(None);
-    let address = match url.host() {
-        Some(url::Host::Ipv4(address)) => Some(address.into()),
-        Some(url::Host::Ipv6(address)) => Some(address.into()),
-        Some(url::Host::Domain(_)) => None,
-        None => return Err("the URL has no host".into()),
-    };
-    if let Some(address) = address.filter(|address| !addresses.allow(*address)) {
-        return Err(address::refusal(&address).into());
+    if !url.has_host() {
+        return Err("the URL has no host".into());
     }
+    addresses.check(&url).map_err(GadgetError::new)?;
     Ok(url)
 }
 

@@ -90,7 +90,7 @@ impl Login {
     ///
     /// [`LoginError`] if the user or the server refuses, or the tokens cannot be kept.
     pub async fn finish(self) -> Result<(), LoginError> {
-        let answer = self.redirect.answer(&self.state).await?;
+        let answer = self.redirect.answer(self.state).await?;
         let done = if let Some(refusal) = answer.refusal() {
             Err(refusal)
         } else {

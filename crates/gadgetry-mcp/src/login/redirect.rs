@@ -4,20 +4,28 @@ use std::io;
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
+use axum::Router;
+use axum::extract::State;
+use axum::http::{Method, StatusCode, Uri, header};
+use axum::response::{IntoResponse, Response};
+use gadgetry_http::{ConnectionLimits, accept};
 use reqwest::Url;
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::{TcpListener, TcpStream};
-use tokio::task::JoinSet;
-use tokio::time::timeout;
+use tokio::net::TcpListener;
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinHandle;
 
 use super::error::LoginError;
 
 const PATH: &str = "/callback";
 
-/// Bytes of the head of a request, connections at the same time, and the time that one may take.
-const HEAD: usize = 16 << 10;
-const CONNECTIONS: usize = 32;
-const PATIENCE: Duration = Duration::from_secs(10);
+/// How long the browser may take to read the last page.
+const DRAIN: Duration = Duration::from_secs(10);
+
+/// A browser opens connections that it does not use.
+const LIMITS: ConnectionLimits = ConnectionLimits {
+    connections: 32,
+    header_timeout: Duration::from_secs(10),
+};
 
 /// Listens until it is dropped.
 pub(super) struct Redirect {
@@ -25,10 +33,21 @@ pub(super) struct Redirect {
     url: String,
 }
 
-/// What the browser has brought.
+/// What the browser has brought. It waits for [`Answer::reply`].
 pub(super) struct Answer {
-    stream: TcpStream,
     url: Url,
+    reply: oneshot::Sender<bool>,
+    /// Dropping it ends the server.
+    _stop: oneshot::Sender<()>,
+    server: JoinHandle<()>,
+}
+
+/// The login that is in progress.
+#[derive(Clone)]
+struct Waiting {
+    base: Url,
+    state: String,
+    found: mpsc::Sender<(Url, oneshot::Sender<bool>)>,
 }
 
 impl Redirect {
@@ -46,34 +65,27 @@ impl Redirect {
 
     /// Waits for the request that knows the state. Others are answered, and change nothing.
     ///
-    /// Cancel safety: dropping the future closes the connections.
-    pub(super) async fn answer(&self, state: &str) -> Result<Answer, LoginError> {
+    /// Cancel safety: dropping the future ends the server.
+    pub(super) async fn answer(self, state: String) -> Result<Answer, LoginError> {
         let base = Url::parse(&self.url).map_err(|error| LoginError::Url(error.to_string()))?;
-        // A browser opens connections that it does not use, so one must not keep the others waiting.
-        let mut requests = JoinSet::new();
-        loop {
-            tokio::select! {
-                accepted = self.listener.accept(), if requests.len() < CONNECTIONS => {
-                    let (stream, _) = accepted.map_err(LoginError::Listen)?;
-                    requests.spawn(async { timeout(PATIENCE, read(stream)).await.ok().flatten() });
-                }
-                Some(read) = requests.join_next() => {
-                    let Some((stream, target)) = read.ok().flatten() else {
-                        continue;
-                    };
-                    // An absolute target would replace the base.
-                    let url = base.join(&target).ok().filter(|url| {
-                        target.starts_with('/') && url.origin() == base.origin()
-                    });
-                    match url {
-                        Some(url) if url.path() == PATH && of(&url, "state").as_deref() == Some(state) => {
-                            return Ok(Answer { stream, url });
-                        }
-                        _ => respond(stream, "404 Not Found", "This is not the answer to a login.").await,
-                    }
-                }
-            }
-        }
+        let (found, mut finds) = mpsc::channel(1);
+        let router = Router::new().fallback(callback);
+        let router = router.with_state(Waiting { base, state, found });
+        let (stop, stopped) = oneshot::channel::<()>();
+        let server = tokio::spawn(async move {
+            let stop = async { drop(stopped.await) };
+            let open = accept(self.listener, router, LIMITS, stop).await;
+            open.drain(DRAIN).await;
+        });
+        let found = finds.recv().await;
+        let (url, reply) =
+            found.ok_or_else(|| LoginError::Listen(io::ErrorKind::ConnectionAborted.into()))?;
+        Ok(Answer {
+            url,
+            reply,
+            _stop: stop,
+            server,
+        })
     }
 }
 
@@ -95,15 +107,16 @@ impl Answer {
 
     /// Says in the browser whether it was enough.
     pub(super) async fn reply(self, is_done: bool) {
-        let (status, text) = if is_done {
-            ("200 OK", "You are logged in. You can close this page.")
-        } else {
-            (
-                "400 Bad Request",
-                "The login has failed; the terminal says why. You can close this page.",
-            )
-        };
-        respond(self.stream, status, text).await;
+        let Self {
+            reply,
+            _stop: stop,
+            server,
+            ..
+        } = self;
+        // The browser may be gone.
+        let _ = reply.send(is_done);
+        drop(stop);
+        let _ = server.await;
     }
 }
 
@@ -114,31 +127,37 @@ fn of(url: &Url, name: &str) -> Option<String> {
         .map(|(_, value)| value.into_owned())
 }
 
-/// The target of a GET request.
-async fn read(mut stream: TcpStream) -> Option<(TcpStream, String)> {
-    let mut head = Vec::new();
-    while !head.windows(4).any(|end| end == b"\r\n\r\n") {
-        if head.len() > HEAD || stream.read_buf(&mut head).await.ok()? == 0 {
-            return None;
-        }
+async fn callback(State(waiting): State<Waiting>, method: Method, uri: Uri) -> Response {
+    let mut url = waiting.base.clone();
+    url.set_query(uri.query());
+    // Any page that the browser shows may send a request here.
+    let is_answer = method == Method::GET
+        && uri.path() == PATH
+        && of(&url, "state").as_deref() == Some(&waiting.state);
+    let (reply, replied) = oneshot::channel();
+    if !is_answer || waiting.found.try_send((url, reply)).is_err() {
+        return page(
+            StatusCode::NOT_FOUND,
+            "This is not the answer to a login.\n",
+        );
     }
-    let line = head.split(|byte| *byte == b'\r').next()?;
-    let target = std::str::from_utf8(line).ok()?.strip_prefix("GET ")?;
-    let (target, _) = target.split_once(' ')?;
-    let target = target.to_owned();
-    Some((stream, target))
+    match replied.await {
+        Ok(true) => page(
+            StatusCode::OK,
+            "You are logged in. You can close this page.\n",
+        ),
+        Ok(false) | Err(_) => page(
+            StatusCode::BAD_REQUEST,
+            "The login has failed; the terminal says why. You can close this page.\n",
+        ),
+    }
 }
 
-/// A browser that goes away is its own problem.
-async fn respond(mut stream: TcpStream, status: &str, text: &str) {
-    let response = format!(
-        "HTTP/1.1 {status}\r\ncontent-type: text/plain; charset=utf-8\r\ncontent-length: {}\r\ncache-control: no-store\r\n\
-         referrer-policy: no-referrer\r\nconnection: close\r\n\r\n{text}\n",
-        text.len() + 1
-    );
-    let write = async {
-        stream.write_all(response.as_bytes()).await?;
-        stream.shutdown().await
-    };
-    let _ = timeout(PATIENCE, write).await;
+fn page(status: StatusCode, text: &'static str) -> Response {
+    let headers = [
+        (header::CACHE_CONTROL, "no-store"),
+        (header::REFERRER_POLICY, "no-referrer"),
+        (header::CONNECTION, "close"),
+    ];
+    (status, headers, text).into_response()
 }

@@ -20,6 +20,9 @@
 
 pub mod adapter;
 #[cfg(feature = "providers")]
+#[doc(hidden)]
+pub mod addresses;
+#[cfg(feature = "providers")]
 pub mod answer;
 #[cfg(feature = "providers")]
 pub mod anthropic;

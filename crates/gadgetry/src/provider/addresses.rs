@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
-/// The refusal of an address, for the model.
-pub(super) fn refusal(what: &dyn Display) -> String {
+/// The refusal of an address.
+fn refusal(what: &dyn Display) -> String {
     format!("{what} is an address of a private network or of this machine, which is not fetched")
 }
 
@@ -17,15 +17,32 @@ pub(super) fn refusal(what: &dyn Display) -> String {
 /// As a resolver, it yields no others. The connection is made to one that it has yielded, so a second answer of the name
 /// server cannot lead elsewhere.
 #[derive(Clone, Debug)]
-pub(super) struct Addresses(pub(super) Arc<[IpAddr]>);
+pub struct PublicAddresses(Arc<[IpAddr]>);
 
-impl Addresses {
-    pub(super) fn allow(&self, address: IpAddr) -> bool {
+impl PublicAddresses {
+    /// Public addresses, and those in `others`.
+    pub fn and(others: impl IntoIterator<Item = IpAddr>) -> Self {
+        Self(others.into_iter().collect())
+    }
+
+    /// Whether an address may be used.
+    pub fn allow(&self, address: IpAddr) -> bool {
         is_public(address) || self.0.contains(&address)
+    }
+
+    /// Fails with the reason if the host of a URL is an address that may not be used. A name is checked when it is
+    /// resolved.
+    pub fn check(&self, url: &reqwest::Url) -> Result<(), String> {
+        let host = url.host_str().unwrap_or_default();
+        let host = host.trim_start_matches('[').trim_end_matches(']');
+        match host.parse() {
+            Ok(address) if !self.allow(address) => Err(refusal(&address)),
+            Ok(_) | Err(_) => Ok(()),
+        }
     }
 }
 
-impl Resolve for Addresses {
+impl Resolve for PublicAddresses {
     fn resolve(&self, name: Name) -> Resolving {
         let addresses = self.clone();
         Box::pin(async move {
@@ -45,7 +62,7 @@ impl Resolve for Addresses {
 
 /// Whether an address is reachable from everywhere, by the registries of special-purpose addresses (RFC 6890). An address
 /// that carries an IPv4 address within it is as public as that one.
-pub(super) fn is_public(address: IpAddr) -> bool {
+fn is_public(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => is_public_v4(address),
         IpAddr::V6(address) => is_public_v6(address),
