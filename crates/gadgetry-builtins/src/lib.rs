@@ -84,14 +84,28 @@ impl Builtins {
     ///
     /// [`WorkspaceError`] if it is not a folder that can be opened.
     pub fn in_dir(path: impl AsRef<Path>) -> Result<Self, WorkspaceError> {
-        Ok(Self {
-            workspace: Arc::new(Workspace::open(path)?),
+        Ok(Self::of(Arc::new(Workspace::open(path)?)))
+    }
+
+    /// The gadgets for a workspace that is open. Gadgets of the same workspace share its changes, for [`Workspace::undo`].
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use gadgetry_builtins::{Builtins, Workspace};
+    /// let workspace = Arc::new(Workspace::open(".")?);
+    /// let builtins = Builtins::of(Arc::clone(&workspace));
+    /// assert_eq!(builtins.workspace().root(), workspace.root());
+    /// # Ok::<(), gadgetry_builtins::WorkspaceError>(())
+    /// ```
+    pub fn of(workspace: Arc<Workspace>) -> Self {
+        Self {
+            workspace,
             images: false,
             sandbox: false,
             allowed_addresses: Vec::new(),
             env: Vec::new(),
             without_env: Vec::new(),
-        })
+        }
     }
 
     /// Sets whether `ReadFile` returns images: only if the model sees them. Off by default.

@@ -1,9 +1,10 @@
 //! Gadgets about files.
 
 use std::fs;
+use std::sync::Arc;
 
 use gadgetry::{Permission, Subject};
-use gadgetry_builtins::Builtins;
+use gadgetry_builtins::{Builtins, FileError};
 use serde_json::json;
 
 use crate::stage::Stage;
@@ -440,20 +441,28 @@ async fn changes_are_undone_from_the_last() {
         let parameters = json!({ "filePath": path, "content": content });
         stage.call("WriteFile", parameters).await.unwrap();
     };
+    // Other gadgets of the same workspace have the same changes.
+    let workspace = Builtins::of(Arc::clone(workspace)).workspace().clone();
     let undo = || {
-        workspace
-            .undo()
-            .map(|undone| undone.map(|it| (it.path.to_string(), it.removed)))
+        let undone = workspace.undo()?;
+        Ok::<_, FileError>(undone.map(|it| (it.path.to_string(), it.removed, it.diff)))
     };
+    let some = |path: &str, removed, diff: &str| Some((path.to_owned(), removed, diff.to_owned()));
     write("a.txt", "changed").await;
     write("new.txt", "new").await;
     stage
         .call("DeleteFile", json!({ "filePath": "src/lib.rs" }))
         .await
         .unwrap();
-    assert_eq!(undo().unwrap(), Some(("src/lib.rs".to_owned(), false)));
+    let (path, removed, diff) = undo().unwrap().expect("a change");
+    assert_eq!((path.as_str(), removed), ("src/lib.rs", false));
+    assert!(
+        diff.starts_with("--- /dev/null\n+++ b/src/lib.rs\n"),
+        "{diff}"
+    );
     assert!(stage.work().join("src/lib.rs").exists());
-    assert_eq!(undo().unwrap(), Some(("new.txt".to_owned(), true)));
+    let diff = "--- a/new.txt\n+++ b/new.txt\n@@ -1 +0,0 @@\n-new\n\\ No newline at end of file\n";
+    assert_eq!(undo().unwrap(), some("new.txt", true, diff));
     assert!(!stage.work().join("new.txt").exists());
     write("a.txt", "again").await;
     fs::write(stage.work().join("a.txt"), "by the user").unwrap();
@@ -463,7 +472,8 @@ async fn changes_are_undone_from_the_last() {
     );
     assert_eq!(stage.content("a.txt"), "by the user");
     fs::write(stage.work().join("a.txt"), "changed").unwrap();
-    assert_eq!(undo().unwrap(), Some(("a.txt".to_owned(), false)));
+    let diff = "--- a/a.txt\n+++ b/a.txt\n@@ -1 +1,3 @@\n-changed\n\\ No newline at end of file\n+one\n+two\n+three\n";
+    assert_eq!(undo().unwrap(), some("a.txt", false, diff));
     assert_eq!(stage.content("a.txt"), "one\ntwo\nthree\n");
     assert_eq!(undo().unwrap(), None);
 }

@@ -18,7 +18,8 @@ use crate::mcp;
 use crate::options::Blocks;
 use crate::sessions::Asker;
 use crate::sources::{Environment, Sources};
-use crate::{catalog, logging};
+use crate::workspaces::Workspaces;
+use crate::{catalog, logging, skills};
 
 /// What the options of an agent do not say.
 #[derive(Default)]
@@ -37,6 +38,8 @@ pub(crate) struct Situation {
     pub(crate) approvals: Option<Approvals>,
     /// The MCP servers, whose gadgets are added.
     pub(crate) servers: Option<Arc<mcp::Connected>>,
+    /// Has the folder of the built-in gadgets.
+    pub(crate) workspaces: Workspaces,
 }
 
 /// Builds the agent. Also returns the files that it is made from, which nothing may overwrite. Nothing is started.
@@ -68,12 +71,14 @@ pub(crate) fn build_agent_with(
             key: options.model.server.api_key_env.as_slice(),
             unterminated: unterminated(options),
             images: model.info().reads_images,
+            workspaces: &situation.workspaces,
         },
     )?;
     let inputs = connect::script(&options.model.model).into_iter();
     let inputs = inputs.chain(options.source.gadgets.as_deref());
     let in_use = InUse::by(inputs, &sources.programs);
     let mut gadgets = sources.into_gadgets();
+    gadgets.extend(skills::gadget(&options.skills.load()?));
     if let Some(servers) = &situation.servers {
         gadgets.extend(servers.gadgets(&gadgets));
     }

@@ -9,6 +9,7 @@
 //! `state` and what it uses is pure; `conversation` waits for everything and carries out effects; `terminal` is the only
 //! file that reads and writes the terminal.
 
+mod changes;
 mod commands;
 mod conversation;
 mod editor;
@@ -18,7 +19,9 @@ mod flight;
 mod history_file;
 mod injected;
 mod markdown;
+mod perform;
 mod plain;
+mod report;
 mod requests;
 mod screen;
 mod state;
@@ -27,17 +30,18 @@ mod terminal;
 mod text;
 
 use crate::args::ChatArgs;
+use crate::config::Config;
 use crate::error::Error;
 use crate::printer::Printer;
 
 /// Runs the command.
-pub(crate) fn run(args: ChatArgs, printer: &mut Printer) -> Result<(), Error> {
+pub(crate) fn run(args: ChatArgs, config: Config, printer: &mut Printer) -> Result<(), Error> {
     if args.options.model.quiet {
         printer.be_quiet();
     }
     if terminal::is_capable() {
-        conversation::run(args, printer)
+        conversation::run(args, config, printer)
     } else {
-        plain::run(args, printer)
+        plain::run(args, config, printer)
     }
 }

@@ -1,6 +1,6 @@
 //! Why a command ended early, and with which exit code.
 
-use std::fmt::Display;
+use std::fmt::{self, Display};
 use std::io;
 
 /// Why a command ended early.
@@ -30,6 +30,16 @@ impl Error {
     /// A mistake in a file, or on a line, or anywhere else that has a name.
     pub(crate) fn at(place: impl Display, message: impl Display) -> Self {
         Self::Input(format!("{place}: {message}"))
+    }
+}
+
+/// Why, without the exit code.
+impl Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Input(words) | Self::Failed(words) | Self::Help(words) => words.trim_end(),
+            Self::Closed => "the output is closed",
+        })
     }
 }
 

@@ -30,9 +30,11 @@ mod refusal;
 mod run_agent;
 mod schemas;
 mod sessions;
+mod skills;
 mod sources;
 mod timeline;
 mod usage_totals;
+mod workspaces;
 
 use std::process::ExitCode;
 

@@ -12,6 +12,7 @@ use std::process::ExitCode;
 
 use gadgetry::proto::visible::{visible, visible_after};
 use serde::Serialize;
+use tokio::sync::Mutex;
 
 use crate::error::Error;
 use crate::lines::one_line;
@@ -220,6 +221,9 @@ impl Printer {
     }
 }
 
+/// One question at a time, because there is one stdin: an answer must not reach another question.
+static TURN: Mutex<()> = Mutex::const_new(());
+
 /// Asks the user at the terminal.
 #[derive(Debug)]
 pub(crate) struct Prompter(Option<Pause>);
@@ -229,6 +233,7 @@ impl Prompter {
     ///
     /// Cancel safety: dropping the future leaves a thread that reads a line.
     pub(crate) async fn ask(&self, question: String) -> Option<String> {
+        let _turn = TURN.lock().await;
         if let Some(pause) = &self.0 {
             pause.begin();
         }
@@ -250,6 +255,7 @@ impl Prompter {
         details: &[(Shade, String)],
         question: &str,
     ) -> Option<String> {
+        let _turn = TURN.lock().await;
         let mut text = format!("  ? {}\n", one_line(head));
         let colours = colours();
         for (shade, line) in details {

@@ -11,6 +11,7 @@ use gadgetry_builtins::Builtins;
 use crate::args::GadgetOptions;
 use crate::error::Error;
 use crate::mcp;
+use crate::workspaces::Workspaces;
 
 /// What gadgets depend on, apart from their own options.
 pub(crate) struct Environment<'e> {
@@ -19,6 +20,8 @@ pub(crate) struct Environment<'e> {
     pub(crate) unterminated: Unterminated,
     /// Whether the model sees images.
     pub(crate) images: bool,
+    /// Has the folder of the built-in gadgets.
+    pub(crate) workspaces: &'e Workspaces,
 }
 
 /// The gadgets.
@@ -73,8 +76,8 @@ fn builtins(
         Some(folder) => folder.clone(),
         None => env::current_dir().map_err(|error| Error::machine(&error))?,
     };
-    let builtins = Builtins::in_dir(folder).map_err(Error::input)?;
-    let mut gadgets = builtins
+    let workspace = environment.workspaces.open(&folder).map_err(Error::input)?;
+    let mut gadgets = Builtins::of(workspace)
         .images(environment.images)
         .sandbox(options.sandbox)
         .without_env(environment.key)
@@ -114,6 +117,7 @@ impl GadgetOptions {
                 key: &[],
                 unterminated: Unterminated::Confirm,
                 images: true,
+                workspaces: &Workspaces::default(),
             },
         )?;
         let mut gadgets = sources.into_gadgets();

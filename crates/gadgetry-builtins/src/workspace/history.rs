@@ -14,6 +14,8 @@ pub struct Undone {
     pub path: WorkspacePath,
     /// Whether it was removed, because the change had created it.
     pub removed: bool,
+    /// What the undo has changed, as a unified diff.
+    pub diff: String,
 }
 
 /// One change of a file.

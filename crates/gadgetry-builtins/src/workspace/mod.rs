@@ -16,6 +16,7 @@ use cap_std::ambient_authority;
 use cap_std::fs::{Dir, File, Metadata, OpenOptions};
 use cap_tempfile::TempFile;
 
+use crate::diff::unified;
 use history::{Change, History};
 
 pub use error::{FileError, WorkspaceError};
@@ -298,6 +299,12 @@ impl Workspace {
         if now.as_ref().map(|(bytes, _)| bytes) != change.after.as_ref() {
             return Err(FileError::ChangedSince(path.clone()));
         }
+        let after = change.after.as_deref();
+        let diff = unified(
+            &path.to_string(),
+            after,
+            change.before.as_deref().unwrap_or_default(),
+        );
         if let Some(before) = &change.before {
             self.replace(path, before, now.as_ref().map(|(_, it)| it))?;
         } else {
@@ -307,6 +314,7 @@ impl Workspace {
         Ok(Some(Undone {
             path: change.path,
             removed: change.before.is_none(),
+            diff,
         }))
     }
 

@@ -9,6 +9,9 @@ use super::{FileError, Workspace};
 /// Bytes of a path.
 const LENGTH_LIMIT: usize = 4096;
 
+/// Attempts to resolve a path while the file is replaced again and again.
+const ATTEMPTS: usize = 100;
+
 /// A path in a workspace: relative to it, without `.`, `..` and symbolic links.
 ///
 /// Its text has `/` between names, and is `.` for the workspace itself.
@@ -118,12 +121,24 @@ impl Workspace {
         if relative.as_os_str().is_empty() {
             return Ok(PathBuf::new());
         }
-        let resolved = self.dir().canonicalize(relative);
-        let resolved = resolved.map_err(|source| FileError::io(path, source))?;
-        let names = resolved.components();
-        Ok(names
-            .filter(|name| matches!(name, Component::Normal(_)))
-            .collect())
+        for _ in 0..ATTEMPTS {
+            let resolved = self.dir().canonicalize(relative);
+            let resolved = resolved.map_err(|source| FileError::io(path, source))?;
+            if !self.is_stale(&resolved) {
+                let names = resolved.components();
+                return Ok(names
+                    .filter(|name| matches!(name, Component::Normal(_)))
+                    .collect());
+            }
+        }
+        Err(FileError::io(path, io::ErrorKind::Interrupted.into()))
+    }
+
+    /// Whether the file was replaced while its path was resolved: Linux then calls it `NAME (deleted)`.
+    fn is_stale(&self, resolved: &Path) -> bool {
+        let name = resolved.file_name().unwrap_or_default();
+        name.as_encoded_bytes().ends_with(b" (deleted)")
+            && self.dir().symlink_metadata(resolved).is_err()
     }
 
     /// A path relative to the workspace, not yet resolved.

@@ -10,7 +10,7 @@ use gadgetry::proto::dialect::{Dialect, UnknownDialect};
 use super::limits::RateArgs;
 use super::sessions::SessionArgs;
 use super::typed::Typed;
-use super::{ApprovalOptions, GadgetOptions, ModelArgs, at_least_one};
+use super::{ApprovalOptions, GadgetOptions, ModelArgs, SkillOptions, at_least_one};
 
 /// Options of `gadgetry agent`.
 #[derive(Debug, Args)]
@@ -54,6 +54,9 @@ pub(crate) struct AgentArgs {
 pub(crate) struct AgentOptions {
     #[command(flatten)]
     pub(crate) source: GadgetOptions,
+
+    #[command(flatten)]
+    pub(crate) skills: SkillOptions,
 
     #[command(flatten)]
     pub(crate) approvals: ApprovalOptions,

@@ -1,7 +1,5 @@
 //! Options of `gadgetry chat`.
 
-use std::path::PathBuf;
-
 use clap::Args;
 
 use super::AgentOptions;
@@ -44,8 +42,4 @@ pub(crate) struct ChatArgs {
 
     #[arg(skip)]
     pub(crate) typed: Typed,
-
-    /// The user's configuration file, if files are read.
-    #[arg(skip)]
-    pub(crate) user_file: Option<PathBuf>,
 }

@@ -18,6 +18,7 @@ mod restate;
 mod serve;
 mod server;
 mod sessions;
+mod skill;
 mod source;
 mod typed;
 
@@ -57,10 +58,11 @@ pub(crate) use server::ServerArgs;
 pub(crate) use sessions::{
     ExportArgs, ListArgs, RemoveArgs, SessionAnswerArgs, SessionsArgs, SessionsVerb, ShowArgs,
 };
+pub(crate) use skill::{SkillArgs, SkillInfoArgs, SkillListArgs, SkillOptions, SkillVerb};
 pub(crate) use source::GadgetOptions;
 pub(crate) use typed::{Typed, TypedOption, again, options, typed};
 #[cfg(feature = "chat")]
-pub(crate) use typed::{chat_again, name as option_name};
+pub(crate) use typed::{chat_again, chat_of, name as option_name};
 
 /// Verbs after which the configuration can be chosen, too. Their own definitions do not have these options, because a
 /// session keeps only what was configured.
@@ -154,6 +156,8 @@ pub(crate) enum Verb {
     Sessions(SessionsArgs),
     /// Lists, describes, checks and runs built-in gadgets and those of a file, without a model.
     Gadget(GadgetArgs),
+    /// Lists and shows skills: instructions for a kind of task, which a model loads when it needs them.
+    Skill(SkillArgs),
     /// Lists known models: context windows, features, prices.
     Models(ModelsArgs),
     /// Checks keys and local servers; tests whether a model follows the block format.

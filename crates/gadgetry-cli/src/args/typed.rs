@@ -125,6 +125,17 @@ pub(crate) fn chat_again(stored: &[String], typed: &Typed) -> Result<ChatArgs, E
     }
 }
 
+/// The options of a conversation, given as words.
+#[cfg(feature = "chat")]
+pub(crate) fn chat_of(options: Vec<String>) -> Result<ChatArgs, Error> {
+    let words = ["gadgetry", CHAT].map(str::to_owned);
+    let words = words.into_iter().chain(options);
+    match gadgetry(&lenient().try_get_matches_from(words)?)?.verb {
+        Some(Verb::Chat(args)) => Ok(*args),
+        _ => Err(Error::Failed("internal error (please report)".to_owned())),
+    }
+}
+
 /// The options of a run that repeats another: `stored`, written `--name` or `--name=value`, and what is `typed`, which
 /// overrides them.
 pub(crate) fn again(stored: &[String], typed: &Typed) -> Result<AgentArgs, Error> {

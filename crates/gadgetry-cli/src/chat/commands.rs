@@ -7,7 +7,7 @@ use gadgetry::proto::schema::closest;
 pub(crate) struct SlashCommand {
     /// The name, with the slash.
     pub(crate) name: &'static str,
-    /// What follows it.
+    /// What follows it; in brackets if it may be left out.
     pub(crate) argument: &'static str,
     /// What it does.
     pub(crate) summary: &'static str,
@@ -26,19 +26,34 @@ const fn command(
 }
 
 /// All commands.
-pub(crate) const COMMANDS: [SlashCommand; 7] = [
+pub(crate) const COMMANDS: [SlashCommand; 10] = [
     command("/help", "", "lists commands and keys"),
     command(
         "/model",
         "NAME",
         "uses another model from the next message on",
     ),
+    command(
+        "/profile",
+        "[NAME]",
+        "uses another profile from the next message on, or lists them",
+    ),
     command("/tools", "", "lists the gadgets"),
+    command(
+        "/skill",
+        "[NAME [TEXT]]",
+        "sends the instructions of a skill, or lists the skills",
+    ),
     command("/cost", "", "shows tokens and cost"),
     command(
         "/compact",
         "",
         "shortens the conversation before the next request",
+    ),
+    command(
+        "/undo",
+        "[N]",
+        "undoes the latest changes of files by built-in gadgets",
     ),
     command(
         "/export",
@@ -55,12 +70,20 @@ pub(crate) enum Entered {
     Help,
     /// `/model NAME`.
     Model(String),
+    /// `/profile [NAME]`.
+    Profile(Option<String>),
     /// `/tools`.
     Tools,
+    /// `/skill`.
+    Skills,
+    /// `/skill NAME [TEXT]`, which is a message.
+    Skill(String, String),
     /// `/cost`.
     Cost,
     /// `/compact`.
     Compact,
+    /// `/undo [N]`.
+    Undo(usize),
     /// `/export FILE`.
     Export(String),
     /// `/quit`.
@@ -70,34 +93,55 @@ pub(crate) enum Entered {
 }
 
 impl Entered {
-    /// The command in a text; `None` if the text is a message. A path such as `/etc/hosts is wrong` is a message.
+    /// The command in a text; `None` if the text is a message. A path such as `/etc/hosts is wrong` is a message, and so is a
+    /// text of several lines, unless it begins with `/skill`.
     pub(crate) fn of(text: &str) -> Option<Self> {
-        let line = text.trim();
-        if !line.starts_with('/') || line.contains('\n') {
+        let text = text.trim();
+        if !text.starts_with('/') {
             return None;
         }
-        let (name, argument) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
-        if name[1..].contains('/') {
+        let (name, argument) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
+        if name[1..].contains('/') || (text.contains('\n') && name != "/skill") {
             return None;
         }
         let argument = argument.trim();
         let Some(known) = COMMANDS.iter().find(|it| it.name == name) else {
             return Some(Self::Invalid(unknown(name)));
         };
-        if known.argument.is_empty() != argument.is_empty() {
+        let is_wrong = match known.argument {
+            "" => !argument.is_empty(),
+            optional if optional.starts_with('[') => false,
+            _ => argument.is_empty(),
+        };
+        let entered = if is_wrong { None } else { read(name, argument) };
+        Some(entered.unwrap_or_else(|| {
             let usage = format!("usage: {} {}", known.name, known.argument);
-            return Some(Self::Invalid(usage.trim_end().to_owned()));
-        }
-        Some(match name {
-            "/model" => Self::Model(argument.to_owned()),
-            "/tools" => Self::Tools,
-            "/cost" => Self::Cost,
-            "/compact" => Self::Compact,
-            "/export" => Self::Export(argument.to_owned()),
-            "/quit" => Self::Quit,
-            _ => Self::Help,
-        })
+            Self::Invalid(usage.trim_end().to_owned())
+        }))
     }
+}
+
+/// The command of a known name; `None` if its argument is wrong.
+fn read(name: &str, argument: &str) -> Option<Entered> {
+    let some = || (!argument.is_empty()).then(|| argument.to_owned());
+    Some(match name {
+        "/model" => Entered::Model(argument.to_owned()),
+        "/profile" => Entered::Profile(some()),
+        "/tools" => Entered::Tools,
+        "/skill" if argument.is_empty() => Entered::Skills,
+        "/skill" => {
+            let parts = argument.split_once(char::is_whitespace);
+            let (name, text) = parts.unwrap_or((argument, ""));
+            Entered::Skill(name.to_owned(), text.trim().to_owned())
+        }
+        "/cost" => Entered::Cost,
+        "/compact" => Entered::Compact,
+        "/undo" if argument.is_empty() => Entered::Undo(1),
+        "/undo" => Entered::Undo(argument.parse().ok().filter(|it| *it > 0)?),
+        "/export" => Entered::Export(argument.to_owned()),
+        "/quit" => Entered::Quit,
+        _ => Entered::Help,
+    })
 }
 
 fn unknown(name: &str) -> String {
@@ -118,12 +162,26 @@ mod tests {
             assert_eq!(Entered::of(text), expected, "{text:?}");
         };
         let invalid = |text: &str| Some(Entered::Invalid(text.to_owned()));
+        let skill = |name: &str, text: &str| Some(Entered::Skill(name.to_owned(), text.to_owned()));
         check("hello", None);
         check("/etc/hosts is wrong", None);
         check("/help\nme", None);
         check(" /help ", Some(Entered::Help));
         check("/quit", Some(Entered::Quit));
         check("/model haiku", Some(Entered::Model("haiku".to_owned())));
+        check("/profile", Some(Entered::Profile(None)));
+        check("/profile a", Some(Entered::Profile(Some("a".to_owned()))));
+        check("/skill", Some(Entered::Skills));
+        check("/skill review", skill("review", ""));
+        check("/skill review  a b ", skill("review", "a b"));
+        check(
+            "/skill review\nline 1\nline 2",
+            skill("review", "line 1\nline 2"),
+        );
+        check("/undo", Some(Entered::Undo(1)));
+        check("/undo 3", Some(Entered::Undo(3)));
+        check("/undo 0", invalid("usage: /undo [N]"));
+        check("/undo it", invalid("usage: /undo [N]"));
         check("/export a b.md", Some(Entered::Export("a b.md".to_owned())));
         check("/model", invalid("usage: /model NAME"));
         check("/tools now", invalid("usage: /tools"));

@@ -1,64 +1,57 @@
 //! The conversation on the screen: waits for keys, the run, requests and time, and carries out effects.
 
-use std::collections::HashMap;
+mod answers;
+mod runs;
+
 use std::future::pending;
 use std::io;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use crossterm::event::Event as TerminalEvent;
-use futures_util::{FutureExt as _, StreamExt as _};
-use gadgetry::approval::{Answer, ApprovalRequest, Rule};
+use futures_util::StreamExt as _;
 use gadgetry::proto::event::Event;
-use gadgetry::{AgentHandle, AgentRun, NotInjected};
+use gadgetry::{AgentHandle, AgentRun};
 use tokio::runtime::Builder;
-use tokio::sync::{mpsc, oneshot};
-use tokio::task::{JoinHandle, block_in_place, spawn_blocking};
+use tokio::sync::mpsc;
+use tokio::task::{JoinHandle, spawn_blocking};
 use tokio::time::{Instant, sleep_until, timeout_at};
 
-use super::flight::Flight;
+use super::files;
 use super::history_file::HistoryFile;
-use super::injected::Injected;
+use super::report::{Report, Tone};
 use super::requests::{Desk, Request};
-use super::state::{App, Approval, Effect, Message, Preview, RequestId, Tone, Verdict};
+use super::state::{App, Effect, Message};
 use super::talk::{Opened, Talk, User};
 use super::terminal::Terminal;
-use super::{export, files};
-use crate::approvals::keep;
 use crate::args::ChatArgs;
+use crate::config::Config;
 use crate::error::Error;
-use crate::follow::verdict;
 use crate::interrupts::Interrupts;
 use crate::printer::Printer;
+
+use answers::Answers;
 
 /// Between two frames.
 const FRAME: Duration = Duration::from_millis(33);
 /// Between two frames that only the time makes different.
 const TICK: Duration = Duration::from_millis(100);
-/// Events of a run that are handled at once.
-const AT_ONCE: usize = 256;
 /// How long gadgets may take to end when the user leaves.
 const PATIENCE: Duration = Duration::from_secs(4);
 
 /// Holds the conversation until the user leaves.
-pub(super) fn run(args: ChatArgs, printer: &mut Printer) -> Result<(), Error> {
+pub(super) fn run(args: ChatArgs, config: Config, printer: &mut Printer) -> Result<(), Error> {
     let (desk, requests) = Desk::new();
     let (history_file, history) = HistoryFile::open(&args.options.model.data);
     let first = args.prompt.clone();
     let is_continued = args.continues.is_some();
-    let user_file = args.user_file.clone();
-    let user = User {
-        approver: Some(desk.clone()),
-        human: Arc::new(desk),
-        flight: Flight::default(),
-        injected: Injected::default(),
-    };
-    let opened = Talk::open(args, user, printer)?;
-    let model = opened.talk.model()?;
-    let mut app = App::new(model, String::new(), history);
+    let user_file = config.user_path.clone();
+    let user = User::new(Arc::new(desk.clone()), Some(Arc::new(desk)));
+    let opened = Talk::open(args, config, user, printer)?;
+    let mut app = App::new(opened.talk.facts().clone(), history);
     if let Some(note) = opened.note.clone() {
-        app.update(Duration::ZERO, Message::Note(Tone::Alert, note));
+        let note = Report::Note(Tone::Alert, note);
+        app.update(Duration::ZERO, Message::Report(note));
     }
     let runtime = Builder::new_multi_thread()
         .worker_threads(2)
@@ -79,12 +72,10 @@ pub(super) fn run(args: ChatArgs, printer: &mut Printer) -> Result<(), Error> {
             terminal,
             requests,
             history_file,
-            user_file,
             started: Instant::now(),
             run: None,
-            answers: HashMap::new(),
+            answers: Answers::new(user_file),
             listing: None,
-            compacts_next: false,
             is_over: false,
             is_dirty: true,
             painted: None,
@@ -104,27 +95,16 @@ pub(super) fn run(args: ChatArgs, printer: &mut Printer) -> Result<(), Error> {
     done.map_err(|error| Error::Failed(format!("cannot use the terminal: {error}")))
 }
 
-/// The answer that a request waits for.
-enum Waiting {
-    Question(oneshot::Sender<Option<String>>),
-    /// With the rules that the user can choose from.
-    Approval(oneshot::Sender<Answer>, Vec<Rule>, Box<ApprovalRequest>),
-}
-
 struct Conversation {
     app: App,
     talk: Talk,
     terminal: Terminal,
     requests: mpsc::Receiver<Request>,
     history_file: HistoryFile,
-    /// Where rules are kept for good.
-    user_file: Option<PathBuf>,
     started: Instant,
     run: Option<(AgentRun<'static>, AgentHandle)>,
-    answers: HashMap<RequestId, Waiting>,
+    answers: Answers,
     listing: Option<JoinHandle<Vec<String>>>,
-    /// Whether the next run begins with a compaction.
-    compacts_next: bool,
     is_over: bool,
     /// Whether the state has changed since the last frame.
     is_dirty: bool,
@@ -150,7 +130,7 @@ impl Conversation {
     ) -> io::Result<()> {
         let mut interrupts = Interrupts::listen()?;
         if let Some((prompt, answer)) = last {
-            self.show_last(prompt, &answer);
+            self.update(Message::Replayed(prompt, answer));
         }
         match (run, first) {
             (Some(run), first) => {
@@ -160,7 +140,7 @@ impl Conversation {
                     self.inject(first);
                 }
             }
-            (None, Some(first)) => self.send(&first),
+            (None, Some(first)) => self.send(first),
             (None, None) => {}
         }
         while !self.is_over {
@@ -168,9 +148,14 @@ impl Conversation {
             match self.wait(&mut interrupts).await {
                 Happened::Terminal(event) => self.terminal_event(event)?,
                 Happened::Run(event) => self.run_event(event),
-                Happened::Request(request) => self.request(request),
+                Happened::Request(Some(request)) => {
+                    if let Some(message) = self.answers.open(request) {
+                        self.update(message);
+                    }
+                }
                 Happened::Files(files) => self.update(Message::Files(files)),
-                Happened::Signal => self.is_over = true,
+                // The agent has the other end of the requests, so they do not end while there is one.
+                Happened::Signal | Happened::Request(None) => self.is_over = true,
                 Happened::Time => self.update(Message::Tick),
             }
         }
@@ -239,83 +224,9 @@ impl Conversation {
         Ok(())
     }
 
-    /// Handles an event of the run, and those that are ready after it. `None` is the end of the run.
-    fn run_event(&mut self, event: Option<Event>) {
-        let mut next = event;
-        for _ in 0..AT_ONCE {
-            let Some(event) = next else {
-                self.end_run();
-                return;
-            };
-            self.update(Message::Run(Box::new(event)));
-            let Some((run, _)) = &mut self.run else {
-                return;
-            };
-            match run.next().now_or_never() {
-                Some(event) => next = event,
-                None => return,
-            }
-        }
-        if let Some(event) = next {
-            self.update(Message::Run(Box::new(event)));
-        } else {
-            self.end_run();
-        }
-    }
-
-    fn end_run(&mut self) {
-        let Some((run, _)) = self.run.take() else {
-            return;
-        };
-        let result = match run.finished() {
-            Some(finished) => {
-                self.talk.ended(finished);
-                match &finished.fault {
-                    Some(fault) => Err(format!("the run was stopped: {fault}")),
-                    None => verdict(&finished.summary).map_err(words),
-                }
-            }
-            None => Err("the run was left".to_owned()),
-        };
-        self.answers.clear();
-        let talk = &mut self.talk;
-        match block_in_place(|| talk.take_unread()) {
-            Ok(unread) => {
-                for text in unread {
-                    self.update(Message::NotInjected(text));
-                }
-            }
-            Err(error) => self.note(Tone::Bad, words(error)),
-        }
-        self.update(Message::Ended(result));
-    }
-
-    fn request(&mut self, request: Option<Request>) {
-        match request {
-            Some(Request::Question(id, question, answer)) => {
-                self.answers.insert(id, Waiting::Question(answer));
-                self.update(Message::Question(id, question));
-            }
-            Some(Request::Approval(id, request, answer)) => {
-                let rules = request.suggestions();
-                let approval = approval(&request, &rules);
-                let waiting = Waiting::Approval(answer, rules, request);
-                self.answers.insert(id, waiting);
-                self.update(Message::Approval(id, approval));
-            }
-            Some(Request::Withdrawn(id)) => {
-                if self.answers.remove(&id).is_some() {
-                    self.update(Message::Withdrawn(id));
-                }
-            }
-            // The agent has the other end, so this does not happen while there is one.
-            None => self.is_over = true,
-        }
-    }
-
     fn carry_out(&mut self, effect: Effect) {
         match effect {
-            Effect::Send(text) => self.send(&text),
+            Effect::Send(text) => self.send(text),
             Effect::Inject(text) => self.inject(text),
             Effect::Remember(text) => self.history_file.add(&text),
             Effect::CancelGadgets => self.talk.cancel_gadgets(),
@@ -324,17 +235,13 @@ impl Conversation {
                     handle.cancel();
                 }
             }
-            Effect::Answer(id, answer) => {
-                if let Some(Waiting::Question(sender)) = self.answers.remove(&id) {
-                    // The gadget may be gone.
-                    let _ = sender.send(answer);
+            Effect::Answer(id, answer) => self.answers.answer(id, answer),
+            Effect::Decide(id, verdict) => {
+                if let Some(problem) = self.answers.decide(id, verdict) {
+                    self.note(Tone::Bad, problem);
                 }
             }
-            Effect::Decide(id, verdict) => self.decide(id, verdict),
-            Effect::UseModel(name) => self.use_model(&name),
-            Effect::ListTools => self.list_tools(),
-            Effect::Compact => self.compact(),
-            Effect::Export(path) => self.export(&path),
+            Effect::Perform(command) => self.perform(command),
             Effect::ListFiles => {
                 if self.listing.is_none() {
                     self.listing = Some(spawn_blocking(files::list));
@@ -349,141 +256,8 @@ impl Conversation {
         }
     }
 
-    fn decide(&mut self, id: RequestId, verdict: Verdict) {
-        if let Some(Waiting::Approval(sender, rules, request)) = self.answers.remove(&id) {
-            if let Verdict::Always(index) = &verdict
-                && let Some(rule) = rules.get(*index)
-                && let Err(problem) = keep(self.user_file.as_deref(), &request, rule)
-            {
-                self.note(Tone::Bad, problem);
-            }
-            let answer = match verdict {
-                Verdict::Once => Answer::Once,
-                Verdict::Session(index) | Verdict::Always(index) => {
-                    match rules.into_iter().nth(index) {
-                        Some(rule) => Answer::Session(rule),
-                        None => Answer::Once,
-                    }
-                }
-                Verdict::No(reason) => Answer::No(reason),
-            };
-            // The call may be gone.
-            let _ = sender.send(answer);
-        }
-    }
-
-    /// Begins a run about a message.
-    fn send(&mut self, text: &str) {
-        self.update(Message::Began(text.to_owned()));
-        let talk = &mut self.talk;
-        let (problems, run) = block_in_place(|| {
-            let (text, problems) = files::attach(text);
-            (problems, talk.ask(text))
-        });
-        self.attached(problems);
-        match run {
-            Ok(run) => {
-                self.follow(run);
-                if std::mem::take(&mut self.compacts_next) {
-                    self.compact();
-                }
-            }
-            Err(error) => self.update(Message::Ended(Err(words(error)))),
-        }
-    }
-
-    fn follow(&mut self, run: AgentRun<'static>) {
-        let handle = run.handle();
-        self.run = Some((run, handle));
-    }
-
-    /// Adds a message to the run.
-    fn inject(&mut self, text: String) {
-        let (full, problems) = block_in_place(|| files::attach(&text));
-        self.attached(problems);
-        let Some((_, handle)) = &self.run else {
-            self.update(Message::NotInjected(text));
-            return;
-        };
-        let (talk, handle) = (&mut self.talk, handle.clone());
-        // Noted before it is sent, because the run may read it at once.
-        if let Err(error) = block_in_place(|| talk.added(full.clone(), &text)) {
-            self.note(Tone::Bad, words(error));
-        }
-        // If the run is over, its end brings the message back.
-        if handle.inject(full) == Err(NotInjected::TooMany) {
-            self.note(Tone::Bad, "too many messages wait for the run".to_owned());
-        }
-    }
-
-    fn attached(&mut self, problems: Vec<String>) {
-        for problem in problems {
-            self.note(Tone::Alert, problem);
-        }
-    }
-
-    fn use_model(&mut self, name: &str) {
-        let talk = &mut self.talk;
-        match block_in_place(|| talk.use_model(name)) {
-            Ok(model) => {
-                self.update(Message::Model(model));
-                let when = if self.run.is_some() {
-                    "from the next message on"
-                } else {
-                    "now"
-                };
-                self.note(Tone::Plain, format!("{name} is in use {when}"));
-            }
-            Err(error) => self.note(Tone::Bad, words(error)),
-        }
-    }
-
-    fn list_tools(&mut self) {
-        let gadgets = self.talk.gadgets();
-        if gadgets.is_empty() {
-            self.note(Tone::Plain, "no gadgets".to_owned());
-        }
-        for gadget in gadgets {
-            let first = gadget
-                .description
-                .lines()
-                .next()
-                .unwrap_or_default()
-                .to_owned();
-            self.note(Tone::Plain, format!("{}: {first}", gadget.name));
-        }
-    }
-
-    fn compact(&mut self) {
-        match &self.run {
-            Some((_, handle)) => {
-                // A run that is over has no next request.
-                let _ = handle.compact();
-            }
-            None => self.compacts_next = true,
-        }
-        self.note(
-            Tone::Plain,
-            "the conversation is compacted before the next request".to_owned(),
-        );
-    }
-
-    fn export(&mut self, path: &str) {
-        let said = self.talk.said();
-        let written = block_in_place(|| export::write(Path::new(path), &said));
-        match written {
-            Ok(()) => self.note(Tone::Plain, format!("{path} has the conversation")),
-            Err(error) => self.note(Tone::Bad, format!("cannot write {path}: {error}")),
-        }
-    }
-
     fn note(&mut self, tone: Tone, text: String) {
-        self.update(Message::Note(tone, text));
-    }
-
-    /// Shows the last exchange of a session that is continued.
-    fn show_last(&mut self, prompt: String, answer: &str) {
-        self.update(Message::Replayed(prompt, answer.to_owned()));
+        self.update(Message::Report(Report::Note(tone, text)));
     }
 
     /// Ends the run that is in progress, and restores the terminal.
@@ -509,24 +283,6 @@ impl Conversation {
     }
 }
 
-/// What the screen shows of a call that needs approval.
-fn approval(request: &ApprovalRequest, rules: &[Rule]) -> Approval {
-    let preview = &request.preview;
-    let subject = match &preview.subject {
-        Some(subject) => subject.text().to_owned(),
-        None => serde_json::to_string_pretty(&*request.parameters).unwrap_or_default(),
-    };
-    Approval {
-        gadget: request.gadget.clone(),
-        preview: Preview {
-            subject,
-            diff: preview.diff.clone(),
-        },
-        notes: preview.notes.clone(),
-        rules: rules.iter().map(|rule| rule.calls().to_owned()).collect(),
-    }
-}
-
 async fn next_event(run: &mut Option<(AgentRun<'static>, AgentHandle)>) -> Option<Event> {
     match run {
         Some((run, _)) => run.next().await,
@@ -543,12 +299,5 @@ async fn listed(listing: &mut Option<JoinHandle<Vec<String>>>) -> Vec<String> {
             files
         }
         None => pending().await,
-    }
-}
-
-fn words(error: Error) -> String {
-    match error {
-        Error::Input(words) | Error::Failed(words) | Error::Help(words) => words,
-        Error::Closed => "the output is closed".to_owned(),
     }
 }

@@ -13,6 +13,7 @@ use ratatui_core::text::{Line, Span};
 use ratatui_core::widgets::Widget as _;
 use ratatui_textarea::{CursorMove, TextArea, WrapMode};
 
+use crate::chat::state::Names;
 use crate::chat::text::{DIM, NAME, cut, width};
 
 use completion::{Menu, Word};
@@ -37,6 +38,8 @@ pub(crate) struct Editor {
     search: Option<Search>,
     /// The files that `@` completes; `None` until they were requested.
     files: Option<Vec<String>>,
+    /// What completes the arguments of commands.
+    names: Names,
 }
 
 /// What a key did to the input line.
@@ -62,6 +65,7 @@ impl Editor {
             menu: None,
             search: None,
             files: None,
+            names: Names::default(),
         }
     }
 
@@ -111,6 +115,11 @@ impl Editor {
         }
         self.area.insert_str(&inserted);
         self.complete()
+    }
+
+    /// Gives what completes the arguments of commands.
+    pub(crate) fn set_names(&mut self, names: Names) {
+        self.names = names;
     }
 
     /// Gives the files of the working directory.
@@ -300,8 +309,9 @@ impl Editor {
             KeyCode::Down => menu.select_next(),
             KeyCode::Esc => self.menu = None,
             KeyCode::Tab => self.accept(),
-            // A command that is written in full is sent; anything else is completed first.
-            KeyCode::Enter if key.modifiers.is_empty() && !menu.is_whole() => self.accept(),
+            KeyCode::Enter if key.modifiers.is_empty() && menu.completes_on_enter() => {
+                self.accept();
+            }
             _ => return false,
         }
         true
@@ -323,6 +333,9 @@ impl Editor {
         let is_first_line = self.is_on_row(0);
         match Word::of(self.before_cursor(), is_first_line) {
             Some(Word::Command(word)) => self.menu = Menu::of_commands(word),
+            Some(Word::Argument(command, word)) => {
+                self.menu = Menu::of_argument(command, word, &self.names);
+            }
             Some(Word::File(word)) => match &self.files {
                 Some(files) => self.menu = Menu::of_files(word, files),
                 None => return Edited::NeedsFiles,

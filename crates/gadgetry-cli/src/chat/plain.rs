@@ -9,15 +9,16 @@ use gadgetry::proto::event::Event;
 use gadgetry::{AgentRun, RunError};
 
 use super::commands::Entered;
-use super::files;
-use super::flight::Flight;
-use super::injected::Injected;
+use super::perform::{Prompt, perform};
+use super::report::Report;
 use super::talk::{Opened, Talk, User};
+use crate::approvals::{TerminalApprover, by_terminal};
 use crate::args::ChatArgs;
+use crate::config::Config;
 use crate::error::Error;
 use crate::follow::{print_answer, verdict};
 use crate::narrator::Narrator;
-use crate::printer::{Printer, Prompter};
+use crate::printer::Printer;
 use crate::run_agent::until_interrupted;
 use crate::usage_totals::UsageTotals;
 
@@ -25,11 +26,12 @@ use crate::usage_totals::UsageTotals;
 const LONGEST: u64 = 4 << 20;
 
 /// Holds the conversation until the end of stdin.
-pub(super) fn run(args: ChatArgs, printer: &mut Printer) -> Result<(), Error> {
+pub(super) fn run(args: ChatArgs, config: Config, printer: &mut Printer) -> Result<(), Error> {
     let first = args.prompt.clone();
-    let prompter = printer.prompter().map(Arc::new);
+    let approver = Arc::new(TerminalApprover::new(config.user_path.clone()));
+    let user = Arc::clone(&approver);
     let human = move |question: String| {
-        let prompter: Option<Arc<Prompter>> = prompter.clone();
+        let prompter = user.prompter();
         async move {
             match prompter {
                 Some(prompter) => prompter.ask(question).await,
@@ -37,15 +39,10 @@ pub(super) fn run(args: ChatArgs, printer: &mut Printer) -> Result<(), Error> {
             }
         }
     };
-    let user = User {
-        human: Arc::new(human),
-        approver: None,
-        flight: Flight::default(),
-        injected: Injected::default(),
-    };
-    let opened = Talk::open(args, user, printer)?;
+    let user = User::new(Arc::new(human), by_terminal(Arc::clone(&approver)));
+    let opened = Talk::open(args, config, user, printer)?;
     let Opened {
-        mut talk,
+        talk,
         last,
         run,
         note,
@@ -57,50 +54,116 @@ pub(super) fn run(args: ChatArgs, printer: &mut Printer) -> Result<(), Error> {
         printer.text(answer.trim_end_matches('\n'));
         printer.text("\n");
     }
-    let done = hold(&mut talk, run, first, printer);
-    talk.flush();
-    if let Some(name) = talk.name() {
+    let mut plain = Plain {
+        talk,
+        approver,
+        totals: UsageTotals::default(),
+        printer,
+    };
+    let done = plain.hold(run, first);
+    plain.talk.flush();
+    if let Some(name) = plain.talk.name() {
         printer.progress(&format!("continue with: gadgetry chat --continue {name}\n"));
     }
     done
 }
 
-fn hold(
-    talk: &mut Talk,
-    run: Option<AgentRun<'static>>,
-    first: Option<String>,
-    printer: &mut Printer,
-) -> Result<(), Error> {
-    if let Some(run) = run {
-        let done = follow(talk, run, printer);
-        go_on_after(done, printer)?;
-    }
-    if let Some(first) = first {
-        let done = exchange(talk, &first, printer);
-        go_on_after(done, printer)?;
-    }
-    while let Some(line) = next_line(printer)? {
-        match Entered::of(&line) {
-            None if line.trim().is_empty() => {}
-            None => {
-                let done = exchange(talk, &line, printer);
-                go_on_after(done, printer)?;
-            }
-            Some(Entered::Quit) => break,
-            Some(_) => printer.progress("slash commands other than /quit need a terminal\n"),
-        }
-    }
-    Ok(())
+/// A conversation in lines.
+struct Plain<'p> {
+    talk: Talk,
+    approver: Arc<TerminalApprover>,
+    totals: UsageTotals,
+    printer: &'p mut Printer,
 }
 
-/// A run without an answer ends the conversation, unless a user is there to say more.
-fn go_on_after(done: Result<(), Error>, printer: &mut Printer) -> Result<(), Error> {
-    match done {
-        Err(Error::Failed(problem)) if io::stdin().is_terminal() => {
-            printer.progress(&format!("{problem}\n"));
-            Ok(())
+impl Plain<'_> {
+    fn hold(&mut self, run: Option<AgentRun<'static>>, first: Option<String>) -> Result<(), Error> {
+        if let Some(run) = run {
+            let done = self.follow(run);
+            self.go_on_after(done)?;
         }
-        done => done,
+        if let Some(first) = first {
+            let done = self.exchange(first);
+            self.go_on_after(done)?;
+        }
+        while let Some(line) = next_line(self.printer)? {
+            let done = match Entered::of(&line) {
+                None if line.trim().is_empty() => Ok(()),
+                None | Some(Entered::Skill(..)) => self.exchange(line),
+                Some(Entered::Quit) => break,
+                Some(command) => self.perform(command),
+            };
+            self.go_on_after(done)?;
+        }
+        Ok(())
+    }
+
+    /// A run without an answer and a command that fails end the conversation, unless a user is there to say more.
+    fn go_on_after(&mut self, done: Result<(), Error>) -> Result<(), Error> {
+        match done {
+            Err(error @ (Error::Failed(_) | Error::Input(_))) if io::stdin().is_terminal() => {
+                self.printer.progress(&format!("{error}\n"));
+                Ok(())
+            }
+            done => done,
+        }
+    }
+
+    fn perform(&mut self, command: Entered) -> Result<(), Error> {
+        let reports = if command == Entered::Cost {
+            vec![Report::plain(self.totals.words())]
+        } else {
+            perform(&mut self.talk, None, command)?
+        };
+        for report in reports {
+            self.printer.progress(&report.text());
+        }
+        Ok(())
+    }
+
+    /// A message and its answer.
+    fn exchange(&mut self, message: String) -> Result<(), Error> {
+        let prompt = Prompt::of(&self.talk, message)?;
+        for problem in prompt.problems {
+            self.printer.progress(&format!("{problem}\n"));
+        }
+        let run = self.talk.ask(prompt.full)?;
+        self.follow(run)
+    }
+
+    fn follow(&mut self, run: AgentRun<'static>) -> Result<(), Error> {
+        let printer = &mut *self.printer;
+        printer.spin();
+        self.approver.begin(printer.prompter());
+        let handle = run.handle();
+        let mut watch = Watch {
+            printer: mem::take(printer),
+            narrator: Narrator::of_gadgets(),
+            totals: UsageTotals::default(),
+            all: mem::take(&mut self.totals),
+        };
+        let work = move || async move {
+            let ended = run.observe(&mut watch).await;
+            (ended.unwrap_or_else(RunError::into_finished), watch)
+        };
+        let mut was_cancelled = false;
+        let is_enough = || {
+            handle.cancel();
+            mem::replace(&mut was_cancelled, true)
+        };
+        let ended = until_interrupted(work, is_enough)?;
+        let (finished, watch) = ended
+            .ok_or_else(|| Error::Failed("stopped without waiting for the gadgets".to_owned()))?;
+        *printer = watch.printer;
+        self.totals = watch.all;
+        printer.sum_up(|| watch.totals.words());
+        print_answer(&finished.summary, printer);
+        printer.flush()?;
+        self.talk.ended(&finished);
+        match &finished.fault {
+            Some(fault) => Err(Error::Failed(format!("the run was stopped: {fault}"))),
+            None => verdict(&finished.summary),
+        }
     }
 }
 
@@ -122,52 +185,14 @@ fn next_line(printer: &mut Printer) -> Result<Option<String>, Error> {
     Ok((!line.is_empty()).then(|| text.to_owned()))
 }
 
-/// A message and its answer.
-fn exchange(talk: &mut Talk, message: &str, printer: &mut Printer) -> Result<(), Error> {
-    let (message, problems) = files::attach(message);
-    for problem in problems {
-        printer.progress(&format!("{problem}\n"));
-    }
-    let run = talk.ask(message)?;
-    follow(talk, run, printer)
-}
-
-fn follow(talk: &mut Talk, run: AgentRun<'static>, printer: &mut Printer) -> Result<(), Error> {
-    printer.spin();
-    let handle = run.handle();
-    let mut watch = Watch {
-        printer: mem::take(printer),
-        narrator: Narrator::of_gadgets(),
-        totals: UsageTotals::default(),
-    };
-    let work = move || async move {
-        let ended = run.observe(&mut watch).await;
-        (ended.unwrap_or_else(RunError::into_finished), watch)
-    };
-    let mut was_cancelled = false;
-    let is_enough = || {
-        handle.cancel();
-        mem::replace(&mut was_cancelled, true)
-    };
-    let ended = until_interrupted(work, is_enough)?;
-    let (finished, watch) =
-        ended.ok_or_else(|| Error::Failed("stopped without waiting for the gadgets".to_owned()))?;
-    *printer = watch.printer;
-    printer.sum_up(|| watch.totals.words());
-    print_answer(&finished.summary, printer);
-    printer.flush()?;
-    talk.ended(&finished);
-    match &finished.fault {
-        Some(fault) => Err(Error::Failed(format!("the run was stopped: {fault}"))),
-        None => verdict(&finished.summary),
-    }
-}
-
 /// Shows a run as progress.
 struct Watch {
     printer: Printer,
     narrator: Narrator,
+    /// Of this run.
     totals: UsageTotals,
+    /// Of the conversation.
+    all: UsageTotals,
 }
 
 impl Observer for Watch {
@@ -176,6 +201,7 @@ impl Observer for Watch {
             self.printer.progress(&words);
         }
         self.totals.event(event);
+        self.all.event(event);
         self.printer.spin_with(|| self.totals.words());
     }
 }

@@ -14,13 +14,14 @@ use crossterm::event::KeyEvent;
 use gadgetry::proto::event::Event;
 use ratatui_core::text::Line;
 
+use crate::approvals::{Approval, Verdict};
+use crate::chat::commands::Entered;
 use crate::chat::editor::{Editor, History};
+use crate::chat::report::{Report, Tone};
 use crate::usage_totals::UsageTotals;
 
 use dialog::Dialog;
-pub(crate) use dialog::{Approval, Preview, Verdict};
 use run::Run;
-pub(crate) use transcript::Tone;
 use transcript::{Item, Transcript};
 
 /// The number of a question or an approval.
@@ -43,6 +44,8 @@ pub(crate) enum Message {
     Run(Box<Event>),
     /// The run has ended. The error says why, unless it has an answer.
     Ended(Result<(), String>),
+    /// A message was added to the run.
+    Added(String),
     /// A text was added to the run too late, so it begins another one.
     NotInjected(String),
     /// A call needs approval.
@@ -53,10 +56,10 @@ pub(crate) enum Message {
     Withdrawn(RequestId),
     /// The files of the working directory.
     Files(Vec<String>),
-    /// Another model is in use.
-    Model(ModelFacts),
+    /// Other options are in use.
+    Facts(Facts),
     /// Something to show.
-    Note(Tone, String),
+    Report(Report),
 }
 
 /// What is to be done.
@@ -76,14 +79,8 @@ pub(crate) enum Effect {
     Answer(RequestId, Option<String>),
     /// Decide about a call.
     Decide(RequestId, Verdict),
-    /// Use another model.
-    UseModel(String),
-    /// List the gadgets.
-    ListTools,
-    /// Shorten the conversation before the next request.
-    Compact,
-    /// Write the conversation to a file.
-    Export(String),
+    /// Carry out a command.
+    Perform(Entered),
     /// List the files of the working directory.
     ListFiles,
     /// Stop the process until the user continues it.
@@ -92,13 +89,25 @@ pub(crate) enum Effect {
     Leave,
 }
 
-/// What the status line says about the model.
+/// What the status line says, and what is completed.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct ModelFacts {
-    /// Its name, as typed.
+pub(crate) struct Facts {
+    /// The name of the model, as typed.
     pub(crate) name: String,
     /// Tokens of a whole conversation, if known.
     pub(crate) window: Option<u64>,
+    /// How calls are approved.
+    pub(crate) mode: String,
+    pub(crate) names: Names,
+}
+
+/// What completes the arguments of commands.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Names {
+    pub(crate) models: Vec<String>,
+    pub(crate) profiles: Vec<String>,
+    /// With their descriptions.
+    pub(crate) skills: Vec<(String, String)>,
 }
 
 /// The state of the conversation.
@@ -116,9 +125,7 @@ pub(crate) struct App {
     totals: UsageTotals,
     /// Tokens of the latest request and its reply.
     context: u64,
-    model: ModelFacts,
-    /// How calls are approved.
-    mode: String,
+    facts: Facts,
     /// The time of the latest message.
     now: Duration,
     /// The time of the latest key.
@@ -128,10 +135,12 @@ pub(crate) struct App {
 }
 
 impl App {
-    /// A conversation with this model, in which nothing was said. `mode` says how calls are approved.
-    pub(crate) fn new(model: ModelFacts, mode: String, history: History) -> Self {
+    /// A conversation in which nothing was said.
+    pub(crate) fn new(facts: Facts, history: History) -> Self {
+        let mut editor = Editor::new(history);
+        editor.set_names(facts.names.clone());
         Self {
-            editor: Editor::new(history),
+            editor,
             transcript: Transcript::default(),
             run: None,
             queue: VecDeque::new(),
@@ -139,8 +148,7 @@ impl App {
             dialogs: VecDeque::new(),
             totals: UsageTotals::default(),
             context: 0,
-            model,
-            mode,
+            facts,
             now: Duration::ZERO,
             last_key: Duration::ZERO,
             ended: None,
@@ -162,13 +170,17 @@ impl App {
             Message::Began(prompt) => self.begin(&prompt),
             Message::Run(event) => self.event(&event),
             Message::Ended(result) => return self.end(result),
+            Message::Added(text) => self.transcript.add(Item::Prompt(text, true)),
             Message::NotInjected(text) => self.queue.push_back(text),
             Message::Approval(id, approval) => self.open(Dialog::approval(id, approval)),
             Message::Question(id, question) => self.open(Dialog::question(id, question)),
             Message::Withdrawn(id) => self.close(id),
             Message::Files(files) => self.editor.set_files(files),
-            Message::Model(model) => self.model = model,
-            Message::Note(tone, text) => self.note(tone, text),
+            Message::Facts(facts) => {
+                self.editor.set_names(facts.names.clone());
+                self.facts = facts;
+            }
+            Message::Report(report) => self.transcript.add(Item::Report(report)),
         }
         Vec::new()
     }
@@ -191,7 +203,8 @@ impl App {
     }
 
     fn note(&mut self, tone: Tone, text: impl Into<String>) {
-        self.transcript.add(Item::Note(tone, text.into()));
+        let report = Report::Note(tone, text.into());
+        self.transcript.add(Item::Report(report));
     }
 }
 

@@ -1,40 +1,51 @@
 //! The conversation as a durable session: each message is a run, which continues where the one before has ended.
 
+mod describe;
+mod options;
+
+use std::mem;
 use std::sync::Arc;
 
-use gadgetry::approval::Approvals;
+use gadgetry::approval::{Approvals, Approver};
 use gadgetry::journal::JournalError;
 use gadgetry::proto::message::{Content, Message, Role};
-use gadgetry::proto::schema::GadgetSpec;
-use gadgetry::{Agent, AgentRun, Conversation, Finished, Human, RunError};
+use gadgetry::{Agent, AgentRun, Conversation, Finished, Human, RunError, Skills};
 
+use super::changes;
 use super::flight::Flight;
 use super::injected::Injected;
-use super::requests::Desk;
-use super::state::ModelFacts;
-use crate::approvals::rules;
-use crate::args::{AgentOptions, ChatArgs, chat_again};
-use crate::build_agent::{Situation, build_agent_with};
-use crate::catalog;
+use super::report::Report;
+use super::state::Facts;
+use crate::args::{ChatArgs, chat_again};
 use crate::commands::continued::{
     merged, move_to, no_sessions, not_kept, replies_read, without_details,
 };
-use crate::connect::{self, ModelOverrides};
+use crate::config::Config;
+use crate::connect;
 use crate::error::Error;
 use crate::mcp;
 use crate::printer::Printer;
 use crate::sessions::{Details, Kept, SessionName, Sessions, details, problem, refuse_without};
+use crate::workspaces::Workspaces;
+
+use options::{Base, approvals, build};
 
 /// A conversation. Its methods wait for the journal, so they block.
 pub(super) struct Talk {
     args: ChatArgs,
+    /// What another profile changes.
+    base: Base,
     agent: Agent,
+    skills: Skills,
+    facts: Facts,
     user: User,
     /// The rules, with those that the user has added in this conversation.
-    approvals: Option<Approvals>,
+    approvals: Approvals,
     /// The MCP servers, which outlive the agents.
     servers: Option<Arc<mcp::Connected>>,
     conversation: Conversation,
+    /// Whether the next run begins with a compaction.
+    compacts_next: bool,
     /// The session; `None` before the first message.
     kept: Option<Kept>,
     /// What is stored with each run.
@@ -48,9 +59,24 @@ pub(super) struct Talk {
 pub(super) struct User {
     pub(super) human: Arc<dyn Human>,
     /// Who approves calls; `None` if no user can.
-    pub(super) approver: Option<Desk>,
+    pub(super) approver: Option<Arc<dyn Approver>>,
     pub(super) flight: Flight,
     pub(super) injected: Injected,
+    /// Where gadgets change files, so that the user can undo it.
+    pub(super) workspaces: Workspaces,
+}
+
+impl User {
+    /// A user who answers, and approves if there is an approver.
+    pub(super) fn new(human: Arc<dyn Human>, approver: Option<Arc<dyn Approver>>) -> Self {
+        Self {
+            human,
+            approver,
+            flight: Flight::default(),
+            injected: Injected::default(),
+            workspaces: Workspaces::default(),
+        }
+    }
 }
 
 /// How a conversation begins.
@@ -66,9 +92,14 @@ pub(super) struct Opened {
 
 impl Talk {
     /// Opens a new conversation, or the one that the arguments name. All input is checked; nothing but MCP servers is started.
-    pub(super) fn open(args: ChatArgs, user: User, printer: &mut Printer) -> Result<Opened, Error> {
+    pub(super) fn open(
+        args: ChatArgs,
+        config: Config,
+        user: User,
+        printer: &mut Printer,
+    ) -> Result<Opened, Error> {
         if let Some(names) = &args.continues {
-            return Self::continued(&args, names.first(), user, printer);
+            return Self::continued(&args, config, names.first(), user, printer);
         }
         if let Some(name) = &args.session {
             let sessions = Sessions::existing(&args.options.model.data)?;
@@ -80,23 +111,8 @@ impl Talk {
                 )));
             }
         }
-        let approvals = approvals(&args.options, &user)?;
-        let mut agent = build(&args.options, 0, &user, approvals.clone(), None)?;
-        let servers = mcp::connect(&args.options.source, printer)?;
-        if servers.is_some() {
-            agent = build(&args.options, 0, &user, approvals.clone(), servers.clone())?;
-        }
-        let talk = Self {
-            args,
-            agent,
-            user,
-            approvals,
-            servers,
-            conversation: Conversation::default(),
-            kept: None,
-            details: None,
-            number: 0,
-        };
+        let base = Base::new(config, &args.typed, None)?;
+        let talk = Self::new(args, base, 0, user, printer)?;
         Ok(Opened {
             talk,
             last: None,
@@ -105,8 +121,43 @@ impl Talk {
         })
     }
 
+    /// A conversation in which nothing was said. Of a script, the first `replies` were read before.
+    fn new(
+        args: ChatArgs,
+        base: Base,
+        replies: usize,
+        user: User,
+        printer: &mut Printer,
+    ) -> Result<Self, Error> {
+        let approvals = approvals(&args.options, &user)?;
+        let build = |servers| build(&args.options, replies, &user, approvals.clone(), servers);
+        // Options are checked before anything is started.
+        let (mut agent, skills) = build(None)?;
+        let servers = mcp::connect(&args.options.source, printer)?;
+        if servers.is_some() {
+            (agent, _) = build(servers.clone())?;
+        }
+        let facts = base.facts(&args.options, &skills)?;
+        Ok(Self {
+            args,
+            base,
+            agent,
+            skills,
+            facts,
+            user,
+            approvals,
+            servers,
+            conversation: Conversation::default(),
+            compacts_next: false,
+            kept: None,
+            details: None,
+            number: 0,
+        })
+    }
+
     fn continued(
         typed: &ChatArgs,
+        config: Config,
         name: Option<&SessionName>,
         user: User,
         printer: &mut Printer,
@@ -124,6 +175,7 @@ impl Talk {
         let missing = stored.missing(&args.typed);
         refuse_without(&missing)?;
         let details = merged(&stored, &args.typed)?;
+        let base = Base::new(config, &typed.typed, Some(stored.options.clone()))?;
         move_to(&mut args.options, [], &stored.folder)?;
         let kept = Kept {
             run: last.id.clone(),
@@ -141,33 +193,17 @@ impl Talk {
             None | Some(_) => 0,
         };
         let answer = summary.map(|it| it.answer.clone()).unwrap_or_default();
-        let approvals = approvals(&args.options, &user)?;
-        let servers = mcp::connect(&args.options.source, printer)?;
-        let agent = build(
-            &args.options,
-            replies,
-            &user,
-            approvals.clone(),
-            servers.clone(),
-        )?;
+        let is_forced = summary.is_some() || args.force;
         let is_ended = summary.is_some();
-        let durable = agent.durable(&kept.sessions.journal);
+        let mut talk = Self::new(args, base, replies, user, printer)?;
+        let durable = talk.agent.durable(&kept.sessions.journal);
         let durable = durable.run_id(kept.run.as_str());
-        let is_forced = is_ended || args.force;
         let durable = if is_forced { durable.force() } else { durable };
         let run = kept.sessions.wait(durable.resume());
         let run = run.map_err(|error| problem(&error))?;
-        let mut talk = Self {
-            args,
-            agent,
-            user,
-            approvals,
-            servers,
-            conversation: Conversation::default(),
-            kept: Some(kept),
-            details: Some(details),
-            number,
-        };
+        talk.kept = Some(kept);
+        talk.details = Some(details);
+        talk.number = number;
         let run = if is_ended {
             talk.take_up(run);
             None
@@ -192,13 +228,6 @@ impl Talk {
         }
     }
 
-    /// Builds the agent again, from changed options or with changed tools.
-    fn rebuild(&mut self) -> Result<(), Error> {
-        let (approvals, servers) = (self.approvals.clone(), self.servers.clone());
-        self.agent = build(&self.args.options, 0, &self.user, approvals, servers)?;
-        Ok(())
-    }
-
     /// Takes up tools that servers have changed.
     fn refresh(&mut self) -> Result<(), Error> {
         if self.servers.as_ref().is_some_and(|it| it.has_changed()) {
@@ -208,15 +237,21 @@ impl Talk {
     }
 
     /// Begins a run about a message.
-    pub(super) fn ask(&mut self, prompt: String) -> Result<AgentRun<'static>, Error> {
+    pub(super) fn ask(&mut self, message: String) -> Result<AgentRun<'static>, Error> {
         self.refresh()?;
+        let message = self.details_mut()?.with_undone(message);
         self.next_run()?;
         let kept = self.kept.as_ref().ok_or_else(no_sessions)?;
         let durable = self.agent.durable(&kept.sessions.journal);
         let durable = durable.run_id(kept.run.as_str());
         let durable = durable.after(self.conversation.clone());
-        let run = kept.sessions.wait(durable.ask(prompt));
-        run.map_err(|error: JournalError| problem(&error))
+        let run = kept.sessions.wait(durable.ask(message));
+        let run = run.map_err(|error: JournalError| problem(&error))?;
+        if mem::take(&mut self.compacts_next) {
+            // It cannot be over, because it was not polled yet.
+            let _ = run.handle().compact();
+        }
+        Ok(run)
     }
 
     /// The next run of the session, which is begun if it is the first one.
@@ -257,36 +292,19 @@ impl Talk {
         self.conversation = Conversation::from(finished);
     }
 
-    /// Uses another model from the next message on.
-    pub(super) fn use_model(&mut self, name: &str) -> Result<ModelFacts, Error> {
-        let before = self.args.options.model.model.clone();
-        name.clone_into(&mut self.args.options.model.model);
-        if let Err(error) = self.rebuild() {
-            self.args.options.model.model = before;
-            return Err(error);
-        }
-        let stored = self.details_mut()?.set_option("model", name);
-        stored.map_err(|error| Error::machine(&error))?;
-        self.model()
+    /// Compacts the conversation before the next request.
+    pub(super) fn compact_next(&mut self) {
+        self.compacts_next = true;
     }
 
-    /// What the status line says about the model.
-    pub(super) fn model(&self) -> Result<ModelFacts, Error> {
-        let options = &self.args.options.model;
-        let catalog = catalog::load(&options.data)?;
-        let model = connect::model(&options.model, &ModelOverrides::of(options), &catalog)?;
-        Ok(ModelFacts {
-            name: options.model.clone(),
-            window: model.info().context_window,
-        })
-    }
-
-    /// The gadgets, as the model reads about them from the next message on.
-    pub(super) fn gadgets(&mut self) -> Vec<GadgetSpec> {
-        // A mistake in new tools is reported with the next message.
-        let _ = self.refresh();
-        let registry = self.agent.plan().registry();
-        registry.iter().map(|it| it.spec().clone()).collect()
+    /// Undoes the latest changes of files. The model reads about it with the next message, also if the session is continued by
+    /// another program.
+    pub(super) fn undo(&mut self, count: usize) -> Result<Vec<Report>, Error> {
+        let workspace = self.user.workspaces.current();
+        let undoing = changes::undo(workspace.as_deref(), count)?;
+        self.details_mut()?.undone.extend(undoing.changes);
+        self.store()?;
+        Ok(undoing.reports)
     }
 
     /// What was said, with the role of each message.
@@ -328,34 +346,6 @@ impl Talk {
             None => Ok(()),
         }
     }
-}
-
-fn build(
-    options: &AgentOptions,
-    replies: usize,
-    user: &User,
-    approvals: Option<Approvals>,
-    servers: Option<Arc<mcp::Connected>>,
-) -> Result<Agent, Error> {
-    let situation = Situation {
-        replies,
-        servers,
-        human: Some(Arc::clone(&user.human)),
-        approvals,
-        observers: vec![Box::new(user.injected.clone())],
-        ..Situation::default()
-    };
-    let (agent, _) = build_agent_with(options, situation, |gadget| user.flight.watch(gadget))?;
-    Ok(agent)
-}
-
-/// What decides about calls, if a user can.
-fn approvals(options: &AgentOptions, user: &User) -> Result<Option<Approvals>, Error> {
-    let Some(approver) = &user.approver else {
-        return Ok(None);
-    };
-    let rules = rules(&options.approvals)?;
-    Ok(Some(Approvals::new(rules).approver(approver.clone())))
 }
 
 /// The visible text of a message.

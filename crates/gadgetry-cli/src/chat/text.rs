@@ -42,6 +42,17 @@ pub(crate) fn lines(text: &str, style: Style) -> Vec<Line<'static>> {
     text.lines().map(line).collect()
 }
 
+/// A line of at most `longest` characters, and how many more there are.
+pub(crate) fn long_line(line: &str, longest: usize) -> Cow<'_, str> {
+    match line.char_indices().nth(longest) {
+        Some((at, _)) => {
+            let more = line[at..].chars().count();
+            format!("{}… {more} more characters", &line[..at]).into()
+        }
+        None => line.into(),
+    }
+}
+
 /// Columns that a text takes.
 pub(crate) fn width(text: &str) -> usize {
     text.width()
@@ -90,7 +101,12 @@ pub(crate) fn cut(line: &Line<'_>, width: u16) -> Line<'static> {
     if whole == cells.len() {
         return row(&cells, 0);
     }
-    let mut line = row(&cells[..row_end(&cells, width - 1)], 0);
+    // If the first character has no room, the ellipsis is all.
+    let end = match cells.first() {
+        Some(first) if first.1 < width => row_end(&cells, width - 1),
+        Some(_) | None => 0,
+    };
+    let mut line = row(&cells[..end], 0);
     line.spans.push(Span::raw("…"));
     line
 }
@@ -218,6 +234,8 @@ mod tests {
         let check = |text: &str, width: u16, expected: &str| {
             assert_eq!(cut(&Line::raw(text), width).to_string(), expected);
         };
+        check("ab", 1, "…");
+        check("日本", 2, "…");
         check("status", 6, "status");
         check("status", 5, "stat…");
         check("日本語", 5, "日本…");

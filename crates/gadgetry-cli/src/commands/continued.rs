@@ -110,6 +110,7 @@ pub(crate) fn merged(stored: &Details, typed: &Typed) -> Result<Details, Error> 
     }
     details.folder.clone_from(&stored.folder);
     details.added.clone_from(&stored.added);
+    details.undone.clone_from(&stored.undone);
     Ok(details)
 }
 
@@ -132,7 +133,13 @@ pub(crate) fn move_to<const N: usize>(
         &mut options.source.gadgets,
         &mut options.source.workspace,
     ];
-    for path in files.into_iter().chain(paths).flatten() {
+    let skills = &mut options.skills;
+    let folders = skills
+        .skills
+        .iter_mut()
+        .chain(&mut skills.configured_skills);
+    let paths = files.into_iter().chain(paths).flatten();
+    for path in paths.chain(folders) {
         *path = absolute(path)?;
     }
     env::set_current_dir(folder).map_err(|error| {
@@ -207,6 +214,7 @@ impl Continued<'_> {
         let ended = ended.unwrap_or_else(RunError::into_finished);
         self.kept.run = self.kept.name.run(number).map_err(Error::input)?;
         self.details.added.clear();
+        let prompt = self.details.with_undone(prompt);
         self.kept.store(&self.details)?;
         let durable = agent.durable(&journal).run_id(self.kept.run.as_str());
         let run = self.wait(durable.after(Conversation::from(&ended)).ask(prompt))?;

@@ -20,6 +20,7 @@ mod remote;
 mod replay;
 mod serve;
 mod sessions;
+mod skill;
 #[cfg(feature = "restate")]
 mod submit;
 #[cfg(feature = "restate")]
@@ -51,9 +52,8 @@ pub(crate) fn run(args: Gadgetry, printer: &mut Printer) -> Result<(), Error> {
         }
         #[cfg(feature = "chat")]
         Some(Verb::Chat(mut typed)) => {
-            typed.options.source.servers = Arc::new(args.configuration.servers);
-            typed.user_file = args.configuration.user_path;
-            crate::chat::run(*typed, printer)
+            typed.options.source.servers = Arc::new(args.configuration.servers.clone());
+            crate::chat::run(*typed, args.configuration, printer)
         }
         Some(Verb::Sessions(args)) => sessions::run(&args, printer),
         Some(Verb::Complete(args)) => complete::run(&args, printer),
@@ -61,6 +61,7 @@ pub(crate) fn run(args: Gadgetry, printer: &mut Printer) -> Result<(), Error> {
             typed.source_mut().servers = Arc::new(args.configuration.servers);
             gadget::run(&typed, printer)
         }
+        Some(Verb::Skill(typed)) => skill::run(typed, &args.configuration, printer),
         Some(Verb::Models(args)) => models::run(&args, printer),
         Some(Verb::Doctor(args)) => doctor::run(&args, printer),
         Some(Verb::Serve(args)) => serve::run(&args, printer),

@@ -1,12 +1,13 @@
 //! Custom commands: `gadgetry NAME`, for a table `[commands.NAME]`.
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 
 use clap::{Arg, Command};
 
 use super::server::leave_typed;
 use super::words::with_options;
-use super::{Config, CustomCommand, Keys};
+use super::{Config, CustomCommand, Keys, SYSTEM, SYSTEM_PROMPT};
 use crate::args;
 use crate::error::Error;
 use crate::printer::Printer;
@@ -45,7 +46,8 @@ fn definition(root: &Command, name: &str, command: &CustomCommand) -> Command {
         .arg(words)
 }
 
-/// The words of the verb that a command runs: its settings, what was typed, and the prompt.
+/// The words of the verb that a command runs: its settings, what was typed, and the prompt. Also returns the names of the
+/// options that the user or the command has set.
 pub(super) fn expand(
     words: Vec<OsString>,
     name: &str,
@@ -53,7 +55,7 @@ pub(super) fn expand(
     config: &Config,
     keys: &Keys,
     printer: &mut Printer,
-) -> Result<Vec<OsString>, Error> {
+) -> Result<(Vec<OsString>, BTreeSet<String>), Error> {
     let verb = command.verb;
     let root = args::command();
     let custom = definition(&root, name, command);
@@ -70,7 +72,7 @@ pub(super) fn expand(
         )));
     }
     let Some(at) = super::verb_index(&words) else {
-        return Ok(words);
+        return Ok((words, typed));
     };
     let mut settings = config.settings(verb, Some(command), keys)?;
     if let Some(of_command) = of_command {
@@ -98,7 +100,11 @@ pub(super) fn expand(
     if let Some(prompt) = prompt(name, command, &words.join(" "), config, printer)? {
         expanded.extend([OsString::from("--"), prompt.into()]);
     }
-    Ok(expanded)
+    let of_command = command.settings.keys().map(|name| match name.as_str() {
+        SYSTEM_PROMPT => SYSTEM.to_owned(),
+        name => name.to_owned(),
+    });
+    Ok((expanded, of_command.chain(typed).collect()))
 }
 
 /// The prompt, if there is one.

@@ -19,15 +19,15 @@ pub(crate) const LIMIT: u64 = 1 << 20;
 const MOST: usize = 500;
 
 /// Keys and tables outside of tables that set no option.
-const OTHERS: [&str; 6] = [
+const OTHERS: [&str; 7] = [
     "approvals",
     "commands",
     "mcp",
     "profile",
     "profiles",
     "prompts",
+    "skills",
 ];
-const SKILLS: &str = "skills";
 
 /// A text and its position.
 pub(crate) type Named = (String, Place);
@@ -130,14 +130,13 @@ pub(crate) fn parse(
             }
             "approvals" => file.approvals = tables::approvals(item)?,
             "mcp" => file.servers = tables::servers(item, origin, folder)?,
-            SKILLS if matches!(item.value, Value::Table(_)) => {
+            "skills" => {
                 let folders = tables::skills(item)?.into_iter();
                 let folders = folders.map(|(it, place)| (form::path(&it, folder).into(), place));
                 file.skills = folders.collect();
             }
             _ => {
-                let others = [&OTHERS[..], &[SKILLS]].concat();
-                reader.read(&mut file.layer, &entry, &others)?;
+                reader.read(&mut file.layer, &entry, &OTHERS)?;
             }
         }
     }

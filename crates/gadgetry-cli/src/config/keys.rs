@@ -22,11 +22,12 @@ pub(crate) const DATA_DIR: &str = "data-dir";
 /// The key that concerns the verbs that use Restate.
 pub(crate) const RESTATE: &str = "restate";
 /// Options that make sense for one invocation only.
-const NOT_KEYS: [&str; 19] = [
+const NOT_KEYS: [&str; 21] = [
     "approval",
     "audio",
     CONFIGURED_APPROVAL,
     CONFIGURED_MCP,
+    CONFIGURED_SKILLS,
     "continue",
     "dangerously-without-sandbox",
     "dry-run",
@@ -39,6 +40,7 @@ const NOT_KEYS: [&str; 19] = [
     "params",
     "run-id",
     "session",
+    "skills",
     "verbose",
     "version",
     "yes",
@@ -47,6 +49,8 @@ const NOT_KEYS: [&str; 19] = [
 pub(crate) const CONFIGURED_APPROVAL: &str = "configured-approval";
 /// The option that has the names of the servers in `[mcp.servers]`.
 pub(crate) const CONFIGURED_MCP: &str = "configured-mcp";
+/// The option that has the folders of `[skills]`.
+pub(crate) const CONFIGURED_SKILLS: &str = "configured-skills";
 
 /// A key of a verb.
 #[derive(Clone, Debug)]

@@ -12,6 +12,7 @@
 //! | `environment`, `profiles`, `prompts` | variables; what profiles inherit; templates |
 //! | `trust`, `project`, `redact` | consent to `./gadgetry.toml`; values without keys |
 //! | `remember`, `add_servers` | rules and MCP servers that are written to the user's file |
+//! | `switch` | another profile for a conversation in progress |
 //! | `words`, `custom` | from the configuration to words of the command line; custom commands |
 
 #[cfg(feature = "mcp")]
@@ -28,13 +29,15 @@ mod prompts;
 mod redact;
 mod remember;
 mod server;
+#[cfg(feature = "chat")]
+mod switch;
 mod tables;
 mod trust;
 mod value;
 mod verb;
 mod words;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::{env, fmt};
@@ -53,13 +56,17 @@ use crate::printer::Printer;
 pub(crate) use add_servers::{NewServer, add_servers, is_open_to_others};
 pub(crate) use custom::with_commands;
 pub(crate) use file::{Choice, ConfigFile, CustomCommand};
-pub(crate) use keys::{CONFIGURED_APPROVAL, CONFIGURED_MCP, Keys, SYSTEM, SYSTEM_PROMPT};
+pub(crate) use keys::{
+    CONFIGURED_APPROVAL, CONFIGURED_MCP, CONFIGURED_SKILLS, Keys, SYSTEM, SYSTEM_PROMPT,
+};
 pub(crate) use layer::{Layer, Origin, Setting, Settings, Source};
 pub(crate) use profiles::Profiles;
 pub(crate) use project::{Asking, NAME as PROJECT_FILE, Project, Status};
 pub(crate) use prompts::Prompts;
 pub(crate) use redact::{server as redact_server, setting as redact};
 pub(crate) use remember::{Approved, remember};
+#[cfg(feature = "chat")]
+pub(crate) use server::is_elsewhere;
 pub(crate) use tables::{ApprovalRule, McpServer};
 pub(crate) use trust::create_private;
 #[cfg(feature = "mcp")]
@@ -94,6 +101,8 @@ pub(crate) struct Config {
     pub(crate) servers: BTreeMap<String, McpServer>,
     /// Folders with skills, the user's before the project's.
     pub(crate) skills: Vec<(PathBuf, Place)>,
+    /// The names of the options that were typed, and so have precedence.
+    pub(crate) typed: BTreeSet<String>,
     user: Layer,
     in_project: Layer,
     variables: Layer,
@@ -203,11 +212,23 @@ impl Config {
         command: Option<&CustomCommand>,
         keys: &Keys,
     ) -> Result<Settings, Error> {
+        let profile = self.profile_of(command);
+        self.settings_with(verb, command, profile.as_ref(), keys)
+    }
+
+    /// The same, with this profile.
+    fn settings_with(
+        &self,
+        verb: ConfigVerb,
+        command: Option<&CustomCommand>,
+        profile: Option<&Choice>,
+        keys: &Keys,
+    ) -> Result<Settings, Error> {
         let keys = keys.of(verb);
         let mut settings = Settings::new();
         self.user.add_to(&mut settings, verb, keys);
-        if let Some((name, source)) = self.profile_of(command) {
-            let profile = self.profiles.layer(&name, &source)?;
+        if let Some((name, source)) = profile {
+            let profile = self.profiles.layer(name, source)?;
             profile.add_to(&mut settings, verb, keys);
         }
         self.in_project.add_to(&mut settings, verb, keys);
@@ -222,10 +243,13 @@ impl Config {
         if verb.has_agent() {
             let rules = self.approvals.iter();
             let rules = rules.map(|it| (it.rule.to_string(), &it.place));
-            insert_hidden(&mut settings, CONFIGURED_APPROVAL, rules);
+            let folders = self.skills.iter();
+            let folders = folders.map(|(it, place)| (it.display().to_string(), place));
             let servers = self.servers.values().filter(|it| it.is_enabled());
             let servers = servers.map(|it| (it.name.clone(), &it.item.place));
-            insert_hidden(&mut settings, CONFIGURED_MCP, servers);
+            settings.extend(of_table(CONFIGURED_APPROVAL, rules));
+            settings.extend(of_table(CONFIGURED_SKILLS, folders));
+            settings.extend(of_table(CONFIGURED_MCP, servers));
         }
         Ok(settings)
     }
@@ -252,20 +276,18 @@ impl Config {
     }
 }
 
-/// Adds what a table that sets no option says, as an option that no one types.
-fn insert_hidden<'a>(
-    settings: &mut Settings,
-    name: &str,
-    values: impl Iterator<Item = (String, &'a Place)>,
-) {
-    let (values, places): (Vec<String>, Vec<&Place>) = values.unzip();
-    let Some(first) = places.first() else { return };
+/// The setting of an option that has what a table lists.
+fn of_table<'a>(
+    option: &str,
+    entries: impl Iterator<Item = (String, &'a Place)>,
+) -> Option<(String, Setting)> {
+    let (values, places): (Vec<String>, Vec<&Place>) = entries.unzip();
     let setting = Setting {
         given: Given::Values(values),
         written: Json::Null,
-        source: Source::File(Origin::User, (*first).clone()),
+        source: Source::File(Origin::User, (*places.first()?).clone()),
     };
-    settings.insert(name.to_owned(), setting);
+    Some((option.to_owned(), setting))
 }
 
 /// The user's file, and whether it must exist.

@@ -20,6 +20,7 @@ use crate::error::Error;
 use crate::input::unreadable;
 use crate::lines::{one_line, short};
 use crate::printer::{Printer, is_at_terminal};
+use crate::skills;
 
 /// The name of the file, in the working directory.
 pub(crate) const NAME: &str = "gadgetry.toml";
@@ -242,6 +243,9 @@ impl Project {
             if let PromptSource::File(path, _) = prompt {
                 named.push(path.clone());
             }
+        }
+        for (folder, _) in &file.skills {
+            named.extend(skills::files(folder));
         }
         if named.len() > NAMED {
             return Err(Error::at(

@@ -19,12 +19,14 @@ const OF_UPSTREAM: [&str; 1] = ["upstream-key-env"];
 
 /// Removes the options of other servers from `weaker`, if `stronger` chooses a server.
 pub(super) fn leave(weaker: &mut Settings, stronger: &Settings) {
-    let chosen = |name: &str| {
-        let setting = stronger.get(name);
-        setting.and_then(|setting| one(&setting.given))
-    };
-    for name in of_others(weaker, chosen) {
-        weaker.remove(name);
+    let chosen = |name: &str| stronger.get(name).and_then(|it| one(&it.given));
+    leave_chosen(weaker, chosen);
+}
+
+/// The same, if what `chosen` says about an option chooses a server.
+pub(super) fn leave_chosen(settings: &mut Settings, chosen: impl Fn(&str) -> Option<String>) {
+    for name in of_others(settings, chosen) {
+        settings.remove(name);
     }
 }
 
@@ -82,7 +84,7 @@ fn of_others(settings: &Settings, chosen: impl Fn(&str) -> Option<String>) -> Ve
 }
 
 /// Whether models are at different providers. A script is at none, and nothing is sent to it.
-fn is_elsewhere(old: &str, new: &str) -> bool {
+pub(crate) fn is_elsewhere(old: &str, new: &str) -> bool {
     old != new
         && connect::provider(new).is_some_and(|new| connect::provider(old).as_ref() != Some(&new))
 }

@@ -48,7 +48,7 @@ pub(crate) fn command_line(
         } else {
             chosen(matches).or(of_root)
         };
-        let config = Config::load(&chosen, &mut keys, Asking::Prompt, printer)?;
+        let mut config = Config::load(&chosen, &mut keys, Asking::Prompt, printer)?;
         let settings = config.settings(known, None, &keys)?;
         let keys = keys.of(known);
         let typed = keys.typed(matches);
@@ -63,6 +63,7 @@ pub(crate) fn command_line(
         server::leave_typed(&mut settings, keys, matches, printer);
         let at = innermost.at + 1;
         let words = with_options(words, at, &config, keys, &settings, &typed)?;
+        config.typed = typed;
         return Ok((words, config));
     }
     match name {
@@ -100,14 +101,19 @@ pub(crate) fn command_line(
             let words = with_options(words, at, &config, keys, &settings, &typed)?;
             Ok((words, config))
         }
+        "skill" => {
+            let config = Config::load(&of_root, &mut keys, Asking::Prompt, printer)?;
+            Ok((words, config))
+        }
         _ if keys.is_verb(name) => Ok((words, Config::default())),
         _ => {
             let chosen = scanned(&words[verb + 1..]).or(of_root);
-            let config = Config::load(&chosen, &mut keys, Asking::Prompt, printer)?;
+            let mut config = Config::load(&chosen, &mut keys, Asking::Prompt, printer)?;
             let Some(command) = config.commands.get(name) else {
                 return with_commands(words, config);
             };
-            let words = custom::expand(words, name, command, &config, &keys, printer)?;
+            let (words, typed) = custom::expand(words, name, command, &config, &keys, printer)?;
+            config.typed = typed;
             Ok((words, config))
         }
     }
@@ -183,7 +189,7 @@ fn scanned(words: &[OsString]) -> ConfigArgs {
 
 /// The settings that apply to a session that is continued: those that it does not keep, and those of a profile that was
 /// typed.
-fn of_continued(settings: Settings, has_profile: bool) -> Settings {
+pub(super) fn of_continued(settings: Settings, has_profile: bool) -> Settings {
     let applies = |name: &str, source: &Source| {
         is_of_one_run(name) || (has_profile && matches!(source, Source::File(Origin::Profile, _)))
     };

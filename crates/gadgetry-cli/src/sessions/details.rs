@@ -1,7 +1,7 @@
 //! What a session keeps of the command line, to repeat it.
 
 use std::path::{Path, PathBuf};
-use std::{env, io};
+use std::{env, io, mem};
 
 use reqwest::Url;
 use serde::{Deserialize, Serialize};
@@ -48,6 +48,9 @@ pub(crate) struct Details {
     /// The prompts that were added to the run after its first one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) added: Vec<String>,
+    /// Changes of files that the user has undone, about which the model has not read yet.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) undone: Vec<String>,
 }
 
 impl Details {
@@ -60,6 +63,7 @@ impl Details {
             left_out: Vec::new(),
             folder,
             added: Vec::new(),
+            undone: Vec::new(),
         };
         for option in &typed.options {
             let name = option.name.as_str();
@@ -73,11 +77,34 @@ impl Details {
         Ok(details)
     }
 
+    /// Replaces the options by those that were typed, in the present working directory.
+    #[cfg(feature = "chat")]
+    pub(crate) fn set_options(&mut self, typed: &Typed) -> io::Result<()> {
+        let new = Self::of(typed)?;
+        self.options = new.options;
+        for name in &new.left_out {
+            self.leave_out(name);
+        }
+        Ok(())
+    }
+
     /// Takes note that an option is not kept.
     pub(crate) fn leave_out(&mut self, name: &str) {
         if !self.left_out.iter().any(|it| it == name) {
             self.left_out.push(name.to_owned());
         }
+    }
+
+    /// A message with a note about the changes that were undone since the one before, so that the model does not rely on them.
+    pub(crate) fn with_undone(&mut self, message: String) -> String {
+        let undone = mem::take(&mut self.undone);
+        if undone.is_empty() {
+            return message;
+        }
+        let undone = undone.join(", ");
+        format!(
+            "[The user has undone changes of files: {undone}. Read a file again before you use it.]\n\n{message}"
+        )
     }
 
     /// The options that were not kept and are not `typed` again.
@@ -148,6 +175,17 @@ fn may_hold_key(url: &str) -> bool {
         || url.fragment().is_some()
 }
 
+/// Options of the conversation as words, with absolute paths; not those that choose the session.
+#[cfg(feature = "chat")]
+pub(crate) fn words_of_talk<'a>(
+    options: impl IntoIterator<Item = &'a TypedOption>,
+) -> io::Result<Vec<String>> {
+    const OF_SESSION: [&str; 3] = ["session", "continue", "force"];
+    let options = options.into_iter();
+    let options = options.filter(|it| !OF_SESSION.contains(&it.name.as_str()));
+    options.map(word).collect()
+}
+
 /// The option as one word, with an absolute path if it names a file.
 fn word(option: &TypedOption) -> io::Result<String> {
     let name = &option.name;
@@ -155,17 +193,37 @@ fn word(option: &TypedOption) -> io::Result<String> {
         return Ok(format!("--{name}"));
     };
     let value = value.to_str().ok_or_else(not_unicode)?;
-    let value = match name.as_str() {
-        "gadgets" | "workspace" => absolute(Path::new(value))?,
+    Ok(format!(
+        "--{name}={}",
+        in_folder(name, value, Path::new(""))?
+    ))
+}
+
+/// Options as words, whose relative paths are resolved from a folder.
+#[cfg(feature = "chat")]
+pub(crate) fn words_in(folder: &Path, words: Vec<String>) -> io::Result<Vec<String>> {
+    let words = words.into_iter().map(|word| match word.split_once('=') {
+        Some((option, value)) => {
+            let value = in_folder(option_name(option), value, folder)?;
+            Ok(format!("{option}={value}"))
+        }
+        None => Ok(word),
+    });
+    words.collect()
+}
+
+/// The value of an option, with an absolute path if it names a file.
+fn in_folder(name: &str, value: &str, folder: &Path) -> io::Result<String> {
+    match name {
+        "gadgets" | "workspace" | "skills" | "configured-skills" => absolute(&folder.join(value)),
         "model" => match connect::script(value) {
             Some(file) if !file.as_os_str().is_empty() => {
-                format!("script:{}", absolute(file)?)
+                Ok(format!("script:{}", absolute(&folder.join(file))?))
             }
-            _ => value.to_owned(),
+            _ => Ok(value.to_owned()),
         },
-        _ => value.to_owned(),
-    };
-    Ok(format!("--{name}={value}"))
+        _ => Ok(value.to_owned()),
+    }
 }
 
 fn absolute(path: &Path) -> io::Result<String> {

@@ -21,6 +21,8 @@ use crate::error::Error;
 
 pub(crate) use asker::{Asker, questions};
 pub(crate) use details::{Details, is_of_one_run, refuse_without};
+#[cfg(feature = "chat")]
+pub(crate) use details::{words_in, words_of_talk};
 pub(crate) use name::SessionName;
 
 /// The file in the data directory.

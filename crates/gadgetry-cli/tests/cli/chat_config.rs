@@ -7,7 +7,8 @@ use super::workshop::{Workshop, call, reply};
 #[test]
 fn the_configuration_is_enough() {
     let write = "!!!ARG:filePath\nsrc/a.txt\n!!!ARG:content\nx\n";
-    let calls = call("WriteFile:w", write) + &call("WriteFile:v", &write.replace("a.txt", "b.txt"));
+    let calls =
+        call("WriteFile:w", write) + &call("WriteFile:v:w", &write.replace("a.txt", "b.txt"));
     let workshop = Workshop::new(&(reply(&calls) + &reply("Written.")));
     let file = "config/gadgetry/config.toml";
     let path = workshop.path(file);

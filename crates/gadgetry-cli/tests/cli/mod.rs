@@ -10,7 +10,11 @@ mod builtins;
 #[cfg(all(feature = "chat", target_os = "linux"))]
 mod chat;
 #[cfg(all(feature = "chat", target_os = "linux"))]
+mod chat_commands;
+#[cfg(all(feature = "chat", target_os = "linux"))]
 mod chat_config;
+#[cfg(all(feature = "chat", target_os = "linux"))]
+mod chat_plain;
 mod complete;
 mod config;
 mod demo;
@@ -36,6 +40,7 @@ mod screen;
 mod serve;
 mod server;
 mod sessions;
+mod skill;
 mod task;
 #[cfg(target_os = "linux")]
 mod terminal;

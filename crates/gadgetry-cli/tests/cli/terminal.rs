@@ -124,8 +124,12 @@ fn calls_are_approved_one_by_one() {
         [false, false],
         "Denied by the user: not now",
     );
-    // An answer that is none is asked for again.
-    check(&["what?", "9", "y", "n"], [true, false], "y to run it once");
+    // After what is not an answer, the question is repeated.
+    check(
+        &["what?", "1", "s9", "y", "n"],
+        [true, false],
+        "y once, n no, n REASON, s this session or a always: WriteFile(src/1.txt)",
+    );
     // A rule for good is in the user's file, and nowhere else.
     let (_, workshop) = approved(&["a2"]);
     let kept = workshop.read("config/gadgetry/config.toml");
@@ -133,8 +137,8 @@ fn calls_are_approved_one_by_one() {
     assert_eq!(kept, rule);
     // The second rule allows the folder, so the second call is not asked about.
     check(
-        &["2"],
+        &["s2"],
         [true, true],
-        "2 to allow WriteFile(src/**) in this session",
+        ", s2 or a2: WriteFile(src/**), s3 or a3: WriteFile\r\n",
     );
 }

@@ -129,6 +129,17 @@ pub enum SkillProblem {
     },
 }
 
+/// The arguments of a skill are longer than [`ARGUMENTS_LIMIT`](super::ARGUMENTS_LIMIT).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the arguments have {bytes} bytes; {} are allowed",
+    super::ARGUMENTS_LIMIT
+)]
+pub struct ArgumentsTooLong {
+    /// How long they are.
+    pub bytes: usize,
+}
+
 /// A file of a skill that cannot be given to a model. The messages name no path outside the skill.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]

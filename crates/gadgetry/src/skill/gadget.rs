@@ -24,9 +24,6 @@ const DESCRIPTION_LENGTH: usize = 250;
 /// Room for the line that counts the skills that had none.
 const REMAINDER_LENGTH: usize = 100;
 
-/// Arguments may have this many bytes: a text can repeat them often.
-const ARGUMENTS_LIMIT: usize = 16 * 1024;
-
 type ByName = BTreeMap<String, Arc<Skill>>;
 
 pub(super) fn load_skill(skills: ByName) -> Arc<dyn DynGadget> {
@@ -142,20 +139,24 @@ fn answer(skills: &ByName, parameters: &Value) -> Result<String, String> {
                 .to_owned(),
         ),
         (Some(resource), None) => skill.read(resource.trim()).map_err(|error| error.to_string()),
-        (None, Some(arguments)) if arguments.len() > ARGUMENTS_LIMIT => Err(format!(
-            "the arguments have {} bytes; {ARGUMENTS_LIMIT} are allowed",
-            arguments.len()
-        )),
-        (None, arguments) => Ok(instructions(skill, arguments.unwrap_or_default())),
+        (None, arguments) => {
+            let text = skill.instructions(arguments.unwrap_or_default());
+            text.map_err(|error| error.to_string())
+        }
     }
 }
 
 /// The text of the skill, and what belongs to it.
-fn instructions(skill: &Skill, arguments: &str) -> String {
+pub(super) fn instructions(skill: &Skill, arguments: &str) -> String {
+    let files = if skill.front_matter.disable_model_invocation {
+        String::new()
+    } else {
+        files(skill)
+    };
     let parts = [
         format!("Skill {}", skill.name()),
         skill.activate(arguments).trim().to_owned(),
-        files(skill),
+        files,
     ];
     let parts = parts.into_iter().filter(|part| !part.is_empty());
     parts.collect::<Vec<_>>().join("\n\n")

@@ -48,7 +48,7 @@ mod yaml;
 use std::io;
 use std::path::{Path, PathBuf};
 
-pub use error::{ResourceError, SkillError, SkillProblem};
+pub use error::{ArgumentsTooLong, ResourceError, SkillError, SkillProblem};
 pub use front_matter::FrontMatter;
 pub use resources::Resource;
 pub use set::Skills;
@@ -61,6 +61,9 @@ pub const SKILL_FILE_LIMIT: u64 = 256 * 1024;
 
 /// Any other file of a skill may have this many bytes to be read.
 pub const RESOURCE_LIMIT: u64 = 1024 * 1024;
+
+/// The arguments of a skill may have this many bytes.
+pub const ARGUMENTS_LIMIT: usize = 16 * 1024;
 
 /// Files of a skill that are listed.
 const LISTED: usize = 500;
@@ -146,6 +149,23 @@ impl Skill {
     /// One pass: what is filled in is not looked at again. Nothing is executed.
     pub fn activate(&self, arguments: &str) -> String {
         substitute::substitute(&self.body, arguments, &self.dir.to_string_lossy())
+    }
+
+    /// What `LoadSkill` answers: the skill's name, its [text](Skill::activate), and the list of its files, unless the model
+    /// cannot load the skill and so cannot read them.
+    ///
+    /// Reads the disk each time.
+    ///
+    /// # Errors
+    ///
+    /// [`ArgumentsTooLong`] if the arguments have more than [`ARGUMENTS_LIMIT`] bytes: a text can repeat them often.
+    pub fn instructions(&self, arguments: &str) -> Result<String, ArgumentsTooLong> {
+        if arguments.len() > ARGUMENTS_LIMIT {
+            return Err(ArgumentsTooLong {
+                bytes: arguments.len(),
+            });
+        }
+        Ok(gadget::instructions(self, arguments))
     }
 
     /// Its files but `SKILL.md` and hidden ones, sorted by path folder by folder; the first 500 of them.

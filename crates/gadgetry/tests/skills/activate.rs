@@ -1,5 +1,7 @@
 //! Placeholders: what is filled in, and what stays as it is.
 
+use gadgetry::skill::{ARGUMENTS_LIMIT, ArgumentsTooLong};
+
 use super::{folder, skill_with};
 
 fn activate(text: &str, arguments: &str) -> String {
@@ -115,4 +117,23 @@ fn nothing_is_executed() {
         assert!(activated.contains(&command), "{activated}");
         assert!(!proof.exists(), "{text}");
     }
+}
+
+#[test]
+fn instructions_list_the_files_that_the_model_can_read() {
+    let folder = folder();
+    let skill = skill_with(&folder, "s", "Use $1.");
+    std::fs::write(skill.dir().join("a.md"), "a").expect("a file");
+    let files = "Files of this skill, which LoadSkill reads with skill=s and resource=<path>:\n- a.md (1 bytes)";
+    let expected = format!("Skill s\n\nUse it.\n\n{files}");
+    assert_eq!(skill.instructions("it"), Ok(expected));
+    let hidden = "---\ndescription: d\ndisable-model-invocation: true\n---\nUse $1.";
+    std::fs::write(skill.dir().join("SKILL.md"), hidden).expect("a file");
+    let skill = gadgetry::Skill::load(skill.dir()).expect("a skill");
+    assert_eq!(
+        skill.instructions("it"),
+        Ok("Skill s\n\nUse it.".to_owned())
+    );
+    let too_long = skill.instructions(&"x".repeat(ARGUMENTS_LIMIT + 1));
+    assert_eq!(too_long, Err(ArgumentsTooLong { bytes: 16_385 }));
 }

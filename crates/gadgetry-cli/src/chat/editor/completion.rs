@@ -1,10 +1,11 @@
-//! Completions of the word before the cursor: slash commands, and files after `@`.
+//! Completions of the word before the cursor: slash commands with their arguments, and files after `@`.
 
 use std::cmp::Reverse;
 
 use ratatui_core::text::{Line, Span};
 
 use crate::chat::commands::COMMANDS;
+use crate::chat::state::Names;
 use crate::chat::text::{BOLD, DIM, clean};
 
 /// Completions that are kept.
@@ -15,6 +16,8 @@ const MOST: usize = 50;
 pub(super) enum Word<'a> {
     /// The beginning of a slash command, with the slash.
     Command(&'a str),
+    /// A slash command, and the beginning of its argument.
+    Argument(&'a str, &'a str),
     /// What follows an `@`.
     File(&'a str),
 }
@@ -26,8 +29,16 @@ impl<'a> Word<'a> {
         if let Some(path) = word.strip_prefix('@') {
             return Some(Self::File(path));
         }
-        (is_first_line && word.starts_with('/') && word.len() == before.len())
-            .then_some(Self::Command(word))
+        if !is_first_line || !before.starts_with('/') {
+            return None;
+        }
+        match before.split_once([' ', '\t']) {
+            None => Some(Self::Command(before)),
+            Some((command, argument)) if argument.trim_start() == word => {
+                Some(Self::Argument(command, word))
+            }
+            Some(_) => None,
+        }
     }
 }
 
@@ -37,12 +48,16 @@ pub(super) struct Menu {
     word: String,
     entries: Vec<Entry>,
     selected: usize,
+    /// Whether Enter completes the word although no completion was chosen: what names one of many things may be complete.
+    is_strict: bool,
+    /// Whether the user has moved to a completion.
+    is_chosen: bool,
 }
 
 #[derive(Debug)]
 struct Entry {
     text: String,
-    note: &'static str,
+    note: String,
 }
 
 impl Menu {
@@ -50,21 +65,44 @@ impl Menu {
         let matching = COMMANDS.iter().filter(|it| it.name.starts_with(word));
         let entries = matching.map(|it| Entry {
             text: it.name.to_owned(),
-            note: it.summary,
+            note: it.summary.to_owned(),
         });
         Self::of(word, entries.collect())
     }
 
+    /// The names that a command takes.
+    pub(super) fn of_argument(command: &str, word: &str, names: &Names) -> Option<Self> {
+        let plain = |names: &'_ [String]| -> Vec<(String, String)> {
+            let named = names.iter().map(|name| (name.clone(), String::new()));
+            named.collect()
+        };
+        let all = match command {
+            "/model" => plain(&names.models),
+            "/profile" => plain(&names.profiles),
+            "/skill" => names.skills.clone(),
+            _ => return None,
+        };
+        let mut menu = Self::ranked(word, &all)?;
+        menu.is_strict = false;
+        Some(menu)
+    }
+
     pub(super) fn of_files(word: &str, files: &[String]) -> Option<Self> {
+        let files = files.iter().map(|file| (file.clone(), String::new()));
+        Self::ranked(word, &files.collect::<Vec<_>>())
+    }
+
+    /// Those of the names that match, the best ones first.
+    fn ranked(word: &str, all: &[(String, String)]) -> Option<Self> {
         let wanted = word.to_lowercase();
-        let ranked = files
+        let ranked = all
             .iter()
-            .filter_map(|file| Some((rank(&wanted, file)?, file)));
+            .filter_map(|(name, note)| Some((rank(&wanted, name)?, name, note)));
         let mut ranked: Vec<_> = ranked.collect();
-        ranked.sort_unstable_by_key(|(rank, file)| (Reverse(*rank), file.len(), *file));
-        let entries = ranked.into_iter().take(MOST).map(|(_, file)| Entry {
-            text: file.clone(),
-            note: "",
+        ranked.sort_unstable_by_key(|(rank, name, _)| (Reverse(*rank), name.len(), *name));
+        let entries = ranked.into_iter().take(MOST).map(|(_, name, note)| Entry {
+            text: name.clone(),
+            note: note.clone(),
         });
         Self::of(word, entries.collect())
     }
@@ -74,6 +112,8 @@ impl Menu {
             word: word.to_owned(),
             entries,
             selected: 0,
+            is_strict: true,
+            is_chosen: false,
         })
     }
 
@@ -87,16 +127,18 @@ impl Menu {
         self.entries.get(self.selected).map_or("", |it| &it.text)
     }
 
-    /// Whether the selected completion is what was written.
-    pub(super) fn is_whole(&self) -> bool {
-        self.selected() == self.word
+    /// Whether Enter completes the word, and does not send the text: not if it is written in full.
+    pub(super) fn completes_on_enter(&self) -> bool {
+        (self.is_strict || self.is_chosen) && self.selected() != self.word
     }
 
     pub(super) fn select_next(&mut self) {
+        self.is_chosen = true;
         self.selected = (self.selected + 1) % self.entries.len();
     }
 
     pub(super) fn select_previous(&mut self) {
+        self.is_chosen = true;
         self.selected = self
             .selected
             .checked_sub(1)
@@ -111,7 +153,10 @@ impl Menu {
             let style = if index == self.selected { BOLD } else { DIM };
             let mark = if index == self.selected { "› " } else { "  " };
             let text = Span::styled(format!("{mark}{}", clean(&entry.text)), style);
-            Line::from(vec![text, Span::styled(format!("  {}", entry.note), DIM)])
+            Line::from(vec![
+                text,
+                Span::styled(format!("  {}", clean(&entry.note)), DIM),
+            ])
         };
         entries.map(row).collect()
     }

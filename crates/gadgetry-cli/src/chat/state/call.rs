@@ -9,13 +9,15 @@ use ratatui_core::style::Style;
 use ratatui_core::text::{Line, Span};
 use serde_json::Value;
 
-use crate::chat::text::{BAD, BOLD, DIM, GOOD, NAME, clean};
+use crate::chat::text::{BAD, BOLD, DIM, GOOD, NAME, clean, long_line};
 use crate::lines::short;
 
 /// Lines of a result that are shown.
 const RESULT_LINES: usize = 5;
 /// Lines of a diff in a result that are shown.
-const DIFF_LINES: usize = 40;
+pub(super) const DIFF_LINES: usize = 40;
+/// Characters of a line of a result that are shown.
+const LINE_CHARS: usize = 200;
 /// Lines at the end of an argument that are shown while it is written.
 const ARGUMENT_LINES: usize = 4;
 /// Bytes of an argument that are kept to show them.
@@ -257,21 +259,16 @@ fn excerpt(text: &str) -> String {
         RESULT_LINES
     };
     let lines = text.lines().count();
-    let mut out: Vec<String> = text.lines().take(shown).map(long_line).collect();
+    let first = text.lines().take(shown);
+    let mut out: Vec<String> = first
+        .map(|line| long_line(line, LINE_CHARS).into_owned())
+        .collect();
     if lines > shown {
         let more = lines - shown;
         let plural = if more == 1 { "" } else { "s" };
         out.push(format!("… {more} more line{plural}"));
     }
     out.join("\n")
-}
-
-fn long_line(line: &str) -> String {
-    const LONGEST: usize = 200;
-    match line.char_indices().nth(LONGEST) {
-        Some((at, _)) => format!("{}…", &line[..at]),
-        None => line.to_owned(),
-    }
 }
 
 /// Parameters in a few words: the value if there is one, otherwise names and values.

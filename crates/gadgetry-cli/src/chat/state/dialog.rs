@@ -10,47 +10,13 @@ use ratatui_core::text::{Line, Span};
 
 use super::call::diff_style;
 use super::{App, Effect, RequestId};
+use crate::approvals::{Approval, Choice, Verdict};
 use crate::chat::text::{ALERT, BOLD, DIM, NAME, clean, lines};
 
 /// How long no key must have been pressed.
 const SILENCE: Duration = Duration::from_millis(300);
 /// Lines of a preview that are printed.
 const PREVIEW_LINES: usize = 200;
-
-/// A call that needs approval.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Approval {
-    /// The gadget.
-    pub(crate) gadget: String,
-    /// What it would do.
-    pub(crate) preview: Preview,
-    /// What else the user should know.
-    pub(crate) notes: Vec<String>,
-    /// Rules that would allow it, from the narrowest to the widest.
-    pub(crate) rules: Vec<String>,
-}
-
-/// What a call would do.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Preview {
-    /// A command line, a path, a URL, or the parameters.
-    pub(crate) subject: String,
-    /// The change of a file, as a unified diff.
-    pub(crate) diff: Option<String>,
-}
-
-/// What the user has decided about a call.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Verdict {
-    /// It runs.
-    Once,
-    /// It runs, and so does what the rule of this index allows until the conversation ends.
-    Session(usize),
-    /// The same, and the rule is kept for good.
-    Always(usize),
-    /// It does not run; the model reads the reason.
-    No(Option<String>),
-}
 
 #[derive(Debug)]
 pub(super) struct Dialog {
@@ -162,10 +128,10 @@ fn preview(approval: &Approval) -> Vec<Line<'static>> {
         Span::styled("? ", ALERT),
         Span::styled(clean(&approval.gadget), BOLD),
     ])];
-    for line in lines(&approval.preview.subject, NAME) {
+    for line in lines(&approval.subject, NAME) {
         out.push(line);
     }
-    if let Some(diff) = &approval.preview.diff {
+    if let Some(diff) = &approval.diff {
         let line = |line: &str| Line::from(Span::styled(clean(line), diff_style(line)));
         out.extend(diff.lines().map(line));
     }
@@ -185,18 +151,26 @@ fn preview(approval: &Approval) -> Vec<Line<'static>> {
 }
 
 fn keys(approval: &Approval, rule: usize) -> Vec<Span<'static>> {
-    let key = |key: &'static str| Span::styled(key, NAME);
-    let mut spans = vec![key("y"), Span::raw(" once  ")];
+    let choice = |choice: Choice| {
+        let key = Span::styled(choice.key().to_string(), NAME);
+        [key, Span::raw(format!(" {}", choice.words()))]
+    };
+    let mut spans = choice(Choice::Once).to_vec();
+    spans.push(Span::raw("  "));
+    spans.extend(choice(Choice::No));
+    // The rule is last, because it may be longer than the room.
     if let Some(rule) = approval.rules.get(rule) {
-        spans.extend([key("s"), Span::raw(" this session, ")]);
-        spans.extend([key("a"), Span::raw(" always: ")]);
-        spans.push(Span::styled(clean(rule), DIM));
-        if approval.rules.len() > 1 {
-            spans.extend([Span::raw(" ("), key("Tab"), Span::raw(" another)")]);
-        }
         spans.push(Span::raw("  "));
+        if approval.rules.len() > 1 {
+            let tab = Span::styled("Tab", NAME);
+            spans.extend([tab, Span::raw(" another rule  ")]);
+        }
+        spans.extend(choice(Choice::Session));
+        spans.push(Span::raw(", "));
+        spans.extend(choice(Choice::Always));
+        spans.push(Span::raw(": "));
+        spans.push(Span::styled(clean(rule), DIM));
     }
-    spans.extend([key("n"), Span::raw(" no")]);
     spans
 }
 
@@ -286,20 +260,24 @@ impl App {
             },
             Kind::Approval { approval, rule } => {
                 let has_rule = *rule < approval.rules.len();
-                match key.code {
-                    KeyCode::Char('y' | '1') if is_plain => Verdict::Once,
-                    KeyCode::Char('s' | '2') if is_plain && has_rule => Verdict::Session(*rule),
-                    KeyCode::Char('a' | '3') if is_plain && has_rule => Verdict::Always(*rule),
-                    KeyCode::Char('n' | '4') if is_plain => {
-                        dialog.has_input = true;
-                        return Some(Vec::new());
-                    }
+                let choice = match key.code {
+                    KeyCode::Char(key) if is_plain => Choice::of(key),
                     KeyCode::Tab if has_rule => {
                         *rule = (*rule + 1) % approval.rules.len();
                         return Some(Vec::new());
                     }
+                    _ => None,
+                };
+                match choice {
+                    Some(Choice::Once) => Verdict::Once,
+                    Some(Choice::Session) if has_rule => Verdict::Session(*rule),
+                    Some(Choice::Always) if has_rule => Verdict::Always(*rule),
+                    Some(Choice::No) => {
+                        dialog.has_input = true;
+                        return Some(Vec::new());
+                    }
                     // Enter never approves. Any other key begins a message.
-                    _ => return None,
+                    Some(Choice::Session | Choice::Always) | None => return None,
                 }
             }
         };

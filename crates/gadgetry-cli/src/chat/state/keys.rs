@@ -6,10 +6,9 @@ use std::time::Duration;
 
 use super::transcript::Item;
 use super::{App, Effect, Tone};
-use crate::chat::commands::{COMMANDS, Entered};
+use crate::chat::commands::Entered;
 use crate::chat::editor::{Edited, LONGEST};
-use crate::chat::text::{DIM, NAME};
-use ratatui_core::text::{Line, Span};
+use crate::chat::report::Report;
 
 /// How long after the end of a run Ctrl-C still means the run.
 const LATE: Duration = Duration::from_millis(500);
@@ -25,7 +24,10 @@ const KEYS: [(&str, &str); 8] = [
         "recall earlier messages on the first and last line",
     ),
     ("Ctrl-R", "searches earlier messages"),
-    ("Tab", "completes a command, or a file after @"),
+    (
+        "Tab",
+        "completes a command and its argument, or a file after @",
+    ),
     (
         "Ctrl-C",
         "cancels the gadgets in flight, then the reply, then leaves",
@@ -129,20 +131,26 @@ impl App {
         let text = self.editor.take();
         let mut effects = vec![Effect::Remember(text.clone())];
         match Entered::of(&text) {
-            Some(command) => effects.extend(self.command(command)),
-            None if self.run.is_some() => {
-                self.transcript.add(Item::Prompt(text.clone(), true));
+            None | Some(Entered::Skill(..)) if self.run.is_some() => {
                 effects.push(Effect::Inject(text));
             }
-            None => effects.push(Effect::Send(text)),
+            None | Some(Entered::Skill(..)) => effects.push(Effect::Send(text)),
+            Some(command) => effects.extend(self.command(command)),
         }
         effects
     }
 
+    #[expect(
+        clippy::wildcard_enum_match_arm,
+        reason = "the other commands are carried out by who has the session"
+    )]
     fn command(&mut self, command: Entered) -> Option<Effect> {
         match command {
             Entered::Help => {
-                self.transcript.add(Item::Lines(help()));
+                let keys = KEYS.iter();
+                let keys = keys.map(|(key, summary)| ((*key).to_owned(), (*summary).to_owned()));
+                let rows = Report::commands().into_iter().chain(keys).collect();
+                self.transcript.add(Item::Report(Report::Table(rows)));
                 None
             }
             Entered::Cost => {
@@ -150,31 +158,8 @@ impl App {
                 self.note(Tone::Plain, words);
                 None
             }
-            Entered::Model(name) => Some(Effect::UseModel(name)),
-            Entered::Tools => Some(Effect::ListTools),
-            Entered::Compact => Some(Effect::Compact),
-            Entered::Export(file) => Some(Effect::Export(file)),
             Entered::Quit => Some(Effect::Leave),
-            Entered::Invalid(problem) => {
-                self.note(Tone::Bad, problem);
-                None
-            }
+            command => Some(Effect::Perform(command)),
         }
     }
-}
-
-fn help() -> Vec<Line<'static>> {
-    let line = |name: String, summary: &'static str| {
-        Line::from(vec![
-            Span::styled(format!("  {name:<18}  "), NAME),
-            Span::styled(summary, DIM),
-        ])
-    };
-    let commands = COMMANDS
-        .iter()
-        .map(|it| line(format!("{} {}", it.name, it.argument), it.summary));
-    let keys = KEYS
-        .iter()
-        .map(|(key, summary)| line((*key).to_owned(), summary));
-    commands.chain(keys).collect()
 }

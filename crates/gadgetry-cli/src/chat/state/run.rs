@@ -90,14 +90,11 @@ impl App {
                 self.does(Activity::Writing);
                 self.transcript.text(text);
             }
-            EventKind::ModelCallEnd { usage, error, .. } if is_own => {
+            EventKind::ModelCallEnd { usage, .. } if is_own => {
                 self.transcript.end_reply();
                 self.does(Activity::Working);
                 if usage.input_tokens > 0 {
                     self.context = usage.input_tokens.saturating_add(usage.output_tokens);
-                }
-                if let Some(error) = error {
-                    self.note(Tone::Bad, format!("model call failed: {}", short(error)));
                 }
             }
             EventKind::ReplyWithdrawn { .. } if is_own => {
@@ -108,10 +105,10 @@ impl App {
                 delay_ms, error, ..
             } if is_own => {
                 let delay = Duration::from_millis(*delay_ms).as_secs_f64();
-                self.does(Activity::Retrying(format!(
-                    "retrying in {delay:.1} s: {}",
-                    short(error)
-                )));
+                // Without a retry, the end of the run says so.
+                let error = short(error);
+                self.note(Tone::Alert, format!("model call failed: {error}"));
+                self.does(Activity::Retrying(format!("retrying in {delay:.1} s")));
             }
             EventKind::RateLimited { delay_ms } if is_own => {
                 let delay = Duration::from_millis(*delay_ms).as_secs_f64();

@@ -13,12 +13,14 @@ struct Played {
 
 impl Played {
     fn new() -> Self {
-        let model = ModelFacts {
+        let facts = Facts {
             name: "m".to_owned(),
             window: Some(1000),
+            mode: "asks".to_owned(),
+            names: Names::default(),
         };
         Self {
-            app: App::new(model, "asks".to_owned(), History::new(Vec::new())),
+            app: App::new(facts, History::new(Vec::new())),
             now: Duration::ZERO,
             effects: Vec::new(),
         }
@@ -67,10 +69,9 @@ impl Played {
     fn approval(&mut self, id: RequestId) -> &mut Self {
         let approval = Approval {
             gadget: "Run".to_owned(),
-            preview: Preview {
-                subject: "rm -r x\u{1b}[2J".to_owned(),
-                diff: Some("@@ -1 +1 @@\n-a\n+b".to_owned()),
-            },
+            subject: "rm -r x\u{1b}[2J".to_owned(),
+            is_line: false,
+            diff: Some("@@ -1 +1 @@\n-a\n+b".to_owned()),
             notes: vec!["in src".to_owned()],
             rules: vec!["Run(rm -r x)".to_owned(), "Run(rm *)".to_owned()],
         };
@@ -195,7 +196,7 @@ fn keys_approve_only_after_a_pause_and_with_an_empty_line() {
         decided(Verdict::Once),
     );
     check(
-        |it| it.press(300, KeyCode::Char('1')),
+        |it| it.press(300, KeyCode::Char('Y')),
         decided(Verdict::Once),
     );
     check(
@@ -228,6 +229,7 @@ fn keys_approve_only_after_a_pause_and_with_an_empty_line() {
     );
     check(|it| it.control(10, 'c'), decided(Verdict::No(None)));
     // None of these approves.
+    check(|it| it.press(300, KeyCode::Char('1')), vec![]);
     check(|it| it.press(299, KeyCode::Char('y')), vec![]);
     check(
         |it| it.press(300, KeyCode::Enter).press(10, KeyCode::Char('y')),
@@ -257,7 +259,7 @@ fn approvals_are_a_queue() {
     assert_eq!(settled, preview);
     assert!(
         live.contains(
-            "Run Run? (1 more waiting)\ny once  s this session, a always: Run(rm -r x) (Tab another)  n no\n"
+            "Run Run? (1 more waiting)\ny once  n no  Tab another rule  s this session, a always: Run(rm -r x)\n"
         ),
         "{live}"
     );
@@ -381,4 +383,69 @@ fn subagents_and_withdrawn_replies_are_shown() {
     let (settled, live) = played.screen(60, 24);
     assert_eq!(settled, "the reply so far is withdrawn");
     assert!(live.starts_with("⠋ Run 0.0 s\n  ⠋ Run 0.0 s\n⠋ "), "{live}");
+}
+
+#[test]
+fn what_needs_approval_is_shown_after_what_was_said() {
+    let mut played = Played::new();
+    played.step(0, Message::Began("go".to_owned()));
+    let start = r#""type": "gadget_call_start", "dependencies": []"#;
+    played.event(&format!("{start}, {}", call(0))).approval(1);
+    // All of it is in one frame; the call itself waits.
+    let (settled, live) = played.screen(60, 24);
+    assert!(
+        settled.starts_with("> go\n\n? Run\n  │ rm -r x"),
+        "{settled}"
+    );
+    assert!(live.starts_with("· Run\n"), "{live}");
+}
+
+#[test]
+fn a_failure_is_said_once() {
+    let mut played = Played::new();
+    played.step(0, Message::Began(String::new()));
+    let error = r#""type": "model_retry", "iteration": 1, "attempt": 1, "left": 2, "delayMs": 1500, "kind": "overloaded", "error": "overloaded""#;
+    played.event(error);
+    let (settled, live) = played.screen(60, 24);
+    assert_eq!(settled, "model call failed: overloaded");
+    assert!(live.starts_with("⠋ retrying in 1.5 s · 0.0 s"), "{live}");
+    let problem = format!("model call failed: {}", "line\n".repeat(30));
+    played.step(0, Message::Ended(Err(problem)));
+    let (settled, _) = played.screen(60, 24);
+    assert!(
+        settled.starts_with("model call failed: line\nline\n"),
+        "{settled}"
+    );
+    assert!(settled.ends_with("\nline\n… 10 more lines"), "{settled}");
+}
+
+#[test]
+fn very_long_lines_are_cut() {
+    let mut played = Played::new();
+    played.step(0, Message::Began("x".repeat(100_000)));
+    let (settled, _) = played.screen(80, 24);
+    assert!(
+        settled.ends_with("x…\n  99000 more characters\n"),
+        "{settled}"
+    );
+    assert!(settled.lines().count() < 20, "{settled}");
+}
+
+#[test]
+fn a_long_rule_leaves_room_for_the_answers() {
+    let mut played = Played::new();
+    played.step(0, Message::Began(String::new()));
+    let approval = Approval {
+        gadget: "Run".to_owned(),
+        rules: vec!["Run(word word word)".repeat(20)],
+        ..Approval::default()
+    };
+    played.step(0, Message::Approval(1, approval));
+    played.step(300, Message::Tick);
+    let (_, live) = played.screen(20, 20);
+    assert!(
+        live.contains("y once  n no  s\nthis session, a\n"),
+        "{live}"
+    );
+    assert!(live.ends_with("\nm · 0 tokens out ·…"), "{live}");
 }

@@ -8,23 +8,19 @@ use gadgetry::proto::event::Ancestor;
 use gadgetry::proto::id::CallId;
 use ratatui_core::text::{Line, Span};
 
-use super::call::CallItem;
+use super::call::{CallItem, DIFF_LINES, diff_style};
 use crate::chat::markdown::Markdown;
-use crate::chat::text::{ALERT, BAD, BOLD, DIM, NAME, clean, wrap_all};
+use crate::chat::report::{Report, Tone, padded};
+use crate::chat::text::{
+    self, ALERT, BAD, BOLD, DIM, NAME, clean, lines, long_line, wrap, wrap_all,
+};
 
 /// Lines of a message of the user that are printed again.
 const PROMPT_LINES: usize = 20;
-
-/// How a note looks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Tone {
-    /// For information.
-    Plain,
-    /// Something needs attention.
-    Alert,
-    /// Something failed.
-    Bad,
-}
+/// Lines of a note that are printed.
+const NOTE_LINES: usize = 20;
+/// Characters of a line of these.
+const LINE_CHARS: usize = 1000;
 
 /// A part of the transcript.
 #[derive(Debug)]
@@ -35,8 +31,8 @@ pub(super) enum Item {
     Reply(Box<Markdown>, bool),
     /// A call of a gadget.
     Call(Box<CallItem>),
-    /// A note of the program.
-    Note(Tone, String),
+    /// What the program says.
+    Report(Report),
     /// Lines that are printed as they are.
     Lines(Vec<Line<'static>>),
 }
@@ -44,8 +40,6 @@ pub(super) enum Item {
 #[derive(Debug, Default)]
 pub(super) struct Transcript {
     items: VecDeque<Item>,
-    /// Printed before the items, because an item that is not complete waits for them.
-    urgent: Vec<Line<'static>>,
 }
 
 impl Transcript {
@@ -65,9 +59,11 @@ impl Transcript {
         }
     }
 
-    /// Prints lines now.
+    /// Prints lines now: before the first item that is not complete, because that one waits for them.
     pub(super) fn print(&mut self, lines: Vec<Line<'static>>) {
-        self.urgent.extend(lines);
+        let index = self.items.iter().position(|item| !item.is_complete());
+        let index = index.unwrap_or(self.items.len());
+        self.items.insert(index, Item::Lines(lines));
     }
 
     /// The text of the model that was open is complete.
@@ -103,7 +99,7 @@ impl Transcript {
             Item::Call(_)
             | Item::Prompt(..)
             | Item::Reply(..)
-            | Item::Note(..)
+            | Item::Report(_)
             | Item::Lines(_) => None,
         })
     }
@@ -115,13 +111,13 @@ impl Transcript {
             Item::Call(_)
             | Item::Prompt(..)
             | Item::Reply(..)
-            | Item::Note(..)
+            | Item::Report(_)
             | Item::Lines(_) => None,
         })
     }
 
     pub(super) fn take_settled(&mut self, width: u16) -> Vec<Line<'static>> {
-        let mut lines = wrap_all(&mem::take(&mut self.urgent), width);
+        let mut lines = Vec::new();
         while let Some(item) = self.items.front_mut() {
             if let Item::Reply(markdown, _) = item {
                 lines.extend(markdown.take_settled(width));
@@ -129,7 +125,7 @@ impl Transcript {
             if !item.is_complete() {
                 break;
             }
-            lines.extend(wrap_all(&item.lines(Duration::ZERO), width));
+            lines.extend(wrap_all(&item.lines(Duration::ZERO, width), width));
             if item.is_followed_by_blank() {
                 lines.push(Line::default());
             }
@@ -145,7 +141,7 @@ impl Transcript {
             let lines = if let Item::Reply(markdown, _) = item {
                 markdown.tail(width)
             } else {
-                wrap_all(&item.lines(now), width)
+                wrap_all(&item.lines(now, width), width)
             };
             for line in lines.into_iter().rev() {
                 if rows.len() == height {
@@ -163,7 +159,7 @@ impl Item {
         match self {
             Self::Reply(_, is_complete) => *is_complete,
             Self::Call(call) => call.is_complete(),
-            Self::Prompt(..) | Self::Note(..) | Self::Lines(_) => true,
+            Self::Prompt(..) | Self::Report(_) | Self::Lines(_) => true,
         }
     }
 
@@ -171,16 +167,16 @@ impl Item {
         match self {
             Self::Reply(markdown, _) => !markdown.is_blank(),
             Self::Prompt(..) => true,
-            Self::Call(_) | Self::Note(..) | Self::Lines(_) => false,
+            Self::Call(_) | Self::Report(_) | Self::Lines(_) => false,
         }
     }
 
-    fn lines(&self, now: Duration) -> Vec<Line<'static>> {
+    fn lines(&self, now: Duration, width: u16) -> Vec<Line<'static>> {
         match self {
             Self::Prompt(text, is_added) => prompt(text, *is_added),
             Self::Reply(..) => Vec::new(),
             Self::Call(call) => call.lines(now),
-            Self::Note(tone, text) => note(*tone, text),
+            Self::Report(report) => report_lines(report, width),
             Self::Lines(lines) => lines.clone(),
         }
     }
@@ -193,7 +189,7 @@ fn prompt(text: &str, is_added: bool) -> Vec<Line<'static>> {
         let mark = if index == 0 { "> " } else { "  " };
         lines.push(Line::from(vec![
             Span::styled(mark, NAME),
-            Span::styled(clean(line), BOLD),
+            Span::styled(clean(&long_line(line, LINE_CHARS)), BOLD),
         ]));
     }
     if count > PROMPT_LINES {
@@ -206,12 +202,62 @@ fn prompt(text: &str, is_added: bool) -> Vec<Line<'static>> {
     lines
 }
 
-fn note(tone: Tone, text: &str) -> Vec<Line<'static>> {
-    let style = match tone {
-        Tone::Plain => DIM,
-        Tone::Alert => ALERT,
-        Tone::Bad => BAD,
+/// A row of a table, whose second column is wrapped in itself if there is room.
+fn row(name: String, what: String, width: u16) -> Vec<Line<'static>> {
+    let indent = text::width(&name);
+    let name = Span::styled(name, NAME);
+    let what = Span::styled(what, DIM);
+    let room = usize::from(width).saturating_sub(indent);
+    let Some(room) = u16::try_from(room).ok().filter(|room| *room >= width / 2) else {
+        return vec![Line::from(vec![name, what])];
     };
-    let line = |line| Line::from(Span::styled(clean(line), style));
-    text.lines().map(line).collect()
+    let mut lines = wrap(&Line::from(what), room);
+    for (index, line) in lines.iter_mut().enumerate() {
+        let before = if index == 0 {
+            name.clone()
+        } else {
+            Span::raw(" ".repeat(indent))
+        };
+        line.spans.insert(0, before);
+    }
+    lines
+}
+
+fn report_lines(report: &Report, width: u16) -> Vec<Line<'static>> {
+    match report {
+        Report::Note(tone, text) => {
+            let style = match tone {
+                Tone::Plain => DIM,
+                Tone::Alert => ALERT,
+                Tone::Bad => BAD,
+            };
+            let count = text.lines().count();
+            let first = text.lines().take(NOTE_LINES);
+            let mut lines: Vec<_> = first
+                .flat_map(|line| lines(&long_line(line, LINE_CHARS), style))
+                .collect();
+            if count > NOTE_LINES {
+                let more = format!("… {} more lines", count - NOTE_LINES);
+                lines.push(Line::styled(more, DIM));
+            }
+            lines
+        }
+        Report::Table(rows) => {
+            let rows = padded(rows).into_iter();
+            rows.flat_map(|(name, what)| row(format!("  {name}  "), what, width))
+                .collect()
+        }
+        Report::Diff(diff) => {
+            let line = |line: &str| {
+                let line = &*long_line(line, LINE_CHARS);
+                Line::from(Span::styled(format!("  {}", clean(line)), diff_style(line)))
+            };
+            let mut lines: Vec<_> = diff.lines().take(DIFF_LINES).map(line).collect();
+            let more = diff.lines().count().saturating_sub(DIFF_LINES);
+            if more > 0 {
+                lines.push(Line::styled(format!("  … {more} more lines"), DIM));
+            }
+            lines
+        }
+    }
 }

@@ -32,7 +32,12 @@ impl App {
             left -= rows.len();
             rows
         };
-        let dialog = take(wrap_all(&self.dialog_rows(), columns));
+        let mut dialog = wrap_all(&self.dialog_rows(), columns);
+        if room > LEAST_ROWS {
+            // The status stays, however long a rule is.
+            dialog.truncate(usize::from(room).saturating_sub(input.len() + 1));
+        }
+        let dialog = take(dialog);
         let status = take(vec![cut(&self.status(), columns)]);
         let menu = take(self.editor.menu_rows(columns, MENU_ROWS));
         let activity = take(
@@ -98,14 +103,12 @@ impl App {
     }
 
     fn status(&self) -> Line<'static> {
-        let mut parts = vec![self.model.name.clone(), self.totals.words()];
-        if let Some(window) = self.model.window.filter(|it| *it > 0) {
+        let mut parts = vec![self.facts.name.clone(), self.totals.words()];
+        if let Some(window) = self.facts.window.filter(|it| *it > 0) {
             let left = window.saturating_sub(self.context) * 100 / window;
             parts.push(format!("{left} % context left"));
         }
-        if !self.mode.is_empty() {
-            parts.push(self.mode.clone());
-        }
+        parts.push(self.facts.mode.clone());
         Line::from(Span::styled(
             crate::chat::text::clean(&parts.join(" · ")),
             DIM,

@@ -1,7 +1,6 @@
 //! `gadgetry mcp serve`: gadgets for MCP clients.
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::time::Duration;
 
 use gadgetry::Skills;
@@ -14,7 +13,7 @@ use tokio::sync::oneshot;
 
 use super::config;
 use crate::approvals::rules;
-use crate::args::{ApprovalOptions, ConfigArgs, McpServeArgs};
+use crate::args::{ApprovalOptions, ConfigArgs, McpServeArgs, SkillOptions};
 use crate::config::{Asking, Config};
 use crate::error::Error;
 use crate::interrupts::Interrupts;
@@ -113,15 +112,12 @@ fn http(args: &McpServeArgs, listen: SocketAddr) -> Result<(SocketAddr, HttpOpti
 
 /// The skills of the options and of the configuration.
 fn skills(args: &McpServeArgs, config: &Config) -> Result<Skills, Error> {
-    let mut skills = Skills::new();
-    for folder in &args.skills {
-        skills.add_dir(folder).map_err(Error::input)?;
-    }
-    for (folder, place) in &config.skills {
-        let folder: &PathBuf = folder;
-        skills.add_dir(folder).map_err(|error| place.error(error))?;
-    }
-    Ok(skills)
+    let configured = config.skills.iter().map(|(folder, _)| folder.clone());
+    let options = SkillOptions {
+        skills: args.skills.clone(),
+        configured_skills: configured.collect(),
+    };
+    options.load()
 }
 
 fn words(error: ServeError) -> Error {

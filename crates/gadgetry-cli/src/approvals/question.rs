@@ -1,0 +1,244 @@
+//! A call that needs approval, and what the user may answer: the same on the screen of a conversation and in lines.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use gadgetry::Subject;
+use gadgetry::approval::{Answer, ApprovalRequest, Rule};
+
+use crate::config::{Approved, remember};
+
+/// A call that needs approval, as the user sees it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Approval {
+    /// The gadget.
+    pub(crate) gadget: String,
+    /// A command line, a path, a URL, or the parameters.
+    pub(crate) subject: String,
+    /// Whether the subject is a path or a URL, and so one line.
+    pub(crate) is_line: bool,
+    /// The change of a file, as a unified diff.
+    pub(crate) diff: Option<String>,
+    /// What else the user should know.
+    pub(crate) notes: Vec<String>,
+    /// Rules that would allow it, from the narrowest to the widest.
+    pub(crate) rules: Vec<String>,
+}
+
+impl Approval {
+    /// The call, and the rules that the user can choose from.
+    pub(crate) fn of(request: &ApprovalRequest, rules: &[Rule]) -> Self {
+        let preview = &request.preview;
+        let subject = if let Some(subject) = &preview.subject {
+            readable(subject.text())
+        } else {
+            let json = serde_json::to_string_pretty(&*request.parameters);
+            readable(&json.unwrap_or_default())
+        };
+        Self {
+            gadget: request.gadget.clone(),
+            is_line: !matches!(preview.subject, Some(Subject::Command(_)) | None),
+            subject,
+            diff: preview.diff.as_deref().map(readable),
+            notes: preview.notes.clone(),
+            rules: rules.iter().map(|rule| rule.calls().to_owned()).collect(),
+        }
+    }
+
+    /// The answers, for a user who types one as a line.
+    pub(crate) fn answers(&self) -> String {
+        let say = |choice: Choice| format!("{} {}", choice.key(), choice.words());
+        let (session, always) = (Choice::Session, Choice::Always);
+        let (once, no) = (say(Choice::Once), say(Choice::No));
+        let mut line = format!("{once}, {no}, {} REASON", Choice::No.key());
+        for (rule, number) in self.rules.iter().zip(1..) {
+            // Writing to a string cannot fail.
+            let _ = if number == 1 {
+                write!(line, ", {} or {}: {rule}", say(session), say(always))
+            } else {
+                let (session, always) = (session.key(), always.key());
+                write!(line, ", {session}{number} or {always}{number}: {rule}")
+            };
+        }
+        line
+    }
+}
+
+/// A text in which no line is longer than a screen.
+fn readable(text: &str) -> String {
+    const LONGEST: usize = 10_000;
+    let lines = text
+        .lines()
+        .map(|line| match line.char_indices().nth(LONGEST) {
+            Some((at, _)) => {
+                let more = line[at..].chars().count();
+                format!("{}… {more} more characters are not shown", &line[..at])
+            }
+            None => line.to_owned(),
+        });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// What the user may answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Choice {
+    Once,
+    Session,
+    Always,
+    No,
+}
+
+impl Choice {
+    const ALL: [Self; 4] = [Self::Once, Self::Session, Self::Always, Self::No];
+
+    /// The choice of a key.
+    pub(crate) fn of(key: char) -> Option<Self> {
+        let mut all = Self::ALL.into_iter();
+        all.find(|it| it.key() == key.to_ascii_lowercase())
+    }
+
+    /// Its key.
+    pub(crate) fn key(self) -> char {
+        match self {
+            Self::Once => 'y',
+            Self::Session => 's',
+            Self::Always => 'a',
+            Self::No => 'n',
+        }
+    }
+
+    /// What it means.
+    pub(crate) fn words(self) -> &'static str {
+        match self {
+            Self::Once => "once",
+            Self::Session => "this session",
+            Self::Always => "always",
+            Self::No => "no",
+        }
+    }
+}
+
+/// What the user has decided about a call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// It runs.
+    Once,
+    /// It runs, and so does what the rule of this index allows until the program ends.
+    Session(usize),
+    /// The same, and the rule is kept for good.
+    Always(usize),
+    /// It does not run; the model reads the reason.
+    No(Option<String>),
+}
+
+impl Verdict {
+    /// What a line says, with this number of rules; `None` if it is not an answer.
+    pub(crate) fn read(line: &str, rules: usize) -> Option<Self> {
+        let line = line.trim();
+        let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+        let word = match word.to_ascii_lowercase().as_str() {
+            "yes" => "y".to_owned(),
+            "no" => "n".to_owned(),
+            word => word.to_owned(),
+        };
+        let mut chars = word.chars();
+        let choice = Choice::of(chars.next()?)?;
+        let number = chars.as_str();
+        let rule = || {
+            let number = if number.is_empty() {
+                1
+            } else {
+                number.parse::<usize>().ok()?
+            };
+            let index = number.checked_sub(1)?;
+            (rest.is_empty() && index < rules).then_some(index)
+        };
+        match choice {
+            Choice::Once => (number.is_empty() && rest.is_empty()).then_some(Self::Once),
+            Choice::Session => rule().map(Self::Session),
+            Choice::Always => rule().map(Self::Always),
+            Choice::No if number.is_empty() => {
+                let reason = rest.trim();
+                Some(Self::No((!reason.is_empty()).then(|| reason.to_owned())))
+            }
+            Choice::No => None,
+        }
+    }
+
+    /// The answer, and what is wrong if a rule cannot be kept; then it holds until the program ends.
+    pub(crate) fn carry_out(
+        self,
+        request: &ApprovalRequest,
+        rules: &[Rule],
+        user_file: Option<&Path>,
+    ) -> (Answer, Option<String>) {
+        let rule = |index: usize| rules.get(index).cloned();
+        match self {
+            Self::Once => (Answer::Once, None),
+            Self::Session(index) => (rule(index).map_or(Answer::Once, Answer::Session), None),
+            Self::Always(index) => match rule(index) {
+                Some(rule) => {
+                    let problem = keep(user_file, request, &rule).err();
+                    (Answer::Session(rule), problem)
+                }
+                None => (Answer::Once, None),
+            },
+            Self::No(reason) => (Answer::No(reason), None),
+        }
+    }
+}
+
+/// Writes a rule about a call to the user's file. `Err` is what is wrong, in one line.
+fn keep(user_file: Option<&Path>, request: &ApprovalRequest, rule: &Rule) -> Result<(), String> {
+    let file = user_file.ok_or("no rule can be kept, because configuration files are not read")?;
+    let approved = Approved {
+        gadget: &request.gadget,
+        parameters: &request.parameters,
+        subject: request.preview.subject.as_ref(),
+        rule,
+    };
+    remember(file, &approved)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_answers() {
+        let check = |line: &str, expected: Option<Verdict>| {
+            assert_eq!(Verdict::read(line, 2), expected, "{line:?}");
+        };
+        check("y", Some(Verdict::Once));
+        check(" Yes ", Some(Verdict::Once));
+        check("n", Some(Verdict::No(None)));
+        let reason = Some("not in src".to_owned());
+        check("no  not in src", Some(Verdict::No(reason)));
+        check("s", Some(Verdict::Session(0)));
+        check("S2", Some(Verdict::Session(1)));
+        check("a", Some(Verdict::Always(0)));
+        check("a2", Some(Verdict::Always(1)));
+        for other in [
+            "", "1", "s3", "s0", "s-1", "y please", "s 2", "maybe", "ye", "a3", "aa1", "n1",
+        ] {
+            check(other, None);
+        }
+        assert_eq!(Verdict::read("s", 0), None);
+    }
+
+    #[test]
+    fn the_answers_are_listed() {
+        let check = |rules: &[&str], expected: &str| {
+            let approval = Approval {
+                rules: rules.iter().map(|it| (*it).to_owned()).collect(),
+                ..Approval::default()
+            };
+            assert_eq!(approval.answers(), expected);
+        };
+        check(&[], "y once, n no, n REASON");
+        check(
+            &["A(x)", "A"],
+            "y once, n no, n REASON, s this session or a always: A(x), s2 or a2: A",
+        );
+    }
+}

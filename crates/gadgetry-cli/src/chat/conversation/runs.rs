@@ -1,0 +1,145 @@
+//! Runs of the conversation: messages, events, the end, and commands.
+
+use futures_util::{FutureExt as _, StreamExt as _};
+use gadgetry::proto::event::Event;
+use gadgetry::{AgentRun, NotInjected};
+use tokio::task::block_in_place;
+
+use super::Conversation;
+use crate::chat::commands::Entered;
+use crate::chat::perform::{Prompt, perform};
+use crate::chat::report::Tone;
+use crate::chat::state::Message;
+use crate::follow::verdict;
+
+/// Events of a run that are handled at once.
+const AT_ONCE: usize = 256;
+
+impl Conversation {
+    /// Handles an event of the run, and those that are ready after it. `None` is the end of the run.
+    pub(super) fn run_event(&mut self, event: Option<Event>) {
+        let mut next = event;
+        for _ in 0..AT_ONCE {
+            let Some(event) = next else {
+                self.end_run();
+                return;
+            };
+            self.update(Message::Run(Box::new(event)));
+            let Some((run, _)) = &mut self.run else {
+                return;
+            };
+            match run.next().now_or_never() {
+                Some(event) => next = event,
+                None => return,
+            }
+        }
+        if let Some(event) = next {
+            self.update(Message::Run(Box::new(event)));
+        } else {
+            self.end_run();
+        }
+    }
+
+    fn end_run(&mut self) {
+        let Some((run, _)) = self.run.take() else {
+            return;
+        };
+        let result = match run.finished() {
+            Some(finished) => {
+                self.talk.ended(finished);
+                match &finished.fault {
+                    Some(fault) => Err(format!("the run was stopped: {fault}")),
+                    None => verdict(&finished.summary).map_err(|error| error.to_string()),
+                }
+            }
+            None => Err("the run was left".to_owned()),
+        };
+        self.answers.clear();
+        let talk = &mut self.talk;
+        match block_in_place(|| talk.take_unread()) {
+            Ok(unread) => {
+                for text in unread {
+                    self.update(Message::NotInjected(text));
+                }
+            }
+            Err(error) => self.note(Tone::Bad, error.to_string()),
+        }
+        self.update(Message::Ended(result));
+    }
+
+    /// Begins a run about a message.
+    pub(super) fn send(&mut self, typed: String) {
+        let Some(prompt) = self.prompt(typed) else {
+            return;
+        };
+        self.update(Message::Began(prompt.typed));
+        self.attached(prompt.problems);
+        let talk = &mut self.talk;
+        match block_in_place(|| talk.ask(prompt.full)) {
+            Ok(run) => self.follow(run),
+            Err(error) => self.update(Message::Ended(Err(error.to_string()))),
+        }
+    }
+
+    pub(super) fn follow(&mut self, run: AgentRun<'static>) {
+        let handle = run.handle();
+        self.run = Some((run, handle));
+    }
+
+    /// Adds a message to the run.
+    pub(super) fn inject(&mut self, typed: String) {
+        let Some((_, handle)) = &self.run else {
+            self.update(Message::NotInjected(typed));
+            return;
+        };
+        let handle = handle.clone();
+        let Some(prompt) = self.prompt(typed) else {
+            return;
+        };
+        self.update(Message::Added(prompt.typed.clone()));
+        self.attached(prompt.problems);
+        let talk = &mut self.talk;
+        // Noted before it is sent, because the run may read it at once.
+        if let Err(error) = block_in_place(|| talk.added(prompt.full.clone(), &prompt.typed)) {
+            self.note(Tone::Bad, error.to_string());
+        }
+        // If the run is over, its end brings the message back.
+        if handle.inject(prompt.full) == Err(NotInjected::TooMany) {
+            self.note(Tone::Bad, "too many messages wait for the run".to_owned());
+        }
+    }
+
+    /// Carries out a command.
+    pub(super) fn perform(&mut self, command: Entered) {
+        let run = self.run.as_ref().map(|(_, handle)| handle);
+        let talk = &mut self.talk;
+        match block_in_place(|| perform(talk, run, command)) {
+            Ok(reports) => {
+                let facts = self.talk.facts().clone();
+                self.update(Message::Facts(facts));
+                for report in reports {
+                    self.update(Message::Report(report));
+                }
+            }
+            Err(error) => self.note(Tone::Bad, error.to_string()),
+        }
+    }
+
+    /// The message that a text means; says what is wrong with it.
+    fn prompt(&mut self, typed: String) -> Option<Prompt> {
+        let talk = &self.talk;
+        match block_in_place(|| Prompt::of(talk, typed)) {
+            Ok(prompt) => Some(prompt),
+            Err(error) => {
+                self.note(Tone::Bad, error.to_string());
+                None
+            }
+        }
+    }
+
+    fn attached(&mut self, problems: Vec<String>) {
+        for problem in problems {
+            self.note(Tone::Alert, problem);
+        }
+    }
+}

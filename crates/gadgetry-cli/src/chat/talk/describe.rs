@@ -1,0 +1,133 @@
+//! What a conversation has: model, mode, gadgets, profiles, skills.
+
+use gadgetry::models::ModelFilter;
+use gadgetry::provider::Resolver;
+use gadgetry::{Skill, Skills};
+
+use super::Talk;
+use super::options::Base;
+use crate::args::AgentOptions;
+use crate::catalog;
+use crate::chat::report::{Report, Tone};
+use crate::chat::state::{Facts, Names};
+use crate::connect::{self, ModelOverrides};
+use crate::error::Error;
+use crate::lines::{one_line, short};
+use crate::skills;
+
+impl Base {
+    /// What the screen shows and completes.
+    pub(super) fn facts(&self, options: &AgentOptions, skills: &Skills) -> Result<Facts, Error> {
+        let model = &options.model;
+        let catalog = catalog::load(&model.data)?;
+        let found = connect::model(&model.model, &ModelOverrides::of(model), &catalog)?;
+        let filter = ModelFilter::default();
+        let mut models: Vec<String> = catalog
+            .list(&filter)
+            .filter_map(Resolver::name_of)
+            .collect();
+        models.sort_unstable();
+        models.dedup();
+        let skills = skills.iter().filter(|skill| is_of_user(skill));
+        let skills = skills.map(|it| (it.name().to_owned(), short(it.description())));
+        let profiles = self.config.profiles.names();
+        Ok(Facts {
+            name: model.model.clone(),
+            window: found.info().context_window,
+            mode: mode(options),
+            names: Names {
+                models,
+                profiles: profiles.map(str::to_owned).collect(),
+                skills: skills.collect(),
+            },
+        })
+    }
+}
+
+impl Talk {
+    /// What the screen shows and completes.
+    pub(in crate::chat) fn facts(&self) -> &Facts {
+        &self.facts
+    }
+
+    /// The gadgets, as the model reads about them.
+    pub(in crate::chat) fn gadgets(&self) -> Report {
+        let registry = self.agent.plan().registry();
+        let rows = registry.iter().map(|it| {
+            let description = &it.spec().description;
+            let first = description.lines().next().unwrap_or_default();
+            (one_line(it.name()), short(first))
+        });
+        table(rows.collect(), "there are no gadgets")
+    }
+
+    /// The profiles, with a mark at the one in use.
+    pub(in crate::chat) fn profiles(&self) -> Report {
+        let current = self.base.profile();
+        let names = self.base.config.profiles.names();
+        let rows = names.map(|name| {
+            let is_current = current == Some(name);
+            let what = if is_current { "in use" } else { "" };
+            (name.to_owned(), what.to_owned())
+        });
+        table(
+            rows.collect(),
+            "there are no profiles; add a table [profiles.NAME] to the configuration",
+        )
+    }
+
+    /// The skills that the user may send.
+    pub(in crate::chat) fn skills(&self) -> Report {
+        let skills = self.skills.iter().filter(|skill| is_of_user(skill));
+        let rows = skills.map(|skill| {
+            let hint = skill.front_matter().argument_hint.as_deref();
+            let name = format!("{} {}", skill.name(), hint.unwrap_or_default());
+            (one_line(&name), short(skill.description()))
+        });
+        table(
+            rows.collect(),
+            "there are no skills; name their folder with --skills DIR, or in [skills] of the configuration",
+        )
+    }
+
+    /// The instructions of a skill, with these arguments.
+    pub(in crate::chat) fn instructions(&self, name: &str, text: &str) -> Result<String, Error> {
+        let skill = skills::named(&self.skills, name)?;
+        if !is_of_user(skill) {
+            return Err(Error::input(format_args!(
+                "the skill {name} is for the model only, because its SKILL.md has `user-invocable: false`"
+            )));
+        }
+        skill.instructions(text).map_err(Error::input)
+    }
+}
+
+fn is_of_user(skill: &Skill) -> bool {
+    skill.front_matter().user_invocable
+}
+
+fn table(rows: Vec<(String, String)>, otherwise: &str) -> Report {
+    if rows.is_empty() {
+        Report::Note(Tone::Plain, otherwise.to_owned())
+    } else {
+        Report::Table(rows)
+    }
+}
+
+/// How calls are approved, and where commands run.
+fn mode(options: &AgentOptions) -> String {
+    let approvals = &options.approvals;
+    let mode = if approvals.dry_run {
+        "dry run"
+    } else if approvals.yes {
+        "allows all (--yes)"
+    } else {
+        "asks"
+    };
+    let sandbox = if options.source.sandbox {
+        ", sandbox"
+    } else {
+        ""
+    };
+    format!("{mode}{sandbox}")
+}

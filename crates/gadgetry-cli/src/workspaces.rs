@@ -1,0 +1,48 @@
+//! The folders of built-in gadgets, and the changes of files that can be undone.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use gadgetry_builtins::{Workspace, WorkspaceError};
+
+/// The workspaces that were opened. Agents that are built one after the other share them, and so one history of changes.
+/// Clones share them, too.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Workspaces(Arc<Mutex<Opened>>);
+
+#[derive(Debug, Default)]
+struct Opened {
+    all: Vec<Arc<Workspace>>,
+    current: Option<Arc<Workspace>>,
+}
+
+impl Workspaces {
+    /// The workspace of a folder, which is the current one from now on: one that was opened before if it is the same folder.
+    pub(crate) fn open(&self, folder: &Path) -> Result<Arc<Workspace>, WorkspaceError> {
+        let new = Arc::new(Workspace::open(folder)?);
+        let mut opened = self.lock();
+        let known = opened.all.iter().find(|it| it.root() == new.root());
+        let workspace = known.cloned().unwrap_or_else(|| {
+            opened.all.push(Arc::clone(&new));
+            new
+        });
+        opened.current = Some(Arc::clone(&workspace));
+        Ok(workspace)
+    }
+
+    /// The workspace that was opened last.
+    #[cfg(feature = "chat")]
+    pub(crate) fn current(&self) -> Option<Arc<Workspace>> {
+        self.lock().current.clone()
+    }
+
+    /// Makes another one the current one.
+    #[cfg(feature = "chat")]
+    pub(crate) fn select(&self, workspace: Option<Arc<Workspace>>) {
+        self.lock().current = workspace;
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Opened> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
