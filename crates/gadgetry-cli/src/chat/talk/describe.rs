@@ -50,8 +50,10 @@ impl Talk {
         &self.facts
     }
 
-    /// The gadgets, as the model reads about them.
-    pub(in crate::chat) fn gadgets(&self) -> Report {
+    /// The gadgets, as the model reads about them from the next message on.
+    pub(in crate::chat) fn gadgets(&mut self) -> Report {
+        // A mistake in new tools is reported with the next message.
+        let _ = self.refresh();
         let registry = self.agent.plan().registry();
         let rows = registry.iter().map(|it| {
             let description = &it.spec().description;

@@ -135,6 +135,44 @@ fn a_typed_server_gets_no_configured_key() {
     assert!(asked[4].headers.contains("x-typed: 1"));
 }
 
+/// `/profile` and `/model` change the server of a conversation, but not whose keys they are.
+#[cfg(feature = "chat")]
+#[test]
+fn a_conversation_takes_no_key_to_another_server() {
+    let check = |user: &str, lines: &str, typed: &[&str], is_sent: bool| {
+        let server = Server::start([Reply::says("Hi.")]);
+        let configured = Configured::new(user);
+        configured.0.write("input", lines);
+        let at_url: &[&str] = if typed.is_empty() {
+            &[]
+        } else {
+            &["--base-url", server.url()]
+        };
+        let args = [&["chat", "--builtins", "none"], typed, at_url].concat();
+        let mut command = configured.command(&args);
+        let input = std::fs::File::open(configured.0.path("input")).expect("a file");
+        command.stdin(input).env("MY_KEY", "s3cret");
+        command.env("OPENAI_API_KEY", "of openai");
+        command.env("ANTHROPIC_API_KEY", "of anthropic");
+        command.env("OPENAI_BASE_URL", server.url());
+        let ended = super::super::workshop::Ended::of(&mut command);
+        assert_eq!(
+            (&*ended.stdout, ended.code),
+            ("Hi.\n", Some(0)),
+            "{ended:?}"
+        );
+        let asked = server.asked();
+        let all = format!("{}{}", asked[0].headers, asked[0].body);
+        assert_eq!(all.contains("s3cret"), is_sent, "{lines}: {all}");
+    };
+    let profile = format!("model = 'x'\n[profiles.b]\nmodel = 'y'\n{OF_A}");
+    check(&profile, "/profile b\nHello\n", &["--model", "x"], false);
+    let anthropic = "model = 'haiku'\nheader = ['X-Key: s3cret']\n";
+    check(anthropic, "/model openai:gpt-4o\nHello\n", &[], false);
+    let openai = "model = 'openai:gpt-4o-mini'\nheader = ['X-Key: s3cret']\n";
+    check(openai, "/model openai:gpt-4o\nHello\n", &[], true);
+}
+
 /// The gateway's upstream, too.
 #[test]
 fn an_upstream_has_its_own_key() {

@@ -143,11 +143,13 @@ fn what_is_configured() {
     let mut client = Client::start(&mut configured.command(&SERVE));
     assert!(client.call("Touch", &json!({})).0);
     client.end();
-    // A skill twice is a mistake, with its place.
-    let twice = ["mcp", "serve", "--skills", "home/gadgetry/skills"];
-    let ended = configured.ended(&twice);
+    // Two skills of one name are a mistake.
+    let other = configured.0.path("other/greet");
+    fs::create_dir_all(&other).expect("a folder");
+    fs::copy(folder.join("SKILL.md"), other.join("SKILL.md")).expect("a file");
+    let ended = configured.ended(&["mcp", "serve", "--skills", "other"]);
     assert_eq!((&*ended.stdout, ended.code), ("", Some(2)), "{ended:?}");
-    assert!(ended.stderr.contains("config.toml:4:12: "), "{ended:?}");
+    assert!(ended.stderr.contains("both named \"greet\""), "{ended:?}");
 }
 
 #[test]
