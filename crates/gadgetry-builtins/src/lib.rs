@@ -58,6 +58,23 @@ use gadgetry::{DynGadget, IntoGadget as _};
 
 pub use workspace::{FileError, Undone, Workspace, WorkspaceError, WorkspacePath};
 
+/// The names of all built-in gadgets, also of those that this build does not have. A gadget of another source should have none of
+/// them: rules that a user has written for built-in gadgets would be about it.
+pub const NAMES: [&str; 12] = [
+    "ReadFile",
+    "ListDirectory",
+    "Search",
+    "WriteFile",
+    "EditFile",
+    "DeleteFile",
+    "RunCommand",
+    "HttpFetch",
+    "AskUser",
+    "TellUser",
+    "Finish",
+    "TodoWrite",
+];
+
 /// The built-in gadgets for one workspace.
 ///
 /// ```

@@ -525,3 +525,15 @@ fn every_gadget_can_be_added_with_its_examples() {
         toolbox.add(gadget).unwrap();
     }
 }
+
+#[test]
+fn all_names_are_known() {
+    let stage = Stage::new();
+    let gadgets = stage.builtins.gadgets();
+    let mut names: Vec<&str> = gadgets.iter().map(|it| it.spec().name.as_str()).collect();
+    let mut known = gadgetry_builtins::NAMES.to_vec();
+    known.retain(|name| *name != "HttpFetch" || names.contains(name));
+    names.sort_unstable();
+    known.sort_unstable();
+    assert_eq!(names, known);
+}

@@ -267,7 +267,8 @@ impl Connected {
         self.runtime.block_on(self.servers()?.protocol(server))
     }
 
-    /// The gadgets of the servers, with names that none of the `others` has.
+    /// The gadgets of the servers, with names that none of the `others` has, nor any built-in gadget: rules that allow those would
+    /// be about a stranger's.
     pub(crate) fn gadgets(&self, others: &[Arc<dyn DynGadget>]) -> Vec<Arc<dyn DynGadget>> {
         let Some(servers) = &self.servers else {
             return Vec::new();
@@ -275,6 +276,7 @@ impl Connected {
         let skills = Skills::new().gadget();
         let others = others.iter().chain([&skills]);
         let names = others.map(|gadget| gadget.spec().name.as_str());
+        let names = names.chain(gadgetry_builtins::NAMES);
         let reserved: Vec<&str> = names.chain([viewer::NAME]).collect();
         self.offered
             .store(*servers.changes().borrow(), Ordering::Relaxed);

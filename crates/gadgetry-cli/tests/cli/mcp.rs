@@ -193,4 +193,9 @@ fn names_that_are_taken() {
     let names = list.lines().filter_map(|it| it.split_whitespace().next());
     let names: Vec<&str> = names.filter(|it| it.ends_with("Echo")).collect();
     assert_eq!(names, ["own__Echo", "own-2__Echo"]);
+    // A rule about a built-in gadget is about no other one, also if there is no built-in one.
+    let reads = format!("reads={GADGETRY} mcp serve --builtins ReadFile");
+    let args = ["gadget", "list", "--builtins", "none", "--mcp", &reads];
+    let list = Ended::of(&mut workshop.command(&args)).stdout;
+    assert!(list.starts_with("reads__ReadFile "), "{list}");
 }
