@@ -145,6 +145,33 @@ fn suggestions_go_from_narrow_to_wide() {
             "allow Do",
         ],
     );
+
+    // The name of a stranger's tool is no pattern.
+    for (name, expected) in [
+        ("*", vec![r"allow \*(a.rs)", r"allow \*"]),
+        (r"a\", vec![r"allow a\\(a.rs)", r"allow a\\"]),
+        ("Do(*)", vec![]),
+        ("Do it", vec![]),
+    ] {
+        let mut preview = CallPreview::default();
+        preview.subject = path("a.rs");
+        let request = ApprovalRequest {
+            gadget: name.to_owned(),
+            invocation_id: "a".into(),
+            parameters: Arc::default(),
+            preview,
+        };
+        let rules = request.suggestions();
+        let matches =
+            |name: &str, rule: &Rule| rule.matches(name, &Value::Null, path("a.rs").as_ref());
+        assert!(
+            rules
+                .iter()
+                .all(|it| matches(name, it) && !matches("Do", it))
+        );
+        let rules: Vec<String> = rules.iter().map(ToString::to_string).collect();
+        assert_eq!(rules, expected);
+    }
 }
 
 /// A gadget that writes to a path: it has a preview and needs approval.

@@ -60,9 +60,9 @@ pub(crate) use sessions::{
 };
 pub(crate) use skill::{SkillArgs, SkillInfoArgs, SkillListArgs, SkillOptions, SkillVerb};
 pub(crate) use source::GadgetOptions;
-pub(crate) use typed::{Typed, TypedOption, again, options, typed};
+pub(crate) use typed::{Typed, TypedOption, again, name as option_name, options, typed};
 #[cfg(feature = "chat")]
-pub(crate) use typed::{chat_again, chat_of, name as option_name};
+pub(crate) use typed::{chat_again, chat_of};
 
 /// Verbs after which the configuration can be chosen, too. Their own definitions do not have these options, because a
 /// session keeps only what was configured.

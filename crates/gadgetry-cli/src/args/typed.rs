@@ -12,9 +12,10 @@ use clap::{ArgAction, ArgMatches, Command, CommandFactory as _, FromArgMatches a
 use super::ChatArgs;
 use super::sessions::{SessionsArgs, SessionsVerb};
 use super::{AgentArgs, Gadgetry, Verb, command};
-use crate::config::{self, verb_index};
+use crate::config::{self, for_server, verb_index};
 use crate::error::Error;
 use crate::printer::Printer;
+use crate::sessions::is_of_one_run;
 
 /// The verbs whose options a session keeps.
 const AGENT: &str = "agent";
@@ -151,6 +152,13 @@ fn again_as(verb: &str, stored: &[String], typed: &Typed) -> Result<Option<Verb>
         !given.any(|given| given.name == name(option))
     };
     let words = ["gadgetry", verb].map(OsString::from).into_iter();
+    // Rules that a file had then are not those of now.
+    let stored = stored.iter().filter(|it| !is_of_one_run(name(it)));
+    let stored = for_server(stored.cloned().collect(), |name| {
+        let mut given = typed.options.iter().rev();
+        let value = given.find(|given| given.name == name)?.value.as_ref();
+        Some(value?.to_string_lossy().into_owned())
+    });
     let stored = stored.iter().filter(is_new).map(OsString::from);
     let words = words.chain(stored).chain(typed.words.iter().cloned());
     let matches = lenient().try_get_matches_from(words)?;

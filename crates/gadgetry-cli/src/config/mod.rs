@@ -65,8 +65,9 @@ pub(crate) use project::{Asking, NAME as PROJECT_FILE, Project, Status};
 pub(crate) use prompts::Prompts;
 pub(crate) use redact::{server as redact_server, setting as redact};
 pub(crate) use remember::{Approved, remember};
+pub(crate) use server::for_server;
 #[cfg(feature = "chat")]
-pub(crate) use server::is_elsewhere;
+pub(crate) use server::{is_elsewhere, is_of_server};
 pub(crate) use tables::{ApprovalRule, McpServer};
 pub(crate) use trust::create_private;
 #[cfg(feature = "mcp")]

@@ -5,6 +5,7 @@ use clap::ArgMatches;
 use super::form::Given;
 use super::keys::VerbKeys;
 use super::layer::Settings;
+use crate::args::option_name;
 use crate::connect;
 use crate::lines::one_line;
 use crate::printer::Printer;
@@ -52,12 +53,46 @@ pub(super) fn leave_typed(
     ));
 }
 
+/// The words of options, each written `--name` or `--name=value`, without those for other servers than the one that is
+/// `chosen`.
+pub(crate) fn for_server(
+    words: Vec<String>,
+    chosen: impl Fn(&str) -> Option<String>,
+) -> Vec<String> {
+    let has = |name: &str| words.iter().any(|it| option_name(it) == name);
+    let left = left_behind(|name| value_in(&words, name), has, chosen);
+    let mut words = words;
+    words.retain(|it| !left.contains(&option_name(it)));
+    words
+}
+
+/// The options that may hold a key of a model's server.
+pub(crate) fn is_of_server(name: &str) -> bool {
+    OF_MODEL.contains(&name)
+}
+
+/// The value of an option in words, of which a later one overrides an earlier one.
+pub(crate) fn value_in(words: &[String], name: &str) -> Option<String> {
+    let mut values = words.iter().rev().filter(|it| option_name(it) == name);
+    let (_, value) = values.next()?.split_once('=')?;
+    Some(value.to_owned())
+}
+
 /// The options in `settings` that are for another server than the one that is `chosen`.
 fn of_others(settings: &Settings, chosen: impl Fn(&str) -> Option<String>) -> Vec<&'static str> {
-    let of = |name: &str| settings.get(name).and_then(|it| one(&it.given));
+    let value = |name: &str| settings.get(name).and_then(|it| one(&it.given));
+    left_behind(value, |name| settings.contains_key(name), chosen)
+}
+
+/// The options that are there and for another server than the one that is `chosen`.
+fn left_behind(
+    of: impl Fn(&str) -> Option<String>,
+    is_there: impl Fn(&str) -> bool,
+    chosen: impl Fn(&str) -> Option<String>,
+) -> Vec<&'static str> {
     let has = |names: &[&'static str]| -> Vec<&'static str> {
         let names = names.iter().copied();
-        names.filter(|name| settings.contains_key(*name)).collect()
+        names.filter(|name| is_there(name)).collect()
     };
     let is_other = |name: &str| {
         let chosen = chosen(name);

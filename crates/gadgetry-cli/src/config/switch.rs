@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use super::server::leave_chosen;
+use super::server::{for_server, leave_chosen, value_in};
 use super::words::{of_continued, with_options};
 use super::{Config, ConfigVerb, Keys, Source};
 use crate::args::option_name;
@@ -59,9 +59,15 @@ impl Config {
         let is_free = |name: &str| {
             !given.contains(name) && !given.iter().any(|other| keys.conflict(name, other))
         };
-        let stored = stored.unwrap_or_default().iter();
-        let stored = stored.filter(|it| is_free(option_name(it))).cloned();
-        let mut words: Vec<String> = stored.chain(added).chain(typed.iter().cloned()).collect();
+        let stored = for_server(stored.unwrap_or_default().to_vec(), |name| {
+            if name == MODEL && keeps_model {
+                return Some(model.to_owned());
+            }
+            value_in(typed, name).or_else(|| value_in(&added, name))
+        });
+        let stored = stored.into_iter().filter(|it| is_free(option_name(it)));
+        let words = stored.chain(added.iter().cloned());
+        let mut words: Vec<String> = words.chain(typed.iter().cloned()).collect();
         if keeps_model {
             words.retain(|it| option_name(it) != MODEL);
             words.push(format!("--{MODEL}={model}"));

@@ -9,12 +9,16 @@ use serde::{Deserialize, Serialize};
 #[cfg(feature = "chat")]
 use crate::args::option_name;
 use crate::args::{Typed, TypedOption};
+use crate::config::CONFIGURED_APPROVAL;
+#[cfg(feature = "chat")]
+use crate::config::is_of_server;
 use crate::connect;
 use crate::error::Error;
 use crate::mcp;
 
-/// Options of one invocation, not of the session.
-const OF_ONE_RUN: [&str; 12] = [
+/// Options of one invocation, not of the session. What a file allows is what it says now.
+const OF_ONE_RUN: [&str; 13] = [
+    CONFIGURED_APPROVAL,
     "yes",
     "dangerously-without-sandbox",
     "dry-run",
@@ -125,6 +129,13 @@ impl Details {
         self.options.retain(|it| option_name(it) != name);
         self.options.push(word);
         Ok(())
+    }
+
+    /// Forgets options that may hold a key of a model's server.
+    #[cfg(feature = "chat")]
+    pub(crate) fn leave_server(&mut self) {
+        self.options.retain(|it| !is_of_server(option_name(it)));
+        self.left_out.retain(|name| !is_of_server(name));
     }
 
     /// The value of an option.

@@ -28,8 +28,9 @@ impl ApprovalRequest {
     pub fn suggestions(&self) -> Vec<Rule> {
         let subject = self.preview.subject.as_ref();
         let exact = Rule::exactly(Permission::Allow, &self.gadget, subject);
-        let wider = subject.and_then(wider).and_then(|pattern| {
-            Rule::new(Permission::Allow, &format!("{}({pattern})", self.gadget)).ok()
+        let wider = subject.and_then(wider);
+        let wider = wider.and_then(|pattern| {
+            Rule::of_gadget(Permission::Allow, &self.gadget, Some(&pattern)).ok()
         });
         // All commands is more than a user can mean.
         let all = (!matches!(subject, Some(Subject::Command(_)) | None))

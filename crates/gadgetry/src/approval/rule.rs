@@ -113,17 +113,33 @@ impl Rule {
     ///
     /// # Errors
     ///
-    /// [`InvalidRule`] if the text of the subject is too long.
+    /// [`InvalidRule`] if the text of the subject is too long, or the name of the gadget cannot be written in a rule, as `a(b)`.
     pub fn exactly(
         permission: Permission,
         gadget: &str,
         subject: Option<&Subject>,
     ) -> Result<Self, InvalidRule> {
-        let calls = subject.map_or_else(
-            || gadget.to_owned(),
-            |subject| format!("{gadget}({})", Pattern::literal(subject.text())),
-        );
-        Self::new(permission, &calls)
+        let pattern = subject.map(|subject| Pattern::literal(subject.text()));
+        Self::of_gadget(permission, gadget, pattern.as_deref())
+    }
+
+    /// A rule about calls of this gadget that match a pattern. Its name is no pattern: the name of a stranger's tool may be `*`.
+    pub(super) fn of_gadget(
+        permission: Permission,
+        gadget: &str,
+        pattern: Option<&str>,
+    ) -> Result<Self, InvalidRule> {
+        if gadget.contains(|c: char| c.is_whitespace() || matches!(c, '(' | ')')) {
+            return Err(InvalidRule {
+                text: gadget.to_owned(),
+                reason: "the name of a gadget contains no spaces and no parentheses",
+            });
+        }
+        let gadget = Pattern::literal(gadget);
+        match pattern {
+            Some(pattern) => Self::new(permission, &format!("{gadget}({pattern})")),
+            None => Self::new(permission, &gadget),
+        }
     }
 
     /// What it says about the calls.

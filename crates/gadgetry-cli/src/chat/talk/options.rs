@@ -9,9 +9,9 @@ use gadgetry::{Agent, Skills};
 
 use super::{Talk, User};
 use crate::approvals::{UNATTENDED, rules};
-use crate::args::{AgentOptions, Typed, chat_of};
+use crate::args::{AgentOptions, Typed, chat_of, option_name};
 use crate::build_agent::{Situation, build_agent_with};
-use crate::config::{Config, is_elsewhere};
+use crate::config::{Config, is_elsewhere, is_of_server};
 use crate::error::Error;
 use crate::mcp;
 use crate::sessions::words_of_talk;
@@ -45,6 +45,15 @@ impl Base {
         })
     }
 
+    /// Forgets what was typed or stored for the server of a model that is not in use any more.
+    fn leave_server(&mut self) {
+        let is_left = |word: &String| is_of_server(option_name(word));
+        self.typed.retain(|word| !is_left(word));
+        if let Some(stored) = &mut self.stored {
+            stored.retain(|word| !is_left(word));
+        }
+    }
+
     /// The profile in use, unless the options of a session are in its place.
     pub(super) fn profile(&self) -> Option<&str> {
         self.config.profile_in_use(self.stored.is_some())
@@ -76,6 +85,10 @@ impl Talk {
                 (server.headers, server.api_key_env, server.extra_body) = of_before;
             }
             return Err(error);
+        }
+        if moves {
+            self.base.leave_server();
+            self.details_mut()?.leave_server();
         }
         let stored = self.details_mut()?.set_option("model", name);
         stored.map_err(|error| Error::machine(&error))?;

@@ -49,25 +49,32 @@ fn the_first_rule_of_all_that_matches_decides() {
     );
 }
 
+/// A session keeps its options, but not what a file allowed when it began: the user may have thought better of it.
 #[test]
-fn a_session_keeps_the_rules_that_it_began_with() {
-    let configured = Configured::new("[approvals]\nrules = [{ allow = 'WriteFile' }]\n");
+fn a_session_obeys_the_present_rules() {
+    let allow = "[approvals]\nrules = [{ allow = 'WriteFile' }]\n";
     let calls = |id: &str| reply(&call(&format!("WriteFile:{id}"), WRITE)) + &reply("Done.");
-    configured.0.write("script.jsonl", &calls("a"));
-    let agent = [
-        "agent",
-        "Go!",
-        "--model",
-        "script:script.jsonl",
-        "--session",
-        "k",
-    ];
-    configured.ended(&agent);
-    assert!(configured.0.has("new.txt"));
-    std::fs::remove_file(configured.0.path("new.txt")).expect("it is there");
-    configured.user("");
-    let ended = configured.ended(&["agent", "--continue", "k", "Again!"]);
-    assert!(configured.0.has("new.txt"), "{ended:?}");
+    let check = |before: &str, now: &str, is_executed: bool| {
+        let configured = Configured::new(before);
+        configured.0.write("script.jsonl", &calls("a"));
+        let agent = [
+            "agent",
+            "Go!",
+            "--model",
+            "script:script.jsonl",
+            "--session",
+            "k",
+        ];
+        configured.ended(&agent);
+        drop(std::fs::remove_file(configured.0.path("new.txt")));
+        configured.user(now);
+        let ended = configured.ended(&["agent", "--continue", "k", "Again!"]);
+        assert_eq!(configured.0.has("new.txt"), is_executed, "{ended:?}");
+    };
+    check(allow, allow, true);
+    check(allow, "", false);
+    check(allow, "[approvals]\nrules = [{ deny = '*' }]\n", false);
+    check("", allow, true);
 }
 
 /// A file cannot approve everything at once, as a flag can.

@@ -169,8 +169,46 @@ fn a_conversation_takes_no_key_to_another_server() {
     check(&profile, "/profile b\nHello\n", &["--model", "x"], false);
     let anthropic = "model = 'haiku'\nheader = ['X-Key: s3cret']\n";
     check(anthropic, "/model openai:gpt-4o\nHello\n", &[], false);
+    // Nor does a profile bring back what was typed for the first one.
+    let nothing = format!("{anthropic}[profiles.p]\nreasoning = 'low'\n");
+    let lines = "/model openai:gpt-4o\n/profile p\nHello\n";
+    check(&nothing, lines, &[], false);
     let openai = "model = 'openai:gpt-4o-mini'\nheader = ['X-Key: s3cret']\n";
     check(openai, "/model openai:gpt-4o\nHello\n", &[], true);
+}
+
+/// The key of a session is that of the server which it was begun with.
+#[test]
+fn a_continued_session_takes_no_key_to_another_server() {
+    let (old, new) = (
+        Server::start([Reply::says("Hi.")]),
+        Server::start([Reply::says("Hi.")]),
+    );
+    let configured = Configured::new("");
+    let run = |args: &[&str]| {
+        let usual = ["--builtins", "none"];
+        let mut command = configured.command(&[args, &usual].concat());
+        let ended = super::super::workshop::Ended::of(command.env("MY_KEY", "s3cret"));
+        assert_eq!(
+            (&*ended.stdout, ended.code),
+            ("Hi.\n", Some(0)),
+            "{ended:?}"
+        );
+    };
+    let key = ["--api-key-env", "MY_KEY", "--session", "s"];
+    let begin = ["agent", "Hello", "--model", "x", "--base-url", old.url()];
+    run(&[&begin[..], &key].concat());
+    run(&["agent", "--continue", "s", "Again"]);
+    run(&["agent", "--continue", "s", "Again", "--base-url", new.url()]);
+    let has_key = |server: &Server| -> Vec<bool> {
+        let asked = server.asked();
+        let headers = asked.iter().map(|it| it.headers.contains("s3cret"));
+        headers.collect()
+    };
+    assert_eq!(
+        (has_key(&old), has_key(&new)),
+        (vec![true, true], vec![false])
+    );
 }
 
 /// The gateway's upstream, too.
