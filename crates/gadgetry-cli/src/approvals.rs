@@ -10,10 +10,12 @@ use gadgetry::approval::Approver;
 use gadgetry::approval::{Approvals, Rule, Rules};
 use gadgetry::control::BeforeGadget;
 use gadgetry::proto::run::Start;
-use gadgetry::{AgentBuilder, DynGadget, Permission, Toolbox};
+use gadgetry::proto::schema::closest;
+use gadgetry::{Agent, AgentBuilder, DynGadget, Permission, Toolbox};
 
 use crate::args::ApprovalOptions;
 use crate::error::Error;
+use crate::lines::one_line;
 use crate::printer::is_at_terminal;
 
 use terminal::ByTerminal;
@@ -73,6 +75,27 @@ impl Approving {
             }),
         }
     }
+}
+
+/// A line about each typed rule that names no gadget of the agent, so that a misspelt `deny` is noticed.
+pub(crate) fn notes(options: &ApprovalOptions, agent: &Agent) -> Vec<String> {
+    let registry = agent.plan().registry();
+    let names: Vec<&str> = registry.iter().map(|it| it.name()).collect();
+    let about = |rule: &Rule| {
+        let calls = rule.calls();
+        let name = calls.split('(').next().unwrap_or(calls).trim_end();
+        let is_known = names.iter().any(|it| it.eq_ignore_ascii_case(name));
+        if is_known || name.contains(['*', '\\']) {
+            return None;
+        }
+        let near = closest(name, names.iter().copied());
+        let hint = near.first().map(|near| format!("; did you mean {near}?"));
+        let hint = hint.unwrap_or_default();
+        Some(one_line(&format!(
+            "note: --approval '{rule}' is about no gadget of this run{hint}"
+        )))
+    };
+    options.approval.iter().filter_map(about).collect()
 }
 
 /// The rules that the options mean.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use gadgetry::{Agent, AgentRun};
 
-use crate::approvals::TerminalApprover;
+use crate::approvals::{TerminalApprover, notes};
 use crate::args::AgentArgs;
 use crate::build_agent::{Situation, build_agent};
 use crate::commands::continued;
@@ -50,6 +50,9 @@ pub(crate) fn run(args: &AgentArgs, printer: &mut Printer) -> Result<(), Error> 
     let servers = mcp::connect(&args.options.source, printer)?;
     if servers.is_some() {
         (agent, _) = build(servers.clone())?;
+    }
+    for note in notes(&args.options.approvals, &agent) {
+        printer.progress(&format!("{note}\n"));
     }
     let (run, kept) = begin(args, &agent, prompt, printer)?;
     let asker = asker.clone();

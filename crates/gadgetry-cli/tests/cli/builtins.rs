@@ -133,6 +133,29 @@ fn what_is_approved_in_the_sandbox_stays_there() {
     assert!(ended.stderr.contains("  | ℹ️ Written.\n"), "{ended:?}");
 }
 
+/// A misspelt rule is about nothing, and says so.
+#[test]
+fn rules_about_no_gadget_are_noted() {
+    let workshop = workshop();
+    let check = |rule: &str, expected: &str| {
+        let (_, ended) = outcomes(&workshop, &["--approval", rule]);
+        let mut lines = ended.stderr.lines();
+        let noted = lines.find(|line| line.starts_with("note: "));
+        assert_eq!(noted.unwrap_or_default(), expected, "{ended:?}");
+    };
+    check(
+        "deny RunComand(cat *)",
+        "note: --approval 'deny RunComand(cat *)' is about no gadget of this run; did you mean RunCommand?",
+    );
+    check(
+        "deny Xyzzy",
+        "note: --approval 'deny Xyzzy' is about no gadget of this run",
+    );
+    for known in ["deny runcommand(cat *)", "allow Write*", "deny *"] {
+        check(known, "");
+    }
+}
+
 #[test]
 fn mistakes() {
     let check = |options: &[&str], error: &str| {
