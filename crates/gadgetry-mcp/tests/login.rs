@@ -111,8 +111,8 @@ async fn tokens_are_kept_and_used() {
     // The tokens of one server are not those of another one.
     let other = ServerConfig::http(format!("{}2", place.server.url));
     assert!(!tokens.has(&other));
-    assert!(tokens.remove(&config).unwrap());
-    assert!(!tokens.remove(&config).unwrap());
+    assert!(tokens.remove(&config).await.unwrap());
+    assert!(!tokens.remove(&config).await.unwrap());
     assert_eq!(failure(config).await, LOG_IN);
 }
 

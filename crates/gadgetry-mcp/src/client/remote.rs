@@ -359,7 +359,10 @@ async fn refresh(remote: Weak<Remote>, reported: Arc<Notify>) {
         let Some(peer) = peer else { continue };
         match timeout(remote.config.timeout, lists(&peer)).await {
             Ok(Ok(lists)) => remote.set_lists(lists),
-            Ok(Err(error)) => tracing::warn!("the lists of {:?}: {error}", remote.name),
+            Ok(Err(error)) => {
+                let words = words::of_request(&error);
+                tracing::warn!("the lists of {:?}: {words}", remote.name);
+            }
             Err(_) => tracing::warn!("the lists of {:?}: no answer in time", remote.name),
         }
     }
@@ -385,7 +388,10 @@ fn subscribe(peer: &Peer<RoleClient>, reported: &Arc<Notify>) {
         let filter = SubscriptionFilter::builder().tools_list_changed().build();
         let mut subscription = match peer.listen(filter).await {
             Ok(subscription) => subscription,
-            Err(error) => return tracing::debug!("no subscription to changes of tools: {error}"),
+            Err(error) => {
+                let words = words::of_request(&error);
+                return tracing::debug!("no subscription to changes of tools: {words}");
+            }
         };
         // It ends with the connection.
         while let Ok(Some(notification)) = subscription.next().await {

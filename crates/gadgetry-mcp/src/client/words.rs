@@ -6,6 +6,8 @@ use rmcp::service::{ClientInitializeError, ServiceError};
 use rmcp::transport::DynamicTransportError;
 use rmcp::transport::streamable_http_client::StreamableHttpError;
 
+use crate::login::words_of;
+
 /// Why the handshake has failed.
 pub(super) fn of_handshake(error: &ClientInitializeError) -> String {
     if let ClientInitializeError::LegacyFallbackFailed { fallback, .. } = error {
@@ -30,6 +32,7 @@ fn of_transport(error: &DynamicTransportError) -> String {
     let http = error.downcast_ref::<StreamableHttpError<reqwest::Error>>();
     match http {
         Some(StreamableHttpError::Client(error)) => of_http(error),
+        Some(StreamableHttpError::Auth(error)) => words_of(error),
         Some(StreamableHttpError::UnexpectedContentType(kind)) => format!(
             "the answer is {} and no MCP; check the address",
             kind.as_deref().unwrap_or("of an unknown type")

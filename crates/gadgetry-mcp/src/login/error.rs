@@ -9,6 +9,9 @@ use rmcp::transport::auth::AuthError;
 /// Characters of a server's words.
 const WORDS: usize = 400;
 
+/// Characters of an OAuth error code.
+const CODE: usize = 40;
+
 /// In place of what could be a secret.
 const HIDDEN: &str = "***";
 
@@ -42,6 +45,9 @@ pub enum LoginError {
     /// The time is over.
     #[error("no answer about the login after {0:?}; increase `startup-timeout` if it needs longer")]
     Timeout(Duration),
+    /// The server does not name the authorization server that has issued the tokens.
+    #[error("its authorization server is not the one of the login; log in again")]
+    Issuer,
     /// The user, or the authorization server, has refused.
     #[error("the login was refused: {0}")]
     Refused(String),
@@ -63,7 +69,7 @@ impl LoginError {
         reason = "the others differ in the message only"
     )]
     pub(super) fn of(error: AuthError, secret: Option<&str>) -> Self {
-        let words = shown(&error.to_string(), secret);
+        let words = shown(&words_of(&error), secret);
         match error {
             AuthError::NoAuthorizationSupport => Self::Unsupported,
             AuthError::CredentialStoreError(problem) => Self::Store(shown(&problem, secret)),
@@ -78,6 +84,33 @@ impl LoginError {
     }
 }
 
+/// An error without the answer of a token endpoint, which may quote a token.
+#[expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "the others quote no answer of a token endpoint"
+)]
+pub(crate) fn words_of(error: &AuthError) -> String {
+    let (what, detail) = match error {
+        AuthError::TokenExchangeFailed(detail) => ("OAuth token exchange failed", detail),
+        AuthError::TokenRefreshFailed(detail) => ("OAuth token refresh failed", detail),
+        AuthError::TokenRefreshRejected(detail) => ("OAuth refresh token was rejected", detail),
+        other => return shown(&other.to_string(), None),
+    };
+    match code_of(detail) {
+        Some(code) => format!("{what}: {code}"),
+        None => what.to_owned(),
+    }
+}
+
+/// The OAuth error code in the library's description of a refusal.
+fn code_of(detail: &str) -> Option<&str> {
+    let answer = detail.strip_prefix("Server returned error response: ")?;
+    let code = answer.split([':', ' ']).next()?;
+    let is_code = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let is_valid = (1..=CODE).contains(&code.len()) && code.chars().all(is_code);
+    is_valid.then_some(code)
+}
+
 /// One line of readable length.
 fn shown(words: &str, secret: Option<&str>) -> String {
     let words = match secret.filter(|secret| !secret.is_empty()) {
@@ -87,4 +120,38 @@ fn shown(words: &str, secret: Option<&str>) -> String {
     let words: String = words.chars().take(WORDS).collect();
     let words: Vec<&str> = words.split_whitespace().collect();
     visible_line(&words.join(" ")).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{AuthError, words_of};
+
+    #[test]
+    fn no_answer_of_a_token_endpoint_is_quoted() {
+        let refused = "Server returned error response: ";
+        for (detail, expected) in [
+            (format!("{refused}invalid_scope"), ": invalid_scope"),
+            (format!("{refused}invalid_scope: s3cret"), ": invalid_scope"),
+            (
+                format!("{refused}server_error (see s3cret)"),
+                ": server_error",
+            ),
+            (format!("{refused}s3cret-token: no"), ""),
+            (format!("{refused}{}", "s3cret".repeat(10)), ""),
+            (format!("{refused}: s3cret"), ""),
+            ("invalid type: string \"s3cret\"".to_owned(), ""),
+            ("s3cret".to_owned(), ""),
+        ] {
+            let refresh = AuthError::TokenRefreshFailed(detail.clone());
+            let rejected = AuthError::TokenRefreshRejected(detail.clone());
+            let exchange = AuthError::TokenExchangeFailed(detail);
+            for (error, what) in [
+                (refresh, "OAuth token refresh failed"),
+                (rejected, "OAuth refresh token was rejected"),
+                (exchange, "OAuth token exchange failed"),
+            ] {
+                assert_eq!(words_of(&error), format!("{what}{expected}"));
+            }
+        }
+    }
 }

@@ -1,4 +1,5 @@
-//! The requests of a login: no redirects, and no addresses inside the user's network.
+//! The requests of a login: no redirects, nothing without TLS but to this machine, and no addresses inside the user's network but
+//! those of the server itself.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -11,6 +12,7 @@ use reqwest::{Client, Request, Url};
 use rmcp::transport::auth::{AuthError, OAuthHttpClient, OAuthHttpClientFuture, OAuthHttpRequest};
 use tokio::net::lookup_host;
 
+use super::is_private;
 use crate::client::client_builder;
 
 /// How long a request may take, and bytes of its answer.
@@ -19,18 +21,14 @@ const BODY: usize = 1 << 20;
 
 /// The client for the login to a server at `url`.
 pub(super) async fn client(url: &Url) -> Result<Arc<dyn OAuthHttpClient>, AuthError> {
-    let public = PublicAddresses::and([]);
     let host = url.host_str().unwrap_or_default();
     let address = (host.trim_matches(['[', ']']), 0);
-    let mut addresses = lookup_host(address).await.into_iter().flatten();
-    // What a server in the user's network names may be there as well.
-    let is_inside = addresses.any(|address| !public.allow(address.ip()));
-    let allowed = (!is_inside).then_some(public);
-    let mut client = client_builder().timeout(TIMEOUT);
-    if let Some(allowed) = &allowed {
-        // A proxy would resolve names itself, so the address could not be checked.
-        client = client.no_proxy().dns_resolver(Arc::new(allowed.clone()));
-    }
+    let addresses = lookup_host(address).await.into_iter().flatten();
+    // A server in the user's network may have its authorization server at its own address, and at no other one there.
+    let allowed = PublicAddresses::and(addresses.map(|address| address.ip()));
+    let client = client_builder().timeout(TIMEOUT);
+    // A proxy would resolve names itself, so the address could not be checked.
+    let client = client.no_proxy().dns_resolver(Arc::new(allowed.clone()));
     let client = client.build();
     let client = client.map_err(|error| AuthError::InternalError(error.to_string()))?;
     Ok(Arc::new(Requests { client, allowed }))
@@ -38,17 +36,14 @@ pub(super) async fn client(url: &Url) -> Result<Arc<dyn OAuthHttpClient>, AuthEr
 
 struct Requests {
     client: Client,
-    /// `None` if all addresses may be used.
-    allowed: Option<PublicAddresses>,
+    allowed: PublicAddresses,
 }
 
 impl OAuthHttpClient for Requests {
     fn execute(&self, request: OAuthHttpRequest) -> OAuthHttpClientFuture<'_> {
         Box::pin(async move {
             let request = Request::try_from(request.request)?;
-            if let Some(allowed) = &self.allowed {
-                allowed.check(request.url())?;
-            }
+            check(&self.allowed, request.url())?;
             let response = self.client.execute(request).await?;
             let mut answer = Response::builder().status(response.status());
             for (name, value) in response.headers() {
@@ -67,6 +62,17 @@ impl OAuthHttpClient for Requests {
     }
 }
 
+/// Fails with the reason if nothing may be sent to a URL.
+fn check(allowed: &PublicAddresses, url: &Url) -> Result<(), String> {
+    if !is_private(url) {
+        let host = url.host_str().unwrap_or_default();
+        return Err(format!(
+            "{host} is neither on this machine nor used over https"
+        ));
+    }
+    allowed.check(url)
+}
+
 /// Whether a host is this machine.
 pub(super) fn is_this_machine(host: &str) -> bool {
     let address = host.trim_matches(['[', ']']).parse::<IpAddr>();
@@ -75,7 +81,34 @@ pub(super) fn is_this_machine(host: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::is_this_machine;
+    use gadgetry::provider::addresses::PublicAddresses;
+
+    use super::{check, is_this_machine};
+
+    #[test]
+    fn where_requests_are_sent() {
+        let own = ["127.0.0.1".parse().unwrap()];
+        let allowed = PublicAddresses::and(own);
+        for (url, expected) in [
+            ("https://example.com/token", None),
+            ("https://1.1.1.1/token", None),
+            ("http://127.0.0.1:1/token", None),
+            ("https://127.0.0.1:2/token", None),
+            ("http://localhost:3/token", None),
+            ("http://example.com/token", Some("nor used over https")),
+            ("http://1.1.1.1/token", Some("nor used over https")),
+            ("ftp://127.0.0.1/token", Some("nor used over https")),
+            ("http://127.0.0.2/token", Some("private network")),
+            ("https://10.0.0.1/token", Some("private network")),
+            ("https://[::1]/token", Some("private network")),
+        ] {
+            let found = check(&allowed, &url.parse().unwrap());
+            match expected {
+                None => assert_eq!(found, Ok(()), "{url}"),
+                Some(part) => assert!(found.unwrap_err().contains(part), "{url}"),
+            }
+        }
+    }
 
     #[test]
     fn hosts_of_this_machine() {

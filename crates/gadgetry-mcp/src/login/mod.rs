@@ -8,14 +8,18 @@
 //! | what could go wrong | what happens |
 //! |---|---|
 //! | another page or program sends a code to the listener | it does not know the state, so it is ignored |
-//! | the server names addresses inside the user's network | they are refused, unless the server is inside it itself |
-//! | the server changes its authorization server | tokens of another issuer are not sent; the user logs in again |
+//! | the server names addresses inside the user's network | they are refused, unless they are the server's own |
+//! | the server names addresses without TLS | they are refused, unless they are on this machine |
+//! | the server changes its authorization server, or names none | the tokens are not sent; the user logs in again |
+//! | an answer to a refresh quotes a token | errors contain no more of it than the OAuth error code |
 //! | two programs refresh at the same time | one waits for the other, and uses its tokens |
 //! | the server redirects a request with a token | redirects are not followed |
 
 mod error;
 mod http;
 mod redirect;
+#[cfg(test)]
+mod tests;
 mod tokens;
 
 use std::fmt;
@@ -23,7 +27,7 @@ use std::fmt;
 use reqwest::Url;
 use rmcp::transport::auth::{
     AuthError, AuthorizationManager, AuthorizationMetadata, AuthorizationMetadataSource,
-    AuthorizationRequest, AuthorizationSession, OAuthClientConfig,
+    AuthorizationRequest, AuthorizationSession, CredentialStore as _, OAuthClientConfig,
 };
 use serde_json::Value;
 use tokio::time::timeout;
@@ -32,6 +36,7 @@ use crate::config::{OAuth, ServerConfig, Transport};
 use crate::variables::{expand, of_environment};
 
 pub use error::LoginError;
+pub(crate) use error::words_of;
 pub use tokens::Tokens;
 
 use redirect::Redirect;
@@ -116,11 +121,8 @@ async fn begin(url: &Url, oauth: OAuth, tokens: &Tokens) -> Result<Login, LoginE
     let problem = |error| LoginError::of(error, secret.as_deref());
     let redirect = Redirect::listen().await.map_err(LoginError::Listen)?;
     let mut manager = manager(url, tokens).await.map_err(problem)?;
-    let found = manager.resolve_metadata().await.map_err(problem)?;
-    if found.source == AuthorizationMetadataSource::LegacyEndpointFallback {
-        return Err(LoginError::Unsupported);
-    }
-    manager.set_metadata(with_secret_in_body(found.metadata));
+    let found = published(&manager).await.map_err(problem)?;
+    manager.set_metadata(with_secret_in_body(found));
     let mut request = AuthorizationRequest::new(redirect.url())
         .with_client_name(CLIENT)
         .with_initial_scope_selection()
@@ -157,9 +159,14 @@ pub(crate) async fn restored(
     let (url, oauth) = (url_of(server)?, oauth_of(server)?);
     let secret = oauth.client_secret.clone();
     let problem = |error| LoginError::of(error, secret.as_deref());
+    let kept = tokens.of(&url).load().await.map_err(problem)?;
+    let Some(kept) = kept else { return Ok(None) };
     let mut manager = manager(&url, tokens).await.map_err(problem)?;
-    let found = manager.resolve_metadata().await.map_err(problem)?;
-    manager.set_metadata(with_secret_in_body(found.metadata));
+    let found = published(&manager).await.map_err(problem)?;
+    if kept.issuer.is_some() && kept.issuer != found.issuer {
+        return Err(LoginError::Issuer);
+    }
+    manager.set_metadata(with_secret_in_body(found));
     if !manager.initialize_from_store().await.map_err(problem)? {
         return Ok(None);
     }
@@ -176,6 +183,16 @@ async fn manager(url: &Url, tokens: &Tokens) -> Result<AuthorizationManager, Aut
     let mut manager = manager.await?;
     manager.set_credential_store(tokens.of(url));
     Ok(manager)
+}
+
+/// The metadata of the authorization server. Endpoints that are only guessed from the server's address are not used: another
+/// server could have taken its place, and would receive the tokens.
+async fn published(manager: &AuthorizationManager) -> Result<AuthorizationMetadata, AuthError> {
+    let found = manager.resolve_metadata().await?;
+    if found.source == AuthorizationMetadataSource::LegacyEndpointFallback {
+        return Err(AuthError::NoAuthorizationSupport);
+    }
+    Ok(found.metadata)
 }
 
 /// Authorization servers made with the Python SDK admit a secret in the header only together with an id in the body, so the body

@@ -54,12 +54,22 @@ impl Tokens {
 
     /// Removes the tokens of a server, and returns whether there were any. They are not revoked at the authorization server.
     ///
+    /// Waits while a connection refreshes these tokens, for 40 seconds at most. Needs a tokio runtime with time enabled.
+    ///
+    /// Cancel safety: dropping the future stops waiting; the tokens are removed or kept.
+    ///
     /// # Errors
     ///
-    /// The file cannot be removed.
-    pub fn remove(&self, server: &ServerConfig) -> io::Result<bool> {
+    /// The file cannot be removed, or the refresh does not end in time.
+    pub async fn remove(&self, server: &ServerConfig) -> io::Result<bool> {
         let url = url_of(server).map_err(io::Error::other)?;
-        remove(&self.of(&url).path)
+        let file = self.of(&url);
+        if !file.path.try_exists()? {
+            return Ok(false);
+        }
+        // A refresh in flight would save the tokens again.
+        let _lock = file.lock().await?;
+        remove(&file.path)
     }
 
     /// Those of the server at `url`.
@@ -112,7 +122,7 @@ impl TokenFile {
         Ok(Some(kept.credentials))
     }
 
-    fn write(&self, credentials: StoredCredentials) -> io::Result<()> {
+    pub(super) fn write(&self, credentials: StoredCredentials) -> io::Result<()> {
         let folder = self.path.parent().unwrap_or(Path::new("."));
         create_private(folder)?;
         let kept = Kept {
@@ -135,7 +145,7 @@ impl TokenFile {
     }
 
     /// Waits until no other program refreshes these tokens.
-    async fn lock(&self) -> io::Result<File> {
+    pub(super) async fn lock(&self) -> io::Result<File> {
         let folder = self.path.parent().unwrap_or(Path::new("."));
         create_private(folder)?;
         let mut options = OpenOptions::new();

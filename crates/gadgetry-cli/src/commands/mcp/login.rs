@@ -45,7 +45,10 @@ pub(super) fn log_out(
     printer: &mut Printer,
 ) -> Result<(), Error> {
     let (name, server) = server(args, chosen, printer)?;
-    let removed = mcp::tokens()?.remove(&server);
+    let tokens = mcp::tokens()?;
+    let work = move || async move { tokens.remove(&server).await };
+    let removed = until_interrupted(work, || true)?;
+    let removed = removed.ok_or_else(|| Error::Failed("cancelled".to_owned()))?;
     let removed = removed
         .map_err(|error| Error::Failed(format!("cannot log out of MCP server {name}: {error}")))?;
     let words = if removed {
