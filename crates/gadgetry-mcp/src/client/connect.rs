@@ -30,9 +30,14 @@ use crate::config::{Http, Protocol, ServerConfig, Stdio, Transport};
 use crate::login;
 use crate::variables::{expand, of_environment};
 
-/// Pages of a list that are read, and entries that are kept.
+/// Pages of a list that are read, entries that are kept, and their bytes as JSON.
 const PAGES: usize = 100;
 const ENTRIES: usize = 2_000;
+const BYTES: usize = 16 << 20;
+
+/// The fields of entries that are used; others are not kept.
+const TOOL_FIELDS: &[&str] = &["name", "title", "description", "inputSchema"];
+const RESOURCE_FIELDS: &[&str] = &["uri", "name", "title", "mimeType", "description"];
 
 /// Servers whose revision is remembered.
 const REMEMBERED: usize = 256;
@@ -342,7 +347,7 @@ pub(super) async fn lists(peer: &Peer<RoleClient>) -> Result<Lists, ServiceError
     // Servers that say nothing are tried, because some forget to say it.
     let has = |declared: Option<bool>| declared.unwrap_or(true);
     let tools = if has(capabilities.map(|it| it.tools.is_some())) {
-        pages(peer, "tools", |params| {
+        pages(peer, "tools", TOOL_FIELDS, |params| {
             ClientRequest::ListToolsRequest(ListToolsRequest::with_param(params))
         })
         .await?
@@ -357,40 +362,99 @@ pub(super) async fn lists(peer: &Peer<RoleClient>) -> Result<Lists, ServiceError
 
 /// Reads the resources of a server.
 pub(super) async fn resources(peer: &Peer<RoleClient>) -> Result<Vec<Value>, ServiceError> {
-    pages(peer, "resources", |params| {
+    pages(peer, "resources", RESOURCE_FIELDS, |params| {
         ClientRequest::ListResourcesRequest(ListResourcesRequest::with_param(params))
     })
     .await
 }
 
-/// Reads all pages of a list. Entries are JSON, so that one that is malformed does not cost the others.
+/// Reads the pages of a list, up to the limits. Entries are JSON, so that one that is malformed does not cost the others.
 async fn pages(
     peer: &Peer<RoleClient>,
     key: &str,
+    fields: &[&str],
     request: impl Fn(PaginatedRequestParams) -> ClientRequest,
 ) -> Result<Vec<Value>, ServiceError> {
-    let mut entries = Vec::new();
+    let mut entries = Entries::default();
     let mut cursor = None;
     for _ in 0..PAGES {
         let params = PaginatedRequestParams::default().with_cursor(cursor.clone());
-        let result = json_of(peer.send_request(request(params)).await?)?;
-        let Some(page) = result.get(key).and_then(Value::as_array) else {
+        let mut result = json_of(peer.send_request(request(params)).await?)?;
+        let Some(Value::Array(page)) = result.get_mut(key).map(Value::take) else {
             return Err(ServiceError::UnexpectedResponse);
         };
-        entries.extend(page.iter().cloned());
+        let is_full = !page.into_iter().all(|entry| entries.add(entry, fields));
         let next = result.get("nextCursor").and_then(Value::as_str);
         let next = next.filter(|next| !next.is_empty()).map(str::to_owned);
+        if is_full {
+            tracing::warn!("the server has too many {key}; the others are left out");
+        }
         // A server that repeats itself has no more.
-        if next.is_none() || next == cursor || entries.len() >= ENTRIES {
+        if is_full || next.is_none() || next == cursor {
             break;
         }
         cursor = next;
     }
-    entries.truncate(ENTRIES);
-    Ok(entries)
+    Ok(entries.kept)
+}
+
+/// The entries of a list that are kept.
+#[derive(Default)]
+struct Entries {
+    kept: Vec<Value>,
+    bytes: usize,
+}
+
+impl Entries {
+    /// Keeps `fields` of an entry. Returns whether there was space for it.
+    fn add(&mut self, entry: Value, fields: &[&str]) -> bool {
+        let entry = if let Value::Object(mut entry) = entry {
+            entry.retain(|name, _| fields.contains(&name.as_str()));
+            Value::Object(entry)
+        } else {
+            // Malformed, which is reported later.
+            Value::Null
+        };
+        let bytes = entry.to_string().len();
+        if self.kept.len() >= ENTRIES || bytes > BYTES - self.bytes {
+            return false;
+        }
+        self.bytes += bytes;
+        self.kept.push(entry);
+        true
+    }
 }
 
 /// The result as it was sent.
 pub(super) fn json_of(result: ServerResult) -> Result<Value, ServiceError> {
     serde_json::to_value(result).map_err(|_| ServiceError::UnexpectedResponse)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::{BYTES, ENTRIES, Entries, TOOL_FIELDS};
+
+    #[test]
+    fn lists_are_limited() {
+        let check = |entry: Value, times: usize, expected: usize| {
+            let mut entries = Entries::default();
+            for _ in 0..times {
+                entries.add(entry.clone(), TOOL_FIELDS);
+            }
+            assert_eq!(entries.kept.len(), expected);
+            assert!(entries.bytes <= BYTES);
+        };
+        let large = "x".repeat(1 << 20);
+        check(json!({ "name": "a" }), ENTRIES + 1, ENTRIES);
+        check(json!("not a tool"), ENTRIES + 1, ENTRIES);
+        check(json!({ "name": "a", "description": large }), 20, 15);
+        check(
+            json!({ "name": "a", "_meta": large, "other": large }),
+            20,
+            20,
+        );
+        check(json!({ "description": "x".repeat(BYTES) }), 1, 0);
+    }
 }
