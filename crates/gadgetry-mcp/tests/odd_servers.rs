@@ -40,7 +40,7 @@ async fn what_is_wrong_with_a_server_concerns_no_other() {
     let servers = Servers::connect(configs).await;
     let failures: Vec<String> = servers.failures().iter().map(ToString::to_string).collect();
     let expected = [
-        "MCP server \"ends\": it ended before it was ready; its stderr ends with:\nno licence",
+        "MCP server \"ends\": it ended before it was ready; its stderr ends with:\n| no licence",
         "MCP server \"missing\": cannot start \"/no/such/program\": there is no such program",
         "MCP server \"nowhere\": ",
         "MCP server \"silent\": not ready after 1s; increase `startup-timeout`",
@@ -150,7 +150,7 @@ async fn calls_that_fail() {
         ended(&again).await;
     }
     check("ok", Ok("done"), true).await;
-    let died = "the server ended during the call, which may have had an effect and was not repeated; its stderr ends with:\nout of luck";
+    let died = "the server ended during the call, which may have had an effect and was not repeated; its stderr ends with:\n| out of luck";
     check("die", Err(died), false).await;
     check("huge", Err("the answer has more than 16 MiB"), true).await;
     check("flood", Ok("done"), true).await;

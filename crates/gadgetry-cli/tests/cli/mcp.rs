@@ -111,7 +111,7 @@ fn a_broken_server_breaks_nothing() {
     };
     let failures = "\
 MCP server \"odd\": it ended before it was ready; its stderr ends with:
-no licence
+| no licence
 MCP server \"missing\": cannot start \"/no/such/program\": there is no such program in PATH, or its folder or `cwd` does not exist
 ";
     let ended = run(&["--no-session"]);

@@ -3,7 +3,7 @@
 use std::io;
 use std::time::Duration;
 
-use gadgetry::proto::visible::visible;
+use gadgetry::proto::visible::{visible, visible_line};
 
 use super::lines::MESSAGE_LIMIT;
 
@@ -80,7 +80,7 @@ pub enum ConnectError {
     #[error("the login cannot be used: {0}")]
     Login(String),
     /// The server has answered something else than the protocol says.
-    #[error("{message}{}", said(stderr))]
+    #[error("{}{}", visible_line(message), said(stderr))]
     Protocol {
         /// What is wrong.
         message: String,
@@ -149,5 +149,35 @@ fn said(stderr: &str) -> String {
     if stderr.is_empty() {
         return String::new();
     }
-    format!("; its stderr ends with:\n{}", visible(stderr))
+    // Marked, so that no line of it looks like one of ours.
+    let lines = visible(stderr);
+    let lines = lines.lines().map(|line| format!("\n| {line}"));
+    format!("; its stderr ends with:{}", lines.collect::<String>())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ConnectError;
+
+    #[test]
+    fn a_server_writes_no_line_of_its_own() {
+        for (message, stderr, expected) in [
+            (
+                "no\nMCP server \"a\": fine",
+                "",
+                "no\\u{a}MCP server \"a\": fine",
+            ),
+            (
+                "no",
+                "one\nMCP server \"a\": fine\u{1b}[2J\n",
+                "no; its stderr ends with:\n| one\n| MCP server \"a\": fine\\u{1b}[2J",
+            ),
+        ] {
+            let error = ConnectError::Protocol {
+                message: message.to_owned(),
+                stderr: stderr.to_owned(),
+            };
+            assert_eq!(error.to_string(), expected);
+        }
+    }
 }

@@ -124,7 +124,7 @@ fn a_server_is_tested() {
     check(
         &odd("ends"),
         "",
-        "error: MCP server \"odd\": it ended before it was ready; its stderr ends with: no licence\n",
+        "error: MCP server \"odd\": it ended before it was ready; its stderr ends with: | no licence\n",
         1,
     );
     check(
