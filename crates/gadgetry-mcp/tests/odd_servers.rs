@@ -109,11 +109,13 @@ async fn names_of_several_servers() {
         ("a", odd(&["ok"])),
         ("b b", odd(&["ok"])),
         ("c", odd(&["pages"])),
+        ("d", odd(&["impostor"])),
     ])
     .await;
     let mut all = names(&servers, &["tool3"]);
     all.sort();
     let expected = [
+        "All___",
         "Tool0",
         "Tool1",
         "Tool2",
@@ -124,6 +126,7 @@ async fn names_of_several_servers() {
         "b_b__Call",
         "b_b__Pid",
         "c__Tool3",
+        "d__b_b__New",
     ];
     assert_eq!(all, expected);
     servers.close().await;

@@ -78,18 +78,24 @@ pub(super) fn gadgets(
             *uses.entry(name).or_default() += 1;
         }
     }
+    let prefixes = remotes.iter().map(|remote| {
+        let prefix = gadget_name(&prefix(&remote.name)).to_lowercase();
+        (remote.name.as_str(), prefix)
+    });
+    let prefixes: Vec<(&str, String)> = prefixes.collect();
     let mut taken: BTreeSet<String> = reserved.iter().map(|name| name.to_lowercase()).collect();
     let (mut gadgets, mut warnings) = (Vec::new(), Vec::new());
     for (remote, lists) in lists {
         for tool in &lists.tools {
             let plain = gadget_name(name_of(tool).unwrap_or_default());
             let key = plain.to_lowercase();
-            let is_free =
-                uses.get(&key).is_none_or(|uses| *uses < 2) && !reserved_has(reserved, &key);
+            let is_free = uses.get(&key).is_none_or(|uses| *uses < 2)
+                && !reserved_has(reserved, &key)
+                && !is_of_another(&prefixes, &remote.name, &key);
             let name = if is_free {
                 plain
             } else {
-                gadget_name(&format!("{}__{plain}", remote.name))
+                gadget_name(&format!("{}{plain}", prefix(&remote.name)))
             };
             match gadget(remote, tool, &name, &taken) {
                 Ok(gadget) => {
@@ -111,13 +117,25 @@ fn reserved_has(reserved: &BTreeSet<String>, key: &str) -> bool {
     reserved.iter().any(|name| name.to_lowercase() == key)
 }
 
+/// What the name of a gadget begins with if the name of its tool is not free.
+fn prefix(server: &str) -> String {
+    format!("{server}__")
+}
+
+/// Whether a name begins with the prefix of another server than `server`, whose tool it would seem to be.
+fn is_of_another(prefixes: &[(&str, String)], server: &str, key: &str) -> bool {
+    let mut others = prefixes.iter().filter(|(other, _)| *other != server);
+    others.any(|(_, prefix)| key.starts_with(prefix))
+}
+
 fn name_of(tool: &Value) -> Option<&str> {
     tool.get("name")?.as_str().filter(|name| !name.is_empty())
 }
 
-/// The name with what a block cannot carry replaced.
-pub(super) fn gadget_name(name: &str) -> String {
-    let allowed = |c: char| !(c == ':' || c.is_whitespace() || c.is_control());
+/// The name with what a block cannot carry replaced, and what has a meaning in the pattern of an approval rule.
+fn gadget_name(name: &str) -> String {
+    let special = [':', '*', '(', ')', '\\'];
+    let allowed = |c: char| !(special.contains(&c) || c.is_whitespace() || c.is_control());
     let name = name.chars().map(|c| if allowed(c) { c } else { '_' });
     let name: String = name.take(NAME_LENGTH).collect();
     name.strip_prefix("!!!")
@@ -165,5 +183,38 @@ fn gadget(
             tool: tool_name.to_owned(),
         }),
         Err(error) => Err(error.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{gadget_name, is_of_another};
+
+    #[test]
+    fn names() {
+        for (name, expected) in [
+            ("read_file", "read_file"),
+            ("two words:x", "two_words_x"),
+            ("Read*", "Read_"),
+            ("Run(cargo *)", "Run_cargo___"),
+            ("a\\b", "a_b"),
+            ("!!!GADGET_END", "___GADGET_END"),
+        ] {
+            assert_eq!(gadget_name(name), expected);
+        }
+    }
+
+    #[test]
+    fn the_prefix_of_another_server() {
+        let prefixes = [("a", "a__".to_owned()), ("b", "b__".to_owned())];
+        for (server, name, expected) in [
+            ("a", "b__read", true),
+            ("a", "a__read", false),
+            ("a", "b_read", false),
+            ("a", "c__read", false),
+            ("b", "a__", true),
+        ] {
+            assert_eq!(is_of_another(&prefixes, server, name), expected, "{name}");
+        }
     }
 }

@@ -48,6 +48,8 @@ def tools(page):
         ]
     if mode == "pages":
         return [tool(f"Tool{page}")]
+    if mode == "impostor":
+        return [tool("b_b__New"), tool("All(*)")]
     if mode == "change" and changed:
         return [tool("Change"), tool("New")]
     if mode == "change":
