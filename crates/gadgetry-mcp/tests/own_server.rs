@@ -106,7 +106,14 @@ async fn check_approval(servers: &Servers) {
         (&["yes"][..], Ok("written")),
         (&["no"], Err("Denied by the user")),
         (&["/decline"], Err("Denied by the user")),
-        (&[], Err("Denied by the user")),
+        (
+            &["/cancel"],
+            Err("Denied: Write needs approval, but the client's user gave no answer"),
+        ),
+        (
+            &[],
+            Err("Denied: Write needs approval, but the client's user gave no answer"),
+        ),
     ] {
         let run = Arc::new(Run::with_answers(answers));
         let write = gadget(servers, "Write");

@@ -43,7 +43,8 @@ pub(super) async fn ask(
             );
             consent(calls, question).await.map(|()| None)
         }
-        _ => Err(ElicitationAction::Decline),
+        // Nothing that the user could have declined.
+        _ => Err(ElicitationAction::Cancel),
     };
     match asked {
         Ok(None) => ElicitResult::new(ElicitationAction::Accept),
@@ -82,7 +83,7 @@ async fn form(
         return Ok(Some(Map::new()));
     }
     // A form that cannot be checked is the server's mistake.
-    let schema = ordered(schema).ok_or(ElicitationAction::Decline)?;
+    let schema = ordered(schema).ok_or(ElicitationAction::Cancel)?;
     let mut fields = Form::new(schema.clone());
     let mut intro = opening.as_str();
     for _ in 0..FIELDS {

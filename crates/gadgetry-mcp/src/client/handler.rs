@@ -54,7 +54,7 @@ impl ClientHandler for Handler {
     ) -> Result<CustomResult, ErrorData> {
         // A form that is not one of the protocol cannot be shown.
         if request.method == "elicitation/create" {
-            return Ok(CustomResult(json!({ "action": "decline" })));
+            return Ok(CustomResult(json!({ "action": "cancel" })));
         }
         let code = ErrorCode::METHOD_NOT_FOUND;
         Err(ErrorData::new(code, request.method, None))

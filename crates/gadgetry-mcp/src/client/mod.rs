@@ -13,6 +13,8 @@
 //! | a server | result |
 //! |---|---|
 //! | has a tool with the name of another server's, or a reserved one | the gadget is named `server__tool` |
+//! | has a tool whose name begins with `NAME__` of another server | the same |
+//! | has more than 2000 tools, or more than 16 MiB of them | the others are left out |
 //! | has a tool whose schema is not one of an object | any parameters are passed |
 //! | has a tool whose schema is invalid | the tool is skipped, with a warning |
 //! | ends | the calls in flight fail and are never repeated; the next call starts it again, see [`RestartPolicy`] |
@@ -21,7 +23,7 @@
 //! | reports progress | the run reports it as progress of the call |
 //! | reports that its tools have changed | [`Servers::changes`] |
 //! | asks the user (elicitation) during a call | the run's [`Human`](gadgetry::Human) answers, field by field |
-//! | asks the user between calls | declined |
+//! | asks the user between calls, or there is no user | cancelled |
 //! | requests a completion of the model (sampling) | refused: the capability is not offered |
 //! | requests the user's folders (roots) | none |
 

@@ -74,12 +74,36 @@ fn random<const N: usize>() -> Option<[u8; N]> {
 pub(super) enum Way {
     /// The client cannot ask its user.
     None,
-    /// The user has refused, since 2026-07-28.
-    Refused,
     /// By a request of the server, until 2025-11-25.
     Request(Peer<RoleServer>),
-    /// By an answer that requires input, since 2026-07-28. `granted`: the client has sent the user's consent.
-    Input { granted: bool },
+    /// By an answer that requires input, since 2026-07-28.
+    Input,
+    /// The client has answered that, since 2026-07-28.
+    Replied(Reply),
+}
+
+/// What a client has sent about an approval.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reply {
+    Approved,
+    /// The user has decided against the call.
+    Denied,
+    /// The user has not decided.
+    Missing,
+    /// It is not valid for this call, or not any more.
+    Invalid,
+}
+
+impl Reply {
+    fn of(result: &ElicitResult) -> Self {
+        let approve = result.content.as_ref().map(|content| &content["approve"]);
+        match (&result.action, approve) {
+            (ElicitationAction::Accept, Some(Value::Bool(true))) => Self::Approved,
+            (ElicitationAction::Accept, Some(Value::Bool(false)))
+            | (ElicitationAction::Decline, _) => Self::Denied,
+            _ => Self::Missing,
+        }
+    }
 }
 
 /// The approver of one call.
@@ -88,8 +112,24 @@ pub(super) struct OfClient(Arc<Inner>);
 
 struct Inner {
     way: Way,
-    /// The question that has to be sent to the client before the call can run.
-    open: Mutex<Option<String>>,
+    /// What has to be sent to the client instead of the result.
+    open: Mutex<Option<Open>>,
+}
+
+/// Why there is no decision of the user.
+enum Open {
+    /// This question has to be sent to the client before the call can run.
+    Question(String),
+    /// The client has sent no decision of the user, for this reason.
+    Unanswered(&'static str),
+}
+
+/// What the client receives instead of a result.
+pub(super) enum Instead {
+    /// The user's consent is required.
+    Required(InputRequiredResult),
+    /// The user has not decided, for this reason.
+    Unanswered(&'static str),
 }
 
 impl OfClient {
@@ -100,20 +140,44 @@ impl OfClient {
         }))
     }
 
-    /// The answer that requires the user's consent, if the call has to wait for it.
-    pub(super) fn required(
+    /// What the client receives instead of a result, if the call needs approval and the user has not decided.
+    pub(super) fn instead(
         &self,
         seals: &Seals,
         request: &CallToolRequestParams,
-    ) -> Option<InputRequiredResult> {
-        let question = {
+    ) -> Option<Instead> {
+        let open = {
             let mut open = self.0.open.lock().unwrap_or_else(PoisonError::into_inner);
             open.take()?
         };
-        let state = seals.seal(&identity(request))?;
+        let question = match open {
+            Open::Question(question) => question,
+            Open::Unanswered(reason) => return Some(Instead::Unanswered(reason)),
+        };
+        let Some(state) = seals.seal(&identity(request)) else {
+            return Some(Instead::Unanswered("the system gives no random numbers"));
+        };
         let form = ElicitRequest::new(form(question));
         let input = [(INPUT.to_owned(), InputRequest::Elicitation(form))];
-        Some(InputRequiredResult::new(Some(input.into()), Some(state)))
+        let required = InputRequiredResult::new(Some(input.into()), Some(state));
+        Some(Instead::Required(required))
+    }
+
+    fn answer(&self, reply: Reply) -> Answer {
+        match reply {
+            Reply::Approved => Answer::Once,
+            Reply::Denied => Answer::No(None),
+            Reply::Missing => self.open(Open::Unanswered("the client's user gave no answer")),
+            Reply::Invalid => self.open(Open::Unanswered(
+                "the answer is for another call, was used before, or has expired",
+            )),
+        }
+    }
+
+    /// The call does not run, and the client receives something else than that the user has denied it.
+    fn open(&self, open: Open) -> Answer {
+        *self.0.open.lock().unwrap_or_else(PoisonError::into_inner) = Some(open);
+        Answer::No(None)
     }
 }
 
@@ -122,20 +186,18 @@ impl Approver for OfClient {
         let question = question(&request);
         Box::pin(async move {
             match &self.0.way {
-                Way::None => no("this client cannot ask its user for approval"),
-                Way::Refused => Answer::No(None),
-                Way::Input { granted: true } => Answer::Once,
-                Way::Input { granted: false } => {
-                    let mut open = self.0.open.lock().unwrap_or_else(PoisonError::into_inner);
-                    *open = Some(question);
-                    no("it needs the user's approval")
-                }
+                Way::None => self.open(Open::Unanswered("this client cannot ask its user")),
+                Way::Replied(reply) => self.answer(*reply),
+                Way::Input => self.open(Open::Question(question)),
                 Way::Request(peer) => {
                     match timeout(ANSWER_TIMEOUT, peer.create_elicitation(form(question))).await {
-                        Ok(Ok(answer)) if is_consent(&answer) => Answer::Once,
-                        Ok(Ok(_)) => Answer::No(None),
-                        Ok(Err(_)) => no("this client could not ask its user for approval"),
-                        Err(_) => no("the user gave no answer in time"),
+                        Ok(Ok(result)) => self.answer(Reply::of(&result)),
+                        Ok(Err(_)) => {
+                            self.open(Open::Unanswered("this client could not ask its user"))
+                        }
+                        Err(_) => {
+                            self.open(Open::Unanswered("the client's user gave no answer in time"))
+                        }
                     }
                 }
             }
@@ -143,23 +205,16 @@ impl Approver for OfClient {
     }
 }
 
-fn no(reason: &str) -> Answer {
-    Answer::No(Some(reason.to_owned()))
-}
-
-/// Whether the client has sent back the user's consent to this call. `None` if it has sent no answer at all.
-pub(super) fn granted(seals: &Seals, request: &CallToolRequestParams) -> Option<bool> {
+/// What the client has sent back about this call. `None` if it has sent nothing.
+pub(super) fn reply(seals: &Seals, request: &CallToolRequestParams) -> Option<Reply> {
     let answer = request.input_responses.as_ref()?.get(INPUT)?;
-    let answer = serde_json::from_value::<ElicitResult>(answer.clone()).ok();
-    let consents = answer.is_some_and(|answer| is_consent(&answer));
     let state = request.request_state.as_deref().unwrap_or_default();
     // The state is used up, whatever the answer.
-    Some(seals.accept(state, &identity(request)) && consents)
-}
-
-fn is_consent(answer: &ElicitResult) -> bool {
-    let approves = answer.content.as_ref().map(|content| &content["approve"]);
-    answer.action == ElicitationAction::Accept && approves == Some(&Value::Bool(true))
+    if !seals.accept(state, &identity(request)) {
+        return Some(Reply::Invalid);
+    }
+    let answer = serde_json::from_value::<ElicitResult>(answer.clone());
+    Some(answer.map_or(Reply::Missing, |answer| Reply::of(&answer)))
 }
 
 /// Identifies the call, so that consent to one is not valid for another.
@@ -204,7 +259,7 @@ fn question(request: &ApprovalRequest) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Seals, granted};
+    use super::{Reply, Seals, reply};
     use rmcp::model::CallToolRequestParams;
     use serde_json::{Value, json};
 
@@ -220,42 +275,49 @@ mod tests {
             let call = call("Write", None, Value::Null);
             seals.seal(&super::identity(&call)).unwrap()
         };
-        let check = |name: &str, state: Option<&str>, answer: Value, expected: bool| {
-            assert_eq!(granted(&seals, &call(name, state, answer)), Some(expected));
+        let check = |name: &str, state: Option<&str>, answer: Value, expected: Reply| {
+            assert_eq!(reply(&seals, &call(name, state, answer)), Some(expected));
         };
         let state = sealed();
-        check("Write", Some(&state), yes(), true);
-        check("Write", Some(&state), yes(), false);
-        check("Delete", Some(&sealed()), yes(), false);
-        check("Write", None, yes(), false);
-        check("Write", Some("forged"), yes(), false);
+        check("Write", Some(&state), yes(), Reply::Approved);
+        check("Write", Some(&state), yes(), Reply::Invalid);
+        check("Delete", Some(&sealed()), yes(), Reply::Invalid);
+        check("Write", None, yes(), Reply::Invalid);
+        check("Write", Some("forged"), yes(), Reply::Invalid);
         check(
             "Write",
             Some(&Seals::new().unwrap().seal(b"").unwrap()),
             yes(),
-            false,
+            Reply::Invalid,
         );
         check(
             "Write",
             Some(&sealed()),
             json!({ "action": "decline" }),
-            false,
+            Reply::Denied,
         );
         check(
             "Write",
             Some(&sealed()),
             json!({ "action": "accept", "content": { "approve": false } }),
-            false,
+            Reply::Denied,
         );
-        check("Write", Some(&sealed()), json!("yes"), false);
-        let declined = sealed();
+        for missing in [
+            json!("yes"),
+            json!({ "action": "accept" }),
+            json!({ "action": "accept", "content": { "approve": "yes" } }),
+            json!({ "action": "ignore" }),
+        ] {
+            check("Write", Some(&sealed()), missing, Reply::Missing);
+        }
+        let cancelled = sealed();
         check(
             "Write",
-            Some(&declined),
+            Some(&cancelled),
             json!({ "action": "cancel" }),
-            false,
+            Reply::Missing,
         );
-        check("Write", Some(&declined), yes(), false);
-        assert_eq!(granted(&seals, &CallToolRequestParams::new("Write")), None);
+        check("Write", Some(&cancelled), yes(), Reply::Invalid);
+        assert_eq!(reply(&seals, &CallToolRequestParams::new("Write")), None);
     }
 }

@@ -17,7 +17,7 @@ use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::approval::{OfClient, Way, granted};
+use super::approval::{Instead, OfClient, Way, reply};
 use super::{GadgetServer, content};
 
 /// Progress reports that wait to be sent; more are left out.
@@ -80,8 +80,13 @@ pub(super) async fn call(
         finished.summary.error
     };
     let (fault, ()) = tokio::join!(executing, reporting);
-    if let Some(required) = approver.required(&shared.seals, &request) {
-        return Ok(required.into());
+    match approver.instead(&shared.seals, &request) {
+        Some(Instead::Required(required)) => return Ok(required.into()),
+        Some(Instead::Unanswered(reason)) => {
+            let name = &request.name;
+            return Ok(failed(&format!("Denied: {name} needs approval, but {reason}")).into());
+        }
+        None => {}
     }
     Ok(content::result(observer.call, fault, options.output_limit).into())
 }
@@ -109,11 +114,7 @@ fn way(
     if !is_new {
         return Way::Request(context.peer.clone());
     }
-    match granted(&server.shared.seals, request) {
-        Some(false) => Way::Refused,
-        Some(true) => Way::Input { granted: true },
-        None => Way::Input { granted: false },
-    }
+    reply(&server.shared.seals, request).map_or(Way::Input, Way::Replied)
 }
 
 fn failed(message: &str) -> CallToolResult {
