@@ -7,6 +7,7 @@ use gadgetry::files;
 use serde_json::Value as Json;
 use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, TableLike, Value, value};
 
+use super::end_of_file::EndOfFile;
 use super::remember::replace;
 
 /// Bytes of a configuration file.
@@ -60,6 +61,7 @@ fn with_servers(text: &str, servers: &[NewServer]) -> Result<(String, Vec<bool>)
     let mut document: DocumentMut = text
         .parse()
         .map_err(|error: toml_edit::TomlError| error.message().to_owned())?;
+    let mut end = EndOfFile::of(&document);
     let mcp = table(document.as_table_mut(), "mcp").ok_or("mcp is not a table")?;
     let known = table(mcp, "servers").ok_or("mcp.servers is not a table")?;
     let mut added = Vec::new();
@@ -67,10 +69,15 @@ fn with_servers(text: &str, servers: &[NewServer]) -> Result<(String, Vec<bool>)
         let is_new = !known.contains_key(&server.name);
         if is_new {
             known.insert(&server.name, Item::Table(table_of(&server.table)));
+            // In an inline table it is inline.
+            let table = known.get_mut(&server.name).and_then(Item::as_table_mut);
+            if let Some(table) = table {
+                end.append(table);
+            }
         }
         added.push(is_new);
     }
-    Ok((document.to_string(), added))
+    Ok((end.written(document), added))
 }
 
 /// The table of this name, which is added without a header of its own.
@@ -143,6 +150,13 @@ mod tests {
         let other = "[mcp.servers.\"a b\"]\nurl = \"https://h/\"\nenabled = false\n";
         check("", Ok((&format!("{files}\n{other}"), &[true, true])));
         let mine = "# Mine.\nmodel = 'x' # fast\n\n[mcp.servers.files] # old\ncommand = 'y'\n";
+        check(mine, Ok((&format!("{mine}\n{other}"), &[false, true])));
+        // Comments stay where they are.
+        for before in ["# model = 'x'\n", "model = 'x'\n\n# quiet = true\n"] {
+            let expected = format!("{before}\n{files}\n{other}");
+            check(before, Ok((&expected, &[true, true])));
+        }
+        let mine = "[mcp.servers.files]\ncommand = 'y'\n# cwd = ''\n\n[agent]\n# quiet = true\n";
         check(mine, Ok((&format!("{mine}\n{other}"), &[false, true])));
         check("mcp = 1", Err("mcp is not a table"));
         check("[mcp]\nservers = 1", Err("mcp.servers is not a table"));

@@ -11,13 +11,14 @@
 //! | `layer`, `tables`, `file` | settings of one place; tables that set no option; a whole file |
 //! | `environment`, `profiles`, `prompts` | variables; what profiles inherit; templates |
 //! | `trust`, `project`, `redact` | consent to `./gadgetry.toml`; values without keys |
-//! | `remember`, `add_servers` | rules and MCP servers that are written to the user's file |
+//! | `remember`, `add_servers`, `end_of_file` | rules and MCP servers that are written to the user's file; where new tables go |
 //! | `switch` | another profile for a conversation in progress |
 //! | `words`, `custom` | from the configuration to words of the command line; custom commands |
 
 #[cfg(feature = "mcp")]
 mod add_servers;
 mod custom;
+mod end_of_file;
 mod environment;
 mod file;
 mod form;

@@ -9,6 +9,7 @@ use gadgetry::{Subject, files};
 use serde_json::Value as Json;
 use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, Value};
 
+use super::end_of_file::EndOfFile;
 use super::trust::create_private;
 
 /// Bytes of a configuration file.
@@ -42,9 +43,12 @@ fn with_rule(text: &str, approved: &Approved<'_>) -> Result<String, String> {
     let mut document: DocumentMut = text
         .parse()
         .map_err(|error: toml_edit::TomlError| error.message().to_owned())?;
-    let table = document
-        .entry("approvals")
-        .or_insert_with(|| Item::Table(Table::new()));
+    let mut end = EndOfFile::of(&document);
+    let table = document.entry("approvals").or_insert_with(|| {
+        let mut table = Table::new();
+        end.append(&mut table);
+        Item::Table(table)
+    });
     let table = table.as_table_like_mut();
     let table = table.ok_or("approvals is not a table")?;
     let rules = table.entry("rules").or_insert_with(|| {
@@ -59,7 +63,7 @@ fn with_rule(text: &str, approved: &Approved<'_>) -> Result<String, String> {
     let permission = approved.rule.permission().as_str();
     rule.insert(permission, approved.rule.calls().into());
     rules.insert(index.unwrap_or(rules.len()), Value::InlineTable(rule));
-    Ok(document.to_string())
+    Ok(end.written(document))
 }
 
 /// Whether this rule of a file is about the call.
@@ -123,6 +127,18 @@ mod tests {
             Ok(
                 "[approvals]\nrules = [{ deny = 'Delete*' }, { allow = \"WriteFile(src/**)\" }, { ask = '*' }, { deny = 'X' }]\n",
             ),
+        );
+        // Comments stay where they are.
+        for before in [
+            "# model = 'x'\n",
+            "model = 'x'\n\n# quiet = true\n",
+            "[agent]\n# quiet = true\n",
+        ] {
+            check(before, Ok(&format!("{before}\n{only}")));
+        }
+        check(
+            "[approvals]\n# Mine.\n",
+            Ok("[approvals]\nrules = [{ allow = \"WriteFile(src/**)\" }]\n# Mine.\n"),
         );
         check("approvals = 1", Err("approvals is not a table"));
         check(
