@@ -26,6 +26,7 @@ use std::ffi::OsString;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
+use clap::builder::Resettable;
 use clap::{ArgAction, Args, Command, CommandFactory, Parser, Subcommand};
 
 use crate::config::{Config, with_commands};
@@ -74,13 +75,21 @@ const CONFIGURED_GROUP: &str = "gadget";
 pub(crate) fn command() -> Command {
     Gadgetry::command().mut_subcommands(|verb| {
         if verb.get_name() == CONFIGURED_GROUP {
-            verb.mut_subcommands(ConfigArgs::augment_args)
+            verb.mut_subcommands(with_config_args)
         } else if CONFIGURED.contains(&verb.get_name()) {
-            ConfigArgs::augment_args(verb)
+            with_config_args(verb)
         } else {
             verb
         }
     })
+}
+
+/// The verb with the options about configuration. Its description stays its own.
+fn with_config_args(verb: Command) -> Command {
+    let (about, long_about) = (verb.get_about().cloned(), verb.get_long_about().cloned());
+    ConfigArgs::augment_args(verb)
+        .about(Resettable::from(about))
+        .long_about(Resettable::from(long_about))
 }
 
 /// The help of the whole program, with the custom commands.

@@ -178,6 +178,28 @@ fn help_is_no_mistake() {
     help(&["demo", "--help"], &["Usage"]);
 }
 
+/// A verb with the options about configuration has its own description.
+#[test]
+fn every_verb_has_its_own_description() {
+    let check = |args: &[&str], part: &str| {
+        let stdout = String::from_utf8_lossy(&run(args, b"").stdout).into_owned();
+        assert!(stdout.contains(part), "{part:?} of {args:?}:\n{stdout}");
+        assert!(
+            !stdout.contains("Which configuration"),
+            "{args:?}:\n{stdout}"
+        );
+    };
+    check(&["--help"], "agent        Runs a model and its gadgets");
+    check(
+        &["agent", "-h"],
+        "Runs a model and its gadgets until the model is done",
+    );
+    check(&["agent", "--help"], "Every run is a session");
+    check(&["complete", "--help"], "Sends one request to a model");
+    check(&["gadget", "--help"], "Commands:\n  list");
+    check(&["gadget", "list", "--help"], "Lists");
+}
+
 #[test]
 fn a_byte_order_mark_before_json_is_skipped() {
     let folder = tempfile::tempdir().expect("a folder");
