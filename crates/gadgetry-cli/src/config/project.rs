@@ -32,13 +32,14 @@ const SHOWN: usize = 40;
 const SHOWN_CHARS: usize = 2000;
 /// Keys that decide where requests and keys are sent, what they contain and cost, what text is a call, what runs, and what
 /// is written.
-const RISKY: [&str; 28] = [
+const RISKY: [&str; 39] = [
     "advertise",
     "api-key-env",
     "arg",
     "base-url",
     "budget",
     "builtins",
+    "config",
     "data-dir",
     "dialects",
     "end",
@@ -47,18 +48,28 @@ const RISKY: [&str; 28] = [
     "header",
     "identity-key",
     "keys",
+    "line-start",
     "listen",
+    "log-prompts",
     "markers",
     "max-iterations",
+    "mode",
     "model",
+    "no-proxy",
     "own-url",
+    "reasoning-open",
+    "reasoning-tags",
     "restate",
     "restate-admin",
+    "run-dependencies",
     "sandbox",
     "save",
     "start",
+    "tag",
+    "tools",
     "unterminated",
     "upstream",
+    "upstream-api",
     "upstream-key-env",
     "workspace",
 ];
@@ -231,7 +242,7 @@ impl Project {
                 continue;
             };
             match key.rsplit('.').next() {
-                Some("gadgets") => named.extend(values.iter().map(PathBuf::from)),
+                Some("gadgets" | "config") => named.extend(values.iter().map(PathBuf::from)),
                 Some("model") => {
                     let scripts = values.iter().filter_map(|it| connect::script(it));
                     named.extend(scripts.map(Path::to_owned));

@@ -44,6 +44,33 @@ fn check(configured: &Configured, is_used: bool, note: &str) {
     assert!(!shown.contains("s3cret"), "{shown}");
 }
 
+/// What decides about calls, and about what is written, is among the lines that are never cut, which are last.
+#[test]
+fn keys_that_matter_are_last() {
+    let configured = Configured::new("");
+    configured.0.write("gateway.toml", "");
+    let keys = "[agent]\nline-start = true\nmax-concurrent = 2\nreasoning-open = true\nreasoning-tags = ['a']\ntools = 'native'\n\
+        [serve]\nconfig = 'gateway.toml'\nlog-prompts = true\nrepairs = 0\n";
+    configured.0.write("gadgetry.toml", keys);
+    let shown = configured.ended(&["config", "trust"]).stdout;
+    let lines: Vec<&str> = shown.lines().skip(1).map(str::trim).collect();
+    let expected = [
+        "agent.max-concurrent = 2",
+        "serve.repairs = 0",
+        "agent.line-start = true",
+        "agent.reasoning-open = true",
+        "agent.reasoning-tags = [\"a\"]",
+        "agent.tools = \"native\"",
+        "serve.config = \"gateway.toml\"",
+        "serve.log-prompts = true",
+        "gadgetry.toml is trusted",
+    ];
+    assert_eq!(lines, expected);
+    // The file of the gateway decides where requests are sent.
+    configured.0.write("gateway.toml", "# changed\n");
+    configured.ended(&COMPLETE).check("Hi.\n", CHANGED, 0);
+}
+
 #[test]
 fn without_a_terminal_a_file_needs_a_decision() {
     let configured = configured();
