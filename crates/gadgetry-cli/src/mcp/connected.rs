@@ -129,13 +129,17 @@ pub(crate) fn is_agreed(
         Consent::Changed => "it has changed since you decided about it",
         Consent::Unknown => "you have not trusted it",
     };
-    let Some(subject) = subject.filter(|it| is_at_terminal() && it.is_readable()) else {
-        let name = one_line(name);
-        printer.progress(&format!(
-            "MCP server {name} is not used: {why}; `gadgetry mcp trust {name}` shows it and trusts it\n"
-        ));
+    let Some(subject) = subject else {
         return false;
     };
+    if !is_at_terminal() || !subject.is_readable() {
+        printer.progress(&format!(
+            "MCP server {} is not used: {why}; `{}` shows it and trusts it\n",
+            one_line(name),
+            subject.trust_command()
+        ));
+        return false;
+    }
     // Without an answer nothing is decided.
     let Some(answer) = printer.ask_about(subject.text(), subject.question()) else {
         return false;

@@ -4,6 +4,7 @@ use std::env;
 use std::fmt::Write as _;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use gadgetry_mcp::ServerConfig;
 use gadgetry_mcp::config::Transport;
@@ -60,6 +61,8 @@ pub(crate) struct Subject {
     /// What is shown, in lines.
     text: String,
     is_program: bool,
+    /// The user's file that has the server, unless it is the usual one.
+    file: Option<Arc<str>>,
 }
 
 impl Subject {
@@ -77,7 +80,20 @@ impl Subject {
             sha256: digest(config, server.origin, &folder),
             text: described(&server.name, &server.item.place, config),
             is_program,
+            file: (server.origin != Origin::Project && !is_usual(&server.item.place.file))
+                .then(|| Arc::clone(&server.item.place.file)),
         }))
+    }
+
+    /// The command that shows the server and trusts it.
+    pub(crate) fn trust_command(&self) -> String {
+        let config = self.file.as_deref();
+        let config = config.map(|file| format!(" --config {}", shell_words::quote(file)));
+        one_line(&format!(
+            "gadgetry mcp trust{} {}",
+            config.unwrap_or_default(),
+            shell_words::quote(&self.name)
+        ))
     }
 
     /// What the server is, in lines: a program or an address, and the names of variables and headers without their values.
@@ -98,6 +114,12 @@ impl Subject {
     pub(crate) fn is_readable(&self) -> bool {
         self.text.chars().count() <= SHOWN_CHARS
     }
+}
+
+/// Whether this is the file that is read without `--config`.
+fn is_usual(file: &str) -> bool {
+    let usual = data_dir::config().map(|it| it.join(config::USER_FILE));
+    usual.is_some_and(|usual| usual == Path::new(file))
 }
 
 fn described(name: &str, place: &Place, config: &ServerConfig) -> String {

@@ -34,7 +34,8 @@ pub(crate) fn explained(failure: &ServerFailure) -> String {
     let server = &failure.server;
     match failure.error {
         ConnectError::Unauthorized | ConnectError::Login(_) => {
-            format!("{failure}; `gadgetry mcp login {server}` logs in")
+            let word = shell_words::quote(server);
+            format!("{failure}; `gadgetry mcp login {word}` logs in")
         }
         _ => failure.to_string(),
     }

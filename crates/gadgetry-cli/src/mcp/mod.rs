@@ -30,7 +30,7 @@ mod typed;
 pub(crate) use absent::{Connected, TypedServer, connect};
 #[cfg(feature = "mcp")]
 pub(crate) use {
-    configured::{Configured, configured},
+    configured::{Configured, check_address, configured},
     connected::{Connected, connect, is_agreed, open},
     consent::{Consent, Consents, Subject},
     login::{explained, tokens},

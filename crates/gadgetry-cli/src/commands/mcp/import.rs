@@ -16,6 +16,7 @@ use crate::config::{Asking, NewServer, add_servers, is_open_to_others, redact};
 use crate::error::Error;
 use crate::input::unreadable;
 use crate::lines::one_line;
+use crate::mcp::check_address;
 use crate::printer::Printer;
 
 /// Bytes of a list; that of Claude Code has its history as well.
@@ -37,11 +38,18 @@ pub(super) fn run(
         None => found(args, printer)?,
     };
     let mut servers: Vec<NewServer> = Vec::new();
-    for (file, imported) in &lists {
+    for List { file, imported, .. } in &lists {
         for warning in &imported.warnings {
             printer.progress(&format!("{}: {warning}\n", file.display()));
         }
         for (name, server) in &imported.servers {
+            if let Err(problem) = check_address(server) {
+                printer.progress(&format!(
+                    "{}: server {name:?}: left out: {problem}\n",
+                    file.display()
+                ));
+                continue;
+            }
             let is_known = |it: &NewServer| it.name == *name;
             if servers.iter().any(is_known) {
                 printer.progress(&format!(
@@ -60,6 +68,11 @@ pub(super) fn run(
     }
     let added = add_servers(path, &servers, args.dry_run).map_err(Error::input)?;
     report(&lists, &servers, &added, args.dry_run, printer);
+    for (server, _) in servers.iter().zip(&added).filter(|(_, added)| **added) {
+        if let Some(config) = config_of(&lists, &server.name).filter(|it| !it.enabled) {
+            printer.progress(&disabled(&server.name, config, path));
+        }
+    }
     if !added.contains(&true) || args.dry_run {
         return Ok(());
     }
@@ -74,15 +87,64 @@ pub(super) fn run(
     Ok(())
 }
 
+/// The list of a file.
+struct List {
+    file: PathBuf,
+    imported: Imported,
+}
+
+impl List {
+    /// An address in the user's configuration needs no consent. That in a list of others, as of a cloned project, must not
+    /// receive requests, headers and variables of the user before they agree, so such servers are disabled.
+    fn new(file: PathBuf, mut imported: Imported, is_own: bool) -> Self {
+        for (_, server) in &mut imported.servers {
+            server.enabled &= is_own || !matches!(server.transport, Transport::Http(_));
+        }
+        Self { file, imported }
+    }
+}
+
+/// What a server of these lists is.
+fn config_of<'l>(lists: &'l [List], name: &str) -> Option<&'l ServerConfig> {
+    let mut all = lists.iter().flat_map(|list| &list.imported.servers);
+    let (_, config) = all.find(|(it, config)| it == name && check_address(config).is_ok())?;
+    Some(config)
+}
+
+/// Why a server is not used, what it would receive, and how it is enabled.
+fn disabled(name: &str, config: &ServerConfig, path: &Path) -> String {
+    let mut receives = Vec::new();
+    if let Transport::Http(http) = &config.transport
+        && !http.headers.is_empty()
+    {
+        let names: Vec<&str> = http.headers.keys().map(String::as_str).collect();
+        receives.push(format!("the headers {}", names.join(", ")));
+    }
+    let variables = config.variables();
+    if !variables.is_empty() {
+        let names: Vec<&str> = variables.iter().map(String::as_str).collect();
+        receives.push(format!("{} of your environment", names.join(", ")));
+    }
+    let receives = if receives.is_empty() {
+        String::new()
+    } else {
+        format!(" it would receive {};", receives.join(" and "))
+    };
+    let words = format!(
+        "server {name:?} is disabled:{receives} to use it, remove `enabled = false` from its table in {}",
+        path.display()
+    );
+    format!("{}\n", one_line(&words))
+}
+
 /// One line for each server.
 fn report(
-    lists: &[(PathBuf, Imported)],
+    lists: &[List],
     servers: &[NewServer],
     added: &[bool],
     is_dry: bool,
     printer: &mut Printer,
 ) {
-    let all = lists.iter().flat_map(|(_, list)| &list.servers);
     for (server, is_added) in servers.iter().zip(added) {
         let name = one_line(&server.name);
         if !is_added {
@@ -92,8 +154,7 @@ fn report(
             continue;
         }
         let what = if is_dry { "would add" } else { "added" };
-        let config = all.clone().find(|(it, _)| *it == server.name);
-        let target = config.map_or_else(String::new, |(_, config)| target(config));
+        let target = config_of(lists, &server.name).map_or_else(String::new, target);
         printer.text(&format!("{what} {name}: {}\n", one_line(&target)));
     }
 }
@@ -110,12 +171,19 @@ fn target(config: &ServerConfig) -> String {
 }
 
 /// The list in a file that was named.
-fn given(file: &Path, from: Option<ImportSource>) -> Result<(PathBuf, Imported), Error> {
+fn given(file: &Path, from: Option<ImportSource>) -> Result<List, Error> {
     let text = files::text(file, LIMIT).map_err(|error| unreadable(file.display(), &error))?;
     let source = from.map_or_else(|| guessed(file), source);
     let imported = parse(source, &text, None);
     let imported = imported.map_err(|error| Error::at(file.display(), error))?;
-    Ok((file.to_owned(), imported))
+    let home = env::home_dir().filter(|it| it.is_absolute());
+    let of_home = home.map_or_else(Vec::new, |home| places(source, &home, &home));
+    let place = file.canonicalize().ok();
+    let is_own = place.is_some_and(|place| {
+        let mut own = of_home.iter().filter_map(|it| it.canonicalize().ok());
+        own.any(|it| it == place)
+    });
+    Ok(List::new(file.to_owned(), imported, is_own))
 }
 
 fn source(from: ImportSource) -> Source {
@@ -141,7 +209,7 @@ fn guessed(file: &Path) -> Source {
 }
 
 /// The lists where they usually are.
-fn found(args: &McpImportArgs, printer: &mut Printer) -> Result<Vec<(PathBuf, Imported)>, Error> {
+fn found(args: &McpImportArgs, printer: &mut Printer) -> Result<Vec<List>, Error> {
     let home = env::home_dir().filter(|it| it.is_absolute());
     let home = home.ok_or_else(|| Error::input("no home directory in the environment"))?;
     let project = env::current_dir().map_err(|error| Error::machine(&error))?;
@@ -166,7 +234,7 @@ fn found(args: &McpImportArgs, printer: &mut Printer) -> Result<Vec<(PathBuf, Im
             };
             let own = args.project.then_some(project.as_path());
             match parse(source, &text, own) {
-                Ok(imported) => lists.push((file, imported)),
+                Ok(imported) => lists.push(List::new(file, imported, of_home)),
                 // Such a file has other settings as well.
                 Err(ImportError::NoServers) => {}
                 Err(error) => printer.progress(&format!("{}: {error}\n", file.display())),

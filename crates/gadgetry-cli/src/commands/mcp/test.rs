@@ -1,5 +1,7 @@
 //! `gadgetry mcp test`: whether a server can be reached, and what it offers.
 
+use std::env;
+use std::env::consts::EXE_SUFFIX;
 use std::sync::Arc;
 
 use gadgetry::DynGadget;
@@ -26,6 +28,13 @@ pub(super) fn run(
 ) -> Result<(), Error> {
     let config = config(chosen, Asking::Prompt, printer)?;
     let (name, server) = chosen_server(&config, &args.server, printer)?;
+    let configured = config.servers.get(&args.server);
+    if configured.is_some_and(|it| !it.is_enabled()) {
+        printer.progress(&format!(
+            "MCP server {} is disabled in the configuration; it is tested nevertheless\n",
+            one_line(&name)
+        ));
+    }
     let Some(connected) = mcp::open(vec![(name.clone(), server)], printer)? else {
         return Err(Error::Failed(format!("MCP server {name} is not used")));
     };
@@ -79,7 +88,23 @@ pub(super) fn chosen_server(
     if config.servers.contains_key(text) {
         return Ok((text.to_owned(), agreed(config, text, printer)?));
     }
+    if is_name(text) {
+        super::named(config, text)?;
+    }
     typed(text)
+}
+
+/// Whether a text can only be meant as a name of the configuration: it is one word, and no program has this name.
+fn is_name(text: &str) -> bool {
+    let (own, target) = mcp::name_and_target(text);
+    let is_word = own.is_none()
+        && !target.trim().is_empty()
+        && !target.contains(|c: char| c.is_whitespace() || "/\\:'\"=".contains(c));
+    let folders = env::var_os("PATH").unwrap_or_default();
+    let with_suffix = format!("{target}{EXE_SUFFIX}");
+    is_word
+        && !env::split_paths(&folders)
+            .any(|folder| folder.join(target).is_file() || folder.join(&with_suffix).is_file())
 }
 
 /// A server of the configuration, if the user has agreed to it. One that is disabled is tested as well.

@@ -110,6 +110,47 @@ fn one_list() {
     check(&["me/.cursor/mcp.json"], "web: https://example.com/mcp");
 }
 
+/// An address of someone else's list must not receive keys of the user before they agree.
+#[test]
+fn addresses_of_other_lists_are_disabled() {
+    let list = r#"{ "mcpServers": {
+        "web": { "url": "https://example.com/mcp", "headers": { "X-Key": "${KEY}", "X-B": "b" } },
+        "open": { "url": "https://example.com/open" },
+        "bad": { "url": "nope" },
+        "ftp": { "url": "ftp://example.com" },
+        "near": { "command": "near" }
+    } }"#;
+    let check = |args: &[&str], name: &str| {
+        let configured = configured("");
+        configured.0.write(name, list);
+        let ended = import(&configured, args);
+        assert_eq!(ended.code, Some(0), "{ended:?}");
+        let file = configured.0.path("home/gadgetry/config.toml");
+        let file = file.display();
+        let note = format!("to use it, remove `enabled = false` from its table in {file}\n");
+        for line in [
+            "server \"bad\": left out: `url` is not an address: relative URL without a base\n",
+            "server \"ftp\": left out: `url` begins with \"ftp\"; expected http:// or https://\n",
+            &format!(
+                "server \"web\" is disabled: it would receive the headers X-B, X-Key and KEY of your environment; {note}"
+            ),
+            &format!("server \"open\" is disabled: {note}"),
+        ] {
+            assert!(ended.stderr.contains(line), "{line}{ended:#?}");
+        }
+        assert_eq!(ended.stderr.matches("is disabled").count(), 2, "{ended:#?}");
+        let listed = configured.ended(&["mcp", "list"]).stdout;
+        for name in ["web", "open"] {
+            let row = listed.lines().find(|it| it.starts_with(name));
+            let words = row.map(|it| it.split_whitespace().nth(2));
+            assert_eq!(words, Some(Some("disabled")), "{listed}");
+        }
+        assert!(!listed.contains("bad"), "{listed}");
+    };
+    check(&["--project", "--from", "claude-code"], ".mcp.json");
+    check(&["list.json"], "list.json");
+}
+
 #[test]
 fn mistakes() {
     let configured = Configured::new("");

@@ -130,10 +130,13 @@ fn a_server_is_tested() {
     check(
         "mien",
         "",
-        "error: MCP server \"mien\": cannot start \"mien\": there is no such program in PATH, or its folder or `cwd` does not exist; \
-         the configuration has a server mine, did you mean that?\n",
-        1,
+        "error: the configuration has no MCP server mien; did you mean mine?\n",
+        2,
     );
+    for verb in ["login", "logout"] {
+        let nope = "error: the configuration has no MCP server nope\n";
+        configured.ended(&["mcp", verb, "nope"]).check("", nope, 2);
+    }
     check(
         "http://127.0.0.1:1/mcp?key=s3cret",
         "",
@@ -285,6 +288,28 @@ fn servers_of_a_project() {
     assert!(listed.contains("changed, so not trusted"), "{listed}");
 }
 
+/// The command that is recommended names the server, with its file if that is not the usual one.
+#[test]
+fn the_recommended_command_is_complete() {
+    let configured = Configured::new("");
+    let file = "[mcp.servers.\"my files\"]\ncommand = 'true'\n";
+    configured.0.write("my.toml", file);
+    let args = ["mcp", "test", "my files", "--config", "my.toml"];
+    let note = "MCP server my files is not used: you have not trusted it; \
+        `gadgetry mcp trust --config my.toml 'my files'` shows it and trusts it\n\
+        error: MCP server my files is not trusted\n";
+    configured.ended(&args).check("", note, 1);
+    let trust = ["mcp", "trust", "--config", "my.toml", "my files"];
+    assert_eq!(configured.ended(&trust).code, Some(0));
+    // One that is disabled is tested.
+    configured
+        .0
+        .write("my.toml", &format!("{file}enabled = false\n"));
+    let ended = configured.ended(&args);
+    let note = "MCP server my files is disabled in the configuration; it is tested nevertheless\n";
+    assert!(ended.stderr.starts_with(note), "{ended:?}");
+}
+
 /// A name and an argument cannot pretend to be other lines, or write to the terminal.
 #[test]
 fn names_that_pretend() {
@@ -303,7 +328,26 @@ fn names_that_pretend() {
 /// An invalid table is a mistake of the file, before anything is done.
 #[test]
 fn invalid_tables() {
-    let configured = Configured::new("[mcp.servers.x]\ncommand = 'x'\nurl = 'y'\n");
+    let check = |server: &str, problem: &str| {
+        let configured = Configured::new(&format!("[mcp.servers.x]\n{server}\n"));
+        invalid(&configured, problem);
+    };
+    check(
+        "command = 'x'\nurl = 'y'",
+        "a server has either `command` or `url`; remove one of them",
+    );
+    check(
+        "url = 'nope'",
+        "`url` is not an address: relative URL without a base",
+    );
+    check(
+        "url = 'file:///x'",
+        "`url` begins with \"file\"; expected http:// or https://",
+    );
+}
+
+#[track_caller]
+fn invalid(configured: &Configured, problem: &str) {
     let agent = [
         "agent",
         "Go!",
@@ -312,9 +356,11 @@ fn invalid_tables() {
         "--no-session",
     ];
     let error = format!(
-        "error: {}: mcp.servers.x: a server has either `command` or `url`; remove one of them\n",
-        place(&configured, "1:1")
+        "error: {}: mcp.servers.x: {problem}\n",
+        place(configured, "1:1")
     );
+    let listed = configured.ended(&["mcp", "list"]).stdout;
+    assert!(listed.starts_with("x  ?  invalid  "), "{listed}");
     configured.ended(&agent).check("", &error, 2);
     configured
         .ended(&[&agent[..], &["--no-mcp"]].concat())
