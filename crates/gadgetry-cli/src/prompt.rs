@@ -28,6 +28,16 @@ pub(crate) fn piped_and_typed(typed: &str, printer: &mut Printer) -> Result<Stri
     }
 }
 
+/// Refuses a prompt without text, which no model has an answer to.
+pub(crate) fn not_empty(prompt: String) -> Result<String, Error> {
+    if prompt.trim().is_empty() {
+        return Err(Error::input(
+            "the prompt is empty: write one, or pipe a text into stdin",
+        ));
+    }
+    Ok(prompt)
+}
+
 /// Whether a pipe on stdin holds text now. It may come later, too: this is for a note, and decides nothing.
 #[cfg(unix)]
 pub(crate) fn is_piped_in() -> bool {

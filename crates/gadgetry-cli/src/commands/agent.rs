@@ -13,7 +13,7 @@ use crate::follow::{Log, follow};
 use crate::log_file;
 use crate::mcp;
 use crate::printer::Printer;
-use crate::prompt::typed_or_piped;
+use crate::prompt::{not_empty, typed_or_piped};
 use crate::sessions::{Asker, Kept, problem};
 
 /// Runs the command. All input is checked before anything is started or written.
@@ -42,6 +42,7 @@ pub(crate) fn run(args: &AgentArgs, printer: &mut Printer) -> Result<(), Error> 
     };
     let (mut agent, in_use) = build(None)?;
     let prompt = typed_or_piped(args.prompt.as_deref().unwrap_or_default(), printer)?;
+    let prompt = not_empty(prompt)?;
     let path = args.save.as_deref();
     let file = path
         .map(|path| log_file::create(path, &in_use))

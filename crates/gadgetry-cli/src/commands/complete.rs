@@ -21,7 +21,7 @@ use crate::error::Error;
 use crate::interrupts::when_reader_goes;
 use crate::lines::one_line;
 use crate::printer::Printer;
-use crate::prompt::{is_piped_in, piped_and_typed, typed_or_piped};
+use crate::prompt::{is_piped_in, not_empty, piped_and_typed, typed_or_piped};
 use crate::run_agent::until_interrupted;
 use crate::usage_totals::UsageTotals;
 use crate::{catalog, media};
@@ -94,11 +94,7 @@ fn request(args: &CompleteArgs, printer: &mut Printer) -> Result<Request, Error>
             typed_or_piped(&args.prompt, printer)?
         }
     };
-    if text.trim().is_empty() {
-        return Err(Error::input(
-            "the prompt is empty: write one, or pipe a text into stdin",
-        ));
-    }
+    let text = not_empty(text)?;
     content.push(Content::Text { text });
     let user = Message {
         role: Role::User,
@@ -146,6 +142,7 @@ impl Asking {
     )]
     async fn ask(&mut self) -> Result<(), Error> {
         self.printer.spin();
+        tracing::debug!(target: "gadgetry", "calling model");
         let stage = self.stage.clone();
         let call = ModelCall::new(Arc::clone(&self.model))
             .sender(move |model, request| {
@@ -163,6 +160,7 @@ impl Asking {
                 Received::Retry { delay, error, .. } => {
                     self.pay(mem::take(&mut usage));
                     self.thought = false;
+                    tracing::warn!(target: "gadgetry", ?delay, error, "retrying model call");
                     self.printer.progress(&format!(
                         "  model call failed: {}; retrying in {:.1} s\n",
                         one_line(&error),
@@ -200,6 +198,7 @@ impl Asking {
             }
         }
         self.pay(usage);
+        log_end(&usage, &end);
         self.end_line()?;
         end.map_err(Error::Failed)
     }
@@ -245,6 +244,7 @@ impl Asking {
         };
         self.has_said = Some(last);
         self.totals.text(text);
+        tracing::trace!(target: "gadgetry", text, "text");
         if self.printer.shares_terminal() {
             self.printer.stop_spinning();
         }
@@ -263,5 +263,16 @@ impl Asking {
     fn spin_with(&self, what: &str) {
         self.printer
             .spin_with(|| format!("the model {what}: {}", self.totals.words()));
+    }
+}
+
+/// Logs the end of the model call, as a run does.
+fn log_end(usage: &Usage, end: &Result<(), String>) {
+    let (input, output) = (usage.input_tokens, usage.output_tokens);
+    match end {
+        Ok(()) => tracing::info!(target: "gadgetry", input, output, "model call finished"),
+        Err(error) => {
+            tracing::error!(target: "gadgetry", input, output, error, "model call failed");
+        }
     }
 }

@@ -20,7 +20,7 @@ use crate::follow::{Log, follow, print_answer, save, verdict};
 use crate::log_file::{self, InUse};
 use crate::mcp;
 use crate::printer::Printer;
-use crate::prompt::typed_or_piped;
+use crate::prompt::{not_empty, typed_or_piped};
 use crate::sessions::{
     Details, Kept, Session, SessionName, Sessions, details, problem, refuse_without, unknown,
 };
@@ -46,6 +46,7 @@ pub(crate) fn run(typed: &AgentArgs, printer: &mut Printer) -> Result<(), Error>
     let details = merged(&stored, &args.typed)?;
     move_to(&mut args.options, [&mut args.save], &stored.folder)?;
     let prompt = prompt.map(|it| typed_or_piped(&it, printer)).transpose()?;
+    let prompt = prompt.map(not_empty).transpose()?;
     let mut continued = Continued {
         args,
         kept,

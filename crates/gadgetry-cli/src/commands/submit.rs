@@ -8,7 +8,7 @@ use crate::commands::remote::{follow, unless_interrupted, words};
 use crate::connect;
 use crate::error::Error;
 use crate::printer::Printer;
-use crate::prompt::typed_or_piped;
+use crate::prompt::{not_empty, typed_or_piped};
 
 /// Runs the command.
 pub(crate) fn run(args: &SubmitArgs, printer: &mut Printer) -> Result<(), Error> {
@@ -18,7 +18,7 @@ pub(crate) fn run(args: &SubmitArgs, printer: &mut Printer) -> Result<(), Error>
         None => format!("run-{:016x}", connect::random()),
     };
     run.parse::<RunId>().map_err(Error::input)?;
-    let prompt = typed_or_piped(&args.prompt, printer)?;
+    let prompt = not_empty(typed_or_piped(&args.prompt, printer)?)?;
     let submitting = client.clone();
     let id = run.clone();
     let submitted =

@@ -45,6 +45,11 @@ fn mistakes_in_the_arguments() {
         &["--model", "script:."],
         "cannot read the script .: Is a directory (os error 21)",
     );
+    let empty = "the prompt is empty: write one, or pipe a text into stdin";
+    for prompt in ["", " \n\t", "-"] {
+        let args = [&[prompt], &usual[1..], &script].concat();
+        super::agent_mistakes::check(&workshop, &args, empty);
+    }
     let with = |args: &[&'static str]| [&script, args].concat();
     check(
         &with(&["--event", "jsonl"]),

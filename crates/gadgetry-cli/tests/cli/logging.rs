@@ -45,6 +45,33 @@ fn levels() {
 }
 
 #[test]
+fn one_request() {
+    let check = |args: &[&str], has: &[&str], has_not: &[&str]| {
+        let workshop = Workshop::new(&reply("Done."));
+        let usual = [
+            "complete",
+            "Go!",
+            "--model",
+            "script:script.jsonl",
+            "--quiet",
+        ];
+        let ended = Ended::of(&mut workshop.command(&[&usual, args].concat()));
+        ended.check("Done.\n", &ended.stderr, 0);
+        for text in has {
+            assert!(ended.stderr.contains(text), "{text}: {ended:#?}");
+        }
+        for text in has_not {
+            assert!(!ended.stderr.contains(text), "{text}: {ended:#?}");
+        }
+    };
+    let (info, debug, trace) = ("model call finished", "calling model", "TRACE ");
+    check(&[], &[], &[info, debug, trace]);
+    check(&["-v"], &[info, "output="], &[debug, trace]);
+    check(&["-vv"], &[info, debug], &[trace]);
+    check(&["-vvv"], &[info, debug, trace, "Done."], &[]);
+}
+
+#[test]
 fn one_gadget_and_a_mistake() {
     let workshop = workshop();
     let args = ["gadget", "run", "Touch", "--gadgets", "gadgets.toml", "-v"];
