@@ -54,7 +54,8 @@ impl Gadget for WriteFile {
             let path = workspace.resolve(&params.file_path)?;
             let new = workspace.write(&path, params.content.as_bytes())?;
             let (bytes, new) = (params.content.len(), if new { " (new file)" } else { "" });
-            Ok(format!("path={path}\n\nWrote {bytes} bytes{new}"))
+            let unit = if bytes == 1 { "byte" } else { "bytes" };
+            Ok(format!("path={path}\n\nWrote {bytes} {unit}{new}"))
         })
         .await
     }

@@ -160,6 +160,7 @@ async fn files_are_written_whole() {
     assert_eq!(stage.content("new/deep/f.txt"), "é");
     check("a.txt", "", Ok("path=a.txt\n\nWrote 0 bytes")).await;
     assert_eq!(stage.content("a.txt"), "");
+    check("a.txt", "a", Ok("path=a.txt\n\nWrote 1 byte")).await;
     check("src", "x", Err("src is a folder")).await;
     check(".", "x", Err("is a folder")).await;
     check("a.txt/x", "x", Err("not a folder")).await;

@@ -9,6 +9,7 @@
 //! `state` and what it uses is pure; `conversation` waits for everything and carries out effects; `terminal` is the only
 //! file that reads and writes the terminal.
 
+mod again;
 mod changes;
 mod commands;
 mod conversation;

@@ -93,7 +93,7 @@ pub(crate) struct ShowArgs {
     pub(crate) events: bool,
 
     /// Only the run of this number; each prompt has one, from 1
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = run_number)]
     pub(crate) run: Option<NonZeroU32>,
 
     #[command(flatten)]
@@ -147,7 +147,7 @@ pub(crate) struct ExportArgs {
     pub(crate) file: Option<PathBuf>,
 
     /// The run of this number; each prompt has one, from 1 [default: the last one]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = run_number)]
     pub(crate) run: Option<NonZeroU32>,
 
     #[command(flatten)]
@@ -167,6 +167,11 @@ pub(crate) struct RemoveArgs {
 
     #[command(flatten)]
     pub(crate) data: DataArgs,
+}
+
+fn run_number(text: &str) -> Result<NonZeroU32, &'static str> {
+    text.parse()
+        .map_err(|_| "expected a whole number of at least 1")
 }
 
 /// A duration, also in days.

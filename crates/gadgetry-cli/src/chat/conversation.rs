@@ -17,6 +17,7 @@ use tokio::sync::mpsc;
 use tokio::task::{JoinHandle, spawn_blocking};
 use tokio::time::{Instant, sleep_until, timeout_at};
 
+use super::again::Again;
 use super::files;
 use super::history_file::HistoryFile;
 use super::report::{Report, Tone};
@@ -47,6 +48,7 @@ pub(super) fn run(args: ChatArgs, config: Config, printer: &mut Printer) -> Resu
     let is_continued = args.continues.is_some();
     let user_file = config.user_path.clone();
     let user = User::new(Arc::new(desk.clone()), Some(Arc::new(desk)));
+    let again = Again::new(&args, &config);
     let opened = Talk::open(args, config, user, printer)?;
     let mut app = App::new(opened.talk.facts().clone(), history);
     if let Some(note) = opened.note.clone() {
@@ -90,7 +92,7 @@ pub(super) fn run(args: ChatArgs, config: Config, printer: &mut Printer) -> Resu
         .name()
         .filter(|_| is_continued || !talk.said().is_empty())
     {
-        printer.progress(&format!("continue with: gadgetry chat --continue {name}\n"));
+        printer.progress(&format!("continue with: {}\n", again.of(name)));
     }
     done.map_err(|error| Error::Failed(format!("cannot use the terminal: {error}")))
 }

@@ -8,6 +8,7 @@ use gadgetry::driver::Observer;
 use gadgetry::proto::event::Event;
 use gadgetry::{AgentRun, RunError};
 
+use super::again::Again;
 use super::commands::Entered;
 use super::perform::{Prompt, perform};
 use super::report::Report;
@@ -40,6 +41,7 @@ pub(super) fn run(args: ChatArgs, config: Config, printer: &mut Printer) -> Resu
         }
     };
     let user = User::new(Arc::new(human), by_terminal(Arc::clone(&approver)));
+    let again = Again::new(&args, &config);
     let opened = Talk::open(args, config, user, printer)?;
     let Opened {
         talk,
@@ -63,7 +65,7 @@ pub(super) fn run(args: ChatArgs, config: Config, printer: &mut Printer) -> Resu
     let done = plain.hold(run, first);
     plain.talk.flush();
     if let Some(name) = plain.talk.name() {
-        printer.progress(&format!("continue with: gadgetry chat --continue {name}\n"));
+        printer.progress(&format!("continue with: {}\n", again.of(name)));
     }
     done
 }

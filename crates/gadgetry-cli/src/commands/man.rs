@@ -15,6 +15,12 @@ pub(crate) fn run(args: &ManArgs, printer: &mut Printer) -> Result<(), Error> {
         Man::new(command).render(printer.out())?;
         return printer.flush();
     };
+    if folder.exists() && !folder.is_dir() {
+        return Err(Error::input(format_args!(
+            "cannot write to {}: it is not a folder",
+            folder.display()
+        )));
+    }
     let written = fs::create_dir_all(folder).and_then(|()| generate_to(command, folder));
     written.map_err(|error| {
         Error::input(format_args!(

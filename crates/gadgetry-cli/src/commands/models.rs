@@ -221,8 +221,13 @@ fn update(args: &UpdateArgs, printer: &mut Printer) -> Result<(), Error> {
         .save(&path)
         .map_err(|error| Error::Failed(unwritable(&error)))?;
     printer.text(&format!(
-        "{} models: {changes}\n",
-        grouped(catalog.len() as u64)
+        "{} {}: {changes}\n",
+        grouped(catalog.len() as u64),
+        if catalog.len() == 1 {
+            "model"
+        } else {
+            "models"
+        }
     ));
     Ok(())
 }

@@ -64,6 +64,11 @@ fn slash_commands_work_in_a_pipe() {
          continue with: gadgetry chat --continue piped\n",
         0,
     );
+    // The command works as it is shown.
+    let elsewhere = [&named[..], &["--data-dir", "my data"]].concat();
+    let ended = piped(&workshop, &elsewhere, "first\n");
+    let shown = "continue with: gadgetry chat --data-dir 'my data' --continue piped\n";
+    assert!(ended.stderr.ends_with(shown), "{ended:?}");
     assert!(workshop.read("talk.md").ends_with("## Model\n\nOther.\n"));
     // Without a user, a command that fails is the end.
     let check = |line: &str, problem: &str| {

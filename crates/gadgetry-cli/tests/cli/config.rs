@@ -367,6 +367,9 @@ fn completions_and_manual_pages() {
     assert_eq!(page.code, Some(0));
     assert!(page.stdout.contains(".TH gadgetry 1"), "{}", page.stdout);
     configured.ended(&["man", "pages"]).check("", "", 0);
+    configured.0.write("file", "");
+    let problem = "error: cannot write to file: it is not a folder\n";
+    configured.ended(&["man", "file"]).check("", problem, 2);
     assert!(configured.0.has("pages/gadgetry.1"));
     assert!(
         configured
