@@ -175,6 +175,8 @@ fn a_conversation_continues() {
     );
     let third = "error: session sum has no run 3\n";
     sessions(&workshop, &["show", "sum", "--run", "3"]).check("", third, 2);
+    let zero = "error: invalid value '0' for '--run <N>': expected a whole number of at least 1\n";
+    sessions(&workshop, &["show", "sum", "--run", "0"]).check("", zero, 2);
 }
 
 #[test]
