@@ -10,7 +10,7 @@ use gadgetry::approval::Approver;
 use gadgetry::approval::{Approvals, Rule, Rules};
 use gadgetry::control::BeforeGadget;
 use gadgetry::proto::run::Start;
-use gadgetry::proto::schema::closest;
+use gadgetry::proto::schema::{RegisteredGadget, closest};
 use gadgetry::{Agent, AgentBuilder, DynGadget, Permission, Toolbox};
 
 use crate::args::ApprovalOptions;
@@ -80,7 +80,7 @@ impl Approving {
 /// A line about each typed rule that names no gadget of the agent, so that a misspelt `deny` is noticed.
 pub(crate) fn notes(options: &ApprovalOptions, agent: &Agent) -> Vec<String> {
     let registry = agent.plan().registry();
-    let names: Vec<&str> = registry.iter().map(|it| it.name()).collect();
+    let names: Vec<&str> = registry.iter().map(RegisteredGadget::name).collect();
     let about = |rule: &Rule| {
         let calls = rule.calls();
         let name = calls.split('(').next().unwrap_or(calls).trim_end();

@@ -71,7 +71,7 @@ pub(crate) fn is_of_server(name: &str) -> bool {
     OF_MODEL.contains(&name)
 }
 
-/// The value of an option in words, of which a later one overrides an earlier one.
+/// The value of an option among these, of which a later one overrides an earlier one.
 pub(crate) fn value_in(words: &[String], name: &str) -> Option<String> {
     let mut values = words.iter().rev().filter(|it| option_name(it) == name);
     let (_, value) = values.next()?.split_once('=')?;

@@ -151,8 +151,9 @@ pub(crate) fn is_agreed(
     is_trusted
 }
 
-/// What the thread reports once.
+/// What the thread reports: that it listens for interrupts, and then how it went.
 enum Begun {
+    Listening,
     Connected(Servers),
     Interrupted,
     Failed(io::Error),
@@ -184,10 +185,14 @@ pub(crate) fn open(
     };
     let thread = thread::Builder::new().name("mcp".to_owned()).spawn(work);
     let thread = thread.map_err(|error| Error::machine(&error))?;
-    printer.spin();
-    printer.spin_with(|| doing);
-    let begun = begins.recv();
-    printer.stop_spinning();
+    let mut begun = begins.recv();
+    // What is shown then can be interrupted.
+    if matches!(begun, Ok(Begun::Listening)) {
+        printer.spin();
+        printer.spin_with(|| doing);
+        begun = begins.recv();
+        printer.stop_spinning();
+    }
     let servers = match begun {
         Ok(Begun::Connected(servers)) => servers,
         Ok(Begun::Interrupted) => {
@@ -196,7 +201,7 @@ pub(crate) fn open(
             return Err(Error::Failed("cancelled".to_owned()));
         }
         Ok(Begun::Failed(error)) => return Err(Error::machine(&error)),
-        Err(_) => {
+        Ok(Begun::Listening) | Err(_) => {
             let problem = "internal error (please report): no connections to MCP servers";
             return Err(Error::Failed(problem.to_owned()));
         }
@@ -228,6 +233,7 @@ async fn hold(
             return false;
         }
     };
+    report(Begun::Listening);
     let servers = tokio::select! {
         biased;
         () = interrupts.next() => {

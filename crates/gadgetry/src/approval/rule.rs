@@ -123,7 +123,7 @@ impl Rule {
         Self::of_gadget(permission, gadget, pattern.as_deref())
     }
 
-    /// A rule about calls of this gadget that match a pattern. Its name is no pattern: the name of a stranger's tool may be `*`.
+    /// A rule about calls of this gadget that match a pattern. Its name is taken literally: a stranger's tool may be named `*`.
     pub(super) fn of_gadget(
         permission: Permission,
         gadget: &str,

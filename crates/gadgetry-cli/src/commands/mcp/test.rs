@@ -31,7 +31,7 @@ pub(super) fn run(
     let configured = config.servers.get(&args.server);
     if configured.is_some_and(|it| !it.is_enabled()) {
         printer.progress(&format!(
-            "MCP server {} is disabled in the configuration; it is tested nevertheless\n",
+            "MCP server {} is disabled in the configuration; it is tested anyway\n",
             one_line(&name)
         ));
     }

@@ -306,7 +306,7 @@ fn the_recommended_command_is_complete() {
         .0
         .write("my.toml", &format!("{file}enabled = false\n"));
     let ended = configured.ended(&args);
-    let note = "MCP server my files is disabled in the configuration; it is tested nevertheless\n";
+    let note = "MCP server my files is disabled in the configuration; it is tested anyway\n";
     assert!(ended.stderr.starts_with(note), "{ended:?}");
 }
 
