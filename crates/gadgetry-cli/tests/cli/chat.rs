@@ -23,6 +23,8 @@ fn slow(pieces: &[&str], pause: u64) -> String {
 /// Leaves, and returns the last screen.
 #[track_caller]
 fn leave(mut screen: Screen) -> String {
+    // The run is over.
+    screen.hides("Ctrl-C cancels");
     screen.keys(CTRL_D);
     let (code, text) = screen.ends();
     assert_eq!(code, 0, "{text}");
@@ -40,6 +42,8 @@ fn two_messages_are_one_session() {
     screen.shows(READY);
     screen.say("What is 2+2?");
     screen.shows("It is four.");
+    // A message during a run would be added to it.
+    screen.hides("Ctrl-C cancels");
     screen.say("Why?");
     screen.shows("- two");
     let text = leave(screen);
