@@ -19,6 +19,16 @@ use serde_json::{Value, json};
 use super::GADGETRY;
 use super::workshop::{Ended, Workshop, block, call, reply};
 
+/// A run of the script, without built-in gadgets.
+const AGENT: [&str; 6] = [
+    "agent",
+    "Go!",
+    "--model",
+    "script:script.jsonl",
+    "--builtins",
+    "none",
+];
+
 /// The gadgets of the workshop, served by the program itself.
 fn own() -> String {
     format!("own={GADGETRY} mcp serve --builtins none --gadgets gadgets.toml --approval 'allow *'")
@@ -94,17 +104,9 @@ fn a_broken_server_breaks_nothing() {
     let ends = odd("ends");
     let (own, missing) = (own(), "missing=/no/such/program");
     let servers = ["--mcp", &ends, "--mcp", &own, "--mcp", missing];
-    let usual = [
-        "agent",
-        "Go!",
-        "--model",
-        "script:script.jsonl",
-        "--builtins",
-        "none",
-    ];
     let rule = ["--approval", "allow Echo"];
     let run = |more: &[&str]| {
-        let args = [&usual[..], &servers, &rule, more].concat();
+        let args = [&AGENT[..], &servers, &rule, more].concat();
         let mut ended = Ended::of(&mut workshop.command(&args));
         ended.stderr = super::workshop::masked(&ended.stderr);
         ended
@@ -139,15 +141,7 @@ fn calls_need_approval() {
     let own = own();
     let check = |args: &[&str], is_executed: bool, shown: &str| {
         drop(std::fs::remove_file(workshop.path("trace")));
-        let usual = [
-            "agent",
-            "Go!",
-            "--model",
-            "script:script.jsonl",
-            "--builtins",
-            "none",
-        ];
-        let args = [&usual[..], &["--mcp", &own], args].concat();
+        let args = [&AGENT[..], &["--mcp", &own], args].concat();
         let ended = Ended::of(&mut workshop.command(&args));
         assert_eq!(
             (&*ended.stdout, ended.code),

@@ -4,7 +4,7 @@ use std::fs;
 
 use super::super::screen::Screen;
 use super::super::workshop::{Workshop, block, call, reply};
-use super::{found, odd, own, table};
+use super::{AGENT, found, odd, own, table};
 
 /// The program in a terminal, with the user's configuration in `home`.
 fn screen(workshop: &Workshop, args: &[&str]) -> Screen {
@@ -20,18 +20,6 @@ fn workshop(script: &str, config: &str) -> Workshop {
     workshop
 }
 
-const AGENT: [&str; 9] = [
-    "agent",
-    "Go!",
-    "--model",
-    "script:script.jsonl",
-    "--builtins",
-    "none",
-    "--no-session",
-    "--approval",
-    "allow *",
-];
-
 #[test]
 fn a_program_is_shown_before_its_first_start() {
     let script = reply(&block("Echo", "hi")) + &reply("Done.");
@@ -39,7 +27,7 @@ fn a_program_is_shown_before_its_first_start() {
     let check = |answers: &[(&str, bool)]| {
         let workshop = workshop(&script, &config);
         for (answer, is_used) in answers {
-            let mut screen = screen(&workshop, &AGENT);
+            let mut screen = screen(&workshop, &[&AGENT[..], &FREE].concat());
             if !answer.is_empty() {
                 let shown = screen.shows("Start it from now on? [y/N]");
                 assert!(shown.contains("is a program:\n  sh -c 'exec "), "{shown}");
@@ -60,13 +48,15 @@ fn a_program_is_shown_before_its_first_start() {
     check(&[("what?", false), ("", false)]);
 }
 
+const FREE: [&str; 3] = ["--no-session", "--approval", "allow *"];
+
 /// The user sees what the program waits for, and can end it.
 #[test]
 fn servers_that_start_slowly() {
     let workshop = workshop(&reply("Done."), "");
     let mut screen = screen(
         &workshop,
-        &[&AGENT[..], &["--mcp", &odd("silent")]].concat(),
+        &[&AGENT[..], &FREE, &["--mcp", &odd("silent")]].concat(),
     );
     screen.shows("connecting to MCP servers: odd");
     screen.keys("\x03");

@@ -3,7 +3,7 @@
 use std::process::{Child, Command};
 
 use super::super::workshop::{Ended, Workshop, block, reply};
-use super::{GADGETRY, own};
+use super::{AGENT, GADGETRY, own};
 
 /// A server with a child that keeps the pipe `alive` open and does not heed SIGTERM.
 fn with_child(server: &str) -> String {
@@ -24,15 +24,7 @@ fn after_a_run() {
         let workshop = Workshop::new(script);
         let alive = workshop.watch_alive();
         let server = with_child(&own());
-        let args = [
-            "agent",
-            "Go!",
-            "--model",
-            "script:script.jsonl",
-            "--builtins",
-            "none",
-        ];
-        let args = [&args[..], &["--approval", "allow *", "--mcp", &server]].concat();
+        let args = [&AGENT[..], &["--approval", "allow *", "--mcp", &server]].concat();
         let ended = Ended::of(&mut workshop.command(&args));
         assert_eq!(ended.code, Some(code), "{ended:?}");
         alive.up();
@@ -82,15 +74,7 @@ fn after_an_interrupt_during_a_call() {
     let alive = workshop.watch_alive();
     let own = own();
     let args = [
-        "agent",
-        "Go!",
-        "--model",
-        "script:script.jsonl",
-        "--builtins",
-        "none",
-    ];
-    let args = [
-        &args[..],
+        &AGENT[..],
         &["--no-session", "--approval", "allow *", "--mcp", &own],
     ]
     .concat();

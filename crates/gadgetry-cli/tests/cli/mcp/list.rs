@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::super::config::Configured;
 use super::super::workshop::reply;
-use super::{odd, own, table};
+use super::{AGENT, odd, own, table};
 
 const CONFIG: &str = "[mcp.servers.web]\nurl = 'https://user:s3cret@example.com/mcp?key=s3cret'\nheaders = { A = 's3cret' }\n\
     [mcp.servers.off]\ncommand = 'off'\nenabled = false\n\
@@ -156,16 +156,8 @@ fn consent_is_kept_until_the_server_changes() {
     configured.0.write("script.jsonl", &script);
     let path = configured.0.path("home/gadgetry/trusted-servers.json");
     let check = |is_used: bool, note: &str| {
-        let args = [
-            "agent",
-            "Go!",
-            "--model",
-            "script:script.jsonl",
-            "--builtins",
-            "none",
-        ];
         let ended =
-            configured.ended(&[&args[..], &["--no-session", "--approval", "allow *"]].concat());
+            configured.ended(&[&AGENT[..], &["--no-session", "--approval", "allow *"]].concat());
         assert_eq!(
             (&*ended.stdout, ended.code),
             ("Done.\n", Some(0)),

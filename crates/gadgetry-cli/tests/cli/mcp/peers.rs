@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::super::workshop::{Ended, Workshop, call, masked, reply};
-use super::found;
+use super::{AGENT, found};
 
 fn everything() -> Option<String> {
     let program = found::node("@modelcontextprotocol/server-everything", "dist/index.js")?;
@@ -26,17 +26,12 @@ fn python() -> Option<String> {
 fn check(server: &str, name: &str, arguments: &str, shown: &str) {
     let workshop = Workshop::new(&(reply(&call(name, arguments)) + &reply("Done.")));
     workshop.write("note.txt", "of the file");
-    let args = [
-        "agent",
-        "Go!",
-        "--model",
-        "script:script.jsonl",
-        "--builtins",
-        "none",
-        "--no-session",
-    ];
     let rule = format!("allow {name}");
-    let args = [&args[..], &["--mcp", server, "--approval", &rule]].concat();
+    let args = [
+        &AGENT[..],
+        &["--no-session", "--mcp", server, "--approval", &rule],
+    ]
+    .concat();
     let ended = Ended::of(&mut workshop.command(&args));
     assert_eq!(
         (&*ended.stdout, ended.code),

@@ -4,7 +4,7 @@ use std::fs;
 
 use super::super::config::Configured;
 use super::super::workshop::{block, reply};
-use super::{own, table};
+use super::{AGENT, own, table};
 
 /// Names are kept, and what they mean is read again: no key of a server is in a session.
 #[test]
@@ -14,15 +14,7 @@ fn a_session_keeps_the_names_of_its_servers() {
     let script = reply(&block("Echo", "hi")) + &reply("Done.");
     configured.0.write("script.jsonl", &script);
     assert_eq!(configured.ended(&["mcp", "trust", "mine"]).code, Some(0));
-    let args = [
-        "agent",
-        "Go!",
-        "--model",
-        "script:script.jsonl",
-        "--builtins",
-        "none",
-    ];
-    let args = [&args[..], &["--session", "s", "--approval", "allow *"]].concat();
+    let args = [&AGENT[..], &["--session", "s", "--approval", "allow *"]].concat();
     let check = |args: &[&str], is_used: bool, note: &str| {
         let ended = configured.ended(args);
         assert_eq!(
