@@ -1,6 +1,5 @@
 //! The journal: one file.
 
-use std::fs::OpenOptions;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -9,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use futures_core::future::BoxFuture;
 use futures_util::stream;
+use gadgetry::files;
 use gadgetry::journal::{Checkpoint, Durability, Journal, JournalError, Opened, Progress, RunId};
 use gadgetry::log::{Entry, Header};
 use rusqlite::{Connection, ErrorCode, OptionalExtension as _, TransactionBehavior};
@@ -95,18 +95,10 @@ impl SqliteJournalBuilder {
 fn make_private(path: &Path) -> std::io::Result<()> {
     let folder = path.parent().filter(|it| !it.as_os_str().is_empty());
     if let Some(folder) = folder.filter(|it| !it.exists()) {
-        let mut builder = std::fs::DirBuilder::new();
-        builder.recursive(true);
-        #[cfg(unix)]
-        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-        builder.create(folder)?;
+        files::create_private_folder(folder)?;
     }
-    let mut options = OpenOptions::new();
     // Never one that is there: to close a file ends all locks of the process on it, also those of SQLite.
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    match options.open(path) {
+    match files::create_private(path) {
         Err(error) if error.kind() != ErrorKind::AlreadyExists => Err(error),
         Ok(_) | Err(_) => Ok(()),
     }

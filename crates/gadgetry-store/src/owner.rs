@@ -7,6 +7,8 @@ use std::fs::{self, File, OpenOptions, TryLockError};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use gadgetry::files;
+
 /// How long an owner that does not renew its lease keeps its runs.
 pub(crate) const LEASE: Duration = Duration::from_secs(30);
 
@@ -34,11 +36,7 @@ impl Owner {
         let name = format!("{}-{random:016x}", std::process::id());
         let path = lock_path(journal, &name);
         let new = lock_path(journal, &format!("{name}{NEW}"));
-        let mut options = OpenOptions::new();
-        options.write(true).create_new(true);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let file = options.open(&new)?;
+        let file = files::create_private(&new)?;
         // A file system without locks has the lease.
         if let Err(TryLockError::Error(error)) = file.try_lock() {
             tracing::debug!("{}: {error}", path.display());

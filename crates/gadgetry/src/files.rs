@@ -1,9 +1,10 @@
-//! Files that others wrote, read within a cap. Shared with the command line; no part of the stable interface.
+//! Files that others wrote, read within a cap, and files that only their owner can read. Shared with the other crates; no part
+//! of the stable interface.
 //!
 //! A folder that was cloned may hold a `gadgets.toml` that is a link to `/dev/zero`, or a named pipe into which no process
 //! writes. Neither may take all memory, or wait forever.
 
-use std::fs::File;
+use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, BufRead, ErrorKind, Read};
 use std::path::Path;
 
@@ -67,6 +68,41 @@ pub fn line(source: &mut impl BufRead, line: &mut Vec<u8>, limit: u64) -> io::Re
 pub fn too_large(limit: u64) -> io::Error {
     let words = format!("it is larger than {} MiB", limit >> 20);
     io::Error::new(ErrorKind::FileTooLarge, words)
+}
+
+/// Creates a folder, and those above it, with mode 0700. One that is there stays as it is.
+///
+/// # Errors
+/// If it cannot be created.
+pub fn create_private_folder(folder: &Path) -> io::Result<()> {
+    let mut builder = DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(folder)
+}
+
+/// Opens a file to append to it. It is created with mode 0600 if it is not there.
+///
+/// # Errors
+/// If it cannot be opened.
+pub fn append_private(path: &Path) -> io::Result<File> {
+    private_options().append(true).create(true).open(path)
+}
+
+/// Creates a file with mode 0600.
+///
+/// # Errors
+/// If it is there already, or cannot be created.
+pub fn create_private(path: &Path) -> io::Result<File> {
+    private_options().write(true).create_new(true).open(path)
+}
+
+fn private_options() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options
 }
 
 #[cfg(test)]

@@ -1,20 +1,15 @@
 //! A conversation as a file in Markdown.
 
 use std::fmt::Write as _;
-use std::fs::OpenOptions;
 use std::io::{self, Write as _};
 use std::path::Path;
 
+use gadgetry::files;
 use gadgetry::proto::message::Role;
 
 /// Writes what was said to a new file, which only its owner can read.
 pub(super) fn write(path: &Path, said: &[(Role, String)]) -> io::Result<()> {
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let mut file = options.open(path)?;
-    file.write_all(markdown(said).as_bytes())
+    files::create_private(path)?.write_all(markdown(said).as_bytes())
 }
 
 fn markdown(said: &[(Role, String)]) -> String {

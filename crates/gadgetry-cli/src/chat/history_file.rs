@@ -1,6 +1,6 @@
 //! The file of messages that were sent before: one JSON string a line, readable by its owner only.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
@@ -48,11 +48,7 @@ fn append(path: &Path) -> io::Result<File> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder)?;
     }
-    let mut options = OpenOptions::new();
-    options.append(true).create(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(path)
+    files::append_private(path)
 }
 
 fn read(path: &Path) -> Vec<String> {

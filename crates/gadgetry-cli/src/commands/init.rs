@@ -4,10 +4,11 @@ use std::fs::OpenOptions;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
+use gadgetry::files;
 use tempfile::NamedTempFile;
 
 use crate::args::InitArgs;
-use crate::config::{PROJECT_FILE, USER_FILE, create_private};
+use crate::config::{PROJECT_FILE, USER_FILE};
 use crate::data_dir;
 use crate::error::Error;
 use crate::printer::Printer;
@@ -43,7 +44,7 @@ pub(crate) fn run(args: &InitArgs, printer: &mut Printer) -> Result<(), Error> {
 fn write(path: &Path, force: bool) -> io::Result<()> {
     let folder = path.parent().filter(|it| !it.as_os_str().is_empty());
     if let Some(folder) = folder {
-        create_private(folder)?;
+        files::create_private_folder(folder)?;
     }
     if !force {
         let mut file = OpenOptions::new().write(true).create_new(true).open(path)?;

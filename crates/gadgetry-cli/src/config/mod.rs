@@ -18,6 +18,7 @@
 #[cfg(feature = "mcp")]
 mod add_servers;
 mod custom;
+mod decisions;
 mod end_of_file;
 mod environment;
 mod file;
@@ -56,6 +57,8 @@ use crate::printer::Printer;
 #[cfg(feature = "mcp")]
 pub(crate) use add_servers::{NewServer, add_servers, is_open_to_others};
 pub(crate) use custom::with_commands;
+#[cfg(feature = "mcp")]
+pub(crate) use decisions::{Decided, Decisions};
 pub(crate) use file::{Choice, ConfigFile, CustomCommand};
 pub(crate) use keys::{
     CONFIGURED_APPROVAL, CONFIGURED_MCP, CONFIGURED_SKILLS, Keys, SYSTEM, SYSTEM_PROMPT,
@@ -70,9 +73,6 @@ pub(crate) use server::for_server;
 #[cfg(feature = "chat")]
 pub(crate) use server::{is_elsewhere, is_of_server};
 pub(crate) use tables::{ApprovalRule, McpServer};
-pub(crate) use trust::create_private;
-#[cfg(feature = "mcp")]
-pub(crate) use trust::{read_private, write_private};
 pub(crate) use value::Place;
 pub(crate) use verb::ConfigVerb;
 pub(crate) use words::{command_line, verb_index};

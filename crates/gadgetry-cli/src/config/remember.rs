@@ -10,7 +10,6 @@ use serde_json::Value as Json;
 use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, Value};
 
 use super::end_of_file::EndOfFile;
-use super::trust::create_private;
 
 /// Bytes of a configuration file.
 const LIMIT: u64 = super::file::LIMIT;
@@ -86,7 +85,7 @@ pub(super) fn replace(path: &Path, text: &str) -> io::Result<()> {
     // A link, as to a folder of dotfiles, stays one.
     let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let folder = path.parent().unwrap_or(Path::new(""));
-    create_private(folder)?;
+    files::create_private_folder(folder)?;
     let mut new = tempfile::NamedTempFile::new_in(folder)?;
     new.write_all(text.as_bytes())?;
     if let Ok(before) = fs::metadata(&path) {

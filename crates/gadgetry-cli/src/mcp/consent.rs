@@ -3,7 +3,7 @@
 use std::env;
 use std::fmt::Write as _;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use gadgetry_mcp::ServerConfig;
@@ -13,15 +13,11 @@ use serde_json::{Value as Json, json};
 use sha2::{Digest as _, Sha256};
 
 use super::Configured;
-use crate::config::{self, Origin, Place};
+use crate::config::{self, Decided, Decisions, Origin, Place};
 use crate::data_dir;
 use crate::error::Error;
 use crate::lines::one_line;
 
-/// The file in the user's configuration folder.
-const FILE: &str = "trusted-servers.json";
-/// Servers that are remembered at most; the oldest are forgotten.
-const SERVERS: usize = 1000;
 /// Characters that can be shown with the question.
 const SHOWN_CHARS: usize = 2000;
 
@@ -211,37 +207,25 @@ fn digest(config: &ServerConfig, origin: Origin, folder: &Path) -> String {
 
 /// The decisions of the user about servers.
 #[derive(Debug)]
-pub(crate) struct Consents {
-    /// `None` without a home directory.
-    path: Option<PathBuf>,
-    decisions: Decisions,
-}
-
-/// The file as written.
-#[derive(Debug, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Decisions {
-    /// The latest last.
-    servers: Vec<Decided>,
-}
+pub(crate) struct Consents(Decisions<Server>);
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Decided {
+struct Server {
     name: String,
     sha256: String,
     trusted: bool,
 }
 
+impl Decided for Server {
+    const FILE: &str = "trusted-servers.json";
+    const LIST: &str = "servers";
+}
+
 impl Consents {
     /// Reads the decisions.
     pub(crate) fn load() -> Result<Self, Error> {
-        let path = data_dir::config().map(|folder| folder.join(FILE));
-        let decisions = match &path {
-            Some(path) => config::read_private(path)?,
-            None => Decisions::default(),
-        };
-        Ok(Self { path, decisions })
+        Decisions::load(data_dir::config().as_deref()).map(Self)
     }
 
     /// What is decided about a server.
@@ -249,30 +233,21 @@ impl Consents {
         let Some(subject) = subject else {
             return Consent::NotNeeded;
         };
-        let decided = &self.decisions.servers;
-        match decided.iter().find(|it| it.sha256 == subject.sha256) {
-            Some(decided) if decided.trusted => Consent::Trusted,
+        match self.0.iter().find(|it| it.sha256 == subject.sha256) {
+            Some(server) if server.trusted => Consent::Trusted,
             Some(_) => Consent::Declined,
-            None if decided.iter().any(|it| it.name == subject.name) => Consent::Changed,
+            None if self.0.iter().any(|it| it.name == subject.name) => Consent::Changed,
             None => Consent::Unknown,
         }
     }
 
     /// Remembers a decision; `None` forgets it.
     pub(crate) fn decide(&mut self, subject: &Subject, trusted: Option<bool>) -> io::Result<()> {
-        let no_home = || io::Error::other("no home directory in the environment");
-        let path = self.path.as_ref().ok_or_else(no_home)?;
-        let servers = &mut self.decisions.servers;
-        servers.retain(|it| it.sha256 != subject.sha256);
-        if let Some(trusted) = trusted {
-            let forgotten = (servers.len() + 1).saturating_sub(SERVERS);
-            servers.drain(..forgotten);
-            servers.push(Decided {
-                name: subject.name.clone(),
-                sha256: subject.sha256.clone(),
-                trusted,
-            });
-        }
-        config::write_private(path, &self.decisions)
+        let new = trusted.map(|trusted| Server {
+            name: subject.name.clone(),
+            sha256: subject.sha256.clone(),
+            trusted,
+        });
+        self.0.replace(|it| it.sha256 == subject.sha256, new)
     }
 }

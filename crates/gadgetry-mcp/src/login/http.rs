@@ -1,7 +1,6 @@
 //! The requests of a login: no redirects, nothing without TLS but to this machine, and no addresses inside the user's network but
 //! those of the server itself.
 
-use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -73,17 +72,11 @@ fn check(allowed: &PublicAddresses, url: &Url) -> Result<(), String> {
     allowed.check(url)
 }
 
-/// Whether a host is this machine.
-pub(super) fn is_this_machine(host: &str) -> bool {
-    let address = host.trim_matches(['[', ']']).parse::<IpAddr>();
-    host.eq_ignore_ascii_case("localhost") || address.is_ok_and(|it| it.is_loopback())
-}
-
 #[cfg(test)]
 mod tests {
     use gadgetry::provider::addresses::PublicAddresses;
 
-    use super::{check, is_this_machine};
+    use super::check;
 
     #[test]
     fn where_requests_are_sent() {
@@ -107,19 +100,6 @@ mod tests {
                 None => assert_eq!(found, Ok(()), "{url}"),
                 Some(part) => assert!(found.unwrap_err().contains(part), "{url}"),
             }
-        }
-    }
-
-    #[test]
-    fn hosts_of_this_machine() {
-        for (host, expected) in [
-            ("localhost", true),
-            ("127.0.0.2", true),
-            ("[::1]", true),
-            ("localhost.example", false),
-            ("10.0.0.1", false),
-        ] {
-            assert_eq!(is_this_machine(host), expected, "{host}");
         }
     }
 }

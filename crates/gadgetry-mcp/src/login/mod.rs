@@ -24,6 +24,7 @@ mod tokens;
 
 use std::fmt;
 
+use gadgetry::provider::addresses::is_loopback;
 use reqwest::Url;
 use rmcp::transport::auth::{
     AuthError, AuthorizationManager, AuthorizationMetadata, AuthorizationMetadataSource,
@@ -241,7 +242,7 @@ fn oauth_of(server: &ServerConfig) -> Result<OAuth, LoginError> {
 fn is_private(url: &Url) -> bool {
     match url.scheme() {
         "https" => true,
-        "http" => url.host_str().is_some_and(http::is_this_machine),
+        "http" => is_loopback(url),
         _ => false,
     }
 }

@@ -1,7 +1,7 @@
 //! Tokens in files, which only their owner can read.
 
 use std::fmt::Write as _;
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{self, File, TryLockError};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
@@ -124,7 +124,7 @@ impl TokenFile {
 
     pub(super) fn write(&self, credentials: StoredCredentials) -> io::Result<()> {
         let folder = self.path.parent().unwrap_or(Path::new("."));
-        create_private(folder)?;
+        files::create_private_folder(folder)?;
         let kept = Kept {
             version: VERSION,
             resource: self.resource.clone(),
@@ -147,15 +147,8 @@ impl TokenFile {
     /// Waits until no other program refreshes these tokens.
     pub(super) async fn lock(&self) -> io::Result<File> {
         let folder = self.path.parent().unwrap_or(Path::new("."));
-        create_private(folder)?;
-        let mut options = OpenOptions::new();
-        options.create(true).append(true);
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::OpenOptionsExt as _;
-            options.mode(0o600);
-        }
-        let file = options.open(self.path.with_extension("lock"))?;
+        files::create_private_folder(folder)?;
+        let file = files::append_private(&self.path.with_extension("lock"))?;
         let deadline = Instant::now() + PATIENCE;
         loop {
             match file.try_lock() {
@@ -223,15 +216,4 @@ fn remove(path: &Path) -> io::Result<bool> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
         Err(error) => Err(error),
     }
-}
-
-fn create_private(folder: &Path) -> io::Result<()> {
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::DirBuilderExt as _;
-        builder.mode(0o700);
-    }
-    builder.create(folder)
 }

@@ -1,11 +1,26 @@
-//! Which addresses are public, and name resolution that yields no others.
+//! Which hosts are this machine, which addresses are public, and name resolution that yields no others.
 
 use std::fmt::Display;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 
+use reqwest::Url;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+
+/// The address that is the host of a URL; `None` if the host is a name.
+#[must_use]
+pub fn address(url: &Url) -> Option<IpAddr> {
+    let host = url.host_str()?;
+    // Only addresses of IPv6 have brackets.
+    host.trim_matches(['[', ']']).parse().ok()
+}
+
+/// Whether the server of a URL is on this machine.
+#[must_use]
+pub fn is_loopback(url: &Url) -> bool {
+    url.host_str() == Some("localhost") || address(url).is_some_and(|it| it.is_loopback())
+}
 
 /// The refusal of an address.
 fn refusal(what: &dyn Display) -> String {
@@ -32,12 +47,10 @@ impl PublicAddresses {
 
     /// Fails with the reason if the host of a URL is an address that may not be used. A name is checked when it is
     /// resolved.
-    pub fn check(&self, url: &reqwest::Url) -> Result<(), String> {
-        let host = url.host_str().unwrap_or_default();
-        let host = host.trim_start_matches('[').trim_end_matches(']');
-        match host.parse() {
-            Ok(address) if !self.allow(address) => Err(refusal(&address)),
-            Ok(_) | Err(_) => Ok(()),
+    pub fn check(&self, url: &Url) -> Result<(), String> {
+        match address(url) {
+            Some(address) if !self.allow(address) => Err(refusal(&address)),
+            Some(_) | None => Ok(()),
         }
     }
 }
@@ -109,6 +122,23 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn hosts_of_this_machine() {
+        for (url, expected) in [
+            ("http://localhost:1/", true),
+            ("https://LOCALHOST/", true),
+            ("http://127.0.0.2/", true),
+            ("http://2130706433/", true), // 127.0.0.1 in decimal digits
+            ("http://[::1]:1/", true),
+            ("http://localhost.example/", false),
+            ("http://10.0.0.1/", false),
+            ("http://[2606:4700::1111]/", false),
+            ("data:,localhost", false),
+        ] {
+            assert_eq!(is_loopback(&url.parse().unwrap()), expected, "{url}");
+        }
+    }
 
     #[test]
     fn only_public_addresses_are_public() {

@@ -1,10 +1,11 @@
 //! Base URLs, which may hold passwords and keys.
 
 use std::fmt;
-use std::net::IpAddr;
 
 use reqwest::Url;
 use serde::{Deserialize, Serialize, Serializer};
+
+use super::addresses::is_loopback;
 
 /// A base URL as it was written.
 ///
@@ -79,13 +80,6 @@ impl Serialize for BaseUrl {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(&self.shown())
     }
-}
-
-/// Whether the server of a URL is on this machine.
-pub(super) fn is_loopback(url: &Url) -> bool {
-    let host = url.host_str().unwrap_or_default();
-    let ip = host.trim_start_matches('[').trim_end_matches(']');
-    host == "localhost" || ip.parse().is_ok_and(|ip: IpAddr| ip.is_loopback())
 }
 
 /// Scheme, host and port of a URL.

@@ -281,7 +281,7 @@ fn decisions_are_private() {
     configured.0.write("home/gadgetry/trusted.json", "{");
     let path = configured.0.path("home/gadgetry/trusted.json");
     let damaged = format!(
-        "error: {}: EOF while parsing an object at line 1 column 1; remove the file, and trust your projects again\n",
+        "error: cannot read {}: EOF while parsing an object at line 1 column 1; remove the file, and decide again\n",
         path.display()
     );
     configured.ended(&COMPLETE).check("", &damaged, 2);

@@ -311,7 +311,7 @@ fn servers_of_servers() {
 
 /// The client of the Python SDK, over stdio and HTTP.
 #[test]
-fn with_a_client_of_others() {
+fn with_the_python_sdk() {
     let Some(python) = found::python() else {
         return;
     };
@@ -331,5 +331,39 @@ fn with_a_client_of_others() {
             "{seen}"
         );
         assert_eq!(seen["fail"], json!([true, "no luck"]));
+    }
+}
+
+/// MCP inspector's command line, over stdio and HTTP.
+#[test]
+fn with_the_inspector() {
+    let Some(inspector) = found::node("@modelcontextprotocol/inspector", "cli/build/index.js")
+    else {
+        return;
+    };
+    let workshop = Workshop::new("");
+    // It takes the options of a program for its own.
+    workshop.write(
+        "serve.sh",
+        &format!("exec {GADGETRY} {}\n", SERVE.join(" ")),
+    );
+    let server = Http::start(&workshop, &[]);
+    for target in [
+        &["sh", "serve.sh"][..],
+        &[&server.url, "--transport", "http"],
+    ] {
+        let ask = |arguments: &[&str]| -> Value {
+            let mut client = workshop.run("node", &[]);
+            let ended = Ended::of(client.arg(&inspector).args(target).args(arguments));
+            assert_eq!(ended.code, Some(0), "{ended:?}");
+            serde_json::from_str(&ended.stdout).expect("JSON")
+        };
+        let tools = ask(&["--method", "tools/list"]);
+        assert_eq!(tools["tools"][0]["name"], "Echo");
+        let call = ["--method", "tools/call", "--tool-name", "Echo"];
+        let echo = ask(&[&call[..], &["--tool-arg", "say=hello"]].concat());
+        let text = echo["content"][0]["text"].as_str().expect("a text");
+        assert!(text.contains("hello"), "{echo}");
+        assert_ne!(echo["isError"], true, "{echo}");
     }
 }

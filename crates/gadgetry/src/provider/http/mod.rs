@@ -12,7 +12,8 @@ use gadgetry_proto::delta::Delta;
 use gadgetry_proto::error::ModelErrorKind;
 use reqwest::Url;
 
-use crate::provider::base_url::{BaseUrl, is_loopback};
+use crate::provider::addresses::is_loopback;
+use crate::provider::base_url::BaseUrl;
 use crate::provider::error::ProviderError;
 use crate::provider::frames::FrameLimits;
 use crate::provider::request::{HttpRequest, header};
