@@ -12,8 +12,8 @@ use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
-use tokio::net::TcpListener;
-use tokio::sync::Semaphore;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{sleep, timeout};
 
 /// Bytes of a request's head, and of what is read of its body at once.
@@ -87,16 +87,27 @@ pub async fn accept(
         };
         // Without it each small answer waits for the acknowledgement of the one before. It fails for a closed socket.
         let _ = stream.set_nodelay(true);
-        let connection = http.serve_connection(TokioIo::new(stream), service.clone());
-        let connection = graceful.watch(connection);
-        tokio::spawn(async move {
-            if let Err(error) = connection.await {
-                tracing::debug!("a connection has ended: {error}");
-            }
-            drop(slot);
-        });
+        serve(stream, &http, service.clone(), &graceful, slot);
     }
     OpenConnections(graceful)
+}
+
+/// Serves a connection in a task. Not a part of [`accept`], which is compiled again for every `stop`.
+fn serve(
+    stream: TcpStream,
+    http: &http1::Builder,
+    service: TowerToHyperService<Router>,
+    graceful: &GracefulShutdown,
+    slot: OwnedSemaphorePermit,
+) {
+    let connection = http.serve_connection(TokioIo::new(stream), service);
+    let connection = graceful.watch(connection);
+    tokio::spawn(async move {
+        if let Err(error) = connection.await {
+            tracing::debug!("a connection has ended: {error}");
+        }
+        drop(slot);
+    });
 }
 
 /// The connections of a server that accepts no more.

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
+use futures_core::future::BoxFuture;
 use gadgetry::ExecutionContext;
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, CancelledNotification, CancelledNotificationParam,
@@ -130,7 +131,14 @@ impl Remote {
     }
 
     /// Connects if there is no connection.
-    pub(super) async fn connected(&self) -> Result<Peer<RoleClient>, ConnectError> {
+    ///
+    /// Boxed, like [`Remote::close`]: the future of an `async fn` is compiled again in every crate that awaits it, and all of
+    /// `rmcp` with it.
+    pub(super) fn connected(&self) -> BoxFuture<'_, Result<Peer<RoleClient>, ConnectError>> {
+        Box::pin(self.connect())
+    }
+
+    async fn connect(&self) -> Result<Peer<RoleClient>, ConnectError> {
         let mut link = self.link.lock().await;
         if link.is_closed {
             return Err(ConnectError::Closed);
@@ -161,7 +169,7 @@ impl Remote {
             calls: self.calls.clone(),
             changed: Arc::clone(&self.reported),
         };
-        let connection = match Box::pin(connect(&self.config, handler)).await {
+        let connection = match connect(&self.config, handler).await {
             Ok(connection) => connection,
             Err(error) => {
                 let ends = self.ends.fetch_add(1, Ordering::Relaxed) + 1;
@@ -193,12 +201,14 @@ impl Remote {
     }
 
     /// Ends the connection for good.
-    pub(super) async fn close(&self) {
-        let mut link = self.link.lock().await;
-        link.is_closed = true;
-        if let Some(connection) = link.connection.take() {
-            connection.end().await;
-        }
+    pub(super) fn close(&self) -> BoxFuture<'_, ()> {
+        Box::pin(async {
+            let mut link = self.link.lock().await;
+            link.is_closed = true;
+            if let Some(connection) = link.connection.take() {
+                connection.end().await;
+            }
+        })
     }
 
     /// Calls a tool. The result is what the server has sent.

@@ -24,6 +24,7 @@ mod tokens;
 
 use std::fmt;
 
+use futures_core::future::BoxFuture;
 use gadgetry::provider::addresses::is_loopback;
 use reqwest::Url;
 use rmcp::transport::auth::{
@@ -96,18 +97,7 @@ impl Login {
     ///
     /// [`LoginError`] if the user or the server refuses, or the tokens cannot be kept.
     pub async fn finish(self) -> Result<(), LoginError> {
-        let answer = self.redirect.answer(self.state).await?;
-        let done = if let Some(refusal) = answer.refusal() {
-            Err(refusal)
-        } else {
-            let exchanged = self.session.handle_callback_url(answer.url()).await;
-            let secret = self.secret.as_deref();
-            exchanged
-                .map(drop)
-                .map_err(|error| LoginError::of(error, secret))
-        };
-        answer.reply(done.is_ok()).await;
-        done
+        finish(self).await
     }
 }
 
@@ -117,35 +107,60 @@ impl fmt::Debug for Login {
     }
 }
 
-async fn begin(url: &Url, oauth: OAuth, tokens: &Tokens) -> Result<Login, LoginError> {
-    let secret = oauth.client_secret.clone();
-    let problem = |error| LoginError::of(error, secret.as_deref());
-    let redirect = Redirect::listen().await.map_err(LoginError::Listen)?;
-    let mut manager = manager(url, tokens).await.map_err(problem)?;
-    let found = published(&manager).await.map_err(problem)?;
-    manager.set_metadata(with_secret_in_body(found));
-    let mut request = AuthorizationRequest::new(redirect.url())
-        .with_client_name(CLIENT)
-        .with_initial_scope_selection()
-        .with_scopes(oauth.scopes);
-    if let Some(id) = oauth.client_id {
-        request = request.with_preregistered_client(id);
-    }
-    if let Some(secret) = oauth.client_secret {
-        request = request.with_client_secret(secret);
-    }
-    let session = AuthorizationSession::new(manager, request).await;
-    let session = session.map_err(|(_, error)| problem(error))?;
-    // It is opened in a browser, so it must be nothing else than a page.
-    let page = Url::parse(&session.auth_url).ok().filter(is_private);
-    let page = page.ok_or(LoginError::Page)?;
-    let state = page.query_pairs().find(|(name, _)| name == "state");
-    let state = state.map(|(_, state)| state.into_owned());
-    Ok(Login {
-        redirect,
-        session,
-        state: state.ok_or(LoginError::Page)?,
-        secret,
+/// The futures of a login are boxed: that of an `async fn` is compiled again in every crate that awaits it, and all of `rmcp` with
+/// it.
+fn begin<'a>(
+    url: &'a Url,
+    oauth: OAuth,
+    tokens: &'a Tokens,
+) -> BoxFuture<'a, Result<Login, LoginError>> {
+    Box::pin(async move {
+        let secret = oauth.client_secret.clone();
+        let problem = |error| LoginError::of(error, secret.as_deref());
+        let redirect = Redirect::listen().await.map_err(LoginError::Listen)?;
+        let mut manager = manager(url, tokens).await.map_err(problem)?;
+        let found = published(&manager).await.map_err(problem)?;
+        manager.set_metadata(with_secret_in_body(found));
+        let mut request = AuthorizationRequest::new(redirect.url())
+            .with_client_name(CLIENT)
+            .with_initial_scope_selection()
+            .with_scopes(oauth.scopes);
+        if let Some(id) = oauth.client_id {
+            request = request.with_preregistered_client(id);
+        }
+        if let Some(secret) = oauth.client_secret {
+            request = request.with_client_secret(secret);
+        }
+        let session = AuthorizationSession::new(manager, request).await;
+        let session = session.map_err(|(_, error)| problem(error))?;
+        // It is opened in a browser, so it must be nothing else than a page.
+        let page = Url::parse(&session.auth_url).ok().filter(is_private);
+        let page = page.ok_or(LoginError::Page)?;
+        let state = page.query_pairs().find(|(name, _)| name == "state");
+        let state = state.map(|(_, state)| state.into_owned());
+        Ok(Login {
+            redirect,
+            session,
+            state: state.ok_or(LoginError::Page)?,
+            secret,
+        })
+    })
+}
+
+fn finish(login: Login) -> BoxFuture<'static, Result<(), LoginError>> {
+    Box::pin(async move {
+        let answer = login.redirect.answer(login.state).await?;
+        let done = if let Some(refusal) = answer.refusal() {
+            Err(refusal)
+        } else {
+            let exchanged = login.session.handle_callback_url(answer.url()).await;
+            let secret = login.secret.as_deref();
+            exchanged
+                .map(drop)
+                .map_err(|error| LoginError::of(error, secret))
+        };
+        answer.reply(done.is_ok()).await;
+        done
     })
 }
 

@@ -33,6 +33,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_core::future::BoxFuture;
 use gadgetry::approval::{Approvals, Rules};
 use gadgetry::{CancellationToken, Skills, Toolbox};
 use rmcp::ServiceExt as _;
@@ -173,18 +174,7 @@ impl GadgetServer {
         let ended = CancellationToken::new();
         let handler = Handler::new(self.clone(), ended.clone());
         let ends_calls = ended.drop_guard();
-        let transport = AsyncRwTransport::new_server(input, output);
-        let served = async {
-            let service = match handler.serve(transport).await {
-                Ok(service) => service,
-                // A client that has left before it said anything has done nothing wrong.
-                Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
-                Err(error) => return Err(ServeError::Client(error.to_string())),
-            };
-            let closed = service.waiting().await;
-            closed.map_err(|error| ServeError::Client(error.to_string()))?;
-            Ok(())
-        };
+        let served = serve_client(handler, Box::new(input), Box::new(output));
         let result = tokio::select! {
             biased;
             () = stop => Ok(()),
@@ -205,6 +195,28 @@ impl GadgetServer {
             tracing::warn!("not all calls have ended in time");
         }
     }
+}
+
+/// Serves one client until it closes `input`.
+///
+/// The future and the streams are boxed, so that `rmcp` is compiled for them here, and not in every crate that serves.
+fn serve_client(
+    handler: Handler,
+    input: Box<dyn AsyncRead + Send + Unpin>,
+    output: Box<dyn AsyncWrite + Send + Unpin>,
+) -> BoxFuture<'static, Result<(), ServeError>> {
+    let transport = AsyncRwTransport::new_server(input, output);
+    Box::pin(async {
+        let service = match handler.serve(transport).await {
+            Ok(service) => service,
+            // A client that has left before it said anything has done nothing wrong.
+            Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
+            Err(error) => return Err(ServeError::Client(error.to_string())),
+        };
+        let closed = service.waiting().await;
+        closed.map_err(|error| ServeError::Client(error.to_string()))?;
+        Ok(())
+    })
 }
 
 impl std::fmt::Debug for GadgetServer {
