@@ -11,7 +11,6 @@ mod config;
 mod connect;
 mod data_dir;
 mod error;
-mod events;
 mod fetch;
 mod follow;
 mod input;

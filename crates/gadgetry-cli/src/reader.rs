@@ -2,7 +2,6 @@
 
 use gadgetry::proto::reply::{Event, Scanner, ScannerState};
 
-use crate::events::Line;
 use crate::options::Options;
 use crate::schemas::Schemas;
 
@@ -56,7 +55,12 @@ impl EventOptions {
         if !self.partials && matches!(event, Event::Argument { .. }) {
             return;
         }
-        Line::of(event, |gadget| self.schemas.of(gadget)).write(out);
+        let schema = if let Event::Call(call) = event {
+            self.schemas.of(call.header().gadget_name())
+        } else {
+            None
+        };
+        event.write_json(schema, out);
         out.push(separator);
     }
 }

@@ -9,6 +9,7 @@ mod emit;
 mod event;
 mod format;
 mod header;
+mod json;
 mod mode;
 mod opening;
 mod parsers;

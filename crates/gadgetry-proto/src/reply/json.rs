@@ -1,15 +1,36 @@
 //! Events of a reply as JSON, written straight from what the scanner lends.
 
-use gadgetry::proto::block::{CallBlock, Header};
-use gadgetry::proto::call::TerminatedBy;
-use gadgetry::proto::error::Diagnostic;
-use gadgetry::proto::id::BlockId;
-use gadgetry::proto::message::Attributes;
-use gadgetry::proto::piece::EndReason;
-use gadgetry::proto::reply::Event;
-use gadgetry::proto::schema::Schema;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
+
+use super::Event;
+use crate::block::{CallBlock, Header};
+use crate::call::TerminatedBy;
+use crate::error::Diagnostic;
+use crate::id::BlockId;
+use crate::message::Attributes;
+use crate::piece::EndReason;
+use crate::schema::Schema;
+
+impl Event<'_> {
+    /// Appends the event to `out` as one JSON object without a line break, as `gadgetry parse` prints it: with a `type` in snake
+    /// case, fields in camel case, and a call's parameters if `schema` admits them. `docs/cli.md` lists all fields.
+    ///
+    /// ```
+    /// use gadgetry_proto::reply::{Format, Scanner};
+    ///
+    /// let mut scanner = Scanner::new(&Format::default())?;
+    /// let mut json = Vec::new();
+    /// scanner.push("Hello!", &mut |event| event.write_json(None, &mut json));
+    /// scanner.finish(&mut |event| event.write_json(None, &mut json));
+    /// assert_eq!(json, br#"{"type":"text","text":"Hello!"}"#);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn write_json(&self, schema: Option<&Schema>, out: &mut Vec<u8>) {
+        // Writing text and JSON values to a vector does not fail.
+        let _ = serde_json::to_writer(out, &Line::of(self, schema));
+    }
+}
 
 /// One event, with the names that `docs/cli.md` promises.
 #[derive(Serialize)]
@@ -18,7 +39,7 @@ use serde_json::Value;
     rename_all = "snake_case",
     rename_all_fields = "camelCase"
 )]
-pub(crate) enum Line<'a> {
+enum Line<'a> {
     Text {
         text: &'a str,
     },
@@ -72,11 +93,7 @@ pub(crate) enum Line<'a> {
 }
 
 impl<'a> Line<'a> {
-    /// The line of an event. A call's parameters are read by the schema that `schema` gives for it.
-    pub(crate) fn of(
-        event: &'a Event<'a>,
-        schema: impl FnOnce(&str) -> Option<&'a Schema>,
-    ) -> Self {
+    fn of(event: &'a Event<'a>, schema: Option<&Schema>) -> Self {
         match *event {
             Event::Text(text) => Self::Text { text },
             Event::CallStart(header) => Self::GadgetCallStart {
@@ -96,7 +113,7 @@ impl<'a> Line<'a> {
                 delta,
                 is_field_complete: complete,
             },
-            Event::Call(ref call) => Self::call(call, schema(call.header().gadget_name())),
+            Event::Call(ref call) => Self::call(call, schema),
             Event::TagStart {
                 block,
                 tag,
@@ -150,16 +167,10 @@ impl<'a> Line<'a> {
             terminated_by: call.terminated_by(),
         }
     }
-
-    /// Appends the event to `out`.
-    pub(crate) fn write(&self, out: &mut Vec<u8>) {
-        // Writing text and JSON values to a vector does not fail.
-        let _ = serde_json::to_writer(out, self);
-    }
 }
 
 /// The dependencies in a header, as a list of ids.
-pub(crate) struct Dependencies<'a>(&'a Header);
+struct Dependencies<'a>(&'a Header);
 
 impl Serialize for Dependencies<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
