@@ -54,8 +54,8 @@ pub fn text(path: &Path, limit: u64) -> io::Result<String> {
 ///
 /// # Errors
 /// If it cannot be read, or is longer than `limit` bytes.
-pub fn line(source: &mut dyn BufRead, line: &mut Vec<u8>, limit: u64) -> io::Result<usize> {
-    let read = source.take(limit + 1).read_until(b'\n', line)?;
+pub fn line(source: &mut impl BufRead, line: &mut Vec<u8>, limit: u64) -> io::Result<usize> {
+    let read = source.by_ref().take(limit + 1).read_until(b'\n', line)?;
     if read as u64 > limit {
         let words = format!("a line is longer than {} MiB", limit >> 20);
         return Err(io::Error::new(ErrorKind::FileTooLarge, words));

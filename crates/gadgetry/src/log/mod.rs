@@ -211,23 +211,20 @@ const LINE: u64 = 256 << 20;
 /// # Ok(())
 /// # }
 /// ```
-pub fn load(mut log: impl BufRead) -> Result<Run, LogError> {
-    play(&mut log, &mut |_: &Event| {}).map(|(run, _)| run)
+pub fn load(log: impl BufRead) -> Result<Run, LogError> {
+    play(log, &mut |_: &Event| {}).map(|(run, _)| run)
 }
 
 /// Plays a log again. `observer` sees the same events as the first time. `None`: the log ends before the run.
 ///
 /// Fails if the log cannot be read or is not one, with the number of the line.
-pub fn replay(
-    mut log: impl BufRead,
-    observer: &mut dyn Observer,
-) -> Result<Option<Summary>, LogError> {
-    play(&mut log, observer).map(|(_, summary)| summary)
+pub fn replay(log: impl BufRead, observer: &mut dyn Observer) -> Result<Option<Summary>, LogError> {
+    play(log, observer).map(|(_, summary)| summary)
 }
 
 /// The run after the last input of a log, and its summary if it has ended.
 fn play(
-    log: &mut dyn BufRead,
+    log: impl BufRead,
     observer: &mut dyn Observer,
 ) -> Result<(Run, Option<Summary>), LogError> {
     let mut lines = lines(log).enumerate().peekable();
@@ -261,10 +258,10 @@ fn play(
 }
 
 /// The lines of a log, each within a cap.
-fn lines(log: &mut dyn BufRead) -> impl Iterator<Item = io::Result<Vec<u8>>> {
+fn lines(mut log: impl BufRead) -> impl Iterator<Item = io::Result<Vec<u8>>> {
     std::iter::from_fn(move || {
         let mut line = Vec::new();
-        match files::line(log, &mut line, LINE) {
+        match files::line(&mut log, &mut line, LINE) {
             Ok(0) => None,
             Ok(_) => {
                 line.pop_if(|last| *last == b'\n');

@@ -76,8 +76,8 @@ impl ModelRegistry {
     ///
     /// # Errors
     /// If it is neither, is cut off, or holds no model.
-    pub fn from_json(mut reader: impl Read) -> Result<Self, TableError> {
-        Table::read(&mut reader).map(Self::from)
+    pub fn from_json(reader: impl Read) -> Result<Self, TableError> {
+        Table::read(reader).map(Self::from)
     }
 
     /// Reads a table from a file. It blocks.

@@ -77,7 +77,7 @@ impl Table {
     }
 
     /// Reads LiteLLM's format or ours, with gzip around it or not.
-    pub(super) fn read(reader: &mut dyn Read) -> Result<Self, TableError> {
+    pub(super) fn read(reader: impl Read) -> Result<Self, TableError> {
         let mut bytes = bounded(reader)?;
         if bytes.starts_with(&[0x1f, 0x8b]) {
             bytes = bounded(GzDecoder::new(bytes.as_slice()))?;
