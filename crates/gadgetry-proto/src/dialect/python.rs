@@ -13,7 +13,8 @@ impl Finder<'_> {
         let is_list = text[at..].starts_with('[');
         let mut place = at + usize::from(is_list);
         let name = name_at(&text[place..]);
-        if self.gadget(name).is_none() || !text[place + name.len()..].starts_with('(') {
+        // Nearly all lines of prose end here, so the search for the gadget comes last.
+        if !text[place + name.len()..].starts_with('(') || self.gadget(name).is_none() {
             return Read::No;
         }
         let mut calls = Vec::new();
