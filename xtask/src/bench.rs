@@ -5,7 +5,8 @@
 //! * `instructions --list` prints a case a line: a name and, if it has one, the most instructions that one round may take;
 //! * `instructions CASE ROUNDS` does the case that many times.
 //!
-//! Bench targets named `peers` and `gateway` are run next to other libraries and programs: see [`crate::peers`].
+//! Bench targets named `peers` and `gateway` are run next to other libraries and programs: see [`crate::peers`]. That named
+//! `program` measures the program that is distributed.
 //!
 //! Each case of `instructions` runs twice under callgrind, and the difference is shared among the rounds, so that what comes before
 //! them does not count.
@@ -14,11 +15,13 @@ use std::fs;
 
 use crate::Failure;
 use crate::peers;
+use crate::servers::target;
 use crate::shell::{answers, capture, cargo, command, root, run as sh};
 
 const INSTRUCTIONS: &str = "instructions";
 const PEERS: &str = "peers";
 const GATEWAY: &str = "gateway";
+const PROGRAM: &str = "program";
 const ROUNDS: u64 = 1000;
 
 struct Target {
@@ -52,6 +55,7 @@ pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
             INSTRUCTIONS => count_instructions(target),
             PEERS => built(target).and_then(|program| peers::compare(&program)),
             GATEWAY => built(target).and_then(|program| peers::under_load(&program)),
+            PROGRAM => built(target).and_then(|bench| measure_program(&bench)),
             _ => sh(bench(target, &[]).arg("--").args(theirs)),
         };
         failures.extend(done.err());
@@ -146,6 +150,23 @@ fn count_instructions(target: &Target) -> Result<(), String> {
         "more instructions than allowed: {}",
         over.join(", ")
     ))
+}
+
+/// Builds and strips the program that is distributed, for the target that measures it.
+fn measure_program(bench: &str) -> Result<(), String> {
+    if !answers(&mut command("strip", &["--version"])) {
+        println!("skipped: strip is not installed");
+        return Ok(());
+    }
+    let dist = ["build", "--profile", "dist", "--locked"];
+    sh(&mut cargo(
+        &[&dist[..], &["--package", "gadgetry-cli"]].concat(),
+    ))?;
+    let folder = target().join("dist");
+    let stripped = folder.join("gadgetry-stripped");
+    let mut strip = command("strip", &["-o"]);
+    sh(strip.arg(&stripped).arg(folder.join("gadgetry")))?;
+    sh(command(bench, &[]).arg(&stripped))
 }
 
 /// Builds a target, and returns the path of its program.
