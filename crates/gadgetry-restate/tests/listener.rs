@@ -21,8 +21,10 @@ async fn a_run_of_5000_steps_is_resumed() {
         .submit("long", &prompt.to_string())
         .await
         .expect("accepted");
-    world.gate.arrival("long/reply").await;
+    // Until the worker is killed: dropping it would let the worker through.
+    let at_gate = world.gate.arrival("long/reply").await;
     worker.kill().await;
+    drop(at_gate);
     let _worker = WorkerProcess::at(&world, &[], &address).await;
     world.gate.pass("long", &["reply"]).await;
     let outcome = world.client.result("long").await.expect("it ends");

@@ -84,8 +84,10 @@ async fn a_follower_stays_when_the_run_moves() {
             break;
         }
     }
-    world.gate.arrival("b/reply").await;
+    // Until the worker is killed: dropping it would let the worker through.
+    let at_gate = world.gate.arrival("b/reply").await;
     worker.kill().await;
+    drop(at_gate);
     let _worker = WorkerProcess::at(&world, &[], &address).await;
     world.gate.pass("b", &["reply"]).await;
     // The follower is there before the rest happens.
