@@ -158,10 +158,8 @@ fn measure_program(bench: &str) -> Result<(), String> {
         println!("skipped: strip is not installed");
         return Ok(());
     }
-    let dist = ["build", "--profile", "dist", "--locked"];
-    sh(&mut cargo(
-        &[&dist[..], &["--package", "gadgetry-cli"]].concat(),
-    ))?;
+    let build = ["build", "--profile", "dist", "--locked", "--package"];
+    sh(cargo(&build).arg("gadgetry-cli"))?;
     let folder = target().join("dist");
     let stripped = folder.join("gadgetry-stripped");
     let mut strip = command("strip", &["-o"]);
