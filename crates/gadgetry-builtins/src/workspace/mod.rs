@@ -5,6 +5,7 @@ mod error;
 mod git_guard;
 mod history;
 mod path;
+mod repository;
 mod walk;
 
 use std::io::{self, Read as _, Write as _};

@@ -4,6 +4,7 @@ use std::fmt;
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
+use super::repository::is_dot_git;
 use super::{FileError, Workspace};
 
 /// Bytes of a path.
@@ -44,7 +45,7 @@ impl WorkspacePath {
     /// Fails for the files of Git: its settings and hooks start programs.
     pub(super) fn refuse_git(&self) -> Result<(), FileError> {
         let mut names = self.0.components();
-        if names.any(|name| name.as_os_str().eq_ignore_ascii_case(".git")) {
+        if names.any(|name| is_dot_git(name.as_os_str())) {
             return Err(FileError::Git(self.clone()));
         }
         Ok(())
