@@ -44,6 +44,8 @@ mod http_fetch;
 mod list_directory;
 mod read_file;
 mod run_command;
+#[cfg(target_os = "linux")]
+mod sandbox;
 mod search;
 mod talk;
 mod todo;
@@ -57,6 +59,21 @@ use std::sync::Arc;
 use gadgetry::{DynGadget, IntoGadget as _};
 
 pub use workspace::{FileError, Undone, Workspace, WorkspaceError, WorkspacePath};
+
+/// Runs as a process of the sandbox, or as a [supervisor](gadgetry::command::supervisor), and does not return if this process was
+/// started as one. Call it first in `main`: the sandbox starts the program that it is in, which is the only one that it knows.
+///
+/// ```no_run
+/// fn main() {
+///     gadgetry_builtins::dispatch();
+///     // The rest of the program.
+/// }
+/// ```
+pub fn dispatch() {
+    #[cfg(target_os = "linux")]
+    sandbox::dispatch();
+    gadgetry::command::supervisor::dispatch();
+}
 
 /// The names of all built-in gadgets, also of those that this build does not have. A gadget of another source should have none of
 /// them: rules that a user has written for built-in gadgets would be about it.
@@ -89,6 +106,7 @@ pub struct Builtins {
     workspace: Arc<Workspace>,
     images: bool,
     sandbox: bool,
+    by_landlock: bool,
     allowed_addresses: Vec<IpAddr>,
     env: Vec<String>,
     without_env: Vec<String>,
@@ -119,6 +137,7 @@ impl Builtins {
             workspace,
             images: false,
             sandbox: false,
+            by_landlock: false,
             allowed_addresses: Vec::new(),
             env: Vec::new(),
             without_env: Vec::new(),
@@ -132,13 +151,23 @@ impl Builtins {
         self
     }
 
-    /// Sets whether commands run in a sandbox: they cannot write outside the workspace and their own temporary folder, and
-    /// have no network, loopback included. Reading is not restricted. Git's settings and hooks are put back after each command.
+    /// Sets whether commands run in a sandbox: they change nothing but the workspace and temporary files of their own, reach no other
+    /// process and no network, loopback included, and nothing of them is left when they have ended. Reading is not restricted.
+    /// What Git runs code from, such as settings and hooks, is read-only; a repository that a command makes is renamed.
     ///
-    /// Off by default. Needs Linux 6.2 or later; where the system has no sandbox, commands fail instead of running without it.
+    /// Off by default. Needs Linux, with user namespaces or with Landlock (6.2 or later), and a program that calls [`dispatch`]
+    /// first in its `main`. Without one of them, commands fail instead of running without a sandbox.
     #[must_use]
     pub fn sandbox(mut self, on: bool) -> Self {
         self.sandbox = on;
+        self
+    }
+
+    /// Has the sandbox of a kernel that refuses namespaces.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn sandbox_by_landlock(mut self) -> Self {
+        (self.sandbox, self.by_landlock) = (true, true);
         self
     }
 
@@ -199,6 +228,7 @@ impl Builtins {
             run_command::RunCommand {
                 workspace: workspace(),
                 sandbox: self.sandbox,
+                by_landlock: self.by_landlock,
                 without_env: self.without_env.clone(),
                 env: self.env.clone(),
             }

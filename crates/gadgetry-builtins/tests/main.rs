@@ -7,4 +7,6 @@ mod escapes;
 #[cfg(feature = "fetch")]
 mod fetch;
 mod files;
+#[cfg(target_os = "linux")]
+mod sandbox;
 mod stage;

@@ -24,6 +24,7 @@ impl Stage {
     }
 
     pub(crate) fn with(change: impl FnOnce(Builtins) -> Builtins) -> Self {
+        gadgetry::command::supervisor::use_program(env!("CARGO_BIN_EXE_gadgetry-supervisor"));
         let folder = tempfile::tempdir().unwrap();
         let write = |path: &str, content: &str| {
             let path = folder.path().join(path);

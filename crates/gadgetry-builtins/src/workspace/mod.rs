@@ -1,11 +1,9 @@
 //! The folder that built-in gadgets work in, and cannot leave.
 
 mod error;
-#[cfg(target_os = "linux")]
-mod git_guard;
 mod history;
 mod path;
-mod repository;
+pub(crate) mod repository;
 mod walk;
 
 use std::io::{self, Read as _, Write as _};
@@ -21,8 +19,6 @@ use crate::diff::unified;
 use history::{Change, History};
 
 pub use error::{FileError, WorkspaceError};
-#[cfg(target_os = "linux")]
-pub(crate) use git_guard::GitGuard;
 pub use history::Undone;
 pub use path::WorkspacePath;
 pub(crate) use walk::{Entry, EntryKind, Walk};
@@ -52,8 +48,6 @@ pub struct Workspace {
     hard_links: bool,
     /// Locked while a file is changed: one change at a time.
     history: Mutex<History>,
-    #[cfg(target_os = "linux")]
-    git: Mutex<git_guard::GitState>,
 }
 
 impl Workspace {
@@ -75,8 +69,6 @@ impl Workspace {
             dir,
             hard_links: false,
             history: Mutex::default(),
-            #[cfg(target_os = "linux")]
-            git: Mutex::default(),
         })
     }
 

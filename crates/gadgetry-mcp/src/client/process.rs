@@ -10,8 +10,9 @@ use std::time::Duration;
 use futures_util::FutureExt as _;
 use futures_util::future::FusedFuture as _;
 use gadgetry::command::processes::{Processes, Program, Tail, end_of};
+use gadgetry::command::supervisor;
 use tokio::io::{AsyncReadExt as _, DuplexStream, duplex};
-use tokio::process::{ChildStderr, ChildStdin, Command};
+use tokio::process::{ChildStderr, ChildStdin};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -73,9 +74,9 @@ pub(super) struct ServerProcess {
 }
 
 impl ServerProcess {
-    /// Starts it in a process group of its own. Returns it with what it writes and what it reads.
+    /// Starts it in a process group of its own, with a supervisor if there can be one. Returns it with what it writes and what it reads.
     pub(super) fn start(command: Launch) -> io::Result<(Self, DuplexStream, ChildStdin)> {
-        let mut process = Command::new(&command.program);
+        let mut process = supervisor::command(&command.program, GRACE)?;
         process.args(command.arguments).env_clear();
         let base = BASE_ENVIRONMENT.iter();
         process.envs(base.filter_map(|name| Some((name, std::env::var_os(name)?))));
@@ -85,7 +86,9 @@ impl ServerProcess {
         }
         process.stdin(Pipe::piped());
         process.stdout(Pipe::piped()).stderr(Pipe::piped());
-        let (processes, stdin) = Processes::spawn(&mut process, GRACE)?;
+        let mut processes = Processes::spawn(process, GRACE)?;
+        let not_piped = || io::Error::other("its stdin is not piped");
+        let stdin = processes.program()?.stdin.take().ok_or_else(not_piped)?;
         let (messages, output) = duplex(64 * 1024);
         let stderr = Arc::default();
         let stop = CancellationToken::new();

@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use gadgetry_proto::call::Outcome;
 use serde_json::Value;
-use tokio::io::AsyncWriteExt as _;
-use tokio::process::{ChildStdin, ChildStdout, Command};
+use tokio::process::{ChildStdout, Command};
 use tokio::time::timeout;
 
 use super::ResultForm;
 use super::capture::{Tail, read_within};
+use super::input;
 use super::lines::Lines;
 use super::processes::{Processes, Program, end_of};
 use crate::context::ExecutionContext;
@@ -58,13 +58,11 @@ pub(super) async fn run(
     if cancellation.is_cancelled() {
         return Err(Failure::Cancelled);
     }
-    command.stdin(Stdio::piped());
+    command.stdin(input::complete(format!("{parameters}\n").as_bytes())?);
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
-    let (mut processes, stdin) =
-        Processes::spawn(&mut command, grace).map_err(|source| Failure::Start {
-            program: command.as_std().get_program().into(),
-            source,
-        })?;
+    let program = command.as_std().get_program().into();
+    let mut processes =
+        Processes::spawn(command, grace).map_err(|source| Failure::Start { program, source })?;
     let stdout = match form {
         ResultForm::Text => Stdout::Text(Vec::new()),
         ResultForm::JsonLines => Stdout::Lines(Lines::new(context)),
@@ -72,32 +70,28 @@ pub(super) async fn run(
     let result = tokio::select! {
         // A program that is done when it is cancelled has done its work.
         biased;
-        result = talk(&mut processes, stdin, parameters, stdout) => result,
+        result = talk(&mut processes, stdout) => result,
         () = cancellation.cancelled() => Err(Failure::Cancelled),
     };
     processes.end().await;
     result
 }
 
-/// Feeds the program and reads what it says until it ends.
-async fn talk(
-    processes: &mut Processes,
-    stdin: ChildStdin,
-    parameters: &Value,
-    mut result: Stdout<'_>,
-) -> Result<Outcome, Failure> {
+/// Reads what the program says until it ends.
+async fn talk(processes: &mut Processes, mut result: Stdout<'_>) -> Result<Outcome, Failure> {
     let Program {
         leader,
         group,
         stdout,
         stderr,
         grace,
+        ..
     } = processes.program()?;
     let mut message = Tail::default();
     let mut streams = Box::pin(async {
-        tokio::try_join!(feed(stdin, parameters), result.read(stdout), async {
+        tokio::try_join!(result.read(stdout), async {
             Ok(message.read(stderr, STDERR_CAP).await?)
-        },)
+        })
     });
     let status = tokio::select! {
         biased;
@@ -149,16 +143,6 @@ impl Stdout<'_> {
         } else {
             Err(Failure::TooMuchOutput)
         }
-    }
-}
-
-/// Writes the parameters as one line and ends the stream.
-async fn feed(mut stdin: ChildStdin, parameters: &Value) -> Result<(), Failure> {
-    let written = stdin.write_all(format!("{parameters}\n").as_bytes()).await;
-    match written {
-        // A program may ignore its parameters.
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        other => Ok(other?),
     }
 }
 

@@ -29,8 +29,8 @@
 //!
 //! # What a program sees, and what counts
 //!
-//! The parameters arrive as one line of JSON on stdin, which then ends. A program that does not read it does nothing
-//! wrong. What it writes to stdout is the result, minus one newline at the end. With an exit code other than 0 the call
+//! The parameters arrive as one line of JSON on stdin, which is complete before the program starts. A program that does not
+//! read it does nothing wrong. What it writes to stdout is the result, minus one newline at the end. With an exit code other than 0 the call
 //! has failed, and stderr is the message. Bytes that are not UTF-8 are replaced. The program runs in the current folder and
 //! with the environment of gadgetry, without the variables that hold keys of model providers, such as `OPENAI_API_KEY` and
 //! `GITHUB_TOKEN`: what a program prints is sent to the model. `env = ["GITHUB_TOKEN"]` leaves a variable in.
@@ -58,9 +58,9 @@
 //! A call ends when the program does: what its own children write within a grace period of 200 ms
 //! ([`CommandGadget::grace`]) still counts. **No process of a call outlives it.** The program runs in a process group of
 //! its own, and the whole group is ended when the call ends, is cancelled or is dropped: first with SIGTERM, after the
-//! grace period with SIGKILL. A program that must start something that
-//! stays gives it its own group or session (`setsid`). On systems without process groups only the program itself is
-//! killed.
+//! grace period with SIGKILL. On Linux, a program whose `main` calls [`supervisor::dispatch`], as the command line does, also ends
+//! processes that have left the group (`setsid`), and ends them all if it is killed itself. On systems without process groups only
+//! the program itself is killed.
 
 mod capture;
 mod duration;
@@ -68,11 +68,14 @@ mod error;
 mod exec;
 mod file;
 mod group;
+mod input;
 mod lines;
 #[doc(hidden)]
 pub mod processes;
 mod run;
+pub mod supervisor;
 
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -204,8 +207,8 @@ impl CommandGadget {
     }
 
     /// The command, with the environment that it runs in.
-    fn command(&self) -> Command {
-        let mut command = Command::new(&self.program);
+    fn command(&self) -> io::Result<Command> {
+        let mut command = supervisor::command(&self.program, self.grace)?;
         command.args(&self.arguments);
         let others = self.without_env.iter().map(String::as_str);
         for variable in variables::SECRET.iter().copied().chain(others) {
@@ -213,7 +216,7 @@ impl CommandGadget {
                 command.env_remove(variable);
             }
         }
-        command
+        Ok(command)
     }
 }
 
@@ -227,10 +230,18 @@ impl DynGadget for CommandGadget {
     /// Cancel safety: dropping the future ends the whole process group, as a cancellation does. If the runtime is gone
     /// or ends before the grace period does, the group is killed at once.
     fn execute(&self, parameters: Value, context: ExecutionContext) -> BoxFuture<'static, Outcome> {
-        let (mut command, grace, result) = (self.command(), self.grace, self.result);
-        command.env(IDEMPOTENCY_KEY, context.idempotency_key());
+        let command = self.command().map_err(|source| exec::Failure::Start {
+            program: self.program.clone(),
+            source,
+        });
+        let (grace, result) = (self.grace, self.result);
         Box::pin(async move {
-            let done = exec::run(command, &parameters, grace, result, &context).await;
+            let done = async {
+                let mut command = command?;
+                command.env(IDEMPOTENCY_KEY, context.idempotency_key());
+                exec::run(command, &parameters, grace, result, &context).await
+            };
+            let done = done.await;
             done.unwrap_or_else(|failure| Outcome::error(failure.to_string()))
         })
     }

@@ -11,6 +11,7 @@ use tokio::runtime::Handle;
 use tokio::time::sleep;
 
 use super::group::Signal;
+use super::supervisor;
 
 pub use super::capture::Tail;
 pub use super::group::Group;
@@ -19,32 +20,23 @@ pub use super::group::Group;
 pub struct Processes(Option<Program>);
 
 impl Processes {
-    /// Starts `command`, whose three streams are piped, in a process group of its own. `grace` is the time between
+    /// Starts `command`, whose stdout and stderr are piped, in a process group of its own. `grace` is the time between
     /// SIGTERM and SIGKILL.
-    pub fn spawn(command: &mut Command, grace: Duration) -> io::Result<(Self, ChildStdin)> {
-        Self::spawn_with(command, grace, Command::spawn)
-    }
-
-    /// The same, started by `spawn`.
-    pub(super) fn spawn_with(
-        command: &mut Command,
-        grace: Duration,
-        spawn: impl FnOnce(&mut Command) -> io::Result<Child>,
-    ) -> io::Result<(Self, ChildStdin)> {
+    pub fn spawn(mut command: Command, grace: Duration) -> io::Result<Self> {
         #[cfg(unix)]
         command.process_group(0);
         // If the next lines are not reached, at least the program was killed.
-        let mut leader = spawn(command.kill_on_drop(true))?;
+        command.kill_on_drop(true);
+        let mut leader = supervisor::spawn(command)?;
         let not_piped = || io::Error::other("its streams are not piped");
-        let stdin = leader.stdin.take().ok_or_else(not_piped)?;
-        let program = Program {
+        Ok(Self(Some(Program {
+            stdin: leader.stdin.take(),
             stdout: leader.stdout.take().ok_or_else(not_piped)?,
             stderr: leader.stderr.take().ok_or_else(not_piped)?,
             group: Group::of(&leader),
             leader,
             grace,
-        };
-        Ok((Self(Some(program)), stdin))
+        })))
     }
 
     /// The program; an error if it was already ended.
@@ -80,6 +72,8 @@ pub struct Program {
     pub leader: Child,
     /// Its process group.
     pub group: Group,
+    /// What it reads, if that is piped.
+    pub stdin: Option<ChildStdin>,
     /// What it writes to stdout.
     pub stdout: ChildStdout,
     /// What it writes to stderr.
@@ -91,15 +85,24 @@ pub struct Program {
 impl Program {
     async fn end(mut self) {
         self.group.signal(Signal::Terminate);
+        let patience = self.patience();
         let gone = tokio::select! {
             () = all_gone(&mut self.leader, &mut self.group) => true,
             never = discard(&mut self.stdout, &mut self.stderr) => match never {},
-            () = sleep(self.grace) => false,
+            () = sleep(patience) => false,
         };
         if !gone {
             self.kill();
             // The kernel has ended it; this is only so that no zombie stays.
             drop(self.leader.wait().await);
+        }
+    }
+
+    /// The time until SIGKILL. A supervisor ends the program after the grace, and itself when all of its processes are gone.
+    fn patience(&self) -> Duration {
+        match supervisor::program() {
+            Some(_) => self.grace + supervisor::MARGIN,
+            None => self.grace,
         }
     }
 

@@ -4,7 +4,7 @@ use std::io;
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
-use tokio::process::{Child, Command};
+use tokio::process::Command;
 use tokio::time::{sleep, timeout};
 
 use super::capture::Ends;
@@ -34,10 +34,8 @@ pub struct Ran {
     pub stderr: String,
 }
 
-/// Runs a program without input to its end, in a process group of its own. No process of it outlives the call.
-///
-/// `spawn` starts the command; it is [`Command::spawn`] unless the program needs a special environment, such as a thread
-/// with fewer rights.
+/// Runs a program without input to its end, in a process group of its own. No process of the group outlives the call, and of a
+/// program with a [supervisor](super::supervisor) no process at all.
 ///
 /// # Errors
 ///
@@ -48,12 +46,10 @@ pub async fn run(
     mut command: Command,
     limits: RunLimits,
     cancellation: &CancellationToken,
-    spawn: impl FnOnce(&mut Command) -> io::Result<Child>,
 ) -> io::Result<Ran> {
-    command.stdin(Stdio::piped());
+    command.stdin(Stdio::null());
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
-    let (mut processes, stdin) = Processes::spawn_with(&mut command, limits.grace, spawn)?;
-    drop(stdin);
+    let mut processes = Processes::spawn(command, limits.grace)?;
     let (mut out, mut err) = (Ends::new(limits.output), Ends::new(limits.output));
     let ended = {
         let program = processes.program()?;
@@ -83,6 +79,7 @@ async fn to_its_end(
         stdout,
         stderr,
         grace,
+        ..
     } = program;
     let mut streams = Box::pin(async { tokio::try_join!(out.read(stdout), err.read(stderr)) });
     tokio::select! {

@@ -1,17 +1,16 @@
 //! `RunCommand`.
 
-#[cfg(target_os = "linux")]
-mod sandbox;
-
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use cap_std::fs::Dir;
-use gadgetry::command::{Ran, RunLimits, remove_secrets, run};
+use gadgetry::command::{Ran, RunLimits, remove_secrets, run, supervisor};
 use gadgetry::proto::schema::Unterminated;
 use gadgetry::{
-    CallPreview, Example, ExecutionContext, Gadget, GadgetError, GadgetInfo, Permission, Subject,
+    CallPreview, CancellationToken, Example, ExecutionContext, Gadget, GadgetError, GadgetInfo,
+    Permission, Subject,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -20,7 +19,7 @@ use tokio::process::Command;
 
 use crate::blocking::{blocking, whole_workspace};
 #[cfg(target_os = "linux")]
-use crate::workspace::GitGuard;
+use crate::sandbox::Sandbox;
 use crate::workspace::{Workspace, WorkspacePath};
 
 /// Bytes of each of stdout and stderr that are kept.
@@ -34,6 +33,8 @@ const GRACE: Duration = Duration::from_millis(500);
 pub(crate) struct RunCommand {
     pub(crate) workspace: Arc<Workspace>,
     pub(crate) sandbox: bool,
+    /// Whether the sandbox does without namespaces.
+    pub(crate) by_landlock: bool,
     /// Variables that commands do not see, in addition to those that hold secrets.
     pub(crate) without_env: Vec<String>,
     /// Variables that commands see although they hold secrets.
@@ -101,12 +102,17 @@ impl Gadget for RunCommand {
             grace: GRACE,
             output: OUTPUT,
         };
-        let mut command = self.command(&params.command, &path, &folder);
         let cancellation = context.cancellation();
         let (ran, note) = if self.sandbox {
-            self.in_sandbox(&mut command, limits, &context).await?
+            let line = params.command;
+            self.in_sandbox(line, &path, &folder, limits, cancellation)
+                .await?
         } else {
-            let ran = run(command, limits, cancellation, Command::spawn).await;
+            let mut command =
+                supervisor::command("sh", GRACE).map_err(|error| cannot_start(&error))?;
+            command.args(["-c", &params.command]);
+            self.prepare(&mut command, &path, &folder);
+            let ran = run(command, limits, cancellation).await;
             (ran.map_err(|error| cannot_start(&error))?, String::new())
         };
         if cancellation.is_cancelled() {
@@ -142,43 +148,64 @@ impl Gadget for RunCommand {
 }
 
 impl RunCommand {
-    fn command(&self, line: &str, path: &WorkspacePath, folder: &Dir) -> Command {
-        let mut command = Command::new("sh");
-        command.args(["-c", line]);
-        let written: PathBuf = self.workspace.root().join(path.as_path());
+    fn prepare(&self, command: &mut Command, path: &WorkspacePath, folder: &Dir) {
+        let mut written = self.workspace.root().to_owned();
+        if !path.is_root() {
+            written.push(path.as_path());
+        }
         command.current_dir(by_handle(folder, &written));
         command.env("PWD", written);
-        remove_secrets(&mut command, &self.without_env, &self.env);
-        command
+        remove_secrets(command, &self.without_env, &self.env);
     }
 
+    /// Runs the command, and returns what the sandbox has to say about it.
     #[cfg(target_os = "linux")]
     async fn in_sandbox(
         &self,
-        command: &mut Command,
+        line: String,
+        path: &WorkspacePath,
+        folder: &Dir,
         limits: RunLimits,
-        context: &ExecutionContext,
+        cancellation: &CancellationToken,
     ) -> Result<(Ran, String), GadgetError> {
-        let temporary = tempfile::tempdir()?;
-        let mut confined = std::mem::replace(command, Command::new("true"));
-        confined.env("TMPDIR", temporary.path());
-        confined.env_remove("SSH_AUTH_SOCK");
-        let rules = sandbox::Rules::new([self.workspace.root(), temporary.path()])
-            .map_err(GadgetError::new)?;
-        let workspace = Arc::clone(&self.workspace);
-        let guard = blocking(move || Ok(GitGuard::new(workspace))).await?;
-        let spawn = |command: &mut Command| rules.spawn(command);
-        let ran = run(confined, limits, context.cancellation(), spawn).await;
-        let note = blocking(move || Ok(guard.restore())).await?;
-        Ok((ran.map_err(|error| cannot_start(&error))?, note))
+        let (workspace, cwd) = (Arc::clone(&self.workspace), path.as_path().to_owned());
+        let by_landlock = self.by_landlock;
+        let (confined, missing) = blocking(move || {
+            let sandbox = Sandbox::of_system(by_landlock).map_err(GadgetError::new)?;
+            let confined = sandbox.command(&line, workspace.root(), &cwd, GRACE);
+            Ok((confined.map_err(GadgetError::new)?, sandbox.missing.clone()))
+        })
+        .await?;
+        let (mut command, notes) = confined.split();
+        self.prepare(&mut command, path, folder);
+        let ran = run(command, limits, cancellation).await;
+        // Also of a command that was cancelled: what it has made must not stay.
+        let notes = blocking(move || notes().map_err(GadgetError::new)).await?;
+        let mut text = String::new();
+        if !notes.is_empty() {
+            let notes = notes.join("; ");
+            text = format!(
+                "\n[{notes}: in the sandbox, commands cannot make what Git runs code from]\n"
+            );
+        }
+        if !missing.is_empty() {
+            let _ = write!(
+                text,
+                "\n[this system's sandbox has {}]\n",
+                missing.join("; ")
+            );
+        }
+        Ok((ran.map_err(|error| cannot_start(&error))?, text))
     }
 
     #[cfg(not(target_os = "linux"))]
     async fn in_sandbox(
         &self,
-        _command: &mut Command,
+        _line: String,
+        _path: &WorkspacePath,
+        _folder: &Dir,
         _limits: RunLimits,
-        _context: &ExecutionContext,
+        _cancellation: &CancellationToken,
     ) -> Result<(Ran, String), GadgetError> {
         Err("the sandbox needs Linux; commands do not run without it here".into())
     }

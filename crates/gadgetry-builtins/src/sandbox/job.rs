@@ -1,0 +1,105 @@
+//! What a process of the sandbox is to do, as its arguments.
+
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::Mode;
+
+/// The name of the report in the private folder.
+pub(super) const REPORT: &str = "report.json";
+
+/// A process of the sandbox.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Stage {
+    Outer,
+    Inner,
+}
+
+impl Stage {
+    /// The name under which it is started.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Outer => "gadgetry-sandbox",
+            Self::Inner => "gadgetry-sandbox-init",
+        }
+    }
+
+    pub(super) fn named(name: &OsStr) -> Option<Self> {
+        [Self::Outer, Self::Inner]
+            .into_iter()
+            .find(|stage| name == stage.name())
+    }
+}
+
+/// One command.
+#[derive(Clone, Debug)]
+pub(super) struct Job {
+    /// The process that has started this one.
+    pub(super) parent: u32,
+    pub(super) mode: Mode,
+    pub(super) grace: Duration,
+    /// Absolute, without links.
+    pub(super) workspace: PathBuf,
+    /// Relative to the workspace.
+    pub(super) cwd: PathBuf,
+    /// A folder of the call: report, and temporary files where there are no namespaces.
+    pub(super) private: PathBuf,
+    /// For `sh -c`.
+    pub(super) line: OsString,
+}
+
+impl Job {
+    pub(super) fn new(
+        mode: Mode,
+        workspace: &Path,
+        cwd: &Path,
+        private: &Path,
+        line: &str,
+        grace: Duration,
+    ) -> Self {
+        Self {
+            parent: std::process::id(),
+            mode,
+            grace,
+            workspace: workspace.to_owned(),
+            cwd: cwd.to_owned(),
+            private: private.to_owned(),
+            line: line.into(),
+        }
+    }
+
+    pub(super) fn to_arguments(&self) -> [OsString; 7] {
+        let mode = match self.mode {
+            Mode::Namespaces => "namespaces",
+            Mode::Landlock => "landlock",
+        };
+        [
+            self.parent.to_string().into(),
+            mode.into(),
+            self.grace.as_millis().to_string().into(),
+            self.workspace.clone().into(),
+            self.cwd.clone().into(),
+            self.private.clone().into(),
+            self.line.clone(),
+        ]
+    }
+
+    pub(super) fn from_arguments(mut arguments: impl Iterator<Item = OsString>) -> Option<Self> {
+        let mut next = || arguments.next();
+        let job = Self {
+            parent: next()?.to_str()?.parse().ok()?,
+            mode: match next()?.to_str()? {
+                "namespaces" => Mode::Namespaces,
+                "landlock" => Mode::Landlock,
+                _ => return None,
+            },
+            grace: Duration::from_millis(next()?.to_str()?.parse().ok()?),
+            workspace: next()?.into(),
+            cwd: next()?.into(),
+            private: next()?.into(),
+            line: next()?,
+        };
+        arguments.next().is_none().then_some(job)
+    }
+}

@@ -1,0 +1,121 @@
+//! Writing, as Landlock permits it: below given folders, and to a few devices.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use cap_std::ambient_authority;
+use cap_std::fs::Dir;
+use landlock::{
+    ABI, AccessFs, BitFlags, CompatLevel, Compatible as _, LandlockStatus, PathBeneath, PathFd,
+    Ruleset, RulesetAttr as _, RulesetCreated, RulesetCreatedAttr as _, Scope,
+};
+
+use super::Mode;
+use super::job::Job;
+use super::repositories::Repositories;
+use super::view::{DEVICES, OWN};
+
+/// The oldest kernel interface that confines all ways of writing, truncation included: Linux 6.2.
+const REQUIRED: ABI = ABI::V3;
+
+/// Gives up this thread's right to write anything but the workspace of a job, and temporary files. Returns what the kernel does not
+/// have.
+pub(super) fn restrict(job: &Job) -> io::Result<Vec<String>> {
+    match job.mode {
+        Mode::Namespaces => {
+            let own = OWN.into_iter().chain(["/dev/pts"]).map(PathBuf::from);
+            let paths: Vec<PathBuf> = own.chain([job.workspace.clone()]).collect();
+            Ok(match apply(&paths, CompatLevel::BestEffort)? {
+                LandlockStatus::Available { .. } => Vec::new(),
+                LandlockStatus::NotEnabled | LandlockStatus::NotImplemented => {
+                    vec!["no Landlock".to_owned()]
+                }
+            })
+        }
+        Mode::Landlock => {
+            let mut paths = unprotected(&job.workspace)?;
+            paths.push(job.private.join("tmp"));
+            let status = apply(&paths, CompatLevel::HardRequirement)?;
+            let scopes = matches!(status, LandlockStatus::Available { effective_abi, .. } if effective_abi >= ABI::V6);
+            let missing = "signals to your other processes are not refused (needs Linux 6.12)";
+            Ok(if scopes {
+                Vec::new()
+            } else {
+                vec![missing.to_owned()]
+            })
+        }
+    }
+}
+
+fn apply(writable: &[PathBuf], level: CompatLevel) -> io::Result<LandlockStatus> {
+    let rules = rules(writable, level).map_err(|error| io::Error::other(error.to_string()))?;
+    let status = rules.restrict_self().map_err(io::Error::other)?;
+    if !status.no_new_privs {
+        return Err(io::Error::other("rights could not be given up"));
+    }
+    Ok(status.landlock)
+}
+
+fn rules(
+    writable: &[PathBuf],
+    level: CompatLevel,
+) -> Result<RulesetCreated, Box<dyn std::error::Error>> {
+    let all = AccessFs::from_write(REQUIRED);
+    let mut rules = Ruleset::default()
+        .set_compatibility(level)
+        .handle_access(all)?
+        // Newer kernels confine more: control of devices, abstract sockets, signals to other processes.
+        .set_compatibility(CompatLevel::BestEffort)
+        .handle_access(AccessFs::IoctlDev)?
+        .scope(BitFlags::<Scope>::all())?
+        .create()?;
+    // No one makes devices.
+    let folder = all & !(AccessFs::MakeChar | AccessFs::MakeBlock);
+    let file = AccessFs::WriteFile | AccessFs::Truncate;
+    for path in writable {
+        // Of the folders in memory, a system may not have all.
+        let Ok(metadata) = fs::symlink_metadata(path) else {
+            continue;
+        };
+        let access = if metadata.is_dir() { folder } else { file };
+        let access = if path.starts_with("/dev/pts") {
+            access | AccessFs::IoctlDev
+        } else {
+            access
+        };
+        rules = rules.add_rule(PathBeneath::new(PathFd::new(path)?, access))?;
+    }
+    for path in DEVICES {
+        // A container may not have all of them.
+        if let Ok(path) = PathFd::new(path) {
+            rules = rules.add_rule(PathBeneath::new(path, file))?;
+        }
+    }
+    Ok(rules)
+}
+
+/// The entries of a workspace that hold nothing from which Git runs code: the workspace itself if it has no repository. Of
+/// `.git`, `a/b/.git`, `a/c` and `d` these are `a/c` and `d`, since a right to a folder is one to all below it.
+fn unprotected(workspace: &Path) -> io::Result<Vec<PathBuf>> {
+    let dir = Dir::open_ambient_dir(workspace, ambient_authority())?;
+    let repositories = Repositories::find(&dir, workspace, |_, _| Ok(()))?;
+    let mut found = BTreeSet::new();
+    let mut left = vec![PathBuf::new()];
+    while let Some(path) = left.pop() {
+        let absolute = workspace.join(&path);
+        if !repositories.is_above_protected(&path) {
+            found.insert(absolute);
+        } else if !repositories.is_protected(&path) {
+            for entry in fs::read_dir(absolute)? {
+                let entry = entry?;
+                // A link is not followed: it may lead outside.
+                if !entry.file_type()?.is_symlink() {
+                    left.push(path.join(entry.file_name()));
+                }
+            }
+        }
+    }
+    Ok(found.into_iter().collect())
+}

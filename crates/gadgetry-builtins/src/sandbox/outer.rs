@@ -1,0 +1,113 @@
+//! The process outside: it makes the boundary, waits, and looks at what the command has left.
+
+use std::fs::File;
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+use std::process::{Command, ExitStatus, Stdio};
+
+use gadgetry::command::supervisor::Supervisor;
+use rustix::process::{Resource, Rlimit, setrlimit};
+use serde::{Deserialize, Serialize};
+
+use super::job::{Job, REPORT, Stage};
+use super::repositories::Repositories;
+use super::{Mode, Report, view};
+
+/// The exit code of a process of the sandbox whose command did not run.
+pub(super) const NOT_STARTED: i32 = 125;
+
+/// Runs the command of a job; returns its exit code, or ends by its signal.
+pub(super) fn run(job: &Job) -> i32 {
+    let mut report = Report::default();
+    let ended = File::options()
+        .write(true)
+        .create_new(true)
+        .open(job.private.join(REPORT))
+        .and_then(|file| {
+            let ended = confine(job, &mut report);
+            if let Err(error) = &ended {
+                report.error = Some(error.to_string());
+            }
+            write(file, &report)?;
+            ended
+        });
+    ended.map_or(NOT_STARTED, Supervisor::exit_like)
+}
+
+fn write(mut file: File, report: &Report) -> io::Result<()> {
+    file.write_all(&serde_json::to_vec(report)?)
+}
+
+fn confine(job: &Job, report: &mut Report) -> io::Result<ExitStatus> {
+    let mut supervisor = Supervisor::of(job.parent.into(), job.grace)?;
+    // A crash must not write a core file, which a pattern of the system places anywhere.
+    let none = Rlimit {
+        current: Some(0),
+        maximum: Some(0),
+    };
+    setrlimit(Resource::Core, none)?;
+    let workspace = match job.mode {
+        Mode::Namespaces => view::enter(&job.workspace, &job.cwd)?,
+        Mode::Landlock => view::without_namespaces(&job.workspace)?,
+    };
+    let before = match job.mode {
+        Mode::Namespaces => Repositories::find(&workspace, &job.workspace, view::make_read_only)?,
+        Mode::Landlock => Repositories::find(&workspace, &job.workspace, |_, _| Ok(()))?,
+    };
+    if job.mode == Mode::Namespaces {
+        supervisor = supervisor.of_namespace();
+        view::keep_capabilities_on_exec()?;
+    }
+    let (mut ours, theirs) = UnixStream::pair()?;
+    let mut inner = Command::new("/proc/self/exe");
+    inner.arg0(Stage::Inner.name());
+    inner.args(
+        Job {
+            parent: parent_of_inner(job.mode),
+            ..job.clone()
+        }
+        .to_arguments(),
+    );
+    let child = inner
+        .stdin(Stdio::from(std::os::fd::OwnedFd::from(theirs)))
+        .spawn()?;
+    drop(inner);
+    let ended = supervisor.wait(child.id());
+    let mut message = String::new();
+    ours.read_to_string(&mut message)?;
+    report.notes = before.disarm_new(&workspace)?;
+    let message: Message = serde_json::from_str(&message).map_err(|_| {
+        let how = ended.map_or_else(|error| error.to_string(), |status| status.to_string());
+        io::Error::other(format!("its first process has ended: {how}"))
+    })?;
+    match message {
+        Message::Ended { status, missing } => {
+            report.missing = missing;
+            Ok(ExitStatus::from_raw(status))
+        }
+        Message::Failed(error) => Err(io::Error::other(error)),
+    }
+}
+
+/// The number of this process for the inner one, which is in another PID namespace or not.
+fn parent_of_inner(mode: Mode) -> u32 {
+    match mode {
+        Mode::Namespaces => 0,
+        Mode::Landlock => std::process::id(),
+    }
+}
+
+/// What the inner process reports.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) enum Message {
+    /// The command has ended.
+    Ended {
+        /// As `waitpid` gives it.
+        status: i32,
+        /// Protections that the kernel does not have.
+        missing: Vec<String>,
+    },
+    /// It did not run.
+    Failed(String),
+}

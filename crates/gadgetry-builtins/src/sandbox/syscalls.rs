@@ -1,0 +1,175 @@
+//! System calls that no command needs, and that lead out.
+
+use std::collections::BTreeMap;
+use std::io;
+
+use seccompiler::{
+    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
+    SeccompRule, TargetArch, apply_filter,
+};
+
+use super::Mode;
+
+/// The bit in the numbers of x32, a second set of a 64-bit kernel.
+#[cfg(target_arch = "x86_64")]
+const X32: i64 = 0x4000_0000;
+
+type Rules = BTreeMap<i64, Vec<SeccompRule>>;
+
+/// Refuses them in this thread and in all that it starts, for good.
+pub(super) fn refuse(mode: Mode) -> io::Result<()> {
+    let failed = |error: Box<dyn std::error::Error>| io::Error::other(error.to_string());
+    let mut rules = always().map_err(failed)?;
+    if mode == Mode::Landlock {
+        rules.extend(without_namespaces().map_err(failed)?);
+    }
+    install(rules, libc::EPERM).map_err(failed)?;
+    // Its flags are in memory, which no filter sees. Libraries fall back to `clone`, whose flags are an argument.
+    install([(libc::SYS_clone3, Vec::new())].into(), libc::ENOSYS).map_err(failed)
+}
+
+fn install(rules: Rules, error: i32) -> Result<(), Box<dyn std::error::Error>> {
+    #[cfg(target_arch = "x86_64")]
+    let rules: Rules = {
+        let x32: Rules = rules
+            .iter()
+            .map(|(number, rules)| (X32 + number, rules.clone()))
+            .collect();
+        rules.into_iter().chain(x32).collect()
+    };
+    let filter = SeccompFilter::new(
+        rules,
+        SeccompAction::Allow,
+        SeccompAction::Errno(error.unsigned_abs()),
+        TargetArch::try_from(std::env::consts::ARCH)?,
+    )?;
+    let program: BpfProgram = filter.try_into()?;
+    Ok(apply_filter(&program)?)
+}
+
+/// Sockets (`socketpair` stays: its ends reach no other program), new namespaces and mounts, and doors to the kernel.
+fn always() -> Result<Rules, Box<dyn std::error::Error>> {
+    let mut rules: Rules = [
+        libc::SYS_socket,
+        // Its requests are in memory, which no filter sees.
+        libc::SYS_io_uring_setup,
+        libc::SYS_unshare,
+        libc::SYS_setns,
+        libc::SYS_mount,
+        libc::SYS_umount2,
+        libc::SYS_pivot_root,
+        libc::SYS_chroot,
+        libc::SYS_fsopen,
+        libc::SYS_fspick,
+        libc::SYS_fsconfig,
+        libc::SYS_fsmount,
+        libc::SYS_open_tree,
+        libc::SYS_move_mount,
+        libc::SYS_mount_setattr,
+        libc::SYS_bpf,
+        libc::SYS_perf_event_open,
+        libc::SYS_userfaultfd,
+        libc::SYS_add_key,
+        libc::SYS_keyctl,
+        libc::SYS_request_key,
+        libc::SYS_open_by_handle_at,
+        libc::SYS_pidfd_getfd,
+        libc::SYS_kexec_load,
+        libc::SYS_init_module,
+        libc::SYS_finit_module,
+        libc::SYS_delete_module,
+        libc::SYS_acct,
+        libc::SYS_quotactl,
+        libc::SYS_swapon,
+        libc::SYS_syslog,
+    ]
+    .into_iter()
+    .map(|number| (number, Vec::new()))
+    .collect();
+    let user_namespace = u64::from(libc::CLONE_NEWUSER.unsigned_abs());
+    let flags = SeccompCmpOp::MaskedEq(user_namespace);
+    rules.insert(libc::SYS_clone, vec![argument(0, flags, user_namespace)?]);
+    // Typing into a terminal that someone else reads.
+    let requests = [libc::TIOCSTI, libc::TIOCLINUX];
+    let typing = requests.map(|request| argument(1, SeccompCmpOp::Eq, u64::from(request)));
+    let typing: Result<Vec<SeccompRule>, _> = typing.into_iter().collect();
+    rules.insert(libc::SYS_ioctl, typing?);
+    Ok(rules)
+}
+
+/// What Landlock does not confine: metadata of files, wherever they are, and other processes.
+fn without_namespaces() -> Result<Rules, Box<dyn std::error::Error>> {
+    const FCHMODAT2: i64 = 452;
+    const SETXATTRAT: i64 = 463;
+    const REMOVEXATTRAT: i64 = 466;
+    const FILE_SETATTR: i64 = 469;
+    let mut numbers = vec![
+        libc::SYS_fchmod,
+        libc::SYS_fchmodat,
+        FCHMODAT2,
+        libc::SYS_fchown,
+        libc::SYS_fchownat,
+        libc::SYS_setxattr,
+        libc::SYS_lsetxattr,
+        libc::SYS_fsetxattr,
+        SETXATTRAT,
+        libc::SYS_removexattr,
+        libc::SYS_lremovexattr,
+        libc::SYS_fremovexattr,
+        REMOVEXATTRAT,
+        FILE_SETATTR,
+        libc::SYS_utimensat,
+        libc::SYS_ptrace,
+        libc::SYS_process_vm_readv,
+        libc::SYS_process_vm_writev,
+        libc::SYS_process_madvise,
+        libc::SYS_pidfd_open,
+        libc::SYS_kcmp,
+        libc::SYS_migrate_pages,
+        libc::SYS_move_pages,
+        libc::SYS_setpriority,
+        libc::SYS_ioprio_set,
+    ];
+    #[cfg(target_arch = "x86_64")]
+    numbers.extend([
+        libc::SYS_chmod,
+        libc::SYS_chown,
+        libc::SYS_lchown,
+        libc::SYS_utime,
+        libc::SYS_utimes,
+        libc::SYS_futimesat,
+    ]);
+    let mut rules: Rules = numbers
+        .into_iter()
+        .map(|number| (number, Vec::new()))
+        .collect();
+    // Of another process: 0 is the one that asks.
+    for number in [
+        libc::SYS_prlimit64,
+        libc::SYS_sched_setaffinity,
+        libc::SYS_sched_setscheduler,
+        libc::SYS_sched_setparam,
+        libc::SYS_sched_setattr,
+    ] {
+        rules.insert(number, vec![argument(0, SeccompCmpOp::Ne, 0)?]);
+    }
+    // Attributes such as `append only`, by the second argument of `ioctl`.
+    const FS_IOC_SETFLAGS: u64 = 0x4008_6602;
+    const FS_IOC_FSSETXATTR: u64 = 0x401c_5820;
+    let mut requests = always()?.remove(&libc::SYS_ioctl).unwrap_or_default();
+    for request in [FS_IOC_SETFLAGS, FS_IOC_FSSETXATTR] {
+        requests.push(argument(1, SeccompCmpOp::Eq, request)?);
+    }
+    rules.insert(libc::SYS_ioctl, requests);
+    Ok(rules)
+}
+
+/// A rule about the lower half of an argument, which is what the kernel looks at.
+fn argument(
+    index: u8,
+    op: SeccompCmpOp,
+    value: u64,
+) -> Result<SeccompRule, seccompiler::BackendError> {
+    let condition = SeccompCondition::new(index, SeccompCmpArgLen::Dword, op, value)?;
+    SeccompRule::new(vec![condition])
+}

@@ -1,0 +1,321 @@
+//! What a command sees of the file system: everything, of which it can change its workspace and folders of its own.
+
+use std::collections::BTreeSet;
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::os::fd::AsRawFd as _;
+use std::os::unix::ffi::OsStringExt as _;
+use std::os::unix::fs::{MetadataExt as _, symlink};
+use std::path::{Path, PathBuf};
+
+use cap_std::ambient_authority;
+use cap_std::fs::Dir;
+use rustix::fs::{Mode, OFlags, StatVfsMountFlags, fstatvfs, openat};
+use rustix::mount::{
+    MountFlags, MountPropagationFlags, mount, mount_bind, mount_bind_recursive, mount_change,
+    mount_remount,
+};
+use rustix::process::{getegid, geteuid};
+use rustix::thread::{
+    CapabilitySet, CapabilitySets, UnshareFlags, capabilities, configure_capability_in_ambient_set,
+    set_capabilities,
+};
+
+/// Folders that are a command's own, empty and in memory.
+pub(super) const OWN: [&str; 3] = ["/tmp", "/var/tmp", "/dev/shm"];
+
+/// Devices that lead nowhere.
+pub(super) const DEVICES: [&str; 5] = [
+    "/dev/null",
+    "/dev/zero",
+    "/dev/full",
+    "/dev/random",
+    "/dev/urandom",
+];
+
+/// What the inner process needs to mount `/proc` and to give up all rights.
+const FOR_INNER: [CapabilitySet; 2] = [CapabilitySet::SYS_ADMIN, CapabilitySet::SETPCAP];
+
+/// Moves this process, which has one thread, to namespaces of its own in which only `workspace` and [`OWN`] can be changed, and to
+/// the folder `cwd` in it. Children are in a new PID namespace.
+pub(super) fn enter(workspace: &Path, cwd: &Path) -> io::Result<Dir> {
+    let expected = fs::metadata(".")?;
+    unshare()?;
+    mount_change(
+        "/",
+        MountPropagationFlags::PRIVATE | MountPropagationFlags::REC,
+    )?;
+    // Handles of this mount namespace: the folders may be covered below.
+    let folder = fs::File::open(workspace)?;
+    let devices = DEVICES.map(|path| (path, fs::File::open(path).ok()));
+    let mut writable: BTreeSet<PathBuf> = BTreeSet::new();
+    writable.insert(workspace.to_owned());
+    own_devices(&devices)?;
+    for path in ["/dev", "/dev/pts"] {
+        writable.insert(path.into());
+    }
+    for path in OWN {
+        if own_folder(Path::new(path), workspace)? {
+            writable.insert(path.into());
+        }
+    }
+    fs::create_dir_all(workspace).or_else(existing)?;
+    mount_bind_recursive(by_handle(&folder), workspace)?;
+    remount_read_only(|path| {
+        path.starts_with(workspace)
+            || writable.contains(path)
+            || DEVICES.iter().any(|it| path == Path::new(it))
+    })?;
+    let dir = Dir::open_ambient_dir(workspace, ambient_authority())?;
+    // The folder that was approved, by its new path.
+    let inside = dir.open_dir(cwd)?;
+    let metadata = inside.dir_metadata()?;
+    let found = (
+        cap_std::fs::MetadataExt::dev(&metadata),
+        cap_std::fs::MetadataExt::ino(&metadata),
+    );
+    if found != (expected.dev(), expected.ino()) {
+        return Err(io::Error::other("the folder of the command was replaced"));
+    }
+    std::env::set_current_dir(by_handle(&inside.into_std_file()))?;
+    Ok(dir)
+}
+
+/// The workspace of a command that stays in the namespaces of this process.
+pub(super) fn without_namespaces(workspace: &Path) -> io::Result<Dir> {
+    Dir::open_ambient_dir(workspace, ambient_authority())
+}
+
+fn existing(error: io::Error) -> io::Result<()> {
+    if error.kind() == ErrorKind::AlreadyExists {
+        Ok(())
+    } else {
+        Err(error)
+    }
+}
+
+/// New namespaces: with a user namespace, so that no rights are needed; without one where only root may make namespaces.
+fn unshare() -> io::Result<()> {
+    let (user, group) = (geteuid(), getegid());
+    let others = UnshareFlags::NEWNS
+        | UnshareFlags::NEWPID
+        | UnshareFlags::NEWNET
+        | UnshareFlags::NEWIPC
+        | UnshareFlags::NEWUTS
+        | UnshareFlags::NEWCGROUP;
+    #[expect(
+        deprecated,
+        reason = "unsafe only for `FILES`, which is not among the flags"
+    )]
+    let new = rustix::thread::unshare;
+    match new(UnshareFlags::NEWUSER | others) {
+        Ok(()) => {}
+        Err(_) if user.is_root() => {
+            return new(others).map_err(|error| what("new namespaces are refused", error.into()));
+        }
+        Err(error) => return Err(what("new namespaces are refused", error.into())),
+    }
+    let map = |id: u32| format!("{id} {id} 1\n");
+    let written = fs::write("/proc/self/setgroups", "deny")
+        .and_then(|()| fs::write("/proc/self/uid_map", map(user.as_raw())))
+        .and_then(|()| fs::write("/proc/self/gid_map", map(group.as_raw())));
+    written.map_err(|error| what("a user namespace without rights", error))
+}
+
+fn what(what: &str, error: io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("{what}: {error}"))
+}
+
+/// Covers a folder with an empty one in memory, unless it is in the workspace or is no folder here. Returns whether it did.
+fn own_folder(path: &Path, workspace: &Path) -> io::Result<bool> {
+    let is_folder = fs::symlink_metadata(path).is_ok_and(|found| found.is_dir());
+    if !is_folder || path.starts_with(workspace) {
+        return Ok(false);
+    }
+    let flags = MountFlags::NOSUID | MountFlags::NODEV;
+    mount("tmpfs", path, "tmpfs", flags, Some(c"mode=1777"))?;
+    Ok(true)
+}
+
+/// Covers `/dev` with the few devices that commands need.
+fn own_devices(devices: &[(&str, Option<fs::File>)]) -> io::Result<()> {
+    mount(
+        "tmpfs",
+        "/dev",
+        "tmpfs",
+        MountFlags::NOSUID,
+        Some(c"mode=755"),
+    )?;
+    for (path, device) in devices {
+        // A container may not have all of them.
+        if let Some(device) = device {
+            fs::write(path, "")?;
+            mount_bind(by_handle(device), *path)?;
+        }
+    }
+    for folder in ["/dev/shm", "/dev/pts"] {
+        fs::create_dir(folder)?;
+    }
+    let flags = MountFlags::NOSUID | MountFlags::NOEXEC;
+    mount(
+        "devpts",
+        "/dev/pts",
+        "devpts",
+        flags,
+        Some(c"newinstance,ptmxmode=0666,mode=0620"),
+    )?;
+    symlink("pts/ptmx", "/dev/ptmx")?;
+    for (name, target) in [
+        ("fd", "fd"),
+        ("stdin", "fd/0"),
+        ("stdout", "fd/1"),
+        ("stderr", "fd/2"),
+    ] {
+        symlink(
+            Path::new("/proc/self").join(target),
+            Path::new("/dev").join(name),
+        )?;
+    }
+    Ok(())
+}
+
+/// Makes all mounts read-only but those that `writable` names.
+fn remount_read_only(writable: impl Fn(&Path) -> bool) -> io::Result<()> {
+    let mounts = fs::read("/proc/self/mountinfo")?;
+    for line in mounts
+        .split(|byte| *byte == b'\n')
+        .filter(|line| !line.is_empty())
+    {
+        // ID PARENT MAJOR:MINOR ROOT MOUNT-POINT OPTIONS …
+        let mut fields = line.split(|byte| *byte == b' ').skip(4);
+        let (Some(path), Some(options)) = (fields.next(), fields.next()) else {
+            return Err(io::Error::other("an unknown form of /proc/self/mountinfo"));
+        };
+        let path = unescaped(path);
+        if writable(&path) {
+            continue;
+        }
+        let flags = MountFlags::BIND | MountFlags::RDONLY | kept(options);
+        match mount_remount(&path, flags, "") {
+            Ok(()) => {}
+            // Covered by another mount, so that no path leads to it.
+            Err(
+                rustix::io::Errno::NOENT | rustix::io::Errno::INVAL | rustix::io::Errno::NOTDIR,
+            ) => {}
+            // A mount of another user, such as FUSE, which does not even let root look at it.
+            Err(rustix::io::Errno::ACCESS) => {}
+            Err(error) => {
+                let message = format!("{} cannot be made read-only", path.display());
+                return Err(what(&message, error.into()));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The flags of a mount that may not be taken from it. Those about times stay if none of them is named.
+fn kept(options: &[u8]) -> MountFlags {
+    let flag = |option: &[u8]| match option {
+        b"nosuid" => MountFlags::NOSUID,
+        b"nodev" => MountFlags::NODEV,
+        b"noexec" => MountFlags::NOEXEC,
+        b"nosymfollow" => MountFlags::NOSYMFOLLOW,
+        _ => MountFlags::empty(),
+    };
+    options.split(|byte| *byte == b',').map(flag).collect()
+}
+
+/// `\040` and its like are bytes.
+fn unescaped(text: &[u8]) -> PathBuf {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((first, others)) = rest.split_first() {
+        let octal = (*first == b'\\').then(|| others.get(..3)).flatten();
+        let octal = octal.and_then(|digits| std::str::from_utf8(digits).ok());
+        if let Some(byte) = octal.and_then(|digits| u8::from_str_radix(digits, 8).ok()) {
+            bytes.push(byte);
+            rest = &others[3..];
+        } else {
+            bytes.push(*first);
+            rest = others;
+        }
+    }
+    OsString::from_vec(bytes).into()
+}
+
+/// A path to an open file, also if its own is covered.
+pub(super) fn by_handle(file: &fs::File) -> PathBuf {
+    format!("/proc/self/fd/{}", file.as_raw_fd()).into()
+}
+
+/// Mounts an entry of a folder on itself, read-only. It can then be neither changed nor moved nor deleted.
+pub(super) fn make_read_only(folder: &Dir, name: &OsStr) -> io::Result<()> {
+    let open = || -> io::Result<fs::File> {
+        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        Ok(openat(folder, name, flags, Mode::empty())?.into())
+    };
+    let below = open()?;
+    let path = by_handle(&below);
+    mount_bind_recursive(&path, &path)?;
+    // Opened again, the name leads to the new mount.
+    let above = open()?;
+    let found = fstatvfs(&above)?.f_flag;
+    let both = [
+        (StatVfsMountFlags::NOSUID, MountFlags::NOSUID),
+        (StatVfsMountFlags::NODEV, MountFlags::NODEV),
+        (StatVfsMountFlags::NOEXEC, MountFlags::NOEXEC),
+    ];
+    let kept = both.into_iter().filter(|(flag, _)| found.contains(*flag));
+    let flags = kept.fold(MountFlags::BIND | MountFlags::RDONLY, |all, (_, flag)| {
+        all | flag
+    });
+    Ok(mount_remount(by_handle(&above), flags, "")?)
+}
+
+/// Lets the inner process keep what it needs when it is started: without it only root keeps capabilities.
+pub(super) fn keep_capabilities_on_exec() -> io::Result<()> {
+    let sets = capabilities(None)?;
+    let inheritable = FOR_INNER
+        .into_iter()
+        .fold(CapabilitySet::empty(), |all, one| all | one);
+    set_capabilities(
+        None,
+        CapabilitySets {
+            inheritable,
+            ..sets
+        },
+    )?;
+    for capability in FOR_INNER {
+        configure_capability_in_ambient_set(capability, true)?;
+    }
+    Ok(())
+}
+
+/// Mounts a `/proc` of this PID namespace, in a mount namespace of its own: the outer process needs that of its own.
+pub(super) fn own_proc() -> io::Result<()> {
+    #[expect(
+        deprecated,
+        reason = "unsafe only for `FILES`, which is not among the flags"
+    )]
+    rustix::thread::unshare(UnshareFlags::NEWNS)?;
+    let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC | MountFlags::RDONLY;
+    let mounted = mount("proc", "/proc", "proc", flags, None);
+    mounted.map_err(|error| what("no /proc of its own", error.into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_of_mounts() {
+        let check = |text: &str, expected: &str| {
+            assert_eq!(unescaped(text.as_bytes()), Path::new(expected), "{text}");
+        };
+        check("/a", "/a");
+        check(r"/with\040space", "/with space");
+        check(r"/tab\011\134n", "/tab\t\\n");
+        check(r"/end\04", r"/end\04");
+    }
+}
