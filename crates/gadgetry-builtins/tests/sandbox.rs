@@ -107,12 +107,11 @@ fn outside(folder: &Path, command: &str) -> String {
         .current_dir(folder)
         .env("GIT_CONFIG_GLOBAL", "/dev/null")
         .env("GIT_CEILING_DIRECTORIES", folder.parent().unwrap())
-        .output()
-        .unwrap();
-    format!(
-        "{}{}",
-        String::from_utf8_lossy(&ended.stdout),
-        String::from_utf8_lossy(&ended.stderr)
+        .output();
+    // A command may have closed the folder to its user.
+    ended.map_or_else(
+        |error| error.to_string(),
+        |ended| String::from_utf8_lossy(&[ended.stdout, ended.stderr].concat()).into_owned(),
     )
 }
 

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use gadgetry::command::supervisor::Supervisor;
 use rustix::process::{
-    DumpableBehavior, Resource, Rlimit, Signal, set_dumpable_behavior,
+    DumpableBehavior, Resource, Rlimit, Signal, getrlimit, set_dumpable_behavior,
     set_parent_process_death_signal, setrlimit, setsid,
 };
 use rustix::thread::{
@@ -42,9 +42,13 @@ fn confine(job: &Job) -> io::Result<Message> {
         set_parent_process_death_signal(Some(Signal::KILL))?;
         view::own_proc()?;
         // In a user namespace only the processes of this command count.
+        let most = getrlimit(Resource::Nproc)
+            .maximum
+            .unwrap_or(u64::MAX)
+            .min(PROCESSES);
         let limit = Rlimit {
-            current: Some(PROCESSES),
-            maximum: Some(PROCESSES),
+            current: Some(most),
+            maximum: Some(most),
         };
         setrlimit(Resource::Nproc, limit)?;
     }

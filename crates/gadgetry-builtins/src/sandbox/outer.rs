@@ -77,6 +77,13 @@ fn confine(job: &Job, report: &mut Report) -> io::Result<ExitStatus> {
     let mut message = String::new();
     ours.read_to_string(&mut message)?;
     report.notes = before.disarm_new(&workspace)?;
+    if let Ok(status) = &ended
+        && status.signal().is_some()
+        && message.is_empty()
+    {
+        // It was killed with all others: by this process after the grace, or because the memory was full.
+        return Ok(*status);
+    }
     let message: Message = serde_json::from_str(&message).map_err(|_| {
         let how = ended.map_or_else(|error| error.to_string(), |status| status.to_string());
         io::Error::other(format!("its first process has ended: {how}"))
