@@ -40,7 +40,23 @@ use std::process::ExitCode;
 use printer::Printer;
 
 fn main() -> ExitCode {
+    gadgetry_builtins::dispatch();
     let mut printer = Printer::default();
+    if let Err(error) = hide_from_other_processes() {
+        return printer.close(Err(error));
+    }
     let done = args::typed(&mut printer).and_then(|args| commands::run(args, &mut printer));
     printer.close(done)
+}
+
+/// Hides the environment and the memory of this process, where keys are, from the commands and servers that it starts as the same
+/// user: `/proc/PID/environ` is then for root alone.
+fn hide_from_other_processes() -> Result<(), error::Error> {
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::process::{DumpableBehavior, set_dumpable_behavior};
+        set_dumpable_behavior(DumpableBehavior::NotDumpable)
+            .map_err(|error| error::Error::machine(&error.into()))?;
+    }
+    Ok(())
 }
