@@ -198,3 +198,74 @@ fn too_few_processes() {
     let error = "error: system error: Resource temporarily unavailable (os error 11)\n";
     Ended::of(&mut limited).check("", error, 1);
 }
+
+/// Gadgets whose process stays: in its group, in a session of its own, and one that has left both its parents.
+#[cfg(target_os = "linux")]
+fn gadgets_that_stay(workshop: &Workshop, ends: &str) {
+    let stay = "exec 9>alive; echo up >&9; trap '' TERM HUP INT; touch ready; sleep 1000";
+    let file: String = [("Group", "sh -c"), ("Session", "setsid sh -c"), ("Orphan", "setsid -f sh -c")]
+        .into_iter()
+        .map(|(name, start)| {
+            let line = format!("{start} \"{stay}\" > /dev/null 2>&1 & until [ -e ready ]; do sleep 0.01; done; {ends}");
+            format!("[[gadget]]\nname = \"{name}\"\ndescription = \"Stays\"\ncommand = [\"sh\", \"-c\", '''{line}''']\n")
+        })
+        .collect();
+    workshop.write("gadgets.toml", &file);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn nothing_outlives_a_call() {
+    for name in ["Group", "Session", "Orphan"] {
+        let workshop = Workshop::new(&(reply(&block(name, "")) + &reply("Done.")));
+        gadgets_that_stay(&workshop, "exit 0");
+        let (child, alive) = start(&workshop, &[]);
+        alive.gone();
+        assert_eq!(Ended::wait(child).stdout, "Done.\n", "{name}");
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn nothing_outlives_a_program_that_is_killed() {
+    for name in ["Group", "Session", "Orphan"] {
+        let workshop = Workshop::new(&reply(&block(name, "")));
+        gadgets_that_stay(&workshop, "wait; sleep 1000");
+        let (child, alive) = start(&workshop, &[]);
+        signal(&child, "KILL");
+        alive.gone();
+        Ended::wait(child);
+    }
+}
+
+/// `kill -9` at any moment: a gadget has its whole input, or has not started.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_gadget_has_its_input_however_the_program_ends() {
+    let input = "x".repeat(100_000);
+    for moment in 0..40 {
+        let workshop = Workshop::new(&reply(&block("Log", &input)));
+        workshop.write(
+            "gadgets.toml",
+            "[[gadget]]\nname = \"Log\"\ndescription = \"Logs\"\ncommand = [\"sh\", \"-c\", '''trap \"\" TERM; echo up > alive; wc -c >> log''']\nparameters = { type = \"object\", properties = { say = { type = \"string\" } } }\n",
+        );
+        let alive = workshop.watch_alive();
+        let child = workshop.agent(&[]).spawn().expect("it starts");
+        // Soon after the start of the gadget, or some steps of this thread later.
+        alive.up();
+        for _ in 0..moment {
+            thread::yield_now();
+        }
+        signal(&child, "KILL");
+        alive.gone();
+        Ended::wait(child);
+        if workshop.has("log") {
+            let log = workshop.read("log");
+            assert!(
+                log.is_empty()
+                    || log.trim() == format!("{}", input.len() + "{\"say\":\"\"}\n".len()),
+                "{log}"
+            );
+        }
+    }
+}
