@@ -1,6 +1,6 @@
 //! The tools of a request, prepared once: names that a block can carry, compiled schemas, their text for the model.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use gadgetry::proto::limits::Limits;
@@ -11,7 +11,7 @@ use super::request::Tool;
 use crate::memory::weight;
 
 /// How many times as many bytes a schema takes when it is compiled, by measurement.
-const COMPILED: usize = 16;
+const COMPILED: usize = 8;
 
 /// The tools of a request.
 ///
@@ -225,9 +225,12 @@ fn without_defaults(schema: &Value, keep: Keep) -> Value {
         return schema.clone();
     };
     let required = fields.get("required").and_then(Value::as_array);
-    let is_required = |name: &str| {
-        keep == Keep::Required && required.is_some_and(|all| all.iter().any(|it| it == name))
-    };
+    let required: HashSet<&str> = required
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .collect();
+    let is_required = |name: &str| keep == Keep::Required && required.contains(name);
     let each = |fields: &Map<String, Value>| -> Map<String, Value> {
         let each = fields.iter().map(|(name, schema)| {
             let mut stripped = without_defaults(schema, keep);

@@ -31,7 +31,7 @@ use crate::exchange::{
 use crate::memory::Owner;
 use crate::settings::{Destination, Settings};
 use crate::upstream::{Upstream, constrain};
-use crate::{Api, Failure};
+use crate::{Api, Failure, Refusal};
 
 /// How long the status of an answer may wait for the first part of the reply. Until then an error has its own status.
 const FIRST_PART: Duration = Duration::from_secs(10);
@@ -210,6 +210,9 @@ async fn begin(
     let mut options = upstream.options(job.api, &job.request, rules, reads_blocks);
     if reads_blocks && rules.constrain != Constrain::Off {
         let grammar = crate::grammar::of(&job.tools, &job.secrets.markers);
+        if grammar.len() > crate::grammar::LIMIT {
+            return Err((too_many_tools().into(), watch));
+        }
         constrain(&mut options, rules.constrain, grammar);
     }
     let made = upstream
@@ -251,6 +254,18 @@ async fn begin(
         log,
         permit: None,
     })
+}
+
+/// The tools of a request are too many for a grammar.
+fn too_many_tools() -> Refusal {
+    Refusal::new(
+        "tools",
+        format!(
+            "the tools of the request have too many parameters for a model that is constrained: their grammar may have \
+             {} bytes. Send fewer tools",
+            crate::grammar::LIMIT
+        ),
+    )
 }
 
 /// Why no request can be made: because of the options of the client's, or else of the gateway's.
