@@ -1,4 +1,4 @@
-//! Errors of upstreams, as clients may read them: in the upstream's words, but without addresses.
+//! Errors of upstreams, as clients may read them: the text of the upstream without addresses.
 
 use std::borrow::Cow;
 use std::net::{IpAddr, SocketAddr};
@@ -7,7 +7,7 @@ use gadgetry::proto::delta::Delta;
 use gadgetry::proto::error::ModelErrorKind;
 use gadgetry::provider::{BaseUrl, ProviderError};
 
-/// What stands for an address.
+/// Replaces an address.
 const HIDDEN: &str = "[address]";
 
 /// The addresses of an upstream.

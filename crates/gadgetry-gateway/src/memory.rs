@@ -20,7 +20,7 @@ const LARGEST: usize = 16;
 
 /// The client that owns what a gateway remembers: no other one can read it, also if it knows the id.
 ///
-/// With keys it is the key. Without keys nothing identifies a client, so the owner is the conversation: whoever refers
+/// With keys it is the key. Without keys nothing identifies a client, so the owner is the conversation: who refers
 /// to something must know its random id and how the conversation began.
 ///
 /// ```

@@ -14,7 +14,7 @@ pub use gadgetry::provider::tools::TEXT_PARAMETER;
 #[derive(Clone, Debug, PartialEq)]
 #[expect(
     clippy::struct_excessive_bools,
-    reason = "they are independent wishes of the client"
+    reason = "they are independent options of the client"
 )]
 #[non_exhaustive]
 pub struct ClientRequest {

@@ -142,7 +142,7 @@ pub(super) async fn answer(
                 continue;
             }
         };
-        // Not the id in its calls: whoever is shown the one must not know the other.
+        // Not the id in its calls: who is shown the one must not know the other.
         let id = format!("{:032x}", gateway.id());
         let encoder = job.api.encoder(&job.request, &id, now());
         let answered = if job.request.is_streaming {
