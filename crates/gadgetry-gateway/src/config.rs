@@ -127,6 +127,7 @@ struct File {
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 struct Limits {
     body_bytes: Option<usize>,
+    reply_bytes: Option<usize>,
     body_seconds: Option<u64>,
     header_seconds: Option<u64>,
     requests: Option<usize>,
@@ -361,6 +362,7 @@ fn limits(written: &Limits) -> ServerLimits {
     let seconds = |written: Option<u64>, default| written.map_or(default, Duration::from_secs);
     ServerLimits {
         body_bytes: written.body_bytes.unwrap_or(default.body_bytes),
+        reply_bytes: written.reply_bytes.unwrap_or(default.reply_bytes),
         body_timeout: seconds(written.body_seconds, default.body_timeout),
         header_timeout: seconds(written.header_seconds, default.header_timeout),
         requests: written.requests.unwrap_or(default.requests),

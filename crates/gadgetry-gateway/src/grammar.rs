@@ -4,6 +4,7 @@
 //! parameters in the order of the schema, values of the right type, and its end.
 //! The notation: <https://github.com/ggml-org/llama.cpp/blob/master/grammars/README.md>.
 
+use std::collections::HashSet;
 use std::fmt::Write as _;
 
 use gadgetry::proto::block::Markers;
@@ -23,7 +24,10 @@ number ::= integer ("." [0-9]+)? ([eE] [-+]? [0-9] [0-9]?)?
 boolean ::= "true" | "false"
 "#;
 
-/// The grammar of replies with blocks of these tools.
+/// Bytes of a grammar that an upstream is sent. Servers take long to read larger ones, and read them for each request.
+pub const LIMIT: usize = 256 << 10;
+
+/// The grammar of replies with blocks of these tools. Its size is that of the schemas, so check it by [`LIMIT`].
 ///
 /// ```
 /// use gadgetry::proto::block::Markers;
@@ -60,12 +64,12 @@ fn parameters(schema: &Value, markers: &Markers) -> String {
     let Some(properties) = schema["properties"].as_object() else {
         return any;
     };
-    let required = schema["required"].as_array();
-    let is_required = |name: &String| required.is_some_and(|all| all.iter().any(|it| it == name));
+    let required = schema["required"].as_array().into_iter().flatten();
+    let required: HashSet<&str> = required.filter_map(Value::as_str).collect();
     let mut out = String::new();
     for (name, schema) in properties {
         let argument = argument(name, schema, markers);
-        if is_required(name) {
+        if required.contains(name.as_str()) {
             let _ = write!(out, "{argument} ");
         } else {
             let _ = write!(out, "({argument})? ");

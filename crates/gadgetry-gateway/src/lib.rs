@@ -38,11 +38,14 @@
 pub mod api;
 pub mod config;
 pub mod exchange;
+mod faults;
 pub mod grammar;
+mod memory;
 pub mod server;
 pub mod settings;
 pub mod upstream;
 
 pub use api::{Api, Failure, Refusal};
+pub use memory::Owner;
 pub use server::Gateway;
 pub use settings::Settings;

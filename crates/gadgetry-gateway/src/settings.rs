@@ -7,6 +7,7 @@ use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;
 
 use crate::exchange::ModelRules;
+use crate::memory::Owner;
 use crate::upstream::Upstream;
 
 /// Everything that can be changed while a gateway runs.
@@ -53,6 +54,8 @@ impl Route {
 pub struct ServerLimits {
     /// Bytes of a request's body.
     pub body_bytes: usize,
+    /// Bytes that an upstream may write for one request, repair turns included.
+    pub reply_bytes: usize,
     /// How long a body may take.
     pub body_timeout: Duration,
     /// How long the head of a request may take.
@@ -71,6 +74,7 @@ impl Default for ServerLimits {
     fn default() -> Self {
         Self {
             body_bytes: 32 << 20,
+            reply_bytes: 16 << 20,
             body_timeout: Duration::from_mins(1),
             header_timeout: Duration::from_secs(30),
             requests: 16_384,
@@ -107,6 +111,13 @@ impl ClientKey {
             max_concurrent: None,
             per_minute: None,
         }
+    }
+}
+
+impl ClientKey {
+    /// The owner of what is kept for the client with this key.
+    pub(crate) fn owner(&self) -> Owner {
+        Owner::of("key", &self.hash)
     }
 }
 

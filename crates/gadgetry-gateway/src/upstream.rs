@@ -16,6 +16,7 @@ use serde_json::{Map, Value, json};
 
 use crate::Api;
 use crate::exchange::{ClientRequest, Constrain, ModelRules};
+use crate::faults::Addresses;
 
 /// Failures in a row after which an upstream is left out for [`COOLDOWN`].
 const FAILURES: u32 = 3;
@@ -40,6 +41,7 @@ const SAMPLING: [&str; 8] = [
 pub struct Upstream {
     name: String,
     target: Target,
+    addresses: Addresses,
     client: Http,
     /// Failures in a row.
     failures: AtomicU32,
@@ -82,8 +84,16 @@ impl Upstream {
         target: Target,
         http: HttpConfig,
     ) -> Result<Self, ProviderError> {
+        let addresses = match &target {
+            Target::Server { url, .. } => Addresses::of(url),
+            // A model that cannot be located is refused below.
+            Target::Model { name, resolver, .. } => resolver
+                .locate(name)
+                .map_or_else(|_| Addresses::default(), |it| Addresses::of(&it.base_url)),
+        };
         let upstream = Self {
             name: name.into(),
+            addresses,
             client: Http::new(http)?,
             target,
             failures: AtomicU32::new(0),
@@ -97,6 +107,11 @@ impl Upstream {
     /// The name.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// Its addresses, which are for its owner.
+    pub(crate) fn addresses(&self) -> &Addresses {
+        &self.addresses
     }
 
     /// Where it is: the URL without secrets, or the name of the model.
@@ -167,9 +182,8 @@ impl Upstream {
             Target::Model { name, resolver, .. } => {
                 let resolver = (**resolver).clone().options(options);
                 let resolved = resolver.resolve(name);
-                resolved.map_err(|error| {
-                    ProviderError::new(ModelErrorKind::BadRequest, error.to_string())
-                })
+                resolved
+                    .map_err(|error| ProviderError::new(ModelErrorKind::Other, error.to_string()))
             }
         }
     }

@@ -1,6 +1,9 @@
-//! Connections of HTTP servers: how many there are at once, how long a request's head may take, and how they end.
+//! Connections of HTTP servers: how many there are at once, how long a request's head may take, how they end, and whether a
+//! request names this machine.
 //!
 //! The gateway and the MCP server accept connections in the same way. What they answer is their [`Router`].
+
+mod host;
 
 use std::future::Future;
 use std::pin::pin;
@@ -15,6 +18,8 @@ use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{sleep, timeout};
+
+pub use host::names_this_machine;
 
 /// Bytes of a request's head, and of what is read of its body at once.
 const BUFFER: usize = 64 << 10;

@@ -264,10 +264,18 @@ async fn requests_that_are_admitted() {
     };
     let own_origin = format!("http://{}", host(&open.url));
     let body = initialize().to_string();
-    let rows: [Row<'_>; 13] = [
+    let rows: [Row<'_>; 16] = [
         (&open.url, &[], &body, 200),
         (&open.url, &[("host", "localhost")], &body, 200),
+        (&open.url, &[("host", "[::1]:80")], &body, 200),
         (&open.url, &[("host", "evil.example")], &body, 403),
+        (&open.url, &[("host", "[::1].evil.example")], &body, 403),
+        (
+            &open.url,
+            &[("host", "localhost:80@evil.example")],
+            &body,
+            403,
+        ),
         (&open.url, &[("origin", "https://evil.example")], &body, 403),
         (&open.url, &[("origin", &own_origin)], &body, 403),
         (&open.url, &[("origin", "null")], &body, 403),

@@ -6,6 +6,7 @@
 
 #![cfg(unix)]
 
+mod gateway;
 mod outcome;
 mod row;
 mod server;
@@ -27,6 +28,11 @@ fn no_attack_succeeds() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus/attacks");
     let rows = row::load(&folder);
     assert!(rows.len() >= AT_LEAST, "only {} rows", rows.len());
+    each_of(&rows, check);
+}
+
+/// Carries out all rows, as many at once as there are processors. Fails with the reports of those that differ.
+fn each_of<R: Sync>(rows: &[R], check: impl Fn(&R) -> Result<(), String> + Sync) {
     let wrong = Mutex::new(Vec::new());
     let next = AtomicUsize::new(0);
     thread::scope(|scope| {

@@ -170,6 +170,8 @@ pub(crate) fn load(folder: &Path) -> Vec<Row> {
         .expect("the corpus")
         .map(|entry| entry.expect("an entry").path())
         .filter(|path| path.extension().is_some_and(|it| it == "json"))
+        // Its rows have a form of their own.
+        .filter(|path| path.file_stem().is_some_and(|it| it != "gateway"))
         .collect();
     files.sort();
     let mut rows = Vec::new();
@@ -194,7 +196,7 @@ pub(crate) fn load(folder: &Path) -> Vec<Row> {
 
 /// `{"each": {"word": ["a", "b"]}, "name": "ends with {word}"}` is two rows. A text that is only `{word}` becomes the
 /// value itself; several keys are combined.
-fn expand(mut row: Value) -> Vec<Value> {
+pub(crate) fn expand(mut row: Value) -> Vec<Value> {
     let each = row.as_object_mut().and_then(|row| row.remove("each"));
     let mut rows = vec![row];
     for (key, values) in each
@@ -240,7 +242,7 @@ fn substitute(value: &Value, key: &str, with: &Value) -> Value {
 }
 
 /// `{KEY}` is the program's key, `{PAD:n}` are n characters. What only the run knows, `{BASE}`, stays.
-fn fill(value: &mut Value) {
+pub(crate) fn fill(value: &mut Value) {
     match value {
         Value::String(text) => {
             *text = text.replace("{KEY}", KEY);

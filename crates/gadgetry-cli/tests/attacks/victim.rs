@@ -116,6 +116,21 @@ fn command(row: &Row, folder: &Path, server: &Server) -> Command {
         command.args(["-c", limited, MEMORY, program]).args(args);
         command
     };
+    without_keys(&mut command);
+    command
+        .env("OPENAI_API_KEY", KEY)
+        .env("ANTHROPIC_API_KEY", KEY)
+        .env("XDG_DATA_HOME", folder)
+        .env("XDG_CONFIG_HOME", folder)
+        .current_dir(folder)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    command
+}
+
+/// Takes keys and addresses of the environment away.
+pub(crate) fn without_keys(command: &mut Command) {
     for (variable, _) in std::env::vars_os() {
         let name = variable.to_string_lossy();
         if ["_KEY", "_TOKEN", "_BASE_URL", "_API_BASE", "OLLAMA_HOST"]
@@ -127,16 +142,6 @@ fn command(row: &Row, folder: &Path, server: &Server) -> Command {
             command.env_remove(&variable);
         }
     }
-    command
-        .env("OPENAI_API_KEY", KEY)
-        .env("ANTHROPIC_API_KEY", KEY)
-        .env("XDG_DATA_HOME", folder)
-        .env("XDG_CONFIG_HOME", folder)
-        .current_dir(folder)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
-    command
 }
 
 /// The usual command line. The markers are the plain ones, or no text could hold a block.

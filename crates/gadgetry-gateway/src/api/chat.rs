@@ -10,8 +10,7 @@ use super::Refusal;
 use super::fields::{Fields, allowed, schema, text, with_grammar};
 
 /// Fields that change nothing about the text of a reply.
-const IGNORED: [&str; 8] = [
-    "store",
+const IGNORED: [&str; 7] = [
     "metadata",
     "service_tier",
     "safety_identifier",
@@ -40,6 +39,7 @@ pub(super) fn decode(body: Value) -> Result<ClientRequest, Refusal> {
     let tools = tools(&mut body)?;
     let choice = choice(&mut body)?;
     let is_parallel = body.flag("parallel_tool_calls", true)?;
+    let is_stored = body.flag("store", true)?;
     let options = body.take("stream_options").unwrap_or_default();
     let response_format = body.take("response_format");
     if let Some(Value::Array(messages)) = body.get_mut("messages") {
@@ -64,6 +64,7 @@ pub(super) fn decode(body: Value) -> Result<ClientRequest, Refusal> {
         tools,
         choice,
         is_parallel,
+        is_stored,
         is_streaming: incoming.options.streaming,
         reports_usage: options["include_usage"] == true,
         options: incoming.options,

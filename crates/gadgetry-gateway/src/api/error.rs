@@ -6,6 +6,9 @@ use serde_json::{Value, json};
 
 use super::Api;
 
+/// Codes of refusals because something is not there.
+const NOT_FOUND: [&str; 2] = ["previous_response_not_found", "item_not_found"];
+
 /// A request that cannot be honoured. It is the client's mistake.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
@@ -65,6 +68,12 @@ pub enum Failure {
         "the key is missing or not valid: send `authorization: Bearer KEY` or `x-api-key: KEY`"
     )]
     Unauthorized,
+    /// Without keys only this machine is served, and the request names another host.
+    #[error(
+        "without keys the gateway answers to this machine only: the request's host must be localhost, 127.0.0.1 or \
+         [::1], with or without a port. To serve other names, start it with `--keys FILE`"
+    )]
+    ForeignHost,
     /// The client has too many requests in flight or per minute.
     #[error("too many requests: {what}")]
     Limited {
@@ -102,8 +111,7 @@ pub enum Failure {
     Method,
 }
 
-/// The failure that an error in a stream is. What only the gateway's owner may know, such as the address of an upstream, is left
-/// out.
+/// The failure that an error in a stream is. Errors of upstreams are without addresses before they come here.
 impl From<Delta> for Failure {
     fn from(delta: Delta) -> Self {
         let Delta::Error {
@@ -120,14 +128,8 @@ impl From<Delta> for Failure {
                 retry_after_ms: None,
             };
         };
-        let message = match kind {
-            ModelErrorKind::Transport => "the upstream cannot be reached".to_owned(),
-            ModelErrorKind::Truncated => "the upstream's reply was cut off".to_owned(),
-            ModelErrorKind::Authentication => "the upstream refuses the gateway's key".to_owned(),
-            _ => error,
-        };
         Self::Upstream {
-            message,
+            message: error,
             code,
             kind,
             retry_after_ms,
@@ -139,11 +141,12 @@ impl Failure {
     /// The HTTP status, as real servers of `api` use them.
     pub fn status(&self, api: Api) -> u16 {
         match self {
-            Self::Refused(refusal) if refusal.code == Some("previous_response_not_found") => 404,
+            Self::Refused(refusal) if refusal.code.is_some_and(|it| NOT_FOUND.contains(&it)) => 404,
             Self::Refused(_) | Self::NotJson(_) => 400,
             Self::TooLarge { .. } => 413,
             Self::Slow { .. } => 408,
             Self::Unauthorized => 401,
+            Self::ForeignHost => 403,
             Self::Limited { .. } => 429,
             Self::Busy { .. } => overloaded(api),
             Self::UnknownModel(_) | Self::NotFound(_) => 404,
@@ -194,6 +197,7 @@ impl Failure {
         match self {
             Self::Refused(refusal) => refusal.code,
             Self::Unauthorized => Some("invalid_api_key"),
+            Self::ForeignHost => Some("host_not_allowed"),
             Self::Limited { .. } => Some("rate_limit_exceeded"),
             Self::UnknownModel(_) => Some("model_not_found"),
             Self::Upstream {
@@ -226,6 +230,7 @@ impl Failure {
             Api::Messages => {
                 let kind = match status {
                     401 => "authentication_error",
+                    403 => "permission_error",
                     404 => "not_found_error",
                     413 => "request_too_large",
                     429 => "rate_limit_error",

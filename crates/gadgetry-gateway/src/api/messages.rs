@@ -84,6 +84,7 @@ pub(super) fn decode(body: Value) -> Result<ClientRequest, Refusal> {
         tools,
         choice,
         is_parallel,
+        is_stored: true,
         is_streaming: incoming.options.streaming,
         reports_usage: true,
         options: incoming.options,

@@ -1,5 +1,6 @@
 //! The three APIs: pure translations between their JSON and what an [exchange](crate::exchange) knows.
 
+mod budget;
 mod chat;
 mod error;
 mod fields;
@@ -53,11 +54,13 @@ impl Api {
     /// # Ok::<(), gadgetry_gateway::Refusal>(())
     /// ```
     pub fn decode(self, body: Value) -> Result<ClientRequest, Refusal> {
-        match self {
+        let request = match self {
             Self::Chat => chat::decode(body),
             Self::Responses => responses::decode(body),
             Self::Messages => messages::decode(body),
-        }
+        }?;
+        budget::check(&request)?;
+        Ok(request)
     }
 
     /// What the ids of calls begin with.

@@ -10,8 +10,7 @@ use super::Refusal;
 use super::fields::{Fields, allowed, schema, tell_of_missing, text, with_grammar};
 
 /// Fields that change nothing about the text of a reply.
-const IGNORED: [&str; 13] = [
-    "store",
+const IGNORED: [&str; 12] = [
     "include",
     "metadata",
     "client_metadata",
@@ -67,7 +66,9 @@ pub(super) fn decode(body: Value) -> Result<ClientRequest, Refusal> {
                 "the item {} is not stored here: send whole items, with `store: false`",
                 missing["id"]
             );
-            return Err(Refusal::new("input", message));
+            let mut refusal = Refusal::new("input", message);
+            refusal.code = Some("item_not_found");
+            return Err(refusal);
         }
         items.iter_mut().for_each(plain_item);
         for kind in items.iter().filter_map(|item| item["type"].as_str()) {
@@ -82,6 +83,7 @@ pub(super) fn decode(body: Value) -> Result<ClientRequest, Refusal> {
     body.warnings.append(&mut carried_warnings);
     let choice = choice(&mut body)?;
     let is_parallel = body.flag("parallel_tool_calls", true)?;
+    let is_stored = body.flag("store", true)?;
     let response_format = body.take("text").and_then(|it| format(&it["format"]));
     let (body, warnings) = body.rest();
     let incoming = responses::decode_request(body)?;
@@ -97,6 +99,7 @@ pub(super) fn decode(body: Value) -> Result<ClientRequest, Refusal> {
         tools,
         choice,
         is_parallel,
+        is_stored,
         is_streaming: incoming.options.streaming,
         reports_usage: true,
         options: incoming.options,

@@ -1,25 +1,28 @@
 //! Ids of calls: the client's, which are unique, and the model's, which are short.
 //!
-//! A call that the model names `users` has the id `call_0123456789abcdef_users` for the client. The sixteen digits are
-//! those of the exchange. When the client sends the call back, its name in the prompt is `users` again, so that the model
-//! reads the block that it wrote, without a table of ids in the gateway.
+//! A call that the model names `users` has the id `call_0123456789abcdefghijklmnop_users` for the client. The 26 digits
+//! are the random id of the exchange, in base 32. When the client sends the call back, its name in the prompt is `users`
+//! again, so that the model reads the block that it wrote, without a table of ids in the gateway.
 
 use std::collections::{HashMap, HashSet};
 
 /// Characters of a model's id that are kept. OpenAI's ids have at most 64.
-const LONGEST: usize = 32;
+const LONGEST: usize = 31;
+
+/// Digits of an exchange's id, five bits each.
+const DIGITS: usize = 26;
 
 /// The ids of the calls of one exchange.
 #[derive(Clone, Debug)]
 pub(crate) struct CallIds {
     prefix: &'static str,
-    exchange: u64,
+    exchange: u128,
     used: HashSet<String>,
 }
 
 impl CallIds {
     /// Ids that begin with `prefix`, such as `call_`. `exchange` must differ between exchanges.
-    pub(crate) fn new(prefix: &'static str, exchange: u64) -> Self {
+    pub(crate) fn new(prefix: &'static str, exchange: u128) -> Self {
         Self {
             prefix,
             exchange,
@@ -27,8 +30,8 @@ impl CallIds {
         }
     }
 
-    /// The number of the exchange in each id.
-    pub(crate) fn exchange(&self) -> u64 {
+    /// The id of the exchange in each id.
+    pub(crate) fn exchange(&self) -> u128 {
         self.exchange
     }
 
@@ -47,17 +50,29 @@ impl CallIds {
             own = format!("c{number}");
         }
         self.used.insert(own.clone());
-        format!("{}{:016x}_{own}", self.prefix, self.exchange)
+        format!("{}{}_{own}", self.prefix, digits(self.exchange))
     }
 }
 
+/// The id of an exchange in base 32.
+fn digits(exchange: u128) -> String {
+    let digit = |place: usize| {
+        let bits = (exchange >> (5 * place)) & 31;
+        u32::try_from(bits)
+            .ok()
+            .and_then(|bits| char::from_digit(bits, 32))
+    };
+    (0..DIGITS).rev().filter_map(digit).collect()
+}
+
 /// The exchange and the model's id in an id of ours; `None` for ids of others.
-pub(crate) fn parts(client_id: &str) -> Option<(u64, &str)> {
+pub(crate) fn parts(client_id: &str) -> Option<(u128, &str)> {
     let (_, rest) = client_id.split_once('_')?;
     let (exchange, own) = rest.split_once('_')?;
-    let is_number = exchange.len() == 16 && exchange.bytes().all(|it| it.is_ascii_hexdigit());
-    let number = is_number.then(|| u64::from_str_radix(exchange, 16).ok())?;
-    Some((number?, own)).filter(|(_, own)| !own.is_empty())
+    let number = u128::from_str_radix(exchange, 32).ok()?;
+    // Each exchange has one spelling.
+    let is_ours = digits(number) == exchange && !own.is_empty();
+    is_ours.then_some((number, own))
 }
 
 /// The ids of the calls of a conversation in its prompt, where each is used once.
@@ -65,6 +80,8 @@ pub(crate) fn parts(client_id: &str) -> Option<(u64, &str)> {
 pub(crate) struct PromptIds {
     by_client_id: HashMap<String, String>,
     used: HashSet<String>,
+    /// The last number after each id that was there several times.
+    numbers: HashMap<String, usize>,
 }
 
 impl PromptIds {
@@ -75,10 +92,12 @@ impl PromptIds {
             None => plain(client_id),
         };
         let mut id = own.clone();
-        let mut number = 1;
-        while self.used.contains(&id) {
-            number += 1;
-            id = format!("{own}_{number}");
+        if self.used.contains(&id) {
+            let number = self.numbers.entry(own.clone()).or_insert(1);
+            while self.used.contains(&id) {
+                *number += 1;
+                id = format!("{own}_{number}");
+            }
         }
         self.used.insert(id.clone());
         self.by_client_id.insert(client_id.to_owned(), id.clone());
@@ -110,18 +129,26 @@ mod tests {
 
     #[test]
     fn the_models_id_comes_back() {
-        let mut ids = CallIds::new("call_", 0x0123_4567_89ab_cdef);
+        let exchange = 0x0123_4567_89ab_cdef_0123_4567_89ab_cdef;
+        let mut ids = CallIds::new("call_", exchange);
+        let head = "call_014d2mf2dbpnng28q5cu4qnjff";
         for (model, client) in [
-            ("users", "call_0123456789abcdef_users"),
-            ("users", "call_0123456789abcdef_c2"),
-            ("", "call_0123456789abcdef_c3"),
-            ("a b", "call_0123456789abcdef_c4"),
-            ("gadget_5", "call_0123456789abcdef_gadget_5"),
+            ("users", "users"),
+            ("users", "c2"),
+            ("", "c3"),
+            ("a b", "c4"),
+            ("gadget_5", "gadget_5"),
         ] {
-            assert_eq!(ids.for_client(model), client);
+            assert_eq!(ids.for_client(model), format!("{head}_{client}"));
         }
-        let whole = Some((0x0123_4567_89ab_cdef, "gadget_5"));
-        assert_eq!(parts("call_0123456789abcdef_gadget_5"), whole);
+        let whole = Some((exchange, "gadget_5"));
+        assert_eq!(parts(&format!("{head}_gadget_5")), whole);
+        for exchange in [0, 1, u128::MAX] {
+            let mut ids = CallIds::new("toolu_", exchange);
+            let id = ids.for_client(&"x".repeat(31));
+            assert!(id.len() <= 64, "{id}");
+            assert_eq!(parts(&id).map(|(it, _)| it), Some(exchange));
+        }
     }
 
     #[test]
@@ -130,8 +157,13 @@ mod tests {
             "",
             "call_abc",
             "toolu_01A09q90qw90lq917835lq9",
-            "call_0123456789abcdeg_a",
-            "call_0123456789abcdef_",
+            "call_0123456789abcdef_a",
+            "call_00000000000000000000000000_",
+            "call_0000000000000000000000000w_a",
+            "call_0000000000000000000000000A_a",
+            "call_+0000000000000000000000000_a",
+            "call_zvvvvvvvvvvvvvvvvvvvvvvvvv_a",
+            "call_gvvvvvvvvvvvvvvvvvvvvvvvvv_a",
         ] {
             assert_eq!(parts(id), None, "{id}");
         }
@@ -141,13 +173,19 @@ mod tests {
     fn each_id_in_a_prompt_is_used_once() {
         let mut ids = PromptIds::default();
         for (client, prompt) in [
-            ("call_0123456789abcdef_users", "users"),
-            ("call_1123456789abcdef_users", "users_2"),
+            ("call_00000000000000000000000001_users", "users"),
+            ("call_00000000000000000000000002_users", "users_2"),
+            ("call_00000000000000000000000003_users", "users_3"),
             ("toolu_01:A", "toolu_01_A"),
             ("", "call"),
         ] {
             assert_eq!(ids.add(client), prompt);
             assert_eq!(ids.get(client), Some(prompt));
         }
+        // One id again and again is no reason to count from the start again and again.
+        for _ in 0..200_000 {
+            ids.add("same");
+        }
+        assert_eq!(ids.get("same"), Some("same_200000"));
     }
 }

@@ -76,7 +76,9 @@ impl Exchange {
         {
             waiting.clear();
         }
-        self.setup.held.keep(self.ids.exchange(), waiting);
+        if let Some(owner) = self.setup.owner {
+            self.setup.held.keep(owner, self.ids.exchange(), waiting);
+        }
         let stop_reason = match (reason, self.sent.is_empty()) {
             (StopReason::Stop | StopReason::ToolUse | StopReason::StopSequence, false) => {
                 StopReason::ToolUse

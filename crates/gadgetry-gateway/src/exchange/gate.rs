@@ -140,6 +140,9 @@ const WRAPPERS: [&str; 6] = [
 /// Characters in which the first key of an object must be known.
 const FIRST_KEY: usize = 128;
 
+/// Bytes of text that are read at once.
+const PIECE: usize = 4 << 10;
+
 impl Gate {
     /// A gate for calls of the tools in `registry`. Without dialects or tools, all text passes at once.
     pub(crate) fn new(dialects: Vec<Dialect>, registry: Arc<Registry>) -> Self {
@@ -160,16 +163,18 @@ impl Gate {
 
     /// Takes more text.
     pub(crate) fn push(&mut self, text: String, out: &mut Vec<Piece>) {
-        if self.dialects.is_empty() {
+        if self.dialects.is_empty() || text.is_empty() {
             push_text(out, text);
             return;
         }
-        if self.form.is_none() {
-            self.kept = text;
-        } else {
-            self.kept.push_str(&text);
+        // Each form that ends copies what follows it, so a long text is read piece by piece.
+        let mut rest = text.as_str();
+        while !rest.is_empty() {
+            let (piece, after) = rest.split_at(rest.ceil_char_boundary(PIECE.min(rest.len())));
+            rest = after;
+            self.kept.push_str(piece);
+            while self.step(out) {}
         }
-        while self.step(out) {}
     }
 
     /// The reply is over, or something else than text follows: decides about what is kept.

@@ -1,18 +1,16 @@
 //! Calls that depend on others of the same reply, kept until the results of those come back.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashSet;
 use std::sync::{Mutex, PoisonError};
 
 use gadgetry::proto::message::{Content, Message, Role};
 use serde_json::Value;
 
 use super::call_ids::parts;
+use crate::memory::{Memory, Owner, weight};
 
-/// Exchanges whose calls are kept.
-const EXCHANGES: usize = 4096;
-
-/// Bytes of the calls of one exchange.
-const BYTES: usize = 256 << 10;
+/// Bytes of all calls.
+const BYTES: usize = 16 << 20;
 
 /// A call that waits for others of its reply.
 #[derive(Clone, Debug, PartialEq)]
@@ -28,6 +26,13 @@ pub struct HeldCall {
 }
 
 impl HeldCall {
+    /// An estimate of its bytes.
+    fn weight(&self) -> usize {
+        let dependencies = self.dependencies.iter().map(|it| it.len() + 48);
+        let texts = self.id.len() + self.name.len() + dependencies.sum::<usize>();
+        texts + weight(&self.input)
+    }
+
     /// The parameters with results in place of `${id}`. `results` are ids, texts, and whether they are errors.
     ///
     /// Fails, with a text for the model, if a dependency has failed or has no result.
@@ -86,44 +91,40 @@ impl HeldCall {
     }
 }
 
-/// The calls that wait for others, by the number of their exchange. The oldest are forgotten first.
-#[derive(Debug, Default)]
-pub struct HeldCalls(Mutex<Kept>);
+/// The calls that wait for others, by their owner and the id of their exchange. The oldest are forgotten first.
+#[derive(Debug)]
+pub struct HeldCalls(Mutex<Memory<u128, Vec<HeldCall>>>);
 
-#[derive(Debug, Default)]
-struct Kept {
-    calls: HashMap<u64, Vec<HeldCall>>,
-    order: VecDeque<u64>,
+impl Default for HeldCalls {
+    fn default() -> Self {
+        Self(Mutex::new(Memory::new(BYTES)))
+    }
 }
 
 impl HeldCalls {
-    /// Keeps the calls of an exchange. Calls of more than 256 KiB are not kept.
-    pub fn keep(&self, exchange: u64, calls: Vec<HeldCall>) {
-        let bytes: usize = calls.iter().map(|call| call.input.to_string().len()).sum();
-        if calls.is_empty() || bytes > BYTES {
+    /// Keeps the calls of an exchange for its owner. Calls of more than a mebibyte are not kept.
+    pub fn keep(&self, owner: Owner, exchange: u128, calls: Vec<HeldCall>) {
+        if calls.is_empty() {
             return;
         }
+        let bytes = calls.iter().map(HeldCall::weight).sum();
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if kept.calls.insert(exchange, calls).is_none() {
-            kept.order.push_back(exchange);
-        }
-        while kept.order.len() > EXCHANGES {
-            if let Some(oldest) = kept.order.pop_front() {
-                kept.calls.remove(&oldest);
-            }
-        }
+        kept.keep(owner, exchange, calls, bytes);
     }
 
-    /// The calls of an exchange.
-    pub fn of(&self, exchange: u64) -> Vec<HeldCall> {
-        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.calls.get(&exchange).cloned().unwrap_or_default()
+    /// The calls of an exchange of this owner.
+    pub fn of(&self, owner: Owner, exchange: u128) -> Vec<HeldCall> {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.get(owner, exchange).cloned().unwrap_or_default()
     }
 }
 
 /// Calls that waited for results which the last message of a conversation has, with the exchange that they are of and their
 /// parameters.
-pub(super) fn ready(messages: &[Message], held: &HeldCalls) -> Vec<(u64, HeldCall, Value)> {
+pub(super) fn ready(
+    messages: &[Message],
+    of: impl Fn(u128) -> Vec<HeldCall>,
+) -> Vec<(u128, HeldCall, Value)> {
     // What the user has said in addition is for the model.
     let is_results = |message: &Message| {
         let mut content = message.content.iter();
@@ -144,10 +145,15 @@ pub(super) fn ready(messages: &[Message], held: &HeldCalls) -> Vec<(u64, HeldCal
         ids.map(|(exchange, id)| (exchange, id.to_owned()))
             .collect::<Vec<_>>()
     };
-    let calls: Vec<(u64, String)> = replies.flat_map(called).collect();
+    let calls: Vec<(u128, String)> = replies.flat_map(called).collect();
     let Some((exchange, _)) = calls.last() else {
         return Vec::new();
     };
+    let sent: HashSet<&str> = calls
+        .iter()
+        .filter(|(of, _)| of == exchange)
+        .map(|(_, id)| id.as_str())
+        .collect();
     let mut results = Vec::new();
     for part in messages.iter().flat_map(|message| &message.content) {
         if let Content::GadgetResult {
@@ -162,12 +168,8 @@ pub(super) fn ready(messages: &[Message], held: &HeldCalls) -> Vec<(u64, HeldCal
             results.push((id.to_owned(), text.clone(), *is_error));
         }
     }
-    let waiting = held.of(*exchange).into_iter();
-    let waiting = waiting.filter(|call| {
-        !calls
-            .iter()
-            .any(|(of, id)| of == exchange && *id == call.id)
-    });
+    let waiting = of(*exchange).into_iter();
+    let waiting = waiting.filter(|call| !sent.contains(call.id.as_str()));
     waiting
         .filter_map(|call| {
             let input = call.filled(&results).ok()?;
@@ -180,7 +182,7 @@ pub(super) fn ready(messages: &[Message], held: &HeldCalls) -> Vec<(u64, HeldCal
 mod tests {
     use serde_json::{Value, json};
 
-    use super::{HeldCall, HeldCalls};
+    use super::{HeldCall, HeldCalls, Owner};
 
     fn call(input: Value) -> HeldCall {
         HeldCall {
@@ -223,12 +225,16 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_are_forgotten() {
+    fn calls_have_one_owner_and_a_limit() {
         let held = HeldCalls::default();
-        for exchange in 0..5_000 {
-            held.keep(exchange, vec![call(json!({}))]);
+        let (one, other) = (Owner::of("key", b"1"), Owner::of("key", b"2"));
+        held.keep(other, 0, vec![call(json!({}))]);
+        for exchange in 0..50_000 {
+            held.keep(one, exchange, vec![call(json!({}))]);
         }
-        assert!(held.of(0).is_empty());
-        assert_eq!(held.of(4_999).len(), 1);
+        assert!(held.of(one, 0).is_empty(), "the oldest are forgotten");
+        assert_eq!(held.of(one, 49_999).len(), 1);
+        assert!(held.of(other, 49_999).is_empty());
+        assert_eq!(held.of(other, 0).len(), 1, "not those of others");
     }
 }

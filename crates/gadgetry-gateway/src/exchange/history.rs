@@ -13,7 +13,7 @@
 //! The word is a secret of the gateway; text that contains it is broken, so nothing in a result can end its envelope.
 
 use std::borrow::Cow;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
 
 use gadgetry::proto::block::Writer;
@@ -36,8 +36,8 @@ const NO_RESULT: &str = "[no result]";
 pub(crate) struct HistoryWriter<'a> {
     pub(crate) tools: &'a Toolset,
     pub(crate) secrets: &'a Secrets,
-    /// Calls of an exchange that wait for others, by the number of the exchange.
-    pub(crate) held: &'a dyn Fn(u64) -> Vec<HeldCall>,
+    /// Calls of an exchange that wait for others, by the id of the exchange.
+    pub(crate) held: &'a dyn Fn(u128) -> Vec<HeldCall>,
 }
 
 /// A call that has no result yet.
@@ -214,12 +214,17 @@ impl Draft<'_, '_> {
         let mut texts = Vec::new();
         let mut media: Vec<Media> = Vec::new();
         let mut known: HashSet<usize> = HashSet::new();
+        // Of two results for one call, the first counts.
+        let mut by_id: HashMap<&str, usize> = HashMap::new();
+        for (at, result) in results.iter().enumerate() {
+            if let Content::GadgetResult { invocation_id, .. } = result {
+                by_id.entry(invocation_id.as_str()).or_insert(at);
+            }
+        }
         let open = std::mem::take(&mut self.open);
         let mut answered = Vec::new();
         for call in &open {
-            let found = results.iter().position(|result| {
-                matches!(result, Content::GadgetResult { invocation_id, .. } if invocation_id.as_str() == call.client_id)
-            });
+            let found = by_id.get(call.client_id.as_str()).copied();
             let name = self
                 .writer
                 .tools
@@ -380,13 +385,21 @@ pub(crate) fn shaped(
         return messages;
     }
     let mut out: Vec<Message> = Vec::new();
+    // The last message is several, and their texts are to be joined once, not with each of them again.
+    let mut is_several = false;
+    let close = |last: Option<&mut Message>, is_several: &mut bool| {
+        if let Some(last) = last.filter(|_| std::mem::take(is_several)) {
+            last.content = apart(std::mem::take(&mut last.content));
+        }
+    };
     for message in messages {
         match out.last_mut() {
             Some(last) if last.role == message.role && last.role != Role::System => {
                 last.content.extend(message.content);
-                last.content = apart(std::mem::take(&mut last.content));
+                is_several = true;
             }
-            before => {
+            mut before => {
+                close(before.as_deref_mut(), &mut is_several);
                 let begins = before.is_none_or(|it| it.role == Role::System);
                 if begins && message.role == Role::Assistant {
                     out.push(Message::text(Role::User, "Begin."));
@@ -395,6 +408,7 @@ pub(crate) fn shaped(
             }
         }
     }
+    close(out.last_mut(), &mut is_several);
     out
 }
 

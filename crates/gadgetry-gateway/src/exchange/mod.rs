@@ -23,6 +23,7 @@ mod prompt;
 mod repair;
 mod request;
 mod rules;
+mod size;
 mod stops;
 mod toolset;
 mod turn;
@@ -31,7 +32,7 @@ use std::sync::Arc;
 
 use gadgetry::proto::call::Parameters;
 use gadgetry::proto::delta::{Delta, StopReason};
-use gadgetry::proto::error::DiagnosticCode;
+use gadgetry::proto::error::{DiagnosticCode, ModelErrorKind};
 use gadgetry::proto::message::{Message, Request};
 use gadgetry::proto::reply::{Format, Reader};
 use gadgetry::proto::schema::{Registry, Unterminated};
@@ -44,14 +45,20 @@ use eager::EagerCall;
 use gate::{Gate, Piece};
 use instructions::ANCHORING;
 use prefill::Prefill;
+use size::{size, written};
 use stops::Stops;
 use turn::Turn;
+
+use crate::memory::Owner;
 
 pub use held::{HeldCall, HeldCalls};
 pub(crate) use request::full_name;
 pub use request::{Choice, ClientRequest, TEXT_PARAMETER, Tool, ToolKind};
 pub use rules::{Constrain, Dialects, MarkerStyle, ModelRules, RulesPatch, Secrets, ToolMode};
 pub use toolset::Toolset;
+
+/// The code of the error that a reply without end becomes.
+pub(crate) const TOO_LARGE: &str = "reply_too_large";
 
 /// What an exchange is made from.
 #[derive(Clone, Debug)]
@@ -68,10 +75,22 @@ pub struct Setup {
     pub secrets: Secrets,
     /// What the ids of calls begin with, such as `call_`.
     pub id_prefix: &'static str,
-    /// A number that no other exchange has.
-    pub number: u64,
+    /// The id of the exchange, which no one can guess: the ids of its calls contain it.
+    pub id: u128,
+    /// The owner of what is kept until the next request; `None` if nothing is to be kept.
+    pub owner: Option<Owner>,
     /// Calls that wait for others, of all exchanges.
     pub held: Arc<HeldCalls>,
+    /// The maximum number of bytes that the upstream may write, in all turns together.
+    pub reply_bytes: usize,
+}
+
+impl Setup {
+    /// The calls of an earlier exchange of this owner that wait for others.
+    fn held_calls(&self, exchange: u128) -> Vec<HeldCall> {
+        let owner = self.owner.as_ref();
+        owner.map_or_else(Vec::new, |owner| self.held.of(*owner, exchange))
+    }
 }
 
 /// What to do after a delta.
@@ -129,8 +148,10 @@ pub struct Counts {
 ///     is_native: false,
 ///     secrets,
 ///     id_prefix: "call_",
-///     number: 7,
+///     id: 7,
+///     owner: None,
 ///     held: Arc::default(),
+///     reply_bytes: 1 << 20,
 /// })?;
 /// let mut out = Vec::new();
 /// exchange.push(Delta::MessageStart { model: None }, &mut out);
@@ -138,7 +159,7 @@ pub struct Counts {
 /// let end = Delta::MessageEnd { stop_reason: StopReason::Stop, usage: None };
 /// assert_eq!(exchange.push(end, &mut out), Progress::Done);
 /// let call = Delta::ToolCall {
-///     id: "call_0000000000000007_sum".to_owned(),
+///     id: "call_00000000000000000000000007_sum".to_owned(),
 ///     name: "add".to_owned(),
 ///     input: json!({"a": 2, "b": 3}),
 /// };
@@ -184,8 +205,10 @@ pub struct Exchange {
     turn_usage: Option<Usage>,
     /// Bytes of the instructions about tools.
     injected: u64,
-    /// Bytes of what the upstream has written.
+    /// Bytes of text and reasoning that the upstream has written.
     written: u64,
+    /// Bytes of all that the upstream has sent.
+    received: usize,
     counts: Counts,
     scratch: Vec<Delta>,
     pieces: Vec<Piece>,
@@ -226,7 +249,7 @@ impl Exchange {
             reader: reader(reads_blocks, rules, secrets, registry)?,
             gate,
             stops: Stops::new(stops),
-            ids: CallIds::new(setup.id_prefix, setup.number),
+            ids: CallIds::new(setup.id_prefix, setup.id),
             messages: Vec::new(),
             trailing: Vec::new(),
             turn: Turn::default(),
@@ -246,6 +269,7 @@ impl Exchange {
             turn_usage: None,
             injected: 0,
             written: 0,
+            received: 0,
             counts: Counts::default(),
             scratch: Vec::new(),
             pieces: Vec::new(),
@@ -266,11 +290,6 @@ impl Exchange {
         reader(false, rules, &secrets, Arc::default()).map(|_| ())
     }
 
-    /// The number of the exchange.
-    pub fn number(&self) -> u64 {
-        self.ids.exchange()
-    }
-
     fn reads_blocks(&self) -> bool {
         self.setup.request.may_call() && !self.setup.is_native
     }
@@ -289,6 +308,10 @@ impl Exchange {
     pub fn push(&mut self, delta: Delta, out: &mut Vec<Delta>) -> Progress {
         if self.is_over {
             return Progress::Done;
+        }
+        self.received += size(&delta);
+        if self.received > self.setup.reply_bytes && !matches!(delta, Delta::Error { .. }) {
+            return self.overflow(out);
         }
         match delta {
             Delta::MessageStart { .. } => {
@@ -366,6 +389,21 @@ impl Exchange {
                 model: Some(self.setup.request.model.clone()),
             });
         }
+    }
+
+    /// The upstream has written more than it may.
+    fn overflow(&mut self, out: &mut Vec<Delta>) -> Progress {
+        out.push(Delta::Error {
+            error: format!(
+                "the upstream's reply is larger than the gateway's limit of {} bytes: ask for a shorter one, or raise \
+                 `reply-bytes`",
+                self.setup.reply_bytes
+            ),
+            code: Some(TOO_LARGE.to_owned()),
+            kind: ModelErrorKind::Other,
+            retry_after_ms: None,
+        });
+        self.over()
     }
 
     fn over(&mut self) -> Progress {
@@ -476,8 +514,9 @@ impl Exchange {
         let text = if self.has_text {
             text
         } else {
+            // What came before is blank, so only the new text decides.
             self.blank.push_str(&text);
-            if self.blank.trim().is_empty() {
+            if text.trim().is_empty() {
                 return;
             }
             self.has_text = true;
@@ -525,11 +564,4 @@ fn stripped(tag: &str) -> Option<CustomBlock> {
         ..BlockConfig::new(tag)
     };
     CustomBlock::from_parts(config, BlockCode::default())
-}
-
-fn written(delta: &Delta) -> u64 {
-    match delta {
-        Delta::Text { delta, .. } | Delta::Reasoning { delta, .. } => delta.len() as u64,
-        _ => 0,
-    }
 }

@@ -25,13 +25,11 @@ impl Exchange {
         if self.setup.is_native {
             return natively(&request.messages, tools);
         }
-        let held = Arc::clone(&self.setup.held);
-        let runs_dependencies = rules.run_dependencies;
-        let held = move |exchange| {
-            if runs_dependencies {
+        let held = |exchange| {
+            if rules.run_dependencies {
                 Vec::new()
             } else {
-                held.of(exchange)
+                self.setup.held_calls(exchange)
             }
         };
         let writer = HistoryWriter {
@@ -62,7 +60,8 @@ impl Exchange {
         if !self.setup.rules.run_dependencies || !self.reads_blocks() {
             return false;
         }
-        let ready = held::ready(&self.setup.request.messages, &self.setup.held);
+        let messages = &self.setup.request.messages;
+        let ready = held::ready(messages, |exchange| self.setup.held_calls(exchange));
         let tools = Arc::clone(&self.setup.tools);
         for (exchange, call, input) in ready {
             let Some(gadget) = tools.registered(&call.name) else {

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use gadgetry::proto::message::{Message, ToolChoice};
+use gadgetry::proto::message::{Message, Role, ToolChoice};
 use gadgetry::provider::ModelOptions;
 use serde_json::{Value, json};
 
@@ -12,6 +12,10 @@ pub use gadgetry::provider::tools::TEXT_PARAMETER;
 ///
 /// Made by [`Api::decode`](crate::Api::decode).
 #[derive(Clone, Debug, PartialEq)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "they are independent options of the client"
+)]
 #[non_exhaustive]
 pub struct ClientRequest {
     /// The model, as the client names it.
@@ -24,6 +28,8 @@ pub struct ClientRequest {
     pub choice: Choice,
     /// Whether a reply may have several calls.
     pub is_parallel: bool,
+    /// Whether something of the reply may be kept for the next request.
+    pub is_stored: bool,
     /// Whether the reply is streamed.
     pub is_streaming: bool,
     /// Whether the client reads token counts in the stream.
@@ -37,6 +43,13 @@ pub struct ClientRequest {
 }
 
 impl ClientRequest {
+    /// The messages before the first reply: they stay the same in all turns of a conversation.
+    pub fn beginning(&self) -> &[Message] {
+        let mut messages = self.messages.iter();
+        let end = messages.position(|message| message.role == Role::Assistant);
+        &self.messages[..end.unwrap_or(self.messages.len())]
+    }
+
     /// Whether blocks of the reply can be calls.
     pub fn may_call(&self) -> bool {
         !self.tools.is_empty() && self.choice.kind != ToolChoice::None

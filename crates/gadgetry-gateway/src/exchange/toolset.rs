@@ -8,6 +8,10 @@ use gadgetry::proto::schema::{GadgetSpec, RegisteredGadget, Registry};
 use serde_json::{Map, Value, json};
 
 use super::request::Tool;
+use crate::memory::weight;
+
+/// How many times as many bytes a schema takes when it is compiled, by measurement.
+const COMPILED: usize = 8;
 
 /// The tools of a request.
 ///
@@ -37,7 +41,7 @@ impl Toolset {
     pub fn new(tools: Vec<Tool>) -> Self {
         let mut set = Self::default();
         let mut registry = Registry::default();
-        let mut taken = HashSet::new();
+        let mut taken = HashMap::new();
         for tool in tools {
             let name = tool.full_name();
             if set.by_name.contains_key(&name) {
@@ -60,6 +64,12 @@ impl Toolset {
         }
         set.registry = Arc::new(registry);
         set
+    }
+
+    /// An estimate of the bytes that the tools take, compiled.
+    pub(crate) fn weight(&self) -> usize {
+        let of = |tool: &Tool| COMPILED * weight(&tool.schema) + tool.description.len();
+        self.tools.iter().map(of).sum()
     }
 
     /// The tools, in the client's order, with the name of each in a block.
@@ -130,13 +140,17 @@ fn carried(name: &str) -> String {
 }
 
 /// The name, with a number if it is taken in whatever case.
-fn unused(name: &str, taken: &mut HashSet<String>) -> String {
+fn unused(name: &str, taken: &mut HashMap<String, usize>) -> String {
     let mut own = name.to_owned();
-    let mut number = 1;
-    while !taken.insert(own.to_lowercase()) {
+    let first = own.to_lowercase();
+    // The number after the last one that this name was given.
+    let mut number = taken.get(&first).copied().unwrap_or(0);
+    while taken.contains_key(&own.to_lowercase()) {
         number += 1;
-        own = format!("{name}_{number}");
+        own = format!("{name}_{}", number + 1);
     }
+    taken.insert(own.to_lowercase(), 0);
+    taken.insert(first, number);
     own
 }
 
@@ -211,9 +225,12 @@ fn without_defaults(schema: &Value, keep: Keep) -> Value {
         return schema.clone();
     };
     let required = fields.get("required").and_then(Value::as_array);
-    let is_required = |name: &str| {
-        keep == Keep::Required && required.is_some_and(|all| all.iter().any(|it| it == name))
-    };
+    let required: HashSet<&str> = required
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .collect();
+    let is_required = |name: &str| keep == Keep::Required && required.contains(name);
     let each = |fields: &Map<String, Value>| -> Map<String, Value> {
         let each = fields.iter().map(|(name, schema)| {
             let mut stripped = without_defaults(schema, keep);

@@ -6,10 +6,16 @@ use std::time::{Duration, Instant};
 
 use axum::http::HeaderMap;
 
+use gadgetry_http::names_this_machine;
+
 use crate::Failure;
-use crate::settings::Settings;
+use crate::memory::Owner;
+use crate::settings::{ClientKey, Settings};
 
 const MINUTE: Duration = Duration::from_mins(1);
+
+/// Bodies of the largest size that may arrive at once.
+const BODIES: usize = 16;
 
 /// Counts requests in flight.
 #[derive(Debug)]
@@ -19,24 +25,78 @@ pub(super) struct Admission(Arc<Mutex<State>>);
 struct State {
     limit: usize,
     in_flight: usize,
-    clients: HashMap<String, Client>,
+    /// Bytes of bodies that are arriving.
+    arriving: usize,
+    /// By the keys' hashes: names may be there twice.
+    clients: HashMap<Owner, Client>,
 }
 
 /// What is counted for one key.
 #[derive(Debug)]
 struct Client {
     in_flight: usize,
+    /// Bytes of bodies that are arriving.
+    arriving: usize,
     /// When the current minute began.
     since: Instant,
     /// Requests within it.
     begun: u32,
 }
 
+impl Client {
+    fn new() -> Self {
+        Self {
+            in_flight: 0,
+            arriving: 0,
+            since: Instant::now(),
+            begun: 0,
+        }
+    }
+}
+
 /// A place that a request has until it is dropped.
 #[derive(Debug)]
 pub(super) struct Permit {
     state: Arc<Mutex<State>>,
-    client: String,
+    client: Owner,
+}
+
+/// The bytes of a body that is arriving, until it is dropped.
+#[derive(Debug)]
+pub(super) struct Arriving {
+    state: Arc<Mutex<State>>,
+    client: Owner,
+    bytes: usize,
+    /// Of all bodies.
+    limit: usize,
+}
+
+impl Arriving {
+    /// More of the body has come. A client may fill half of what all may, so that others can still send.
+    pub(super) fn grow(&mut self, bytes: usize) -> Result<(), Failure> {
+        let mut guard = lock(&self.state);
+        let state = &mut *guard;
+        let client = state.clients.entry(self.client).or_insert_with(Client::new);
+        if state.arriving + bytes > self.limit || client.arriving + bytes > self.limit / 2 {
+            return Err(Failure::Busy {
+                what: "at its limit of bytes that are arriving",
+            });
+        }
+        state.arriving += bytes;
+        client.arriving += bytes;
+        self.bytes += bytes;
+        Ok(())
+    }
+}
+
+impl Drop for Arriving {
+    fn drop(&mut self) {
+        let mut state = lock(&self.state);
+        state.arriving -= self.bytes;
+        if let Some(client) = state.clients.get_mut(&self.client) {
+            client.arriving -= self.bytes;
+        }
+    }
 }
 
 impl Admission {
@@ -57,54 +117,79 @@ impl Admission {
         lock(&self.0).in_flight
     }
 
+    /// Counts the body of a request before it is admitted: one that comes slowly takes no place.
+    pub(super) fn arriving(&self, settings: &Settings, key: Option<usize>) -> Arriving {
+        Arriving {
+            state: Arc::clone(&self.0),
+            client: client_of(settings, key),
+            bytes: 0,
+            limit: settings.limits.body_bytes.saturating_mul(BODIES),
+        }
+    }
+
+    /// Whether a request of the client with the key at `key` would be admitted now.
+    pub(super) fn check(&self, settings: &Settings, key: Option<usize>) -> Result<(), Failure> {
+        lock(&self.0).check(settings, key)
+    }
+
     /// Admits a request of the client with the key at `key`, if there is one.
     pub(super) fn admit(&self, settings: &Settings, key: Option<usize>) -> Result<Permit, Failure> {
-        let key = key.and_then(|at| settings.keys.get(at));
-        let mut guard = lock(&self.0);
-        let state = &mut *guard;
-        if state.in_flight >= state.limit {
-            return Err(Failure::Busy {
-                what: "at its limit of requests in flight",
-            });
-        }
-        let name = key.map_or("", |key| &key.name);
-        let now = Instant::now();
-        let client = state.clients.entry(name.to_owned()).or_insert(Client {
-            in_flight: 0,
-            since: now,
-            begun: 0,
-        });
-        if let Some(key) = key {
-            if key
-                .max_concurrent
-                .is_some_and(|limit| client.in_flight >= limit)
-            {
-                return Err(Failure::Limited {
-                    what: "the key has as many requests in flight as it may have",
-                    retry_after_ms: 1_000,
-                });
-            }
-            let passed = now.duration_since(client.since);
-            if passed >= MINUTE {
-                client.since = now;
-                client.begun = 0;
-            }
-            if key.per_minute.is_some_and(|limit| client.begun >= limit) {
-                let wait = MINUTE.saturating_sub(passed).as_millis();
-                return Err(Failure::Limited {
-                    what: "the key has begun as many requests in this minute as it may",
-                    retry_after_ms: u64::try_from(wait).unwrap_or(u64::MAX),
-                });
-            }
-        }
+        let mut state = lock(&self.0);
+        state.check(settings, key)?;
+        let name = client_of(settings, key);
+        let client = state.clients.entry(name).or_insert_with(Client::new);
         client.begun += 1;
         client.in_flight += 1;
         state.in_flight += 1;
         Ok(Permit {
             state: Arc::clone(&self.0),
-            client: name.to_owned(),
+            client: name,
         })
     }
+}
+
+impl State {
+    fn check(&mut self, settings: &Settings, key: Option<usize>) -> Result<(), Failure> {
+        if self.in_flight >= self.limit {
+            return Err(Failure::Busy {
+                what: "at its limit of requests in flight",
+            });
+        }
+        let name = client_of(settings, key);
+        let Some(key) = key.and_then(|at| settings.keys.get(at)) else {
+            return Ok(());
+        };
+        let client = self.clients.entry(name).or_insert_with(Client::new);
+        if key
+            .max_concurrent
+            .is_some_and(|limit| client.in_flight >= limit)
+        {
+            return Err(Failure::Limited {
+                what: "the key has as many requests in flight as it may have",
+                retry_after_ms: 1_000,
+            });
+        }
+        let now = Instant::now();
+        let passed = now.duration_since(client.since);
+        if passed >= MINUTE {
+            client.since = now;
+            client.begun = 0;
+        }
+        if key.per_minute.is_some_and(|limit| client.begun >= limit) {
+            let wait = MINUTE.saturating_sub(passed).as_millis();
+            return Err(Failure::Limited {
+                what: "the key has begun as many requests in this minute as it may",
+                retry_after_ms: u64::try_from(wait).unwrap_or(u64::MAX),
+            });
+        }
+        Ok(())
+    }
+}
+
+/// Who a request is counted for.
+fn client_of(settings: &Settings, key: Option<usize>) -> Owner {
+    let key = key.and_then(|at| settings.keys.get(at));
+    key.map_or_else(|| Owner::of("no key", &[]), ClientKey::owner)
 }
 
 impl Drop for Permit {
@@ -127,10 +212,11 @@ pub(super) fn authenticate(
     headers: &HeaderMap,
 ) -> Result<Option<usize>, Failure> {
     if settings.keys.is_empty() {
-        return if is_local(headers) {
+        // A web page that has taken over a name by DNS does not name this machine.
+        return if names_this_machine(headers) {
             Ok(None)
         } else {
-            Err(Failure::Unauthorized)
+            Err(Failure::ForeignHost)
         };
     }
     let bearer = headers.get("authorization").and_then(|it| {
@@ -148,19 +234,4 @@ pub(super) fn authenticate(
         .chain(sent)
         .find_map(|key| settings.key(key));
     found.map(Some).ok_or(Failure::Unauthorized)
-}
-
-/// Whether a request without a key names this machine as its host: a web page that has taken over a name by DNS does not.
-fn is_local(headers: &HeaderMap) -> bool {
-    let Some(host) = headers.get("host").and_then(|it| it.to_str().ok()) else {
-        return true;
-    };
-    let name = match host.strip_prefix('[') {
-        Some(rest) => rest.split(']').next().unwrap_or_default(),
-        None => host.split(':').next().unwrap_or_default(),
-    };
-    name.eq_ignore_ascii_case("localhost")
-        || name
-            .parse::<std::net::IpAddr>()
-            .is_ok_and(|it| it.is_loopback())
 }

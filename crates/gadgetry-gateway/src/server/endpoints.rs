@@ -10,15 +10,20 @@ use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::middleware::map_response_with_state;
 use axum::response::Response;
 use axum::routing::{any, get};
-use bytes::Bytes;
-use gadgetry::provider::json;
 use serde_json::{Value, json};
 
 use super::reply::{self, Job};
-use super::{Gateway, admission};
+use super::{Gateway, admission, body};
 use crate::exchange::{Exchange, Setup};
-use crate::settings::Settings;
+use crate::memory::Owner;
+use crate::settings::{ClientKey, Settings};
 use crate::{Api, Failure};
+
+/// Warnings that a client reads one by one.
+const WARNINGS: usize = 16;
+
+/// Bytes of a warning.
+const WARNING: usize = 256;
 
 /// The service of a gateway.
 pub(super) fn router(gateway: Gateway) -> Router {
@@ -48,13 +53,21 @@ pub(super) fn router(gateway: Gateway) -> Router {
 async fn with_id(State(gateway): State<Gateway>, mut response: Response) -> Response {
     let headers = response.headers_mut();
     if !headers.contains_key("x-request-id") {
-        let id = format!("req_{:016x}", gateway.next_exchange());
-        if let Ok(id) = HeaderValue::from_str(&id) {
-            headers.insert("x-request-id", id.clone());
-            headers.insert("request-id", id);
-        }
+        put_id(headers, &request_id(&gateway));
     }
     response
+}
+
+/// An id for logs. It has nothing in common with the ids in the answer.
+fn request_id(gateway: &Gateway) -> String {
+    format!("req_{:032x}", gateway.id())
+}
+
+pub(super) fn put_id(headers: &mut HeaderMap, id: &str) {
+    if let Ok(id) = HeaderValue::from_str(id) {
+        headers.insert("x-request-id", id.clone());
+        headers.insert("request-id", id);
+    }
 }
 
 async fn health(State(gateway): State<Gateway>) -> Response {
@@ -102,13 +115,24 @@ async fn generate(gateway: Gateway, api: Api, request: Request) -> Response {
     };
     let (job, warnings) = ready;
     let mut response = reply::answer(gateway, settings, job, began).await;
-    let headers = response.headers_mut();
-    for warning in warnings {
+    warn(response.headers_mut(), warnings);
+    response
+}
+
+/// A header for each warning. A client has written parts of them, so they have limits.
+fn warn(headers: &mut HeaderMap, mut warnings: Vec<String>) {
+    warnings.dedup();
+    if warnings.len() > WARNINGS {
+        let more = warnings.len() - WARNINGS;
+        warnings.truncate(WARNINGS);
+        warnings.push(format!("{more} more parts of the request are ignored"));
+    }
+    for mut warning in warnings {
+        warning.truncate(warning.floor_char_boundary(WARNING));
         if let Ok(value) = HeaderValue::from_str(&warning) {
             headers.append("x-gadgetry-warning", value);
         }
     }
-    response
 }
 
 /// Checks who sends a request, and reads it.
@@ -127,76 +151,61 @@ async fn begin(
             what: "shutting down",
         });
     }
+    // A body that comes slowly takes no place, and a client that has no place need not send one.
+    gateway.0.admission.check(settings, key)?;
+    let mut body = body::read(gateway, settings, key, request).await?;
     let permit = gateway.0.admission.admit(settings, key)?;
-    let mut body = body(settings, request).await?;
+    let key = key.and_then(|at| settings.keys.get(at));
+    let owner = key.map_or_else(|| conversation(&body), ClientKey::owner);
     if api == Api::Responses {
-        gateway.0.items.resolve(&mut body);
+        gateway.0.items.resolve(owner, &mut body);
     }
     let mut client = api.decode(body)?;
     let destination = settings
         .destination(&client.model)
         .ok_or_else(|| Failure::UnknownModel(client.model.clone()))?;
     let warnings = std::mem::take(&mut client.warnings);
-    let name = key
-        .and_then(|at| settings.keys.get(at))
-        .map_or("", |key| &key.name);
+    let tools = super::fingerprint(&client.tools);
     let job = Job {
         api,
-        tools: gateway.toolset(&client.tools),
-        secrets: gateway.secrets(destination.rules.markers, name),
+        tools: gateway.toolset(owner, &client.tools, tools),
+        secrets: gateway.secrets(destination.rules.markers, owner, &client, tools),
+        owner: client.is_stored.then_some(owner),
         request: Arc::new(client),
         destination,
-        number: gateway.next_exchange(),
-        client: name.to_owned(),
+        id: gateway.id(),
+        request_id: request_id(gateway),
+        reply_bytes: settings.limits.reply_bytes,
+        client: key.map_or_else(String::new, |key| key.name.clone()),
         permit,
     };
     Ok((job, warnings))
 }
 
-/// The body of a request.
-async fn body(settings: &Settings, request: Request) -> Result<Value, Failure> {
-    let kind = request.headers().get(header::CONTENT_TYPE);
-    let kind = kind.and_then(|it| it.to_str().ok()).unwrap_or_default();
-    // A web page can send other types to this machine without a preflight request.
-    if !kind
-        .trim_start()
-        .to_ascii_lowercase()
-        .starts_with("application/json")
-    {
-        let message = "the content type must be application/json";
-        return Err(crate::Refusal::new("content-type", message).into());
-    }
-    let limit = settings.limits.body_bytes;
-    let timeout = settings.limits.body_timeout;
-    let bytes = tokio::time::timeout(timeout, axum::body::to_bytes(request.into_body(), limit));
-    let bytes: Bytes = match bytes.await {
-        Err(_) => {
-            return Err(Failure::Slow {
-                seconds: timeout.as_secs(),
-            });
-        }
-        Ok(Err(error)) => {
-            return Err(if is_length_limit(&error) {
-                Failure::TooLarge { limit }
-            } else {
-                Failure::NotJson(error.to_string())
-            });
-        }
-        Ok(Ok(bytes)) => bytes,
+/// The owner of what is kept for a conversation without a key: its first message of the user, which comes with each of its
+/// requests. Where caches are set, and what other fields a message has, may differ between them.
+fn conversation(body: &Value) -> Owner {
+    let messages = match (&body["messages"], &body["input"]) {
+        (Value::Array(messages), _) | (_, Value::Array(messages)) => messages.as_slice(),
+        (_, input) => std::slice::from_ref(input),
     };
-    let text = std::str::from_utf8(&bytes).map_err(|error| Failure::NotJson(error.to_string()))?;
-    json::parse(text).map_err(|error| Failure::NotJson(error.to_string()))
-}
-
-fn is_length_limit(error: &axum::Error) -> bool {
-    let mut source: Option<&dyn std::error::Error> = Some(error);
-    while let Some(error) = source {
-        if error.to_string().contains("length limit exceeded") {
-            return true;
+    let is_users = |message: &&Value| message["role"] == "user" || message.is_string();
+    let first = messages.iter().find(is_users).unwrap_or(&Value::Null);
+    let content = first.get("content").unwrap_or(first);
+    let mut text = String::new();
+    for part in content
+        .as_array()
+        .map_or(std::slice::from_ref(content), Vec::as_slice)
+    {
+        if let Some(part) = part.as_str().or_else(|| part["text"].as_str()) {
+            text.push_str(part);
+            continue;
         }
-        source = error.source();
+        let fields = part.as_object().into_iter().flatten();
+        let fields = fields.filter(|(name, _)| *name != "cache_control");
+        fields.for_each(|(_, field)| text.push_str(&field.to_string()));
     }
-    false
+    Owner::of("conversation", text.as_bytes())
 }
 
 /// An estimate of the tokens of a request.
@@ -295,8 +304,10 @@ impl Job {
             is_native,
             secrets: self.secrets.clone(),
             id_prefix: self.api.call_prefix(),
-            number: self.number,
+            id: self.id,
+            owner: self.owner,
             held: Arc::clone(&gateway.0.held),
+            reply_bytes: self.reply_bytes,
         }
     }
 }

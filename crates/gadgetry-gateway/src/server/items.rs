@@ -1,65 +1,57 @@
 //! Items of recent responses, for clients that refer to them: the Responses API stores them unless `store` is false.
 //!
 //! It is a short memory of this process, and no promise: a reference to an item that is not there is an error, and then
-//! clients have to send whole items.
+//! clients have to send whole items. To everyone but its owner, an item is one that never existed.
 
-use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, PoisonError};
 
 use serde_json::Value;
+
+use crate::memory::{Memory, Owner, weight};
 
 /// Bytes of all items.
 const BYTES: usize = 64 << 20;
 
 /// Items of responses by their ids.
-#[derive(Debug, Default)]
-pub(super) struct Items(Mutex<Kept>);
+#[derive(Debug)]
+pub(super) struct Items(Mutex<Memory<String, Value>>);
 
-#[derive(Debug, Default)]
-struct Kept {
-    items: HashMap<String, (usize, Value)>,
-    order: VecDeque<String>,
-    bytes: usize,
+impl Default for Items {
+    fn default() -> Self {
+        Self(Mutex::new(Memory::new(BYTES)))
+    }
 }
 
 impl Items {
-    /// Keeps the items of a response; the oldest go first. Other documents have none.
-    pub(super) fn remember(&self, response: &Value) {
+    /// Keeps the items of a response for its owner. Other documents have none.
+    pub(super) fn remember(&self, owner: Owner, response: &Value) {
         let items = response["output"].as_array().into_iter().flatten();
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         for item in items {
-            let Some(id) = item["id"].as_str() else {
-                continue;
-            };
-            let size = item.to_string().len();
-            if size > BYTES / 16 || kept.items.contains_key(id) {
-                continue;
-            }
-            kept.items.insert(id.to_owned(), (size, item.clone()));
-            kept.order.push_back(id.to_owned());
-            kept.bytes += size;
-        }
-        while kept.bytes > BYTES {
-            let Some(oldest) = kept.order.pop_front() else {
-                return;
-            };
-            if let Some((size, _)) = kept.items.remove(&oldest) {
-                kept.bytes -= size;
+            if let Some(id) = item["id"].as_str() {
+                kept.keep(owner, id.to_owned(), item.clone(), weight(item));
             }
         }
     }
 
     /// Puts items in the place of references to them, as far as they are there.
-    pub(super) fn resolve(&self, body: &mut Value) {
+    pub(super) fn resolve(&self, owner: Owner, body: &mut Value) {
         let Some(input) = body.get_mut("input").and_then(Value::as_array_mut) else {
             return;
         };
-        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        // The body has a limit, and what its references become has the same, or each of them could be the largest item.
+        let mut left = BYTES / 2;
         for item in input {
             if item["type"] == "item_reference"
-                && let Some((_, known)) = item["id"].as_str().and_then(|id| kept.items.get(id))
+                && let Some(id) = item["id"].as_str()
+                && let Some(known) = kept.get(owner, id.to_owned())
             {
-                *item = known.clone();
+                let size = weight(known);
+                if size <= left {
+                    left -= size;
+                    *item = known.clone();
+                }
             }
         }
     }
@@ -67,37 +59,44 @@ impl Items {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
-    use super::Items;
+    use super::{Items, Owner};
 
-    #[test]
-    fn references_become_items() {
-        let items = Items::default();
-        let message = json!({"id": "msg_1", "type": "message", "role": "assistant"});
-        items.remember(&json!({"output": [message]}));
-        let mut body = json!({"input": [
-            {"type": "item_reference", "id": "msg_1"},
-            {"type": "item_reference", "id": "msg_2"},
-        ]});
-        items.resolve(&mut body);
-        assert_eq!(body["input"][0], message);
-        assert_eq!(body["input"][1]["type"], "item_reference");
+    /// The types of what references to these ids become.
+    fn resolved(items: &Items, owner: Owner, ids: &[&str]) -> Vec<Value> {
+        let references = ids
+            .iter()
+            .map(|id| json!({"type": "item_reference", "id": id}));
+        let mut body = json!({"input": references.collect::<Vec<_>>()});
+        items.resolve(owner, &mut body);
+        let input = body["input"].as_array().cloned().unwrap_or_default();
+        input.iter().map(|item| item["type"].clone()).collect()
     }
 
     #[test]
-    fn the_oldest_go_first() {
+    fn references_become_items_for_their_owner() {
         let items = Items::default();
-        for number in 0..40 {
-            let text = "x".repeat(2 << 20);
-            items.remember(&json!({"output": [{"id": format!("msg_{number}"), "text": text}]}));
-        }
-        let mut body = json!({"input": [
-            {"type": "item_reference", "id": "msg_0"},
-            {"type": "item_reference", "id": "msg_39"},
-        ]});
-        items.resolve(&mut body);
-        assert_eq!(body["input"][0]["type"], "item_reference");
-        assert!(body["input"][1]["text"].is_string());
+        let (one, other) = (Owner::of("key", b"1"), Owner::of("key", b"2"));
+        let message = json!({"id": "msg_1", "type": "message", "role": "assistant"});
+        items.remember(one, &json!({"output": [message]}));
+        let check = |owner, expected: [&str; 2]| {
+            assert_eq!(resolved(&items, owner, &["msg_1", "msg_2"]), expected);
+        };
+        check(one, ["message", "item_reference"]);
+        check(other, ["item_reference", "item_reference"]);
+    }
+
+    #[test]
+    fn references_have_a_limit_together() {
+        let items = Items::default();
+        let owner = Owner::of("key", b"1");
+        let text = "x".repeat(3 << 20);
+        items.remember(
+            owner,
+            &json!({"output": [{"id": "msg_1", "type": "message", "text": text}]}),
+        );
+        let kinds = resolved(&items, owner, &["msg_1"; 20]);
+        assert_eq!(kinds.iter().filter(|it| **it == "message").count(), 10);
     }
 }

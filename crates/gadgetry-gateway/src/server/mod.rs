@@ -1,31 +1,39 @@
 //! The service: routes, keys, limits, and the replies as they stream.
 
 mod admission;
+mod body;
 mod endpoints;
+mod ids;
 mod items;
 mod listen;
 mod metrics;
 mod probe;
 mod prompt_log;
 mod reply;
+mod stream;
 
-use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use axum::Router;
+use sha2::{Digest as _, Sha256};
 
-use crate::exchange::{HeldCalls, MarkerStyle, Secrets, Tool, Toolset};
+use crate::exchange::{ClientRequest, HeldCalls, MarkerStyle, Secrets, Tool, Toolset};
+use crate::memory::{Memory, Owner};
 use crate::settings::Settings;
 use admission::Admission;
+use ids::{Ids, keyed, random};
 use items::Items;
 use metrics::Metrics;
 
 pub use listen::serve;
 
-/// Lists of tools that are kept compiled.
-const TOOLSETS: usize = 256;
+/// Bytes of the lists of tools that are kept compiled.
+const TOOLSETS: usize = 256 << 20;
+
+/// Bytes of what is known of models.
+const NATIVE: usize = 1 << 20;
 
 /// A gateway: its settings, and what it remembers between requests. A clone is the same gateway.
 #[derive(Clone, Debug)]
@@ -38,34 +46,42 @@ struct Inner {
     metrics: Metrics,
     held: Arc<HeldCalls>,
     items: Items,
-    toolsets: Mutex<HashMap<[u8; 32], Arc<Toolset>>>,
-    /// Whether a model calls tools natively, by upstream and model.
-    native: Mutex<HashMap<(String, String), bool>>,
-    secret: u64,
-    /// Counts exchanges, mixed with the secret into numbers that do not repeat.
-    exchanges: AtomicU64,
+    toolsets: Mutex<Memory<[u8; 32], Arc<Toolset>>>,
+    /// Whether a model calls tools natively, by upstream and model. Clients may name models, so this has a limit, too.
+    native: Mutex<Memory<String, bool>>,
+    /// What markers are made from.
+    secret: [u8; 32],
+    ids: Ids,
     is_draining: AtomicBool,
 }
 
 impl Gateway {
     /// A gateway with a new random secret: markers and ids differ from those of any other.
+    ///
+    /// # Panics
+    ///
+    /// If the system has no random numbers.
     pub fn new(settings: Settings) -> Self {
         Self::with_secret(settings, random())
     }
 
     /// A gateway with a given secret. Gateways that share one write the same prompts, so that the upstream's prompt cache
-    /// is of use after a restart.
-    pub fn with_secret(settings: Settings, secret: u64) -> Self {
+    /// is of use after a restart. Ids are random all the same.
+    ///
+    /// # Panics
+    ///
+    /// If the system has no random numbers.
+    pub fn with_secret(settings: Settings, secret: [u8; 32]) -> Self {
         Self(Arc::new(Inner {
             admission: Admission::new(&settings),
             settings: RwLock::new(Arc::new(settings)),
             metrics: Metrics::default(),
             held: Arc::default(),
             items: Items::default(),
-            toolsets: Mutex::default(),
-            native: Mutex::default(),
+            toolsets: Mutex::new(Memory::new(TOOLSETS)),
+            native: Mutex::new(Memory::new(NATIVE)),
             secret,
-            exchanges: AtomicU64::new(random()),
+            ids: Ids::new(),
             is_draining: AtomicBool::new(false),
         }))
     }
@@ -106,62 +122,80 @@ impl Gateway {
     }
 
     /// The compiled tools of a request.
-    fn toolset(&self, tools: &[Tool]) -> Arc<Toolset> {
+    fn toolset(&self, owner: Owner, tools: &[Tool], fingerprint: [u8; 32]) -> Arc<Toolset> {
         if tools.is_empty() {
             return Arc::default();
         }
-        let key = fingerprint(tools);
         let lock = || {
             self.0
                 .toolsets
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner)
         };
-        if let Some(known) = lock().get(&key) {
+        if let Some(known) = lock().get(owner, fingerprint) {
             return Arc::clone(known);
         }
         let made = Arc::new(Toolset::new(tools.to_vec()));
-        let mut all = lock();
-        if all.len() >= TOOLSETS {
-            // Which one goes does not matter: it is made again if it is needed.
-            let some = all.keys().next().copied();
-            some.map(|key| all.remove(&key));
-        }
-        all.insert(key, Arc::clone(&made));
+        lock().keep(owner, fingerprint, Arc::clone(&made), made.weight());
         made
     }
 
-    /// The secrets of the prompts of one client.
-    fn secrets(&self, style: MarkerStyle, client: &str) -> Secrets {
-        use sha2::{Digest as _, Sha256};
-        let hash = Sha256::new()
-            .chain_update(self.0.secret.to_le_bytes())
-            .chain_update(client);
-        let hash: [u8; 32] = hash.finalize().into();
-        let mut seed = [0; 8];
-        seed.copy_from_slice(&hash[..8]);
-        Secrets::new(style, u64::from_le_bytes(seed))
+    /// The secrets of the prompts of one conversation: they follow from what stays the same in it, up to the first reply. So
+    /// the prompt of a turn begins with that of the turn before, and another conversation says nothing about them.
+    fn secrets(
+        &self,
+        style: MarkerStyle,
+        owner: Owner,
+        request: &ClientRequest,
+        tools: [u8; 32],
+    ) -> Secrets {
+        let mut hash = Sha256::new();
+        for part in [owner.bytes().as_slice(), &tools, request.model.as_bytes()] {
+            hash.update((part.len() as u64).to_le_bytes());
+            hash.update(part);
+        }
+        for message in request.beginning() {
+            // Writing to a hash does not fail, and messages are JSON.
+            let _ = serde_json::to_writer(Hashing(&mut hash), message);
+            hash.update([0]);
+        }
+        let seed = keyed(&self.0.secret, "markers", &hash.finalize());
+        let mut number = [0; 8];
+        number.copy_from_slice(&seed[..8]);
+        Secrets::new(style, u64::from_le_bytes(number))
     }
 
-    /// A number that no other exchange has.
-    fn next_exchange(&self) -> u64 {
-        self.0
-            .exchanges
-            .fetch_add(0x9e37_79b9_7f4a_7c15, Ordering::Relaxed)
+    /// An id that no one can guess.
+    fn id(&self) -> u128 {
+        self.0.ids.next()
+    }
+}
+
+/// Writes into a hash.
+struct Hashing<'h>(&'h mut Sha256);
+
+impl std::io::Write for Hashing<'_> {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.update(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
     }
 }
 
 /// What a list of tools is known by.
 fn fingerprint(tools: &[Tool]) -> [u8; 32] {
-    use sha2::{Digest as _, Sha256};
     let mut hash = Sha256::new();
     for tool in tools {
         let schema = tool.schema.to_string();
         let is_text = tool.kind == crate::exchange::ToolKind::Text;
         let flags = [u8::from(is_text), u8::from(tool.is_eager)];
-        let name = tool.full_name();
+        let namespace = tool.namespace.as_deref().unwrap_or_default();
         for part in [
-            name.as_bytes(),
+            namespace.as_bytes(),
+            tool.name.as_bytes(),
             tool.description.as_bytes(),
             schema.as_bytes(),
             &flags,
@@ -171,12 +205,6 @@ fn fingerprint(tools: &[Tool]) -> [u8; 32] {
         }
     }
     hash.finalize().into()
-}
-
-/// Random, by the keys that the standard library gives each hash map.
-fn random() -> u64 {
-    use std::hash::{BuildHasher as _, RandomState};
-    RandomState::new().hash_one(SystemTime::now())
 }
 
 /// Seconds since 1970.

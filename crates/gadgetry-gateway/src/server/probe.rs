@@ -11,11 +11,15 @@ use gadgetry::provider::ModelOptions;
 use serde_json::json;
 
 use super::Gateway;
+use crate::memory::Owner;
 use crate::settings::Settings;
 use crate::upstream::Upstream;
 
 /// How long a probe may take.
 const TIMEOUT: Duration = Duration::from_mins(2);
+
+/// Bytes of the arguments that a probe reads.
+const REPLY: usize = 64 << 10;
 
 /// The word that the probe's tool is to be called with.
 const WORD: &str = "ready";
@@ -24,9 +28,9 @@ impl Gateway {
     /// Whether a model calls tools natively, by a probe at the first question. A probe that fails says nothing, so the next
     /// request sends another.
     pub(super) async fn is_native(&self, upstream: &Arc<Upstream>, model: &str) -> bool {
-        let key = (upstream.name().to_owned(), model.to_owned());
+        let owner = Owner::of("upstream", upstream.name().as_bytes());
         let known = || self.0.native.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = known().get(&key) {
+        if let Some(known) = known().get(owner, model.to_owned()) {
             return *known;
         }
         let Ok(Some(is_native)) = tokio::time::timeout(TIMEOUT, probe(upstream, model)).await
@@ -34,7 +38,7 @@ impl Gateway {
             return false;
         };
         tracing::info!(upstream = upstream.name(), model, is_native, "probed");
-        known().insert(key, is_native);
+        known().keep(owner, model.to_owned(), is_native, model.len());
         is_native
     }
 }
@@ -65,7 +69,10 @@ async fn probe(upstream: &Upstream, model: &str) -> Option<bool> {
     while let Some(delta) = deltas.next().await {
         match delta {
             Delta::ToolCallStart { name, .. } => is_called |= name == "report_word",
-            Delta::ToolCallDelta { delta, .. } => json.push_str(&delta),
+            Delta::ToolCallDelta { delta, .. } if json.len() + delta.len() <= REPLY => {
+                json.push_str(&delta);
+            }
+            Delta::ToolCallDelta { .. } => return None,
             Delta::ToolCallEnd {
                 input: Some(input), ..
             } => json = input.to_string(),

@@ -5,15 +5,16 @@ use gadgetry::proto::message::Request;
 
 /// Logs what goes to the upstream, and what comes back.
 pub(super) struct PromptLog {
-    number: u64,
+    /// The id of the request in its answer's headers.
+    request: String,
     is_on: bool,
     reply: String,
 }
 
 impl PromptLog {
-    pub(super) fn new(number: u64, is_on: bool) -> Self {
+    pub(super) fn new(request: &str, is_on: bool) -> Self {
         Self {
-            number,
+            request: request.to_owned(),
             is_on,
             reply: String::new(),
         }
@@ -30,7 +31,7 @@ impl PromptLog {
         }
         self.ended();
         let messages = serde_json::to_string(&request.messages).unwrap_or_default();
-        tracing::info!(exchange = self.number, messages, "prompt");
+        tracing::info!(request = self.request, messages, "prompt");
     }
 
     pub(super) fn received(&mut self, delta: &Delta) {
@@ -45,7 +46,7 @@ impl PromptLog {
     pub(super) fn ended(&mut self) {
         if !self.reply.is_empty() {
             let text = std::mem::take(&mut self.reply);
-            tracing::info!(exchange = self.number, text, "reply");
+            tracing::info!(request = self.request, text, "reply");
         }
     }
 }

@@ -1,15 +1,12 @@
 //! One request on its way: upstream, exchange, client.
 
 use std::future::poll_fn;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Instant;
 
-use axum::body::Body;
-use axum::http::{HeaderValue, StatusCode, header};
+use axum::http::{HeaderValue, StatusCode};
 use axum::response::Response;
-use bytes::Bytes;
 use futures_core::stream::BoxStream;
 use futures_util::{StreamExt as _, stream};
 use gadgetry::model::Model;
@@ -17,18 +14,24 @@ use gadgetry::proto::delta::Delta;
 use gadgetry::proto::error::ModelErrorKind;
 use gadgetry::proto::message::Request;
 use gadgetry::proto::usage::Usage;
+use gadgetry::provider::ProviderError;
 use gadgetry::provider::sse::Event;
-use tokio::time::{Duration, Sleep, sleep, timeout};
+use serde_json::Value;
+use tokio::time::{Duration, timeout};
 
 use super::admission::Permit;
-use super::endpoints::{failed, json_response};
+use super::endpoints::{failed, json_response, put_id};
 use super::prompt_log::PromptLog;
+use super::stream::streamed;
 use super::{Gateway, now};
 use crate::api::ReplyEncoder;
-use crate::exchange::{ClientRequest, Constrain, Exchange, Progress, Secrets, ToolMode, Toolset};
+use crate::exchange::{
+    ClientRequest, Constrain, Exchange, Progress, Secrets, TOO_LARGE, ToolMode, Toolset,
+};
+use crate::memory::Owner;
 use crate::settings::{Destination, Settings};
 use crate::upstream::{Upstream, constrain};
-use crate::{Api, Failure};
+use crate::{Api, Failure, Refusal};
 
 /// How long the status of an answer may wait for the first part of the reply. Until then an error has its own status.
 const FIRST_PART: Duration = Duration::from_secs(10);
@@ -43,20 +46,30 @@ pub(super) struct Job {
     pub(super) tools: Arc<Toolset>,
     pub(super) secrets: Secrets,
     pub(super) destination: Destination,
-    pub(super) number: u64,
+    /// The owner of what is kept for the next request, if anything is.
+    pub(super) owner: Option<Owner>,
+    /// The id of the exchange.
+    pub(super) id: u128,
+    /// The id in the headers of the answer.
+    pub(super) request_id: String,
+    pub(super) reply_bytes: usize,
     pub(super) client: String,
     pub(super) permit: Permit,
 }
 
 /// A reply while it is written. Dropping it cancels the upstream's.
-struct Reply {
+pub(super) struct Reply {
     exchange: Exchange,
     model: Arc<dyn Model>,
     upstream: Arc<Upstream>,
     deltas: BoxStream<'static, Delta>,
     /// A whole reply that needs no upstream.
     ready: Vec<Delta>,
-    is_over: bool,
+    pub(super) is_over: bool,
+    owner: Option<Owner>,
+    request_id: String,
+    /// What the upstream says about its last error, for the log.
+    fault: Option<String>,
     watch: Watch,
     log: PromptLog,
     /// It has a place among the requests in flight until it is dropped.
@@ -120,7 +133,7 @@ pub(super) async fn answer(
     upstreams.sort_by_key(|upstream| upstream.is_out());
     let last = upstreams.len().saturating_sub(1);
     for (at, upstream) in upstreams.into_iter().enumerate() {
-        let log = PromptLog::new(job.number, settings.log_prompts);
+        let log = PromptLog::new(&job.request_id, settings.log_prompts);
         let mut reply = match begin(&gateway, &job, upstream, watch, log).await {
             Ok(reply) => reply,
             Err((error, kept)) => {
@@ -129,33 +142,40 @@ pub(super) async fn answer(
                 continue;
             }
         };
-        let mut first = Vec::new();
-        match reply.first(&mut first, job.request.is_streaming).await {
-            Ok(()) => {
+        // Not the id in its calls: who is shown the one must not know the other.
+        let id = format!("{:032x}", gateway.id());
+        let encoder = job.api.encoder(&job.request, &id, now());
+        let answered = if job.request.is_streaming {
+            let first = reply.first().await;
+            first.map(|deltas| Answered::First(deltas, Box::new(encoder)))
+        } else {
+            reply.whole(encoder).await.map(Answered::Whole)
+        };
+        let error = match answered {
+            Ok(answered) => {
                 gateway.0.metrics.first_byte(began.elapsed().as_secs_f64());
                 reply.permit = Some(job.permit);
-                let encoder = job
-                    .api
-                    .encoder(&job.request, &format!("{:016x}", job.number), now());
-                return if job.request.is_streaming {
-                    streamed(reply, encoder, first, settings.limits.keep_alive)
-                } else {
-                    whole(&reply, encoder, first)
+                return match answered {
+                    Answered::First(deltas, encoder) => {
+                        streamed(reply, *encoder, deltas, settings.limits.keep_alive)
+                    }
+                    Answered::Whole(response) => response,
                 };
             }
-            Err(error) => {
-                let may_retry = at < last && is_elsewhere_better(&error);
-                failure = error;
-                watch = reply.watch;
-                if !may_retry {
-                    break;
-                }
-                job.number = gateway.next_exchange();
-            }
+            Err(error) => error,
+        };
+        let may_retry = at < last && is_elsewhere_better(&error);
+        failure = error;
+        watch = reply.watch;
+        if !may_retry {
+            break;
         }
+        job.id = gateway.id();
     }
     watch.status = Some(failure.status(job.api));
-    failed(job.api, &failure)
+    let mut response = failed(job.api, &failure);
+    put_id(response.headers_mut(), &job.request_id);
+    response
 }
 
 /// Whether another upstream may have a reply where one has failed.
@@ -190,6 +210,9 @@ async fn begin(
     let mut options = upstream.options(job.api, &job.request, rules, reads_blocks);
     if reads_blocks && rules.constrain != Constrain::Off {
         let grammar = crate::grammar::of(&job.tools, &job.secrets.markers);
+        if grammar.len() > crate::grammar::LIMIT {
+            return Err((too_many_tools().into(), watch));
+        }
         constrain(&mut options, rules.constrain, grammar);
     }
     let made = upstream
@@ -200,7 +223,14 @@ async fn begin(
         });
     let model = match made {
         Ok(model) => model,
-        Err(error) => return Err((Delta::from(error).into(), watch)),
+        Err(error) => {
+            let words = upstream.addresses().hidden(&error.to_string());
+            tracing::warn!(
+                upstream = upstream.name(),
+                "no request can be made: {words}"
+            );
+            return Err((unusable(error, &upstream), watch));
+        }
     };
     let mut ready = Vec::new();
     let deltas = if exchange.run_dependencies(&mut ready) {
@@ -217,10 +247,37 @@ async fn begin(
         deltas,
         ready,
         is_over: false,
+        owner: job.owner,
+        request_id: job.request_id.clone(),
+        fault: None,
         watch,
         log,
         permit: None,
     })
+}
+
+/// The tools of a request are too many for a grammar.
+fn too_many_tools() -> Refusal {
+    Refusal::new(
+        "tools",
+        format!(
+            "the tools of the request have too many parameters for a model that is constrained: their grammar may have \
+             {} bytes. Send fewer tools",
+            crate::grammar::LIMIT
+        ),
+    )
+}
+
+/// Why no request can be made: because of the options of the client's, or else of the gateway's.
+fn unusable(error: ProviderError, upstream: &Upstream) -> Failure {
+    if error.kind == ModelErrorKind::BadRequest {
+        upstream.addresses().public(error.into()).into()
+    } else {
+        refused(
+            "the upstream is not set up: who runs the gateway finds the reason in its log"
+                .to_owned(),
+        )
+    }
 }
 
 fn refused(message: String) -> Failure {
@@ -252,7 +309,7 @@ impl Reply {
     /// Waits for deltas of the upstream, and appends those for the client. Nothing is appended after the end.
     ///
     /// Cancel safety: nothing is lost.
-    async fn next(&mut self, out: &mut Vec<Delta>) {
+    pub(super) async fn next(&mut self, out: &mut Vec<Delta>) {
         if self.is_over {
             return;
         }
@@ -306,6 +363,7 @@ impl Reply {
             if let Some(delta) = &delta {
                 self.log.received(delta);
             }
+            let delta = delta.map(|delta| self.without_address(delta));
             match delta.map(|delta| self.exchange.push(delta, out)) {
                 Some(Progress::More) => {}
                 Some(Progress::Again(request)) => self.again(request),
@@ -314,6 +372,19 @@ impl Reply {
             }
         }
         Poll::Ready(())
+    }
+
+    /// The delta; if it is an error, without what only the gateway's owner may read.
+    fn without_address(&mut self, delta: Delta) -> Delta {
+        let Delta::Error { error, kind, .. } = &delta else {
+            return delta;
+        };
+        // A server may quote the prompt in its errors. Those of the connection are our own words.
+        let is_ours = matches!(kind, ModelErrorKind::Transport | ModelErrorKind::Truncated);
+        if is_ours || self.log.is_on() {
+            self.fault = Some(self.upstream.addresses().hidden(error));
+        }
+        self.upstream.addresses().public(delta)
     }
 
     /// The stream has ended without its end. No model does that; it counts as a failure.
@@ -338,14 +409,13 @@ impl Reply {
         self.log.ended();
         self.watch.counts = self.exchange.counts();
         let error = out.iter().find_map(|delta| match delta {
-            Delta::Error { kind, error, .. } => {
-                // A server may quote the prompt in its errors. Those of the connection are our own words.
-                let words = match kind {
-                    ModelErrorKind::Transport | ModelErrorKind::Truncated => error.as_str(),
-                    _ if self.log.is_on() => error.as_str(),
-                    _ => "the upstream has failed",
-                };
-                tracing::warn!(upstream = self.upstream.name(), ?kind, "{words}");
+            Delta::Error { kind, code, .. } => {
+                let words = self.fault.as_deref().unwrap_or("the upstream has failed");
+                // Codes are of a fixed set for our own errors, and words of the upstream otherwise.
+                let is_ours =
+                    matches!(code.as_deref(), Some(ProviderError::NOT_AN_API | TOO_LARGE));
+                let code = code.as_deref().filter(|_| is_ours);
+                tracing::warn!(upstream = self.upstream.name(), ?kind, code, "{words}");
                 Some(*kind)
             }
             Delta::MessageEnd { usage, .. } => {
@@ -371,53 +441,69 @@ impl Reply {
         }
     }
 
-    /// Waits for the first part of the reply, or the whole one if it does not stream. An error that comes first is the
-    /// answer.
-    async fn first(&mut self, out: &mut Vec<Delta>, streams: bool) -> Result<(), Failure> {
+    /// Waits for the first part of a reply that streams. An error that comes first is the answer.
+    async fn first(&mut self) -> Result<Vec<Delta>, Failure> {
         let is_part = |delta: &Delta| !matches!(delta, Delta::MessageStart { .. });
+        let mut out = Vec::new();
         let waits = async {
-            while !self.is_over && (!streams || !out.iter().any(is_part)) {
-                self.next(out).await;
+            while !self.is_over && !out.iter().any(is_part) {
+                self.next(&mut out).await;
             }
         };
-        if streams {
-            // What is slow to begin gets its status now, and comments while it is silent.
-            let _ = timeout(FIRST_PART, waits).await;
-        } else {
-            waits.await;
+        // What is slow to begin gets its status now, and comments while it is silent.
+        let _ = timeout(FIRST_PART, waits).await;
+        let error = out.iter().position(is_error);
+        match error {
+            Some(at) if !out[..at].iter().any(is_part) => Err(out.swap_remove(at).into()),
+            _ => Ok(out),
         }
-        let shown = out
-            .iter()
-            .take_while(|delta| !matches!(delta, Delta::Error { .. }));
-        if streams && shown.filter(|delta| is_part(delta)).count() > 0 {
-            return Ok(());
+    }
+
+    /// The reply as one document. It is written while it comes, so that it is there once. Any error is the answer.
+    async fn whole(&mut self, mut encoder: ReplyEncoder) -> Result<Response, Failure> {
+        let mut is_estimated = false;
+        let (mut deltas, mut frames) = (Vec::new(), Vec::new());
+        while !self.is_over {
+            self.next(&mut deltas).await;
+            if let Some(at) = deltas.iter().position(is_error) {
+                return Err(deltas.swap_remove(at).into());
+            }
+            is_estimated |= encode(self, &mut encoder, deltas.drain(..), &mut frames);
+            frames.clear();
         }
-        match out
-            .iter()
-            .position(|delta| matches!(delta, Delta::Error { .. }))
-        {
-            Some(at) => Err(out.swap_remove(at).into()),
-            None => Ok(()),
+        let document = encoder.document();
+        self.remember(|| document.clone());
+        let mut response = json_response(StatusCode::OK, &document);
+        let headers = response.headers_mut();
+        if is_estimated {
+            headers.insert("x-gadgetry-usage", HeaderValue::from_static("estimated"));
+        }
+        about(self, headers);
+        Ok(response)
+    }
+
+    /// Keeps the items of a response for its owner, if they are to be kept.
+    pub(super) fn remember(&self, document: impl FnOnce() -> Value) {
+        if let Some(owner) = self.owner.filter(|_| self.watch.api == Api::Responses) {
+            self.watch.gateway.0.items.remember(owner, &document());
         }
     }
 }
 
-/// The reply as one document.
-fn whole(reply: &Reply, mut encoder: ReplyEncoder, deltas: Vec<Delta>) -> Response {
-    let is_estimated = encode(reply, &mut encoder, deltas, &mut Vec::new());
-    let document = encoder.document();
-    reply.watch.gateway.0.items.remember(&document);
-    let mut response = json_response(StatusCode::OK, &document);
-    let headers = response.headers_mut();
-    if is_estimated {
-        headers.insert("x-gadgetry-usage", HeaderValue::from_static("estimated"));
-    }
-    about(reply, headers);
-    response
+fn is_error(delta: &Delta) -> bool {
+    matches!(delta, Delta::Error { .. })
+}
+
+/// What a client is answered.
+enum Answered {
+    /// The first deltas of a stream, and what writes it.
+    First(Vec<Delta>, Box<ReplyEncoder>),
+    /// All of it.
+    Whole(Response),
 }
 
 /// Writes deltas of a reply. Whether its token counts are an estimate, which only its end says.
-fn encode(
+pub(super) fn encode(
     reply: &Reply,
     encoder: &mut ReplyEncoder,
     deltas: impl IntoIterator<Item = Delta>,
@@ -436,7 +522,7 @@ fn encode(
     is_estimated
 }
 
-fn about(reply: &Reply, headers: &mut axum::http::HeaderMap) {
+pub(super) fn about(reply: &Reply, headers: &mut axum::http::HeaderMap) {
     if let Ok(name) = HeaderValue::from_str(reply.upstream.name()) {
         headers.insert("x-gadgetry-upstream", name);
     }
@@ -444,99 +530,5 @@ fn about(reply: &Reply, headers: &mut axum::http::HeaderMap) {
     if tokens > 0 {
         headers.insert("x-gadgetry-injected-tokens", tokens.into());
     }
-    let id = format!("req_{:016x}", reply.exchange.number());
-    if let Ok(id) = HeaderValue::from_str(&id) {
-        headers.insert("x-request-id", id.clone());
-        headers.insert("request-id", id);
-    }
-}
-
-/// A streamed reply while it is sent.
-struct Stream {
-    reply: Reply,
-    encoder: ReplyEncoder,
-    /// Deltas that were read and not sent.
-    deltas: Vec<Delta>,
-    frames: Vec<Event>,
-    keep_alive: Duration,
-    /// Fires when nothing was sent for that long. It is moved when it fires, and not with each part of the reply.
-    silence: Pin<Box<Sleep>>,
-    sent_at: Instant,
-}
-
-/// The reply as an event stream.
-fn streamed(
-    reply: Reply,
-    encoder: ReplyEncoder,
-    first: Vec<Delta>,
-    keep_alive: Duration,
-) -> Response {
-    let mut headers = axum::http::HeaderMap::new();
-    about(&reply, &mut headers);
-    let stream = Stream {
-        reply,
-        encoder,
-        deltas: first,
-        frames: Vec::new(),
-        keep_alive,
-        silence: Box::pin(sleep(keep_alive)),
-        sent_at: Instant::now(),
-    };
-    let body = stream::unfold(Box::new(stream), |mut stream| async move {
-        let bytes = stream.next().await?;
-        Some((Ok::<_, std::convert::Infallible>(bytes), stream))
-    });
-    let mut response = Response::new(Body::from_stream(body));
-    headers.insert(
-        header::CONTENT_TYPE,
-        HeaderValue::from_static("text/event-stream; charset=utf-8"),
-    );
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
-    // Proxies that buffer would hold the stream back.
-    headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
-    *response.headers_mut() = headers;
-    response
-}
-
-impl Stream {
-    /// The next bytes; `None` after the last ones.
-    async fn next(&mut self) -> Option<Bytes> {
-        loop {
-            let deltas = self.deltas.drain(..);
-            let is_estimated = encode(&self.reply, &mut self.encoder, deltas, &mut self.frames);
-            if !self.frames.is_empty() {
-                let size = self.frames.iter().map(|frame| frame.data.len() + 64).sum();
-                let mut text = String::with_capacity(size);
-                if is_estimated {
-                    text.push_str(": usage is estimated\n\n");
-                }
-                for frame in self.frames.drain(..) {
-                    frame.encode(&mut text);
-                }
-                self.sent_at = Instant::now();
-                return Some(text.into());
-            }
-            if self.reply.is_over {
-                let items = &self.reply.watch.gateway.0.items;
-                if self.reply.watch.api == Api::Responses {
-                    items.remember(&self.encoder.document());
-                }
-                return None;
-            }
-            tokio::select! {
-                biased;
-                () = self.reply.next(&mut self.deltas) => {}
-                () = &mut self.silence => {
-                    let silent = self.sent_at.elapsed();
-                    let left = self.keep_alive.saturating_sub(silent);
-                    let next = if left.is_zero() { self.keep_alive } else { left };
-                    self.silence.as_mut().reset(tokio::time::Instant::now() + next);
-                    if left.is_zero() {
-                        self.sent_at = Instant::now();
-                        return Some(Bytes::from_static(b": keep-alive\n\n"));
-                    }
-                }
-            }
-        }
-    }
+    put_id(headers, &reply.request_id);
 }

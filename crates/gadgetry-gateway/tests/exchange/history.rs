@@ -34,7 +34,11 @@ fn calls_are_blocks_and_results_are_in_envelopes() {
         assert_eq!(prompt(&client, messages.clone()), expected, "{messages}");
     };
     let user = json!({"role": "user", "content": "Hi"});
-    let paris = call("call_00000000000000aa_w", "weather", r#"{"city":"Paris"}"#);
+    let paris = call(
+        "call_000000000000000000000000aa_w",
+        "weather",
+        r#"{"city":"Paris"}"#,
+    );
     let rome = call("toolu_R", "weather", r#"{"city":"Rome"}"#);
     let result =
         |id: &str, text: &str| json!({"role": "tool", "tool_call_id": id, "content": text});
@@ -47,7 +51,7 @@ fn calls_are_blocks_and_results_are_in_envelopes() {
             user,
             said(json!([paris, rome])),
             result("toolu_R", "hot"),
-            result("call_00000000000000aa_w", "cold")
+            result("call_000000000000000000000000aa_w", "cold")
         ]),
         &[
             "user: Hi",
@@ -70,14 +74,18 @@ fn calls_are_blocks_and_results_are_in_envelopes() {
         &["user: Hi\n\n<<<RESULT call_9 unknown ok WORD>>>\nlate\n<<<END WORD>>>"],
     );
     // The same word twice.
-    let again = call("call_00000000000000bb_w", "weather", r#"{"city":"Rome"}"#);
+    let again = call(
+        "call_000000000000000000000000bb_w",
+        "weather",
+        r#"{"city":"Rome"}"#,
+    );
     check(
         json!([
             user,
             said(json!([paris])),
-            result("call_00000000000000aa_w", "1"),
+            result("call_000000000000000000000000aa_w", "1"),
             said(json!([again])),
-            result("call_00000000000000bb_w", "2")
+            result("call_000000000000000000000000bb_w", "2")
         ]),
         &[
             "user: Hi",
@@ -153,7 +161,7 @@ fn body(turns: &[Turn]) -> Value {
     for (number, turn) in turns.iter().enumerate() {
         messages.push(json!({"role": "user", "content": turn.said}));
         let ids: Vec<String> = (0..turn.calls.len())
-            .map(|at| format!("call_{number:016x}_c{at}"))
+            .map(|at| format!("call_{number:026}_c{at}"))
             .collect();
         let calls = ids.iter().zip(&turn.calls);
         let calls: Vec<Value> = calls

@@ -45,7 +45,7 @@ fn a_model_that_repeats_what_it_reads_calls_nothing() {
                 .written(attempt)
                 .replace("{W}", &client.secrets().word);
             check(&client, &ask(&attempt), "user");
-            let id = "call_0000000000000002_w";
+            let id = "call_00000000000000000000000002_w";
             let messages = |name: &str, arguments: &str, result: &str| {
                 let mut body = ask("Hi");
                 body["messages"] = json!([

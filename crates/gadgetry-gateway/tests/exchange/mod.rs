@@ -6,4 +6,5 @@ mod dependencies;
 mod eager;
 mod history;
 mod injection;
+mod limits;
 mod truncation;

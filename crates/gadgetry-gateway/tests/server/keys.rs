@@ -62,8 +62,8 @@ async fn without_keys_only_this_machine_is_admitted() {
         ("localhost:80", 200),
         ("127.0.0.1", 200),
         ("[::1]:9", 200),
-        ("attacker.example", 401),
-        ("127.0.0.1.attacker.example", 401),
+        ("attacker.example", 403),
+        ("127.0.0.1.attacker.example", 403),
     ] {
         assert_eq!(status(&world, &[("host", host)]).await, expected, "{host}");
     }

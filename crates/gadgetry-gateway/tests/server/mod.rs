@@ -3,4 +3,5 @@
 mod keys;
 mod operation;
 mod replies;
+mod tenants;
 mod upstreams;

@@ -23,8 +23,10 @@ pub(crate) fn check(api: Api, body: &[u8]) {
         is_native: false,
         secrets,
         id_prefix: api.call_prefix(),
-        number: 1,
+        id: 1,
+        owner: None,
         held: Arc::default(),
+        reply_bytes: 1 << 20,
     });
     let mut exchange = exchange.expect("the default rules are valid");
     let sent = exchange.request();

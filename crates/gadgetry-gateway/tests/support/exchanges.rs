@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use gadgetry::proto::delta::{Delta, StopReason};
 use gadgetry::proto::message::Request;
-use gadgetry_gateway::Api;
 use gadgetry_gateway::exchange::{
     ClientRequest, Exchange, HeldCalls, ModelRules, Progress, Secrets, Setup, Toolset,
 };
+use gadgetry_gateway::{Api, Owner};
 use serde_json::{Value, json};
 
 /// A client of one gateway, before a model whose replies the test writes.
@@ -16,6 +16,8 @@ pub(crate) struct Client {
     pub(crate) api: Api,
     pub(crate) rules: ModelRules,
     pub(crate) is_native: bool,
+    pub(crate) owner: Option<Owner>,
+    pub(crate) reply_bytes: usize,
     held: Arc<HeldCalls>,
 }
 
@@ -76,6 +78,8 @@ impl Client {
             api,
             rules: ModelRules::default(),
             is_native: false,
+            owner: Some(Owner::of("key", b"client")),
+            reply_bytes: 16 << 20,
             held: Arc::default(),
         }
     }
@@ -110,8 +114,10 @@ impl Client {
             is_native: self.is_native,
             secrets: self.secrets(),
             id_prefix: self.api.call_prefix(),
-            number,
+            id: number.into(),
+            owner: self.owner,
             held: Arc::clone(&self.held),
+            reply_bytes: self.reply_bytes,
         };
         Exchange::new(setup).expect("valid rules")
     }

@@ -33,7 +33,7 @@ impl World {
 
     /// With these settings.
     pub(crate) async fn serve(upstream: Upstream, settings: Settings) -> Self {
-        let gateway = Gateway::with_secret(settings, 42);
+        let gateway = Gateway::with_secret(settings, [42; 32]);
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = listener.local_addr().expect("it is bound");
         tokio::spawn(server::serve(listener, gateway, pending()));

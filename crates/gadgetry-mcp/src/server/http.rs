@@ -11,7 +11,7 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse as _, Response};
 use gadgetry::CancellationToken;
-use gadgetry_http::{ConnectionLimits, accept};
+use gadgetry_http::{ConnectionLimits, accept, names_this_machine};
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use sha2::{Digest as _, Sha256};
@@ -23,6 +23,10 @@ use super::{DRAIN, GadgetServer, ServeError};
 
 /// Where clients find the server.
 const PATH: &str = "/mcp";
+
+/// What a request reads that names another host.
+const FOREIGN_HOST: &str = "without keys the server answers to this machine only: the request's host must be localhost, \
+                            127.0.0.1 or [::1], with or without a port\n";
 
 /// The shortest key.
 const KEY_LENGTH: usize = 16;
@@ -118,13 +122,9 @@ impl GadgetServer {
             .with_allowed_origins(options.origins.clone())
             .enforce_origin_validation()
             .with_max_request_body_bytes(options.body_bytes)
-            .with_cancellation_token(ended.clone());
-        let config = if options.keys.is_empty() {
-            config
-        } else {
-            // A web page that has taken over a name has no key.
-            config.disable_allowed_hosts()
-        };
+            .with_cancellation_token(ended.clone())
+            // `admit` decides about hosts, before anything of a request is read.
+            .disable_allowed_hosts();
         let sessions = Arc::new(LocalSessionManager::default());
         let (server, token) = (self.clone(), ended.clone());
         let service = StreamableHttpService::new(
@@ -158,6 +158,10 @@ fn digest(key: &[u8]) -> [u8; 32] {
 }
 
 async fn admit(State(admission): State<Arc<Admission>>, request: Request, next: Next) -> Response {
+    // A web page that has taken over a name by DNS names it. With keys it would need one.
+    if admission.keys.is_empty() && !names_this_machine(request.headers()) {
+        return (StatusCode::FORBIDDEN, FOREIGN_HOST).into_response();
+    }
     if !admission.keys.is_empty() && !has_key(&admission.keys, request.headers()) {
         let challenge = [(header::WWW_AUTHENTICATE, "Bearer")];
         return (

@@ -61,6 +61,11 @@ impl fmt::Display for ProviderError {
 }
 
 impl ProviderError {
+    /// The code of an answer that no API of models gives: a redirect, a web page, another encoding, text in place of JSON.
+    ///
+    /// The request may be right; what is at the base URL is not.
+    pub const NOT_AN_API: &str = "not_an_api";
+
     /// An error without a provider's answer.
     pub fn new(kind: ModelErrorKind, message: impl Into<String>) -> Self {
         Self {
@@ -84,15 +89,18 @@ impl ProviderError {
         if let Some(body) = &mut parsed {
             secrets.clean_value(body);
         }
-        let mut error = if let Some(error) = parsed.as_ref().and_then(Self::from_body) {
-            error
-        } else {
+        let of_api = parsed.as_ref().and_then(Self::from_body);
+        let is_of_api = of_api.is_some();
+        let mut error = of_api.unwrap_or_else(|| {
             let mut body = body.to_owned();
             secrets.clean(&mut body);
             Self::new(ModelErrorKind::Other, words(&body))
-        };
+        });
         error.status = Some(status);
         error.kind = kind(Some(status), error.code.as_deref(), &error.message);
+        if !is_of_api {
+            error = error.not_an_api();
+        }
         if error.message.is_empty() {
             error.message = format!("the provider answered with status {status} and no message");
         }
@@ -106,7 +114,7 @@ impl ProviderError {
     pub fn foreign(body: &str) -> Self {
         if is_web_page(body) {
             let message = "the answer is a web page, not an API's; check the base URL";
-            return Self::new(ModelErrorKind::BadRequest, message);
+            return Self::new(ModelErrorKind::BadRequest, message).not_an_api();
         }
         let shown = words(body);
         let is_json = body.trim_start().starts_with(['{', '[']);
@@ -126,7 +134,13 @@ impl ProviderError {
             let message = format!("the answer is neither an event stream nor JSON: {shown}");
             (ModelErrorKind::Transport, message)
         };
-        Self::new(kind, message)
+        Self::new(kind, message).not_an_api()
+    }
+
+    /// The same error with the code [`Self::NOT_AN_API`].
+    pub(super) fn not_an_api(mut self) -> Self {
+        self.code = Some(Self::NOT_AN_API.to_owned());
+        self
     }
 
     /// The error of a frame or document that cannot be read because of `error`.

@@ -277,7 +277,8 @@ async fn send(
                     "{host} answers with the content encoding {encoding}, although the request allows none; turn off \
                      compression in the server or proxy"
                 ),
-            )),
+            )
+            .not_an_api()),
         };
     }
     Err(refusal(response, &url, secrets).await)
@@ -312,7 +313,7 @@ async fn refusal(mut response: Response, url: &Url, secrets: &Secrets) -> Provid
         );
         return ProviderError {
             status: Some(status),
-            ..ProviderError::new(ModelErrorKind::BadRequest, message)
+            ..ProviderError::new(ModelErrorKind::BadRequest, message).not_an_api()
         };
     }
     let body = match encoding(&response) {

@@ -1,0 +1,44 @@
+//! Sizes of deltas, which the limit of a reply counts.
+
+use gadgetry::proto::delta::{ContentMetadata, Delta};
+use serde_json::Value;
+
+use crate::memory::weight;
+
+/// Bytes that a delta counts as in addition to its texts.
+const DELTA: usize = 8;
+
+/// The bytes that a delta counts as, so that neither long deltas nor many empty ones are without end.
+pub(super) fn size(delta: &Delta) -> usize {
+    let json = |value: &Option<Value>| value.as_ref().map_or(0, weight);
+    DELTA
+        + match delta {
+            Delta::Text { delta, metadata } | Delta::Reasoning { delta, metadata } => {
+                delta.len() + metadata.as_ref().map_or(0, about)
+            }
+            Delta::ContentMetadata { metadata } | Delta::ReasoningMetadata { metadata } => {
+                about(metadata)
+            }
+            Delta::ToolCallStart { id, name } => id.len() + name.len(),
+            Delta::ToolCallDelta { id, delta } => id.len() + delta.len(),
+            Delta::ToolCallEnd { id, input } => id.len() + json(input),
+            Delta::ToolCall { id, name, input } => id.len() + name.len() + weight(input),
+            Delta::Diagnostic(said) => said.message.len(),
+            Delta::Raw { data } => weight(data),
+            Delta::ProviderData(kept) => weight(&kept.data),
+            _ => 0,
+        }
+}
+
+fn about(metadata: &ContentMetadata) -> usize {
+    let all = metadata.citations.iter().chain(&metadata.annotations);
+    all.chain(metadata.extensions.values()).map(weight).sum()
+}
+
+/// The bytes of text and reasoning.
+pub(super) fn written(delta: &Delta) -> u64 {
+    match delta {
+        Delta::Text { delta, .. } | Delta::Reasoning { delta, .. } => delta.len() as u64,
+        _ => 0,
+    }
+}

@@ -1,0 +1,95 @@
+//! Bodies of requests: read within a time and a number of bytes, before a request has a place among those in flight.
+
+use axum::extract::Request;
+use axum::http::header;
+use futures_util::StreamExt as _;
+use gadgetry::provider::json;
+use serde_json::Value;
+
+use super::Gateway;
+use crate::settings::Settings;
+use crate::{Failure, Refusal};
+
+/// JSON values in a body. Each takes some hundred bytes, however short its text is.
+const VALUES: usize = 1_000_000;
+
+/// Reads the body of a request of the client with the key at `key`.
+pub(super) async fn read(
+    gateway: &Gateway,
+    settings: &Settings,
+    key: Option<usize>,
+    request: Request,
+) -> Result<Value, Failure> {
+    let kind = request.headers().get(header::CONTENT_TYPE);
+    let kind = kind.and_then(|it| it.to_str().ok()).unwrap_or_default();
+    // A web page can send other types to this machine without a preflight request.
+    if !kind
+        .trim_start()
+        .to_ascii_lowercase()
+        .starts_with("application/json")
+    {
+        let message = "the content type must be application/json";
+        return Err(Refusal::new("content-type", message).into());
+    }
+    let limit = settings.limits.body_bytes;
+    let timeout = settings.limits.body_timeout;
+    let mut arriving = gateway.0.admission.arriving(settings, key);
+    let mut bytes = Vec::new();
+    let reading = async {
+        let mut pieces = request.into_body().into_data_stream();
+        while let Some(piece) = pieces.next().await {
+            let piece = piece.map_err(|error| Failure::NotJson(error.to_string()))?;
+            if bytes.len() + piece.len() > limit {
+                return Err(Failure::TooLarge { limit });
+            }
+            arriving.grow(piece.len())?;
+            bytes.extend_from_slice(&piece);
+        }
+        Ok(())
+    };
+    match tokio::time::timeout(timeout, reading).await {
+        Err(_) => {
+            return Err(Failure::Slow {
+                seconds: timeout.as_secs(),
+            });
+        }
+        Ok(read) => read?,
+    }
+    let text = std::str::from_utf8(&bytes).map_err(|error| Failure::NotJson(error.to_string()))?;
+    if values(text) > VALUES {
+        let message = format!("the body has more than {VALUES} JSON values");
+        return Err(Refusal::new("body", message).into());
+    }
+    json::parse(text).map_err(|error| Failure::NotJson(error.to_string()))
+}
+
+/// The number of values in a JSON text, or a little more.
+fn values(text: &str) -> usize {
+    let mut count = 1;
+    let mut is_text = false;
+    let mut is_escaped = false;
+    for byte in text.bytes() {
+        match byte {
+            _ if is_escaped => is_escaped = false,
+            b'\\' if is_text => is_escaped = true,
+            b'"' => is_text = !is_text,
+            b',' | b'[' | b'{' if !is_text => count += 1,
+            _ => {}
+        }
+    }
+    count
+}
+
+#[cfg(test)]
+mod tests {
+    use super::values;
+
+    #[test]
+    fn values_are_counted_outside_of_texts() {
+        let check = |text: &str, expected: usize| assert_eq!(values(text), expected, "{text}");
+        check("1", 1);
+        check("[1,2,3]", 4);
+        check(r#"{"a": [{}, "x,[{"]}"#, 5);
+        check(r#"["\\", "\"[[", 1]"#, 4);
+    }
+}

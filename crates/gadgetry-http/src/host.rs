@@ -1,0 +1,120 @@
+//! The host that a request names.
+
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+use axum::http::HeaderMap;
+use axum::http::header::HOST;
+
+/// Whether the host of a request is a name of this machine: `localhost`, an address in 127.0.0.0/8 or `[::1]`, with or without a
+/// port. A server without keys answers only then: a web page that has taken over a name by DNS sends that name.
+///
+/// A request without a host is not from a web page, and one with two hosts, or one that is not exactly of this form, names
+/// another machine.
+///
+/// ```
+/// use axum::http::{HeaderMap, HeaderValue, header::HOST};
+/// use gadgetry_http::names_this_machine;
+///
+/// let host = |value: &'static str| HeaderMap::from_iter([(HOST, HeaderValue::from_static(value))]);
+/// assert!(names_this_machine(&host("[::1]:8787")));
+/// assert!(!names_this_machine(&host("[::1].example.com")));
+/// ```
+pub fn names_this_machine(headers: &HeaderMap) -> bool {
+    let mut hosts = headers.get_all(HOST).iter();
+    match (hosts.next(), hosts.next()) {
+        (None, _) => true,
+        (Some(host), None) => host.to_str().is_ok_and(is_this_machine),
+        (Some(_), Some(_)) => false,
+    }
+}
+
+/// Whether it is exactly `name`, or `name:port`.
+fn is_this_machine(host: &str) -> bool {
+    if let Some(inner) = host.strip_prefix('[') {
+        return inner.split_once(']').is_some_and(|(address, rest)| {
+            address.parse() == Ok(Ipv6Addr::LOCALHOST) && is_port(rest)
+        });
+    }
+    let (name, rest) = host.split_at(host.find(':').unwrap_or(host.len()));
+    let is_loopback = name.parse().is_ok_and(|it: Ipv4Addr| it.is_loopback());
+    (is_loopback || name.eq_ignore_ascii_case("localhost")) && is_port(rest)
+}
+
+/// Whether it is empty, or a colon and a port.
+fn is_port(text: &str) -> bool {
+    let Some(digits) = text.strip_prefix(':') else {
+        return text.is_empty();
+    };
+    let is_number = !digits.is_empty() && digits.bytes().all(|it| it.is_ascii_digit());
+    is_number && digits.parse::<u16>().is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::http::header::HOST;
+    use axum::http::{HeaderMap, HeaderValue};
+
+    use super::names_this_machine;
+
+    fn check(hosts: &[&[u8]], expected: bool) {
+        let mut headers = HeaderMap::new();
+        for host in hosts {
+            headers.append(HOST, HeaderValue::from_bytes(host).expect("a header"));
+        }
+        let shown: Vec<_> = hosts
+            .iter()
+            .map(|it| it.escape_ascii().to_string())
+            .collect();
+        assert_eq!(names_this_machine(&headers), expected, "{shown:?}");
+    }
+
+    #[test]
+    fn only_exact_names_of_this_machine_count() {
+        check(&[], true);
+        for host in [
+            "localhost",
+            "LocalHost:8787",
+            "127.0.0.1",
+            "127.8.9.10:1",
+            "127.0.0.1:65535",
+            "[::1]",
+            "[::1]:9",
+        ] {
+            check(&[host.as_bytes()], true);
+        }
+        for host in [
+            "",
+            ":80",
+            "evil.com",
+            "localhost.evil.com",
+            "127.0.0.1.evil.com",
+            "[::1].evil.com",
+            "[::1]evil.com:80",
+            "[::1",
+            "::1",
+            "[::1]:",
+            "[::2]",
+            "[127.0.0.1]",
+            "[::ffff:127.0.0.1]",
+            "localhost:80@evil.com",
+            "localhost:",
+            "localhost:80:80",
+            "localhost:+80",
+            "localhost:65536",
+            "localhost:99999999999999999999",
+            "user@localhost",
+            "localhost/",
+            "localhost evil.com",
+            "localhost,evil.com",
+            "127.1",
+            "127.0.0.1.",
+            "0.0.0.0",
+            "0x7f.0.0.1",
+        ] {
+            check(&[host.as_bytes()], false);
+        }
+        check(&[b"localhost\xff"], false);
+        check(&[b"localhost", b"evil.com"], false);
+        check(&[b"localhost", b"localhost"], false);
+    }
+}
