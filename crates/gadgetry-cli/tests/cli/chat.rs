@@ -136,6 +136,19 @@ fn press(screen: &mut Screen, key: &str, then: &str) {
 }
 
 #[test]
+fn a_long_call_is_approved_after_its_last_page() {
+    let long = format!("{}END", "x".repeat(15_000));
+    let workshop = Workshop::new(&(reply(&block("Echo:a", &long)) + &reply("Done.")));
+    let mut screen = Screen::chat(&workshop, 80, &["Go!", "--approval", "ask Echo"]);
+    screen.shows("Space shows more (8 more lines)  n no");
+    screen.keys(" ");
+    press(&mut screen, "y", "✓ Echo");
+    let text = screen.shows("Done.");
+    assert!(text.contains("  ┆ "), "{text}");
+    leave(screen);
+}
+
+#[test]
 fn what_is_typed_never_approves() {
     let (workshop, args) = with_approval();
     let mut screen = Screen::chat(&workshop, 80, &args);
