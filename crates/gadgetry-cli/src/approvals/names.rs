@@ -1,4 +1,4 @@
-//! Names in rules that are no gadget's: a misspelt `deny` protects from nothing.
+//! Names in rules that match no gadget: a misspelt `deny` protects from nothing.
 //!
 //! A gadget may come from a file or a server that this run does not have. So a name that resembles a known one is an error, and any
 //! other name is a note.
@@ -12,7 +12,7 @@ use crate::error::Error;
 use crate::lines::one_line;
 use crate::mcp::Connected;
 
-/// Gadgets that a run may have besides the built-in ones.
+/// Gadgets that a run may have next to the built-in ones.
 const OTHERS: [&str; 2] = ["LoadSkill", viewer::NAME];
 
 /// The names that rules may have.
@@ -101,7 +101,7 @@ impl Names<'_> {
     }
 }
 
-/// A name that is no gadget's.
+/// A name that matches no gadget.
 struct Problem {
     /// The name that it is probably a slip of.
     near: Option<String>,

@@ -39,7 +39,7 @@ impl Prompter {
     }
 
     /// The line that the user types about a call, which is an answer; `None` at the end of the input. What was typed before
-    /// the question does not count. Until the last page was shown, the only answer is no.
+    /// the question does not count. Until the last page was shown, only a refusal counts.
     ///
     /// Cancel safety: dropping the future leaves a thread that reads a line.
     pub(crate) async fn approve(

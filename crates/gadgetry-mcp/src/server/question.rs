@@ -1,4 +1,4 @@
-//! What a client's user is asked about a call: all of it, in pages that fit on a screen.
+//! The question to the user of a client about a call: all of it, in pages that fit on a screen.
 
 use gadgetry::CallPreview;
 use gadgetry::proto::visible::visible_line;

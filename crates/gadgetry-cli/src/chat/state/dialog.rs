@@ -21,7 +21,7 @@ const SILENCE: Duration = Duration::from_millis(300);
 pub(super) struct Dialog {
     id: RequestId,
     kind: Kind,
-    /// What is not printed yet. Until all is, the only answer is no.
+    /// What is not printed yet. Until all is, only a refusal counts.
     unseen: VecDeque<Vec<Row>>,
     /// Whether it has more than one page.
     is_paged: bool,
