@@ -1,5 +1,7 @@
 //! Which calls run: rules of the command line, and the user at the terminal.
 
+mod names;
+mod pages;
 mod question;
 mod terminal;
 
@@ -10,16 +12,18 @@ use gadgetry::approval::Approver;
 use gadgetry::approval::{Approvals, Rule, Rules};
 use gadgetry::control::BeforeGadget;
 use gadgetry::proto::run::Start;
-use gadgetry::proto::schema::{RegisteredGadget, closest};
+use gadgetry::proto::schema::RegisteredGadget;
 use gadgetry::{Agent, AgentBuilder, DynGadget, Permission, Toolbox};
 
-use crate::args::ApprovalOptions;
+use crate::args::{ApprovalOptions, GadgetOptions};
 use crate::error::Error;
-use crate::lines::one_line;
+use crate::mcp::Connected;
 use crate::printer::is_at_terminal;
 
 use terminal::ByTerminal;
 
+pub(crate) use names::Names;
+pub(crate) use pages::{Mark, Row, Shade, exact, more, pages, rows};
 #[cfg(feature = "chat")]
 pub(crate) use question::{Approval, Choice, Verdict};
 pub(crate) use terminal::TerminalApprover;
@@ -77,25 +81,21 @@ impl Approving {
     }
 }
 
-/// A line about each typed rule that names no gadget of the agent, so that a misspelt `deny` is noticed.
-pub(crate) fn notes(options: &ApprovalOptions, agent: &Agent) -> Vec<String> {
+/// Checks the names in rules, and returns a line about each rule that names no gadget of the agent.
+pub(crate) fn check_names(
+    options: &ApprovalOptions,
+    source: &GadgetOptions,
+    agent: &Agent,
+    servers: Option<&Connected>,
+) -> Result<Vec<String>, Error> {
     let registry = agent.plan().registry();
-    let names: Vec<&str> = registry.iter().map(RegisteredGadget::name).collect();
-    let about = |rule: &Rule| {
-        let calls = rule.calls();
-        let name = calls.split('(').next().unwrap_or(calls).trim_end();
-        let is_known = names.iter().any(|it| it.eq_ignore_ascii_case(name));
-        if is_known || name.contains(['*', '\\']) {
-            return None;
-        }
-        let near = closest(name, names.iter().copied());
-        let hint = near.first().map(|near| format!("; did you mean {near}?"));
-        let hint = hint.unwrap_or_default();
-        Some(one_line(&format!(
-            "note: --approval '{rule}' is about no gadget of this run{hint}"
-        )))
+    let gadgets = registry.iter().map(RegisteredGadget::name).collect();
+    let names = Names {
+        gadgets,
+        source,
+        servers,
     };
-    options.approval.iter().filter_map(about).collect()
+    names.check(options)
 }
 
 /// The rules that the options mean.

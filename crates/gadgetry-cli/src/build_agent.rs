@@ -9,7 +9,7 @@ use gadgetry::proto::schema::Unterminated;
 use gadgetry::proto::tags::CustomBlock;
 use gadgetry::{Agent, AgentError, DynGadget, Human, Model, Observer};
 
-use crate::approvals::{Approving, TerminalApprover};
+use crate::approvals::{Approving, TerminalApprover, check_names};
 use crate::args::{AgentOptions, OnUnterminated, OutputLimit, ToolForm};
 use crate::connect::{self, ModelOverrides};
 use crate::error::Error;
@@ -83,7 +83,15 @@ pub(crate) fn build_agent_with(
         gadgets.extend(servers.gadgets(&gadgets));
     }
     let gadgets = gadgets.into_iter().map(wrap).collect();
-    Ok((agent(options, gadgets, model, situation)?, in_use))
+    let servers = situation.servers.clone();
+    let agent = agent(options, gadgets, model, situation)?;
+    check_names(
+        &options.approvals,
+        &options.source,
+        &agent,
+        servers.as_deref(),
+    )?;
+    Ok((agent, in_use))
 }
 
 fn unterminated(options: &AgentOptions) -> Unterminated {

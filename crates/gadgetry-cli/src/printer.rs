@@ -1,24 +1,25 @@
 //! Writes to stdout and stderr; nothing else does.
 
+mod held;
 mod json;
+mod prompter;
 mod spinner;
 
 use std::borrow::Cow;
-use std::env;
-use std::fmt::Write as _;
 use std::io::{self, IsTerminal as _, Write};
 use std::mem;
 use std::process::ExitCode;
 
-use gadgetry::proto::visible::{visible, visible_after};
-use serde::Serialize;
-use tokio::sync::Mutex;
-
+use crate::approvals::Row;
 use crate::error::Error;
 use crate::lines::one_line;
 use crate::logging;
+use gadgetry::proto::visible::{visible, visible_after};
+use serde::Serialize;
 
-use spinner::{Pause, Spinner};
+use spinner::Spinner;
+
+pub(crate) use prompter::Prompter;
 
 /// Bytes that are buffered before they are written, unless flushed earlier.
 const FULL: usize = 64 << 10;
@@ -67,6 +68,9 @@ impl Printer {
             return Ok(());
         }
         let is_terminal = io::stdout().is_terminal();
+        if is_terminal && held::is_asking() {
+            return Ok(());
+        }
         let output = if is_terminal {
             Cow::Owned(self.for_terminal())
         } else {
@@ -153,31 +157,36 @@ impl Printer {
         if self.quiet {
             return;
         }
+        let write = |words: &str| drop(io::stderr().write_all(words.as_bytes()));
         let Some(spinner) = &self.spinner else {
-            let _ = io::stderr().write_all(visible(words).as_bytes());
-            return;
+            return held::write_or_hold(&visible(words), write);
         };
         self.begun.push_str(words);
         if let Some(end) = self.begun.rfind('\n') {
             let lines: String = self.begun.drain(..=end).collect();
-            let write = || io::stderr().write_all(visible(&lines).as_bytes());
-            let _ = spinner.aside(write);
+            held::write_or_hold(&visible(&lines), |words| spinner.aside(|| write(words)));
         }
     }
 
-    /// The line that the user types after a question; `None` at the end of the input.
-    pub(crate) fn ask(&mut self, question: &str) -> Option<String> {
+    /// The line that the user types after a question and lines that they must see to their end, also if progress is
+    /// suppressed; `None` at the end of the input.
+    pub(crate) fn ask_about(
+        &mut self,
+        head: &str,
+        rows: Vec<Row>,
+        question: &str,
+    ) -> Option<String> {
         self.stop_spinning();
-        prompt_for_line(question)
+        prompter::ask_about(head, rows, question)
     }
 
-    /// The same, after lines that the user must see, also if progress is suppressed.
-    #[cfg(feature = "mcp")]
-    pub(crate) fn ask_about(&mut self, shown: &str, question: &str) -> Option<String> {
-        self.stop_spinning();
-        let _ = io::stderr().write_all(visible(shown).as_bytes());
-        forget_typed();
-        prompt_for_line(question)
+    /// The same lines as output.
+    pub(crate) fn rows(&mut self, head: &str, rows: &[Row]) {
+        self.text(&format!(
+            "{}\n{}",
+            one_line(head),
+            prompter::unwrapped(rows)
+        ));
     }
 
     /// Asks the user; `None` if no user is at a terminal.
@@ -205,6 +214,7 @@ impl Printer {
             done => done,
         };
         self.spinner = None;
+        held::end_all();
         let closed = matches!(done, Err(Error::Closed));
         let written = if closed { Ok(()) } else { self.flush() };
         match done.and(written) {
@@ -221,117 +231,9 @@ impl Printer {
     }
 }
 
-/// One question at a time, because there is one stdin: an answer must not reach another question.
-static TURN: Mutex<()> = Mutex::const_new(());
-
-/// Asks the user at the terminal.
-#[derive(Debug)]
-pub(crate) struct Prompter(Option<Pause>);
-
-impl Prompter {
-    /// The line that the user types; `None` at the end of the input.
-    ///
-    /// Cancel safety: dropping the future leaves a thread that reads a line.
-    pub(crate) async fn ask(&self, question: String) -> Option<String> {
-        let _turn = TURN.lock().await;
-        if let Some(pause) = &self.0 {
-            pause.begin();
-        }
-        let read = tokio::task::spawn_blocking(move || prompt_for_line(&question));
-        let answer = read.await.ok().flatten();
-        if let Some(pause) = &self.0 {
-            pause.end();
-        }
-        answer
-    }
-
-    /// The line that the user types about a call; `None` at the end of the input. What was typed before the question does not
-    /// count.
-    ///
-    /// Cancel safety: dropping the future leaves a thread that reads a line.
-    pub(crate) async fn approve(
-        &self,
-        head: &str,
-        details: &[(Shade, String)],
-        question: &str,
-    ) -> Option<String> {
-        let _turn = TURN.lock().await;
-        let mut text = format!("  ? {}\n", one_line(head));
-        let colours = colours();
-        for (shade, line) in details {
-            let (on, off) = if colours { shade.codes() } else { ("", "") };
-            let line = visible(line);
-            // Writing to a string cannot fail.
-            let _ = writeln!(text, "  | {on}{line}{off}");
-        }
-        let _ = write!(text, "  {}\n  > ", one_line(question));
-        if let Some(pause) = &self.0 {
-            pause.begin();
-        }
-        let read = tokio::task::spawn_blocking(move || {
-            let mut stderr = io::stderr();
-            forget_typed();
-            let _ = stderr.write_all(text.as_bytes());
-            let _ = stderr.flush();
-            let mut line = String::new();
-            let bytes = io::stdin().read_line(&mut line).ok()?;
-            (bytes > 0).then_some(line)
-        });
-        let answer = read.await.ok().flatten();
-        if let Some(pause) = &self.0 {
-            pause.end();
-        }
-        answer
-    }
-}
-
-/// How a line is shown.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Shade {
-    Plain,
-    Added,
-    Removed,
-}
-
-impl Shade {
-    /// What switches the colour on and off.
-    fn codes(self) -> (&'static str, &'static str) {
-        match self {
-            Self::Plain => ("", ""),
-            Self::Added => ("\x1b[32m", "\x1b[0m"),
-            Self::Removed => ("\x1b[31m", "\x1b[0m"),
-        }
-    }
-}
-
-/// Whether stderr shows colours.
-fn colours() -> bool {
-    let is_set = |name| env::var_os(name).is_some_and(|value| !value.is_empty());
-    let is_dumb = env::var_os("TERM").is_none_or(|terminal| terminal == "dumb");
-    io::stderr().is_terminal() && !is_set("NO_COLOR") && !is_dumb
-}
-
-/// Discards what was typed and not read: it answers no question that was not there yet.
-fn forget_typed() {
-    #[cfg(unix)]
-    {
-        use rustix::termios::{QueueSelector, tcflush};
-        let _ = tcflush(io::stdin(), QueueSelector::IFlush);
-    }
-}
-
 /// Whether a user is at a terminal.
 pub(crate) fn is_at_terminal() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal()
-}
-
-fn prompt_for_line(question: &str) -> Option<String> {
-    let mut stderr = io::stderr();
-    let _ = write!(stderr, "  ? {}\n  > ", one_line(question));
-    let _ = stderr.flush();
-    let mut line = String::new();
-    let bytes = io::stdin().read_line(&mut line).ok()?;
-    (bytes > 0).then(|| line.trim_end_matches(['\r', '\n']).to_owned())
 }
 
 /// Prints one line to stderr. A failure to write is ignored.

@@ -103,6 +103,22 @@ async fn tools_with_odd_schemas() {
     servers.close().await;
 }
 
+/// A tool that would cost minutes costs nothing but itself.
+#[tokio::test]
+async fn absurd_schemas() {
+    let servers = connect(&[("s", odd(&["wide"]))]).await;
+    let offer = servers.gadgets(&[]);
+    let offered: Vec<&str> = offer.gadgets.iter().map(|it| &*it.spec().name).collect();
+    assert_eq!(offered, ["Wide", "Call"]);
+    let warnings: Vec<String> = offer.warnings.iter().map(ToString::to_string).collect();
+    assert_eq!(warnings.len(), 1);
+    assert!(
+        warnings[0].contains("TooWide") && warnings[0].contains("more than 5000 values"),
+        "{warnings:?}"
+    );
+    servers.close().await;
+}
+
 #[tokio::test]
 async fn names_of_several_servers() {
     let servers = connect(&[

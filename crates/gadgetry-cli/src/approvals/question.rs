@@ -6,6 +6,7 @@ use std::path::Path;
 use gadgetry::Subject;
 use gadgetry::approval::{Answer, ApprovalRequest, Rule};
 
+use super::pages::{Row, diff_rows, pages, rows};
 use crate::config::{Approved, remember};
 
 /// A call that needs approval, as the user sees it.
@@ -30,19 +31,29 @@ impl Approval {
     pub(crate) fn of(request: &ApprovalRequest, rules: &[Rule]) -> Self {
         let preview = &request.preview;
         let subject = if let Some(subject) = &preview.subject {
-            readable(subject.text())
+            subject.text().to_owned()
         } else {
             let json = serde_json::to_string_pretty(&*request.parameters);
-            readable(&json.unwrap_or_default())
+            json.unwrap_or_default()
         };
         Self {
             gadget: request.gadget.clone(),
             is_line: !matches!(preview.subject, Some(Subject::Command(_)) | None),
             subject,
-            diff: preview.diff.as_deref().map(readable),
+            diff: preview.diff.clone(),
             notes: preview.notes.clone(),
             rules: rules.iter().map(|rule| rule.calls().to_owned()).collect(),
         }
+    }
+
+    /// All of it in pages: first what the program says, then what is approved.
+    pub(crate) fn pages(&self, with_subject: bool) -> Vec<Vec<Row>> {
+        let mut all: Vec<Row> = self.notes.iter().map(|note| Row::note(note)).collect();
+        if with_subject {
+            all.extend(rows(&self.subject));
+        }
+        all.extend(diff_rows(self.diff.as_deref().unwrap_or_default()));
+        pages(all)
     }
 
     /// The answers, for a user who types one as a line.
@@ -62,21 +73,6 @@ impl Approval {
         }
         line
     }
-}
-
-/// A text in which no line is longer than a screen.
-fn readable(text: &str) -> String {
-    const LONGEST: usize = 10_000;
-    let lines = text
-        .lines()
-        .map(|line| match line.char_indices().nth(LONGEST) {
-            Some((at, _)) => {
-                let more = line[at..].chars().count();
-                format!("{}… {more} more characters are not shown", &line[..at])
-            }
-            None => line.to_owned(),
-        });
-    lines.collect::<Vec<_>>().join("\n")
 }
 
 /// What the user may answer.

@@ -6,9 +6,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use futures_util::future::BoxFuture;
 use gadgetry::approval::{Answer, ApprovalRequest, Approver};
 
+use super::pages::{Row, exact};
 use super::question::{Approval, Verdict};
 use crate::lines::one_line;
-use crate::printer::{Prompter, Shade};
+use crate::printer::Prompter;
+
+/// Characters of a path or URL that are in the first line of a question.
+const HEAD_CHARS: usize = 400;
 
 /// The user at the terminal.
 pub(crate) struct TerminalApprover {
@@ -46,10 +50,11 @@ impl TerminalApprover {
         };
         let rules = request.suggestions();
         let approval = Approval::of(&request, &rules);
-        let (mut head, details) = described(&approval);
+        let (mut head, pages) = described(&approval);
         let answers = approval.answers();
+        let is_answer = |line: &str| Verdict::read(line, rules.len()).is_some();
         loop {
-            let line = prompter.approve(&head, &details, &answers).await;
+            let line = prompter.approve(&head, &pages, &answers, &is_answer).await;
             let Some(line) = line else {
                 return Answer::No(None);
             };
@@ -65,28 +70,18 @@ impl TerminalApprover {
     }
 }
 
-/// The call in one line, and the lines about it.
-fn described(approval: &Approval) -> (String, Vec<(Shade, String)>) {
-    let mut lines = Vec::new();
-    let subject = if approval.is_line {
-        format!(" {}", one_line(&approval.subject))
+/// The call in one line, and the pages about it.
+fn described(approval: &Approval) -> (String, Vec<Vec<Row>>) {
+    let subject = exact(&approval.subject);
+    // A long one is below, in pages.
+    let in_head = approval.is_line && subject.chars().count() <= HEAD_CHARS;
+    let subject = if in_head {
+        format!(" {subject}")
     } else {
-        let all = approval.subject.lines();
-        lines.extend(all.map(|line| (Shade::Plain, line.to_owned())));
         String::new()
     };
     let head = format!("{}{subject} needs approval", approval.gadget);
-    for line in approval.diff.as_deref().unwrap_or_default().lines() {
-        let shade = match line.as_bytes().first() {
-            Some(b'+') => Shade::Added,
-            Some(b'-') => Shade::Removed,
-            _ => Shade::Plain,
-        };
-        lines.push((shade, line.to_owned()));
-    }
-    let notes = approval.notes.iter();
-    lines.extend(notes.map(|note| (Shade::Plain, format!("({note})"))));
-    (head, lines)
+    (head, approval.pages(!in_head))
 }
 
 /// The approver of a run.

@@ -1,7 +1,11 @@
 //! Options about which calls run.
 
+use std::sync::Arc;
+
 use clap::Args;
 use gadgetry::approval::Rule;
+
+use crate::config::ApprovalRule;
 
 /// Which calls run, and who decides.
 #[derive(Clone, Debug, Default, Args)]
@@ -17,6 +21,10 @@ pub(crate) struct ApprovalOptions {
     /// Rules of `[approvals]` in files, after those that were typed
     #[arg(long, value_name = "RULE", hide = true)]
     pub(crate) configured_approval: Vec<Rule>,
+
+    /// The same with their positions.
+    #[arg(skip)]
+    pub(crate) written: Arc<[ApprovalRule]>,
 
     /// Approve every call that no rule denies; needs --sandbox
     #[arg(long, requires = "confined")]

@@ -44,3 +44,10 @@ pub(crate) struct GadgetOptions {
     #[arg(skip)]
     pub(crate) servers: Arc<BTreeMap<String, McpServer>>,
 }
+
+impl GadgetOptions {
+    /// The names of the servers that were typed.
+    pub(crate) fn mcp_names(&self) -> impl Iterator<Item = &str> {
+        self.mcp.iter().map(TypedServer::name)
+    }
+}

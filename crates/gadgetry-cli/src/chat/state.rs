@@ -130,8 +130,8 @@ pub(crate) struct App {
     now: Duration,
     /// The time of the latest key.
     last_key: Duration,
-    /// When the latest run ended by itself.
-    ended: Option<Duration>,
+    /// When Ctrl-C was pressed, if it leaves when it is pressed again.
+    leaving: Option<Duration>,
 }
 
 impl App {
@@ -151,7 +151,7 @@ impl App {
             facts,
             now: Duration::ZERO,
             last_key: Duration::ZERO,
-            ended: None,
+            leaving: None,
         }
     }
 
@@ -173,7 +173,7 @@ impl App {
             Message::Added(text) => self.transcript.add(Item::Prompt(text, true)),
             Message::NotInjected(text) => self.queue.push_back(text),
             Message::Approval(id, approval) => self.open(Dialog::approval(id, approval)),
-            Message::Question(id, question) => self.open(Dialog::question(id, question)),
+            Message::Question(id, question) => self.open(Dialog::question(id, &question)),
             Message::Withdrawn(id) => self.close(id),
             Message::Files(files) => self.editor.set_files(files),
             Message::Facts(facts) => {

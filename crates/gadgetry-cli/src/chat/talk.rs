@@ -172,6 +172,7 @@ impl Talk {
         let stored = details(last).ok_or_else(|| without_details(&session))?;
         let mut args = chat_again(&stored.options, &typed.typed)?;
         args.options.source.servers = Arc::clone(&typed.options.source.servers);
+        args.options.approvals.written = Arc::clone(&typed.options.approvals.written);
         let missing = stored.missing(&args.typed);
         refuse_without(&missing)?;
         let details = merged(&stored, &args.typed)?;

@@ -36,6 +36,23 @@ pub(crate) fn clean(line: &str) -> String {
     visible_line(&line).into_owned()
 }
 
+/// The mark of a line that a user decides about.
+pub(crate) const BAR: &str = "  │ ";
+/// The mark of what the program says about it.
+pub(crate) const NOTE_BAR: &str = "  · ";
+/// The mark of a row that continues one with a mark.
+const REST_BAR: &str = "  ┆ ";
+
+/// A line with a mark: cut without regard to words, so that no blank of it is lost, and marked in each row.
+pub(crate) fn marked(mark: &'static str, text: String, style: Style) -> Line<'static> {
+    Line::from(vec![Span::styled(mark, DIM), Span::styled(text, style)])
+}
+
+/// The same for the rest of a line.
+pub(crate) fn marked_rest(text: String, style: Style) -> Line<'static> {
+    marked(REST_BAR, text, style)
+}
+
 /// The lines of a text, cleaned, in one style.
 pub(crate) fn lines(text: &str, style: Style) -> Vec<Line<'static>> {
     let line = |line| Line::from(Span::styled(clean(line), style));
@@ -71,6 +88,12 @@ pub(crate) fn wrap_all<'a>(
 /// the text of the first one is.
 pub(crate) fn wrap(line: &Line<'_>, width: u16) -> Vec<Line<'static>> {
     let width = usize::from(width.max(1));
+    if let [mark, text] = &line.spans[..]
+        && [BAR, NOTE_BAR, REST_BAR].contains(&&*mark.content)
+        && width > 2 * REST_BAR.width()
+    {
+        return wrap_marked(mark, text, width);
+    }
     let cells = cells(line);
     let indent = match indent(&cells) {
         indent if indent <= width / 2 => indent,
@@ -90,6 +113,24 @@ pub(crate) fn wrap(line: &Line<'_>, width: u16) -> Vec<Line<'static>> {
             return rows;
         }
         from = next;
+    }
+}
+
+fn wrap_marked(mark: &Span<'_>, text: &Span<'_>, width: usize) -> Vec<Line<'static>> {
+    let line = Line::from(text.clone());
+    let cells = cells(&line);
+    let mut mark = mark.content.clone().into_owned();
+    let (mut rows, mut from) = (Vec::new(), 0);
+    loop {
+        let end = from + row_end(&cells[from..], width - REST_BAR.width());
+        let mut row = row(&cells[from..end], 0);
+        let before = std::mem::replace(&mut mark, REST_BAR.to_owned());
+        row.spans.insert(0, Span::styled(before, DIM));
+        rows.push(row);
+        if end == cells.len() {
+            return rows;
+        }
+        from = end;
     }
 }
 
@@ -218,6 +259,18 @@ mod tests {
         check("  code here", 8, &["  code", "  here"]);
         check("          deep", 8, &["        ", "deep"]);
         check("-x yz", 4, &["-x", "yz"]);
+    }
+
+    #[test]
+    fn marked_lines_lose_nothing_and_are_marked_in_each_row() {
+        let check = |mark: &'static str, text: &str, width: u16, rows: &[&str]| {
+            let wrapped = wrap(&marked(mark, text.to_owned(), NAME), width);
+            assert_eq!(shown(&wrapped), rows, "{text:?} in {width}");
+        };
+        check(BAR, "", 20, &["  │ "]);
+        check(BAR, "ls      -l", 12, &["  │ ls      ", "  ┆ -l"]);
+        check(NOTE_BAR, "in a folder", 12, &["  · in a fol", "  ┆ der"]);
+        check(BAR, "日本語です", 11, &["  │ 日本語", "  ┆ です"]);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use gadgetry::{Agent, AgentRun};
 
-use crate::approvals::{TerminalApprover, notes};
+use crate::approvals::{TerminalApprover, check_names};
 use crate::args::AgentArgs;
 use crate::build_agent::{Situation, build_agent};
 use crate::commands::continued;
@@ -52,7 +52,14 @@ pub(crate) fn run(args: &AgentArgs, printer: &mut Printer) -> Result<(), Error> 
     if servers.is_some() {
         (agent, _) = build(servers.clone())?;
     }
-    for note in notes(&args.options.approvals, &agent) {
+    let options = &args.options;
+    let names = check_names(
+        &options.approvals,
+        &options.source,
+        &agent,
+        servers.as_deref(),
+    );
+    for note in names? {
         printer.progress(&format!("{note}\n"));
     }
     let (run, kept) = begin(args, &agent, prompt, printer)?;

@@ -4,9 +4,9 @@ mod approvals;
 mod show;
 
 use crate::args::{ConfigArgs, ConfigVerbArgs, ConfigVerbs, TrustArgs};
-use crate::config::{Asking, Config, Keys, PROJECT_FILE, Project};
+use crate::config::{Asking, Config, Keys, PROJECT_FILE, Project, QUESTION};
 use crate::error::Error;
-use crate::printer::Printer;
+use crate::printer::{Printer, is_at_terminal};
 
 /// Runs the command.
 pub(crate) fn run(
@@ -43,8 +43,18 @@ fn trust(args: &TrustArgs, chosen: &ConfigArgs, printer: &mut Printer) -> Result
     }
     let mut keys = Keys::new();
     let file = project.parse(&mut keys)?;
-    printer.text(&project.summary(&file).text());
-    project.trust(&file)?;
+    // As it is now: a change while the user reads needs another decision.
+    let sha256 = project.digest(&file)?;
+    let summary = project.summary(&file);
+    if is_at_terminal() {
+        let answer = printer.ask_about(&summary.head, summary.rows, QUESTION);
+        if !answer.is_some_and(|it| matches!(it.trim(), "y" | "Y" | "yes")) {
+            return Err(Error::Failed(format!("{PROJECT_FILE} is not trusted")));
+        }
+    } else {
+        printer.rows(&summary.head, &summary.rows);
+    }
+    project.trust(&sha256)?;
     printer.text(&format!("{PROJECT_FILE} is trusted\n"));
     // Whether it fits the user's file, which may have the profiles and prompts that it names.
     Config::load(chosen, &mut keys, Asking::Silent, printer).map(drop)

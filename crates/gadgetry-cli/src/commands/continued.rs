@@ -34,6 +34,7 @@ pub(crate) fn run(typed: &AgentArgs, printer: &mut Printer) -> Result<(), Error>
     let stored = details(last).ok_or_else(|| without_details(&session))?;
     let mut args = again(&stored.options, &typed.typed)?;
     args.options.source.servers = Arc::clone(&typed.options.source.servers);
+    args.options.approvals.written = Arc::clone(&typed.options.approvals.written);
     let missing = stored.missing(&args.typed);
     refuse_without(&missing)?;
     let kept = Kept {

@@ -47,12 +47,14 @@ pub(crate) fn run(args: Gadgetry, printer: &mut Printer) -> Result<(), Error> {
         Some(Verb::Write(args)) => write::run(&args, printer),
         Some(Verb::Agent(mut typed)) => {
             typed.options.source.servers = Arc::new(args.configuration.servers);
+            typed.options.approvals.written = args.configuration.approvals.into();
             typed.user_file = args.configuration.user_path;
             agent::run(&typed, printer)
         }
         #[cfg(feature = "chat")]
         Some(Verb::Chat(mut typed)) => {
             typed.options.source.servers = Arc::new(args.configuration.servers.clone());
+            typed.options.approvals.written = args.configuration.approvals.clone().into();
             crate::chat::run(*typed, args.configuration, printer)
         }
         Some(Verb::Sessions(args)) => sessions::run(&args, printer),
@@ -81,6 +83,7 @@ pub(crate) fn run(args: Gadgetry, printer: &mut Printer) -> Result<(), Error> {
         #[cfg(feature = "restate")]
         Some(Verb::Worker(mut typed)) => {
             typed.options.source.servers = Arc::new(args.configuration.servers);
+            typed.options.approvals.written = args.configuration.approvals.into();
             worker::run(&typed, printer)
         }
         #[cfg(feature = "restate")]

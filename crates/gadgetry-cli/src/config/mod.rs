@@ -65,7 +65,7 @@ pub(crate) use keys::{
 };
 pub(crate) use layer::{Layer, Origin, Setting, Settings, Source};
 pub(crate) use profiles::Profiles;
-pub(crate) use project::{Asking, NAME as PROJECT_FILE, Project, Status};
+pub(crate) use project::{Asking, NAME as PROJECT_FILE, Project, QUESTION, Status};
 pub(crate) use prompts::Prompts;
 pub(crate) use redact::{server as redact_server, setting as redact};
 pub(crate) use remember::{Approved, remember};

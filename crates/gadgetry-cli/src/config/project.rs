@@ -1,7 +1,6 @@
 //! The file of a project, `./gadgetry.toml`, and the user's consent to it.
 
 use std::env;
-use std::fmt::Write as _;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,11 +13,12 @@ use super::keys::Keys;
 use super::layer::Origin;
 use super::redact;
 use super::trust::{self, Decision, Trust};
+use crate::approvals::{Row, rows};
 use crate::connect;
 use crate::data_dir;
 use crate::error::Error;
 use crate::input::unreadable;
-use crate::lines::{one_line, short};
+use crate::lines::one_line;
 use crate::printer::{Printer, is_at_terminal};
 use crate::skills;
 
@@ -26,10 +26,10 @@ use crate::skills;
 pub(crate) const NAME: &str = "gadgetry.toml";
 /// Files that it may name.
 const NAMED: usize = 100;
-/// Lines of one kind that are shown with the question.
-const SHOWN: usize = 40;
-/// Characters of the lines that matter.
-const SHOWN_CHARS: usize = 2000;
+/// Characters of a text that is shown in one line with its name.
+const SHORT: usize = 72;
+/// The question whether the file is used.
+pub(crate) const QUESTION: &str = "Use it from now on? [y/N]";
 /// Keys that decide where requests and keys are sent, what they contain and cost, what text is a call, what runs, and what
 /// is written.
 const RISKY: [&str; 39] = [
@@ -198,17 +198,12 @@ impl Project {
             note(printer, why);
             return Ok((None, Status::Changed));
         }
-        let summary = self.summary(&file);
-        if !summary.is_readable() {
-            note(printer, "it sets too much to be shown here");
-            return Ok((None, Status::Untrusted));
-        }
         if is_known {
             printer.progress(&format!("{NAME}: {why}\n"));
         }
-        printer.progress(&summary.text());
+        let Summary { head, rows } = self.summary(&file);
         // Without an answer nothing is decided.
-        let Some(answer) = printer.ask("Use it from now on? [y/N]") else {
+        let Some(answer) = printer.ask_about(&head, rows, QUESTION) else {
             return Ok((None, Status::Untrusted));
         };
         let is_trusted = matches!(answer.trim(), "y" | "Y" | "yes");
@@ -222,10 +217,9 @@ impl Project {
         }
     }
 
-    /// Trusts the file as it is.
-    pub(crate) fn trust(&mut self, file: &ConfigFile) -> Result<(), Error> {
-        let sha256 = self.digest(file)?;
-        let kept = self.trust.decide(&self.path, Some((&sha256, true)));
+    /// Trusts the file with this digest.
+    pub(crate) fn trust(&mut self, sha256: &str) -> Result<(), Error> {
+        let kept = self.trust.decide(&self.path, Some((sha256, true)));
         kept.map_err(|error| not_kept(&error))
     }
 
@@ -235,7 +229,8 @@ impl Project {
         kept.map_err(|error| not_kept(&error))
     }
 
-    fn digest(&self, file: &ConfigFile) -> Result<String, Error> {
+    /// Identifies the file, and the files that it names, as they are now.
+    pub(crate) fn digest(&self, file: &ConfigFile) -> Result<String, Error> {
         let mut named: Vec<PathBuf> = Vec::new();
         for (key, setting) in file.settings() {
             let Given::Values(values) = &setting.given else {
@@ -268,86 +263,75 @@ impl Project {
         sha256.map_err(|error| Error::at(NAME, error))
     }
 
-    /// What the file would change.
+    /// All of what the file would change; what decides where requests are sent, what runs and what is allowed is last.
     pub(crate) fn summary(&self, file: &ConfigFile) -> Summary {
         let (mut plain, mut risky) = (Vec::new(), Vec::new());
         if let Some((profile, _)) = &file.profile {
-            plain.push(format!("profile = {profile:?}"));
+            plain.extend(Row::items(&format!("profile = {profile:?}")));
         }
         for (name, prompt) in &file.prompts {
             match prompt {
-                PromptSource::Inline((text, _)) => plain.push(format!("prompts.{name} = {text:?}")),
+                PromptSource::Inline((text, _)) => {
+                    plain.extend(text_of(&format!("prompts.{name}"), " =", text));
+                }
                 // Its text is sent to the model's server, whatever it is.
                 PromptSource::File(path, _) => {
-                    risky.push(format!("prompts.{name} in {}", path.display()));
+                    risky.extend(Row::items(&format!("prompts.{name} in {}", path.display())));
                 }
             }
         }
         for (name, command) in &file.commands {
-            let prompt = command.prompt.as_ref();
-            let prompt = prompt.map(|(text, _)| format!(": {text:?}"));
-            let prompt = prompt.unwrap_or_default();
-            plain.push(format!("command {name}, {}{prompt}", command.verb.name()));
+            let what = format!("command {name}, {}", command.verb.name());
+            plain.extend(match &command.prompt {
+                Some((text, _)) => text_of(&what, ":", text),
+                None => Row::items(&what),
+            });
         }
         for (key, setting) in file.settings() {
             let last = key.rsplit('.').next().unwrap_or_default();
             let value = redact::setting(last, &setting.written);
-            let lines = if RISKY.contains(&last) {
+            let rows = if RISKY.contains(&last) {
                 &mut risky
             } else {
                 &mut plain
             };
-            lines.push(format!("{key} = {value}"));
+            rows.extend(match value.as_str() {
+                Some(text) => text_of(&key, " =", text),
+                None => Row::items(&format!("{key} = {value}")),
+            });
         }
         for (folder, _) in &file.skills {
-            risky.push(format!("skills in {}", folder.display()));
+            risky.extend(Row::items(&format!("skills in {}", folder.display())));
         }
         for rule in &file.approvals {
-            risky.push(rule.rule.to_string());
+            risky.extend(Row::items(&rule.rule.to_string()));
         }
         for server in &file.servers {
             let value = redact::server_for_consent(&server.item.json());
-            risky.push(format!("MCP server {} = {value}", server.name));
+            risky.extend(Row::items(&format!("MCP server {} = {value}", server.name)));
         }
+        plain.extend(risky);
         Summary {
-            head: format!("{} would set:\n", self.path.display()),
-            plain: plain.iter().map(|line| short(line)).collect(),
-            risky: risky.iter().map(|line| one_line(line)).collect(),
+            head: format!("{} would set:", self.path.display()),
+            rows: plain,
         }
     }
+}
+
+/// A text with its name: in one line if it is short, and else in lines of its own.
+fn text_of(name: &str, between: &str, text: &str) -> Vec<Row> {
+    if !text.contains('\n') && text.chars().count() <= SHORT {
+        return Row::items(&format!("{name}{between} {text:?}"));
+    }
+    let mut all = Row::items(&format!("{name}{between}"));
+    all.extend(rows(text));
+    all
 }
 
 /// What a file would change.
 pub(crate) struct Summary {
-    head: String,
-    /// Lines that may be cut.
-    plain: Vec<String>,
-    /// Lines that decide where requests are sent, what runs, and what is allowed. None of them is cut.
-    risky: Vec<String>,
-}
-
-impl Summary {
-    /// The text, the lines that matter most at the end.
-    pub(crate) fn text(&self) -> String {
-        let mut text = self.head.clone();
-        for line in self.plain.iter().take(SHOWN) {
-            let _ = writeln!(text, "  {line}");
-        }
-        let more = self.plain.len().saturating_sub(SHOWN);
-        if more > 0 {
-            let _ = writeln!(text, "  … and {more} more");
-        }
-        for line in &self.risky {
-            let _ = writeln!(text, "  {line}");
-        }
-        text
-    }
-
-    /// Whether the lines that matter can be read on one screen.
-    fn is_readable(&self) -> bool {
-        let chars: usize = self.risky.iter().map(|line| line.chars().count()).sum();
-        self.risky.len() <= SHOWN && chars <= SHOWN_CHARS
-    }
+    pub(crate) head: String,
+    pub(crate) rows: Vec<Row>,
 }
 
 fn not_kept(error: &io::Error) -> Error {

@@ -36,6 +36,7 @@ pub(crate) struct Connected {
     /// Absent once they are closed.
     servers: Option<Servers>,
     runtime: Handle,
+    ready: usize,
     /// The number of changes that the gadgets which were given last have.
     offered: AtomicU64,
     end: Option<oneshot::Sender<Servers>>,
@@ -132,7 +133,7 @@ pub(crate) fn is_agreed(
     let Some(subject) = subject else {
         return false;
     };
-    if !is_at_terminal() || !subject.is_readable() {
+    if !is_at_terminal() {
         printer.progress(&format!(
             "MCP server {} is not used: {why}; `{}` shows it and trusts it\n",
             one_line(name),
@@ -141,7 +142,7 @@ pub(crate) fn is_agreed(
         return false;
     }
     // Without an answer nothing is decided.
-    let Some(answer) = printer.ask_about(subject.text(), subject.question()) else {
+    let Some(answer) = printer.ask_about(subject.head(), subject.rows(), subject.question()) else {
         return false;
     };
     let is_trusted = matches!(answer.trim(), "y" | "Y" | "yes");
@@ -167,6 +168,7 @@ pub(crate) fn open(
     if servers.is_empty() {
         return Ok(None);
     }
+    let count = servers.len();
     let servers: Vec<_> = servers.into_iter().map(login::with_tokens).collect();
     let names: Vec<&str> = servers.iter().map(|(name, _)| name.as_str()).collect();
     let doing = format!("connecting to MCP servers: {}", names.join(", "));
@@ -207,6 +209,7 @@ pub(crate) fn open(
         }
     };
     Ok(Some(Arc::new(Connected {
+        ready: count - servers.failures().len().min(count),
         servers: Some(servers),
         runtime: handle,
         offered: AtomicU64::new(0),
@@ -270,6 +273,11 @@ impl Connected {
     /// The servers.
     pub(crate) fn servers(&self) -> Option<&Servers> {
         self.servers.as_ref()
+    }
+
+    /// How many servers were connected at the start.
+    pub(crate) fn ready(&self) -> usize {
+        self.ready
     }
 
     /// The revision of the protocol that a server speaks.

@@ -12,14 +12,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
 use sha2::{Digest as _, Sha256};
 
-use super::Configured;
-use crate::config::{self, Decided, Decisions, Origin, Place};
+use super::{Configured, relative};
+use crate::approvals::Row;
+use crate::config::{self, Decided, Decisions, Origin};
 use crate::data_dir;
 use crate::error::Error;
 use crate::lines::one_line;
-
-/// Characters that can be shown with the question.
-const SHOWN_CHARS: usize = 2000;
 
 /// What the user has decided about a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,8 +52,9 @@ impl Consent {
 pub(crate) struct Subject {
     name: String,
     sha256: String,
-    /// What is shown, in lines.
-    text: String,
+    /// What is shown: the first line, and the lines about it.
+    head: String,
+    lines: Vec<String>,
     is_program: bool,
     /// The user's file that has the server, unless it is the usual one.
     file: Option<Arc<str>>,
@@ -71,10 +70,21 @@ impl Subject {
         }
         let folder = env::current_dir().and_then(|it| it.canonicalize());
         let folder = folder.map_err(|error| Error::machine(&error))?;
+        let is_of_project = server.origin == Origin::Project;
+        let depends = relative::depends_on(config, &folder);
+        let scope = (is_of_project || depends).then_some(folder.as_path());
+        let kind = if is_program {
+            "a program"
+        } else {
+            "an address"
+        };
+        let (name, place) = (&server.name, &server.item.place);
         Ok(Some(Self {
-            name: server.name.clone(),
-            sha256: digest(config, server.origin, &folder),
-            text: described(&server.name, &server.item.place, config),
+            name: name.clone(),
+            sha256: digest(config, server.origin, scope),
+            head: one_line(&format!("MCP server {name} of {place} is {kind}:")),
+            // The folder of a project is named by its file.
+            lines: described(config, scope.filter(|_| !is_of_project)),
             is_program,
             file: (server.origin != Origin::Project && !is_usual(&server.item.place.file))
                 .then(|| Arc::clone(&server.item.place.file)),
@@ -92,9 +102,17 @@ impl Subject {
         ))
     }
 
-    /// What the server is, in lines: a program or an address, and the names of variables and headers without their values.
-    pub(crate) fn text(&self) -> &str {
-        &self.text
+    /// The first line of what the server is.
+    pub(crate) fn head(&self) -> &str {
+        &self.head
+    }
+
+    /// What the server is: a program or an address, and the names of variables and headers without their values.
+    pub(crate) fn rows(&self) -> Vec<Row> {
+        self.lines
+            .iter()
+            .flat_map(|line| Row::items(line))
+            .collect()
     }
 
     /// The question whether it is used.
@@ -105,11 +123,6 @@ impl Subject {
             "Send requests to it from now on? [y/N]"
         }
     }
-
-    /// Whether all of it can be read on one screen.
-    pub(crate) fn is_readable(&self) -> bool {
-        self.text.chars().count() <= SHOWN_CHARS
-    }
 }
 
 /// Whether this is the file that is read without `--config`.
@@ -118,47 +131,38 @@ fn is_usual(file: &str) -> bool {
     usual.is_some_and(|usual| usual == Path::new(file))
 }
 
-fn described(name: &str, place: &Place, config: &ServerConfig) -> String {
-    let kind = match config.transport {
-        Transport::Stdio(_) => "a program",
-        Transport::Http(_) => "an address",
-    };
-    let head = one_line(&format!("MCP server {name} of {place} is {kind}:"));
+fn described(config: &ServerConfig, scope: Option<&Path>) -> Vec<String> {
     // Invisible characters are written out in it, so it is one line.
-    let mut text = format!("{head}\n  {}\n", config.command_line());
-    let mut line = |words: &str| {
-        // Writing to a string cannot fail.
-        let _ = writeln!(text, "  {}", one_line(words));
-    };
-    let names = match &config.transport {
+    let mut lines = vec![config.command_line()];
+    let (what, names) = match &config.transport {
         Transport::Stdio(stdio) => {
             if let Some(cwd) = &stdio.cwd {
-                line(&format!("in the folder {}", cwd.display()));
+                lines.push(format!("in the folder {}", cwd.display()));
             }
             ("with the variables", stdio.env.keys())
         }
         Transport::Http(http) => ("with the headers", http.headers.keys()),
     };
-    let (what, names) = names;
     let names: Vec<&str> = names.map(String::as_str).collect();
     if !names.is_empty() {
-        line(&format!("{what} {}", names.join(", ")));
+        lines.push(format!("{what} {}", names.join(", ")));
     }
     let read: Vec<String> = config.variables().into_iter().collect();
     if !read.is_empty() {
-        line(&format!(
-            "it receives {} of your environment",
-            read.join(", ")
-        ));
+        let read = read.join(", ");
+        lines.push(format!("it receives {read} of your environment"));
     }
-    text
+    if let Some(folder) = scope {
+        lines.push(format!("if it is used in {}", folder.display()));
+    }
+    lines
 }
 
 /// The SHA-256 of what was agreed to.
 ///
 /// The values of the user's own variables may change. In the file of a project they count as well: some of them decide what a
 /// program does, and which key is sent.
-fn digest(config: &ServerConfig, origin: Origin, folder: &Path) -> String {
+fn digest(config: &ServerConfig, origin: Origin, scope: Option<&Path>) -> String {
     let is_of_project = origin == Origin::Project;
     let table = |values: &std::collections::BTreeMap<String, String>| -> Json {
         if is_of_project {
@@ -167,29 +171,25 @@ fn digest(config: &ServerConfig, origin: Origin, folder: &Path) -> String {
             json!(values.keys().collect::<Vec<_>>())
         }
     };
-    let (agreed, is_relative) = match &config.transport {
+    let agreed = match &config.transport {
         Transport::Stdio(stdio) => {
-            let command = Path::new(&stdio.command);
-            let is_relative = command.components().count() > 1 && command.is_relative();
-            let agreed = json!({
+            json!({
                 "command": stdio.command,
                 "args": stdio.args,
                 "cwd": stdio.cwd,
                 "env": table(&stdio.env),
-            });
-            (agreed, is_relative)
+            })
         }
         Transport::Http(http) => {
-            let agreed = json!({
+            json!({
                 "url": http.url,
                 "headers": table(&http.headers),
                 "oauth": is_of_project.then_some(&http.oauth),
-            });
-            (agreed, false)
+            })
         }
     };
     // In another folder, a relative path is another program.
-    let folder = (is_of_project || is_relative).then_some(folder.as_os_str().as_encoded_bytes());
+    let folder = scope.map(|folder| folder.as_os_str().as_encoded_bytes());
     let mut hasher = Sha256::new();
     hasher.update(agreed.to_string());
     if let Some(folder) = folder {

@@ -18,6 +18,12 @@ pub(crate) struct TypedServer {
     pub(crate) config: ServerConfig,
 }
 
+impl TypedServer {
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+}
+
 impl FromStr for TypedServer {
     type Err = String;
 

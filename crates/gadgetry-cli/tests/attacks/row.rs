@@ -29,6 +29,9 @@ pub(crate) struct Row {
     /// What stdin holds.
     #[serde(default)]
     pub(crate) stdin: String,
+    /// What the user types at each prompt of the terminal, one after the other; then `n`.
+    #[serde(default)]
+    pub(crate) types: Vec<String>,
     /// Whether stdout and stderr are a terminal.
     #[serde(default)]
     pub(crate) terminal: bool,

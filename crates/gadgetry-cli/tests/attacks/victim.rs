@@ -5,7 +5,7 @@ use std::io::{Read, Write as _};
 use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::sync::mpsc::channel;
+use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
 
@@ -63,7 +63,11 @@ pub(crate) fn run(row: &Row) -> Outcome {
     let child = command(row, folder.path(), &server)
         .spawn()
         .expect("the program starts");
-    let mut outcome = wait(child, row.stdin.clone());
+    let mut outcome = if row.types.is_empty() {
+        wait(child, row.stdin.clone())
+    } else {
+        converse(child, &row.types)
+    };
     outcome.ran = read(&folder, "ran").lines().map(str::to_owned).collect();
     outcome.log = read(&folder, "log.jsonl");
     outcome.requests = server.requests();
@@ -78,7 +82,9 @@ pub(crate) fn run(row: &Row) -> Outcome {
 fn prepare(row: &Row, folder: &Path) {
     fs::write(folder.join("gadgets.toml"), GADGETS).expect("a file");
     for (name, text) in &row.files {
-        fs::write(folder.join(name), text).expect("a file");
+        let path = folder.join(name);
+        fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+        fs::write(path, text).expect("a file");
     }
     for (name, target) in &row.links {
         symlink(target, folder.join(name)).expect("a link");
@@ -176,6 +182,41 @@ fn quoted(argument: &str) -> String {
 fn read(folder: &TempDir, name: &str) -> String {
     let bytes = fs::read(folder.path().join(name)).unwrap_or_default();
     String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// The same of a terminal whose user types these lines, each when the program waits for one.
+fn converse(mut child: Child, lines: &[String]) -> Outcome {
+    let mut keys = child.stdin.take().expect("a pipe");
+    let mut screen = child.stdout.take().expect("a pipe");
+    let (sender, receiver) = channel();
+    thread::spawn(move || {
+        let mut piece = [0; 4096];
+        while let Ok(length @ 1..) = screen.read(&mut piece) {
+            let _ = sender.send(piece[..length].to_vec());
+        }
+    });
+    let mut lines = lines.iter().map(String::as_str);
+    let mut printed = Vec::new();
+    let hung = loop {
+        match receiver.recv_timeout(FOREVER) {
+            Ok(piece) => printed.extend(piece),
+            Err(RecvTimeoutError::Disconnected) => break false,
+            Err(RecvTimeoutError::Timeout) => break true,
+        }
+        if printed.ends_with(b"\n  > ") {
+            // The program may have ended.
+            let _ = keys.write_all(lines.next().unwrap_or("n\n").as_bytes());
+        }
+    };
+    if hung {
+        let _ = child.kill();
+    }
+    Outcome {
+        code: child.wait().expect("it ends").code(),
+        stdout: String::from_utf8_lossy(&printed).into_owned(),
+        hung,
+        ..Outcome::default()
+    }
 }
 
 /// Everything the program prints, and how it ends; killed if it does not.

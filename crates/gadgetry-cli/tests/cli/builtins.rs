@@ -133,27 +133,72 @@ fn what_is_approved_in_the_sandbox_stays_there() {
     assert!(ended.stderr.contains("  | ℹ️ Written.\n"), "{ended:?}");
 }
 
-/// A misspelt rule is about nothing, and says so.
+/// A rule that resembles the name of a gadget is a mistake, wherever it is written; any other name may be of another run.
 #[test]
-fn rules_about_no_gadget_are_noted() {
+fn rules_about_no_gadget() {
     let workshop = workshop();
-    let check = |rule: &str, expected: &str| {
-        let (_, ended) = outcomes(&workshop, &["--approval", rule]);
-        let mut lines = ended.stderr.lines();
-        let noted = lines.find(|line| line.starts_with("note: "));
-        assert_eq!(noted.unwrap_or_default(), expected, "{ended:?}");
+    let typed = |rule: &str| outcomes(&workshop, &["--approval", rule]).1;
+    let written = |rule: &str| {
+        let (permission, calls) = rule.split_once(' ').expect("a permission");
+        let rules = format!("[approvals]\nrules = [{{ {permission} = '{calls}' }}]\n");
+        workshop.write("rules.toml", &rules);
+        outcomes(&workshop, &["--config", "rules.toml"]).1
     };
+    let check = |rule: &str, of_option: &str, of_file: &str| {
+        for (ended, expected) in [(typed(rule), of_option), (written(rule), of_file)] {
+            let mut lines = ended.stderr.lines();
+            let is_about = |line: &&str| line.starts_with("note: ") || line.starts_with("error: ");
+            let line = lines.find(is_about);
+            assert_eq!(line.unwrap_or_default(), expected, "{ended:?}");
+            let code = if expected.starts_with("error") { 2 } else { 0 };
+            assert_eq!(ended.code, Some(code), "{ended:?}");
+        }
+    };
+    let place = "rules.toml:2:19";
     check(
         "deny RunComand(cat *)",
-        "note: --approval 'deny RunComand(cat *)' is about no gadget of this run; did you mean RunCommand?",
+        "error: --approval 'deny RunComand(cat *)' is about no gadget of this run; did you mean RunCommand?",
+        &format!("error: {place}: there is no gadget RunComand; did you mean RunCommand?"),
     );
     check(
         "deny Xyzzy",
         "note: --approval 'deny Xyzzy' is about no gadget of this run",
+        &format!("note: {place}: 'deny Xyzzy' is about no gadget of this run"),
     );
-    for known in ["deny runcommand(cat *)", "allow Write*", "deny *"] {
-        check(known, "");
+    for known in [
+        "deny runcommand(cat *)",
+        "allow Write*",
+        "deny *",
+        "deny LoadSkill",
+    ] {
+        check(known, "", "");
     }
+}
+
+/// Tools of servers that are not connected may have any name, but for the name of the server.
+#[test]
+fn rules_about_tools_of_servers() {
+    let workshop = workshop();
+    let check = |rule: &str, expected: &str| {
+        let config = format!(
+            "[approvals]\nrules = [{{ deny = '{rule}' }}]\n[mcp.servers.files]\ncommand = 'x'\nenabled = false\n"
+        );
+        workshop.write("rules.toml", &config);
+        let (_, ended) = outcomes(&workshop, &["--config", "rules.toml"]);
+        let mut lines = ended.stderr.lines();
+        let is_about = |line: &&str| line.starts_with("note: ") || line.starts_with("error: ");
+        let line = lines.find(is_about);
+        assert_eq!(line.unwrap_or_default(), expected, "{ended:?}");
+    };
+    check("files__read", "");
+    check(
+        "fles__read",
+        "error: rules.toml:2:19: there is no gadget fles__read; did you mean files__read?",
+    );
+    check(
+        "read_file",
+        "note: rules.toml:2:19: 'deny read_file' is about no gadget of this run; did you mean ReadFile?",
+    );
 }
 
 #[test]

@@ -136,6 +136,19 @@ fn press(screen: &mut Screen, key: &str, then: &str) {
 }
 
 #[test]
+fn a_long_call_is_approved_after_its_last_page() {
+    let long = format!("{}END", "x".repeat(15_000));
+    let workshop = Workshop::new(&(reply(&block("Echo:a", &long)) + &reply("Done.")));
+    let mut screen = Screen::chat(&workshop, 80, &["Go!", "--approval", "ask Echo"]);
+    screen.shows("Space shows more (8 more lines)  n no");
+    screen.keys(" ");
+    press(&mut screen, "y", "✓ Echo");
+    let text = screen.shows("Done.");
+    assert!(text.contains("  ┆ "), "{text}");
+    leave(screen);
+}
+
+#[test]
 fn what_is_typed_never_approves() {
     let (workshop, args) = with_approval();
     let mut screen = Screen::chat(&workshop, 80, &args);
@@ -174,6 +187,9 @@ fn ctrl_c_cancels_the_gadget_then_the_reply_then_leaves() {
     screen.keys(CTRL_C);
     let text = screen.shows("cancelled\n>");
     assert!(text.contains("Ende"), "{text}");
+    // One press more does not leave: it is often meant for the reply.
+    screen.keys(CTRL_C);
+    screen.shows("Ctrl-C again leaves");
     screen.keys(CTRL_C);
     let (code, _) = screen.ends();
     assert_eq!(code, 0);
@@ -270,6 +286,23 @@ fn a_long_paste_is_a_label_and_is_sent_whole() {
         shown.contains("row 199 xxx") && shown.contains("two\n> lines"),
         "{shown}"
     );
+}
+
+/// What comes in one burst is read to its end, also without the marks of a paste.
+#[test]
+fn typed_bursts_are_read_whole() {
+    for length in [1_000, 1_024, 3_000, 10_000] {
+        let workshop = Workshop::new(&reply("Read."));
+        let mut screen = Screen::chat(&workshop, 80, &["--session", "burst"]);
+        screen.shows(READY);
+        screen.say(&format!("{}END", "w".repeat(length)));
+        screen.shows("Read.");
+        leave(screen);
+        let shown = workshop.command(&["sessions", "show", "burst"]).output();
+        let shown = String::from_utf8(shown.expect("sessions").stdout).expect("UTF-8");
+        let typed = shown.lines().find(|line| line.ends_with("END"));
+        assert_eq!(typed.map(str::len), Some(length + 5), "{shown}");
+    }
 }
 
 #[test]

@@ -35,6 +35,12 @@ const PAGES: usize = 100;
 const ENTRIES: usize = 2_000;
 const BYTES: usize = 16 << 20;
 
+/// Characters of a name in a note.
+const NAME: usize = 128;
+/// Values in the schemas of a tool, and of all tools of a server. Each costs time and memory before a run begins.
+const VALUES_OF_TOOL: usize = 5_000;
+const VALUES: usize = 50_000;
+
 /// The fields of entries that are used; others are not kept.
 const TOOL_FIELDS: &[&str] = &["name", "title", "description", "inputSchema"];
 const RESOURCE_FIELDS: &[&str] = &["uri", "name", "title", "mimeType", "description"];
@@ -53,6 +59,8 @@ pub(super) struct Connection {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Lists {
     pub(super) tools: Vec<Value>,
+    /// Tools that are past a limit, and why. The name is empty if it is about the rest of the list.
+    pub(super) left_out: Vec<(String, String)>,
     pub(super) has_resources: bool,
 }
 
@@ -352,10 +360,11 @@ pub(super) async fn lists(peer: &Peer<RoleClient>) -> Result<Lists, ServiceError
         })
         .await?
     } else {
-        Vec::new()
+        Entries::default()
     };
     Ok(Lists {
-        tools,
+        tools: tools.kept,
+        left_out: tools.left_out,
         has_resources: capabilities.is_some_and(|it| it.resources.is_some()),
     })
 }
@@ -366,6 +375,7 @@ pub(super) async fn resources(peer: &Peer<RoleClient>) -> Result<Vec<Value>, Ser
         ClientRequest::ListResourcesRequest(ListResourcesRequest::with_param(params))
     })
     .await
+    .map(|entries| entries.kept)
 }
 
 /// Reads the pages of a list, up to the limits. Entries are JSON, so that one that is malformed does not cost the others.
@@ -374,7 +384,7 @@ async fn pages(
     key: &str,
     fields: &[&str],
     request: impl Fn(PaginatedRequestParams) -> ClientRequest,
-) -> Result<Vec<Value>, ServiceError> {
+) -> Result<Entries, ServiceError> {
     let mut entries = Entries::default();
     let mut cursor = None;
     for _ in 0..PAGES {
@@ -387,7 +397,7 @@ async fn pages(
         let next = result.get("nextCursor").and_then(Value::as_str);
         let next = next.filter(|next| !next.is_empty()).map(str::to_owned);
         if is_full {
-            tracing::warn!("the server has too many {key}; the others are left out");
+            entries.cut_off(key);
         }
         // A server that repeats itself has no more.
         if is_full || next.is_none() || next == cursor {
@@ -395,7 +405,7 @@ async fn pages(
         }
         cursor = next;
     }
-    Ok(entries.kept)
+    Ok(entries)
 }
 
 /// The entries of a list that are kept.
@@ -403,6 +413,9 @@ async fn pages(
 struct Entries {
     kept: Vec<Value>,
     bytes: usize,
+    /// In the schemas of those that are kept.
+    values: usize,
+    left_out: Vec<(String, String)>,
 }
 
 impl Entries {
@@ -415,14 +428,60 @@ impl Entries {
             // Malformed, which is reported later.
             Value::Null
         };
+        let schema = entry.get("inputSchema");
+        let values = schema.map_or(0, |schema| values(schema, VALUES_OF_TOOL + 1));
+        let reason = if values > VALUES_OF_TOOL {
+            format!("its schema has more than {VALUES_OF_TOOL} values")
+        } else if values > VALUES - self.values {
+            format!("the schemas of the server's tools have more than {VALUES} values")
+        } else {
+            String::new()
+        };
+        if !reason.is_empty() {
+            let name = entry.get("name").and_then(Value::as_str);
+            let name: String = name.unwrap_or_default().chars().take(NAME).collect();
+            if self.left_out.len() < ENTRIES {
+                self.left_out.push((name, reason));
+            }
+            return true;
+        }
         let bytes = entry.to_string().len();
         if self.kept.len() >= ENTRIES || bytes > BYTES - self.bytes {
             return false;
         }
         self.bytes += bytes;
+        self.values += values;
         self.kept.push(entry);
         true
     }
+
+    /// There was no space for the rest.
+    fn cut_off(&mut self, key: &str) {
+        let mebibytes = BYTES >> 20;
+        let reason = format!(
+            "the server has more than {ENTRIES} {key}, or more than {mebibytes} MiB of them; the others are left out"
+        );
+        tracing::warn!("{reason}");
+        self.left_out.push((String::new(), reason));
+    }
+}
+
+/// The number of values in a value, itself included, up to `limit`.
+fn values(value: &Value, limit: usize) -> usize {
+    let mut open = vec![value];
+    let mut count = 0;
+    while let Some(value) = open.pop() {
+        count += 1;
+        if count + open.len() >= limit {
+            return limit;
+        }
+        match value {
+            Value::Array(items) => open.extend(items.iter().take(limit)),
+            Value::Object(fields) => open.extend(fields.values().take(limit)),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+        }
+    }
+    count
 }
 
 /// The result as it was sent.
@@ -434,7 +493,7 @@ pub(super) fn json_of(result: ServerResult) -> Result<Value, ServiceError> {
 mod tests {
     use serde_json::{Value, json};
 
-    use super::{BYTES, ENTRIES, Entries, TOOL_FIELDS};
+    use super::{BYTES, ENTRIES, Entries, TOOL_FIELDS, VALUES, VALUES_OF_TOOL, values};
 
     #[test]
     fn lists_are_limited() {
@@ -456,5 +515,36 @@ mod tests {
             20,
         );
         check(json!({ "description": "x".repeat(BYTES) }), 1, 0);
+    }
+
+    #[test]
+    fn schemas_are_limited() {
+        let tool = |name: &str, properties: usize| {
+            let properties = (0..properties).map(|n| (format!("p{n}"), json!({})));
+            let properties: serde_json::Map<_, _> = properties.collect();
+            json!({ "name": name, "inputSchema": { "type": "object", "properties": properties } })
+        };
+        let mut entries = Entries::default();
+        // Of a schema, three values are not its properties.
+        for (name, properties, is_kept) in [
+            ("small", 1, true),
+            ("wide", VALUES_OF_TOOL - 2, false),
+            ("full", VALUES_OF_TOOL - 3, true),
+            ("absurd", 100_000, false),
+        ] {
+            let before = entries.kept.len();
+            assert!(entries.add(tool(name, properties), TOOL_FIELDS), "{name}");
+            assert_eq!(entries.kept.len() > before, is_kept, "{name}");
+        }
+        let left: Vec<&str> = entries.left_out.iter().map(|it| it.0.as_str()).collect();
+        assert_eq!(left, ["wide", "absurd"]);
+        let arrays = json!([[[[1, 2], [3]], { "a": [4] }], []]);
+        assert_eq!((values(&arrays, 100), values(&arrays, 5)), (12, 5));
+        // The sum is limited as well, and costs only what is past it.
+        for number in 0..20 {
+            entries.add(tool(&format!("t{number}"), VALUES_OF_TOOL - 3), TOOL_FIELDS);
+        }
+        assert!(entries.values <= VALUES && entries.kept.len() == 2 + 8);
+        assert!(entries.add(tool("small2", 1), TOOL_FIELDS) && entries.kept.len() == 11);
     }
 }

@@ -162,8 +162,17 @@ impl Servers {
         };
         let resources = resources::gadgets(&self.remotes, name);
         reserved.extend(resources.iter().map(|gadget| gadget.spec().name.clone()));
-        let (mut gadgets, warnings) = tools::gadgets(&self.remotes, &reserved);
+        let (mut gadgets, invalid) = tools::gadgets(&self.remotes, &reserved);
         gadgets.extend(resources);
+        let left_out = self.remotes.iter().flat_map(|remote| {
+            let left_out = remote.lists().left_out.into_iter();
+            left_out.map(|(tool, reason)| ToolWarning {
+                server: remote.name.clone(),
+                tool,
+                reason,
+            })
+        });
+        let warnings = left_out.chain(invalid).collect();
         Offer { gadgets, warnings }
     }
 

@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use futures_core::future::BoxFuture;
 use gadgetry::approval::{Answer, ApprovalRequest, Approver};
-use gadgetry::proto::visible::visible;
 use rmcp::model::{
     BooleanSchema, CallToolRequestParams, ElicitRequest, ElicitRequestParams, ElicitResult,
     ElicitationAction, ElicitationSchema, InputRequest, InputRequiredResult,
@@ -15,19 +14,22 @@ use rmcp::model::{
 use rmcp::service::{Peer, RoleServer};
 use rustls::crypto::ring;
 use serde_json::Value;
+use sha2::{Digest as _, Sha256};
 use tokio::time::{Instant, timeout};
+
+use super::question::questions;
 
 /// The time that the user has for an answer.
 const ANSWER_TIMEOUT: Duration = Duration::from_mins(10);
 
-/// The name of the only input that a call requires.
+/// The name of the first input that a call requires.
 const INPUT: &str = "approval";
 
 /// Approvals that were used and not yet expired.
 const USED: usize = 10_000;
 
-/// Characters of the parameters that the user is shown.
-const SHOWN: usize = 2_000;
+/// Bytes of the random number in a state.
+const NUMBER: usize = 16;
 
 /// Seals the state of approvals that clients return, so that none can be forged or used twice.
 pub(super) struct Seals {
@@ -45,22 +47,34 @@ impl Seals {
         })
     }
 
-    /// What the client must send back with the user's answer.
-    fn seal(&self, call: &[u8]) -> Option<String> {
+    /// What the client must send back with the user's answers to these questions.
+    fn seal(&self, call: &[u8], questions: &[String]) -> Option<String> {
         let options = SealOptions::new().associated_data(call).ttl(ANSWER_TIMEOUT);
-        Some(self.codec.seal_with(&random::<16>()?, &options))
+        let mut state = random::<NUMBER>()?.to_vec();
+        state.extend(digest(questions));
+        Some(self.codec.seal_with(&state, &options))
     }
 
-    /// Whether `state` was sealed for this call, and is used for the first time.
-    fn accept(&self, state: &str, call: &[u8]) -> bool {
-        let Ok(number) = self.codec.open_with(state, call) else {
-            return false;
-        };
+    /// The digest of the questions, if `state` was sealed for this call and is used for the first time.
+    fn accept(&self, state: &str, call: &[u8]) -> Option<Vec<u8>> {
+        let state = self.codec.open_with(state, call).ok()?;
+        let digest = state.get(NUMBER..)?.to_vec();
         let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();
         used.retain(|_, until| *until > now);
-        used.len() < USED && used.insert(number, now + ANSWER_TIMEOUT).is_none()
+        let is_new = used.len() < USED && used.insert(state, now + ANSWER_TIMEOUT).is_none();
+        is_new.then_some(digest)
     }
+}
+
+fn digest(questions: &[String]) -> Vec<u8> {
+    let mut hasher = Sha256::new();
+    for question in questions {
+        // With the length, so that no two lists have the same input.
+        hasher.update((question.len() as u64).to_le_bytes());
+        hasher.update(question);
+    }
+    hasher.finalize().to_vec()
 }
 
 fn random<const N: usize>() -> Option<[u8; N]> {
@@ -83,18 +97,25 @@ pub(super) enum Way {
 }
 
 /// What a client has sent about an approval.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Reply {
+    /// The answers of its user, by the names of the inputs, and the digest of the questions.
+    Answers(BTreeMap<String, Answered>, Vec<u8>),
+    /// It is not valid for this call, or not any more.
+    Invalid,
+}
+
+/// What the client's user has said about a page of a question.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Answered {
     Approved,
     /// The user has decided against the call.
     Denied,
     /// The user has not decided.
     Missing,
-    /// It is not valid for this call, or not any more.
-    Invalid,
 }
 
-impl Reply {
+impl Answered {
     fn of(result: &ElicitResult) -> Self {
         let approve = result.content.as_ref().map(|content| &content["approve"]);
         match (&result.action, approve) {
@@ -118,8 +139,8 @@ struct Inner {
 
 /// Why there is no decision of the user.
 enum Open {
-    /// This question has to be sent to the client before the call can run.
-    Question(String),
+    /// These questions, the pages of one, have to be sent to the client before the call can run.
+    Questions(Vec<String>),
     /// The client has sent no decision of the user, for this reason.
     Unanswered(&'static str),
 }
@@ -150,28 +171,64 @@ impl OfClient {
             let mut open = self.0.open.lock().unwrap_or_else(PoisonError::into_inner);
             open.take()?
         };
-        let question = match open {
-            Open::Question(question) => question,
+        let questions = match open {
+            Open::Questions(questions) => questions,
             Open::Unanswered(reason) => return Some(Instead::Unanswered(reason)),
         };
-        let Some(state) = seals.seal(&identity(request)) else {
+        let Some(state) = seals.seal(&identity(request), &questions) else {
             return Some(Instead::Unanswered("the system gives no random numbers"));
         };
-        let form = ElicitRequest::new(form(question));
-        let input = [(INPUT.to_owned(), InputRequest::Elicitation(form))];
-        let required = InputRequiredResult::new(Some(input.into()), Some(state));
+        let inputs = questions.into_iter().enumerate().map(|(page, question)| {
+            let form = ElicitRequest::new(form(question));
+            (input_name(page), InputRequest::Elicitation(form))
+        });
+        let required = InputRequiredResult::new(Some(inputs.collect()), Some(state));
         Some(Instead::Required(required))
     }
 
-    fn answer(&self, reply: Reply) -> Answer {
-        match reply {
-            Reply::Approved => Answer::Once,
-            Reply::Denied => Answer::No(None),
-            Reply::Missing => self.open(Open::Unanswered("the client's user gave no answer")),
-            Reply::Invalid => self.open(Open::Unanswered(
-                "the answer is for another call, was used before, or has expired",
-            )),
+    fn answer(&self, answered: Answered) -> Answer {
+        match answered {
+            Answered::Approved => Answer::Once,
+            Answered::Denied => Answer::No(None),
+            Answered::Missing => self.open(Open::Unanswered("the client's user gave no answer")),
         }
+    }
+
+    /// The answer to all pages: the first one that is not a yes.
+    fn replied(&self, reply: &Reply, questions: Vec<String>) -> Answer {
+        let Reply::Answers(answers, digest_of) = reply else {
+            return self.open(Open::Unanswered(
+                "the answer is for another call, was used before, or has expired",
+            ));
+        };
+        // What the user has seen is not what would run now.
+        if *digest_of != digest(&questions) {
+            return self.open(Open::Questions(questions));
+        }
+        let pages = (0..questions.len()).map(input_name);
+        let mut answers = pages.map(|page| answers.get(&page).copied());
+        let other = answers.find(|it| *it != Some(Answered::Approved));
+        self.answer(other.map_or(Answered::Approved, |it| it.unwrap_or(Answered::Missing)))
+    }
+
+    /// Asks the client's user page by page.
+    async fn request(&self, peer: &Peer<RoleServer>, questions: Vec<String>) -> Answer {
+        for question in questions {
+            let asked = timeout(ANSWER_TIMEOUT, peer.create_elicitation(form(question))).await;
+            let answered = match asked {
+                Ok(Ok(result)) => Answered::of(&result),
+                Ok(Err(_)) => {
+                    return self.open(Open::Unanswered("this client could not ask its user"));
+                }
+                Err(_) => {
+                    return self.open(Open::Unanswered("the client's user gave no answer in time"));
+                }
+            };
+            if answered != Answered::Approved {
+                return self.answer(answered);
+            }
+        }
+        Answer::Once
     }
 
     /// The call does not run, and the client receives something else than that the user has denied it.
@@ -183,23 +240,18 @@ impl OfClient {
 
 impl Approver for OfClient {
     fn approve(&self, request: ApprovalRequest) -> BoxFuture<'_, Answer> {
-        let question = question(&request);
+        let questions = questions(&request.gadget, &request.parameters, &request.preview);
         Box::pin(async move {
+            let Some(questions) = questions else {
+                return self.open(Open::Unanswered(
+                    "it has too much text to be shown to the client's user",
+                ));
+            };
             match &self.0.way {
                 Way::None => self.open(Open::Unanswered("this client cannot ask its user")),
-                Way::Replied(reply) => self.answer(*reply),
-                Way::Input => self.open(Open::Question(question)),
-                Way::Request(peer) => {
-                    match timeout(ANSWER_TIMEOUT, peer.create_elicitation(form(question))).await {
-                        Ok(Ok(result)) => self.answer(Reply::of(&result)),
-                        Ok(Err(_)) => {
-                            self.open(Open::Unanswered("this client could not ask its user"))
-                        }
-                        Err(_) => {
-                            self.open(Open::Unanswered("the client's user gave no answer in time"))
-                        }
-                    }
-                }
+                Way::Replied(reply) => self.replied(reply, questions),
+                Way::Input => self.open(Open::Questions(questions)),
+                Way::Request(peer) => self.request(peer, questions).await,
             }
         })
     }
@@ -207,14 +259,27 @@ impl Approver for OfClient {
 
 /// What the client has sent back about this call. `None` if it has sent nothing.
 pub(super) fn reply(seals: &Seals, request: &CallToolRequestParams) -> Option<Reply> {
-    let answer = request.input_responses.as_ref()?.get(INPUT)?;
+    let responses = request.input_responses.as_ref()?;
+    responses.get(INPUT)?;
     let state = request.request_state.as_deref().unwrap_or_default();
     // The state is used up, whatever the answer.
-    if !seals.accept(state, &identity(request)) {
+    let Some(digest) = seals.accept(state, &identity(request)) else {
         return Some(Reply::Invalid);
+    };
+    let answers = responses.iter().map(|(name, answer)| {
+        let answer = serde_json::from_value::<ElicitResult>(answer.clone());
+        let answer = answer.map_or(Answered::Missing, |answer| Answered::of(&answer));
+        (name.clone(), answer)
+    });
+    Some(Reply::Answers(answers.collect(), digest))
+}
+
+/// The name of the input for a page, in the order of pages.
+fn input_name(page: usize) -> String {
+    match page {
+        0 => INPUT.to_owned(),
+        page => format!("{INPUT}-{:02}", page + 1),
     }
-    let answer = serde_json::from_value::<ElicitResult>(answer.clone());
-    Some(answer.map_or(Reply::Missing, |answer| Reply::of(&answer)))
 }
 
 /// Identifies the call, so that consent to one is not valid for another.
@@ -238,28 +303,10 @@ fn form(message: String) -> ElicitRequestParams {
     }
 }
 
-fn question(request: &ApprovalRequest) -> String {
-    let preview = &request.preview;
-    let mut lines = vec![format!("May the gadget {} run?", request.gadget)];
-    match &preview.subject {
-        Some(subject) => lines.push(subject.text().to_owned()),
-        None => lines.push(request.parameters.to_string()),
-    }
-    lines.extend(preview.notes.iter().cloned());
-    lines.extend(preview.diff.iter().cloned());
-    let text = lines.join("\n");
-    let shown: String = text.chars().take(SHOWN).collect();
-    let rest = if shown.len() < text.len() {
-        "\n…"
-    } else {
-        ""
-    };
-    format!("{}{rest}", visible(&shown))
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{Reply, Seals, reply};
+    use super::{Answered, OfClient, Open, Reply, Seals, Way, digest, input_name, reply};
+    use gadgetry::approval::Answer;
     use rmcp::model::CallToolRequestParams;
     use serde_json::{Value, json};
 
@@ -271,22 +318,28 @@ mod tests {
             serde_json::from_value::<CallToolRequestParams>(request).unwrap()
         };
         let yes = || json!({ "action": "accept", "content": { "approve": true } });
+        let questions = ["May it run?".to_owned()];
         let sealed = || {
             let call = call("Write", None, Value::Null);
-            seals.seal(&super::identity(&call)).unwrap()
+            let state = seals.seal(&super::identity(&call), &questions);
+            state.unwrap()
+        };
+        let answered = |answered| {
+            let answers = [("approval".to_owned(), answered)].into();
+            Reply::Answers(answers, super::digest(&questions))
         };
         let check = |name: &str, state: Option<&str>, answer: Value, expected: Reply| {
             assert_eq!(reply(&seals, &call(name, state, answer)), Some(expected));
         };
         let state = sealed();
-        check("Write", Some(&state), yes(), Reply::Approved);
+        check("Write", Some(&state), yes(), answered(Answered::Approved));
         check("Write", Some(&state), yes(), Reply::Invalid);
         check("Delete", Some(&sealed()), yes(), Reply::Invalid);
         check("Write", None, yes(), Reply::Invalid);
         check("Write", Some("forged"), yes(), Reply::Invalid);
         check(
             "Write",
-            Some(&Seals::new().unwrap().seal(b"").unwrap()),
+            Some(&Seals::new().unwrap().seal(b"", &questions).unwrap()),
             yes(),
             Reply::Invalid,
         );
@@ -294,13 +347,13 @@ mod tests {
             "Write",
             Some(&sealed()),
             json!({ "action": "decline" }),
-            Reply::Denied,
+            answered(Answered::Denied),
         );
         check(
             "Write",
             Some(&sealed()),
             json!({ "action": "accept", "content": { "approve": false } }),
-            Reply::Denied,
+            answered(Answered::Denied),
         );
         for missing in [
             json!("yes"),
@@ -308,16 +361,47 @@ mod tests {
             json!({ "action": "accept", "content": { "approve": "yes" } }),
             json!({ "action": "ignore" }),
         ] {
-            check("Write", Some(&sealed()), missing, Reply::Missing);
+            check(
+                "Write",
+                Some(&sealed()),
+                missing,
+                answered(Answered::Missing),
+            );
         }
         let cancelled = sealed();
         check(
             "Write",
             Some(&cancelled),
             json!({ "action": "cancel" }),
-            Reply::Missing,
+            answered(Answered::Missing),
         );
         check("Write", Some(&cancelled), yes(), Reply::Invalid);
         assert_eq!(reply(&seals, &CallToolRequestParams::new("Write")), None);
+    }
+
+    #[test]
+    fn all_pages_of_the_same_question_must_be_approved() {
+        use Answered::{Approved, Denied, Missing};
+
+        let questions: Vec<String> = (0..3).map(|page| format!("page {page}")).collect();
+        let check = |answers: &[Answered], asked: &[String], is_run: bool, is_repeated: bool| {
+            let answers = answers.iter().enumerate();
+            let answers = answers.map(|(page, answer)| (input_name(page), *answer));
+            let reply = Reply::Answers(answers.collect(), digest(asked));
+            let client = OfClient::new(Way::None);
+            let answer = client.replied(&reply, questions.clone());
+            assert_eq!(matches!(answer, Answer::Once), is_run, "{reply:?}");
+            let open = client.0.open.lock().unwrap();
+            let repeated = matches!(&*open, Some(Open::Questions(again)) if *again == questions);
+            assert_eq!(repeated, is_repeated, "{reply:?}");
+        };
+        check(&[Approved; 3], &questions, true, false);
+        check(&[Approved; 2], &questions, false, false);
+        check(&[Approved, Denied, Approved], &questions, false, false);
+        check(&[Approved, Approved, Missing], &questions, false, false);
+        check(&[], &questions, false, false);
+        // The user has seen something else than what would run now.
+        check(&[Approved; 3], &questions[..2], false, true);
+        check(&[Approved; 3], &[], false, true);
     }
 }

@@ -28,6 +28,7 @@ mod content;
 mod handler;
 mod http;
 mod prompts;
+mod question;
 
 use std::io;
 use std::sync::Arc;

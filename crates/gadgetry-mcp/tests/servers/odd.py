@@ -46,6 +46,9 @@ def tools(page):
             tool("two words:x"),
             tool("plain"),
         ]
+    if mode == "wide":
+        properties = {f"property{n}": {"type": "string"} for n in range(100_000)}
+        return [tool("Wide", description="x"), tool("Call"), {"name": "TooWide", "inputSchema": {"type": "object", "properties": properties}}]
     if mode == "pages":
         return [tool(f"Tool{page}")]
     if mode == "impostor":

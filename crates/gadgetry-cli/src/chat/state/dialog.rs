@@ -3,25 +3,28 @@
 //! A key counts as an answer only if nothing is in the input line and no key was pressed for a while, so that what is being
 //! typed when a dialog opens never approves anything.
 
+use std::collections::VecDeque;
 use std::time::Duration;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui_core::text::{Line, Span};
 
-use super::call::diff_style;
 use super::{App, Effect, RequestId};
-use crate::approvals::{Approval, Choice, Verdict};
-use crate::chat::text::{ALERT, BOLD, DIM, NAME, clean, lines};
+use crate::approvals::{Approval, Choice, Mark, Row, Shade, Verdict, more, rows};
+use crate::chat::text::{
+    ALERT, BAD, BAR, BOLD, DIM, GOOD, NAME, NOTE_BAR, clean, marked, marked_rest,
+};
 
 /// How long no key must have been pressed.
 const SILENCE: Duration = Duration::from_millis(300);
-/// Lines of a preview that are printed.
-const PREVIEW_LINES: usize = 200;
-
 #[derive(Debug)]
 pub(super) struct Dialog {
     id: RequestId,
     kind: Kind,
+    /// What is not printed yet. Until all is, only a refusal counts.
+    unseen: VecDeque<Vec<Row>>,
+    /// Whether it has more than one page.
+    is_paged: bool,
     /// When it became the open one; `None` before that.
     shown: Option<Duration>,
     /// Whether the input line holds the answer to it: to a question, or the reason of a refusal.
@@ -35,22 +38,26 @@ enum Kind {
         /// The rule for `s`.
         rule: usize,
     },
-    Question(String),
+    Question,
 }
 
 impl Dialog {
     pub(super) fn approval(id: RequestId, approval: Approval) -> Self {
-        Self::new(id, Kind::Approval { approval, rule: 0 })
+        let pages = approval.pages(true);
+        Self::new(id, Kind::Approval { approval, rule: 0 }, pages)
     }
 
-    pub(super) fn question(id: RequestId, question: String) -> Self {
-        Self::new(id, Kind::Question(question))
+    pub(super) fn question(id: RequestId, question: &str) -> Self {
+        // It is answered with words of the user, so it may be of any length.
+        Self::new(id, Kind::Question, vec![rows(question)])
     }
 
-    fn new(id: RequestId, kind: Kind) -> Self {
+    fn new(id: RequestId, kind: Kind, pages: Vec<Vec<Row>>) -> Self {
         Self {
             id,
             kind,
+            is_paged: pages.len() > 1,
+            unseen: pages.into(),
             shown: None,
             has_input: false,
         }
@@ -66,12 +73,33 @@ impl Dialog {
         self.id
     }
 
-    /// What is printed when it opens.
-    fn preview(&self) -> Vec<Line<'static>> {
-        match &self.kind {
-            Kind::Approval { approval, .. } => preview(approval),
-            Kind::Question(question) => lines(question, BOLD),
-        }
+    /// The first line of what is printed.
+    fn head(&self) -> Line<'static> {
+        let name = match &self.kind {
+            Kind::Approval { approval, .. } => clean(&approval.gadget),
+            Kind::Question => "A gadget asks".to_owned(),
+        };
+        Line::from(vec![Span::styled("? ", ALERT), Span::styled(name, BOLD)])
+    }
+
+    /// The next page, which is printed now.
+    fn next_page(&mut self) -> Vec<Line<'static>> {
+        let plain = match &self.kind {
+            Kind::Approval { .. } => NAME,
+            Kind::Question => BOLD,
+        };
+        let style = |shade| match shade {
+            Shade::Plain => plain,
+            Shade::Added => GOOD,
+            Shade::Removed => BAD,
+        };
+        let line = |Row { mark, text }| match mark {
+            Mark::Note | Mark::Item => marked(NOTE_BAR, text, DIM),
+            Mark::Line(shade) => marked(BAR, text, style(shade)),
+            Mark::Rest(shade) => marked_rest(text, style(shade)),
+        };
+        let page = self.unseen.pop_front().unwrap_or_default();
+        page.into_iter().map(line).collect()
     }
 
     /// Its rows above the input line.
@@ -101,13 +129,15 @@ impl Dialog {
                     Span::styled(more, DIM),
                 ]));
                 // What does not count yet is not offered.
-                rows.push(if is_ready {
+                rows.push(if !self.unseen.is_empty() {
+                    Line::from(keys_for_more(&self.unseen))
+                } else if is_ready {
                     Line::from(keys(approval, *rule))
                 } else {
                     Line::styled("…", DIM)
                 });
             }
-            Kind::Question(_) => {
+            Kind::Question => {
                 let words = if is_ready || self.has_input {
                     "Type the answer: Enter sends it, Esc gives none"
                 } else {
@@ -123,31 +153,15 @@ impl Dialog {
     }
 }
 
-fn preview(approval: &Approval) -> Vec<Line<'static>> {
-    let mut out = vec![Line::from(vec![
-        Span::styled("? ", ALERT),
-        Span::styled(clean(&approval.gadget), BOLD),
-    ])];
-    for line in lines(&approval.subject, NAME) {
-        out.push(line);
-    }
-    if let Some(diff) = &approval.diff {
-        let line = |line: &str| Line::from(Span::styled(clean(line), diff_style(line)));
-        out.extend(diff.lines().map(line));
-    }
-    let more = out.len().saturating_sub(PREVIEW_LINES);
-    if more > 0 {
-        out.truncate(PREVIEW_LINES);
-        out.push(Line::styled(format!("… {more} more lines"), ALERT));
-    }
-    for note in &approval.notes {
-        out.push(Line::styled(clean(note), DIM));
-    }
-    // Below the first line, so that no line of a preview looks like one of the program.
-    for line in out.iter_mut().skip(1) {
-        line.spans.insert(0, Span::styled("  │ ", DIM));
-    }
-    out
+/// The keys while there is more to see.
+fn keys_for_more(unseen: &VecDeque<Vec<Row>>) -> Vec<Span<'static>> {
+    let no = Choice::No;
+    vec![
+        Span::styled("Space", NAME),
+        Span::styled(format!(" shows more ({})  ", more(unseen)), ALERT),
+        Span::styled(no.key().to_string(), NAME),
+        Span::raw(format!(" {}", no.words())),
+    ]
 }
 
 fn keys(approval: &Approval, rule: usize) -> Vec<Span<'static>> {
@@ -192,14 +206,15 @@ impl App {
         self.show_first();
     }
 
-    /// Prints the preview of the first dialog, once.
+    /// Prints the first page of the first dialog, once.
     fn show_first(&mut self) {
         if let Some(dialog) = self.dialogs.front_mut()
             && dialog.shown.is_none()
         {
             dialog.shown = Some(self.now);
-            let preview = dialog.preview();
-            self.transcript.print(preview);
+            let mut lines = vec![dialog.head()];
+            lines.extend(dialog.next_page());
+            self.transcript.print(lines);
         }
     }
 
@@ -211,7 +226,7 @@ impl App {
         };
         let is_ready = is_empty && dialog.is_ready(self.now, self.last_key);
         match &dialog.kind {
-            Kind::Question(_) => {
+            Kind::Question => {
                 dialog.has_input |= is_ready;
                 dialog.has_input
             }
@@ -225,6 +240,9 @@ impl App {
         reason = "the other keys have no meaning of their own"
     )]
     pub(super) fn answer(&mut self, key: KeyEvent) -> Option<Vec<Effect>> {
+        if self.page(key) {
+            return Some(Vec::new());
+        }
         if !self.activate() {
             return None;
         }
@@ -232,9 +250,10 @@ impl App {
             .modifiers
             .intersects(KeyModifiers::CONTROL | KeyModifiers::ALT);
         let dialog = self.dialogs.front_mut()?;
+        let is_unseen = !dialog.unseen.is_empty();
         let id = dialog.id;
         let verdict = match &mut dialog.kind {
-            Kind::Question(_) => {
+            Kind::Question => {
                 return match key.code {
                     KeyCode::Enter if key.modifiers.is_empty() && !self.editor.is_empty() => {
                         let answer = self.editor.take_answer();
@@ -269,6 +288,10 @@ impl App {
                     _ => None,
                 };
                 match choice {
+                    // What was not shown is not approved.
+                    Some(Choice::Once | Choice::Session | Choice::Always) if is_unseen => {
+                        return Some(Vec::new());
+                    }
                     Some(Choice::Once) => Verdict::Once,
                     Some(Choice::Session) if has_rule => Verdict::Session(*rule),
                     Some(Choice::Always) if has_rule => Verdict::Always(*rule),
@@ -286,6 +309,23 @@ impl App {
         Some(vec![Effect::Decide(id, verdict)])
     }
 
+    /// Whether the key shows the next page of the first dialog, or did so before. It approves nothing, so it counts at once.
+    fn page(&mut self, key: KeyEvent) -> bool {
+        let is_empty = self.editor.is_empty();
+        let Some(dialog) = self.dialogs.front_mut() else {
+            return false;
+        };
+        let is_space = key.code == KeyCode::Char(' ') && key.modifiers.is_empty();
+        if !(dialog.is_paged && is_space && is_empty) || dialog.has_input {
+            return false;
+        }
+        let lines = dialog.next_page();
+        if !lines.is_empty() {
+            self.transcript.print(lines);
+        }
+        true
+    }
+
     /// Refuses the first dialog, because the user cancels what asked.
     pub(super) fn refuse(&mut self) -> Option<Effect> {
         let dialog = self.dialogs.pop_front()?;
@@ -295,7 +335,7 @@ impl App {
         self.show_first();
         Some(match dialog.kind {
             Kind::Approval { .. } => Effect::Decide(dialog.id, Verdict::No(None)),
-            Kind::Question(_) => Effect::Answer(dialog.id, None),
+            Kind::Question => Effect::Answer(dialog.id, None),
         })
     }
 

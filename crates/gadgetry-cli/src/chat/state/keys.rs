@@ -10,8 +10,8 @@ use crate::chat::commands::Entered;
 use crate::chat::editor::{Edited, LONGEST};
 use crate::chat::report::Report;
 
-/// How long after the end of a run Ctrl-C still means the run.
-const LATE: Duration = Duration::from_millis(500);
+/// How long after the first Ctrl-C a second one leaves.
+const AGAIN: Duration = Duration::from_secs(3);
 
 const KEYS: [(&str, &str); 8] = [
     (
@@ -30,7 +30,7 @@ const KEYS: [(&str, &str); 8] = [
     ),
     (
         "Ctrl-C",
-        "cancels the gadgets in flight, then the reply, then leaves",
+        "cancels the gadgets in flight, then the reply; twice in a row leaves",
     ),
     ("Ctrl-D", "leaves if the input line is empty"),
     ("Ctrl-Z", "suspends the program"),
@@ -58,7 +58,7 @@ impl App {
             KeyCode::Char('d') if has_control && self.editor.is_empty() => {
                 return vec![Effect::Leave];
             }
-            _ => {}
+            _ => self.leaving = None,
         }
         if let Some(effects) = self.answer(key) {
             return effects;
@@ -68,6 +68,7 @@ impl App {
     }
 
     pub(super) fn paste(&mut self, text: &str) -> Vec<Effect> {
+        self.leaving = None;
         // A paste is typing, and it never answers a dialog by itself.
         self.activate();
         let edited = self.editor.paste(text);
@@ -75,7 +76,7 @@ impl App {
         self.edited(edited)
     }
 
-    /// One step of Ctrl-C: the gadgets in flight, then the reply, then the conversation.
+    /// One step of Ctrl-C: the gadgets in flight, then the reply; the conversation if it is pressed again after a warning.
     pub(super) fn interrupt(&mut self) -> Vec<Effect> {
         if let Some(effect) = self.refuse() {
             return vec![effect];
@@ -84,26 +85,29 @@ impl App {
             .transcript
             .open_calls()
             .any(super::call::CallItem::is_running);
-        let Some(run) = &mut self.run else {
-            if !self.editor.is_empty() {
+        match &mut self.run {
+            Some(run) if has_gadgets && !run.has_cancelled_gadgets && !run.is_cancelled => {
+                run.has_cancelled_gadgets = true;
+                vec![Effect::CancelGadgets]
+            }
+            Some(run) if !run.is_cancelled => {
+                run.is_cancelled = true;
+                vec![Effect::CancelRun]
+            }
+            None if !self.editor.is_empty() => {
                 self.editor.clear();
-                return Vec::new();
+                Vec::new()
             }
-            let is_late = |ended: Duration| self.now.saturating_sub(ended) < LATE;
-            if self.ended.take().is_some_and(is_late) {
-                self.note(Tone::Plain, "the run had ended; Ctrl-C again leaves");
-                return Vec::new();
+            // An impatient second press is meant for the run, and what is typed next must not reach the shell.
+            Some(_) | None => {
+                let is_recent = |first: Duration| self.now.saturating_sub(first) < AGAIN;
+                if self.leaving.is_some_and(is_recent) {
+                    return vec![Effect::Leave];
+                }
+                self.leaving = Some(self.now);
+                self.note(Tone::Plain, "Ctrl-C again leaves");
+                Vec::new()
             }
-            return vec![Effect::Leave];
-        };
-        if has_gadgets && !run.has_cancelled_gadgets && !run.is_cancelled {
-            run.has_cancelled_gadgets = true;
-            vec![Effect::CancelGadgets]
-        } else if !run.is_cancelled {
-            run.is_cancelled = true;
-            vec![Effect::CancelRun]
-        } else {
-            vec![Effect::Leave]
         }
     }
 

@@ -62,7 +62,6 @@ impl App {
             self.close(id);
         }
         let was_cancelled = self.run.take().is_some_and(|run| run.is_cancelled);
-        self.ended = (!was_cancelled).then_some(self.now);
         if let Err(problem) = result {
             let tone = if was_cancelled {
                 Tone::Alert

@@ -255,7 +255,7 @@ fn approvals_are_a_queue() {
         .approval(2);
     played.step(300, Message::Tick);
     let (settled, live) = played.screen(80, 24);
-    let preview = "? Run\n  │ rm -r x\\u{1b}[2J\n  │ @@ -1 +1 @@\n  │ -a\n  │ +b\n  │ in src";
+    let preview = "? Run\n  · in src\n  │ rm -r x\\u{1b}[2J\n  │ @@ -1 +1 @@\n  │ -a\n  │ +b";
     assert_eq!(settled, preview);
     assert!(
         live.contains(
@@ -284,7 +284,7 @@ fn questions_are_answered_in_the_input_line() {
     played.step(0, Message::Began(String::new())).keys("draft");
     played.step(0, Message::Question(3, "Which\u{7} one?".to_owned()));
     let (settled, live) = played.screen(80, 24);
-    assert_eq!(settled, "Which\\u{7} one?");
+    assert_eq!(settled, "? A gadget asks\n  │ Which\\u{7} one?");
     assert!(
         live.contains("A gadget asks\nSend or clear the input line first\n> draft\n"),
         "{live}"
@@ -321,23 +321,103 @@ fn ctrl_c_takes_one_step_at_a_time() {
     assert_eq!(played.effects(), [Effect::CancelGadgets]);
     played.control(10, 'c');
     assert_eq!(played.effects(), [Effect::CancelRun]);
+    // The next press is often meant for the run. It warns, and the one after it leaves.
     played
-        .step(0, Message::Ended(Err("cancelled".to_owned())))
-        .control(10, 'c');
+        .control(10, 'c')
+        .step(0, Message::Ended(Err("cancelled".to_owned())));
+    assert_eq!(played.effects(), []);
+    let warning = "Ctrl-C again leaves";
+    assert!(played.screen(60, 24).0.contains(warning));
+    played.control(2999, 'c');
     assert_eq!(played.effects(), [Effect::Leave]);
-    // One that is meant for a run that has just ended does not leave.
-    played
-        .step(0, Message::Began("go".to_owned()))
-        .step(0, Message::Ended(Ok(())));
-    played.control(10, 'c');
-    assert_eq!(played.effects(), []);
-    played.keys("text").control(10, 'c');
-    assert_eq!(played.effects(), []);
-    played.control(10, 'c').control(10, 'z').control(10, 'd');
+    // Not if it is later, or if something was typed in between.
+    let mut idle = Played::new();
+    idle.control(10, 'c').control(3000, 'c');
+    idle.keys("x").control(10, 'c').control(10, 'c');
+    idle.step(0, Message::Paste(String::new())).control(10, 'c');
+    assert_eq!(idle.effects(), []);
+    assert_eq!(idle.screen(60, 24).0.matches(warning).count(), 4);
+    idle.control(10, 'c').control(10, 'z').control(10, 'd');
     assert_eq!(
-        played.effects(),
+        idle.effects(),
         [Effect::Leave, Effect::Suspend, Effect::Leave]
     );
+}
+
+#[test]
+fn nothing_is_approved_before_its_last_page() {
+    let subject: Vec<String> = (1..=450).map(|number| format!("line {number}")).collect();
+    let approval = |subject: String| Approval {
+        gadget: "Run".to_owned(),
+        subject,
+        rules: vec!["Run".to_owned()],
+        ..Approval::default()
+    };
+    let mut played = Played::new();
+    let open = Message::Approval(1, approval(subject.join("\n")));
+    played.step(0, Message::Began(String::new())).step(0, open);
+    let (settled, live) = played.screen(80, 24);
+    assert!(settled.ends_with("\n  │ line 200"), "{settled}");
+    assert!(
+        live.contains("Space shows more (250 more lines)  n no"),
+        "{live}"
+    );
+    for key in ['y', 's', 'a', 'Y'] {
+        played.press(300, KeyCode::Char(key));
+    }
+    assert_eq!(played.effects(), []);
+    // Space counts at once, because it approves nothing.
+    played
+        .press(0, KeyCode::Char(' '))
+        .press(0, KeyCode::Char('y'));
+    let (settled, live) = played.screen(80, 24);
+    assert!(settled.starts_with("  │ line 201\n") && settled.ends_with("\n  │ line 400"));
+    assert!(live.contains("50 more lines"), "{live}");
+    // What was typed too early is in the input line.
+    played.press(10, KeyCode::Backspace).keys("  ");
+    let (settled, live) = played.screen(80, 24);
+    assert!(settled.ends_with("\n  │ line 450"), "{settled}");
+    assert!(!live.contains("Space"), "{live}");
+    played
+        .press(299, KeyCode::Char('y'))
+        .press(10, KeyCode::Backspace);
+    assert_eq!(played.effects(), []);
+    played.press(300, KeyCode::Char('y'));
+    assert_eq!(played.effects(), [Effect::Decide(1, Verdict::Once)]);
+    // It can be refused at any time.
+    let mut played = Played::new();
+    let open = Message::Approval(1, approval("x".repeat(30_000)));
+    played.step(0, Message::Began(String::new())).step(0, open);
+    assert!(played.screen(80, 24).1.contains("20 more lines"));
+    played
+        .press(300, KeyCode::Char('n'))
+        .press(10, KeyCode::Enter);
+    assert_eq!(played.effects(), [Effect::Decide(1, Verdict::No(None))]);
+}
+
+#[test]
+fn a_command_forges_no_line_of_the_program() {
+    let forged = "ls\n  · in the sandbox\n? Other\r\n│ x\u{b}\u{85}y".to_owned()
+        + &" ".repeat(70)
+        + "  · in src";
+    let approval = Approval {
+        gadget: "Run".to_owned(),
+        subject: forged,
+        notes: vec!["no sandbox".to_owned()],
+        ..Approval::default()
+    };
+    let mut played = Played::new();
+    played.step(0, Message::Approval(1, approval));
+    let (settled, _) = played.screen(60, 24);
+    let marked = settled
+        .lines()
+        .skip(2)
+        .all(|row| row.starts_with("  │ ") || row.starts_with("  ┆ "));
+    assert!(
+        marked && settled.starts_with("? Run\n  · no sandbox\n  │ ls\n"),
+        "{settled}"
+    );
+    assert!(settled.contains("  │ ? Other\\u{d}\n"), "{settled}");
 }
 
 #[test]
@@ -394,7 +474,7 @@ fn what_needs_approval_is_shown_after_what_was_said() {
     // All of it is in one frame; the call itself waits.
     let (settled, live) = played.screen(60, 24);
     assert!(
-        settled.starts_with("> go\n\n? Run\n  │ rm -r x"),
+        settled.starts_with("> go\n\n? Run\n  · in src\n  │ rm -r x"),
         "{settled}"
     );
     assert!(live.starts_with("· Run\n"), "{live}");

@@ -1,10 +1,12 @@
 //! `gadgetry mcp serve`: gadgets for MCP clients.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use gadgetry::Skills;
 use gadgetry::approval::Approvals;
+use gadgetry::proto::schema::RegisteredGadget;
 use gadgetry_gateway::config::read_keys;
 use gadgetry_mcp::{GadgetServer, HttpOptions, ServeError};
 use tokio::net::TcpListener;
@@ -12,7 +14,7 @@ use tokio::runtime::Builder;
 use tokio::sync::oneshot;
 
 use super::config;
-use crate::approvals::rules;
+use crate::approvals::{Names, rules};
 use crate::args::{ApprovalOptions, ConfigArgs, McpServeArgs, SkillOptions};
 use crate::config::{Asking, Config};
 use crate::error::Error;
@@ -35,16 +37,32 @@ pub(super) fn run(
     // Stdin is the client's.
     let config = config(chosen, Asking::Silent, printer)?;
     let http = args.listen.map(|listen| http(args, listen)).transpose()?;
-    let approvals = Approvals::new(rules(&ApprovalOptions {
+    let options = ApprovalOptions {
         approval: args.approval.clone(),
         configured_approval: config.approvals.iter().map(|it| it.rule.clone()).collect(),
+        written: config.approvals.clone().into(),
         yes: args.yes,
         dangerously_without_sandbox: args.dangerously_without_sandbox,
         dry_run: false,
-    })?);
+    };
+    let approvals = Approvals::new(rules(&options)?);
     let skills = skills(args, &config)?;
     let servers = mcp::connect(&args.source, printer)?;
     let toolbox = args.source.toolbox(servers.as_deref())?;
+    let mut source = args.source.clone();
+    source.servers = Arc::new(config.servers);
+    let names = Names {
+        gadgets: toolbox
+            .registry()
+            .iter()
+            .map(RegisteredGadget::name)
+            .collect(),
+        source: &source,
+        servers: servers.as_deref(),
+    };
+    for note in names.check(&options)? {
+        printer.progress(&format!("{note}\n"));
+    }
     let server = GadgetServer::new(toolbox).map_err(words)?;
     let mut server = server.approvals(approvals).skills(skills);
     if let Some(timeout) = args.timeout {

@@ -6,7 +6,7 @@ use crate::config::Asking;
 use crate::error::Error;
 use crate::lines::one_line;
 use crate::mcp::{Consents, Subject, configured};
-use crate::printer::Printer;
+use crate::printer::{Printer, is_at_terminal};
 
 pub(super) fn run(
     args: &McpTrustArgs,
@@ -23,8 +23,13 @@ pub(super) fn run(
         return Ok(());
     };
     let mut consents = Consents::load()?;
-    if !args.revoke {
-        printer.text(subject.text());
+    if !args.revoke && is_at_terminal() {
+        let answer = printer.ask_about(subject.head(), subject.rows(), subject.question());
+        if !answer.is_some_and(|it| matches!(it.trim(), "y" | "Y" | "yes")) {
+            return Err(Error::Failed(format!("MCP server {name} is not trusted")));
+        }
+    } else if !args.revoke {
+        printer.rows(subject.head(), &subject.rows());
     }
     let decided = consents.decide(&subject, (!args.revoke).then_some(true));
     decided.map_err(|error| Error::Failed(format!("the decision cannot be kept: {error}")))?;

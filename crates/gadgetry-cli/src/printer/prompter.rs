@@ -1,0 +1,265 @@
+//! Questions at the terminal, in lines.
+//!
+//! Each row of a question begins with a mark of the program, also where the terminal would wrap it. So no text of others looks
+//! like a question, a note or a prompt of ours.
+
+use std::env;
+use std::io::{self, IsTerminal as _, Write as _};
+
+use tokio::sync::Mutex;
+
+use super::held;
+use super::spinner::Pause;
+use crate::approvals::{Mark, Row, Shade, exact, more, pages};
+use crate::lines::one_line;
+
+/// The columns that are assumed if the terminal has none.
+const COLUMNS: usize = 80;
+/// The least columns for the text of a row.
+const LEAST: usize = 20;
+
+/// One question at a time, because there is one stdin: an answer must not reach another question.
+static TURN: Mutex<()> = Mutex::const_new(());
+
+/// Asks the user at the terminal.
+#[derive(Debug)]
+pub(crate) struct Prompter(pub(super) Option<Pause>);
+
+impl Prompter {
+    /// The line that the user types; `None` at the end of the input.
+    ///
+    /// Cancel safety: dropping the future leaves a thread that reads a line.
+    pub(crate) async fn ask(&self, question: String) -> Option<String> {
+        let _turn = TURN.lock().await;
+        let _asking = self.begin();
+        let read =
+            tokio::task::spawn_blocking(move || line_after(&question_text(&question), false));
+        let line = read.await.ok().flatten()?;
+        Some(without_end(&line))
+    }
+
+    /// The line that the user types about a call, which is an answer; `None` at the end of the input. What was typed before
+    /// the question does not count. Until the last page was shown, only a refusal counts.
+    ///
+    /// Cancel safety: dropping the future leaves a thread that reads a line.
+    pub(crate) async fn approve(
+        &self,
+        head: &str,
+        pages: &[Vec<Row>],
+        answers: &str,
+        is_answer: &(dyn Fn(&str) -> bool + Sync),
+    ) -> Option<String> {
+        let _turn = TURN.lock().await;
+        let _asking = self.begin();
+        let columns = columns();
+        let mut text = marked(HEAD, &exact(head), columns);
+        for (index, page) in pages.iter().enumerate() {
+            text.extend(page.iter().map(|row| shown(row, columns)));
+            let rest = &pages[index + 1..];
+            let answers = if rest.is_empty() {
+                answers.to_owned()
+            } else {
+                format!("Enter shows more ({}), n no, n REASON", more(rest))
+            };
+            loop {
+                text += &marked(ANSWERS, &exact(&answers), columns);
+                text += PROMPT;
+                let shown = std::mem::take(&mut text);
+                let read = tokio::task::spawn_blocking(move || line_after(&shown, true));
+                let line = read.await.ok().flatten()?;
+                let is_more = !rest.is_empty() && line.trim().is_empty();
+                if is_more {
+                    break;
+                }
+                let refuses = || line.trim_start().starts_with(['n', 'N']);
+                if is_answer(&line) && (rest.is_empty() || refuses()) {
+                    return Some(line);
+                }
+            }
+        }
+        None
+    }
+
+    fn begin(&self) -> Asking<'_> {
+        held::begin();
+        if let Some(pause) = &self.0 {
+            pause.begin();
+        }
+        Asking(self)
+    }
+}
+
+/// A question is open: the spinner is away, and progress is held. Dropping it ends that.
+struct Asking<'a>(&'a Prompter);
+
+impl Drop for Asking<'_> {
+    fn drop(&mut self) {
+        held::end();
+        if let Some(pause) = &self.0.0 {
+            pause.end();
+        }
+    }
+}
+
+/// The marks of a row and of its continuation.
+type Marks = (&'static str, &'static str);
+const HEAD: Marks = ("  ? ", "  : ");
+const LINE: Marks = ("  | ", "  : ");
+const NOTE: Marks = ("  - ", "  : ");
+const REST: Marks = ("  : ", "  : ");
+const ITEM: Marks = ("  ", "  : ");
+const ANSWERS: Marks = ("  ", "  : ");
+const PROMPT: &str = "  > ";
+
+fn shown(row: &Row, columns: usize) -> String {
+    let (marks, shade) = match row.mark {
+        Mark::Note => (NOTE, Shade::Plain),
+        Mark::Item => (ITEM, Shade::Plain),
+        Mark::Line(shade) => (LINE, shade),
+        Mark::Rest(shade) => (REST, shade),
+    };
+    let text = marked(marks, &row.text, columns);
+    let (on, off) = if colours() { codes(shade) } else { ("", "") };
+    if on.is_empty() {
+        return text;
+    }
+    let row = |row: &str| {
+        let (mark, words) = row.split_at(marks.0.len());
+        format!("{mark}{on}{words}{off}\n")
+    };
+    text.lines().map(row).collect()
+}
+
+/// A text in rows that the terminal does not wrap, each with a mark and a line break.
+fn marked((first, rest): Marks, text: &str, columns: usize) -> String {
+    let room = columns.saturating_sub(rest.len() + 1).max(LEAST);
+    let mut out = String::from(first);
+    let mut used = 0;
+    for c in text.chars() {
+        // No terminal needs more columns for a character than this.
+        let width = if c.is_ascii() { 1 } else { 2 };
+        if used + width > room {
+            out.push('\n');
+            out.push_str(rest);
+            used = 0;
+        }
+        used += width;
+        out.push(c);
+    }
+    out.push('\n');
+    out
+}
+
+/// Rows as they are printed where no terminal wraps them.
+pub(super) fn unwrapped(rows: &[Row]) -> String {
+    rows.iter().map(|row| shown(row, usize::MAX)).collect()
+}
+
+/// Shows all rows, page by page, and returns the line that the user types after the last one; `no` if they do not read on, and
+/// `None` at the end of the input.
+pub(super) fn ask_about(head: &str, rows: Vec<Row>, question: &str) -> Option<String> {
+    let columns = columns();
+    let pages = pages(rows);
+    let mut text = marked(("", "  : "), &exact(head), columns);
+    for (index, page) in pages.iter().enumerate() {
+        text.extend(page.iter().map(|row| shown(row, columns)));
+        let rest = &pages[index + 1..];
+        if rest.is_empty() {
+            break;
+        }
+        let more = format!("Enter shows more ({}), n ends", more(rest));
+        loop {
+            text += &marked(ANSWERS, &more, columns);
+            text += PROMPT;
+            let line = line_after(&std::mem::take(&mut text), false)?;
+            match line.trim() {
+                "" => break,
+                "n" | "N" | "no" => return Some("n".to_owned()),
+                _ => {}
+            }
+        }
+    }
+    text += &question_text(question);
+    line_after(&text, false).as_deref().map(without_end)
+}
+
+/// What switches a colour on and off.
+fn codes(shade: Shade) -> (&'static str, &'static str) {
+    match shade {
+        Shade::Plain => ("", ""),
+        Shade::Added => ("\x1b[32m", "\x1b[0m"),
+        Shade::Removed => ("\x1b[31m", "\x1b[0m"),
+    }
+}
+
+/// Whether stderr shows colours.
+fn colours() -> bool {
+    let is_set = |name| env::var_os(name).is_some_and(|value| !value.is_empty());
+    let is_dumb = env::var_os("TERM").is_none_or(|terminal| terminal == "dumb");
+    io::stderr().is_terminal() && !is_set("NO_COLOR") && !is_dumb
+}
+
+/// Columns of the terminal.
+fn columns() -> usize {
+    #[cfg(unix)]
+    let columns = rustix::termios::tcgetwinsize(io::stderr()).map_or(0, |size| size.ws_col);
+    #[cfg(not(unix))]
+    let columns = 0;
+    if columns == 0 {
+        COLUMNS
+    } else {
+        usize::from(columns)
+    }
+}
+
+/// Discards what was typed and not read: it answers no question that was not there yet.
+fn forget_typed() {
+    #[cfg(unix)]
+    {
+        use rustix::termios::{QueueSelector, tcflush};
+        let _ = tcflush(io::stdin(), QueueSelector::IFlush);
+    }
+}
+
+fn question_text(question: &str) -> String {
+    marked(HEAD, &one_line(question), columns()) + PROMPT
+}
+
+fn line_after(text: &str, forgets_typed: bool) -> Option<String> {
+    let mut stderr = io::stderr();
+    if forgets_typed {
+        forget_typed();
+    }
+    let _ = stderr.write_all(text.as_bytes());
+    let _ = stderr.flush();
+    let mut line = String::new();
+    let bytes = io::stdin().read_line(&mut line).ok()?;
+    (bytes > 0).then_some(line)
+}
+
+fn without_end(line: &str) -> String {
+    line.trim_end_matches(['\r', '\n']).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_row_has_a_mark() {
+        let check = |text: &str, columns: usize, expected: &str| {
+            assert_eq!(marked(LINE, text, columns), expected);
+        };
+        check("ls", 80, "  | ls\n");
+        check("", 80, "  | \n");
+        let text = format!("{}  ? forged  ", "x".repeat(75));
+        let expected = format!("  | {}\n  :   ? forged  \n", "x".repeat(75));
+        check(&text, 80, &expected);
+        // Characters may take two columns, and rows are never too short to be read.
+        check(
+            &"語".repeat(11),
+            10,
+            &format!("  | {}\n  : 語\n", "語".repeat(10)),
+        );
+    }
+}
