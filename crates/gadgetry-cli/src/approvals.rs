@@ -82,8 +82,7 @@ pub(crate) fn notes(options: &ApprovalOptions, agent: &Agent) -> Vec<String> {
     let registry = agent.plan().registry();
     let names: Vec<&str> = registry.iter().map(RegisteredGadget::name).collect();
     let about = |rule: &Rule| {
-        let calls = rule.calls();
-        let name = calls.split('(').next().unwrap_or(calls).trim_end();
+        let name = rule.gadget();
         let is_known = names.iter().any(|it| it.eq_ignore_ascii_case(name));
         if is_known || name.contains(['*', '\\']) {
             return None;

@@ -11,7 +11,8 @@ use cap_std::fs::Dir;
 use gadgetry::command::{Ran, RunLimits, remove_secrets, run};
 use gadgetry::proto::schema::Unterminated;
 use gadgetry::{
-    CallPreview, Example, ExecutionContext, Gadget, GadgetError, GadgetInfo, Permission, Subject,
+    CallPreview, CommandLine, Example, ExecutionContext, Gadget, GadgetError, GadgetInfo,
+    Permission, Subject,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -96,6 +97,7 @@ impl Gadget for RunCommand {
             Ok((path, folder))
         })
         .await?;
+        context.check_approved(&self.runs(&params, &path))?;
         let limits = RunLimits {
             timeout: Duration::from_millis(params.timeout),
             grace: GRACE,
@@ -120,28 +122,37 @@ impl Gadget for RunCommand {
     }
 
     async fn preview(&self, params: RunCommandParams) -> Result<CallPreview, GadgetError> {
-        let (workspace, sandbox) = (Arc::clone(&self.workspace), self.sandbox);
-        blocking(move || {
-            let path = workspace.resolve(&params.cwd)?;
+        let (workspace, cwd) = (Arc::clone(&self.workspace), params.cwd.clone());
+        let path = blocking(move || {
+            let path = workspace.resolve(&cwd)?;
             drop(workspace.open_folder(&path)?);
-            let mut preview = CallPreview::of(Subject::Command(params.command));
-            if !path.is_root() {
-                preview = preview.note(format!("in {path}"));
-            }
-            if params.timeout != half_a_minute() {
-                preview = preview.note(format!("for up to {} s", params.timeout.div_ceil(1000)));
-            }
-            Ok(if sandbox {
-                preview.note("in the sandbox: no network, no writing outside the workspace")
-            } else {
-                preview
-            })
+            Ok(path)
         })
-        .await
+        .await?;
+        Ok(self.runs(&params, &path))
     }
 }
 
 impl RunCommand {
+    /// What a call would run, in this folder.
+    fn runs(&self, params: &RunCommandParams, path: &WorkspacePath) -> CallPreview {
+        let folder = (!path.is_root()).then(|| path.to_string());
+        let mut preview = CallPreview::of(Subject::Command(CommandLine {
+            line: params.command.clone(),
+            folder: folder.clone(),
+        }));
+        if let Some(folder) = folder {
+            preview = preview.note(format!("in the folder {folder}"));
+        }
+        if params.timeout != half_a_minute() {
+            preview = preview.note(format!("for up to {} s", params.timeout.div_ceil(1000)));
+        }
+        if self.sandbox {
+            preview = preview.note("in the sandbox: no network, no writing outside the workspace");
+        }
+        preview
+    }
+
     fn command(&self, line: &str, path: &WorkspacePath, folder: &Dir) -> Command {
         let mut command = Command::new("sh");
         command.args(["-c", line]);
