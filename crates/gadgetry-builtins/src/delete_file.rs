@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use crate::blocking::blocking;
-use crate::workspace::{Deleted, Workspace};
+use crate::workspace::{Deleted, Workspace, WorkspacePath};
 
 /// Deletes a file or a folder.
 #[derive(Debug)]
@@ -47,14 +47,23 @@ impl Gadget for DeleteFile {
     async fn execute(
         &self,
         params: DeleteFileParams,
-        _context: ExecutionContext,
+        context: ExecutionContext,
     ) -> Result<String, GadgetError> {
         let workspace = Arc::clone(&self.0);
         blocking(move || {
             let path = workspace.resolve_entry(&params.file_path)?;
-            let what = match workspace.delete(&path, params.recursive)? {
+            let check = |kind| context.check_approved(&deletes(&path, kind));
+            let mut may = |inside: &WorkspacePath| {
+                if context.may_include(&Subject::Path(inside.to_string())) {
+                    return Ok(());
+                }
+                Err(GadgetError::new(format_args!(
+                    "{path} was not deleted: {inside} in it may not be deleted, by a rule about approvals"
+                )))
+            };
+            let what = match workspace.delete(&path, params.recursive, check, &mut may)? {
                 Deleted::File => "file",
-                Deleted::Folder => "folder",
+                Deleted::EmptyFolder | Deleted::Folder => "folder",
             };
             Ok(format!("Deleted the {what} {path}"))
         })
@@ -69,13 +78,18 @@ impl Gadget for DeleteFile {
         let workspace = Arc::clone(&self.0);
         blocking(move || {
             let path = workspace.resolve_entry(&params.file_path)?;
-            let preview = CallPreview::of(Subject::Path(path.to_string()));
-            Ok(if params.recursive {
-                preview.note("with everything in it")
-            } else {
-                preview
-            })
+            let kind = workspace.deletes(&path, params.recursive)?;
+            Ok(deletes(&path, kind))
         })
         .await
+    }
+}
+
+fn deletes(path: &WorkspacePath, kind: Deleted) -> CallPreview {
+    let text = path.to_string();
+    match kind {
+        Deleted::File => CallPreview::of(Subject::Path(text)),
+        Deleted::EmptyFolder => CallPreview::of(Subject::Path(text)).note("an empty folder"),
+        Deleted::Folder => CallPreview::of(Subject::Folder(text)).note("with everything in it"),
     }
 }

@@ -6,12 +6,14 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use gadgetry::proto::schema::OnInterrupt;
-use gadgetry::{CallPreview, Example, ExecutionContext, Gadget, GadgetError, GadgetInfo};
+use gadgetry::{
+    CallPreview, Example, ExecutionContext, Gadget, GadgetError, GadgetInfo, Permission, Subject,
+};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::blocking::{blocking, preview_of, whole_workspace};
+use crate::blocking::{blocking, preview_of, reads, whole_workspace};
 use crate::workspace::{Entry, EntryKind, Walk, Workspace};
 
 /// Entries that are listed.
@@ -65,16 +67,7 @@ impl Gadget for ListDirectory {
         context: ExecutionContext,
     ) -> Result<String, GadgetError> {
         let workspace = Arc::clone(&self.0);
-        let cancellation = context.cancellation().clone();
-        blocking(move || {
-            list(
-                &workspace,
-                &params,
-                &|| cancellation.is_cancelled(),
-                SystemTime::now(),
-            )
-        })
-        .await
+        blocking(move || list(&workspace, &params, &context, SystemTime::now())).await
     }
 
     async fn preview(&self, params: ListDirectoryParams) -> Result<CallPreview, GadgetError> {
@@ -85,10 +78,12 @@ impl Gadget for ListDirectory {
 fn list(
     workspace: &Workspace,
     params: &ListDirectoryParams,
-    is_cancelled: &dyn Fn() -> bool,
+    context: &ExecutionContext,
     now: SystemTime,
 ) -> Result<String, GadgetError> {
+    let is_cancelled = || context.cancellation().is_cancelled();
     let path = workspace.resolve(&params.directory_path)?;
+    context.check_approved(&reads(workspace, &path))?;
     let mut text = format!("path={path} maxDepth={}\n\n#T|N|S|A\n", params.max_depth);
     let (mut rows, mut more) = (0, false);
     let walk = Walk {
@@ -99,6 +94,9 @@ fn list(
         if rows == ENTRIES || is_cancelled() {
             more = true;
             return ControlFlow::Break(());
+        }
+        if !may_show(&entry, context) {
+            return ControlFlow::Continue(());
         }
         rows += 1;
         row(&entry, now, &mut text);
@@ -116,6 +114,16 @@ fn list(
         );
     }
     Ok(text)
+}
+
+/// Whether the rules about approvals leave an entry, and of a folder what is in it.
+fn may_show(entry: &Entry<'_>, context: &ExecutionContext) -> bool {
+    let path = entry.path.to_string();
+    let is_folder = entry.kind == EntryKind::Folder;
+    // A folder is a row of its own: it is left out only if nothing in it may be shown.
+    let is_denied =
+        is_folder && context.permission_for(&Subject::Folder(path.clone())) == Permission::Deny;
+    !is_denied && context.may_include(&Subject::Path(path))
 }
 
 fn row(entry: &Entry<'_>, now: SystemTime, text: &mut String) {

@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::blocking::{blocking, preview_of};
+use crate::blocking::{blocking, preview_of, reads};
 use crate::workspace::{Workspace, WorkspacePath};
 
 /// Bytes of a file that is read as a whole, or of a range of it.
@@ -71,10 +71,10 @@ impl Gadget for ReadFile {
     async fn execute(
         &self,
         params: ReadFileParams,
-        _context: ExecutionContext,
+        context: ExecutionContext,
     ) -> Result<GadgetOutput, GadgetError> {
         let (workspace, images) = (Arc::clone(&self.workspace), self.images);
-        blocking(move || read(&workspace, &params, images)).await
+        blocking(move || read(&workspace, &params, images, &context)).await
     }
 
     async fn preview(&self, params: ReadFileParams) -> Result<CallPreview, GadgetError> {
@@ -86,8 +86,10 @@ fn read(
     workspace: &Workspace,
     params: &ReadFileParams,
     images: bool,
+    context: &ExecutionContext,
 ) -> Result<GadgetOutput, GadgetError> {
     let path = workspace.resolve(&params.file_path)?;
+    context.check_approved(&reads(workspace, &path))?;
     let (mut file, metadata) = workspace.open_file(&path)?;
     let mut head = Vec::new();
     (&mut file).take(HEAD as u64).read_to_end(&mut head)?;

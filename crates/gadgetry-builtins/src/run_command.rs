@@ -9,8 +9,8 @@ use cap_std::fs::Dir;
 use gadgetry::command::{Ran, RunLimits, remove_secrets, run, supervisor};
 use gadgetry::proto::schema::Unterminated;
 use gadgetry::{
-    CallPreview, CancellationToken, Example, ExecutionContext, Gadget, GadgetError, GadgetInfo,
-    Permission, Subject,
+    CallPreview, CancellationToken, CommandLine, Example, ExecutionContext, Gadget, GadgetError,
+    GadgetInfo, Permission, Subject,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -97,6 +97,7 @@ impl Gadget for RunCommand {
             Ok((path, folder))
         })
         .await?;
+        context.check_approved(&self.runs(&params, &path))?;
         let limits = RunLimits {
             timeout: Duration::from_millis(params.timeout),
             grace: GRACE,
@@ -126,28 +127,44 @@ impl Gadget for RunCommand {
     }
 
     async fn preview(&self, params: RunCommandParams) -> Result<CallPreview, GadgetError> {
-        let (workspace, sandbox) = (Arc::clone(&self.workspace), self.sandbox);
-        blocking(move || {
-            let path = workspace.resolve(&params.cwd)?;
+        let (workspace, cwd) = (Arc::clone(&self.workspace), params.cwd.clone());
+        let path = blocking(move || {
+            let path = workspace.resolve(&cwd)?;
             drop(workspace.open_folder(&path)?);
-            let mut preview = CallPreview::of(Subject::Command(params.command));
-            if !path.is_root() {
-                preview = preview.note(format!("in {path}"));
-            }
-            if params.timeout != half_a_minute() {
-                preview = preview.note(format!("for up to {} s", params.timeout.div_ceil(1000)));
-            }
-            Ok(if sandbox {
-                preview.note("in the sandbox: no network, no writing outside the workspace")
-            } else {
-                preview
-            })
+            Ok(path)
         })
-        .await
+        .await?;
+        Ok(self.runs(&params, &path))
     }
 }
 
 impl RunCommand {
+    /// What a call would run, in this folder.
+    fn runs(&self, params: &RunCommandParams, path: &WorkspacePath) -> CallPreview {
+        let folder = (!path.is_root()).then(|| path.to_string());
+        let mut preview = CallPreview::of(Subject::Command(CommandLine {
+            line: params.command.clone(),
+            folder: folder.clone(),
+        }));
+        if let Some(folder) = folder {
+            preview = preview.note(format!("in the folder {folder}"));
+        }
+        if params.timeout != half_a_minute() {
+            preview = preview.note(format!("for up to {} s", params.timeout.div_ceil(1000)));
+        }
+        if self.sandbox {
+            preview = preview.note("in the sandbox: no network, no writing outside the workspace");
+            #[cfg(target_os = "linux")]
+            if let Ok(sandbox) = Sandbox::of_system(self.by_landlock)
+                && !sandbox.missing.is_empty()
+            {
+                let missing = sandbox.missing.join("; ");
+                preview = preview.note(format!("this system's sandbox has {missing}"));
+            }
+        }
+        preview
+    }
+
     fn prepare(&self, command: &mut Command, path: &WorkspacePath, folder: &Dir) {
         let mut written = self.workspace.root().to_owned();
         if !path.is_root() {

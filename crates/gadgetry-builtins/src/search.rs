@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use gadgetry::proto::schema::OnInterrupt;
-use gadgetry::{CallPreview, Example, ExecutionContext, Gadget, GadgetError, GadgetInfo};
+use gadgetry::{CallPreview, Example, ExecutionContext, Gadget, GadgetError, GadgetInfo, Subject};
 use globset::{Glob, GlobMatcher};
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkMatch};
@@ -13,7 +13,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::blocking::{blocking, preview_of, whole_workspace};
+use crate::blocking::{blocking, preview_of, reads, whole_workspace};
 use crate::workspace::{EntryKind, Walk, Workspace, WorkspacePath};
 
 /// Levels of folders that are searched.
@@ -85,8 +85,7 @@ impl Gadget for Search {
         context: ExecutionContext,
     ) -> Result<String, GadgetError> {
         let workspace = Arc::clone(&self.0);
-        let cancellation = context.cancellation().clone();
-        blocking(move || search(&workspace, &params, &|| cancellation.is_cancelled())).await
+        blocking(move || search(&workspace, &params, &context)).await
     }
 
     async fn preview(&self, params: SearchParams) -> Result<CallPreview, GadgetError> {
@@ -97,8 +96,9 @@ impl Gadget for Search {
 fn search(
     workspace: &Workspace,
     params: &SearchParams,
-    is_cancelled: &dyn Fn() -> bool,
+    context: &ExecutionContext,
 ) -> Result<String, GadgetError> {
+    let is_cancelled = &|| context.cancellation().is_cancelled();
     let matcher = RegexMatcherBuilder::new()
         .case_insensitive(params.ignore_case)
         .fixed_strings(params.literal)
@@ -121,6 +121,7 @@ fn search(
         found: Found::default(),
     };
     let path = workspace.resolve(&params.path)?;
+    context.check_approved(&reads(workspace, &path))?;
     if workspace.is_folder(&path) {
         let walk = Walk {
             depth: DEPTH,
@@ -133,7 +134,8 @@ fn search(
             let wanted = glob
                 .as_ref()
                 .is_none_or(|glob| glob.is_match(entry.path.as_path()));
-            if entry.kind == EntryKind::File && wanted {
+            let may = || context.may_include(&Subject::Path(entry.path.to_string()));
+            if entry.kind == EntryKind::File && wanted && may() {
                 search.file(entry.path);
             }
             ControlFlow::Continue(())

@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use gadgetry::proto::schema::Unterminated;
 use gadgetry::{
-    CallPreview, Example, ExecutionContext, Gadget, GadgetError, GadgetInfo, Permission, Subject,
+    CallPreview, Example, ExecutionContext, Gadget, GadgetError, GadgetInfo, Permission,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::blocking::blocking;
+use crate::blocking::{blocking, writes};
 use crate::diff::unified;
 use crate::workspace::Workspace;
 
@@ -47,13 +47,21 @@ impl Gadget for WriteFile {
     async fn execute(
         &self,
         params: WriteFileParams,
-        _context: ExecutionContext,
+        context: ExecutionContext,
     ) -> Result<String, GadgetError> {
         let workspace = Arc::clone(&self.0);
         blocking(move || {
             let path = workspace.resolve(&params.file_path)?;
-            let new = workspace.write(&path, params.content.as_bytes())?;
-            let (bytes, new) = (params.content.len(), if new { " (new file)" } else { "" });
+            let changed = workspace.change(&path, |before| {
+                let after = params.content.as_bytes();
+                context.check_approved(&writes(&path, before, after))?;
+                Ok::<_, GadgetError>(after.to_vec())
+            })?;
+            let is_new = changed.before.is_none();
+            let (bytes, new) = (
+                params.content.len(),
+                if is_new { " (new file)" } else { "" },
+            );
             let unit = if bytes == 1 { "byte" } else { "bytes" };
             Ok(format!("path={path}\n\nWrote {bytes} {unit}{new}"))
         })
@@ -68,10 +76,9 @@ impl Gadget for WriteFile {
         let workspace = Arc::clone(&self.0);
         blocking(move || {
             let path = workspace.resolve(&params.file_path)?;
-            let before = workspace.content(&path)?.map(|(bytes, _)| bytes);
-            let text = path.to_string();
-            let diff = unified(&text, before.as_deref(), params.content.as_bytes());
-            Ok(CallPreview::of(Subject::Path(text)).diff(diff))
+            let (before, after) = (workspace.content(&path)?, params.content.as_bytes());
+            let diff = unified(&path.to_string(), before.as_deref(), after);
+            Ok(writes(&path, before.as_deref(), after).diff(diff))
         })
         .await
     }

@@ -393,7 +393,7 @@ async fn previews_say_what_a_call_would_touch() {
         None,
     )
     .await;
-    let command = Subject::Command("make".to_owned());
+    let command = Subject::command("make");
     check("RunCommand", json!({ "command": "make" }), command, None).await;
     #[cfg(feature = "fetch")]
     {

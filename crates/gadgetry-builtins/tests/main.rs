@@ -2,11 +2,13 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails here")]
 
+mod approvals;
 mod commands;
 mod escapes;
 #[cfg(feature = "fetch")]
 mod fetch;
 mod files;
+mod repositories;
 #[cfg(target_os = "linux")]
 mod sandbox;
 mod stage;

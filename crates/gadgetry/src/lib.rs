@@ -181,8 +181,9 @@ pub use control::{Controller, Controllers, DynController};
 pub use driver::{RunResult, drive};
 #[doc(inline)]
 pub use gadget::{
-    CallPreview, DynGadget, Gadget, GadgetError, GadgetInfo, GadgetOutput, IntoGadget, IntoGadgets,
-    IntoOutcome, NoParams, Permission, Subject, from_fn, typed, validate_gadget_params,
+    CallPreview, CommandLine, DynGadget, Gadget, GadgetError, GadgetInfo, GadgetOutput, IntoGadget,
+    IntoGadgets, IntoOutcome, NoParams, Origin, Permission, Subject, from_fn, typed,
+    validate_gadget_params,
 };
 /// Makes a gadget of a function, for gadgets that hold nothing.
 ///

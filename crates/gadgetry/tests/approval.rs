@@ -8,13 +8,14 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures_core::future::BoxFuture;
-use gadgetry::approval::{Answer, ApprovalRequest, Approvals, Rule, Rules};
+use gadgetry::approval::{Answer, ApprovalRequest, Approvals, Named, Rule, Rules};
 use gadgetry::proto::call::Outcome;
 use gadgetry::proto::event::{Answer as CallAnswer, Event, EventKind};
 use gadgetry::proto::schema::GadgetSpec;
 use gadgetry::serde_json::{Value, json};
 use gadgetry::{
-    Agent, CallPreview, DynGadget, ExecutionContext, Permission, ScriptedModel, Subject,
+    Agent, CallPreview, CommandLine, DynGadget, ExecutionContext, Origin, Permission,
+    ScriptedModel, Subject,
 };
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::sleep;
@@ -28,7 +29,7 @@ fn a_rule_matches_calls() {
         assert_eq!(matched, expected, "{rule} for {subject:?}");
     };
     let path = |text: &str| Some(Subject::Path(text.to_owned()));
-    let command = |text: &str| Some(Subject::Command(text.to_owned()));
+    let command = |text: &str| Some(Subject::command(text));
     let url = |text: &str| Some(Subject::Url(text.to_owned()));
 
     check("allow WriteFile", None, true);
@@ -65,15 +66,80 @@ fn a_rule_matches_calls() {
         "cargo test & id",
         "cargo test {a,b}",
         "cargo test \\\nid",
+        "cargo test\u{b}id",
+        "cargo test\u{c}id",
+        "cargo test\u{85}id",
+        "cargo test\u{2028}id",
+        "cargo test\u{2029}id",
+        "cargo test \0id",
+        "cargo test \u{1b}[2K",
+        "cargo test \u{85}",
     ] {
         check("allow *(cargo test *)", command(forged), false);
         check("allow *(cargo test*)", command(forged), false);
         check("allow *(*)", command(forged), false);
+        check("allow *(cargo test)", command(forged), false);
         check("allow *", command(forged), true);
         check("deny *(cargo test*)", command(forged), true);
         check("ask *(*)", command(forged), true);
     }
     check("allow *(a; b)", command("a; b"), true);
+    check("allow *(a b)", command(" a b\n"), true);
+    check("allow *(a b)", command("a  b"), false);
+    check("allow *(a\tb)", command("a\tb"), true);
+
+    let inside = |line: &str, folder: &str| {
+        let (line, folder) = (line.to_owned(), Some(folder.to_owned()));
+        Some(Subject::Command(CommandLine { line, folder }))
+    };
+    // A rule that allows says in which folders; one that denies holds in all of them.
+    check("allow *(sh run.sh)", inside("sh run.sh", "evil"), false);
+    check(
+        "allow *(sh run.sh) in evil",
+        inside("sh run.sh", "evil"),
+        true,
+    );
+    check(
+        "allow *(sh run.sh) in evil",
+        inside("sh run.sh", "evil/x"),
+        false,
+    );
+    check("allow *(sh run.sh) in evil", command("sh run.sh"), false);
+    check("allow *(sh run.sh) in .", command("sh run.sh"), true);
+    check("allow *(sh *) in a/**", inside("sh x", "a/b/c"), true);
+    check("allow *(sh *) in a/*", inside("sh x", "a/b/c"), false);
+    check("allow *(sh *) in **", inside("sh x", "a/b/c"), true);
+    check("allow *(sh *) in **", command("sh x"), true);
+    check("allow * in a", inside("sh x", "a"), true);
+    check("allow * in a", inside("sh x", "b"), false);
+    check("allow * in a", path("a"), false);
+    check("allow *", inside("sh x", "a"), true);
+    check("deny *(sh *)", inside("sh x", "a"), true);
+    check("ask *(sh *)", inside("sh x", "a"), true);
+    check("deny *(sh *) in a", inside("sh x", "a"), true);
+    check("deny *(sh *) in a", inside("sh x", "b"), false);
+    // A text that ends with a parenthesis has no folder.
+    check("allow *(echo (x) in a)", command("echo (x) in a"), true);
+    check("allow *(echo (x) in a)", inside("echo (x", "a"), false);
+
+    let folder = |text: &str| Some(Subject::Folder(text.to_owned()));
+    check("allow *(tmp/**)", folder("tmp"), true);
+    check("allow *(tmp/**)", folder("tmp/x"), true);
+    check("allow *(tmp/*)", folder("tmp/x"), false);
+    check("allow *(tmp/*)", folder("tmp"), false);
+    check("allow *(tmp/x)", folder("tmp/x"), false);
+    check("allow *(tmp/x/**)", folder("tmp"), false);
+    check("allow *(tmp/**/x)", folder("tmp/a/x"), false);
+    check(r"allow *(tmp/*\*)", folder("tmp/*"), false);
+    check("allow *(**)", folder("."), true);
+    check("allow *(src/**)", folder("."), false);
+    check("allow *", folder("."), true);
+    check("deny *(secrets/**)", folder("secrets"), true);
+    check("deny *(secrets/**)", folder("secrets/a"), true);
+    check("deny *(secrets/*)", folder("secrets"), true);
+    check("deny *(secrets)", folder("secrets"), true);
+    check("deny *(secrets/**)", folder("."), false);
+    check("deny *(**)", folder("."), true);
 
     let docs = "allow *(https://*.example.com/**)";
     check(docs, url("https://docs.example.com/a/b"), true);
@@ -104,6 +170,17 @@ fn what_is_no_rule_says_why() {
     check("allow WriteFile()", "between the parentheses is empty");
     check("allow Write File", "contains no spaces");
     check(&format!("allow X({})", "a".repeat(1 << 20)), "too long");
+    check(
+        "allow RunCommand(x) in ",
+        "the closing parenthesis is missing",
+    );
+    check(
+        "allow RunCommand(x) within a",
+        "the closing parenthesis is missing",
+    );
+    check("allow look@", "tool@server");
+    check("allow look@a#", "tool@server");
+    check("allow look@#x", "tool@server");
 }
 
 #[test]
@@ -125,17 +202,42 @@ fn suggestions_go_from_narrow_to_wide() {
         assert_eq!(rules, expected);
     };
     let path = |text: &str| Some(Subject::Path(text.to_owned()));
-    let command = |text: &str| Some(Subject::Command(text.to_owned()));
+    let command = |text: &str| Some(Subject::command(text));
     check(None, &["allow Do"]);
     check(
         path("src/a*.rs"),
         &[r"allow Do(src/a\*.rs)", "allow Do(src/**)", "allow Do"],
     );
     check(path("a.rs"), &["allow Do(a.rs)", "allow Do"]);
+    check(command("cargo test --all"), &["allow Do(cargo test --all)"]);
+    // Only what runs no other program, whatever its arguments.
+    for program in [
+        "sh", "bash", "env", "git", "python3", "node", "perl", "tar", "make", "npx", "find",
+        "xargs", "ssh", "cargo", "npm", "awk", "sed", "sort", "rg", "grep", "cat", "tee", "time",
+        "nice", "./ls", "sudo", "docker", "vim", "less", "man", "zip", "curl", "wget", "rsync",
+        "cp", "ln", "echo",
+    ] {
+        let line = format!("{program} x");
+        check(command(&line), &[format!("allow Do({line})").as_str()]);
+    }
+    check(command("ls -l"), &["allow Do(ls -l)", "allow Do(ls *)"]);
+    let inside = |folder: &str| {
+        Some(Subject::Command(CommandLine {
+            line: "wc -l x".to_owned(),
+            folder: Some(folder.to_owned()),
+        }))
+    };
     check(
-        command("cargo test --all"),
-        &["allow Do(cargo test --all)", "allow Do(cargo *)"],
+        inside("a b"),
+        &["allow Do(wc -l x) in a b", "allow Do(wc *) in a b"],
     );
+    // No rule can be written about these.
+    for folder in ["a)", " a", "a) in b"] {
+        check(inside(folder), &[]);
+    }
+    let folder = |text: &str| Some(Subject::Folder(text.to_owned()));
+    check(folder("a/b"), &["allow Do(a/b/**)", "allow Do"]);
+    check(folder("."), &["allow Do(**)", "allow Do"]);
     check(command("$EDITOR x"), &["allow Do($EDITOR x)"]);
     check(
         Some(Subject::Url("https://example.com/a/b".to_owned())),
@@ -172,6 +274,70 @@ fn suggestions_go_from_narrow_to_wide() {
         let rules: Vec<String> = rules.iter().map(ToString::to_string).collect();
         assert_eq!(rules, expected);
     }
+}
+
+#[test]
+fn rules_name_the_server_of_a_tool() {
+    let weather = Origin {
+        server: "weather".to_owned(),
+        definition: "d1".to_owned(),
+    };
+    let check = |rule: &str, name: &str, origin: Option<&Origin>, expected: bool| {
+        let rule: Rule = rule.parse().unwrap();
+        let matched = rule.matches(Named { name, origin }, &Value::Null, None);
+        assert_eq!(matched, expected, "{rule} for {name} of {origin:?}");
+    };
+    let other = Origin {
+        server: "evil".to_owned(),
+        ..weather.clone()
+    };
+    let changed = Origin {
+        definition: "d2".to_owned(),
+        ..weather.clone()
+    };
+    check("allow look@weather#d1", "look", Some(&weather), true);
+    check("allow look@weather#d1", "look", Some(&changed), false);
+    check("allow look@weather#d1", "look", Some(&other), false);
+    check("allow look@weather#d1", "look", None, false);
+    check("allow look@weather", "look", Some(&changed), true);
+    check("allow look@weather", "look", Some(&other), false);
+    check("allow *@weather", "look", Some(&weather), true);
+    check("allow *@weather", "look", Some(&other), false);
+    check("allow *@weather", "look", None, false);
+    check("allow look", "look", Some(&weather), false);
+    check("allow look", "look", None, true);
+    check("allow lo*", "look", Some(&weather), false);
+    check("allow *", "look", Some(&weather), true);
+    // What denies holds for more.
+    check("deny look", "look", Some(&weather), true);
+    check("ask look", "look", Some(&weather), true);
+    check("deny look@weather#d1", "look", Some(&changed), true);
+    check("deny look@weather", "look", Some(&other), false);
+    // A tool whose name looks like a source.
+    check("allow look@weather#d1", "look@weather#d1", None, false);
+    check(r"allow look\@weather\#d1", "look@weather#d1", None, true);
+
+    let mut preview = CallPreview::default();
+    preview.origin = Some(weather.clone());
+    let mut request = ApprovalRequest {
+        gadget: "look@evil".to_owned(),
+        invocation_id: "a".into(),
+        parameters: Arc::default(),
+        preview,
+    };
+    let rules: Vec<String> = request
+        .suggestions()
+        .iter()
+        .map(ToString::to_string)
+        .collect();
+    assert_eq!(rules, [r"allow look\@evil@weather#d1"]);
+    check(&rules[0], "look@evil", Some(&weather), true);
+    check(&rules[0], "look", Some(&weather), false);
+    // A name that no rule can have.
+    if let Some(origin) = &mut request.preview.origin {
+        origin.server = "my weather".to_owned();
+    }
+    assert_eq!(request.suggestions(), []);
 }
 
 /// A gadget that writes to a path: it has a preview and needs approval.
@@ -318,10 +484,11 @@ async fn rules_and_the_user_decide() {
         &["allow *(src/a)"],
         &[Answer::No(Some(" not there ".to_owned()))],
         &["src/b"],
+        // The question about `b` waits until `a` is written.
         &[
+            "a: wrote src/a",
             "b: Denied by the user: not there",
             "c skipped: Denied by the user: not there",
-            "a: wrote src/a",
         ],
     )
     .await;
@@ -330,9 +497,9 @@ async fn rules_and_the_user_decide() {
         &[Answer::No(Some("  ".to_owned()))],
         &["src/b"],
         &[
+            "a: wrote src/a",
             "b: Denied by the user",
             "c skipped: Denied by the user",
-            "a: wrote src/a",
         ],
     )
     .await;

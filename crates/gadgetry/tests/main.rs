@@ -4,6 +4,7 @@ mod adapter;
 mod agent;
 mod anthropic_wire;
 mod approval;
+mod approval_binding;
 mod ask;
 mod command_gadgets;
 mod context;

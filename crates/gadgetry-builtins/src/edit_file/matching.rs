@@ -1,12 +1,13 @@
 //! Finds the passage that a model means, and replaces it.
 //!
-//! Models quote from memory: tabs become spaces, indentation is lost, a word differs. Each strategy is tried only if the
-//! one before found nothing, and none of them guesses: a passage that could be in two places is an error.
+//! Models quote from memory: tabs become spaces, indentation is lost. Each strategy is tried only if the one before found
+//! nothing, and none of them guesses: a passage that could be in two places is an error, and so is one in which anything but
+//! white space differs. Then the nearest passages are shown.
 
 use std::fmt::Write as _;
 use std::ops::Range;
 
-use super::fuzzy::{self, Alike};
+use super::nearest::{Alike, passages};
 
 /// What to replace.
 #[derive(Clone, Copy, Debug)]
@@ -26,8 +27,6 @@ pub(super) enum Strategy {
     WhiteSpace,
     /// Whitespace at the beginnings of lines does not count, and the replacement is indented like the passage.
     Indentation,
-    /// Its lines are at least 80 % alike.
-    Fuzzy,
 }
 
 impl Strategy {
@@ -36,7 +35,6 @@ impl Strategy {
             Self::Exact => "exact",
             Self::WhiteSpace => "whitespace",
             Self::Indentation => "indentation",
-            Self::Fuzzy => "fuzzy",
         }
     }
 }
@@ -57,6 +55,8 @@ pub(super) enum EditError {
     Empty,
     #[error("`search` and `replace` are the same, so nothing would change")]
     Same,
+    #[error("lines {0}-{1} are already as `replace` says, so nothing would change")]
+    Unchanged(usize, usize),
     #[error(
         "`search` was found {count} times, at lines {lines}; add lines around it that make it unique, or set replaceAll to true"
     )]
@@ -128,11 +128,7 @@ pub(super) fn edit(text: &str, wanted: &Edit<'_>) -> Result<Edited, EditError> {
             return replaced(text, wanted, strategy, &found);
         }
     }
-    let alike = fuzzy::passages(&lines.all, &searched.all);
-    if let Some(Alike { first, .. }) = fuzzy::only_one(&alike, searched.all.len()) {
-        let found = [lines.range(*first, searched.all.len(), &searched)];
-        return replaced(text, wanted, Strategy::Fuzzy, &found);
-    }
+    let alike = passages(&lines.all, &searched.all);
     let candidate = |alike: &Alike| {
         let range = lines.range(alike.first, searched.all.len(), &searched);
         let passage = &text[range];
@@ -189,19 +185,22 @@ fn replaced(
     } else {
         last
     };
+    let lines = (line_of(first), line_of(last.max(first)));
+    if result == text {
+        return Err(EditError::Unchanged(lines.0, lines.1));
+    }
     Ok(Edited {
         text: result,
         strategy,
-        lines: (line_of(first), line_of(last.max(first))),
+        lines,
     })
 }
 
-/// The replacement, with the line breaks of the passage, and with its indentation where that did not count.
+/// The replacement, with the line breaks and the indentation of the passage where these did not count.
 fn adapted(passage: &str, wanted: &Edit<'_>, strategy: Strategy) -> String {
     let mut replacement = match strategy {
         Strategy::Exact => return wanted.replace.to_owned(),
-        Strategy::WhiteSpace => wanted.replace.to_owned(),
-        Strategy::Indentation | Strategy::Fuzzy => indented(
+        Strategy::WhiteSpace | Strategy::Indentation => indented(
             wanted.replace,
             indentation(wanted.search),
             indentation(passage),

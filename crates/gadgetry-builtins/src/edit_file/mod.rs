@@ -1,19 +1,19 @@
 //! `EditFile`.
 
-mod fuzzy;
 mod matching;
+mod nearest;
 
 use std::sync::Arc;
 
 use gadgetry::proto::schema::Unterminated;
 use gadgetry::{
-    CallPreview, Example, ExecutionContext, Gadget, GadgetError, GadgetInfo, Permission, Subject,
+    CallPreview, Example, ExecutionContext, Gadget, GadgetError, GadgetInfo, Permission,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::blocking::blocking;
+use crate::blocking::{blocking, writes};
 use crate::diff::unified;
 use crate::workspace::{FileError, Workspace, WorkspacePath};
 
@@ -46,7 +46,7 @@ impl Gadget for EditFile {
     fn info(&self) -> GadgetInfo {
         GadgetInfo::new(
             "EditFile",
-            "Replaces a passage of a text file. If the passage is not found exactly, it is compared without regard to whitespace, then to indentation, then approximately. Returns the change as a diff.",
+            "Replaces a passage of a text file. If the passage is not found exactly, it is compared without regard to whitespace, then to indentation; every other character must be as in the file. Returns the change as a diff.",
         )
         .example(
             Example::new(json!({
@@ -63,14 +63,15 @@ impl Gadget for EditFile {
     async fn execute(
         &self,
         params: EditFileParams,
-        _context: ExecutionContext,
+        context: ExecutionContext,
     ) -> Result<String, GadgetError> {
         let workspace = Arc::clone(&self.0);
         blocking(move || {
             let path = workspace.resolve(&params.file_path)?;
             let mut done = None;
             let changed = workspace.change(&path, |before| {
-                let edited = edited(&path, before.as_deref(), &params)?;
+                let edited = edited(&path, before, &params)?;
+                context.check_approved(&writes(&path, before, edited.text.as_bytes()))?;
                 let text = edited.text.clone().into_bytes();
                 done = Some(edited);
                 Ok::<_, GadgetError>(text)
@@ -94,11 +95,11 @@ impl Gadget for EditFile {
         let workspace = Arc::clone(&self.0);
         blocking(move || {
             let path = workspace.resolve(&params.file_path)?;
-            let before = workspace.content(&path)?.map(|(bytes, _)| bytes);
+            let before = workspace.content(&path)?;
             let edited = edited(&path, before.as_deref(), &params)?;
-            let text = path.to_string();
-            let diff = unified(&text, before.as_deref(), edited.text.as_bytes());
-            Ok(CallPreview::of(Subject::Path(text)).diff(diff))
+            let after = edited.text.as_bytes();
+            let diff = unified(&path.to_string(), before.as_deref(), after);
+            Ok(writes(&path, before.as_deref(), after).diff(diff))
         })
         .await
     }

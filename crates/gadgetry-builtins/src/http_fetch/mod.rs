@@ -67,8 +67,13 @@ impl HttpFetch {
         Ok(Self { client, addresses })
     }
 
-    async fn fetch(&self, params: &HttpFetchParams) -> Result<String, GadgetError> {
+    async fn fetch(
+        &self,
+        params: &HttpFetchParams,
+        context: &ExecutionContext,
+    ) -> Result<String, GadgetError> {
         let mut url = checked(&params.url, &self.addresses)?;
+        context.check_approved(&CallPreview::of(Subject::Url(url.to_string())))?;
         for _ in 0..=REDIRECTS {
             let request = self.client.get(url.clone());
             let request = request.header(
@@ -94,7 +99,13 @@ impl HttpFetch {
                     "{url} redirects to {next}, which is not encrypted"
                 )));
             }
-            url = checked(next.as_str(), &self.addresses)?;
+            let next = checked(next.as_str(), &self.addresses)?;
+            if !may_follow(&url, &next, context) {
+                return Err(GadgetError::new(format_args!(
+                    "{url} redirects to {next}, which is not approved; to read that page, call HttpFetch with its address"
+                )));
+            }
+            url = next;
         }
         Err(GadgetError::new(format_args!(
             "more than {REDIRECTS} redirects; the last one is to {url}"
@@ -123,9 +134,9 @@ impl Gadget for HttpFetch {
     async fn execute(
         &self,
         params: HttpFetchParams,
-        _context: ExecutionContext,
+        context: ExecutionContext,
     ) -> Result<String, GadgetError> {
-        self.fetch(&params).await
+        self.fetch(&params, &context).await
     }
 
     fn permission(&self) -> Permission {
@@ -135,6 +146,20 @@ impl Gadget for HttpFetch {
     async fn preview(&self, params: HttpFetchParams) -> Result<CallPreview, GadgetError> {
         let url = checked(&params.url, &self.addresses)?;
         Ok(CallPreview::of(Subject::Url(url.to_string())))
+    }
+}
+
+/// Whether a redirect leads to what rules allow, or, of an address that the user has approved, to the same host.
+fn may_follow(from: &Url, to: &Url, context: &ExecutionContext) -> bool {
+    let subject = Subject::Url(to.to_string());
+    let is_default = |url: &Url| url.port().is_none();
+    let is_same_host = from.host() == to.host()
+        && (from.port_or_known_default() == to.port_or_known_default()
+            || is_default(from) && is_default(to));
+    match context.permission_for(&subject) {
+        Permission::Allow => true,
+        Permission::Ask => is_same_host && context.may_include(&subject),
+        Permission::Deny => false,
     }
 }
 

@@ -28,6 +28,14 @@ pub enum FileError {
         "{0} belongs to Git, whose settings and hooks can start programs; use a git command instead"
     )]
     Git(WorkspacePath),
+    /// A file that would make its folder a repository of Git.
+    #[error(
+        "{0} would make its folder a repository of Git, whose settings can start programs; use `git init` instead"
+    )]
+    Repository(WorkspacePath),
+    /// A folder with a repository of Git in it, which is not deleted.
+    #[error("{0} contains a repository of Git, which is not deleted; delete what is next to it")]
+    HasRepository(WorkspacePath),
     /// A link that leads to nothing.
     #[error("{0} is a broken symbolic link")]
     BrokenLink(String),
@@ -72,6 +80,14 @@ pub enum FileError {
 }
 
 impl FileError {
+    /// The same error about another path.
+    pub(super) fn about(self, path: &WorkspacePath) -> Self {
+        let Self::Io { source, .. } = self else {
+            return self;
+        };
+        Self::io(path, source)
+    }
+
     pub(crate) fn io(path: &(impl ToString + ?Sized), source: io::Error) -> Self {
         let path = path.to_string();
         if is_escape(&source) {
@@ -91,6 +107,9 @@ fn is_escape(error: &io::Error) -> bool {
             && error.to_string().contains("outside"))
 }
 
+/// `ELOOP` of Linux.
+const LOOP: i32 = 40;
+
 #[expect(
     clippy::wildcard_enum_match_arm,
     reason = "the system says the others well"
@@ -100,6 +119,9 @@ fn words(error: &io::Error) -> String {
         io::ErrorKind::NotFound => "there is no such file or folder".to_owned(),
         io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
         io::ErrorKind::NotADirectory => "a part of the path is a file, not a folder".to_owned(),
+        _ if error.raw_os_error() == Some(LOOP) => {
+            "a part of the path has become a symbolic link".to_owned()
+        }
         _ => error.to_string(),
     }
 }

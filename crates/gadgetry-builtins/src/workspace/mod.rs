@@ -3,20 +3,22 @@
 mod error;
 mod history;
 mod path;
+mod place;
+mod removal;
 pub(crate) mod repository;
 mod walk;
 
-use std::io::{self, Read as _, Write as _};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use cap_fs_ext::MetadataExt as _;
+use cap_fs_ext::DirExt as _;
 use cap_std::ambient_authority;
-use cap_std::fs::{Dir, File, Metadata, OpenOptions};
-use cap_tempfile::TempFile;
+use cap_std::fs::Dir;
 
 use crate::diff::unified;
 use history::{Change, History};
+use place::Place;
 
 pub use error::{FileError, WorkspaceError};
 pub use history::Undone;
@@ -25,8 +27,13 @@ pub(crate) use walk::{Entry, EntryKind, Walk};
 
 /// A folder with everything below it. Nothing outside it is read or written, by whatever path.
 ///
-/// All access is relative to a handle of the folder, and resolved by the system below it (`openat2` where the system has
-/// it): absolute paths, `..`, symbolic links that lead outside and `/proc` links fail, also if a link changes meanwhile.
+/// All access is relative to a handle of the folder. A path is resolved once, and its folders are then opened name by name
+/// without following links: absolute paths, `..`, symbolic links that lead outside and `/proc` links fail, and so does a link
+/// that takes the place of a folder meanwhile.
+///
+/// Nothing in a repository of Git is written, and nothing that would make a folder one: neither in `.git`, nor in a folder that is
+/// laid out as a repository itself.
+///
 /// A file with several hard links is not read, because its content may belong to a file outside, unless
 /// [`Builtins::hard_links`](crate::Builtins::hard_links) allows it. Written files are replaced as a whole, never changed in
 /// place, so a hard link outside keeps its content.
@@ -91,49 +98,7 @@ impl Workspace {
     ///
     /// [`FileError`] if it is not a file, is too large, cannot be read, or has several hard links.
     pub fn read(&self, path: &WorkspacePath, limit: u64) -> Result<Vec<u8>, FileError> {
-        let (file, metadata) = self.open_file(path)?;
-        let mut bytes = Vec::new();
-        let read = file.take(limit + 1).read_to_end(&mut bytes);
-        read.map_err(|source| FileError::io(path, source))?;
-        if bytes.len() as u64 > limit {
-            return Err(FileError::TooLarge {
-                path: path.clone(),
-                bytes: metadata.len().max(limit + 1),
-                limit,
-            });
-        }
-        Ok(bytes)
-    }
-
-    /// Opens a regular file for reading.
-    pub(crate) fn open_file(&self, path: &WorkspacePath) -> Result<(File, Metadata), FileError> {
-        let failed = |source| FileError::io(path, source);
-        let mut options = OpenOptions::new();
-        options.read(true);
-        // Opening a named pipe would wait for a writer.
-        #[cfg(unix)]
-        cap_std::fs::OpenOptionsExt::custom_flags(&mut options, NON_BLOCKING);
-        let file = self
-            .dir
-            .open_with(path.as_path(), &options)
-            .map_err(failed)?;
-        let metadata = file.metadata().map_err(failed)?;
-        if metadata.is_dir() {
-            return Err(FileError::IsFolder(path.clone()));
-        }
-        if !metadata.is_file() {
-            return Err(FileError::NotAFile(path.clone()));
-        }
-        if metadata.nlink() > 1 && !self.hard_links {
-            return Err(FileError::HardLinks(path.clone(), metadata.nlink()));
-        }
-        Ok((file, metadata))
-    }
-
-    /// Opens a folder.
-    pub(crate) fn open_folder(&self, path: &WorkspacePath) -> Result<Dir, FileError> {
-        let folder = self.dir.open_dir(path.as_path());
-        folder.map_err(|source| FileError::io(path, source))
+        place::read(self.open_file(path)?, path, limit)
     }
 
     /// Whether it is a folder that can be opened.
@@ -155,16 +120,17 @@ impl Workspace {
     }
 
     /// Replaces a file by what `change` makes of its content; `None` for a file that does not exist. Changes of one workspace
-    /// happen one after the other.
+    /// happen one after the other. An error of `change` leaves everything as it is.
     pub(crate) fn change<E: From<FileError>>(
         &self,
         path: &WorkspacePath,
-        change: impl FnOnce(Option<Vec<u8>>) -> Result<Vec<u8>, E>,
+        change: impl FnOnce(Option<&[u8]>) -> Result<Vec<u8>, E>,
     ) -> Result<Changed, E> {
         let mut history = self.history();
-        let before = self.content(path)?;
-        let after = change(before.as_ref().map(|(bytes, _)| bytes.clone()))?;
-        self.replace(path, &after, before.as_ref().map(|(_, metadata)| metadata))?;
+        let place = self.place(path)?;
+        let before = place.content(self.hard_links)?;
+        let after = change(before.as_ref().map(|(bytes, _)| bytes.as_slice()))?;
+        place.replace(&after, before.as_ref().map(|(_, metadata)| metadata))?;
         let before = before.map(|(bytes, _)| bytes);
         history.push(Change {
             path: path.clone(),
@@ -174,106 +140,81 @@ impl Workspace {
         Ok(Changed { before, after })
     }
 
-    /// The content of a file; `None` if it does not exist.
-    pub(crate) fn content(
-        &self,
-        path: &WorkspacePath,
-    ) -> Result<Option<(Vec<u8>, Metadata)>, FileError> {
-        path.refuse_git()?;
-        match self.dir.symlink_metadata(path.as_path()) {
-            Ok(metadata) if metadata.is_dir() => Err(FileError::IsFolder(path.clone())),
-            // Of a file that is replaced, what it was is only for the diff and for undo.
-            Ok(metadata) if metadata.is_file() && metadata.nlink() > 1 && !self.hard_links => {
-                Err(FileError::HardLinks(path.clone(), metadata.nlink()))
-            }
-            Ok(metadata) if metadata.is_file() => {
-                Ok(Some((self.read(path, WRITE_LIMIT)?, metadata)))
-            }
-            Ok(_) => Err(FileError::NotAFile(path.clone())),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(source) => Err(FileError::io(path, source)),
-        }
+    /// The content of a file that is to be changed; `None` if it does not exist.
+    pub(crate) fn content(&self, path: &WorkspacePath) -> Result<Option<Vec<u8>>, FileError> {
+        let content = self.place(path)?.content(self.hard_links)?;
+        Ok(content.map(|(bytes, _)| bytes))
     }
 
-    fn replace(
-        &self,
-        path: &WorkspacePath,
-        content: &[u8],
-        before: Option<&Metadata>,
-    ) -> Result<(), FileError> {
-        if content.len() as u64 > WRITE_LIMIT {
-            return Err(FileError::TooLarge {
-                path: path.clone(),
-                bytes: content.len() as u64,
-                limit: WRITE_LIMIT,
-            });
-        }
-        let write = || {
-            let (parent, name) = self.parent(path)?;
-            let mut file = TempFile::new(&parent)?;
-            file.write_all(content)?;
-            if let Some(before) = before {
-                file.as_file().set_permissions(before.permissions())?;
-            }
-            file.as_file().sync_all()?;
-            file.replace(name)
-        };
-        write().map_err(|source| FileError::io(path, source))
-    }
-
-    /// The folder of a path, which is created if it is not there, and the name in it.
-    fn parent<'p>(&self, path: &'p WorkspacePath) -> io::Result<(Dir, &'p std::ffi::OsStr)> {
-        let name = path.as_path().file_name();
-        let name = name.ok_or_else(|| io::Error::from(io::ErrorKind::InvalidInput))?;
-        let parent = path.as_path().parent().unwrap_or(Path::new(""));
-        if parent.as_os_str().is_empty() {
-            return Ok((self.dir.try_clone()?, name));
-        }
-        self.dir.create_dir_all(parent)?;
-        Ok((self.dir.open_dir(parent)?, name))
-    }
-
-    /// Deletes a file, a link or, with `recursive`, a folder with everything in it.
-    pub(crate) fn delete(
+    /// Returns what [`delete`](Self::delete) would delete: a folder only with `recursive`.
+    pub(crate) fn deletes(
         &self,
         path: &WorkspacePath,
         recursive: bool,
     ) -> Result<Deleted, FileError> {
-        path.refuse_git()?;
         if path.is_root() {
             return Err(FileError::Root);
         }
+        Self::kind(&self.place(path)?, recursive)
+    }
+
+    fn kind(place: &Place, recursive: bool) -> Result<Deleted, FileError> {
+        let (dir, name) = place.entry()?;
+        let metadata = dir.symlink_metadata(name);
+        let metadata = metadata.map_err(|source| FileError::io(place.path(), source))?;
+        Ok(match (metadata.is_dir(), recursive) {
+            (false, _) => Deleted::File,
+            (true, false) => Deleted::EmptyFolder,
+            (true, true) => Deleted::Folder,
+        })
+    }
+
+    /// Deletes a file, a link or, with `recursive`, a folder with everything in it. `check` is called before anything is deleted,
+    /// and `may` for everything in the folder.
+    pub(crate) fn delete<E: From<FileError>>(
+        &self,
+        path: &WorkspacePath,
+        recursive: bool,
+        check: impl FnOnce(Deleted) -> Result<(), E>,
+        may: &mut dyn FnMut(&WorkspacePath) -> Result<(), E>,
+    ) -> Result<Deleted, E> {
+        if path.is_root() {
+            return Err(FileError::Root.into());
+        }
         let mut history = self.history();
         let failed = |source| FileError::io(path, source);
-        let metadata = self.dir.symlink_metadata(path.as_path()).map_err(failed)?;
-        if metadata.is_dir() {
-            if recursive {
-                self.dir.remove_dir_all(path.as_path()).map_err(failed)?;
-            } else {
-                let removed = self.dir.remove_dir(path.as_path());
-                removed.map_err(|source| {
-                    if source.kind() == io::ErrorKind::DirectoryNotEmpty {
-                        FileError::NotEmpty(path.clone())
-                    } else {
-                        failed(source)
-                    }
-                })?;
+        let place = self.place(path)?;
+        let kind = Self::kind(&place, recursive)?;
+        check(kind)?;
+        let (dir, name) = place.entry()?;
+        match kind {
+            Deleted::Folder => {
+                let folder = dir.open_dir_nofollow(name).map_err(failed)?;
+                removal::check(&folder, path, may)?;
+                removal::remove(&folder, path)?;
+                dir.remove_dir(name).map_err(failed)?;
             }
-            return Ok(Deleted::Folder);
+            Deleted::EmptyFolder => dir.remove_dir(name).map_err(|source| {
+                if source.kind() == io::ErrorKind::DirectoryNotEmpty {
+                    FileError::NotEmpty(path.clone())
+                } else {
+                    failed(source)
+                }
+            })?,
+            Deleted::File => {
+                // Only what can be restored is worth reading.
+                let before = place.content(self.hard_links).ok().flatten();
+                dir.remove_file(name).map_err(failed)?;
+                if let Some((before, _)) = before {
+                    history.push(Change {
+                        path: path.clone(),
+                        before: Some(before),
+                        after: None,
+                    });
+                }
+            }
         }
-        // Only what can be restored is worth reading.
-        let before = (metadata.is_file() && metadata.len() <= WRITE_LIMIT)
-            .then(|| self.read(path, WRITE_LIMIT).ok())
-            .flatten();
-        self.dir.remove_file(path.as_path()).map_err(failed)?;
-        if before.is_some() {
-            history.push(Change {
-                path: path.clone(),
-                before,
-                after: None,
-            });
-        }
-        Ok(Deleted::File)
+        Ok(kind)
     }
 
     /// Undoes the latest change of a file by a built-in gadget; `None` if there is no change left.
@@ -288,7 +229,8 @@ impl Workspace {
             return Ok(None);
         };
         let path = &change.path;
-        let now = self.content(path)?;
+        let place = self.place(path)?;
+        let now = place.content(self.hard_links)?;
         if now.as_ref().map(|(bytes, _)| bytes) != change.after.as_ref() {
             return Err(FileError::ChangedSince(path.clone()));
         }
@@ -299,9 +241,10 @@ impl Workspace {
             change.before.as_deref().unwrap_or_default(),
         );
         if let Some(before) = &change.before {
-            self.replace(path, before, now.as_ref().map(|(_, it)| it))?;
+            place.replace(before, now.as_ref().map(|(_, it)| it))?;
         } else {
-            let removed = self.dir.remove_file(path.as_path());
+            let (dir, name) = place.entry()?;
+            let removed = dir.remove_file(name);
             removed.map_err(|source| FileError::io(path, source))?;
         }
         Ok(Some(Undone {
@@ -335,5 +278,7 @@ pub(crate) struct Changed {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Deleted {
     File,
+    EmptyFolder,
+    /// A folder with everything in it.
     Folder,
 }

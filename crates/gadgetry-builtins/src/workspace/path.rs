@@ -1,5 +1,6 @@
 //! Paths as models write them, resolved.
 
+use std::ffi::OsStr;
 use std::fmt;
 use std::io;
 use std::path::{Component, Path, PathBuf};
@@ -42,10 +43,20 @@ impl WorkspacePath {
         Self(self.0.join(name))
     }
 
+    /// The names of its folders and the last one.
+    pub(super) fn names(&self) -> impl Iterator<Item = &OsStr> {
+        self.0.components().map(Component::as_os_str)
+    }
+
+    /// The folder, and the name in it; `None` for the workspace itself.
+    pub(super) fn split(&self) -> Option<(Self, &OsStr)> {
+        let parent = self.0.parent()?;
+        Some((Self(parent.to_owned()), self.0.file_name()?))
+    }
+
     /// Fails for the files of Git: its settings and hooks start programs.
     pub(super) fn refuse_git(&self) -> Result<(), FileError> {
-        let mut names = self.0.components();
-        if names.any(|name| is_dot_git(name.as_os_str())) {
+        if self.names().any(is_dot_git) {
             return Err(FileError::Git(self.clone()));
         }
         Ok(())

@@ -7,11 +7,6 @@
 //! What is decided here is stricter than Git where Git depends on contents or on the environment: a `HEAD` of any content
 //! counts, and names are compared without regard to case, as on file systems that ignore it.
 
-#![allow(
-    dead_code,
-    reason = "the gadgets that write, and the sandbox, use it next"
-)]
-
 use std::ffi::{OsStr, OsString};
 use std::io;
 

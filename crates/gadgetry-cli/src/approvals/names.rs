@@ -43,7 +43,7 @@ impl Names<'_> {
             let Some(problem) = self.problem(&written.rule) else {
                 continue;
             };
-            let name = name(&written.rule);
+            let name = written.rule.gadget();
             match problem.near {
                 Some(near) if problem.is_certain => {
                     return Err(written.place.error(format_args!(
@@ -61,7 +61,7 @@ impl Names<'_> {
     }
 
     fn problem(&self, rule: &Rule) -> Option<Problem> {
-        let name = name(rule);
+        let name = rule.gadget();
         let own = self.gadgets.iter().copied();
         let known = own.chain(gadgetry_builtins::NAMES).chain(OTHERS);
         let mut known = known.collect::<Vec<_>>().into_iter();
@@ -107,12 +107,6 @@ struct Problem {
     near: Option<String>,
     /// Whether all names are known.
     is_certain: bool,
-}
-
-/// The gadget that a rule is about.
-fn name(rule: &Rule) -> &str {
-    let calls = rule.calls();
-    calls.split('(').next().unwrap_or(calls).trim_end()
 }
 
 fn noted(words: &str, near: Option<String>) -> String {

@@ -104,7 +104,7 @@ fn a_broken_server_breaks_nothing() {
     let ends = odd("ends");
     let (own, missing) = (own(), "missing=/no/such/program");
     let servers = ["--mcp", &ends, "--mcp", &own, "--mcp", missing];
-    let rule = ["--approval", "allow Echo"];
+    let rule = ["--approval", "allow Echo@own"];
     let run = |more: &[&str]| {
         let args = [&AGENT[..], &servers, &rule, more].concat();
         let mut ended = Ended::of(&mut workshop.command(&args));
@@ -152,7 +152,7 @@ fn calls_need_approval() {
         assert_eq!(workshop.has("trace"), is_executed, "{ended:?}");
     };
     check(&[], false, "Denied: Touch needs approval, but no user");
-    check(&["--approval", "allow Touch"], true, "gadget_1 done");
+    check(&["--approval", "allow Touch@own"], true, "gadget_1 done");
     check(&["--approval", "deny *"], false, "failed: Denied");
     check(&["--yes", "--dangerously-without-sandbox"], true, "done");
     // The model must know what there is, but nothing is called.

@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use futures_core::future::BoxFuture;
 use gadgetry::proto::schema::{Registry, RegistryError, SchemaError, Unterminated};
-use gadgetry::{CallPreview, DynGadget, ExecutionContext, GadgetSpec, Outcome, Permission};
+use gadgetry::{CallPreview, DynGadget, ExecutionContext, GadgetSpec, Origin, Outcome, Permission};
 use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
 
 use super::content;
 use super::error::ToolWarning;
@@ -24,6 +25,8 @@ pub(super) struct ToolGadget {
     spec: GadgetSpec,
     remote: Arc<Remote>,
     tool: String,
+    /// The definition that the model reads.
+    definition: String,
 }
 
 impl DynGadget for ToolGadget {
@@ -37,10 +40,7 @@ impl DynGadget for ToolGadget {
     }
 
     fn preview<'a>(&'a self, _: &'a Value) -> BoxFuture<'a, Result<CallPreview, String>> {
-        let (tool, server) = (&self.tool, &self.remote.name);
-        let preview = CallPreview::default();
-        let preview = preview.note(format!("tool {tool:?} of the MCP server {server:?}"));
-        Box::pin(ready(Ok(preview)))
+        Box::pin(ready(self.calls()))
     }
 
     /// Calls the tool. Needs a tokio runtime with I/O and time enabled.
@@ -48,7 +48,14 @@ impl DynGadget for ToolGadget {
     /// Cancel safety: dropping the future cancels the call at the server.
     fn execute(&self, parameters: Value, context: ExecutionContext) -> BoxFuture<'static, Outcome> {
         let (remote, tool) = (Arc::clone(&self.remote), self.tool.clone());
+        let checked = self.calls().and_then(|now| {
+            let checked = context.check_approved(&now);
+            checked.map_err(|error| error.to_string())
+        });
         Box::pin(async move {
+            if let Err(error) = checked {
+                return Outcome::error(error);
+            }
             let Value::Object(arguments) = parameters else {
                 return Outcome::error("the parameters must be a JSON object");
             };
@@ -58,6 +65,40 @@ impl DynGadget for ToolGadget {
             }
         })
     }
+}
+
+impl ToolGadget {
+    /// What a call would do: the tool as the server defines it now, which may be another one than at the start.
+    fn calls(&self) -> Result<CallPreview, String> {
+        let (tool, server) = (&self.tool, &self.remote.name);
+        let lists = self.remote.lists();
+        let mut tools = lists.tools.iter();
+        let Some(now) = tools.find(|it| name_of(it) == Some(tool.as_str())) else {
+            return Err(format!(
+                "the MCP server {server:?} has no tool {tool:?} any more"
+            ));
+        };
+        let definition = definition(now);
+        let mut preview = CallPreview::default();
+        preview = preview.note(format!("tool {tool:?} of the MCP server {server:?}"));
+        if definition != self.definition {
+            preview =
+                preview.note("the server has changed what this tool is since it was connected");
+        }
+        Ok(preview.origin(Origin {
+            server: server.clone(),
+            definition,
+        }))
+    }
+}
+
+/// A hash of all that a server says about a tool: 96 bits, which no server can choose.
+fn definition(tool: &Value) -> String {
+    let hash = Sha256::digest(tool.to_string());
+    hash.iter()
+        .take(12)
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
 }
 
 /// The gadgets for the tools of all servers, and the tools that cannot be offered.
@@ -181,6 +222,7 @@ fn gadget(
             spec: compiled.spec().clone(),
             remote: Arc::clone(remote),
             tool: tool_name.to_owned(),
+            definition: definition(tool),
         }),
         Err(error) => Err(error.to_string()),
     }

@@ -123,7 +123,7 @@ mod tests {
             "May the gadget Run run?\n| {\"a\":\"b\"}",
         );
         let command = "ls  -l\n- in the sandbox\r\nMay the gadget Other run?\u{2028}\u{202e}\n";
-        let preview = CallPreview::of(Subject::Command(command.to_owned()));
+        let preview = CallPreview::of(Subject::command(command));
         check(
             preview.note("no sandbox\n| echo").diff("-a\n+b\n"),
             "May the gadget Run run?\n- no sandbox\\u{a}| echo\n| ls  -l\n| - in the sandbox\\u{d}\n\
@@ -135,7 +135,7 @@ mod tests {
     fn all_of_it_is_asked_about_or_nothing() {
         let check = |length: usize, pages: Option<usize>| {
             let command = "x".repeat(length);
-            let preview = CallPreview::of(Subject::Command(command));
+            let preview = CallPreview::of(Subject::command(command));
             let asked = asked(&preview);
             assert_eq!(asked.as_ref().map(Vec::len), pages, "{length}");
             let Some(asked) = asked else { return };

@@ -1,13 +1,15 @@
 //! The user who approves calls.
 
+use std::fmt;
 use std::sync::Arc;
 
 use futures_core::future::BoxFuture;
 use gadgetry_proto::id::InvocationId;
 use serde_json::Value;
 
-use super::rule::Rule;
-use crate::gadget::{CallPreview, Permission, Subject};
+use super::pattern::Pattern;
+use super::rule::{Named, Rule, everything_in};
+use crate::gadget::{CallPreview, CommandLine, Permission, Subject};
 
 /// A call that waits for approval.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,45 +26,118 @@ pub struct ApprovalRequest {
 
 impl ApprovalRequest {
     /// Returns rules that would allow this call from now on, from the narrowest to the widest: exactly this subject, then for a
-    /// file its folder, for a command its first word with any arguments, for a URL its host, then all calls of the gadget.
+    /// file its folder and for a URL its host, then all calls of the gadget. A wider rule for commands is only suggested for
+    /// programs that run no other program, whatever their arguments; for a tool of a server, only the tool as it is defined now.
     pub fn suggestions(&self) -> Vec<Rule> {
         let subject = self.preview.subject.as_ref();
-        let exact = Rule::exactly(Permission::Allow, &self.gadget, subject);
-        let wider = subject.and_then(wider);
-        let wider = wider.and_then(|pattern| {
-            Rule::of_gadget(Permission::Allow, &self.gadget, Some(&pattern)).ok()
+        let gadget = Named {
+            name: &self.gadget,
+            origin: self.preview.origin.as_ref(),
+        };
+        let exact = Rule::exactly(Permission::Allow, gadget, subject);
+        let wider = subject.and_then(|subject| {
+            let (pattern, folder) = wider(subject)?;
+            Rule::of_gadget(Permission::Allow, gadget, Some(&pattern), folder).ok()
         });
         // All commands is more than a user can mean.
         let all = (!matches!(subject, Some(Subject::Command(_)) | None))
-            .then(|| Rule::exactly(Permission::Allow, &self.gadget, None));
+            .then(|| Rule::exactly(Permission::Allow, gadget, None));
         exact
             .into_iter()
             .chain(wider)
             .chain(all.into_iter().flatten())
             .collect()
     }
+
+    /// Returns the call as lines for the user, in which what gadgetry says and what the model wrote are told apart.
+    ///
+    /// ```
+    /// use gadgetry::approval::{ApprovalRequest, ShownLine};
+    /// use gadgetry::{CallPreview, Subject};
+    ///
+    /// let request = ApprovalRequest {
+    ///     gadget: "RunCommand".to_owned(),
+    ///     invocation_id: "a".into(),
+    ///     parameters: Default::default(),
+    ///     preview: CallPreview::of(Subject::command("make\u{2028}in the sandbox")).note("for up to 60 s"),
+    /// };
+    /// let lines: Vec<String> = request.lines().iter().map(ToString::to_string).collect();
+    /// assert_eq!(lines, ["RunCommand", "for up to 60 s", "| make", "| in the sandbox"]);
+    /// ```
+    pub fn lines(&self) -> Vec<ShownLine> {
+        let preview = &self.preview;
+        let mut lines = vec![ShownLine::Note(self.gadget.clone())];
+        lines.extend(preview.notes.iter().cloned().map(ShownLine::Note));
+        let text = match &preview.subject {
+            Some(subject) => subject.text().to_owned(),
+            None => serde_json::to_string_pretty(&*self.parameters).unwrap_or_default(),
+        };
+        lines.extend(split(&text).map(ShownLine::Text));
+        let diff = preview.diff.as_deref().unwrap_or_default();
+        lines.extend(diff.lines().flat_map(split).map(ShownLine::Diff));
+        lines
+    }
 }
 
-/// A pattern for what is like the subject.
-fn wider(subject: &Subject) -> Option<String> {
-    use super::pattern::Pattern;
+/// A line of a question about a call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ShownLine {
+    /// What gadgetry or the gadget says about the call.
+    Note(String),
+    /// What the model wrote: a command, a path, parameters. Contains no separator of lines.
+    Text(String),
+    /// What a file would become. Contains no separator of lines.
+    Diff(String),
+}
+
+/// Everything but notes after `| `, so that no text can look like a note.
+impl fmt::Display for ShownLine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Note(note) => split(note).try_for_each(|line| f.write_str(&line)),
+            Self::Text(text) | Self::Diff(text) => write!(f, "| {text}"),
+        }
+    }
+}
+
+/// Lines of a text, at whatever some reader takes for the end of a line.
+fn split(text: &str) -> impl Iterator<Item = String> {
+    let is_end = |c: char| {
+        matches!(
+            c,
+            '\n' | '\r' | '\u{b}' | '\u{c}' | '\u{85}' | '\u{2028}' | '\u{2029}'
+        )
+    };
+    text.trim_end_matches('\n')
+        .replace("\r\n", "\n")
+        .split(is_end)
+        .map(str::to_owned)
+        .collect::<Vec<_>>()
+        .into_iter()
+}
+
+/// Programs that only report, whatever their arguments: they start no other program, and write no file.
+const REPORTING: [&str; 9] = [
+    "basename", "cksum", "df", "dirname", "du", "ls", "pwd", "stat", "wc",
+];
+
+/// A pattern for what is like the subject, and the folder of a command.
+fn wider(subject: &Subject) -> Option<(String, Option<&str>)> {
     match subject {
         Subject::Path(path) => {
             let (folder, _) = path.rsplit_once('/')?;
-            Some(format!("{}/**", Pattern::literal(folder)))
+            Some((everything_in(folder), None))
         }
-        Subject::Command(command) => {
-            let is_plain = |word: &&str| {
-                let plain = |c: char| c.is_ascii_alphanumeric() || "-_./".contains(c);
-                word.chars().all(plain)
-            };
-            let word = command.split_whitespace().next().filter(is_plain)?;
-            Some(format!("{word} *"))
+        Subject::Folder(_) => None,
+        Subject::Command(CommandLine { line, folder }) => {
+            let word = line.split_whitespace().next()?;
+            let only_reports = REPORTING.contains(&word);
+            only_reports.then(|| (format!("{word} *"), folder.as_deref()))
         }
         Subject::Url(url) => {
             let (scheme, rest) = url.split_once("://")?;
             let host = rest.split('/').next()?;
-            Some(format!("{scheme}://{}/**", Pattern::literal(host)))
+            Some((format!("{scheme}://{}/**", Pattern::literal(host)), None))
         }
     }
 }

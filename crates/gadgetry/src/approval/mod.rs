@@ -9,12 +9,17 @@
 //! A denied call fails: the model reads why, and its dependents are skipped. Calls that need the user wait in a queue; while
 //! one is open, other gadgets run on, and an answer that also covers a waiting call decides that call.
 //!
+//! What was approved is what runs. The preview that the user sees is made when the question opens, after the changes of the calls
+//! before it. When the call executes, its gadget compares what it would do with that preview
+//! ([`ExecutionContext::check_approved`](crate::ExecutionContext::check_approved)); if a file, a link, a definition or the
+//! parameters have changed, the call is decided about again.
+//!
 //! ```
 //! use gadgetry::approval::{Answer, ApprovalRequest, Approvals, Rules};
 //! use gadgetry::{Agent, ScriptedModel};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let rules = Rules::parse(["allow ReadFile", "deny *(.git/**)", "allow RunCommand(cargo test *)", "ask *"])?;
+//! let rules = Rules::parse(["allow ReadFile", "deny *(.git/**)", "allow RunCommand(cargo test *) in **", "ask *"])?;
 //! let approvals = Approvals::new(rules).approver(async |request: ApprovalRequest| {
 //!     println!("{} wants to run", request.gadget);
 //!     Answer::Once
@@ -27,18 +32,22 @@
 //! ```
 
 mod approver;
+mod binding;
 mod pattern;
 mod rule;
 mod rules;
 
 use std::fmt;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex as StdMutex, MutexGuard, PoisonError, RwLock};
+use std::time::Duration;
 
 use futures_core::future::BoxFuture;
 use futures_util::FutureExt as _;
 use gadgetry_proto::run::{Asks, Decision, QuestionKind, Start};
 use tokio::sync::Mutex;
 use tokio::task::coop::unconstrained;
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
 
 use crate::control::{BeforeGadget, DynController};
 #[cfg(doc)]
@@ -46,14 +55,20 @@ use crate::gadget::DynGadget;
 use crate::gadget::{CallPreview, Permission};
 use crate::toolbox::Toolbox;
 
-pub use approver::{Answer, ApprovalRequest, Approver};
-pub use rule::{InvalidRule, Rule};
+use binding::Decided;
+
+pub use approver::{Answer, ApprovalRequest, Approver, ShownLine};
+pub(crate) use binding::Binding;
+pub use rule::{InvalidRule, Named, Rule};
 pub use rules::Rules;
+
+/// Longest wait for approved changes of files to be made before the next question shows files.
+const SETTLING: Duration = Duration::from_secs(1);
 
 /// Decides about each call before it runs; see the [module](self). Clones share their rules.
 ///
-/// Add it with [`AgentBuilder::approvals`](crate::AgentBuilder::approvals). It decides before every other controller, so what a
-/// program's own controllers change afterwards is not approved again.
+/// Add it with [`AgentBuilder::approvals`](crate::AgentBuilder::approvals). A call whose parameters other controllers change
+/// afterwards is decided about again when it starts.
 #[derive(Clone)]
 pub struct Approvals(Arc<Inner>);
 
@@ -64,6 +79,34 @@ struct Inner {
     unattended: String,
     /// The one request that is open.
     turn: Arc<Mutex<()>>,
+    decided: StdMutex<Decided>,
+    /// Approved changes of files that may not have been made yet.
+    changes: StdMutex<Vec<CancellationToken>>,
+}
+
+impl Inner {
+    fn rules(&self) -> Rules {
+        let rules = self.rules.read();
+        rules.unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn decided(&self) -> MutexGuard<'_, Decided> {
+        self.decided.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn changes(&self) -> MutexGuard<'_, Vec<CancellationToken>> {
+        self.changes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits for the changes that were approved before; returns whether there were any.
+    async fn settle(&self) -> bool {
+        let changes = std::mem::take(&mut *self.changes());
+        let open = changes.iter().filter(|change| !change.is_cancelled());
+        let all = futures_util::future::join_all(open.map(CancellationToken::cancelled));
+        // A call may never start, and its change never be made.
+        let _ = timeout(SETTLING, all).await;
+        !changes.is_empty()
+    }
 }
 
 impl Approvals {
@@ -74,6 +117,8 @@ impl Approvals {
             approver: None,
             unattended: "no user is available to approve it".to_owned(),
             turn: Arc::default(),
+            decided: StdMutex::default(),
+            changes: StdMutex::default(),
         }))
     }
 
@@ -95,6 +140,8 @@ impl Approvals {
             approver: self.0.approver.clone(),
             unattended: self.0.unattended.clone(),
             turn: Arc::default(),
+            decided: StdMutex::default(),
+            changes: StdMutex::default(),
         };
         change(&mut inner);
         Self(Arc::new(inner))
@@ -102,8 +149,7 @@ impl Approvals {
 
     /// Returns the rules, with those that the user has added.
     pub fn rules(&self) -> Rules {
-        let rules = self.0.rules.read();
-        rules.unwrap_or_else(PoisonError::into_inner).clone()
+        self.0.rules()
     }
 
     /// Decides about a call of a gadget in `toolbox`. A gadget that is not there is denied.
@@ -117,26 +163,41 @@ impl Approvals {
         // Joins the queue before anything is waited for, so that calls are shown in their order.
         let mut turn = Box::pin(Arc::clone(&self.0.turn).lock_owned());
         let taken = unconstrained(&mut turn).now_or_never();
-        // What the gadget cannot preview it cannot do either, and its own words say why.
-        let preview = match gadget.preview(&start.parameters).await {
-            Ok(preview) => preview,
-            Err(reason) => return BeforeGadget::Deny(reason),
-        };
+        let is_first =
+            taken.is_some() && self.0.changes().iter().all(CancellationToken::is_cancelled);
         let permission = gadget.permission();
-        if let Some(decision) = self.by_rules(start, permission, &preview) {
-            return decision;
+        let early = gadget.preview(&start.parameters).await;
+        match &early {
+            Ok(preview) => {
+                if let Some(decision) = self.by_rules(start, permission, preview) {
+                    return decision;
+                }
+            }
+            // What the gadget cannot preview it cannot do either, and its own words say why. But the calls before it may be what
+            // it needs.
+            Err(reason) if is_first => return BeforeGadget::Deny(reason.clone()),
+            Err(_) => {}
         }
         let Some(approver) = &self.0.approver else {
-            return BeforeGadget::Deny(format!(
-                "Denied: {name} needs approval, but {}",
-                self.0.unattended
-            ));
+            return BeforeGadget::Deny(match early {
+                Err(reason) => reason,
+                Ok(_) => format!("Denied: {name} needs approval, but {}", self.0.unattended),
+            });
         };
         let _turn = match taken {
             Some(taken) => taken,
             None => turn.await,
         };
-        // The answer to the request before this one may have been about this call as well.
+        // The calls before it may have changed what it would do, and the answers about them the rules.
+        let preview = if self.0.settle().await || !is_first {
+            gadget.preview(&start.parameters).await
+        } else {
+            early
+        };
+        let preview = match preview {
+            Ok(preview) => preview,
+            Err(reason) => return BeforeGadget::Deny(reason),
+        };
         if let Some(decision) = self.by_rules(start, permission, &preview) {
             return decision;
         }
@@ -147,19 +208,48 @@ impl Approvals {
             preview: preview.clone(),
         };
         match approver.approve(request).await {
-            Answer::Once => BeforeGadget::Proceed,
+            Answer::Once => {}
             Answer::Session(rule) => {
                 let mut rules = self.0.rules.write().unwrap_or_else(PoisonError::into_inner);
-                rules.insert_for(name, &start.parameters, preview.subject.as_ref(), rule);
-                BeforeGadget::Proceed
+                let subject = preview.subject.as_ref();
+                rules.insert_for(named(name, &preview), &start.parameters, subject, rule);
             }
             Answer::No(reason) => {
                 let reason = reason.map(|reason| reason.trim().to_owned());
-                BeforeGadget::Deny(match reason.filter(|reason| !reason.is_empty()) {
+                return BeforeGadget::Deny(match reason.filter(|reason| !reason.is_empty()) {
                     Some(reason) => format!("Denied by the user: {reason}"),
                     None => "Denied by the user".to_owned(),
-                })
+                });
             }
+        }
+        self.proceed(start, permission, &preview, true)
+    }
+
+    /// The call runs, as previewed.
+    fn proceed(
+        &self,
+        start: &Start,
+        permission: Permission,
+        preview: &CallPreview,
+        is_shown: bool,
+    ) -> BeforeGadget {
+        let changes_files = preview.diff.is_some();
+        let approved = binding::approved(&self.0, start, permission, preview.clone(), is_shown);
+        let end = self.0.decided().push(start, approved);
+        if changes_files {
+            let mut changes = self.0.changes();
+            changes.retain(|change| !change.is_cancelled());
+            changes.push(end);
+        }
+        BeforeGadget::Proceed
+    }
+
+    /// Binds the execution of a call to what is decided about it.
+    pub(crate) fn bind(&self, toolbox: Arc<Toolbox>, start: Start) -> Binding {
+        Binding {
+            approvals: self.clone(),
+            toolbox,
+            start,
         }
     }
 
@@ -170,15 +260,14 @@ impl Approvals {
         permission: Permission,
         preview: &CallPreview,
     ) -> Option<BeforeGadget> {
-        let rules = self.0.rules.read().unwrap_or_else(PoisonError::into_inner);
+        let rules = self.0.rules();
         let rule = rules.decide(
-            &start.gadget_name,
+            named(&start.gadget_name, preview),
             &start.parameters,
             preview.subject.as_ref(),
         );
-        let permission = rule.map_or(permission, Rule::permission);
-        match permission {
-            Permission::Allow => Some(BeforeGadget::Proceed),
+        match rule.map_or(permission, Rule::permission) {
+            Permission::Allow => Some(self.proceed(start, permission, preview, false)),
             Permission::Ask => None,
             Permission::Deny => Some(BeforeGadget::Deny(match rule {
                 Some(rule) => format!("Denied by the rule `{rule}`"),
@@ -193,6 +282,13 @@ impl Approvals {
             approvals: self,
             toolbox,
         })
+    }
+}
+
+fn named<'g>(name: &'g str, preview: &'g CallPreview) -> Named<'g> {
+    Named {
+        name,
+        origin: preview.origin.as_ref(),
     }
 }
 

@@ -24,14 +24,21 @@ impl Wildcards {
         match (self, double) {
             (Self::Segments, false) => "[^/]*",
             (Self::Segments, true) | (Self::Anything, _) => ".*",
-            (Self::PlainWords, _) => r"[^;&|<>$`(){}\\\n\r]*",
+            // Of control characters only the tab, and no other separator of lines: some shells and terminals obey them.
+            (Self::PlainWords, _) => {
+                r"[^;&|<>$`(){}\\\x00-\x08\x0a-\x1f\x7f\x{80}-\x{9f}\x{2028}\x{2029}]*"
+            }
         }
     }
 }
 
 /// A text with wildcards. Matching takes linear time.
 #[derive(Clone, Debug)]
-pub(super) struct Pattern(Regex);
+pub(super) struct Pattern {
+    regex: Regex,
+    /// Whether it ends with `**`, and so matches any continuation of what it matches.
+    is_open: bool,
+}
 
 impl Pattern {
     /// `None` if it is too long. A `*` after a space at the end also matches nothing, without the space.
@@ -46,10 +53,13 @@ impl Pattern {
         };
         let mut characters = text.chars().peekable();
         let mut literal = [0; 4];
+        let mut is_open = false;
         while let Some(character) = characters.next() {
+            is_open = false;
             let character = match character {
                 '*' => {
                     let double = characters.next_if_eq(&'*').is_some();
+                    is_open = double || wildcards == Wildcards::Anything;
                     expression.push_str(wildcards.expression(double));
                     continue;
                 }
@@ -66,15 +76,35 @@ impl Pattern {
             .dot_matches_new_line(true)
             .size_limit(SIZE_LIMIT)
             .build();
-        regex.ok().map(Self)
+        let regex = regex.ok()?;
+        Some(Self { regex, is_open })
     }
 
     pub(super) fn matches(&self, text: &str) -> bool {
-        self.0.is_match(text)
+        self.regex.is_match(text)
+    }
+
+    /// Returns whether it matches everything in a folder.
+    pub(super) fn covers(&self, folder: &str) -> bool {
+        self.is_open && self.matches(&inside(folder))
+    }
+
+    /// Returns whether it matches a folder, or everything directly in it.
+    pub(super) fn touches(&self, folder: &str) -> bool {
+        self.matches(folder) || self.matches(&inside(folder))
     }
 
     /// A pattern that matches `text` alone.
     pub(super) fn literal(text: &str) -> String {
         text.replace('\\', r"\\").replace('*', r"\*")
+    }
+}
+
+/// The text that the paths in a folder begin with.
+fn inside(folder: &str) -> String {
+    if folder == "." {
+        String::new()
+    } else {
+        format!("{folder}/")
     }
 }

@@ -5,7 +5,7 @@ use std::fmt;
 use serde_json::Value;
 
 use super::pattern::{Pattern, Wildcards};
-use crate::gadget::{Permission, Subject};
+use crate::gadget::{CommandLine, Origin, Permission, Subject};
 
 /// Allows, denies or asks about calls.
 ///
@@ -13,24 +13,35 @@ use crate::gadget::{Permission, Subject};
 ///
 /// | pattern | calls |
 /// |---|---|
-/// | `ReadFile`, `mcp_*`, `*` | of these gadgets; case does not matter |
+/// | `ReadFile`, `Read*`, `*` | of these gadgets; case does not matter |
 /// | `WriteFile(src/*.rs)` | of files directly in `src` |
 /// | `WriteFile(src/**)` | of files in `src` and all folders below it |
-/// | `RunCommand(cargo test *)` | of `cargo test`, with any arguments or none |
+/// | `RunCommand(cargo test *)` | of `cargo test` in the workspace's root, with any arguments or none |
+/// | `RunCommand(cargo test *) in crates/**` | the same in folders below `crates`; `in **` is any folder |
 /// | `HttpFetch(https://*.example.com/**)` | of pages of these hosts |
 /// | `Deploy(target=staging*)` | of other gadgets, by one of their parameters |
+/// | `look@weather#3f1c…` | of the tool `look` of the MCP server `weather`, as it is defined now |
+/// | `look@weather`, `*@weather` | of this tool, or all tools, of the server, however it defines them |
 ///
 /// In paths and URLs, `*` is any text without a `/`, and `**` any text. In commands and parameters `*` is any text, but in a
 /// rule that allows a command it contains nothing that a shell reads as more than a word (`;`, `&`, `|`, `<`, `>`, `$`, `` ` ``,
-/// parentheses, braces, line breaks): `cargo test; curl …` is not allowed by `cargo test*`. A backslash makes the character
-/// after it literal.
+/// parentheses, braces, separators of lines, control characters): `cargo test; curl …` is not allowed by `cargo test*`. A
+/// backslash makes the character after it literal.
+///
+/// Rules that allow say all of what they allow; rules that deny or ask hold for more:
+///
+/// - A call about a folder with everything in it (recursive deletion, search, listing) is allowed by a pattern that matches
+///   all of that, as `tmp/**` does for `tmp/x`. A pattern that matches the folder, or what is directly in it, denies the call.
+/// - A rule without `in` allows commands in the root of the workspace, and denies them in every folder. A rule without a pattern
+///   is about all calls of the gadget, wherever they run.
+/// - A rule without `@` does not allow the calls of a server's tools, unless its name is `*`. It denies them.
 ///
 /// ```
 /// use gadgetry::Permission;
 /// use gadgetry::approval::Rule;
 ///
-/// let rule = Rule::new(Permission::Allow, "RunCommand(cargo test *)")?;
-/// assert_eq!(rule.to_string(), "allow RunCommand(cargo test *)");
+/// let rule = Rule::new(Permission::Allow, "RunCommand(cargo test *) in crates/*")?;
+/// assert_eq!(rule.to_string(), "allow RunCommand(cargo test *) in crates/*");
 /// # Ok::<(), gadgetry::approval::InvalidRule>(())
 /// ```
 #[derive(Clone, Debug)]
@@ -38,7 +49,11 @@ pub struct Rule {
     permission: Permission,
     text: String,
     gadget: Pattern,
+    /// Whether it is about every gadget.
+    is_any: bool,
+    origin: Option<Source>,
     argument: Option<Argument>,
+    folder: Option<Pattern>,
 }
 
 #[derive(Clone, Debug)]
@@ -46,6 +61,45 @@ struct Argument {
     path: Pattern,
     command: Pattern,
     parameter: Option<(String, Pattern)>,
+}
+
+/// Whose tools a rule is about.
+#[derive(Clone, Debug)]
+struct Source {
+    server: Pattern,
+    definition: Option<String>,
+}
+
+/// The name of a gadget, and its source if others define it.
+///
+/// ```
+/// use gadgetry::approval::Named;
+/// assert_eq!(Named::from("ReadFile").name, "ReadFile");
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Named<'g> {
+    /// The name.
+    pub name: &'g str,
+    /// The source.
+    pub origin: Option<&'g Origin>,
+}
+
+impl<'g> From<&'g str> for Named<'g> {
+    fn from(name: &'g str) -> Self {
+        Self { name, origin: None }
+    }
+}
+
+impl<'g> From<&'g String> for Named<'g> {
+    fn from(name: &'g String) -> Self {
+        Self::from(name.as_str())
+    }
+}
+
+impl<'g> From<&&'g str> for Named<'g> {
+    fn from(name: &&'g str) -> Self {
+        Self::from(*name)
+    }
 }
 
 impl Rule {
@@ -60,14 +114,22 @@ impl Rule {
             text: text.to_owned(),
             reason,
         };
-        let (name, argument) = match text.split_once('(') {
-            None => (text, None),
-            Some((name, rest)) => {
-                let inside = rest.strip_suffix(')');
-                let inside = inside.ok_or_else(|| invalid("the closing parenthesis is missing"))?;
-                (name.trim_end(), Some(inside))
-            }
+        let compile = |pattern: &str, wildcards| {
+            Pattern::new(pattern, wildcards).ok_or_else(|| invalid("the pattern is too long"))
         };
+        let (name, argument, folder) = parts(text).map_err(invalid)?;
+        let (name, origin) = sourced(name);
+        let origin = origin.map(|(server, definition)| {
+            if server.is_empty() || definition.is_some_and(str::is_empty) {
+                return Err(invalid(
+                    "write `tool@server` or `tool@server#definition`, or a backslash before an `@` of a name",
+                ));
+            }
+            Ok(Source {
+                server: compile(server, Wildcards::Anything)?,
+                definition: definition.map(str::to_owned),
+            })
+        });
         if name.is_empty() {
             return Err(invalid(
                 "the name of a gadget is missing; `*` means all of them",
@@ -78,9 +140,6 @@ impl Rule {
                 "the name of a gadget contains no spaces and no parentheses",
             ));
         }
-        let compile = |pattern: &str, wildcards| {
-            Pattern::new(pattern, wildcards).ok_or_else(|| invalid("the pattern is too long"))
-        };
         let argument = argument
             .map(|pattern| {
                 if pattern.trim().is_empty() {
@@ -101,11 +160,20 @@ impl Rule {
                 })
             })
             .transpose()?;
+        let folder = folder.map(|folder| match folder {
+            "" => Err(invalid(
+                "the folder after `in` is missing; `**` means all of them",
+            )),
+            folder => compile(folder, Wildcards::Segments),
+        });
         Ok(Self {
             permission,
             text: text.to_owned(),
             gadget: compile(&name.to_lowercase(), Wildcards::Anything)?,
+            is_any: name == "*",
+            origin: origin.transpose()?,
             argument,
+            folder: folder.transpose()?,
         })
     }
 
@@ -113,33 +181,59 @@ impl Rule {
     ///
     /// # Errors
     ///
-    /// [`InvalidRule`] if the text of the subject is too long, or the name of the gadget cannot be written in a rule, as `a(b)`.
-    pub fn exactly(
+    /// [`InvalidRule`] if the text of the subject is too long, or one of the names cannot be written in a rule, as `a(b)`.
+    pub fn exactly<'g>(
         permission: Permission,
-        gadget: &str,
+        gadget: impl Into<Named<'g>>,
         subject: Option<&Subject>,
     ) -> Result<Self, InvalidRule> {
-        let pattern = subject.map(|subject| Pattern::literal(subject.text()));
-        Self::of_gadget(permission, gadget, pattern.as_deref())
+        let pattern = subject.map(|subject| match subject {
+            Subject::Folder(folder) => everything_in(folder),
+            Subject::Path(_) | Subject::Command(_) | Subject::Url(_) => {
+                Pattern::literal(subject.text())
+            }
+        });
+        let folder = match subject {
+            Some(Subject::Command(command)) => command.folder.as_deref(),
+            Some(_) | None => None,
+        };
+        Self::of_gadget(permission, gadget.into(), pattern.as_deref(), folder)
     }
 
-    /// A rule about calls of this gadget that match a pattern. Its name is taken literally: a stranger's tool may be named `*`.
+    /// A rule about calls of this gadget that match a pattern. Names are taken literally: a stranger's tool may be named `*`.
     pub(super) fn of_gadget(
         permission: Permission,
-        gadget: &str,
+        gadget: Named<'_>,
         pattern: Option<&str>,
+        folder: Option<&str>,
     ) -> Result<Self, InvalidRule> {
-        if gadget.contains(|c: char| c.is_whitespace() || matches!(c, '(' | ')')) {
-            return Err(InvalidRule {
-                text: gadget.to_owned(),
-                reason: "the name of a gadget contains no spaces and no parentheses",
-            });
+        let invalid = |text: &str, reason| InvalidRule {
+            text: text.to_owned(),
+            reason,
+        };
+        let word = |name: &str| {
+            if name.contains(|c: char| c.is_whitespace() || matches!(c, '(' | ')')) {
+                let reason = "the name of a gadget contains no spaces and no parentheses";
+                return Err(invalid(name, reason));
+            }
+            Ok(Pattern::literal(name)
+                .replace('@', r"\@")
+                .replace('#', r"\#"))
+        };
+        let mut calls = word(gadget.name)?;
+        if let Some(origin) = gadget.origin {
+            calls.extend(["@", &word(&origin.server)?, "#", &word(&origin.definition)?]);
         }
-        let gadget = Pattern::literal(gadget);
-        match pattern {
-            Some(pattern) => Self::new(permission, &format!("{gadget}({pattern})")),
-            None => Self::new(permission, &gadget),
+        if let Some(pattern) = pattern {
+            calls.extend(["(", pattern, ")"]);
         }
+        if let Some(folder) = folder {
+            if folder != folder.trim() || folder.ends_with(')') || folder.contains(") in ") {
+                return Err(invalid(folder, "this folder cannot be written in a rule"));
+            }
+            calls.extend([" in ", &Pattern::literal(folder)]);
+        }
+        Self::new(permission, &calls)
     }
 
     /// What it says about the calls.
@@ -152,12 +246,39 @@ impl Rule {
         &self.text
     }
 
+    /// The name of the gadget, as written: it may have a `*`, and a backslash before other characters.
+    ///
+    /// ```
+    /// # use gadgetry::approval::Rule;
+    /// let rule: Rule = "deny look@weather".parse()?;
+    /// assert_eq!(rule.gadget(), "look");
+    /// # Ok::<(), gadgetry::approval::InvalidRule>(())
+    /// ```
+    pub fn gadget(&self) -> &str {
+        parts(&self.text).map_or("", |(name, ..)| sourced(name).0)
+    }
+
     /// Returns whether it is about this call.
-    pub fn matches(&self, gadget: &str, parameters: &Value, subject: Option<&Subject>) -> bool {
-        self.gadget.matches(&gadget.to_lowercase())
+    pub fn matches<'g>(
+        &self,
+        gadget: impl Into<Named<'g>>,
+        parameters: &Value,
+        subject: Option<&Subject>,
+    ) -> bool {
+        let gadget = gadget.into();
+        self.gadget.matches(&gadget.name.to_lowercase())
+            && self.is_about_tools_of(gadget.origin)
+            && self.is_about_folder_of(subject)
             && self.argument.as_ref().is_none_or(|argument| match subject {
                 Some(Subject::Path(text) | Subject::Url(text)) => argument.path.matches(text),
-                Some(Subject::Command(text)) => argument.command.matches(text.trim()),
+                Some(Subject::Folder(folder)) if self.allows() => argument.path.covers(folder),
+                Some(Subject::Folder(folder)) => argument.path.touches(folder),
+                Some(Subject::Command(CommandLine { line, .. })) => {
+                    // What a shell skips. Other white space is a part of a word for it.
+                    argument
+                        .command
+                        .matches(line.trim_matches([' ', '\t', '\n']))
+                }
                 None => argument
                     .parameter
                     .as_ref()
@@ -168,6 +289,84 @@ impl Rule {
                     }),
             })
     }
+
+    fn allows(&self) -> bool {
+        self.permission == Permission::Allow
+    }
+
+    fn is_about_tools_of(&self, origin: Option<&Origin>) -> bool {
+        match (&self.origin, origin) {
+            (None, None) => true,
+            (None, Some(_)) => self.is_any || !self.allows(),
+            (Some(_), None) => false,
+            (Some(rule), Some(origin)) => {
+                let definition = rule.definition.as_ref();
+                rule.server.matches(&origin.server)
+                    && (!self.allows() || definition.is_none_or(|it| *it == origin.definition))
+            }
+        }
+    }
+
+    fn is_about_folder_of(&self, subject: Option<&Subject>) -> bool {
+        match (&self.folder, subject) {
+            (Some(folder), Some(Subject::Command(command))) => {
+                folder.matches(command.folder.as_deref().unwrap_or("."))
+            }
+            (Some(_), _) => false,
+            (None, Some(Subject::Command(command))) => {
+                command.folder.is_none() || self.argument.is_none() || !self.allows()
+            }
+            (None, _) => true,
+        }
+    }
+}
+
+/// A pattern for everything in a folder.
+pub(super) fn everything_in(folder: &str) -> String {
+    match folder {
+        "." => "**".to_owned(),
+        folder => format!("{}/**", Pattern::literal(folder)),
+    }
+}
+
+/// The name, the pattern in parentheses and the folder of `NAME(PATTERN) in FOLDER`. A text that ends with a parenthesis has no
+/// folder, whatever the pattern contains.
+fn parts(text: &str) -> Result<(&str, Option<&str>, Option<&str>), &'static str> {
+    let Some((name, rest)) = text.split_once('(') else {
+        return Ok(match text.split_once(" in ") {
+            Some((name, folder)) => (name.trim_end(), None, Some(folder.trim())),
+            None => (text, None, None),
+        });
+    };
+    if let Some(inside) = rest.strip_suffix(')') {
+        return Ok((name.trim_end(), Some(inside), None));
+    }
+    let (inside, folder) = rest
+        .rsplit_once(") in ")
+        .ok_or("the closing parenthesis is missing")?;
+    Ok((name.trim_end(), Some(inside), Some(folder.trim())))
+}
+
+/// Splits `TOOL@SERVER#DEFINITION` at characters without a backslash before them.
+fn sourced(name: &str) -> (&str, Option<(&str, Option<&str>)>) {
+    let Some((tool, source)) = split_at_plain(name, '@') else {
+        return (name, None);
+    };
+    match split_at_plain(source, '#') {
+        Some((server, definition)) => (tool, Some((server, Some(definition)))),
+        None => (tool, Some((source, None))),
+    }
+}
+
+fn split_at_plain(text: &str, separator: char) -> Option<(&str, &str)> {
+    let mut is_literal = false;
+    for (index, c) in text.char_indices() {
+        if c == separator && !is_literal {
+            return Some((&text[..index], &text[index + c.len_utf8()..]));
+        }
+        is_literal = c == '\\' && !is_literal;
+    }
+    None
 }
 
 /// The permission and the calls, as in `deny WriteFile(.git/**)`.

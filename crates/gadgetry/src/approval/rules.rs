@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::rule::{InvalidRule, Rule};
+use super::rule::{InvalidRule, Named, Rule};
 use crate::gadget::Subject;
 
 /// Rules, of which the first that matches a call decides about it.
@@ -40,13 +40,14 @@ impl Rules {
 
     /// Adds the rule that the user has answered with: before the one that decides about this call now, or as the last.
     /// Rules that deny other calls before it still do.
-    pub fn insert_for(
+    pub fn insert_for<'g>(
         &mut self,
-        gadget: &str,
+        gadget: impl Into<Named<'g>>,
         parameters: &Value,
         subject: Option<&Subject>,
         rule: Rule,
     ) {
+        let gadget = gadget.into();
         let mut rules = self.0.iter();
         let index = rules.position(|rule| rule.matches(gadget, parameters, subject));
         self.0.insert(index.unwrap_or(self.0.len()), rule);
@@ -58,12 +59,13 @@ impl Rules {
     }
 
     /// Returns the first rule about a call; `None` if no rule is.
-    pub fn decide(
+    pub fn decide<'g>(
         &self,
-        gadget: &str,
+        gadget: impl Into<Named<'g>>,
         parameters: &Value,
         subject: Option<&Subject>,
     ) -> Option<&Rule> {
+        let gadget = gadget.into();
         let mut rules = self.0.iter();
         rules.find(|rule| rule.matches(gadget, parameters, subject))
     }

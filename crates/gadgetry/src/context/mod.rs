@@ -7,6 +7,7 @@
 mod host;
 mod invocation;
 
+use std::any::Any;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::future::pending;
@@ -60,6 +61,10 @@ struct Inner {
     slot: Option<CallSlot>,
     /// In place of the id of a run, for a call without a run.
     random_id: OnceLock<String>,
+    /// What was decided about the call: `Approved` of the module `gadget`.
+    approved: Mutex<Option<Arc<dyn Any + Send + Sync>>>,
+    /// Whether the gadget found that something else was approved.
+    changed: AtomicBool,
 }
 
 /// What a call has cost, and whether it is over.
@@ -122,7 +127,31 @@ impl ExecutionContext {
             account: Mutex::default(),
             slot,
             random_id: OnceLock::new(),
+            approved: Mutex::default(),
+            changed: AtomicBool::new(false),
         }))
+    }
+
+    /// Sets what was decided about the call.
+    pub(crate) fn set_approved(&self, approved: Arc<dyn Any + Send + Sync>) {
+        let slot = self.0.approved.lock();
+        *slot.unwrap_or_else(PoisonError::into_inner) = Some(approved);
+    }
+
+    /// Returns what was decided about the call.
+    pub(crate) fn approved(&self) -> Option<Arc<dyn Any + Send + Sync>> {
+        let slot = self.0.approved.lock();
+        slot.unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Notes that what was approved is not what the call would do now.
+    pub(crate) fn set_changed(&self) {
+        self.0.changed.store(true, Ordering::Relaxed);
+    }
+
+    /// Returns whether that was noted, and forgets it.
+    pub(crate) fn take_changed(&self) -> bool {
+        self.0.changed.swap(false, Ordering::Relaxed)
     }
 
     /// Creates the context of a call that is executed apart from its run, such as on another machine, with the

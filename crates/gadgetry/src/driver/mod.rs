@@ -253,6 +253,8 @@ impl<'a> Driver<'a> {
         let services = &self.handle.services;
         let gadget = services.toolbox.get(&start.gadget_name).map(Arc::clone);
         let host: Arc<dyn Host> = Arc::<RunHandle>::clone(&self.handle);
+        let binding = services.approvals.as_ref();
+        let binding = binding.map(|it| it.bind(Arc::clone(&services.toolbox), start.clone()));
         let context = ExecutionContext::from_parts(
             start.gadget_name,
             start.invocation_id,
@@ -268,7 +270,7 @@ impl<'a> Driver<'a> {
         let parameters = Arc::unwrap_or_clone(start.parameters);
         let task = self
             .tasks
-            .gadget(start.id, gadget, parameters, context.clone());
+            .gadget(start.id, gadget, parameters, context.clone(), binding);
         let running = Running {
             context,
             _task: task,

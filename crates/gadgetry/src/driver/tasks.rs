@@ -15,6 +15,7 @@ use serde_json::Value;
 use tokio::sync::mpsc;
 use tracing::Instrument as _;
 
+use crate::approval::Binding;
 use crate::context::ExecutionContext;
 use crate::gadget::{DynGadget, call};
 use crate::panics::panic_text;
@@ -84,6 +85,7 @@ impl Tasks {
         gadget: Option<Arc<dyn DynGadget>>,
         parameters: Value,
         context: ExecutionContext,
+        binding: Option<Binding>,
     ) -> Task {
         let span = tracing::info_span!(
             "gadget",
@@ -102,7 +104,12 @@ impl Tasks {
                     let name = context.gadget_name();
                     return Outcome::error(format!("Gadget '{name}' is not available"));
                 };
-                let work = call(gadget.as_ref(), parameters, context.clone());
+                let work = async {
+                    match binding {
+                        Some(binding) => binding.call(&*gadget, parameters, context.clone()).await,
+                        None => call(&*gadget, parameters, context.clone()).await,
+                    }
+                };
                 until_cancelled(work, &context, &*runtime).await
             }
         };

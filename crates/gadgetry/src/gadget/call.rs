@@ -28,12 +28,25 @@ pub(crate) async fn call(
     parameters: Value,
     context: ExecutionContext,
 ) -> Outcome {
+    closed(attempt(gadget, parameters, &context).await, &context)
+}
+
+/// Executes the gadget. Its account stays open.
+pub(crate) async fn attempt(
+    gadget: &dyn DynGadget,
+    parameters: Value,
+    context: &ExecutionContext,
+) -> Outcome {
     // Inside an `async` block, because the call itself may panic as well as the future that it returns.
     let work = async { gadget.execute(parameters, context.clone()).await };
-    let mut outcome = match AssertUnwindSafe(work).catch_unwind().await {
+    match AssertUnwindSafe(work).catch_unwind().await {
         Ok(outcome) => outcome,
         Err(panic) => Outcome::error(panic_text(context.gadget_name(), panic.as_ref())),
-    };
+    }
+}
+
+/// The outcome of a call that is over, with what it has cost.
+pub(crate) fn closed(mut outcome: Outcome, context: &ExecutionContext) -> Outcome {
     outcome.cost = (amount(outcome.cost) + context.close()).min(f64::MAX);
     outcome
 }

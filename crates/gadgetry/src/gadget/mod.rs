@@ -12,6 +12,7 @@
 //! All of them are [`IntoGadget`] and become a [`DynGadget`], which a [`Toolbox`](crate::Toolbox) holds. Parameters are
 //! checked by the engine against the schema in all cases.
 
+mod approved;
 mod call;
 mod closure;
 mod function;
@@ -34,14 +35,15 @@ use serde_json::Value;
 use crate::context::ExecutionContext;
 
 pub use crate::error::GadgetError;
-pub(crate) use call::call;
+pub(crate) use approved::Approved;
+pub(crate) use call::{attempt, call, closed};
 pub use closure::{TypedFn, typed};
 pub use function::{FnGadget, from_fn};
 pub use outcome::IntoOutcome;
 pub use output::GadgetOutput;
 pub(crate) use params::read;
 pub use params::{InvalidParams, validate_gadget_params};
-pub use preview::{CallPreview, Permission, Subject, UnknownPermission};
+pub use preview::{CallPreview, CommandLine, Origin, Permission, Subject, UnknownPermission};
 pub use several::IntoGadgets;
 pub use typed::{Gadget, GadgetInfo, NoParams};
 
@@ -75,6 +77,9 @@ pub trait DynGadget: Send + Sync {
     }
 
     /// Returns what a call would do, for rules about it and for the user who approves it. Changes nothing.
+    ///
+    /// It may be called several times for one call. [`DynGadget::execute`] checks by
+    /// [`ExecutionContext::check_approved`] that what it does is still what was approved.
     ///
     /// # Errors
     ///

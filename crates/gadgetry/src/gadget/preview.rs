@@ -54,29 +54,67 @@ pub struct UnknownPermission;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Subject {
-    /// A file or folder, with `/` between names, as the gadget has resolved it: without `..` and symbolic links.
+    /// A file, with `/` between names, as the gadget has resolved it: without `..` and symbolic links.
     Path(String),
-    /// A command line for a shell.
-    Command(String),
+    /// A folder with everything in it, written in the same way; `.` is the workspace. A rule that allows it has to allow all of
+    /// what is in it.
+    Folder(String),
+    /// A command line for a shell, and the folder that it runs in.
+    Command(CommandLine),
     /// A normalised URL.
     Url(String),
 }
 
 impl Subject {
-    /// Returns its text.
+    /// A command line that runs in the workspace's root.
+    ///
+    /// ```
+    /// use gadgetry::Subject;
+    /// assert_eq!(Subject::command("make").text(), "make");
+    /// ```
+    pub fn command(line: impl Into<String>) -> Self {
+        Self::Command(CommandLine {
+            line: line.into(),
+            folder: None,
+        })
+    }
+
+    /// Returns its text; of a command without the folder.
     pub fn text(&self) -> &str {
         match self {
-            Self::Path(text) | Self::Command(text) | Self::Url(text) => text,
+            Self::Path(text) | Self::Folder(text) | Self::Url(text) => text,
+            Self::Command(command) => &command.line,
         }
     }
 }
 
+/// A command line, and where it runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CommandLine {
+    /// The text for the shell.
+    pub line: String,
+    /// The folder that it runs in, resolved, with `/` between names; `None` is the workspace's root.
+    pub folder: Option<String>,
+}
+
+/// The source of a gadget that others define, such as a server of tools. Rules that allow its calls name it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Origin {
+    /// The name of the server, as the user has written it.
+    pub server: String,
+    /// A hash of everything that the server says about the tool. Rules compare it as text.
+    pub definition: String,
+}
+
 /// What a call would do.
+///
+/// What was shown is what runs: a gadget makes the preview once more when it executes the call, and passes it to
+/// [`ExecutionContext::check_approved`](crate::ExecutionContext::check_approved) before it changes anything.
 ///
 /// ```
 /// use gadgetry::{CallPreview, Subject};
-/// let preview = CallPreview::of(Subject::Command("cargo test".to_owned())).note("in the folder src");
-/// assert_eq!(preview.notes, ["in the folder src"]);
+/// let preview = CallPreview::of(Subject::command("cargo test")).note("for up to 60 s");
+/// assert_eq!(preview.notes, ["for up to 60 s"]);
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -85,8 +123,13 @@ pub struct CallPreview {
     pub subject: Option<Subject>,
     /// What it would change, as a unified diff.
     pub diff: Option<String>,
-    /// What else the user should know, a line each.
+    /// What else the user should know, a line each. These are the gadget's words: a face shows them apart from what the model
+    /// wrote.
     pub notes: Vec<String>,
+    /// The source of the gadget, if others define it.
+    pub origin: Option<Origin>,
+    /// What else an approval holds for and is not shown, such as the hash of a file's content.
+    pub bound: Vec<String>,
 }
 
 impl CallPreview {
@@ -109,6 +152,27 @@ impl CallPreview {
     #[must_use]
     pub fn note(mut self, line: impl Into<String>) -> Self {
         self.notes.push(line.into());
+        self
+    }
+
+    /// Sets the source of the gadget.
+    #[must_use]
+    pub fn origin(mut self, origin: Origin) -> Self {
+        self.origin = Some(origin);
+        self
+    }
+
+    /// Binds an approval to something that is not shown, such as the hash of a file before and after its change: if it is different
+    /// when the call executes, the call is shown again. The diff is then not compared.
+    ///
+    /// ```
+    /// use gadgetry::CallPreview;
+    /// let preview = CallPreview::default().bound_to("sha256 of the file");
+    /// assert_ne!(preview, CallPreview::default());
+    /// ```
+    #[must_use]
+    pub fn bound_to(mut self, what: impl Into<String>) -> Self {
+        self.bound.push(what.into());
         self
     }
 }

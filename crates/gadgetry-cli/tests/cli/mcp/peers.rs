@@ -26,7 +26,7 @@ fn python() -> Option<String> {
 fn check(server: &str, name: &str, arguments: &str, shown: &str) {
     let workshop = Workshop::new(&(reply(&call(name, arguments)) + &reply("Done.")));
     workshop.write("note.txt", "of the file");
-    let rule = format!("allow {name}");
+    let rule = format!("allow {name}@*");
     let args = [
         &AGENT[..],
         &["--no-session", "--mcp", server, "--approval", &rule],

@@ -59,7 +59,7 @@ fn custom_commands() {
         .0
         .write(&format!("{folder}/say.jsonl"), &reply("Hi."));
     assert_eq!(configured.ended(&["mcp", "trust", "mine"]).code, Some(0));
-    let rule = ["--approval", "allow Touch"];
+    let rule = ["--approval", "allow Touch@mine"];
     let check = |args: &[&str], stdout: &str, is_used: bool| {
         drop(fs::remove_file(configured.0.path("trace")));
         let ended = configured.ended(args);

@@ -1,10 +1,4 @@
-//! Passages that are nearly alike.
-
-/// The least likeness of a passage that is replaced.
-const ENOUGH: f64 = 0.8;
-
-/// How much more alike the best passage has to be than any other.
-const AHEAD: f64 = 0.05;
+//! Passages that are nearly alike, for the error of an edit. None of them is ever replaced.
 
 /// The least likeness of a passage that is worth showing.
 const WORTH_SHOWING: f64 = 0.4;
@@ -66,15 +60,6 @@ pub(super) fn passages(lines: &[&str], searched: &[&str]) -> Vec<Alike> {
         }
     }
     best
-}
-
-/// The best passage, if it is alike enough and clearly better than the others.
-pub(super) fn only_one(best: &[Alike], count: usize) -> Option<&Alike> {
-    let first = best
-        .first()
-        .filter(|it| it.likeness >= ENOUGH && count > 0)?;
-    let next = best.get(1).map_or(0.0, |next| next.likeness);
-    (first.likeness - next >= AHEAD).then_some(first)
 }
 
 fn likeness(window: &[Pairs], wanted: &[Pairs]) -> f64 {

@@ -1,0 +1,307 @@
+//! What was approved is what built-in gadgets do.
+
+#![cfg(unix)]
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::sync::{Arc, Mutex};
+
+use gadgetry::approval::{Answer, ApprovalRequest, Approvals, Rules};
+use gadgetry::proto::event::{Answer as CallAnswer, Event, EventKind};
+use gadgetry::{Agent, ScriptedModel};
+use serde_json::{Value, json};
+
+use crate::stage::Stage;
+
+/// A call as a block.
+fn call((gadget, parameters): &(&str, Value)) -> String {
+    let mut block = format!("!!!GADGET_START:{gadget}\n");
+    for (key, value) in parameters.as_object().unwrap() {
+        let value = value
+            .as_str()
+            .map_or_else(|| value.to_string(), str::to_owned);
+        block += &format!("!!!ARG:{key}\n{value}\n");
+    }
+    block + "!!!GADGET_END\n"
+}
+
+/// Runs one reply with these calls; returns what the calls answer. `answer` is the user.
+async fn run(
+    stage: &Stage,
+    rules: &[&str],
+    calls: &[(&str, Value)],
+    answer: impl Fn(ApprovalRequest) -> Answer + Send + Sync + 'static,
+) -> Vec<String> {
+    let text: String = calls.iter().map(call).collect();
+    let script = format!("{}\n{}", json!({ "text": text }), json!({ "text": "done" }));
+    let model: ScriptedModel = script.parse().unwrap();
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let sink = Arc::clone(&seen);
+    let approvals = Approvals::new(Rules::parse(rules).unwrap());
+    let approvals = approvals.approver(move |request| {
+        let answer = answer(request);
+        async move { answer }
+    });
+    let agent = Agent::builder()
+        .model(model)
+        .gadgets(stage.builtins.gadgets())
+        .approvals(approvals)
+        .on_event(move |event: &Event| {
+            if let EventKind::GadgetResult {
+                answer: CallAnswer::Result(text) | CallAnswer::Error(text),
+                ..
+            } = &event.kind
+            {
+                sink.lock().unwrap().push(text.clone());
+            }
+        });
+    agent.ask("go").unwrap().text().await.unwrap();
+    let seen = seen.lock().unwrap();
+    seen.clone()
+}
+
+fn denied(_: ApprovalRequest) -> Answer {
+    Answer::No(None)
+}
+
+#[tokio::test]
+async fn rules_about_folders() {
+    let check =
+        async |rules: &[&str], gadget: &str, parameters: Value, with: &str, without: &str| {
+            let stage = Stage::new();
+            for path in ["secrets/key", "tmp/x/deep/file", "tmp/file"] {
+                let path = stage.work().join(path);
+                fs::create_dir_all(path.parent().unwrap()).unwrap();
+                fs::write(path, "TOKEN\n").unwrap();
+            }
+            let said = run(&stage, rules, &[(gadget, parameters.clone())], denied).await;
+            let what = format!("{rules:?} {gadget} {parameters}: {said:?}");
+            assert!(said[0].contains(with), "{what}");
+            assert!(without.is_empty() || !said[0].contains(without), "{what}");
+            if with.starts_with("Denied") {
+                assert!(stage.work().join("secrets/key").exists(), "{what}");
+                assert!(stage.work().join("tmp/x/deep/file").exists(), "{what}");
+            }
+        };
+    let all = |path: &str| json!({ "filePath": path, "recursive": true });
+    let secrets = ["deny *(secrets/**)", "allow *"];
+    let rule = "Denied by the rule `deny *(secrets/**)`";
+    check(&secrets, "DeleteFile", all("secrets"), rule, "").await;
+    check(
+        &secrets,
+        "DeleteFile",
+        json!({ "filePath": "secrets/key" }),
+        rule,
+        "",
+    )
+    .await;
+    check(
+        &["allow DeleteFile(tmp/*)"],
+        "DeleteFile",
+        all("tmp/x"),
+        "Denied by the user",
+        "",
+    )
+    .await;
+    check(
+        &["allow DeleteFile(tmp)"],
+        "DeleteFile",
+        all("tmp"),
+        "Denied by the user",
+        "",
+    )
+    .await;
+    check(
+        &["allow DeleteFile(tmp/*)"],
+        "DeleteFile",
+        json!({ "filePath": "tmp/file" }),
+        "Deleted",
+        "",
+    )
+    .await;
+    check(
+        &["allow DeleteFile(tmp/**)"],
+        "DeleteFile",
+        all("tmp/x"),
+        "Deleted the folder tmp/x",
+        "",
+    )
+    .await;
+    let below = ["deny *(tmp/x/deep/*)", "allow *"];
+    check(
+        &below,
+        "DeleteFile",
+        all("tmp"),
+        "tmp/x/deep/file in it may not be deleted",
+        "",
+    )
+    .await;
+    let search = |path: &str| json!({ "pattern": "TOKEN", "path": path });
+    check(
+        &secrets,
+        "Search",
+        search("."),
+        "tmp/file:1:TOKEN",
+        "secrets",
+    )
+    .await;
+    check(&secrets, "Search", search("secrets"), rule, "TOKEN").await;
+    check(&secrets, "Search", search("secrets/key"), rule, "TOKEN").await;
+    check(
+        &["ask *(secrets/**)"],
+        "Search",
+        search("."),
+        "tmp/file:1:TOKEN",
+        "secrets",
+    )
+    .await;
+    check(&[], "Search", search("."), "secrets/key:1:TOKEN", "").await;
+    let list = |path: &str| json!({ "directoryPath": path });
+    check(
+        &secrets,
+        "ListDirectory",
+        list("."),
+        "tmp/x/deep",
+        "secrets",
+    )
+    .await;
+    check(&secrets, "ListDirectory", list("secrets"), rule, "key").await;
+    check(
+        &["deny *(secrets/key)", "allow *"],
+        "ListDirectory",
+        list("."),
+        "D|secrets",
+        "key",
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn the_folder_of_a_command() {
+    let check = async |rule: &str, cwd: &str, runs: bool| {
+        let stage = Stage::new();
+        let command = json!({ "command": "echo RAN", "cwd": cwd });
+        let said = run(&stage, &[rule], &[("RunCommand", command)], denied).await;
+        assert_eq!(said[0].contains("RAN"), runs, "{rule} {cwd}: {said:?}");
+    };
+    check("allow RunCommand(echo RAN)", ".", true).await;
+    check("allow RunCommand(echo RAN)", "src", false).await;
+    check("allow RunCommand(echo *)", "src/deep", false).await;
+    check("allow RunCommand(echo RAN) in src", "src", true).await;
+    check("allow RunCommand(echo RAN) in src", "src/deep", false).await;
+    check("allow RunCommand(echo RAN) in src/**", "src/deep", true).await;
+    check("allow RunCommand(echo RAN) in **", ".", true).await;
+    check("allow RunCommand", "src", true).await;
+}
+
+/// A link that is moved while the question is open.
+#[tokio::test]
+async fn a_link_that_moves_is_asked_about_again() {
+    let check = async |call: (&str, Value), subjects: &[&str]| {
+        let stage = Stage::new();
+        for folder in ["a", "b"] {
+            fs::create_dir(stage.work().join(folder)).unwrap();
+            fs::write(stage.work().join(folder).join("x"), "old\n").unwrap();
+        }
+        let link = stage.work().join("l");
+        symlink("a", &link).unwrap();
+        let asked = Arc::new(Mutex::new(Vec::new()));
+        let log = Arc::clone(&asked);
+        run(&stage, &[], &[call], move |request| {
+            let subject = request.preview.subject.unwrap().text().to_owned();
+            log.lock().unwrap().push(subject.clone());
+            if subject.starts_with("b") {
+                return Answer::No(None);
+            }
+            fs::remove_file(&link).unwrap();
+            symlink("b", &link).unwrap();
+            Answer::Once
+        })
+        .await;
+        assert_eq!(*asked.lock().unwrap(), subjects);
+        assert_eq!(stage.content("a/x"), "old\n");
+        assert_eq!(stage.content("b/x"), "old\n");
+    };
+    check(
+        ("WriteFile", json!({ "filePath": "l/x", "content": "new" })),
+        &["a/x", "b/x"],
+    )
+    .await;
+    check(
+        (
+            "EditFile",
+            json!({ "filePath": "l/x", "search": "old", "replace": "new" }),
+        ),
+        &["a/x", "b/x"],
+    )
+    .await;
+    check(
+        ("DeleteFile", json!({ "filePath": "l/x" })),
+        &["a/x", "b/x"],
+    )
+    .await;
+    check(
+        (
+            "DeleteFile",
+            json!({ "filePath": "l/x", "recursive": true }),
+        ),
+        &["a/x", "b/x"],
+    )
+    .await;
+}
+
+/// A file that is changed while the question is open.
+#[tokio::test]
+async fn a_file_that_changes_is_shown_again() {
+    let stage = Stage::new();
+    let file = stage.work().join("a.txt");
+    let diffs = Arc::new(Mutex::new(Vec::new()));
+    let log = Arc::clone(&diffs);
+    let write = (
+        "WriteFile",
+        json!({ "filePath": "a.txt", "content": "new\n" }),
+    );
+    run(&stage, &[], &[write], move |request| {
+        let mut diffs = log.lock().unwrap();
+        diffs.push(request.preview.diff.unwrap());
+        if diffs.len() == 1 {
+            fs::write(&file, "other\n").unwrap();
+        }
+        Answer::Once
+    })
+    .await;
+    let diffs = diffs.lock().unwrap();
+    assert_eq!(diffs.len(), 2);
+    assert!(
+        diffs[0].contains("-three") && diffs[1].contains("-other"),
+        "{diffs:?}"
+    );
+    assert_eq!(stage.content("a.txt"), "new\n");
+}
+
+/// Two edits of a reply: the second is shown as it is after the first.
+#[tokio::test]
+async fn an_edit_is_shown_after_the_edits_before_it() {
+    let stage = Stage::new();
+    let edit = |search: &str, replace: &str| {
+        let edit = json!({ "filePath": "a.txt", "search": search, "replace": replace });
+        ("EditFile", edit)
+    };
+    let diffs = Arc::new(Mutex::new(Vec::new()));
+    let log = Arc::clone(&diffs);
+    let edits = [edit("one", "1"), edit("1\ntwo", "1\n2"), edit("one", "uno")];
+    let said = run(&stage, &[], &edits, move |request| {
+        log.lock().unwrap().push(request.preview.diff.unwrap());
+        Answer::Once
+    })
+    .await;
+    let diffs = diffs.lock().unwrap();
+    assert_eq!(diffs.len(), 2, "{diffs:?}");
+    assert!(diffs[1].contains(" 1\n-two\n+2\n"), "{diffs:?}");
+    assert_eq!(stage.content("a.txt"), "1\n2\nthree\n");
+    assert!(
+        said.iter()
+            .any(|text| text.contains("`search` was not found")),
+        "{said:?}"
+    );
+}
