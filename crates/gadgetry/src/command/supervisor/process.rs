@@ -73,7 +73,7 @@ impl Supervisor {
         Ok((Self::of(parent, Duration::from_millis(grace))?, command))
     }
 
-    /// Makes this process one that ends all of its descendants when `parent` ends; 0 stands for a parent outside its PID namespace.
+    /// Makes this process one that ends all of its descendants when `parent` ends; 0 means a parent outside its PID namespace.
     ///
     /// # Errors
     ///
@@ -253,7 +253,7 @@ fn kill_all() -> io::Result<bool> {
         .into_iter()
         .map(|pid| kill_process(pid, Signal::KILL));
     // All of them, not only until the first that works.
-    Ok(killed.fold(false, |any, done| any | (done != Err(Errno::PERM))))
+    Ok(killed.filter(|done| *done != Err(Errno::PERM)).count() > 0)
 }
 
 /// The processes below this one, without those that have ended.
