@@ -29,8 +29,8 @@
 //! | `HttpFetch` | fetches a page from a public address (feature `fetch`) | needs approval |
 //! | `AskUser`, `TellUser`, `Finish`, `TodoWrite` | talk to the user, end the run, keep a list of steps | runs |
 //!
-//! "Needs approval" is what [`Approvals`](gadgetry::approval::Approvals) obey. **An agent without approvals executes every call**,
-//! as with gadgets of your own.
+//! "Needs approval" is what [`Approvals`](gadgetry::approval::Approvals) obey. An agent with such gadgets and without
+//! approvals is not built, unless [`AgentBuilder::without_approvals`](gadgetry::AgentBuilder::without_approvals) says that whatever the model writes may run.
 //!
 //! Files are those of the [`Workspace`] and no others, whatever the path, link or race. `RunCommand` starts programs with the rights of the user,
 //! who may leave the workspace, unless [`Builtins::sandbox`] is on.
