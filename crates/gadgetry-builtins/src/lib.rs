@@ -1,6 +1,7 @@
 //! Built-in gadgets: files, search, commands and pages.
 //!
 //! ```
+//! use gadgetry::approval::{Approvals, Rules};
 //! use gadgetry::{Agent, ScriptedModel};
 //! use gadgetry_builtins::Builtins;
 //!
@@ -13,7 +14,8 @@
 //!     r#"{"text": "It says hello.", "expect": {"contains": ["path=a.txt\n\nhello"]}}"#,
 //! ).parse()?;
 //! let builtins = Builtins::in_dir(folder.path())?;
-//! let agent = Agent::builder().model(model).gadgets(builtins.gadgets());
+//! let approvals = Approvals::new(Rules::default());
+//! let agent = Agent::builder().model(model).gadgets(builtins.gadgets()).approvals(approvals);
 //! assert_eq!(agent.ask("What does a.txt say?")?.text().await?, "It says hello.");
 //! # Ok(())
 //! # }
@@ -39,6 +41,7 @@ mod blocking;
 mod delete_file;
 mod diff;
 mod edit_file;
+mod glob;
 #[cfg(feature = "fetch")]
 mod http_fetch;
 mod list_directory;
