@@ -29,7 +29,7 @@ pub(super) fn id(text: &str) -> RunId {
     text.parse().unwrap()
 }
 
-fn agent(script: &str) -> Agent {
+pub(super) fn agent(script: &str) -> Agent {
     let model: ScriptedModel = script.parse().unwrap();
     let long = GadgetSpec {
         name: "Long".to_owned(),
@@ -42,7 +42,7 @@ fn agent(script: &str) -> Agent {
 }
 
 const ANSWER: &str = r#"{"text": "4"}"#;
-const LONG: &str = concat!(
+pub(super) const LONG: &str = concat!(
     r#"{"text": "!!!GADGET_START:Long\n!!!GADGET_END\n!!!GADGET_START:Long\n!!!GADGET_END"}"#,
     "\n",
     r#"{"text": "long"}"#
