@@ -42,7 +42,7 @@ pub(super) fn agent(script: &str) -> Agent {
 }
 
 const ANSWER: &str = r#"{"text": "4"}"#;
-pub(super) const LONG: &str = concat!(
+const LONG: &str = concat!(
     r#"{"text": "!!!GADGET_START:Long\n!!!GADGET_END\n!!!GADGET_START:Long\n!!!GADGET_END"}"#,
     "\n",
     r#"{"text": "long"}"#
