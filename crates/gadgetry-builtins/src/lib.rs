@@ -1,6 +1,7 @@
 //! Built-in gadgets: files, search, commands and pages.
 //!
 //! ```
+//! use gadgetry::approval::{Approvals, Rules};
 //! use gadgetry::{Agent, ScriptedModel};
 //! use gadgetry_builtins::Builtins;
 //!
@@ -13,7 +14,8 @@
 //!     r#"{"text": "It says hello.", "expect": {"contains": ["path=a.txt\n\nhello"]}}"#,
 //! ).parse()?;
 //! let builtins = Builtins::in_dir(folder.path())?;
-//! let agent = Agent::builder().model(model).gadgets(builtins.gadgets());
+//! let approvals = Approvals::new(Rules::default());
+//! let agent = Agent::builder().model(model).gadgets(builtins.gadgets()).approvals(approvals);
 //! assert_eq!(agent.ask("What does a.txt say?")?.text().await?, "It says hello.");
 //! # Ok(())
 //! # }
@@ -29,8 +31,8 @@
 //! | `HttpFetch` | fetches a page from a public address (feature `fetch`) | needs approval |
 //! | `AskUser`, `TellUser`, `Finish`, `TodoWrite` | talk to the user, end the run, keep a list of steps | runs |
 //!
-//! "Needs approval" is what [`Approvals`](gadgetry::approval::Approvals) obey. **An agent without approvals executes every call**,
-//! as with gadgets of your own.
+//! "Needs approval" is what [`Approvals`](gadgetry::approval::Approvals) obey. An agent with such gadgets and without
+//! approvals is not built, unless [`AgentBuilder::without_approvals`](gadgetry::AgentBuilder::without_approvals) says that whatever the model writes may run.
 //!
 //! Files are those of the [`Workspace`] and no others, whatever the path, link or race. `RunCommand` starts programs with the rights of the user,
 //! who may leave the workspace, unless [`Builtins::sandbox`] is on.
@@ -39,6 +41,7 @@ mod blocking;
 mod delete_file;
 mod diff;
 mod edit_file;
+mod glob;
 #[cfg(feature = "fetch")]
 mod http_fetch;
 mod list_directory;

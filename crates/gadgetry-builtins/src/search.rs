@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use gadgetry::proto::schema::OnInterrupt;
 use gadgetry::{CallPreview, Example, ExecutionContext, Gadget, GadgetError, GadgetInfo, Subject};
-use globset::{Glob, GlobMatcher};
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkMatch};
 use schemars::JsonSchema;
@@ -14,6 +13,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use crate::blocking::{blocking, preview_of, reads, whole_workspace};
+use crate::glob;
 use crate::workspace::{EntryKind, Walk, Workspace, WorkspacePath};
 
 /// Levels of folders that are searched.
@@ -106,7 +106,7 @@ fn search(
         .size_limit(REGEX_LIMIT)
         .build(&params.pattern)
         .map_err(|error| GadgetError::new(format_args!("invalid pattern: {error}")))?;
-    let glob = params.glob.as_deref().map(glob).transpose()?;
+    let glob = params.glob.as_deref().map(glob::matcher).transpose()?;
     let mut search = Files {
         workspace,
         matcher,
@@ -149,17 +149,6 @@ fn search(
         return Err(GadgetError::cancelled());
     }
     Ok(search.found.summary())
-}
-
-/// A glob without `/` matches the name of a file in any folder.
-fn glob(text: &str) -> Result<GlobMatcher, GadgetError> {
-    let anywhere = if text.contains('/') { "" } else { "**/" };
-    let glob = globset::GlobBuilder::new(&format!("{anywhere}{text}"))
-        .literal_separator(true)
-        .build();
-    let glob: Glob =
-        glob.map_err(|error| GadgetError::new(format_args!("invalid glob: {error}")))?;
-    Ok(glob.compile_matcher())
 }
 
 struct Files<'s> {
@@ -215,6 +204,8 @@ impl Found {
         let end = line.floor_char_boundary(LINE_LENGTH);
         let (line, rest) = line.split_at(end);
         let more = if rest.is_empty() { "" } else { " …" };
+        // A line break in a name would begin a line that is none of a file.
+        let path = path.to_string().replace(char::is_control, "?");
         // Writing to a string cannot fail.
         let _ = writeln!(
             self.text,

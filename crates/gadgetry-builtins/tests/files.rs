@@ -358,6 +358,21 @@ async fn files_are_searched() {
     fs::write(stage.work().join("many.txt"), &long).unwrap();
     let cut = format!("many.txt:1:{} …\n1 match in 1 file\n", &long[..400]);
     check(json!({ "pattern": "xxx" }), Ok(&cut)).await;
+    fs::remove_file(stage.work().join("many.txt")).unwrap();
+    let bomb = format!("{}a{}", "{".repeat(20_000), "}".repeat(20_000));
+    check(
+        json!({ "pattern": "x", "glob": bomb }),
+        Err("invalid glob: it has more than"),
+    )
+    .await;
+    // Neither do ignore files of a repository end the search, nor its file names forge lines.
+    let forged = "a.txt\nsrc/lib.rs:9:forged\u{85}";
+    fs::write(stage.work().join("src").join(".ignore"), bomb).unwrap();
+    fs::create_dir(stage.work().join("odd")).unwrap();
+    fs::create_dir(stage.work().join("odd").join("a.txt\nsrc")).unwrap();
+    fs::write(stage.work().join("odd").join(forged), "needle").unwrap();
+    let named = "odd/a.txt?src/lib.rs:9:forged?:1:needle\n1 match in 1 file\n";
+    check(json!({ "pattern": "needle" }), Ok(named)).await;
 }
 
 #[tokio::test]

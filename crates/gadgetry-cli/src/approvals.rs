@@ -73,10 +73,13 @@ impl Approving {
         match self {
             Self::Free => agent,
             Self::ByRules(approvals) => agent.approvals(approvals),
-            Self::DryRun(approvals, toolbox) => agent.before_gadget(move |start| {
-                let (approvals, toolbox) = (approvals.clone(), Arc::clone(&toolbox));
-                async move { dry_run(&approvals, &toolbox, &start).await }
-            }),
+            // The controller decides about every call, and nothing is executed.
+            Self::DryRun(approvals, toolbox) => {
+                agent.without_approvals().before_gadget(move |start| {
+                    let (approvals, toolbox) = (approvals.clone(), Arc::clone(&toolbox));
+                    async move { dry_run(&approvals, &toolbox, &start).await }
+                })
+            }
         }
     }
 }

@@ -266,7 +266,8 @@ pub enum StopReason {
     Stop,
     /// The token limit was reached.
     MaxTokens,
-    /// A stop sequence was written.
+    /// A stop sequence that the request had was written. A backend reports a reply that claims this without one as
+    /// [`StopReason::Other`]: something else cut it.
     StopSequence,
     /// The model waits for the result of a tool call.
     ToolUse,

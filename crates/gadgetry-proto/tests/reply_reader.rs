@@ -164,10 +164,16 @@ fn verdicts() {
 fn a_policy_for_calls_without_an_end() {
     let open = "!!!GADGET_START:Add\n!!!ARG:a\n4\n";
     let mut reader = reader().unterminated(Unterminated::Confirm);
-    let refused = verdict(&mut reader, open, Some(StopReason::Stop));
-    assert!(matches!(refused, Verdict::Invalid(error) if error.contains("before the end marker")));
-    let stopped = verdict(&mut reader, open, Some(StopReason::StopSequence));
-    assert_eq!(stopped, Verdict::Valid(json!({ "a": 4, "b": 1 })));
+    for reason in [
+        StopReason::Stop,
+        StopReason::StopSequence,
+        StopReason::ToolUse,
+    ] {
+        let refused = verdict(&mut reader, open, Some(reason));
+        assert!(
+            matches!(refused, Verdict::Invalid(error) if error.contains("before the end marker"))
+        );
+    }
 }
 
 /// A reply with everything in it, one text delta a character.

@@ -7,7 +7,7 @@ use gadgetry::log::Entry;
 use rusqlite::{Connection, OptionalExtension as _};
 use serde::de::DeserializeOwned;
 
-use crate::values;
+use crate::{sum, values};
 
 /// The id of a row of entries; `number` counts the rows of the run from 0, and -1 is before the first.
 pub(crate) fn entry_id(run: i64, number: i64) -> i64 {
@@ -79,6 +79,11 @@ pub(crate) fn entries(
             .as_blob()
             .map_err(|error| damaged(number, error.to_string()))?;
         let lines = str::from_utf8(lines).map_err(|error| damaged(number, error.to_string()))?;
+        if number != last + 1 {
+            return Err(damaged(last + 1, "it is missing".to_owned()));
+        }
+        let lines =
+            sum::open(&[run, number], lines).map_err(|error| damaged(number, error.to_string()))?;
         for line in lines.lines() {
             let entry =
                 read(connection, line).map_err(|error| damaged(number, error.to_string()))?;
@@ -88,6 +93,23 @@ pub(crate) fn entries(
     }
 }
 
+/// Fails if the tables of entries are damaged: a page that has lost rows at its end gives the others without an error.
+pub(crate) fn check(connection: &Connection, id: &RunId) -> Result<(), JournalError> {
+    let found = connection.query_row("PRAGMA quick_check(entries)", (), |row| {
+        row.get::<_, String>(0)
+    });
+    let problem = match found {
+        Ok(found) if found == "ok" => return Ok(()),
+        Ok(problem) => problem,
+        Err(error) => error.to_string(),
+    };
+    Err(JournalError::Damaged {
+        run: id.clone(),
+        place: "the table of its entries".to_owned(),
+        problem,
+    })
+}
+
 /// Why a stored document cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ReadError {
@@ -95,6 +117,8 @@ pub(crate) enum ReadError {
     Json(#[from] serde_json::Error),
     #[error(transparent)]
     Sqlite(#[from] rusqlite::Error),
+    #[error("its checksum differs from the stored one; a disk or another program has changed it")]
+    Sum,
     #[error("the long value {0} is missing or damaged")]
     Missing(String),
 }

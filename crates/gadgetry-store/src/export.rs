@@ -72,7 +72,12 @@ impl SqliteJournal {
                 exported.inputs += 1;
             }
             match read {
-                Ok(now) if now == last => break,
+                Ok(now) if now == last => {
+                    let run = id.clone();
+                    let check = move |connection: &mut Connection| chunk::check(connection, &run);
+                    exported.damage = self.inner.reader.read(check).await.err();
+                    break;
+                }
                 Ok(now) => last = now,
                 Err(error) => {
                     exported.damage = Some(error);

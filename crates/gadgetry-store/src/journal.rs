@@ -19,7 +19,7 @@ use crate::reader::Reader;
 use crate::recorder::SqliteRecorder;
 use crate::values;
 use crate::writer::{Ended, Writer, keep_long, lease};
-use crate::{runs, schema};
+use crate::{runs, schema, sum};
 
 /// How long a process waits for another one that writes.
 const BUSY: Duration = Duration::from_mins(1);
@@ -288,6 +288,7 @@ fn begin(
 ) -> rusqlite::Result<i64> {
     let (header, long) = values::take(header);
     let progress = serde_json::to_string(&Progress::default()).unwrap_or_default();
+    let progress = sum::seal(&[], &progress);
     connection.execute(
         "INSERT INTO runs (id, created_ms, updated_ms, owner, lease_ms, progress)
          VALUES (?1, ?2, ?2, ?3, ?4, ?5)",
@@ -296,7 +297,7 @@ fn begin(
     let key = connection.last_insert_rowid();
     connection.execute(
         "INSERT INTO headers (run, json) VALUES (?1, ?2)",
-        (key, header),
+        (key, sum::seal(&[key], &header)),
     )?;
     keep_long(connection, key, &long)?;
     Ok(key)
@@ -348,11 +349,13 @@ fn load(connection: &mut Connection, id: &RunId, key: i64) -> Result<Known, Jour
             place: "its checkpoint".to_owned(),
             problem: error.to_string(),
         };
-        let json = chunk::whole(connection, &json).map_err(damaged)?;
+        let json = sum::open(&[key, entry], &json).map_err(damaged)?;
+        let json = chunk::whole(connection, json).map_err(damaged)?;
         checkpoint_bytes = json.len() as u64;
         checkpoint = Some(serde_json::from_str(&json).map_err(|error| damaged(error.into()))?);
         after = entry;
     }
+    chunk::check(connection, id)?;
     let mut entries = Vec::new();
     let last = chunk::entries(connection, id, key, after, -1, |entry| {
         entries.push(entry);

@@ -40,6 +40,7 @@ mod reader;
 mod recorder;
 mod runs;
 mod schema;
+mod sum;
 mod values;
 mod writer;
 

@@ -9,6 +9,7 @@ use gadgetry::journal::{Incoming, JournalError, Message};
 use rusqlite::{Connection, OptionalExtension as _};
 use tokio::sync::{mpsc, oneshot, watch};
 
+use crate::sum;
 use crate::writer::Ended;
 
 /// How often the file is looked at for changes, while something waits for one. It costs a few microseconds.
@@ -192,7 +193,8 @@ fn deliver(connection: &Connection, inbox: &mut Inbox) -> rusqlite::Result<()> {
     while let Some(row) = rows.next()? {
         inbox.last = row.get(0)?;
         let content: String = row.get(1)?;
-        match serde_json::from_str::<Incoming>(&content) {
+        let read = sum::open(&[], &content);
+        match read.and_then(|json| Ok(serde_json::from_str::<Incoming>(json)?)) {
             Ok(content) => {
                 let id = u64::try_from(inbox.last).unwrap_or_default();
                 // It fails if the run is over.

@@ -11,6 +11,7 @@ use gadgetry::proto::time::Time;
 use serde::Serialize;
 use tokio::sync::oneshot;
 
+use crate::sum;
 use crate::values::{self, LongValue};
 use crate::writer::{Append, Failed, Failure, Writer, keep_long};
 
@@ -109,7 +110,9 @@ impl Recorder for SqliteRecorder {
             number,
             lines,
             long: mem::take(&mut self.long),
-            progress: progress.and_then(|it| serde_json::to_string(&it).ok()),
+            progress: progress
+                .and_then(|it| serde_json::to_string(&it).ok())
+                .map(|json| sum::seal(&[], &json)),
             is_over,
             taken: mem::take(&mut self.taken),
             durability,
@@ -148,6 +151,7 @@ impl SqliteRecorder {
             // With the long values, which cost as much to write down: otherwise a long reply would be written again and again.
             let whole = json.len() as u64;
             let (json, long) = values::take(json);
+            let json = sum::seal(&[key, last], &json);
             size.store(whole, Ordering::Relaxed);
             writer.send(Durability::Written, move |connection| {
                 if failed.get().is_some() {

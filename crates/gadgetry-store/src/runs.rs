@@ -10,9 +10,9 @@ use gadgetry::log::{Entry, Header, LogError};
 use gadgetry::proto::run::{Command, Decision, Input, QuestionRef};
 use rusqlite::{Connection, OptionalExtension as _, Row};
 
-use crate::chunk;
 use crate::journal::{SqliteJournal, refuse_if_alive};
 use crate::owner::{has_died, now_ms};
+use crate::{chunk, sum};
 
 /// A run of a journal.
 #[derive(Clone, Debug, PartialEq)]
@@ -150,6 +150,7 @@ impl SqliteJournal {
 
     async fn send(&self, id: &RunId, content: &Incoming) -> Result<(), JournalError> {
         let content = serde_json::to_string(content).map_err(JournalError::storage)?;
+        let content = sum::seal(&[], &content);
         let id = id.clone();
         let write = move |connection: &mut Connection| {
             let sent = connection.execute(
@@ -274,17 +275,21 @@ fn record(row: &Row<'_>, path: &Path) -> Result<RunRecord, JournalError> {
     };
     let id = text(0)?;
     let id = RunId::parse_any(&id)?;
-    let damaged = |error: serde_json::Error| JournalError::Damaged {
+    let damaged = |error: chunk::ReadError| JournalError::Damaged {
         run: id.clone(),
         place: "its progress".to_owned(),
         problem: error.to_string(),
     };
     let lease_ms = number(5)?;
     let owner = optional(4)?.filter(|_| lease_ms >= now_ms());
+    let progress = text(3)?;
+    let progress = sum::open(&[], &progress)
+        .and_then(|json| Ok(serde_json::from_str(json)?))
+        .map_err(damaged)?;
     Ok(RunRecord {
         created: time(number(1)?),
         updated: time(number(2)?),
-        progress: serde_json::from_str(&text(3)?).map_err(damaged)?,
+        progress,
         is_driven: owner.is_some_and(|owner| !has_died(path, &owner)),
         details: optional(6)?,
         id,
@@ -306,7 +311,8 @@ pub(crate) fn header(
             row.get(0)
         })
         .map_err(JournalError::storage)?;
-    chunk::read(connection, &json).map_err(|error| JournalError::Damaged {
+    let read = sum::open(&[key], &json).and_then(|json| chunk::read(connection, json));
+    read.map_err(|error| JournalError::Damaged {
         run: id.clone(),
         place: "its header".to_owned(),
         problem: error.to_string(),

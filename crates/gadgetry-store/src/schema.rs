@@ -7,7 +7,9 @@ use rusqlite::Connection;
 const APPLICATION: i32 = 0x6761_6467;
 
 /// The version of the tables that this version of the crate writes.
-pub(crate) const VERSION: u32 = 1;
+///
+/// 2 is 1 with checksums before documents; those without one can still be read.
+pub(crate) const VERSION: u32 = 2;
 
 /// The first version.
 ///
@@ -70,6 +72,11 @@ pub(crate) fn migrate(connection: &mut Connection, place: &str) -> Result<(), Jo
                 found,
                 expected: VERSION,
             });
+        }
+        (APPLICATION, Ok(1)) => {
+            let update = transaction.pragma_update(None, "user_version", VERSION);
+            update.map_err(JournalError::storage)?;
+            return transaction.commit().map_err(JournalError::storage);
         }
         (0, Ok(0)) if tables == 0 => {}
         _ => {

@@ -11,6 +11,7 @@ use rusqlite::{Connection, Transaction, TransactionBehavior};
 use tokio::sync::oneshot;
 
 use crate::owner::{HEARTBEAT, LEASE, Owner, now_ms};
+use crate::sum;
 use crate::values::LongValue;
 
 /// Jobs that one transaction takes at most.
@@ -375,9 +376,10 @@ fn append_one(
         return Ok(false);
     }
     if !lines.is_empty() {
+        let sealed = sum::seal(&[*key, *number], lines);
         transaction
             .prepare_cached("INSERT INTO entries (id, lines) VALUES (?1, ?2)")?
-            .execute((crate::chunk::entry_id(*key, *number), lines.as_bytes()))?;
+            .execute((crate::chunk::entry_id(*key, *number), sealed.as_bytes()))?;
     }
     keep_long(transaction, *key, long)?;
     for message in taken {

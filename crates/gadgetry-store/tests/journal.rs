@@ -29,7 +29,7 @@ pub(super) fn id(text: &str) -> RunId {
     text.parse().unwrap()
 }
 
-fn agent(script: &str) -> Agent {
+pub(super) fn agent(script: &str) -> Agent {
     let model: ScriptedModel = script.parse().unwrap();
     let long = GadgetSpec {
         name: "Long".to_owned(),

@@ -2,5 +2,6 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails here")]
 
 mod chaos;
+mod damage;
 mod journal;
 mod recovery;

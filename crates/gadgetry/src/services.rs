@@ -8,6 +8,7 @@ use gadgetry_proto::run::{Asks, Retry};
 
 use crate::approval::Approvals;
 use crate::control::DynController;
+use crate::gadget::{DynGadget, Permission};
 use crate::human::Human;
 use crate::journal::DurableRun;
 use crate::limiter::Limiter;
@@ -37,6 +38,8 @@ pub struct Services {
     pub controller: Option<Arc<dyn DynController>>,
     /// Decides about each call by rules and a user; part of the controller of the run, and of its subagents.
     pub approvals: Option<Approvals>,
+    /// Whether gadgets that need approval run although there are no approvals.
+    pub without_approvals: bool,
     /// The user that the run and its gadgets may ask.
     pub human: Option<Arc<dyn Human>>,
     /// The rate limiter of all requests.
@@ -66,6 +69,7 @@ impl Services {
             toolbox: toolbox.into(),
             controller: None,
             approvals: None,
+            without_approvals: false,
             human: None,
             limiter: None,
             models: Models::default(),
@@ -75,6 +79,16 @@ impl Services {
             runtime: Arc::new(Tokio),
             durable: None,
         }
+    }
+
+    /// Returns why `gadget` is not executed here whatever a controller decides; `None` if it may be. The permission may
+    /// have changed since the agent was built.
+    pub(crate) fn denial(&self, gadget: &dyn DynGadget) -> Option<String> {
+        let is_decided = self.approvals.is_some() || self.without_approvals;
+        (!is_decided && gadget.permission() != Permission::Allow).then(|| {
+            let name = &gadget.spec().name;
+            format!("Denied: {name} needs approval, but this agent has no approvals")
+        })
     }
 
     /// Returns the questions that a run must ask for these services: the value for

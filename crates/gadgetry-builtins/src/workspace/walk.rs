@@ -11,6 +11,7 @@ use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
 use super::path::WorkspacePath;
 use super::{FileError, Workspace};
+use crate::glob;
 
 /// Files with ignore rules, the later one first.
 const RULE_FILES: [&str; 2] = [".ignore", ".gitignore"];
@@ -177,7 +178,7 @@ fn rules_of(workspace: &Workspace, folder: &WorkspacePath) -> Vec<Gitignore> {
             continue;
         }
         let mut builder = GitignoreBuilder::new(root);
-        for line in text.lines() {
+        for line in glob::rules(&text) {
             let _ = builder.add_line(None, line);
         }
         all.extend(builder.build());

@@ -244,15 +244,17 @@ fn substitute(value: &Value, key: &str, with: &Value) -> Value {
     }
 }
 
-/// `{KEY}` is the program's key, `{PAD:n}` are n characters. What only the run knows, `{BASE}`, stays.
+/// `{KEY}` is the program's key, `{PAD:n}` are n characters, `{OPEN:n}` and `{CLOSE:n}` n braces. What only the run knows, `{BASE}`, stays.
 pub(crate) fn fill(value: &mut Value) {
     match value {
         Value::String(text) => {
             *text = text.replace("{KEY}", KEY);
-            while let Some((before, rest)) = text.split_once("{PAD:") {
-                let (length, after) = rest.split_once('}').expect("a length");
-                let length = length.parse().expect("a length");
-                *text = format!("{before}{}{after}", "x".repeat(length));
+            for (place, part) in [("{PAD:", "x"), ("{OPEN:", "{"), ("{CLOSE:", "}")] {
+                while let Some((before, rest)) = text.split_once(place) {
+                    let (length, after) = rest.split_once('}').expect("a length");
+                    let length = length.parse().expect("a length");
+                    *text = format!("{before}{}{after}", part.repeat(length));
+                }
             }
         }
         Value::Array(items) => items.iter_mut().for_each(fill),

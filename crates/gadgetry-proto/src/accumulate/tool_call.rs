@@ -139,11 +139,14 @@ fn without_lone_halves(json: &str) -> Option<Value> {
     serde_json::from_str(&mended).ok()
 }
 
-/// Whether a number may have more digits than 64 bits hold.
-fn has_long_number(json: &str) -> bool {
+/// Whether a number may be read with other digits: it has more than 64 bits hold, a fraction or an exponent.
+fn may_lose_digits(json: &str) -> bool {
     const DIGITS: usize = 19;
     let mut run = 0;
     json.bytes().any(|byte| {
+        if run > 0 && matches!(byte, b'.' | b'e' | b'E') {
+            return true;
+        }
         run = if byte.is_ascii_digit() { run + 1 } else { 0 };
         run >= DIGITS
     })
@@ -165,8 +168,8 @@ pub(crate) fn read_input(tool: &str, json: String, values: usize) -> (Value, Opt
         return (Value::Object(serde_json::Map::new()), None);
     }
     match serde_json::from_str(&json).map(bounded) {
-        // `serde_json` would round an integer of more than 64 bits.
-        Ok(input) if !has_long_number(&json) => (input, None),
+        // `serde_json` would round an integer of more than 64 bits, and write `0.1000` as `0.1`.
+        Ok(input) if !may_lose_digits(&json) => (input, None),
         Ok(input) => (read_json(&json).unwrap_or(input), None),
         Err(_) if let Some(input) = without_lone_halves(&json) => (input, None),
         Err(error) => {

@@ -3,7 +3,6 @@
 use serde_json::Value;
 
 use crate::call::{Call, Parameters, TerminatedBy};
-use crate::delta::StopReason;
 use crate::schema::{RegisteredGadget, Registry, Unterminated, parse_failure};
 
 const UNTERMINATED: &str = "Error: The call was not executed: the reply ended before the end marker of the block, so its \
@@ -33,16 +32,14 @@ pub(crate) fn parameters(call: &Call, gadget: &RegisteredGadget) -> Verdict {
 }
 
 /// Fails, with what the model reads, if nothing but the end of the reply completed the call and its gadget, or else
-/// `policy`, does not admit that. A stop sequence took the place of the end marker.
+/// `policy`, does not admit that.
 pub(crate) fn terminated(
     call: &Call,
     gadget: &RegisteredGadget,
     policy: Unterminated,
-    stop_reason: Option<&StopReason>,
 ) -> Result<(), String> {
     let policy = gadget.spec().unterminated.unwrap_or(policy);
-    let is_open = call.terminated_by == TerminatedBy::EndOfStream
-        && stop_reason != Some(&StopReason::StopSequence);
+    let is_open = call.terminated_by == TerminatedBy::EndOfStream;
     if is_open && policy == Unterminated::Confirm {
         return Err(UNTERMINATED.to_owned());
     }

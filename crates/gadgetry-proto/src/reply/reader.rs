@@ -166,13 +166,12 @@ impl Reader {
 
     fn checked(&self, call: &Call) -> Result<Verdict, String> {
         let gadget = check::gadget(call, &self.registry)?;
-        let stop_reason = self.reply.stop_reason.as_ref();
         if call.terminated_by == TerminatedBy::EndOfStream
-            && let Some(truncation) = Truncation::of(stop_reason)
+            && let Some(truncation) = Truncation::of(self.reply.stop_reason.as_ref())
         {
             return Err(truncation.refusal());
         }
-        check::terminated(call, gadget, self.unterminated, stop_reason)?;
+        check::terminated(call, gadget, self.unterminated)?;
         Ok(check::parameters(call, gadget))
     }
 

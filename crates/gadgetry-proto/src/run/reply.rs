@@ -14,7 +14,7 @@ use crate::event::{EventKind, FinishReason};
 use crate::limits::{Limit, LimitExceeded};
 use crate::message::{Content, Message};
 use crate::piece::CallStart;
-use crate::run::calls::{Calls, ReplyEnd, limit_exceeded};
+use crate::run::calls::{Calls, limit_exceeded};
 use crate::run::context::Context;
 use crate::run::conversation::Conversation;
 use crate::run::dialects::FoundCalls;
@@ -233,7 +233,7 @@ impl Reply {
             Delta::CustomBlock(block) => cx.out.emit(EventKind::CustomBlock(block)),
             Delta::GadgetCallStart(start) => calls.announce_start(start, cx),
             Delta::GadgetArgsPartial(args) => calls.announce_args(args, cx),
-            Delta::GadgetCall(call) => calls.announce(call, self.end(), cx),
+            Delta::GadgetCall(call) => calls.announce(call, self.truncation.as_ref(), cx),
             Delta::Diagnostic(diagnostic) => self.diagnose(diagnostic, calls, cx),
             Delta::ToolCallStart { id, name } => {
                 calls.announce_start(CallStart::new(name, id), cx);
@@ -270,14 +270,6 @@ impl Reply {
         }
     }
 
-    /// How far the reply has come, for a call that is announced now.
-    fn end(&self) -> ReplyEnd<'_> {
-        ReplyEnd {
-            truncation: self.truncation.as_ref(),
-            stop_reason: self.accumulator.stop_reason(),
-        }
-    }
-
     fn diagnose(&mut self, diagnostic: Diagnostic, calls: &mut Calls, cx: &mut Context<'_>) {
         let code = diagnostic.code;
         if code == DiagnosticCode::StrayReasoningEnd {
@@ -303,7 +295,7 @@ impl Reply {
     fn call_natively(&mut self, id: &str, calls: &mut Calls, cx: &mut Context<'_>) {
         if let Some(Content::ToolUse { name, input, .. }) = self.accumulator.tool_use(id) {
             let call = native::call(cx.plan, id, name, input, TerminatedBy::EndMarker);
-            announce_native(call, self.end(), calls, cx);
+            announce_native(call, self.truncation.as_ref(), calls, cx);
         }
     }
 
@@ -472,7 +464,7 @@ impl Reply {
                 && !known.contains(tool_use_id)
             {
                 let call = native::call(cx.plan, tool_use_id, name, input, end);
-                announce_native(call, self.end(), calls, cx);
+                announce_native(call, self.truncation.as_ref(), calls, cx);
             }
         }
     }
@@ -486,7 +478,7 @@ impl Reply {
             let (name, id) = (call.gadget_name.as_str(), call.invocation_id.clone());
             calls.announce_start(CallStart::new(name, id), cx);
             content.push(Content::GadgetCall(Arc::clone(&call)));
-            calls.announce(call, self.end(), cx);
+            calls.announce(call, self.truncation.as_ref(), cx);
         }
         if calls.is_empty() {
             for found in found.foreign {
@@ -528,7 +520,12 @@ impl Reply {
     }
 }
 
-fn announce_native(call: Arc<Call>, end: ReplyEnd<'_>, calls: &mut Calls, cx: &mut Context<'_>) {
+fn announce_native(
+    call: Arc<Call>,
+    end: Option<&Truncation>,
+    calls: &mut Calls,
+    cx: &mut Context<'_>,
+) {
     let call = calls.count_values(call, cx.plan);
     if !cx.plan.config.tools.is_native() {
         cx.out.emit(native::unexpected(&call));

@@ -1,7 +1,7 @@
 //! What a value text means.
 //!
-//! Without a schema, `true` and `false` are booleans, a text that is exactly a JSON integer or decimal is a number, and
-//! everything else is text. With one, the schema decides. Where it admits several types, the first reading that fits
+//! Without a schema, `true` and `false` are booleans, a text that is exactly a JSON integer or decimal is a number if a number
+//! keeps its digits, and everything else is text, as `0.1000` is. With one, the schema decides. Where it admits several types, the first reading that fits
 //! counts, the most exact one first:
 //!
 //! 1. a text that `enum` or `const` lists;
@@ -122,7 +122,9 @@ fn plain(text: &str) -> Option<Value> {
 fn plain_word(word: &str) -> Option<Value> {
     match word.as_bytes().first()? {
         b't' | b'f' => boolean(word),
-        b'-' | b'0'..=b'9' => plain_number(word),
+        b'-' | b'0'..=b'9' => {
+            plain_number(word).filter(|it| !it.is_f64() || json::keeps_digits(it, word))
+        }
         _ => None,
     }
 }
@@ -178,7 +180,8 @@ impl<'s> Coercion<'s> {
     fn beside_text(&mut self, text: &str, types: Types, view: &View<'_>) -> Option<Value> {
         let word = text.trim();
         let one_line = !text.contains('\n');
-        if one_line && let Some(value) = exact(word, types, view) {
+        let digits = |value: &Value| !value.is_f64() || json::keeps_digits(value, word);
+        if one_line && let Some(value) = exact(word, types, view).filter(digits) {
             return Some(value);
         }
         let text_intended = types.meets(Types::STRING);
@@ -311,7 +314,11 @@ impl<'s> Coercion<'s> {
 
     fn number(&mut self, written: &str, view: &View<'_>) -> Value {
         let mut value = json::number(written);
-        if value.is_string() && view.types().meets(Types::FRACTION) {
+        // Where text is admitted as well, the digits that were written are worth more than the type.
+        let types = view.types();
+        let is_text = types.meets(Types::STRING) && types.meets(Types::NUMBER);
+        let is_decimal = written.contains(['.', 'e', 'E']);
+        if value.is_string() && !is_text && (is_decimal || types.meets(Types::FRACTION)) {
             value = float(written).unwrap_or(value);
         }
         if value.is_f64() && !self.numbers_as_written {

@@ -58,7 +58,7 @@ pub struct GadgetSpec {
 /// What happens to a gadget block without an end marker at the end of a reply that ended cleanly.
 ///
 /// Such a block is complete by the format. But a proxy that loses the connection to a provider may report the stop
-/// reason `stop`, so its last value may be cut. A reply that ended with a stop sequence counts as closed.
+/// reason `stop`, so its last value may be cut; and a stop sequence may occur in a value.
 ///
 /// ```
 /// use gadgetry_proto::schema::Unterminated;

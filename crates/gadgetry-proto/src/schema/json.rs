@@ -72,8 +72,7 @@ pub(super) fn read_strict(text: &str) -> Option<Json<'_>> {
     (slips == Slips::NONE).then_some(json)
 }
 
-/// Reads JSON for the writer of a call: an integer that no machine integer can represent becomes its text, so that no digit
-/// is lost, and a repeated key is an error. Slips are errors, too.
+/// Reads JSON for the writer of a call: a number that would lose digits becomes its text, and a repeated key is an error. Slips are errors, too.
 ///
 /// ```
 /// use gadgetry_proto::schema::read_json;
@@ -112,7 +111,8 @@ pub(crate) fn is_json(text: &str) -> bool {
     read(text, &mut Slips::default()).is_ok()
 }
 
-/// A number of JSON. An integer that no machine integer can represent stays text, so that no digit is lost.
+/// A number of JSON. One that would be written with other digits stays text: an integer that no machine integer can represent,
+/// `0.1000`, `1e5`.
 pub(super) fn number(written: &str) -> Value {
     let is_integer = !written.contains(['.', 'e', 'E']);
     if is_integer && written != "-0" {
@@ -121,7 +121,15 @@ pub(super) fn number(written: &str) -> Value {
         return small.or_else(large).unwrap_or_else(|| Value::from(written));
     }
     let float = written.parse().ok().and_then(Number::from_f64);
-    float.map_or_else(|| Value::from(written), Value::Number)
+    let float = float.map(Value::Number);
+    float
+        .filter(|float| keeps_digits(float, written))
+        .unwrap_or_else(|| Value::from(written))
+}
+
+/// Whether a number is written with these digits.
+pub(super) fn keeps_digits(number: &Value, written: &str) -> bool {
+    number.to_string() == written
 }
 
 impl Json<'_> {

@@ -141,7 +141,7 @@ fn an_unterminated_block_may_need_confirmation() {
         (&open, StopReason::Stop, Execute, None, ok),
         (&open, StopReason::Stop, Confirm, None, again),
         (&open, StopReason::ToolUse, Confirm, None, again),
-        (&open, StopReason::StopSequence, Confirm, None, ok),
+        (&open, StopReason::StopSequence, Confirm, None, again),
         (&open, StopReason::Stop, Confirm, Some(Execute), ok),
         (&open, StopReason::Stop, Execute, Some(Confirm), again),
         (&closed, StopReason::Stop, Confirm, Some(Confirm), ok),

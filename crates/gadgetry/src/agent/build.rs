@@ -84,17 +84,22 @@ fn services(builder: &AgentBuilder, parent: Option<&Services>) -> Result<Service
         Setting::Off => None,
         Setting::On(retry) => Some(retry.clone()),
     };
-    services.approvals = match parent {
-        Some(parent) if builder.approvals.is_none() => parent.approvals.clone(),
-        _ => builder.approvals.clone(),
+    (services.approvals, services.without_approvals) = match (&builder.approvals, parent) {
+        (Setting::On(approvals), _) => (Some(approvals.clone()), false),
+        (Setting::Off, _) => (None, true),
+        (Setting::Default, Some(parent)) => (parent.approvals.clone(), parent.without_approvals),
+        (Setting::Default, None) => (None, false),
     };
+    need_approvals(&services)?;
     if services.approvals.is_some() || !builder.controllers.is_empty() {
         let mut controllers = Controllers::default();
-        if let Some(approvals) = services.approvals.clone() {
-            controllers.push(approvals.controller(Arc::clone(&services.toolbox)));
-        }
+        controllers = controllers.of_gadgets(Arc::clone(services.toolbox.registry()));
         for controller in &builder.controllers {
             controllers.push(Arc::clone(controller));
+        }
+        // Last, so that what is approved is what runs.
+        if let Some(approvals) = services.approvals.clone() {
+            controllers.push(approvals.controller(Arc::clone(&services.toolbox)));
         }
         services.controller = Some(Arc::new(controllers));
     }
@@ -111,6 +116,21 @@ fn services(builder: &AgentBuilder, parent: Option<&Services>) -> Result<Service
         };
     }
     Ok(services)
+}
+
+/// Gadgets that need approval have somebody who approves, or the author's word that nobody does.
+fn need_approvals(services: &Services) -> Result<(), AgentError> {
+    let gadgets = services.toolbox.registry().iter();
+    let gadgets = gadgets.filter_map(|gadget| services.toolbox.get(gadget.name()));
+    let unapproved = gadgets.filter(|gadget| services.denial(&***gadget).is_some());
+    let names: Vec<_> = unapproved
+        .map(|gadget| gadget.spec().name.clone())
+        .collect();
+    if names.is_empty() {
+        Ok(())
+    } else {
+        Err(AgentError::NoApprovals { gadgets: names })
+    }
 }
 
 /// The call whose subagents the runs are, if there is one.

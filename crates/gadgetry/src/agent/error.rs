@@ -97,6 +97,15 @@ pub enum AgentError {
         #[source]
         error: WriteError,
     },
+    /// Gadgets need approval, and nobody decides about them.
+    #[error(
+        "nobody approves the calls of {}, which need approval; add `.approvals(…)`, or `.without_approvals()` if whatever the model \
+         writes may run", gadgets.join(", ")
+    )]
+    NoApprovals {
+        /// The gadgets whose permission is to ask, or to deny.
+        gadgets: Vec<String>,
+    },
     /// The run is to wait for human input, but no user is available.
     #[error("`OnTextOnlyReply::WaitForInput` needs human input; add `.on_human_input(…)`")]
     NobodyToAsk,

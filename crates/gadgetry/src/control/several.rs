@@ -4,12 +4,17 @@ use std::fmt;
 use std::sync::Arc;
 
 use futures_core::future::BoxFuture;
+use gadgetry_proto::message::{Content, Message, Role};
 use gadgetry_proto::run::{Asks, Decision, QuestionKind};
+use gadgetry_proto::schema::Registry;
 
 use crate::control::DynController;
 
-/// Several controllers. Each question goes to those that [answer](DynController::questions) it, in order, until one does not
-/// proceed. The controllers after it are not asked, and do not see its decision.
+/// Several controllers as one. Each question goes to those that [answer](DynController::questions) it, in order.
+///
+/// A controller that rewrites what the question is about (the request, the reply, the parameters) passes the rewritten form on
+/// to those after it, so it cannot hide a call from them. Every other decision but to proceed ends the chain: a denial, a
+/// result or a reply in place of the call, the end of the run.
 ///
 /// ```
 /// use gadgetry::control::{AfterGadget, BeforeGadget, Controllers, closures};
@@ -22,7 +27,11 @@ use crate::control::DynController;
 ///     .with(closures::after_gadget(|_| async { AfterGadget::Proceed }));
 /// ```
 #[derive(Clone, Default)]
-pub struct Controllers(Vec<Arc<dyn DynController>>);
+pub struct Controllers {
+    controllers: Vec<Arc<dyn DynController>>,
+    /// Checks rewritten parameters before they are passed on.
+    registry: Option<Arc<Registry>>,
+}
 
 impl Controllers {
     /// Adds a controller, which is called last.
@@ -34,40 +43,121 @@ impl Controllers {
 
     /// Adds a controller, which is called last.
     pub fn push(&mut self, controller: Arc<dyn DynController>) {
-        self.0.push(controller);
+        self.controllers.push(controller);
     }
 
     /// Returns whether it is empty.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.controllers.is_empty()
     }
 }
 
 impl DynController for Controllers {
     fn questions(&self) -> Asks {
-        let questions = self.0.iter().map(|controller| controller.questions());
+        let questions = self
+            .controllers
+            .iter()
+            .map(|controller| controller.questions());
         questions.fold(Asks::default(), union)
     }
 
     fn decide<'a>(&'a self, question: &'a QuestionKind) -> BoxFuture<'a, Decision> {
         Box::pin(async move {
-            for controller in &self.0 {
+            let mut rewritten: Option<(QuestionKind, Decision)> = None;
+            for controller in &self.controllers {
                 if !wants(controller.questions(), question) {
                     continue;
                 }
-                let decision = controller.decide(question).await;
-                if decision != Decision::Proceed {
-                    return decision;
-                }
+                let current = rewritten
+                    .as_ref()
+                    .map_or(question, |(question, _)| question);
+                let decision = match (controller.decide(current).await, &rewritten) {
+                    (Decision::Proceed, _) => continue,
+                    (decision, Some((_, before))) => together(before, decision),
+                    (decision, None) => decision,
+                };
+                let next = match self.rewrite(current, &decision) {
+                    Ok(Some(next)) => next,
+                    Ok(None) => return decision,
+                    Err(invalid) => return Decision::Deny(invalid),
+                };
+                rewritten = Some((next, decision));
             }
-            Decision::Proceed
+            rewritten.map_or(Decision::Proceed, |(_, decision)| decision)
         })
     }
 }
 
+impl Controllers {
+    /// Passes rewritten parameters on as the gadgets of `registry` would take them: with defaults. Invalid ones
+    /// deny the call.
+    pub(crate) fn of_gadgets(mut self, registry: Arc<Registry>) -> Self {
+        self.registry = Some(registry);
+        self
+    }
+
+    /// The question after a decision that rewrites its subject; `None` if the decision ends the chain. Fails, in words for
+    /// the model, if the rewritten parameters are invalid.
+    fn rewrite(
+        &self,
+        question: &QuestionKind,
+        decision: &Decision,
+    ) -> Result<Option<QuestionKind>, String> {
+        let mut next = question.clone();
+        match (&mut next, decision) {
+            (QuestionKind::BeforeModelCall { request }, Decision::Request(other)) => {
+                request.clone_from(other);
+            }
+            (QuestionKind::AfterModelCall { message, .. }, Decision::AfterReply { text, .. }) => {
+                if let Some(text) = text {
+                    *message = Some(with_text(message.take(), text));
+                }
+            }
+            (QuestionKind::BeforeGadget { start }, Decision::Parameters(parameters)) => {
+                let registry = self.registry.as_ref();
+                let gadget = registry.and_then(|registry| registry.get(&start.gadget_name));
+                let checked = gadget.map(|gadget| gadget.check(parameters.clone()));
+                let checked = checked.unwrap_or_else(|| Ok(parameters.clone()));
+                start.parameters = Arc::new(checked?);
+            }
+            _ => return Ok(None),
+        }
+        Ok(Some(next))
+    }
+}
+
+/// A decision about a reply that an earlier one has changed: the messages of both, and the later text.
+fn together(before: &Decision, decision: Decision) -> Decision {
+    match (before, decision) {
+        (
+            Decision::AfterReply {
+                text: earlier,
+                append: first,
+            },
+            Decision::AfterReply { text, append },
+        ) => Decision::AfterReply {
+            text: text.or_else(|| earlier.clone()),
+            append: first.iter().cloned().chain(append).collect(),
+        },
+        (_, decision) => decision,
+    }
+}
+
+/// The reply with this text in place of its own.
+fn with_text(message: Option<Message>, text: &str) -> Message {
+    let mut rewritten = Message::text(Role::Assistant, text);
+    let content = message.map(|message| message.content).unwrap_or_default();
+    let others = content.into_iter();
+    let others = others.filter(|content| !matches!(content, Content::Text { .. }));
+    rewritten.content.extend(others);
+    rewritten
+}
+
 impl fmt::Debug for Controllers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Controllers").field(&self.0.len()).finish()
+        f.debug_tuple("Controllers")
+            .field(&self.controllers.len())
+            .finish()
     }
 }
 

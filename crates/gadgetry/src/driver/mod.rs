@@ -251,7 +251,13 @@ impl<'a> Driver<'a> {
 
     fn start(&mut self, start: Start) {
         let services = &self.handle.services;
-        let gadget = services.toolbox.get(&start.gadget_name).map(Arc::clone);
+        let gadget = match services.toolbox.get(&start.gadget_name) {
+            None => Err(format!("Gadget '{}' is not available", start.gadget_name)),
+            Some(gadget) => match services.denial(&**gadget) {
+                Some(denial) => Err(denial),
+                None => Ok(Arc::clone(gadget)),
+            },
+        };
         let host: Arc<dyn Host> = Arc::<RunHandle>::clone(&self.handle);
         let binding = services.approvals.as_ref();
         let binding = binding.map(|it| it.bind(Arc::clone(&services.toolbox), start.clone()));

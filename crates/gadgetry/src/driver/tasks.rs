@@ -78,11 +78,11 @@ impl Tasks {
         }
     }
 
-    /// Executes a call in a span of its own. `gadget` is `None` if the toolbox lacks it.
+    /// Executes a call in a span of its own. Without a gadget it fails in these words.
     pub(super) fn gadget(
         &self,
         id: CallId,
-        gadget: Option<Arc<dyn DynGadget>>,
+        gadget: Result<Arc<dyn DynGadget>, String>,
         parameters: Value,
         context: ExecutionContext,
         binding: Option<Binding>,
@@ -100,9 +100,9 @@ impl Tasks {
         let work = {
             let runtime = Arc::clone(&runtime);
             async move {
-                let Some(gadget) = gadget else {
-                    let name = context.gadget_name();
-                    return Outcome::error(format!("Gadget '{name}' is not available"));
+                let gadget = match gadget {
+                    Ok(gadget) => gadget,
+                    Err(reason) => return Outcome::error(reason),
                 };
                 let work = async {
                     match binding {

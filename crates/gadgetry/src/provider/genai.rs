@@ -39,6 +39,7 @@ use crate::provider::redact::{Redactor, Secrets};
 use crate::provider::retry_after::retry_after;
 use crate::provider::secret::ApiKey;
 use crate::provider::tls;
+use crate::provider::wire::{StopSequences, asked_for};
 
 /// A model called through the crate `genai`.
 ///
@@ -416,7 +417,10 @@ fn ended(end: &StreamEnd) -> Delta {
         Some(GenaiStop::MaxTokens(_)) => StopReason::MaxTokens,
         Some(GenaiStop::ToolCall(_)) => StopReason::ToolUse,
         Some(GenaiStop::ContentFilter(_)) => StopReason::ContentFilter,
-        Some(GenaiStop::StopSequence(_)) => StopReason::StopSequence,
+        // No request has stop sequences.
+        Some(GenaiStop::StopSequence(_)) => {
+            asked_for(StopReason::StopSequence, StopSequences::None)
+        }
         Some(GenaiStop::Other(word)) => StopReason::Other(word.clone()),
     };
     Delta::MessageEnd {

@@ -84,6 +84,25 @@ pub(super) fn message_end(reason: StopReason, has_call: bool, usage: Option<Usag
     Delta::MessageEnd { stop_reason, usage }
 }
 
+/// What is known about the stop sequences of the request that is answered.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum StopSequences {
+    /// It may have had some.
+    #[default]
+    Possible,
+    /// It had none: an answer that says it ended at one was cut by something else.
+    None,
+}
+
+/// The reason of a reply to a request with these stop sequences.
+pub(super) fn asked_for(reason: StopReason, stops: StopSequences) -> StopReason {
+    if reason == StopReason::StopSequence && stops == StopSequences::None {
+        StopReason::Other("stop_sequence, which was not requested".to_owned())
+    } else {
+        reason
+    }
+}
+
 /// Adds a stop reason to the one that the reply reported before, if it did.
 pub(super) fn add_reason(reported: &mut Option<StopReason>, reason: StopReason) {
     *reported = Some(match reported.take() {

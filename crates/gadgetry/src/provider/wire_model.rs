@@ -275,6 +275,16 @@ impl Common {
         self.is_native().then_some(self.model.as_str())
     }
 
+    /// Whether a request has stop sequences in its `field`, which the additional fields may replace or remove.
+    pub(super) fn stops(&self, field: &str) -> bool {
+        match self.options.fields.get(field) {
+            Some(Value::String(stop)) => !stop.is_empty(),
+            Some(Value::Array(stops)) => !stops.is_empty(),
+            Some(Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_)) => false,
+            None => !self.options.stop.is_empty(),
+        }
+    }
+
     pub(super) fn base_url(&self) -> &str {
         self.options
             .base_url

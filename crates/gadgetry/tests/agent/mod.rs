@@ -7,6 +7,7 @@ mod conversations;
 mod decisions;
 mod ends;
 mod grace;
+mod guards;
 mod limiter;
 mod mistakes;
 mod options;

@@ -12,5 +12,6 @@ mod frames;
 mod normal;
 mod replies;
 mod requests;
+mod stops;
 mod streams;
 mod tools;

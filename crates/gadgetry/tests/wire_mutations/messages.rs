@@ -271,7 +271,7 @@ pub(crate) fn frames() -> Vec<Row> {
         hi("a delta that nobody knows", &[START, HI_START, r#"{"type":"content_block_delta","index":0,"delta":{"type":"colour_delta","colour":"red"}}"#, HI, HI_END, STOP, END]),
         hi_with("the token limit", stop!("max_tokens")).stops(StopReason::MaxTokens),
         hi_with("the window", stop!("model_context_window_exceeded")).stops(StopReason::MaxTokens),
-        hi_with("a stop sequence", stop!("stop_sequence")).stops(StopReason::StopSequence),
+        hi_with("a stop sequence that was not requested", stop!("stop_sequence")).stops(StopReason::Other("stop_sequence, which was not requested".to_owned())),
         hi_with("a refusal", stop!("refusal")).stops(StopReason::ContentFilter),
         hi_with("a pause", stop!("pause_turn")).stops(StopReason::Other("pause_turn".to_owned())),
         hi_with("a stop_reason that nobody knows", stop!("galactic")).stops(StopReason::Other("galactic".to_owned())),

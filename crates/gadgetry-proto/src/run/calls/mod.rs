@@ -21,7 +21,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::call::Call;
-use crate::delta::{Delta, StopReason};
+use crate::delta::Delta;
 use crate::error::{Diagnostic, DiagnosticCode, Span};
 use crate::event::EventKind;
 use crate::id::{CallId, InvocationId};
@@ -42,13 +42,6 @@ use room::Surplus;
 
 /// The answer to a call of a cancelled run.
 const CANCELLED: &str = "Error: The run was cancelled before the call was done";
-
-/// How far a reply has come when one of its calls is announced.
-#[derive(Clone, Copy)]
-pub(super) struct ReplyEnd<'a> {
-    pub(super) truncation: Option<&'a Truncation>,
-    pub(super) stop_reason: Option<&'a StopReason>,
-}
 
 /// The calls of the current reply, and what later replies need of earlier ones.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -146,7 +139,12 @@ impl Calls {
     }
 
     /// Takes a complete call: it waits for its turn, or is answered at once because it cannot run.
-    pub(super) fn announce(&mut self, call: Arc<Call>, end: ReplyEnd<'_>, cx: &mut Context<'_>) {
+    pub(super) fn announce(
+        &mut self,
+        call: Arc<Call>,
+        end: Option<&Truncation>,
+        cx: &mut Context<'_>,
+    ) {
         let id = self.execution.ledger.complete(&call.invocation_id);
         cx.out.emit(EventKind::GadgetCall {
             call: id,

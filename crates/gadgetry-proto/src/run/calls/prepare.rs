@@ -9,11 +9,11 @@ use serde_json::Value;
 use crate::call::{Call, Parameters, TerminatedBy};
 use crate::id::CallId;
 use crate::reply::{Verdict, check};
+use crate::run::calls::CANCELLED;
 use crate::run::calls::known::KnownResults;
 use crate::run::calls::record::{Prepared, Record};
 use crate::run::calls::references;
 use crate::run::calls::room::Room;
-use crate::run::calls::{CANCELLED, ReplyEnd};
 use crate::run::plan::Plan;
 use crate::run::start::{AboutCall, Start};
 use crate::run::truncation::Truncation;
@@ -27,13 +27,13 @@ use crate::schema::parse_failure;
 pub(super) fn examine(
     call: &Call,
     gadget: Option<&RegisteredGadget>,
-    end: ReplyEnd<'_>,
+    end: Option<&Truncation>,
     plan: &Plan,
 ) -> Result<Option<Value>, String> {
     let Some(gadget) = gadget else {
         return Err(plan.registry.unknown_gadget(&call.gadget_name));
     };
-    if let Some(truncation) = end.truncation {
+    if let Some(truncation) = end {
         if call.terminated_by == TerminatedBy::EndOfStream {
             return Err(truncation.refusal());
         }
@@ -42,7 +42,7 @@ pub(super) fn examine(
             return Err(CANCELLED.to_owned());
         }
     }
-    check::terminated(call, gadget, plan.config.unterminated, end.stop_reason)?;
+    check::terminated(call, gadget, plan.config.unterminated)?;
     match check::parameters(call, gadget) {
         Verdict::Valid(parameters) => Ok(Some(parameters)),
         // A value that a result will bring can only be checked once it is there.

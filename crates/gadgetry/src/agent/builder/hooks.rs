@@ -7,6 +7,7 @@ use gadgetry_proto::message::Request;
 use gadgetry_proto::run::{Interceptor, Start};
 
 use crate::agent::AgentBuilder;
+use crate::agent::builder::Setting;
 use crate::agent::hooks::{GadgetErrors, OnGadgetError};
 use crate::approval::Approvals;
 use crate::control::{
@@ -39,16 +40,49 @@ impl AgentBuilder {
         self
     }
 
-    /// Decides what a run leaves open. With several, in the order in which they were added, the first that does not
-    /// simply proceed has decided. The closures below are controllers, too.
+    /// Decides what a run leaves open. Several decide in the order in which they were added: what one rewrites is passed on to the
+    /// next, any other decision ends the chain; see [`Controllers`](crate::Controllers). The closures below are controllers, too.
     pub fn controller(mut self, controller: impl DynController + 'static) -> Self {
         self.controllers.push(Arc::new(controller));
         self
     }
 
-    /// Decides about each call by rules and a user, before all controllers. Subagents have it as well, unless they have their own.
+    /// Decides about each call by rules and a user, after all controllers: what they have rewritten is what is approved and runs.
+    /// Subagents have it as well, unless they have their own.
+    ///
+    /// An agent with gadgets whose [permission](crate::DynGadget::permission) is to ask or to deny needs this, or
+    /// [`AgentBuilder::without_approvals`].
     pub fn approvals(mut self, approvals: Approvals) -> Self {
-        self.approvals = Some(approvals);
+        self.approvals = Setting::On(approvals);
+        self
+    }
+
+    /// Lets gadgets that need approval run without it, here and in subagents: whatever the model writes is executed, commands too.
+    /// For sandboxes, and for agents whose controllers decide about each call.
+    ///
+    /// ```
+    /// use gadgetry::{Agent, AgentError, ScriptedModel};
+    /// # use gadgetry::proto::call::Outcome;
+    /// # use gadgetry::proto::schema::GadgetSpec;
+    /// # use gadgetry::serde_json::Value;
+    /// # use gadgetry::{DynGadget, ExecutionContext, Permission};
+    /// # struct Pay(GadgetSpec);
+    /// # impl DynGadget for Pay {
+    /// #     fn spec(&self) -> &GadgetSpec { &self.0 }
+    /// #     fn permission(&self) -> Permission { Permission::Ask }
+    /// #     fn execute(&self, _: Value, _: ExecutionContext) -> futures_core::future::BoxFuture<'static, Outcome> {
+    /// #         Box::pin(async { Outcome::ok("paid") })
+    /// #     }
+    /// # }
+    /// # let pay = || std::sync::Arc::new(Pay(GadgetSpec::new("Pay", "Pays"))) as std::sync::Arc<dyn DynGadget>;
+    /// let model: ScriptedModel = r#"{"text": "4"}"#.parse()?;
+    /// let agent = Agent::builder().model(model).gadget(pay()); // its permission is to ask
+    /// assert!(matches!(agent.clone().build(), Err(AgentError::NoApprovals { .. })));
+    /// assert!(agent.without_approvals().build().is_ok());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn without_approvals(mut self) -> Self {
+        self.approvals = Setting::Off;
         self
     }
 

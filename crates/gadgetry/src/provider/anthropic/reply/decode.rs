@@ -12,7 +12,9 @@ use super::fields::{text, whole};
 use super::usage::Counts;
 use crate::provider::error::ProviderError;
 use crate::provider::tools::ToolNames;
-use crate::provider::wire::{Decode, add_reason, message_end, stop_reason};
+use crate::provider::wire::{
+    Decode, StopSequences, add_reason, asked_for, message_end, stop_reason,
+};
 use crate::provider::{json, sse};
 
 /// Reads one answer, streamed or whole.
@@ -37,6 +39,7 @@ pub struct Decoder {
     started: bool,
     called_tool: bool,
     stop_reason: Option<StopReason>,
+    stops: StopSequences,
     over: bool,
 }
 
@@ -61,6 +64,13 @@ impl Decoder {
         self
     }
 
+    /// Reads the answer to a request without stop sequences: an answer that says it ended at one was cut.
+    #[must_use]
+    pub fn without_stop_sequences(mut self) -> Self {
+        self.stops = StopSequences::None;
+        self
+    }
+
     fn message(&mut self, message: &Value, out: &mut Vec<Delta>) {
         if !self.started {
             self.started = true;
@@ -82,6 +92,7 @@ impl Decoder {
         let Some(reason) = stop_reason(&body["stop_reason"]) else {
             return;
         };
+        let reason = asked_for(reason, self.stops);
         add_reason(&mut self.stop_reason, reason);
     }
 

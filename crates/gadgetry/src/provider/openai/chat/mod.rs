@@ -202,7 +202,12 @@ impl Wire for ChatCompletions {
 
     fn decoder(&self) -> Box<dyn Decode> {
         let names = Arc::clone(&self.common.tool_names);
-        Box::new(Decoder::with_names(names).keeping(self.common.keeps()))
+        let decoder = Decoder::with_names(names).keeping(self.common.keeps());
+        Box::new(if self.common.stops("stop") {
+            decoder
+        } else {
+            decoder.without_stop_sequences()
+        })
     }
 
     fn leaves_out(&self, medium: &Media) -> Option<&'static str> {

@@ -17,7 +17,7 @@ use crate::provider::openai::usage;
 use crate::provider::refusal::Refusal;
 use crate::provider::sse;
 use crate::provider::tools::ToolNames;
-use crate::provider::wire::{Decode, add_reason, message_end};
+use crate::provider::wire::{Decode, StopSequences, add_reason, asked_for, message_end};
 
 /// Reads chunks, and whole replies, of Chat Completions.
 ///
@@ -55,6 +55,7 @@ pub struct Decoder {
     kept: Option<Kept>,
     usage: Option<Usage>,
     stop_reason: Option<StopReason>,
+    stops: StopSequences,
     /// The provider's words in place of the reply, or of its rest.
     refusal: Refusal,
     is_over: bool,
@@ -78,6 +79,13 @@ impl Decoder {
     #[must_use]
     pub fn keeping<'m>(mut self, model: impl Into<Option<&'m str>>) -> Self {
         self.kept = model.into().map(Kept::of);
+        self
+    }
+
+    /// Reads the answer to a request without stop sequences: an answer that says it ended at one was cut.
+    #[must_use]
+    pub fn without_stop_sequences(mut self) -> Self {
+        self.stops = StopSequences::None;
         self
     }
 
@@ -132,6 +140,7 @@ impl Decoder {
             self.prose(Prose::Text, text, out);
         }
         if let Some(reason) = stop_reason(choice) {
+            let reason = asked_for(reason, self.stops);
             add_reason(&mut self.stop_reason, reason);
         }
     }
