@@ -118,7 +118,8 @@ fn outside(folder: &Path, command: &str) -> String {
 
 const IDENTITY: &str = "-c user.name=a -c user.email=a@b";
 
-/// Makes `work` a repository with a nested one, a linked worktree outside, and the settings of a submodule.
+/// Makes `work` a repository with a nested one, a linked worktree outside, the settings of a submodule, and links and settings that
+/// lead to the workspace.
 fn with_repositories(stage: &Stage) {
     let made = outside(
         &stage.work(),
@@ -126,8 +127,9 @@ fn with_repositories(stage: &Stage) {
             "git init -q . && git add a.txt && git {IDENTITY} commit -q -m x \
              && git worktree add -q ../outside/linked && git init -q nested \
              && mkdir -p .git/modules/sub && cp -r .git/HEAD .git/objects .git/refs .git/config .git/modules/sub \
-             && git config include.path ../shared.gitconfig && git config core.hooksPath .hooks && mkdir .hooks \
-             && printf '[core]\\n' > shared.gitconfig"
+             && git config include.path ../shared.gitconfig && git config core.hooksPath tools/hooks && mkdir -p tools/hooks && printf '#!/bin/sh\\n' > tools/hooks/post-commit && chmod +x tools/hooks/post-commit \
+             && printf '[include]\\npath = second.gitconfig # more\\n' > shared.gitconfig && printf '[core]\\n' > second.gitconfig \
+             && printf '#!/bin/sh\\n' > script && chmod +x script && ln -s ../../../script nested/.git/hooks/pre-commit"
         ),
     );
     assert_eq!(made, "", "{made}");
@@ -302,6 +304,29 @@ async fn repositories_are_read_and_not_made() {
     }
 }
 
+/// A repository above the workspace names hooks in it.
+#[tokio::test(flavor = "multi_thread")]
+async fn repositories_above_the_workspace() {
+    for mode in MODES {
+        let stage = stage(mode);
+        let folder = stage.folder.path();
+        let prepare = format!(
+            "git init -q . && git {IDENTITY} commit -q --allow-empty -m x && git config core.hooksPath work/hooks"
+        );
+        assert_eq!(outside(folder, &prepare), "");
+        let plant = "mkdir -p hooks; printf '#!/bin/sh\\ntouch ran\\n' > hooks/pre-commit; chmod +x hooks/pre-commit; cp hooks/pre-commit .";
+        stage
+            .call("RunCommand", json!({ "command": plant }))
+            .await
+            .unwrap();
+        outside(folder, &format!("git {IDENTITY} commit --allow-empty -m y"));
+        assert!(
+            !folder.join("ran").exists() && !stage.work().join("hooks").exists(),
+            "{mode:?}"
+        );
+    }
+}
+
 /// As root there is no limit of processes, so this is for ordinary users.
 #[tokio::test(flavor = "multi_thread")]
 async fn processes_without_end_are_ended() {
@@ -346,9 +371,12 @@ async fn what_cannot_be_protected_is_refused() {
     }
 }
 
-/// Processes that work below a folder.
+/// Threads that work below a folder. The first one of a process may have ended before the others.
 fn processes_in(folder: &Path) -> Vec<PathBuf> {
     let all = fs::read_dir("/proc").unwrap();
-    let folders = all.filter_map(|entry| fs::read_link(entry.ok()?.path().join("cwd")).ok());
+    let tasks = all.filter_map(|entry| fs::read_dir(entry.ok()?.path().join("task")).ok());
+    let folders = tasks
+        .flatten()
+        .filter_map(|entry| fs::read_link(entry.ok()?.path().join("cwd")).ok());
     folders.filter(|cwd| cwd.starts_with(folder)).collect()
 }

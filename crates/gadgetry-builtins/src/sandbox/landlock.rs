@@ -100,7 +100,7 @@ fn rules(
 /// `.git`, `a/b/.git`, `a/c` and `d` these are `a/c` and `d`, since a right to a folder is one to all below it.
 fn unprotected(workspace: &Path) -> io::Result<Vec<PathBuf>> {
     let dir = Dir::open_ambient_dir(workspace, ambient_authority())?;
-    let repositories = Repositories::find(&dir, workspace, |_, _| Ok(()))?;
+    let repositories = Repositories::find(&dir, workspace)?;
     let mut found = BTreeSet::new();
     let mut left = vec![PathBuf::new()];
     while let Some(path) = left.pop() {

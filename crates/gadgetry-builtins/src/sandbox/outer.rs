@@ -6,6 +6,8 @@ use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::process::{Command, ExitStatus, Stdio};
 
+use cap_std::ambient_authority;
+use cap_std::fs::Dir;
 use gadgetry::command::supervisor::Supervisor;
 use rustix::process::{Resource, Rlimit, setrlimit};
 use serde::{Deserialize, Serialize};
@@ -47,15 +49,15 @@ fn confine(job: &Job, report: &mut Report) -> io::Result<ExitStatus> {
         maximum: Some(0),
     };
     setrlimit(Resource::Core, none)?;
+    // In the new view some of what settings name is covered.
+    let workspace = Dir::open_ambient_dir(&job.workspace, ambient_authority())?;
+    let before = Repositories::find(&workspace, &job.workspace)?;
     let workspace = match job.mode {
         Mode::Namespaces => view::enter(&job.workspace, &job.cwd)?,
-        Mode::Landlock => view::without_namespaces(&job.workspace)?,
-    };
-    let before = match job.mode {
-        Mode::Namespaces => Repositories::find(&workspace, &job.workspace, view::make_read_only)?,
-        Mode::Landlock => Repositories::find(&workspace, &job.workspace, |_, _| Ok(()))?,
+        Mode::Landlock => workspace,
     };
     if job.mode == Mode::Namespaces {
+        before.protect(&workspace, view::make_read_only)?;
         supervisor = supervisor.of_namespace();
         view::keep_capabilities_on_exec()?;
     }

@@ -14,11 +14,18 @@ use super::Mode;
 #[cfg(target_arch = "x86_64")]
 const X32: i64 = 0x4000_0000;
 
+/// The bits of a socket's type that are its kind.
+const KIND: u64 = 0xf;
+
+/// `SOCK_STREAM` and `SOCK_SEQPACKET`.
+const CONNECTED: [u64; 2] = [1, 5];
+
 /// `TIOCSTI` and `TIOCLINUX`, requests of `ioctl` that type into a terminal.
 const TYPING: [u64; 2] = [0x5412, 0x541c];
 
-/// `FS_IOC_SETFLAGS` and `FS_IOC_FSSETXATTR`, requests of `ioctl` that set attributes such as `append only`.
-const ATTRIBUTES: [u64; 2] = [0x4008_6602, 0x401c_5820];
+/// `FS_IOC_SETFLAGS`, `FS_IOC_FSSETXATTR`, `FS_IOC_SETVERSION` and that of ext4: requests of `ioctl` that set attributes such as
+/// `append only`.
+const ATTRIBUTES: [u64; 4] = [0x4008_6602, 0x401c_5820, 0x4008_7602, 0x4008_6604];
 
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 
@@ -53,10 +60,13 @@ fn install(rules: Rules, error: i32) -> Result<(), Box<dyn std::error::Error>> {
     Ok(apply_filter(&program)?)
 }
 
-/// Sockets (`socketpair` stays: its ends reach no other program), new namespaces and mounts, and doors to the kernel.
+/// Sockets, new namespaces and mounts, and doors to the kernel.
 fn always() -> Result<Rules, Box<dyn std::error::Error>> {
     let mut rules: Rules = [
         libc::SYS_socket,
+        libc::SYS_connect,
+        libc::SYS_bind,
+        libc::SYS_listen,
         // Its requests are in memory, which no filter sees.
         libc::SYS_io_uring_setup,
         libc::SYS_unshare,
@@ -95,6 +105,12 @@ fn always() -> Result<Rules, Box<dyn std::error::Error>> {
     let user_namespace = u64::from(libc::CLONE_NEWUSER.unsigned_abs());
     let flags = SeccompCmpOp::MaskedEq(user_namespace);
     rules.insert(libc::SYS_clone, vec![argument(0, flags, user_namespace)?]);
+    // Pairs of sockets reach no other program, but those for datagrams do: each message may have an address.
+    let is_datagram = |kind: &u64| !CONNECTED.contains(kind);
+    let kinds = (0..=KIND).filter(is_datagram);
+    let pairs = kinds.map(|kind| argument(1, SeccompCmpOp::MaskedEq(KIND), kind));
+    let pairs: Result<Vec<SeccompRule>, _> = pairs.collect();
+    rules.insert(libc::SYS_socketpair, pairs?);
     // Typing into a terminal that someone else reads.
     let typing = TYPING.map(|request| argument(1, SeccompCmpOp::Eq, request));
     let typing: Result<Vec<SeccompRule>, _> = typing.into_iter().collect();
@@ -132,6 +148,19 @@ fn without_namespaces() -> Result<Rules, Box<dyn std::error::Error>> {
         libc::SYS_kcmp,
         libc::SYS_migrate_pages,
         libc::SYS_move_pages,
+        libc::SYS_shmget,
+        libc::SYS_shmat,
+        libc::SYS_shmctl,
+        libc::SYS_semget,
+        libc::SYS_semop,
+        libc::SYS_semtimedop,
+        libc::SYS_semctl,
+        libc::SYS_msgget,
+        libc::SYS_msgsnd,
+        libc::SYS_msgrcv,
+        libc::SYS_msgctl,
+        libc::SYS_mq_open,
+        libc::SYS_mq_unlink,
         libc::SYS_setpriority,
         libc::SYS_ioprio_set,
     ];

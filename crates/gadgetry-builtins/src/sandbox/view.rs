@@ -83,11 +83,6 @@ pub(super) fn enter(workspace: &Path, cwd: &Path) -> io::Result<Dir> {
     Ok(dir)
 }
 
-/// The workspace of a command that stays in the namespaces of this process.
-pub(super) fn without_namespaces(workspace: &Path) -> io::Result<Dir> {
-    Dir::open_ambient_dir(workspace, ambient_authority())
-}
-
 fn existing(error: io::Error) -> io::Result<()> {
     if error.kind() == ErrorKind::AlreadyExists {
         Ok(())

@@ -21,6 +21,9 @@ struct State {
 }
 
 fn states(folder: &Path) -> BTreeMap<PathBuf, State> {
+    if !folder.exists() {
+        return BTreeMap::new();
+    }
     let files = tree(folder).into_iter().map(|(path, content)| {
         let found = fs::symlink_metadata(&path).unwrap();
         let state = State {
@@ -128,6 +131,8 @@ const ESCAPES: &[&str] = &[
     "nohup setsid sleep 1000 > /dev/null 2>&1 & (setsid sleep 1000 &) & exit 0",
     "python3 -c 'import os; [os.setsid() or os.fork() and os._exit(0) if os.fork() == 0 else os._exit(0) for _ in [0]]; import time; time.sleep(1000)' & exit 0",
     "trap '' TERM INT HUP; sh -c 'trap \"\" TERM; sleep 1000' & exit 0",
+    "python3 -c 'import ctypes, os, threading, time; os.fork() and os._exit(0); os.setsid(); threading.Thread(target=lambda: (time.sleep(1000))).start(); ctypes.CDLL(None).syscall({\"x86_64\": 60}.get(os.uname().machine, 93), 0)' > /dev/null 2>&1 < /dev/null & exit 0",
+    "python3 -c 'import ctypes; print(ctypes.CDLL(None).shmget(4711, 100, 0o1666), ctypes.CDLL(None).msgget(4711, 0o1666))'; true",
     "at now + 1 minute < a.txt; systemd-run --user touch MARK; dbus-send --session x; true",
     // Sockets.
     "python3 -c 'import socket; socket.create_connection((\"127.0.0.1\", PORT))'",
@@ -135,14 +140,23 @@ const ESCAPES: &[&str] = &[
     "python3 -c 'import socket; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.sendto(b\"x\", (\"127.0.0.1\", 53))'",
     "python3 -c 'import socket; s = socket.socket(socket.AF_UNIX); s.connect(\"../socket\")'",
     "python3 -c 'import socket; s = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW)'",
+    "python3 -c 'import socket; a, b = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM); a.sendto(b\"x\", \"../datagrams\")'",
+    "python3 -c 'import socket; a, b = socket.socketpair(); a.connect(\"../socket\")'",
     "bash -c 'exec 3<>/dev/tcp/127.0.0.1/PORT'; curl -s http://127.0.0.1:PORT/",
     // What Git runs code from.
     "EVIL .git/hooks/pre-commit",
     "EVIL .git/hooks/pre-commit; chmod 500 .git/hooks",
-    "EVIL .hooks/pre-commit; EVIL .hooks/post-index-change",
-    "EVIL pre-commit; mv .hooks old; mkdir .hooks; cp pre-commit .hooks; ln -s \"$PWD/pre-commit\" .hooks/post-checkout",
+    "EVIL tools/hooks/pre-commit; EVIL tools/hooks/post-index-change",
+    "EVIL pre-commit; mv tools/hooks old; mkdir tools/hooks; cp pre-commit tools/hooks; ln -s \"$PWD/pre-commit\" tools/hooks/post-checkout",
     "FSMONITOR .git/config; chmod 000 .git",
     "FSMONITOR shared.gitconfig",
+    "FSMONITOR second.gitconfig",
+    "mv tools old; EVIL tools/hooks/pre-commit",
+    "EVIL script; mv script old; EVIL script",
+    "mkdir src/objects src/refs; echo 'ref: refs/heads/x' > src/HEAD; git init -q evil; mv evil/.git src/.git; FSMONITOR src/.git/config",
+    "mkdir -p evil/objects evil/refs; echo x > evil/HEad; echo x > evil/Head; echo 'ref: refs/heads/x' > evil/HEAD; FSMONITOR evil/config",
+    "git init -q evil; FSMONITOR evil/.git/config; mkdir src/d; cd src/d; for i in $(seq 250); do mkdir d; cd d; done",
+    "mkdir -p evil/objects evil/refs; git init -q evil/src; FSMONITOR evil/src/.git/config; echo 'ref: refs/heads/x' > evil/HEAD; mv evil/src/.git evil/.git",
     "rm -f shared.gitconfig; FSMONITOR new; mv new shared.gitconfig; ln -s new shared.gitconfig",
     "git config core.fsmonitor 'touch MARK'; git config --worktree core.fsmonitor 'touch MARK'",
     "FSMONITOR .git/config.worktree; git config extensions.worktreeConfig true",
@@ -196,12 +210,14 @@ async fn no_way_out_works() {
                 .replace("EVIL", "evil")
                 .replace("FSMONITOR", "fsmonitor");
             let command = format!("{evil}{fsmonitor}{command}");
-            let before = (
-                states(&stage.outside()),
-                own_limits(),
-                states(&work.join(".hooks")),
-            );
+            let before = (states(&stage.outside()), own_limits());
+            let hooks = states(&work.join("tools/hooks"));
             let settings = fs::read(work.join("shared.gitconfig")).unwrap();
+            let shared =
+                ["shm", "msg", "sem"].map(|name| fs::read(format!("/proc/sysvipc/{name}")).ok());
+            let datagrams =
+                std::os::unix::net::UnixDatagram::bind(folder.join("datagrams")).unwrap();
+            datagrams.set_nonblocking(true).unwrap();
             let hostname = fs::read("/proc/sys/kernel/hostname").unwrap();
             let ended = stage
                 .call(
@@ -212,11 +228,10 @@ async fn no_way_out_works() {
             let what = format!("{mode:?}: {escape}: {ended:?}");
             assert!(processes_in(&folder).is_empty(), "{what}");
             assert!(!mark.exists(), "{what}");
-            let after = (
-                states(&stage.outside()),
-                own_limits(),
-                states(&work.join(".hooks")),
-            );
+            let after = (states(&stage.outside()), own_limits());
+            // A command may move them away, as any other file.
+            let now = states(&work.join("tools/hooks"));
+            assert!(now.is_empty() || now == hooks, "{what}: {now:?}");
             assert_eq!(after, before, "{what}");
             assert_eq!(
                 fs::read(work.join("shared.gitconfig")).unwrap(),
@@ -232,6 +247,10 @@ async fn no_way_out_works() {
                 listener.accept().is_err() && socket.accept().is_err(),
                 "{what}"
             );
+            assert!(datagrams.recv(&mut [0; 8]).is_err(), "{what}");
+            let now =
+                ["shm", "msg", "sem"].map(|name| fs::read(format!("/proc/sysvipc/{name}")).ok());
+            assert_eq!(now, shared, "{what}");
             let (Ok(text) | Err(text)) = &ended;
             assert!(!text.contains("SECRET-IN-ENVIRONMENT"), "{what}");
             // It ran, or the sandbox could not look at what it has left, and says so.
@@ -257,6 +276,10 @@ async fn no_way_out_works() {
             outside(
                 &work,
                 &format!("git {IDENTITY} commit --allow-empty -m y; git checkout -q -b new"),
+            );
+            outside(
+                &work.join("nested"),
+                &format!("git {IDENTITY} commit --allow-empty -m y"),
             );
             assert!(!mark.exists(), "{what}: with the user's Git");
         }

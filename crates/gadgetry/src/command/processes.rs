@@ -25,8 +25,8 @@ impl Processes {
     pub fn spawn(mut command: Command, grace: Duration) -> io::Result<Self> {
         #[cfg(unix)]
         command.process_group(0);
-        // If the next lines are not reached, at least the program was killed.
-        command.kill_on_drop(true);
+        // If the next lines are not reached, at least the program was killed. A supervisor ends by itself, and not before its processes.
+        command.kill_on_drop(supervisor::program().is_none());
         let mut leader = supervisor::spawn(command)?;
         let not_piped = || io::Error::other("its streams are not piped");
         Ok(Self(Some(Program {
@@ -116,7 +116,11 @@ impl Program {
 
 impl Drop for Program {
     fn drop(&mut self) {
-        self.kill();
+        match supervisor::program() {
+            // What it has to do until its end, it does without this program.
+            Some(_) => self.group.signal(Signal::Terminate),
+            None => self.kill(),
+        }
     }
 }
 

@@ -1,84 +1,150 @@
-//! Files of a workspace that the settings of a repository name: more settings, and folders of hooks.
+//! Files that the settings of a repository name: more settings, and folders of hooks.
 
+mod parse;
+
+use std::collections::BTreeSet;
+use std::fs::{self, File};
 use std::io::{self, Read as _};
-use std::path::{Component, Path, PathBuf};
-
-use cap_std::fs::Dir;
+use std::path::{Path, PathBuf};
 
 /// Bytes of a file of settings. Git reads larger ones, but no one has them.
 const LIMIT: u64 = 1 << 20;
 
-/// Returns the paths in the workspace that the repository at `path` names: by links instead of its own files, by `include.path` and
-/// `core.hooksPath`. They may not exist.
-pub(super) fn named_by(workspace: &Dir, root: &Path, path: &Path) -> io::Result<Vec<PathBuf>> {
+/// Files of settings, and entries of folders of Git, that are looked at.
+const MOST: usize = 10_000;
+
+/// Folders of a repository that have data only, and much of it.
+const DATA: [&str; 4] = ["objects", "refs", "logs", "lfs"];
+
+/// Returns the absolute paths that the repositories above a folder name.
+pub(super) fn named_above(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let mut named = Vec::new();
-    let Some(folder) = folder_of(workspace, root, path)? else {
-        return Ok(named);
-    };
-    for name in ["config", "config.worktree", "hooks", "commondir"] {
-        let file = folder.join(name);
-        if let Ok(target) = workspace.read_link_contents(&file) {
-            named.extend(normal(root, &folder.join(target)));
-        }
-    }
-    let above = path.parent().unwrap_or(Path::new(""));
-    for name in ["config", "config.worktree"] {
-        for (key, value) in paths(&text(workspace, &folder.join(name))?) {
-            // Hooks are relative to the folder in which they run, settings to the file that names them.
-            let base = if key == "hookspath" { above } else { &folder };
-            named.extend(normal(root, &base.join(at_home(&value))));
+    for above in folder.ancestors().skip(1) {
+        let git = above.join(".git");
+        if fs::symlink_metadata(&git).is_ok() {
+            named.extend(named_by(&git)?);
         }
     }
     Ok(named)
 }
 
-/// The folder of a repository: `path`, or what the file at `path` names. `None` if that is outside.
-fn folder_of(workspace: &Dir, root: &Path, path: &Path) -> io::Result<Option<PathBuf>> {
-    if workspace.symlink_metadata(path)?.is_dir() {
-        return Ok(Some(path.to_owned()));
+/// Returns the absolute paths that a repository names: by links in it, `include.path`, `core.hooksPath` and the like, in its own
+/// settings, in those that these include, and in those of the user. `git` is its folder, or the file that names it. The paths may not exist.
+pub(super) fn named_by(git: &Path) -> io::Result<Vec<PathBuf>> {
+    let above = git.parent().unwrap_or(Path::new("/"));
+    let folder = if git.is_file() {
+        let text = text(git)?;
+        above.join(text.strip_prefix("gitdir:").unwrap_or_default().trim())
+    } else {
+        git.to_owned()
+    };
+    let common = match text(&folder.join("commondir"))? {
+        text if text.is_empty() => folder.clone(),
+        text => folder.join(text.trim()),
+    };
+    let mut named = links(&folder)?;
+    let mut files = of_user();
+    for folder in BTreeSet::from([&folder, &common]) {
+        files.extend(["config", "config.worktree"].map(|name| folder.join(name)));
     }
-    let text = text(workspace, path)?;
-    let target = text.strip_prefix("gitdir:").unwrap_or_default().trim();
-    let above = path.parent().unwrap_or(Path::new(""));
-    Ok(normal(root, &above.join(target)))
+    if common != folder {
+        named.extend(links(&common)?);
+    }
+    // Of a bare repository, hooks are relative to its own folder.
+    let top = if git.ends_with(".git") || git.is_file() {
+        above
+    } else {
+        git
+    };
+    let mut seen = BTreeSet::new();
+    while let Some(file) = files.pop() {
+        if !seen.insert(file.clone()) {
+            continue;
+        }
+        if seen.len() > MOST {
+            return Err(io::Error::other("too many files of Git's settings"));
+        }
+        for (key, value) in parse::values(&text(&file)?) {
+            let value = at_home(&value);
+            match key.as_str() {
+                // Relative to the file that names it.
+                "path" => {
+                    let path = file.parent().unwrap_or(top).join(value);
+                    named.push(path.clone());
+                    files.push(path);
+                }
+                "hookspath" | "fsmonitor" | "templatedir" => named.push(top.join(value)),
+                _ => {}
+            }
+        }
+    }
+    Ok(named)
 }
 
-/// The text of a file; empty if it does not exist or is outside.
-fn text(workspace: &Dir, path: &Path) -> io::Result<String> {
-    let Ok(file) = workspace.open(path) else {
+/// Where the links in the folder of a repository lead.
+fn links(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    let mut left = vec![folder.to_owned()];
+    let mut seen = 0;
+    while let Some(inner) = left.pop() {
+        // The folder of a worktree that was removed, or of another user.
+        let Ok(entries) = fs::read_dir(&inner) else {
+            continue;
+        };
+        for entry in entries {
+            let entry = entry?;
+            let (path, kind) = (entry.path(), entry.file_type()?);
+            seen += 1;
+            if seen > MOST {
+                let folder = folder.display();
+                return Err(io::Error::other(format!(
+                    "{folder} has too many entries to be protected"
+                )));
+            }
+            if kind.is_symlink() {
+                found.push(inner.join(fs::read_link(&path)?));
+            } else if kind.is_dir()
+                && !(inner == folder && DATA.iter().any(|it| entry.file_name() == *it))
+            {
+                left.push(path);
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// The settings of the user and of the system.
+fn of_user() -> Vec<PathBuf> {
+    let home = std::env::var_os("HOME").map(PathBuf::from);
+    let config = std::env::var_os("XDG_CONFIG_HOME").map(PathBuf::from);
+    let config = config.or_else(|| Some(home.as_ref()?.join(".config")));
+    let mut files = vec![PathBuf::from("/etc/gitconfig")];
+    files.extend(home.map(|home| home.join(".gitconfig")));
+    files.extend(config.map(|config| config.join("git/config")));
+    for variable in ["GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM"] {
+        files.extend(std::env::var_os(variable).map(PathBuf::from));
+    }
+    files
+}
+
+/// The text of a file; empty if it cannot be read, as for Git.
+fn text(path: &Path) -> io::Result<String> {
+    // Opening a named pipe would wait for a writer.
+    if !path.is_file() {
+        return Ok(String::new());
+    }
+    let Ok(file) = File::open(path) else {
         return Ok(String::new());
     };
     let mut bytes = Vec::new();
     file.take(LIMIT + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > LIMIT {
+        let path = path.display();
         return Err(io::Error::other(format!(
-            "{} is too large for settings of Git",
-            path.display()
+            "{path} is too large for settings of Git"
         )));
     }
     Ok(String::from_utf8_lossy(&bytes).into_owned())
-}
-
-/// The values of `path` and `hooksPath`, with their keys in lower case, in whatever section they are.
-fn paths(settings: &str) -> Vec<(String, String)> {
-    let mut found = Vec::new();
-    for line in settings.lines() {
-        // A section may be in the same line.
-        let line = line.trim_start();
-        let line = match line.strip_prefix('[') {
-            Some(rest) => rest.rsplit_once(']').map_or("", |(_, rest)| rest),
-            None => line,
-        };
-        let Some((key, value)) = line.split_once('=') else {
-            continue;
-        };
-        let key = key.trim().to_ascii_lowercase();
-        if matches!(key.as_str(), "path" | "hookspath") {
-            let value = value.replace(['"', '\\'], "");
-            found.push((key, value.trim().to_owned()));
-        }
-    }
-    found
 }
 
 /// `~/` is the home directory.
@@ -87,22 +153,4 @@ fn at_home(value: &str) -> PathBuf {
         (Some(rest), Some(home)) => Path::new(&home).join(rest),
         _ => value.into(),
     }
-}
-
-/// A path relative to the workspace, without `.` and `..`; `None` if it leads elsewhere.
-fn normal(root: &Path, path: &Path) -> Option<PathBuf> {
-    let mut normal = root.to_owned();
-    for component in path.components() {
-        match component {
-            Component::CurDir => {}
-            Component::ParentDir => {
-                normal.pop();
-            }
-            Component::Normal(name) => normal.push(name),
-            Component::RootDir => normal = PathBuf::from("/"),
-            Component::Prefix(_) => return None,
-        }
-    }
-    let inside = normal.strip_prefix(root).ok()?;
-    (inside != Path::new("")).then(|| inside.to_owned())
 }

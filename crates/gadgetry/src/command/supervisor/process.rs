@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use nix::fcntl::{FcntlArg, FdFlag, fcntl};
 use rustix::io::Errno;
 use rustix::process::{
     Pid, Signal, WaitOptions, WaitStatus, getpid, getppid, kill_process, set_child_subreaper,
@@ -18,6 +19,9 @@ use rustix::process::{
 
 /// The exit code of a supervisor that could not start its command, as of a shell.
 const NOT_STARTED: i32 = 127;
+
+/// Time after which processes that were killed are given up: nothing that they wait for can take as long.
+const GIVE_UP: Duration = Duration::from_secs(20);
 
 /// Time after which processes that were killed are looked at again.
 const AGAIN: Duration = Duration::from_millis(10);
@@ -94,6 +98,7 @@ impl Supervisor {
             ));
         }
         set_child_subreaper(Some(getpid()))?;
+        close_others_on_exec()?;
         Ok(Self {
             signals,
             stop,
@@ -131,13 +136,19 @@ impl Supervisor {
                 Phase::Running if status.is_some() => Phase::Remains(now + self.grace),
                 Phase::Remains(end) if now >= end || self.stopped() => self.terminate(now)?,
                 Phase::Stopping(end) if now < end => phase,
-                Phase::Stopping(_) | Phase::Killed => {
+                Phase::Killed(end) if now >= end => {
+                    return Err(io::Error::other("processes of the command cannot be ended"));
+                }
+                Phase::Stopping(_) | Phase::Killed(_) => {
                     if !self.kill(child)? {
                         // Processes of other users: nothing more can be done about them.
                         let missing = "it runs as another user and cannot be ended";
                         return status.ok_or_else(|| io::Error::other(missing));
                     }
-                    Phase::Killed
+                    match phase {
+                        Phase::Killed(_) => phase,
+                        _ => Phase::Killed(now + GIVE_UP),
+                    }
                 }
                 same @ (Phase::Running | Phase::Remains(_)) => same,
             };
@@ -146,7 +157,7 @@ impl Supervisor {
                 Phase::Remains(end) | Phase::Stopping(end) => {
                     Some(end.saturating_duration_since(now))
                 }
-                Phase::Killed => Some(AGAIN),
+                Phase::Killed(_) => Some(AGAIN),
             })?;
         }
     }
@@ -204,6 +215,25 @@ impl Supervisor {
     }
 }
 
+/// Keeps what this program has inherited from whoever has started it from commands: everything but the three streams.
+fn close_others_on_exec() -> io::Result<()> {
+    for entry in std::fs::read_dir("/proc/self/fd")? {
+        let number = entry?
+            .file_name()
+            .to_str()
+            .and_then(|name| name.parse().ok());
+        let Some(number) = number.filter(|number: &i32| *number > 2) else {
+            continue;
+        };
+        match fcntl(number, FcntlArg::F_SETFD(FdFlag::FD_CLOEXEC)) {
+            // The handle of the list itself.
+            Ok(_) | Err(nix::errno::Errno::EBADF) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(())
+}
+
 /// How far the end of a command is.
 #[derive(Clone, Copy)]
 enum Phase {
@@ -212,7 +242,8 @@ enum Phase {
     Remains(Instant),
     /// All have got SIGTERM, and have until then.
     Stopping(Instant),
-    Killed,
+    /// All have got SIGKILL, and have until then.
+    Killed(Instant),
 }
 
 /// Takes the ends of children; returns whether there are more children.
@@ -256,7 +287,7 @@ fn kill_all() -> io::Result<bool> {
     Ok(killed.filter(|done| *done != Err(Errno::PERM)).count() > 0)
 }
 
-/// The processes below this one, without those that have ended.
+/// The processes below this one.
 fn descendants() -> io::Result<Vec<Pid>> {
     let mut children: BTreeMap<i32, Vec<i32>> = BTreeMap::new();
     for entry in std::fs::read_dir("/proc")? {
@@ -281,8 +312,9 @@ fn descendants() -> io::Result<Vec<Pid>> {
             fields.next(),
             fields.next().and_then(|parent| parent.parse().ok()),
         );
+        // A zombie may have threads that live on: the first one can end alone.
         if let Some(parent) = parent
-            && !matches!(state, Some("Z" | "X"))
+            && state != Some("X")
         {
             children.entry(parent).or_default().push(pid);
         }

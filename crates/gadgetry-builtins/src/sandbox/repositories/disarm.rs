@@ -1,0 +1,144 @@
+//! What a command has made that Git would run code from gets another name.
+
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+
+use cap_fs_ext::MetadataExt as _;
+use cap_std::fs::Dir;
+
+use super::walk::{heads, walk};
+use super::{Repositories, about};
+use crate::workspace::repository::{Layout, is_dot_git};
+
+/// Notes, and errors, about single repositories.
+const NOTES: usize = 5;
+
+impl Repositories {
+    /// Disarms what was made since: entries named `.git`, files `HEAD`, and what is now on the ways that settings name.
+    ///
+    /// Returns a note for each.
+    ///
+    /// # Errors
+    ///
+    /// If a folder cannot be searched, or a repository cannot be disarmed. The others are.
+    pub(in crate::sandbox) fn disarm_new(&self, workspace: &Dir) -> io::Result<Vec<String>> {
+        let mut done = Done::default();
+        // Those above come first; below what was renamed nothing is left.
+        for (path, before) in &self.ways {
+            let now = workspace.symlink_metadata(path).ok();
+            let identity = now.map(|now| (now.dev(), now.ino()));
+            if identity.is_some() && identity != *before {
+                done.rename(workspace, path);
+            }
+        }
+        let mut new = Vec::new();
+        let searched = walk(
+            workspace,
+            &mut |error| Ok(done.failed.push(error.to_string())),
+            &mut |found| {
+                let is_known = self.known.contains(&found.identity()?);
+                if !is_known {
+                    new.push(found.path);
+                }
+                Ok(!is_known)
+            },
+        );
+        if let Err(error) = searched {
+            done.failed.push(error.to_string());
+        }
+        // What is in another one first: the path of the other one changes.
+        new.sort_by(|one, other| other.cmp(one));
+        for path in &new {
+            done.disarm(workspace, path);
+        }
+        if Layout::of(workspace)?.is_complete() {
+            done.rename_heads(workspace, Path::new(""));
+        }
+        done.into_notes()
+    }
+}
+
+/// What was done.
+#[derive(Default)]
+struct Done {
+    notes: Vec<String>,
+    failed: Vec<String>,
+}
+
+impl Done {
+    fn disarm(&mut self, workspace: &Dir, path: &Path) {
+        let is_folder = workspace
+            .symlink_metadata(path)
+            .is_ok_and(|found| found.is_dir());
+        if is_folder {
+            // Under another name it would still be a bare repository.
+            self.rename_heads(workspace, path);
+        }
+        if path.file_name().is_some_and(is_dot_git) {
+            self.rename(workspace, path);
+        }
+    }
+
+    fn rename_heads(&mut self, workspace: &Dir, path: &Path) {
+        let is_dot_git = path.file_name().is_some_and(is_dot_git);
+        match heads(workspace, path) {
+            Ok(heads) => {
+                for head in heads {
+                    let notes = self.notes.len();
+                    self.rename(workspace, &head);
+                    if is_dot_git {
+                        // The note about the folder says it.
+                        self.notes.truncate(notes);
+                    }
+                }
+            }
+            Err(error) => self.failed(path, &error),
+        }
+    }
+
+    fn rename(&mut self, workspace: &Dir, path: &Path) {
+        match rename(workspace, path) {
+            Ok(to) => {
+                let note = format!("{} was renamed to {}", path.display(), to.display());
+                self.notes.push(note);
+            }
+            Err(error) => self.failed(path, &error),
+        }
+    }
+
+    fn failed(&mut self, path: &Path, error: &io::Error) {
+        let message = format!("would make Git run code, and cannot be renamed: {error}");
+        self.failed.push(about(path, &message).to_string());
+    }
+
+    fn into_notes(mut self) -> io::Result<Vec<String>> {
+        self.notes.sort();
+        shorten(&mut self.notes);
+        if self.failed.is_empty() {
+            return Ok(self.notes);
+        }
+        shorten(&mut self.failed);
+        Err(io::Error::other(self.failed.join("; ")))
+    }
+}
+
+fn shorten(lines: &mut Vec<String>) {
+    let more = lines.len().saturating_sub(NOTES);
+    lines.truncate(NOTES);
+    if more > 0 {
+        lines.push(format!("{more} more"));
+    }
+}
+
+fn rename(workspace: &Dir, path: &Path) -> io::Result<PathBuf> {
+    for number in 1..1000 {
+        let mut name = path.file_name().unwrap_or_default().to_owned();
+        name.push(format!(".untrusted-{number}"));
+        let to = path.with_file_name(name);
+        if workspace.symlink_metadata(&to).is_err() {
+            workspace.rename(path, workspace, &to)?;
+            return Ok(to);
+        }
+    }
+    Err(ErrorKind::AlreadyExists.into())
+}
