@@ -141,6 +141,7 @@ proptest::proptest! {
     ) {
         let edited = edit(&text, &wanted(&search, &replace));
         match text.matches(&search).count() {
+            _ if search == replace => proptest::prop_assert_eq!(edited, Err(EditError::Same)),
             1 => proptest::prop_assert_eq!(edited.unwrap().text, text.replacen(&search, &replace, 1)),
             0 => {
                 if let Ok(edited) = edited {
