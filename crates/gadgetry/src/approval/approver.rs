@@ -144,6 +144,10 @@ fn wider(subject: &Subject) -> Option<(String, Option<&str>)> {
 
 /// The answer of the user.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "there is one answer a question, and a box would be every caller's to write"
+)]
 pub enum Answer {
     /// This call runs.
     Once,

@@ -10,10 +10,9 @@
 //! ```
 //!
 //! ```no_run
-//! fn main() {
-//!     gadgetry::command::supervisor::dispatch();
-//!     // From here on command gadgets and MCP servers have supervisors.
-//! }
+//! // The first line of `main`:
+//! gadgetry::command::supervisor::dispatch();
+//! // From here on command gadgets and MCP servers have supervisors.
 //! ```
 
 #[cfg(target_os = "linux")]
