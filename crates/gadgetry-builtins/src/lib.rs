@@ -64,10 +64,8 @@ pub use workspace::{FileError, Undone, Workspace, WorkspaceError, WorkspacePath}
 /// started as one. Call it first in `main`: the sandbox starts the program that it is in, which is the only one that it knows.
 ///
 /// ```no_run
-/// fn main() {
-///     gadgetry_builtins::dispatch();
-///     // The rest of the program.
-/// }
+/// // The first line of `main`:
+/// gadgetry_builtins::dispatch();
 /// ```
 pub fn dispatch() {
     #[cfg(target_os = "linux")]

@@ -197,9 +197,10 @@ fn is_named_by_settings(workspace: &Dir, path: &Path) -> io::Result<bool> {
 }
 
 fn head_of(workspace: &Dir, path: &Path) -> io::Result<PathBuf> {
-    let folder = match path.as_os_str().is_empty() {
-        true => workspace.try_clone()?,
-        false => workspace.open_dir_nofollow(path)?,
+    let folder = if path.as_os_str().is_empty() {
+        workspace.try_clone()?
+    } else {
+        workspace.open_dir_nofollow(path)?
     };
     let mut entries = folder.entries()?;
     let head = entries.find_map(|entry| {
@@ -292,14 +293,15 @@ impl Level {
 
 /// Whether a folder is gone, or belongs to another user, so that a command cannot open it either.
 fn is_not_ours(parent: &Dir, name: &OsStr, error: &io::Error) -> bool {
-    match error.kind() {
-        ErrorKind::NotFound | ErrorKind::NotADirectory => true,
-        ErrorKind::PermissionDenied => parent.symlink_metadata(name).is_ok_and(|found| {
+    let kind = error.kind();
+    if matches!(kind, ErrorKind::NotFound | ErrorKind::NotADirectory) {
+        return true;
+    }
+    kind == ErrorKind::PermissionDenied
+        && parent.symlink_metadata(name).is_ok_and(|found| {
             let owner = cap_std::fs::MetadataExt::uid(&found);
             owner != rustix::process::geteuid().as_raw()
-        }),
-        _ => false,
-    }
+        })
 }
 
 fn about(path: &Path, message: &str) -> io::Error {

@@ -91,6 +91,10 @@ fn always() -> Result<Rules, Box<dyn std::error::Error>> {
     rules.insert(libc::SYS_clone, vec![argument(0, flags, user_namespace)?]);
     // Typing into a terminal that someone else reads.
     let requests = [libc::TIOCSTI, libc::TIOCLINUX];
+    #[cfg_attr(
+        all(target_pointer_width = "64", target_env = "gnu"),
+        expect(clippy::useless_conversion, reason = "the type depends on the system")
+    )]
     let typing = requests.map(|request| argument(1, SeccompCmpOp::Eq, u64::from(request)));
     let typing: Result<Vec<SeccompRule>, _> = typing.into_iter().collect();
     rules.insert(libc::SYS_ioctl, typing?);
@@ -103,6 +107,8 @@ fn without_namespaces() -> Result<Rules, Box<dyn std::error::Error>> {
     const SETXATTRAT: i64 = 463;
     const REMOVEXATTRAT: i64 = 466;
     const FILE_SETATTR: i64 = 469;
+    const FS_IOC_SETFLAGS: u64 = 0x4008_6602;
+    const FS_IOC_FSSETXATTR: u64 = 0x401c_5820;
     let mut numbers = vec![
         libc::SYS_fchmod,
         libc::SYS_fchmodat,
@@ -154,8 +160,6 @@ fn without_namespaces() -> Result<Rules, Box<dyn std::error::Error>> {
         rules.insert(number, vec![argument(0, SeccompCmpOp::Ne, 0)?]);
     }
     // Attributes such as `append only`, by the second argument of `ioctl`.
-    const FS_IOC_SETFLAGS: u64 = 0x4008_6602;
-    const FS_IOC_FSSETXATTR: u64 = 0x401c_5820;
     let mut requests = always()?.remove(&libc::SYS_ioctl).unwrap_or_default();
     for request in [FS_IOC_SETFLAGS, FS_IOC_FSSETXATTR] {
         requests.push(argument(1, SeccompCmpOp::Eq, request)?);

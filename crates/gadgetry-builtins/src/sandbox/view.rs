@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
 use rustix::fs::{Mode, OFlags, StatVfsMountFlags, fstatvfs, openat};
+use rustix::io::Errno;
 use rustix::mount::{
     MountFlags, MountPropagationFlags, mount, mount_bind, mount_bind_recursive, mount_change,
     mount_remount,
@@ -112,9 +113,9 @@ fn unshare() -> io::Result<()> {
     match new(UnshareFlags::NEWUSER | others) {
         Ok(()) => {}
         Err(_) if user.is_root() => {
-            return new(others).map_err(|error| what("new namespaces are refused", error.into()));
+            return new(others).map_err(|error| what("new namespaces are refused", error));
         }
-        Err(error) => return Err(what("new namespaces are refused", error.into())),
+        Err(error) => return Err(what("new namespaces are refused", error)),
     }
     let map = |id: u32| format!("{id} {id} 1\n");
     let written = fs::write("/proc/self/setgroups", "deny")
@@ -123,7 +124,8 @@ fn unshare() -> io::Result<()> {
     written.map_err(|error| what("a user namespace without rights", error))
 }
 
-fn what(what: &str, error: io::Error) -> io::Error {
+fn what(what: &str, error: impl Into<io::Error>) -> io::Error {
+    let error = error.into();
     io::Error::new(error.kind(), format!("{what}: {error}"))
 }
 
@@ -198,16 +200,12 @@ fn remount_read_only(writable: impl Fn(&Path) -> bool) -> io::Result<()> {
         }
         let flags = MountFlags::BIND | MountFlags::RDONLY | kept(options);
         match mount_remount(&path, flags, "") {
-            Ok(()) => {}
-            // Covered by another mount, so that no path leads to it.
-            Err(
-                rustix::io::Errno::NOENT | rustix::io::Errno::INVAL | rustix::io::Errno::NOTDIR,
-            ) => {}
-            // A mount of another user, such as FUSE, which does not even let root look at it.
-            Err(rustix::io::Errno::ACCESS) => {}
+            // The first three: covered by another mount, so that no path leads to it. The last: a mount of another user, such as
+            // FUSE, which does not even let root look at it.
+            Ok(()) | Err(Errno::NOENT | Errno::INVAL | Errno::NOTDIR | Errno::ACCESS) => {}
             Err(error) => {
                 let message = format!("{} cannot be made read-only", path.display());
-                return Err(what(&message, error.into()));
+                return Err(what(&message, error));
             }
         }
     }
@@ -301,7 +299,7 @@ pub(super) fn own_proc() -> io::Result<()> {
     rustix::thread::unshare(UnshareFlags::NEWNS)?;
     let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC | MountFlags::RDONLY;
     let mounted = mount("proc", "/proc", "proc", flags, None);
-    mounted.map_err(|error| what("no /proc of its own", error.into()))
+    mounted.map_err(|error| what("no /proc of its own", error))
 }
 
 #[cfg(test)]

@@ -27,6 +27,10 @@ pub(crate) enum Marker {
 
 /// The entries of a folder that decide whether it is laid out as a repository.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each says whether an entry is there, and all combinations exist"
+)]
 pub(crate) struct Layout {
     head: bool,
     objects: bool,
