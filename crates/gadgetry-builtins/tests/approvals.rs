@@ -161,7 +161,7 @@ async fn a_link_that_moves_is_asked_about_again() {
         run(&stage, &[], &[call], move |request| {
             let subject = request.preview.subject.unwrap().text().to_owned();
             log.lock().unwrap().push(subject.clone());
-            if subject.starts_with("b") {
+            if subject.starts_with('b') {
                 return Answer::No(None);
             }
             fs::remove_file(&link).unwrap();

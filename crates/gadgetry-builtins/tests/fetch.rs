@@ -216,9 +216,12 @@ async fn redirects_need_approval() {
         let rules: Vec<String> = rules.iter().map(|rule| with_ports(rule)).collect();
         let rules: Vec<&str> = rules.iter().map(String::as_str).collect();
         let fetch = ("HttpFetch", json!({ "url": with_ports(path) }));
-        let answer = move |_| match is_approved {
-            true => Answer::Once,
-            false => Answer::No(None),
+        let answer = move |_| {
+            if is_approved {
+                Answer::Once
+            } else {
+                Answer::No(None)
+            }
         };
         let said = run(&stage, &rules, &[fetch], answer).await;
         let expected = with_ports(expected);

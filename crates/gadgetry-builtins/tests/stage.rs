@@ -108,7 +108,7 @@ fn call((gadget, parameters): &(&str, Value)) -> String {
         let value = value
             .as_str()
             .map_or_else(|| value.to_string(), str::to_owned);
-        block += &format!("!!!ARG:{key}\n{value}\n");
+        block.extend(["!!!ARG:", key, "\n", &value, "\n"]);
     }
     block + "!!!GADGET_END\n"
 }
