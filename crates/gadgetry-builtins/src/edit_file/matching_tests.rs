@@ -72,7 +72,7 @@ fn what_cannot_be_replaced_says_why() {
         wanted("\trun(limit);\n", "    run(limit);\n"),
         "nothing would change",
     );
-    // Nothing but white space may differ, however alike the passage is.
+    // Nothing but whitespace may differ, however alike the passage is.
     for near in [
         "    let limit = 11;\n    run(limit);",
         "    let limit = 10\n    run(limit);",

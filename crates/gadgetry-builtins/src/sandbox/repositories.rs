@@ -191,7 +191,7 @@ fn disarm(workspace: &Dir, path: &Path) -> io::Result<(PathBuf, PathBuf)> {
     Ok((path.to_owned(), to))
 }
 
-/// Whether a folder is no repository, so that it is there because settings name it.
+/// Whether a folder is not a repository, so that it is there because settings name it.
 fn is_named_by_settings(workspace: &Dir, path: &Path) -> io::Result<bool> {
     Ok(!Layout::of(&workspace.open_dir_nofollow(path)?)?.is_complete())
 }

@@ -129,7 +129,7 @@ fn what(what: &str, error: impl Into<io::Error>) -> io::Error {
     io::Error::new(error.kind(), format!("{what}: {error}"))
 }
 
-/// Covers a folder with an empty one in memory, unless it is in the workspace or is no folder here. Returns whether it did.
+/// Covers a folder with an empty one in memory, unless it is in the workspace or is not a folder here. Returns whether it did.
 fn own_folder(path: &Path, workspace: &Path) -> io::Result<bool> {
     let is_folder = fs::symlink_metadata(path).is_ok_and(|found| found.is_dir());
     if !is_folder || path.starts_with(workspace) {

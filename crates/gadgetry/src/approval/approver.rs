@@ -49,7 +49,7 @@ impl ApprovalRequest {
             .collect()
     }
 
-    /// Returns the call as lines for the user, in which what gadgetry says and what the model wrote are told apart.
+    /// Returns the call as lines for the user, in which what gadgetry says differs from what the model wrote.
     ///
     /// ```
     /// use gadgetry::approval::{ApprovalRequest, ShownLine};

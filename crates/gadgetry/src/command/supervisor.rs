@@ -64,7 +64,7 @@ pub fn use_program(program: impl Into<PathBuf>) {
     let _ = PROGRAM.set(program.into());
 }
 
-/// Returns the program that calls [`dispatch`]; `None` if there is none.
+/// Returns the program that calls [`dispatch`]; `None` before that call.
 pub fn program() -> Option<&'static Path> {
     PROGRAM.get().map(PathBuf::as_path)
 }
@@ -106,7 +106,7 @@ pub(super) fn spawn(command: Command) -> io::Result<Child> {
         let start = move || {
             for (mut command, runtime, child) in received {
                 let _runtime = runtime.enter();
-                // Nobody waits for it any more; then the child is dropped, and killed.
+                // No one waits for it any more; then the child is dropped, and killed.
                 let _ = child.send(command.spawn());
             }
         };

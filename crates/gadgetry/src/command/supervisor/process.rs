@@ -73,7 +73,7 @@ impl Supervisor {
         Ok((Self::of(parent, Duration::from_millis(grace))?, command))
     }
 
-    /// Makes this process one that ends all of its descendants when `parent` ends; 0 stands for a parent outside its PID namespace.
+    /// Makes this process one that ends all of its descendants when `parent` ends; 0 means a parent outside its PID namespace.
     ///
     /// # Errors
     ///
