@@ -64,8 +64,8 @@ pub use workspace::{FileError, Undone, Workspace, WorkspaceError, WorkspacePath}
 /// started as one. Call it first in `main`: the sandbox starts the program that it is in, which is the only one that it knows.
 ///
 /// ```no_run
-/// // The first line of `main`:
 /// gadgetry_builtins::dispatch();
+/// // The rest of `main`.
 /// ```
 pub fn dispatch() {
     #[cfg(target_os = "linux")]
@@ -150,7 +150,7 @@ impl Builtins {
     }
 
     /// Sets whether commands run in a sandbox: they change nothing but the workspace and temporary files of their own, reach no other
-    /// process and no network, loopback included, and no process of them is left when they have ended. Reading is not restricted.
+    /// process and no network, loopback included, and leave no process. Reading is not restricted.
     /// What Git runs code from, such as settings and hooks, is read-only; a repository that a command makes is renamed.
     ///
     /// Off by default. Needs Linux, with user namespaces or with Landlock (6.2 or later), and a program that calls [`dispatch`]

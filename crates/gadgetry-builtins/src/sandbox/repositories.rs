@@ -191,7 +191,7 @@ fn disarm(workspace: &Dir, path: &Path) -> io::Result<(PathBuf, PathBuf)> {
     Ok((path.to_owned(), to))
 }
 
-/// Whether a folder is not a repository, so that it is there because settings name it.
+/// Whether a folder is not laid out as a repository, so that it is there because settings name it.
 fn is_named_by_settings(workspace: &Dir, path: &Path) -> io::Result<bool> {
     Ok(!Layout::of(&workspace.open_dir_nofollow(path)?)?.is_complete())
 }
@@ -293,15 +293,13 @@ impl Level {
 
 /// Whether a folder is gone, or belongs to another user, so that a command cannot open it either.
 fn is_not_ours(parent: &Dir, name: &OsStr, error: &io::Error) -> bool {
-    let kind = error.kind();
-    if matches!(kind, ErrorKind::NotFound | ErrorKind::NotADirectory) {
-        return true;
-    }
-    kind == ErrorKind::PermissionDenied
-        && parent.symlink_metadata(name).is_ok_and(|found| {
-            let owner = cap_std::fs::MetadataExt::uid(&found);
-            owner != rustix::process::geteuid().as_raw()
-        })
+    let is_gone = matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory);
+    is_gone
+        || error.kind() == ErrorKind::PermissionDenied
+            && parent.symlink_metadata(name).is_ok_and(|found| {
+                let owner = cap_std::fs::MetadataExt::uid(&found);
+                owner != rustix::process::geteuid().as_raw()
+            })
 }
 
 fn about(path: &Path, message: &str) -> io::Error {

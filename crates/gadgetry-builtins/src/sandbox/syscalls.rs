@@ -14,6 +14,12 @@ use super::Mode;
 #[cfg(target_arch = "x86_64")]
 const X32: i64 = 0x4000_0000;
 
+/// `TIOCSTI` and `TIOCLINUX`, requests of `ioctl` that type into a terminal.
+const TYPING: [u64; 2] = [0x5412, 0x541c];
+
+/// `FS_IOC_SETFLAGS` and `FS_IOC_FSSETXATTR`, requests of `ioctl` that set attributes such as `append only`.
+const ATTRIBUTES: [u64; 2] = [0x4008_6602, 0x401c_5820];
+
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 
 /// Refuses them in this thread and in all that it starts, for good.
@@ -90,12 +96,7 @@ fn always() -> Result<Rules, Box<dyn std::error::Error>> {
     let flags = SeccompCmpOp::MaskedEq(user_namespace);
     rules.insert(libc::SYS_clone, vec![argument(0, flags, user_namespace)?]);
     // Typing into a terminal that someone else reads.
-    let requests = [libc::TIOCSTI, libc::TIOCLINUX];
-    #[cfg_attr(
-        all(target_pointer_width = "64", target_env = "gnu"),
-        expect(clippy::useless_conversion, reason = "the type depends on the system")
-    )]
-    let typing = requests.map(|request| argument(1, SeccompCmpOp::Eq, u64::from(request)));
+    let typing = TYPING.map(|request| argument(1, SeccompCmpOp::Eq, request));
     let typing: Result<Vec<SeccompRule>, _> = typing.into_iter().collect();
     rules.insert(libc::SYS_ioctl, typing?);
     Ok(rules)
@@ -107,8 +108,6 @@ fn without_namespaces() -> Result<Rules, Box<dyn std::error::Error>> {
     const SETXATTRAT: i64 = 463;
     const REMOVEXATTRAT: i64 = 466;
     const FILE_SETATTR: i64 = 469;
-    const FS_IOC_SETFLAGS: u64 = 0x4008_6602;
-    const FS_IOC_FSSETXATTR: u64 = 0x401c_5820;
     let mut numbers = vec![
         libc::SYS_fchmod,
         libc::SYS_fchmodat,
@@ -159,9 +158,8 @@ fn without_namespaces() -> Result<Rules, Box<dyn std::error::Error>> {
     ] {
         rules.insert(number, vec![argument(0, SeccompCmpOp::Ne, 0)?]);
     }
-    // Attributes such as `append only`, by the second argument of `ioctl`.
     let mut requests = always()?.remove(&libc::SYS_ioctl).unwrap_or_default();
-    for request in [FS_IOC_SETFLAGS, FS_IOC_FSSETXATTR] {
+    for request in ATTRIBUTES {
         requests.push(argument(1, SeccompCmpOp::Eq, request)?);
     }
     rules.insert(libc::SYS_ioctl, requests);

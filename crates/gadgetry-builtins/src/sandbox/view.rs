@@ -129,7 +129,7 @@ fn what(what: &str, error: impl Into<io::Error>) -> io::Error {
     io::Error::new(error.kind(), format!("{what}: {error}"))
 }
 
-/// Covers a folder with an empty one in memory, unless it is in the workspace or is not a folder here. Returns whether it did.
+/// Covers a folder with an empty one in memory, unless it is in the workspace or does not exist. Returns whether it did.
 fn own_folder(path: &Path, workspace: &Path) -> io::Result<bool> {
     let is_folder = fs::symlink_metadata(path).is_ok_and(|found| found.is_dir());
     if !is_folder || path.starts_with(workspace) {
@@ -200,8 +200,8 @@ fn remount_read_only(writable: impl Fn(&Path) -> bool) -> io::Result<()> {
         }
         let flags = MountFlags::BIND | MountFlags::RDONLY | kept(options);
         match mount_remount(&path, flags, "") {
-            // The first three: covered by another mount, so that no path leads to it. The last: a mount of another user, such as
-            // FUSE, which does not even let root look at it.
+            // If not, it is covered by another mount, so that no path leads to it, or a mount of another user, such as FUSE, which does
+            // not even let root look at it.
             Ok(()) | Err(Errno::NOENT | Errno::INVAL | Errno::NOTDIR | Errno::ACCESS) => {}
             Err(error) => {
                 let message = format!("{} cannot be made read-only", path.display());

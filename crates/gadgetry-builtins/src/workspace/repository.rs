@@ -29,7 +29,7 @@ pub(crate) enum Marker {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[expect(
     clippy::struct_excessive_bools,
-    reason = "each says whether an entry is there, and all combinations exist"
+    reason = "four names that are there or not"
 )]
 pub(crate) struct Layout {
     head: bool,

@@ -10,9 +10,8 @@
 //! ```
 //!
 //! ```no_run
-//! // The first line of `main`:
+//! // First in `main`. From here on command gadgets and MCP servers have supervisors.
 //! gadgetry::command::supervisor::dispatch();
-//! // From here on command gadgets and MCP servers have supervisors.
 //! ```
 
 #[cfg(target_os = "linux")]
@@ -64,7 +63,7 @@ pub fn use_program(program: impl Into<PathBuf>) {
     let _ = PROGRAM.set(program.into());
 }
 
-/// Returns the program that calls [`dispatch`]; `None` before that call.
+/// Returns the program that is started as a supervisor, once [`dispatch`] or [`use_program`] was called.
 pub fn program() -> Option<&'static Path> {
     PROGRAM.get().map(PathBuf::as_path)
 }
@@ -106,7 +105,7 @@ pub(super) fn spawn(command: Command) -> io::Result<Child> {
         let start = move || {
             for (mut command, runtime, child) in received {
                 let _runtime = runtime.enter();
-                // No one waits for it any more; then the child is dropped, and killed.
+                // Without a receiver the child is dropped, and killed.
                 let _ = child.send(command.spawn());
             }
         };

@@ -249,11 +249,11 @@ fn kill_all() -> io::Result<bool> {
             stopped.push(pid);
         }
     }
-    let mut is_one_left = false;
-    for pid in stopped {
-        is_one_left |= kill_process(pid, Signal::KILL) != Err(Errno::PERM);
-    }
-    Ok(is_one_left)
+    let killed = stopped
+        .into_iter()
+        .map(|pid| kill_process(pid, Signal::KILL));
+    // All of them, not only until the first that works.
+    Ok(killed.filter(|done| *done != Err(Errno::PERM)).count() > 0)
 }
 
 /// The processes below this one, without those that have ended.
