@@ -6,59 +6,10 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::sync::{Arc, Mutex};
 
-use gadgetry::approval::{Answer, ApprovalRequest, Approvals, Rules};
-use gadgetry::proto::event::{Answer as CallAnswer, Event, EventKind};
-use gadgetry::{Agent, ScriptedModel};
+use gadgetry::approval::{Answer, ApprovalRequest};
 use serde_json::{Value, json};
 
-use crate::stage::Stage;
-
-/// A call as a block.
-fn call((gadget, parameters): &(&str, Value)) -> String {
-    let mut block = format!("!!!GADGET_START:{gadget}\n");
-    for (key, value) in parameters.as_object().unwrap() {
-        let value = value
-            .as_str()
-            .map_or_else(|| value.to_string(), str::to_owned);
-        block += &format!("!!!ARG:{key}\n{value}\n");
-    }
-    block + "!!!GADGET_END\n"
-}
-
-/// Runs one reply with these calls; returns what the calls answer. `answer` is the user.
-async fn run(
-    stage: &Stage,
-    rules: &[&str],
-    calls: &[(&str, Value)],
-    answer: impl Fn(ApprovalRequest) -> Answer + Send + Sync + 'static,
-) -> Vec<String> {
-    let text: String = calls.iter().map(call).collect();
-    let script = format!("{}\n{}", json!({ "text": text }), json!({ "text": "done" }));
-    let model: ScriptedModel = script.parse().unwrap();
-    let seen = Arc::new(Mutex::new(Vec::new()));
-    let sink = Arc::clone(&seen);
-    let approvals = Approvals::new(Rules::parse(rules).unwrap());
-    let approvals = approvals.approver(move |request| {
-        let answer = answer(request);
-        async move { answer }
-    });
-    let agent = Agent::builder()
-        .model(model)
-        .gadgets(stage.builtins.gadgets())
-        .approvals(approvals)
-        .on_event(move |event: &Event| {
-            if let EventKind::GadgetResult {
-                answer: CallAnswer::Result(text) | CallAnswer::Error(text),
-                ..
-            } = &event.kind
-            {
-                sink.lock().unwrap().push(text.clone());
-            }
-        });
-    agent.ask("go").unwrap().text().await.unwrap();
-    let seen = seen.lock().unwrap();
-    seen.clone()
-}
+use crate::stage::{Stage, run};
 
 fn denied(_: ApprovalRequest) -> Answer {
     Answer::No(None)
@@ -210,7 +161,7 @@ async fn a_link_that_moves_is_asked_about_again() {
         run(&stage, &[], &[call], move |request| {
             let subject = request.preview.subject.unwrap().text().to_owned();
             log.lock().unwrap().push(subject.clone());
-            if subject.starts_with("b") {
+            if subject.starts_with('b') {
                 return Answer::No(None);
             }
             fs::remove_file(&link).unwrap();

@@ -2,11 +2,12 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
+use gadgetry::approval::Answer;
 use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 
-use crate::stage::Stage;
+use crate::stage::{Stage, run};
 
 /// A server that answers by the path; returns its port.
 async fn server() -> u16 {
@@ -40,6 +41,12 @@ fn answer(path: &str, port: u16) -> Vec<u8> {
         format!("HTTP/1.1 302 Found\r\nlocation: {url}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n")
             .into_bytes()
     };
+    if let Some(port) = path.strip_prefix("/to-port/") {
+        return to(&format!("http://127.0.0.1:{port}/json"));
+    }
+    if let Some(port) = path.strip_prefix("/chain/") {
+        return to(&format!("/to-port/{port}"));
+    }
     match path {
         "/page" => with("text/html; charset=utf-8", b"<html><h1>Title</h1><p>One <b>two</b>.<script>x()</script></html>"),
         "/json" => with("application/json", b"{\"a\":1}"),
@@ -193,4 +200,69 @@ async fn nothing_of_this_machine_and_its_networks_is_fetched() {
         "more than 8192 bytes",
     )
     .await;
+}
+
+/// Each hop needs what the first address needs: a rule, or for the same host the user.
+#[tokio::test(flavor = "multi_thread")]
+async fn redirects_need_approval() {
+    let (first, second) = (server().await, server().await);
+    let stage = Stage::with(|builtins| builtins.allow_addresses([IpAddr::V4(Ipv4Addr::LOCALHOST)]));
+    let check = async |rules: &[&str], is_approved: bool, path: &str, expected: &str| {
+        let with_ports = |text: &str| {
+            let text = text.replace("FIRST", &format!("http://127.0.0.1:{first}"));
+            let text = text.replace("SECOND", &format!("http://127.0.0.1:{second}"));
+            text.replace("PORT", &second.to_string())
+        };
+        let rules: Vec<String> = rules.iter().map(|rule| with_ports(rule)).collect();
+        let rules: Vec<&str> = rules.iter().map(String::as_str).collect();
+        let fetch = ("HttpFetch", json!({ "url": with_ports(path) }));
+        let answer = move |_| {
+            if is_approved {
+                Answer::Once
+            } else {
+                Answer::No(None)
+            }
+        };
+        let said = run(&stage, &rules, &[fetch], answer).await;
+        let expected = with_ports(expected);
+        assert!(said[0].contains(&expected), "{rules:?} {path}: {said:?}");
+    };
+    let (page, other) = ("url=FIRST/json status=200", "url=SECOND/json status=200");
+    let refused = "redirects to FIRST/json, which is not approved";
+    let refused_other = "redirects to SECOND/json, which is not approved";
+    let (again, to, chain) = ("FIRST/again", "FIRST/to-port/PORT", "FIRST/chain/PORT");
+    // By rules alone, each address has to have one.
+    check(&["allow HttpFetch(FIRST/**)"], false, again, page).await;
+    check(&["allow HttpFetch(FIRST/again)"], false, again, refused).await;
+    check(&["allow HttpFetch(FIRST/**)"], false, to, refused_other).await;
+    check(&["allow HttpFetch(FIRST/**)"], false, chain, refused_other).await;
+    let both = ["allow HttpFetch(FIRST/**)", "allow HttpFetch(SECOND/json)"];
+    check(&both, false, to, other).await;
+    check(&both, false, chain, other).await;
+    let not_between = [
+        "allow HttpFetch(FIRST/chain/*)",
+        "allow HttpFetch(SECOND/json)",
+    ];
+    check(
+        &not_between,
+        false,
+        chain,
+        "redirects to FIRST/to-port/PORT, which is not approved",
+    )
+    .await;
+    check(&["allow HttpFetch"], false, chain, other).await;
+    // The user approves a host.
+    check(&[], true, again, page).await;
+    check(&[], true, to, refused_other).await;
+    check(&[], true, chain, refused_other).await;
+    check(&["allow HttpFetch(SECOND/**)"], true, to, other).await;
+    check(&["deny HttpFetch(**/json)"], true, again, refused).await;
+    check(
+        &["deny HttpFetch(SECOND/**)", "allow *"],
+        false,
+        to,
+        refused_other,
+    )
+    .await;
+    check(&[], false, again, "Denied by the user").await;
 }

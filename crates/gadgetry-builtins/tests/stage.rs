@@ -3,12 +3,14 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
-use gadgetry::DynGadget;
+use gadgetry::approval::{Answer, ApprovalRequest, Approvals, Rules};
+use gadgetry::proto::event::{Answer as CallAnswer, Event, EventKind};
+use gadgetry::{Agent, DynGadget, ScriptedModel};
 use gadgetry_builtins::Builtins;
 use gadgetry_testing::test_gadget;
-use serde_json::Value;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
 pub(crate) const SECRET: &str = "SECRET-41f7";
@@ -97,4 +99,51 @@ pub(crate) fn tree(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
         }
     }
     files
+}
+
+/// A call as a block.
+fn call((gadget, parameters): &(&str, Value)) -> String {
+    let mut block = format!("!!!GADGET_START:{gadget}\n");
+    for (key, value) in parameters.as_object().unwrap() {
+        let value = value
+            .as_str()
+            .map_or_else(|| value.to_string(), str::to_owned);
+        block.extend(["!!!ARG:", key, "\n", &value, "\n"]);
+    }
+    block + "!!!GADGET_END\n"
+}
+
+/// Runs one reply with these calls; returns what the calls answer. `answer` is the user.
+pub(crate) async fn run(
+    stage: &Stage,
+    rules: &[&str],
+    calls: &[(&str, Value)],
+    answer: impl Fn(ApprovalRequest) -> Answer + Send + Sync + 'static,
+) -> Vec<String> {
+    let text: String = calls.iter().map(call).collect();
+    let script = format!("{}\n{}", json!({ "text": text }), json!({ "text": "done" }));
+    let model: ScriptedModel = script.parse().unwrap();
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let sink = Arc::clone(&seen);
+    let approvals = Approvals::new(Rules::parse(rules).unwrap());
+    let approvals = approvals.approver(move |request| {
+        let answer = answer(request);
+        async move { answer }
+    });
+    let agent = Agent::builder()
+        .model(model)
+        .gadgets(stage.builtins.gadgets())
+        .approvals(approvals)
+        .on_event(move |event: &Event| {
+            if let EventKind::GadgetResult {
+                answer: CallAnswer::Result(text) | CallAnswer::Error(text),
+                ..
+            } = &event.kind
+            {
+                sink.lock().unwrap().push(text.clone());
+            }
+        });
+    agent.ask("go").unwrap().text().await.unwrap();
+    let seen = seen.lock().unwrap();
+    seen.clone()
 }

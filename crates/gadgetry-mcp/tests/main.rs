@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot continue fails here")]
 
+mod approvals;
 mod hostile_clients;
 mod login;
 mod odd_servers;

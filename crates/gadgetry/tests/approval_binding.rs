@@ -131,6 +131,35 @@ async fn what_was_approved_is_what_runs() {
     check(&[docs], &[1, 100], &["100"], &[100], "wrote 100").await;
 }
 
+/// Appends to a text, slowly.
+struct Append(GadgetSpec, Arc<Mutex<String>>);
+impl DynGadget for Append {
+    fn spec(&self) -> &GadgetSpec {
+        &self.0
+    }
+    fn execute(&self, _: Value, context: ExecutionContext) -> BoxFuture<'static, Outcome> {
+        let text = Arc::clone(&self.1);
+        Box::pin(async move {
+            sleep(Duration::from_millis(100)).await;
+            let mut text = text.lock().unwrap();
+            let now = CallPreview::of(Subject::Path("a".to_owned())).diff(format!("{text}+"));
+            if let Err(error) = context.check_approved(&now) {
+                return Outcome::error(error.to_string());
+            }
+            text.push('+');
+            Outcome::ok(text.clone())
+        })
+    }
+    fn permission(&self) -> Permission {
+        Permission::Ask
+    }
+    fn preview<'a>(&'a self, _: &'a Value) -> BoxFuture<'a, Result<CallPreview, String>> {
+        let diff = format!("{}+", self.1.lock().unwrap());
+        let preview = CallPreview::of(Subject::Path("a".to_owned())).diff(diff);
+        Box::pin(async move { Ok(preview) })
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_question_shows_the_state_after_the_calls_before_it() {
     let asked = Arc::new(Mutex::new(Vec::new()));
@@ -139,34 +168,6 @@ async fn a_question_shows_the_state_after_the_calls_before_it() {
         log.lock().unwrap().push(request.preview.diff.unwrap());
         async { Answer::Once }
     });
-    /// Appends to a text, slowly.
-    struct Append(GadgetSpec, Arc<Mutex<String>>);
-    impl DynGadget for Append {
-        fn spec(&self) -> &GadgetSpec {
-            &self.0
-        }
-        fn execute(&self, _: Value, context: ExecutionContext) -> BoxFuture<'static, Outcome> {
-            let text = Arc::clone(&self.1);
-            Box::pin(async move {
-                sleep(Duration::from_millis(100)).await;
-                let mut text = text.lock().unwrap();
-                let now = CallPreview::of(Subject::Path("a".to_owned())).diff(format!("{text}+"));
-                if let Err(error) = context.check_approved(&now) {
-                    return Outcome::error(error.to_string());
-                }
-                text.push('+');
-                Outcome::ok(text.clone())
-            })
-        }
-        fn permission(&self) -> Permission {
-            Permission::Ask
-        }
-        fn preview<'a>(&'a self, _: &'a Value) -> BoxFuture<'a, Result<CallPreview, String>> {
-            let diff = format!("{}+", self.1.lock().unwrap());
-            let preview = CallPreview::of(Subject::Path("a".to_owned())).diff(diff);
-            Box::pin(async move { Ok(preview) })
-        }
-    }
     let text = Arc::new(Mutex::new(String::new()));
     let spec = GadgetSpec::new("Append", "Appends");
     let gadget: Arc<dyn DynGadget> = Arc::new(Append(spec, Arc::clone(&text)));

@@ -2,7 +2,7 @@
 //!
 //! Models quote from memory: tabs become spaces, indentation is lost. Each strategy is tried only if the one before found
 //! nothing, and none of them guesses: a passage that could be in two places is an error, and so is one in which anything but
-//! white space differs. Then the nearest passages are shown.
+//! whitespace differs. Then the nearest passages are shown.
 
 use std::fmt::Write as _;
 use std::ops::Range;

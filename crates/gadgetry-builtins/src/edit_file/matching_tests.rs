@@ -72,7 +72,7 @@ fn what_cannot_be_replaced_says_why() {
         wanted("\trun(limit);\n", "    run(limit);\n"),
         "nothing would change",
     );
-    // Nothing but white space may differ, however alike the passage is.
+    // Nothing but whitespace may differ, however alike the passage is.
     for near in [
         "    let limit = 11;\n    run(limit);",
         "    let limit = 10\n    run(limit);",
@@ -141,6 +141,7 @@ proptest::proptest! {
     ) {
         let edited = edit(&text, &wanted(&search, &replace));
         match text.matches(&search).count() {
+            _ if search == replace => proptest::prop_assert_eq!(edited, Err(EditError::Same)),
             1 => proptest::prop_assert_eq!(edited.unwrap().text, text.replacen(&search, &replace, 1)),
             0 => {
                 if let Ok(edited) = edited {

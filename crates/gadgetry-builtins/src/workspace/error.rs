@@ -69,6 +69,20 @@ pub enum FileError {
     /// A change cannot be undone.
     #[error("{0} has been changed since; it was left as it is")]
     ChangedSince(WorkspacePath),
+    /// The folder of a file was moved, or became a repository, while the file was changed.
+    #[error(
+        "{path}: its folder was moved, or became a repository of Git, meanwhile; {}",
+        match kept {
+            None => "nothing has changed, so try again".to_owned(),
+            Some(error) => format!("the file was written there, and that could not be undone: {error}"),
+        }
+    )]
+    Moved {
+        /// The file.
+        path: WorkspacePath,
+        /// Why the write could not be undone; `None` if nothing has changed.
+        kept: Option<io::Error>,
+    },
     /// The system refused.
     #[error("{path}: {}", words(source))]
     Io {

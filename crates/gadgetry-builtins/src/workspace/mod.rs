@@ -130,7 +130,7 @@ impl Workspace {
         let place = self.place(path)?;
         let before = place.content(self.hard_links)?;
         let after = change(before.as_ref().map(|(bytes, _)| bytes.as_slice()))?;
-        place.replace(&after, before.as_ref().map(|(_, metadata)| metadata))?;
+        self.put(&place, &after, before.as_ref())?;
         let before = before.map(|(bytes, _)| bytes);
         history.push(Change {
             path: path.clone(),
@@ -186,6 +186,7 @@ impl Workspace {
         let place = self.place(path)?;
         let kind = Self::kind(&place, recursive)?;
         check(kind)?;
+        self.refuse_moved(&place)?;
         let (dir, name) = place.entry()?;
         match kind {
             Deleted::Folder => {
@@ -241,7 +242,7 @@ impl Workspace {
             change.before.as_deref().unwrap_or_default(),
         );
         if let Some(before) = &change.before {
-            place.replace(before, now.as_ref().map(|(_, it)| it))?;
+            self.put(&place, before, now.as_ref())?;
         } else {
             let (dir, name) = place.entry()?;
             let removed = dir.remove_file(name);

@@ -77,6 +77,49 @@ impl Workspace {
     }
 }
 
+impl Workspace {
+    /// Writes the file of a place. If its folder was moved meanwhile, the write is undone: the folder may be `.git` now.
+    pub(super) fn put(
+        &self,
+        place: &Place,
+        content: &[u8],
+        before: Option<&(Vec<u8>, Metadata)>,
+    ) -> Result<(), FileError> {
+        let parent = place.replace(content, before.map(|(_, metadata)| metadata))?;
+        if self.is_at(place, &parent) {
+            return Ok(());
+        }
+        let undone = match before {
+            Some((bytes, metadata)) => place.write_in(&parent, bytes, Some(metadata)),
+            None => parent.remove_file(&place.name),
+        };
+        Err(FileError::Moved {
+            path: place.path.clone(),
+            kept: undone.err(),
+        })
+    }
+
+    /// Fails if the folder of a place is not where it was.
+    pub(super) fn refuse_moved(&self, place: &Place) -> Result<(), FileError> {
+        if self.is_at(place, &place.dir) {
+            return Ok(());
+        }
+        let path = place.path.clone();
+        Err(FileError::Moved { path, kept: None })
+    }
+
+    /// Whether the path of a place still leads to this folder, and through no repository.
+    fn is_at(&self, place: &Place, parent: &Dir) -> bool {
+        let Ok(now) = self.place(&place.path) else {
+            return false;
+        };
+        let same =
+            |one: &Metadata, other: &Metadata| (one.dev(), one.ino()) == (other.dev(), other.ino());
+        let both = (now.dir.dir_metadata(), parent.dir_metadata());
+        now.missing.is_empty() && matches!(both, (Ok(now), Ok(then)) if same(&now, &then))
+    }
+}
+
 fn refuse_repository(dir: &Dir, path: &WorkspacePath) -> Result<(), FileError> {
     match is_git_directory(dir) {
         Ok(false) => Ok(()),
@@ -187,12 +230,8 @@ impl Place {
         }
     }
 
-    /// Writes the file at once, and the folders above it, with the permissions of the file that it replaces.
-    pub(super) fn replace(
-        &self,
-        content: &[u8],
-        before: Option<&Metadata>,
-    ) -> Result<(), FileError> {
+    /// Writes the file at once, and the folders above it, with the permissions of the file that it replaces. Returns its folder.
+    fn replace(&self, content: &[u8], before: Option<&Metadata>) -> Result<Dir, FileError> {
         if content.len() as u64 > WRITE_LIMIT {
             return Err(FileError::TooLarge {
                 path: self.path.clone(),
@@ -212,16 +251,18 @@ impl Place {
             refuse_repository(&parent, &self.path)?;
         }
         refuse_completion(&parent, &self.name, false, &self.path)?;
-        let write = || {
-            let mut file = TempFile::new(&parent)?;
-            file.write_all(content)?;
-            if let Some(before) = before {
-                file.as_file().set_permissions(plain(before))?;
-            }
-            file.as_file().sync_all()?;
-            file.replace(&self.name)
-        };
-        write().map_err(failed)
+        self.write_in(&parent, content, before).map_err(failed)?;
+        Ok(parent)
+    }
+
+    fn write_in(&self, parent: &Dir, content: &[u8], before: Option<&Metadata>) -> io::Result<()> {
+        let mut file = TempFile::new(parent)?;
+        file.write_all(content)?;
+        if let Some(before) = before {
+            file.as_file().set_permissions(plain(before))?;
+        }
+        file.as_file().sync_all()?;
+        file.replace(&self.name)
     }
 }
 
@@ -236,4 +277,70 @@ fn plain(metadata: &Metadata) -> cap_std::fs::Permissions {
     }
     #[cfg(not(unix))]
     permissions
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::workspace::Deleted;
+
+    /// A folder that is moved, or becomes a repository, between its opening and the change.
+    #[test]
+    fn a_folder_that_is_moved_is_left_as_it_was() {
+        let check = |path: &str, meanwhile: &dyn Fn(&Path), kept: &str| {
+            let folder = tempfile::tempdir().unwrap();
+            let work = folder.path();
+            fs::create_dir_all(work.join("sub/hooks")).unwrap();
+            fs::write(work.join("sub/hooks/old"), "old").unwrap();
+            let workspace = Workspace::open(work).unwrap();
+            let path = workspace.resolve(path).unwrap();
+            let name = path.split().unwrap().1.to_owned();
+            let changed = workspace.change(&path, |_| {
+                meanwhile(work);
+                Ok::<_, FileError>(b"new".to_vec())
+            });
+            let error = changed.err().unwrap();
+            assert!(
+                matches!(error, FileError::Moved { kept: None, .. }),
+                "{error}"
+            );
+            assert_eq!(
+                fs::read_to_string(work.join(kept).join("old")).unwrap(),
+                "old"
+            );
+            assert_eq!(work.join(kept).join(&name).exists(), name == "old");
+            assert!(workspace.undo().unwrap().is_none());
+        };
+        let renamed = |work: &Path| fs::rename(work.join("sub"), work.join(".git")).unwrap();
+        let repository = |work: &Path| {
+            for name in ["HEAD", "objects", "refs"] {
+                fs::write(work.join("sub").join(name), "").unwrap();
+            }
+        };
+        for path in ["sub/hooks/old", "sub/hooks/new"] {
+            check(path, &renamed, ".git/hooks");
+            check(path, &repository, "sub/hooks");
+        }
+
+        let folder = tempfile::tempdir().unwrap();
+        let work = folder.path();
+        fs::create_dir_all(work.join("sub/hooks")).unwrap();
+        fs::write(work.join("sub/hooks/old"), "old").unwrap();
+        let workspace = Workspace::open(work).unwrap();
+        for (path, is_folder) in [("sub/hooks/old", false), ("sub/hooks", true)] {
+            let path = workspace.resolve(path).unwrap();
+            let check = |kind| {
+                assert_eq!(kind == Deleted::Folder, is_folder);
+                renamed(work);
+                Ok::<_, FileError>(())
+            };
+            let deleted = workspace.delete(&path, is_folder, check, &mut |_| Ok(()));
+            let error = deleted.err().unwrap();
+            assert!(matches!(error, FileError::Moved { .. }), "{error}");
+            assert!(work.join(".git/hooks/old").exists());
+            fs::rename(work.join(".git"), work.join("sub")).unwrap();
+        }
+    }
 }

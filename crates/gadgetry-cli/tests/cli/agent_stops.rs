@@ -204,12 +204,11 @@ fn too_few_processes() {
 fn gadgets_that_stay(workshop: &Workshop, ends: &str) {
     let stay = "exec 9>alive; echo up >&9; trap '' TERM HUP INT; touch ready; sleep 1000";
     let file: String = [("Group", "sh -c"), ("Session", "setsid sh -c"), ("Orphan", "setsid -f sh -c")]
-        .into_iter()
         .map(|(name, start)| {
             let line = format!("{start} \"{stay}\" > /dev/null 2>&1 & until [ -e ready ]; do sleep 0.01; done; {ends}");
             format!("[[gadget]]\nname = \"{name}\"\ndescription = \"Stays\"\ncommand = [\"sh\", \"-c\", '''{line}''']\n")
         })
-        .collect();
+        .concat();
     workshop.write("gadgets.toml", &file);
 }
 

@@ -1,6 +1,7 @@
 //! Tools of servers as gadgets, under names that no two of them share.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
 use std::future::ready;
 use std::sync::Arc;
 
@@ -95,10 +96,12 @@ impl ToolGadget {
 /// A hash of all that a server says about a tool: 96 bits, which no server can choose.
 fn definition(tool: &Value) -> String {
     let hash = Sha256::digest(tool.to_string());
-    hash.iter()
-        .take(12)
-        .map(|byte| format!("{byte:02x}"))
-        .collect()
+    let mut text = String::new();
+    for byte in hash.iter().take(12) {
+        // Writing to a string cannot fail.
+        let _ = write!(text, "{byte:02x}");
+    }
+    text
 }
 
 /// The gadgets for the tools of all servers, and the tools that cannot be offered.

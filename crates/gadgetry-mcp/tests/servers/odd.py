@@ -57,6 +57,8 @@ def tools(page):
         return [tool("Change"), tool("New")]
     if mode == "change":
         return [tool("Change")]
+    if mode == "swap":
+        return [tool("Change"), tool("Call", description="Something else" if changed else "Something")]
     return [tool("Call"), tool("Pid")]
 
 
@@ -75,7 +77,7 @@ def call(name, arguments):
         return None
     if mode == "huge":
         return text("x" * (50 << 20))
-    if mode == "change":
+    if name == "Change":
         changed = True
         send({"method": "notifications/tools/list_changed"})
         return text("changed")

@@ -49,7 +49,7 @@ impl ApprovalRequest {
             .collect()
     }
 
-    /// Returns the call as lines for the user, in which what gadgetry says and what the model wrote are told apart.
+    /// Returns the call as lines for the user, in which what gadgetry says differs from what the model wrote.
     ///
     /// ```
     /// use gadgetry::approval::{ApprovalRequest, ShownLine};
@@ -144,6 +144,10 @@ fn wider(subject: &Subject) -> Option<(String, Option<&str>)> {
 
 /// The answer of the user.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "there is one answer a question, and a box would be every caller's to write"
+)]
 pub enum Answer {
     /// This call runs.
     Once,

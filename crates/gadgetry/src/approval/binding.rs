@@ -114,16 +114,15 @@ impl Binding {
         context: ExecutionContext,
     ) -> Outcome {
         for _ in 0..ATTEMPTS {
-            let record = match self.take() {
-                Some(record) => record,
-                None => match self.approvals.decide(&self.toolbox, &self.start).await {
+            let Some(record) = self.take() else {
+                match self.approvals.decide(&self.toolbox, &self.start).await {
                     BeforeGadget::Deny(reason) => {
                         return closed(Outcome::error(reason), &context);
                     }
                     BeforeGadget::Proceed
                     | BeforeGadget::Parameters(_)
                     | BeforeGadget::Result(_) => continue,
-                },
+                }
             };
             let _ended = record.end.drop_guard();
             context.set_approved(record.approved);

@@ -274,7 +274,7 @@ impl Rule {
                 Some(Subject::Folder(folder)) if self.allows() => argument.path.covers(folder),
                 Some(Subject::Folder(folder)) => argument.path.touches(folder),
                 Some(Subject::Command(CommandLine { line, .. })) => {
-                    // What a shell skips. Other white space is a part of a word for it.
+                    // What a shell skips. Other whitespace is a part of a word for it.
                     argument
                         .command
                         .matches(line.trim_matches([' ', '\t', '\n']))

@@ -38,7 +38,7 @@ fn check(configured: &Configured, is_used: bool, note: &str) {
     configured.ended(&COMPLETE).check("Hi.\n", note, 0);
     let shown = configured.ended(&["config", "--json"]).stdout;
     assert_eq!(shown.contains("of the project"), is_used, "{shown}");
-    assert_eq!(shown.contains("127.0.0.1"), is_used, "{shown}");
+    assert_eq!(shown.contains("http://127.0.0.1:1/v1"), is_used, "{shown}");
     assert_eq!(shown.contains("mcp-files"), is_used, "{shown}");
     assert_eq!(shown.contains(r#""allow":"*""#), is_used, "{shown}");
     assert!(!shown.contains("s3cret"), "{shown}");

@@ -299,7 +299,7 @@ fn servers_of_servers() {
         "--mcp",
         &own,
         "--approval",
-        "allow Touch",
+        "allow Touch@own",
     ];
     let mut client = Client::start(&mut workshop.command(&args));
     assert!(!client.call("Touch", &json!({})).0);
