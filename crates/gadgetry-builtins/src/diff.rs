@@ -8,14 +8,23 @@ use similar::TextDiff;
 /// Time for a diff. Beyond it, the diff is correct, but not the shortest.
 const DEADLINE: Duration = Duration::from_millis(500);
 
-/// Bytes of a diff that the model or the user reads.
+/// Bytes of a diff that the model reads.
 const LENGTH_LIMIT: usize = 32 << 10;
 
-/// The change of a file as a unified diff. Binary content has none.
+/// The change of a file as a unified diff for the model, which is shortened. Binary content has none.
 pub(crate) fn unified(path: &str, before: Option<&[u8]>, after: &[u8]) -> String {
+    shortened(whole(path, before, after))
+}
+
+/// The change of a file as a unified diff, all of it: what the user approves. Of a file that is not text, all of the new text.
+pub(crate) fn whole(path: &str, before: Option<&[u8]>, after: &[u8]) -> String {
     let text = |bytes| std::str::from_utf8(bytes).ok();
-    let (Some(old), Some(new)) = (text(before.unwrap_or_default()), text(after)) else {
+    let Some(new) = text(after) else {
         return format!("(binary file, {} bytes)\n", after.len());
+    };
+    let (old, was_binary) = match text(before.unwrap_or_default()) {
+        Some(old) => (old, ""),
+        None => ("", "(the file is binary now)\n"),
     };
     let old_name = match before {
         Some(_) => format!("a/{path}"),
@@ -26,7 +35,7 @@ pub(crate) fn unified(path: &str, before: Option<&[u8]>, after: &[u8]) -> String
     let unified = unified
         .context_radius(3)
         .header(&old_name, &format!("b/{path}"));
-    shortened(unified.to_string())
+    format!("{was_binary}{unified}")
 }
 
 fn shortened(mut diff: String) -> String {

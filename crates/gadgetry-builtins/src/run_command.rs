@@ -185,6 +185,11 @@ impl RunCommand {
         limits: RunLimits,
         cancellation: &CancellationToken,
     ) -> Result<(Ran, String), GadgetError> {
+        let _turn = tokio::select! {
+            biased;
+            turn = self.workspace.confined.lock() => turn,
+            () = cancellation.cancelled() => return Err(GadgetError::cancelled()),
+        };
         let (workspace, cwd) = (Arc::clone(&self.workspace), path.as_path().to_owned());
         let by_landlock = self.by_landlock;
         let (confined, missing) = blocking(move || {

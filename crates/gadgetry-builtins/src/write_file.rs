@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use crate::blocking::{blocking, writes};
-use crate::diff::unified;
+use crate::diff::whole;
 use crate::workspace::Workspace;
 
 /// Writes a whole file.
@@ -77,7 +77,7 @@ impl Gadget for WriteFile {
         blocking(move || {
             let path = workspace.resolve(&params.file_path)?;
             let (before, after) = (workspace.content(&path)?, params.content.as_bytes());
-            let diff = unified(&path.to_string(), before.as_deref(), after);
+            let diff = whole(&path.to_string(), before.as_deref(), after);
             Ok(writes(&path, before.as_deref(), after).diff(diff))
         })
         .await

@@ -14,7 +14,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use crate::blocking::{blocking, writes};
-use crate::diff::unified;
+use crate::diff::{unified, whole};
 use crate::workspace::{FileError, Workspace, WorkspacePath};
 
 use matching::{Edit, Edited, edit};
@@ -98,7 +98,7 @@ impl Gadget for EditFile {
             let before = workspace.content(&path)?;
             let edited = edited(&path, before.as_deref(), &params)?;
             let after = edited.text.as_bytes();
-            let diff = unified(&path.to_string(), before.as_deref(), after);
+            let diff = whole(&path.to_string(), before.as_deref(), after);
             Ok(writes(&path, before.as_deref(), after).diff(diff))
         })
         .await

@@ -26,6 +26,7 @@ mod repositories;
 mod syscalls;
 mod view;
 
+use std::fs::File;
 use std::io;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
@@ -89,8 +90,42 @@ struct Report {
 /// A command in the sandbox, before it runs.
 pub(crate) struct Confined {
     pub(crate) command: Command,
-    /// The folder of the report, and of temporary files where there is no other.
-    private: tempfile::TempDir,
+    private: Private,
+}
+
+/// The folder of a call: its report, and temporary files where there is no other folder for them.
+struct Private {
+    folder: tempfile::TempDir,
+    /// By its handle: where temporary files are in the workspace, a command could put another file in its place.
+    report: File,
+}
+
+impl Private {
+    fn new() -> io::Result<Self> {
+        let folder = tempfile::tempdir()?;
+        let mut options = File::options();
+        let report = options
+            .read(true)
+            .write(true)
+            .create_new(true)
+            .open(folder.path().join(job::REPORT))?;
+        Ok(Self { folder, report })
+    }
+
+    fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Reads the report of an outer process that has ended.
+    fn report(self) -> Result<Report, Unavailable> {
+        let failed = |error: &dyn std::fmt::Display| {
+            Unavailable(format!("its process has ended without a report: {error}"))
+        };
+        let report = serde_json::from_reader(&self.report).map_err(|error| failed(&error));
+        // The folder is there until here.
+        drop(self.folder);
+        report
+    }
 }
 
 impl Sandbox {
@@ -119,7 +154,7 @@ impl Sandbox {
     /// Runs the sandbox without a command.
     fn probe(mode: Mode) -> Result<Self, Unavailable> {
         let failed = |error: &dyn std::fmt::Display| Unavailable(error.to_string());
-        let private = tempfile::tempdir().map_err(|error| failed(&error))?;
+        let private = Private::new().map_err(|error| failed(&error))?;
         let workspace = private.path().join("workspace");
         std::fs::create_dir(&workspace).map_err(|error| failed(&error))?;
         let job = Job::new(
@@ -135,7 +170,7 @@ impl Sandbox {
         command.current_dir(&workspace).stdin(Stdio::null());
         // The end of a thread is the end of the parent of its children, and this call waits for the child.
         let ended = command.output().map_err(|error| failed(&error))?;
-        let report = report(private.path()).map_err(|error| failed(&error))?;
+        let report = private.report()?;
         match report.error {
             Some(error) => Err(Unavailable(error)),
             None if ended.status.success() => Ok(Self {
@@ -155,7 +190,7 @@ impl Sandbox {
         grace: Duration,
     ) -> Result<Confined, Unavailable> {
         let failed = |error: io::Error| Unavailable(error.to_string());
-        let private = tempfile::tempdir().map_err(failed)?;
+        let private = Private::new().map_err(failed)?;
         let temporary = private.path().join("tmp");
         std::fs::create_dir(&temporary).map_err(failed)?;
         let job = Job::new(self.mode, workspace, cwd, private.path(), line, grace);
@@ -178,20 +213,11 @@ impl Confined {
     pub(crate) fn split(self) -> (Command, impl FnOnce() -> Result<Vec<String>, String>) {
         let Self { command, private } = self;
         let notes = move || {
-            let report = report(private.path()).map_err(|error| error.to_string())?;
+            let report = private.report().map_err(|error| error.to_string())?;
             report.error.map_or(Ok(report.notes), Err)
         };
         (command, notes)
     }
-}
-
-/// Reads the report of an outer process that has ended.
-fn report(private: &Path) -> Result<Report, Unavailable> {
-    let failed = |error: &dyn std::fmt::Display| {
-        Unavailable(format!("its process has ended without a report: {error}"))
-    };
-    let text = std::fs::read(private.join(job::REPORT)).map_err(|error| failed(&error))?;
-    serde_json::from_slice(&text).map_err(|error| failed(&error))
 }
 
 fn program() -> Result<PathBuf, Unavailable> {

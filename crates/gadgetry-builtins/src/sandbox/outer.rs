@@ -24,7 +24,6 @@ pub(super) fn run(job: &Job) -> i32 {
     let mut report = Report::default();
     let ended = File::options()
         .write(true)
-        .create_new(true)
         .open(job.private.join(REPORT))
         .and_then(|file| {
             let ended = confine(job, &mut report);
@@ -38,6 +37,8 @@ pub(super) fn run(job: &Job) -> i32 {
 }
 
 fn write(mut file: File, report: &Report) -> io::Result<()> {
+    // What the command may have written to it.
+    file.set_len(0)?;
     file.write_all(&serde_json::to_vec(report)?)
 }
 

@@ -7,7 +7,7 @@ mod disarm;
 mod settings;
 mod walk;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io;
@@ -31,8 +31,8 @@ pub(super) struct Repositories {
     root: PathBuf,
     /// Entries named `.git`, other folders that are laid out as a repository, and files and folders that settings name.
     protected: BTreeMap<PathBuf, Identity>,
-    /// The repositories, because a command may move a folder with one in it.
-    known: BTreeSet<Identity>,
+    /// The repositories and where they were, because a command may move a folder with one in it.
+    known: BTreeMap<Identity, PathBuf>,
     /// What lies on the ways to what settings name, links and the end included; `None` does not exist. A command may move such a folder
     /// or link and put another one in its place.
     ways: BTreeMap<PathBuf, Option<Identity>>,
@@ -61,7 +61,7 @@ impl Repositories {
             }
             named.extend(settings::named_by(&root.join(&found.path))?);
             let identity = found.identity()?;
-            all.known.insert(identity);
+            all.known.insert(identity, found.path.clone());
             all.protected.insert(found.path, identity);
             Ok(false)
         })?;

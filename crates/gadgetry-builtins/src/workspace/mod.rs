@@ -55,6 +55,9 @@ pub struct Workspace {
     hard_links: bool,
     /// Locked while a file is changed: one change at a time.
     history: Mutex<History>,
+    /// Held while a command runs in the sandbox: of two of them, one could take what the other makes for what was there before.
+    #[cfg(target_os = "linux")]
+    pub(crate) confined: tokio::sync::Mutex<()>,
 }
 
 impl Workspace {
@@ -76,6 +79,8 @@ impl Workspace {
             dir,
             hard_links: false,
             history: Mutex::default(),
+            #[cfg(target_os = "linux")]
+            confined: tokio::sync::Mutex::default(),
         })
     }
 

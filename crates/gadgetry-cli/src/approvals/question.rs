@@ -18,6 +18,8 @@ pub(crate) struct Approval {
     pub(crate) subject: String,
     /// Whether the subject is a path or a URL, and so one line.
     pub(crate) is_line: bool,
+    /// Parameters that the subject does not show.
+    pub(crate) further: Option<String>,
     /// The change of a file, as a unified diff.
     pub(crate) diff: Option<String>,
     /// What else the user should know.
@@ -40,6 +42,7 @@ impl Approval {
             gadget: request.gadget.clone(),
             is_line: !matches!(preview.subject, Some(Subject::Command(_)) | None),
             subject,
+            further: preview.further_parameters(&request.parameters),
             diff: preview.diff.clone(),
             notes: preview.notes.clone(),
             rules: rules.iter().map(|rule| rule.calls().to_owned()).collect(),
@@ -52,6 +55,7 @@ impl Approval {
         if with_subject {
             all.extend(rows(&self.subject));
         }
+        all.extend(self.further.as_deref().into_iter().flat_map(rows));
         all.extend(diff_rows(self.diff.as_deref().unwrap_or_default()));
         pages(all)
     }

@@ -27,6 +27,9 @@ pub(super) fn questions(
         Some(subject) => rows.lines(subject.text()),
         None => rows.lines(&parameters.to_string()),
     }
+    if let Some(further) = preview.further_parameters(parameters) {
+        rows.lines(&further);
+    }
     if let Some(diff) = &preview.diff {
         rows.lines(diff);
     }

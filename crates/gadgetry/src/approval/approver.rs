@@ -73,6 +73,8 @@ impl ApprovalRequest {
             None => serde_json::to_string_pretty(&*self.parameters).unwrap_or_default(),
         };
         lines.extend(split(&text).map(ShownLine::Text));
+        let further = preview.further_parameters(&self.parameters);
+        lines.extend(further.map(ShownLine::Text));
         let diff = preview.diff.as_deref().unwrap_or_default();
         lines.extend(diff.lines().flat_map(split).map(ShownLine::Diff));
         lines

@@ -148,6 +148,26 @@ impl CallPreview {
         self
     }
 
+    /// Returns the parameters as JSON if a question has to show them, because a path or a URL alone does not say what the call does:
+    /// `Search` in a folder, for example.
+    ///
+    /// ```
+    /// use gadgetry::serde_json::json;
+    /// use gadgetry::{CallPreview, Subject};
+    /// let preview = CallPreview::of(Subject::Path("src".to_owned()));
+    /// let shown = preview.further_parameters(&json!({ "path": "src", "pattern": "key" }));
+    /// assert_eq!(shown.as_deref(), Some(r#"{"path":"src","pattern":"key"}"#));
+    /// assert_eq!(preview.further_parameters(&json!({ "path": "src" })), None);
+    /// ```
+    pub fn further_parameters(&self, parameters: &serde_json::Value) -> Option<String> {
+        let says_little = match &self.subject {
+            Some(Subject::Path(_) | Subject::Folder(_) | Subject::Url(_)) => self.diff.is_none(),
+            Some(Subject::Command(_)) | None => false,
+        };
+        let several = (parameters.as_object()).is_some_and(|parameters| parameters.len() > 1);
+        (says_little && several).then(|| parameters.to_string())
+    }
+
     /// Adds a line that the user should read.
     #[must_use]
     pub fn note(mut self, line: impl Into<String>) -> Self {

@@ -4,10 +4,10 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use cap_fs_ext::MetadataExt as _;
-use cap_std::fs::Dir;
+use cap_std::fs::{Dir, Metadata};
 
 use super::walk::{heads, walk};
-use super::{Repositories, about};
+use super::{Repositories, about, names, settings};
 use crate::workspace::repository::{Layout, is_dot_git};
 
 /// Notes, and errors, about single repositories.
@@ -31,16 +31,19 @@ impl Repositories {
                 done.rename(workspace, path);
             }
         }
-        let mut new = Vec::new();
+        let (mut new, mut moved) = (Vec::new(), Vec::new());
         let searched = walk(
             workspace,
             &mut |error| Ok(done.failed.push(error.to_string())),
             &mut |found| {
-                let is_known = self.known.contains(&found.identity()?);
-                if !is_known {
+                let Some(before) = self.known.get(&found.identity()?) else {
                     new.push(found.path);
+                    return Ok(true);
+                };
+                if *before != found.path {
+                    moved.push(found.path);
                 }
-                Ok(!is_known)
+                Ok(false)
             },
         );
         if let Err(error) = searched {
@@ -51,11 +54,48 @@ impl Repositories {
         for path in &new {
             done.disarm(workspace, path);
         }
+        for path in &moved {
+            if let Err(error) = self.disarm_named_by(workspace, path, &mut done) {
+                done.failed(path, &error);
+            }
+        }
         if Layout::of(workspace)?.is_complete() {
             done.rename_heads(workspace, Path::new(""));
         }
         done.into_notes()
     }
+
+    /// The settings of a repository that was moved may name other files than before.
+    fn disarm_named_by(&self, workspace: &Dir, path: &Path, done: &mut Done) -> io::Result<()> {
+        for named in settings::named_by(&self.root.join(path))? {
+            let Some(inside) = self.inside(&normal(&named)) else {
+                continue;
+            };
+            // What could not be changed is as it was.
+            let is_old = |found: &Metadata| {
+                let identity = (found.dev(), found.ino());
+                self.protected.values().any(|it| *it == identity)
+            };
+            let found = workspace.symlink_metadata(&inside);
+            if found.is_ok_and(|found| !is_old(&found)) {
+                done.rename(workspace, &inside);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A path without `.` and `..`.
+fn normal(path: &Path) -> PathBuf {
+    let mut normal = PathBuf::from("/");
+    for name in names(path).into_iter().rev() {
+        if name == ".." {
+            normal.pop();
+        } else {
+            normal.push(name);
+        }
+    }
+    normal
 }
 
 /// What was done.

@@ -68,6 +68,7 @@ impl Played {
 
     fn approval(&mut self, id: RequestId) -> &mut Self {
         let approval = Approval {
+            further: None,
             gadget: "Run".to_owned(),
             subject: "rm -r x\u{1b}[2J".to_owned(),
             is_line: false,
