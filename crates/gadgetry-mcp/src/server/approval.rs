@@ -48,10 +48,10 @@ impl Seals {
     }
 
     /// What the client must send back with the user's answers to these questions.
-    fn seal(&self, call: &[u8], questions: &[String]) -> Option<String> {
+    fn seal(&self, call: &[u8], asked: &Asked) -> Option<String> {
         let options = SealOptions::new().associated_data(call).ttl(ANSWER_TIMEOUT);
         let mut state = random::<NUMBER>()?.to_vec();
-        state.extend(digest(questions));
+        state.extend(asked.digest());
         Some(self.codec.seal_with(&state, &options))
     }
 
@@ -67,14 +67,25 @@ impl Seals {
     }
 }
 
-fn digest(questions: &[String]) -> Vec<u8> {
-    let mut hasher = Sha256::new();
-    for question in questions {
-        // With the length, so that no two lists have the same input.
-        hasher.update((question.len() as u64).to_le_bytes());
-        hasher.update(question);
+/// What a user is asked, and what the answer holds for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Asked {
+    /// The pages of the question.
+    questions: Vec<String>,
+    /// What the gadget has bound the call to, of which the question need not show all: hashes of files, the definition of a tool.
+    bound: String,
+}
+
+impl Asked {
+    fn digest(&self) -> Vec<u8> {
+        let mut hasher = Sha256::new();
+        for part in self.questions.iter().chain([&self.bound]) {
+            // With the length, so that no two lists have the same input.
+            hasher.update((part.len() as u64).to_le_bytes());
+            hasher.update(part);
+        }
+        hasher.finalize().to_vec()
     }
-    hasher.finalize().to_vec()
 }
 
 fn random<const N: usize>() -> Option<[u8; N]> {
@@ -140,7 +151,7 @@ struct Inner {
 /// Why there is no decision of the user.
 enum Open {
     /// These questions, the pages of one, have to be sent to the client before the call can run.
-    Questions(Vec<String>),
+    Questions(Asked),
     /// The client has sent no decision of the user, for this reason.
     Unanswered(&'static str),
 }
@@ -171,17 +182,21 @@ impl OfClient {
             let mut open = self.0.open.lock().unwrap_or_else(PoisonError::into_inner);
             open.take()?
         };
-        let questions = match open {
-            Open::Questions(questions) => questions,
+        let asked = match open {
+            Open::Questions(asked) => asked,
             Open::Unanswered(reason) => return Some(Instead::Unanswered(reason)),
         };
-        let Some(state) = seals.seal(&identity(request), &questions) else {
+        let Some(state) = seals.seal(&identity(request), &asked) else {
             return Some(Instead::Unanswered("the system gives no random numbers"));
         };
-        let inputs = questions.into_iter().enumerate().map(|(page, question)| {
-            let form = ElicitRequest::new(form(question));
-            (input_name(page), InputRequest::Elicitation(form))
-        });
+        let inputs = asked
+            .questions
+            .into_iter()
+            .enumerate()
+            .map(|(page, question)| {
+                let form = ElicitRequest::new(form(question));
+                (input_name(page), InputRequest::Elicitation(form))
+            });
         let required = InputRequiredResult::new(Some(inputs.collect()), Some(state));
         Some(Instead::Required(required))
     }
@@ -195,17 +210,17 @@ impl OfClient {
     }
 
     /// The answer to all pages: the first one that is not a yes.
-    fn replied(&self, reply: &Reply, questions: Vec<String>) -> Answer {
+    fn replied(&self, reply: &Reply, asked: Asked) -> Answer {
         let Reply::Answers(answers, digest_of) = reply else {
             return self.open(Open::Unanswered(
                 "the answer is for another call, was used before, or has expired",
             ));
         };
         // What the user has seen is not what would run now.
-        if *digest_of != digest(&questions) {
-            return self.open(Open::Questions(questions));
+        if *digest_of != asked.digest() {
+            return self.open(Open::Questions(asked));
         }
-        let pages = (0..questions.len()).map(input_name);
+        let pages = (0..asked.questions.len()).map(input_name);
         let mut answers = pages.map(|page| answers.get(&page).copied());
         let other = answers.find(|it| *it != Some(Answered::Approved));
         self.answer(other.map_or(Answered::Approved, |it| it.unwrap_or(Answered::Missing)))
@@ -240,7 +255,9 @@ impl OfClient {
 
 impl Approver for OfClient {
     fn approve(&self, request: ApprovalRequest) -> BoxFuture<'_, Answer> {
-        let questions = questions(&request.gadget, &request.parameters, &request.preview);
+        let preview = &request.preview;
+        let questions = questions(&request.gadget, &request.parameters, preview);
+        let bound = format!("{:?}", (&preview.subject, &preview.bound, &preview.origin));
         Box::pin(async move {
             let Some(questions) = questions else {
                 return self.open(Open::Unanswered(
@@ -249,8 +266,8 @@ impl Approver for OfClient {
             };
             match &self.0.way {
                 Way::None => self.open(Open::Unanswered("this client cannot ask its user")),
-                Way::Replied(reply) => self.replied(reply, questions),
-                Way::Input => self.open(Open::Questions(questions)),
+                Way::Replied(reply) => self.replied(reply, Asked { questions, bound }),
+                Way::Input => self.open(Open::Questions(Asked { questions, bound })),
                 Way::Request(peer) => self.request(peer, questions).await,
             }
         })
@@ -305,7 +322,7 @@ fn form(message: String) -> ElicitRequestParams {
 
 #[cfg(test)]
 mod tests {
-    use super::{Answered, OfClient, Open, Reply, Seals, Way, digest, input_name, reply};
+    use super::{Answered, Asked, OfClient, Open, Reply, Seals, Way, input_name, reply};
     use gadgetry::approval::Answer;
     use rmcp::model::CallToolRequestParams;
     use serde_json::{Value, json};
@@ -318,15 +335,18 @@ mod tests {
             serde_json::from_value::<CallToolRequestParams>(request).unwrap()
         };
         let yes = || json!({ "action": "accept", "content": { "approve": true } });
-        let questions = ["May it run?".to_owned()];
+        let asked = Asked {
+            questions: vec!["May it run?".to_owned()],
+            bound: String::new(),
+        };
         let sealed = || {
             let call = call("Write", None, Value::Null);
-            let state = seals.seal(&super::identity(&call), &questions);
+            let state = seals.seal(&super::identity(&call), &asked);
             state.unwrap()
         };
         let answered = |answered| {
             let answers = [("approval".to_owned(), answered)].into();
-            Reply::Answers(answers, super::digest(&questions))
+            Reply::Answers(answers, asked.digest())
         };
         let check = |name: &str, state: Option<&str>, answer: Value, expected: Reply| {
             assert_eq!(reply(&seals, &call(name, state, answer)), Some(expected));
@@ -339,7 +359,7 @@ mod tests {
         check("Write", Some("forged"), yes(), Reply::Invalid);
         check(
             "Write",
-            Some(&Seals::new().unwrap().seal(b"", &questions).unwrap()),
+            Some(&Seals::new().unwrap().seal(b"", &asked).unwrap()),
             yes(),
             Reply::Invalid,
         );
@@ -383,25 +403,31 @@ mod tests {
     fn all_pages_of_the_same_question_must_be_approved() {
         use Answered::{Approved, Denied, Missing};
 
-        let questions: Vec<String> = (0..3).map(|page| format!("page {page}")).collect();
-        let check = |answers: &[Answered], asked: &[String], is_run: bool, is_repeated: bool| {
+        let asked = |pages: usize, bound: &str| Asked {
+            questions: (0..pages).map(|page| format!("page {page}")).collect(),
+            bound: bound.to_owned(),
+        };
+        let now = asked(3, "hash");
+        let check = |answers: &[Answered], asked: &Asked, is_run: bool, is_repeated: bool| {
             let answers = answers.iter().enumerate();
             let answers = answers.map(|(page, answer)| (input_name(page), *answer));
-            let reply = Reply::Answers(answers.collect(), digest(asked));
+            let reply = Reply::Answers(answers.collect(), asked.digest());
             let client = OfClient::new(Way::None);
-            let answer = client.replied(&reply, questions.clone());
+            let answer = client.replied(&reply, now.clone());
             assert_eq!(matches!(answer, Answer::Once), is_run, "{reply:?}");
             let open = client.0.open.lock().unwrap();
-            let repeated = matches!(&*open, Some(Open::Questions(again)) if *again == questions);
+            let repeated = matches!(&*open, Some(Open::Questions(again)) if *again == now);
             assert_eq!(repeated, is_repeated, "{reply:?}");
         };
-        check(&[Approved; 3], &questions, true, false);
-        check(&[Approved; 2], &questions, false, false);
-        check(&[Approved, Denied, Approved], &questions, false, false);
-        check(&[Approved, Approved, Missing], &questions, false, false);
-        check(&[], &questions, false, false);
+        check(&[Approved; 3], &now, true, false);
+        check(&[Approved; 2], &now, false, false);
+        check(&[Approved, Denied, Approved], &now, false, false);
+        check(&[Approved, Approved, Missing], &now, false, false);
+        check(&[], &now, false, false);
         // The user has seen something else than what would run now.
-        check(&[Approved; 3], &questions[..2], false, true);
-        check(&[Approved; 3], &[], false, true);
+        check(&[Approved; 3], &asked(2, "hash"), false, true);
+        check(&[Approved; 3], &asked(0, ""), false, true);
+        // What was shown is the same, but not all of what it was about.
+        check(&[Approved; 3], &asked(3, "another"), false, true);
     }
 }
