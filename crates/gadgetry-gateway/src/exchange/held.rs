@@ -7,13 +7,16 @@ use gadgetry::proto::message::{Content, Message, Role};
 use serde_json::Value;
 
 use super::call_ids::parts;
-use crate::memory::{Memory, Owner, weight};
+use crate::memory::{Memory, Owner, most_values, weight};
 
 /// Bytes of all calls.
 const BYTES: usize = 16 << 20;
 
 /// Bytes that all calls of a request may have with results in place of `${id}`. A result may be named any number of times.
 const FILLED: usize = 4 << 20;
+
+/// JSON values in a result that is read as JSON.
+const VALUES: usize = 200_000;
 
 /// A call that waits for others of its reply.
 #[derive(Clone, Debug, PartialEq)]
@@ -109,7 +112,9 @@ impl HeldCall {
         }
         let part = result.json().and_then(|json| json.pointer(pointer));
         let part = part
-            .ok_or_else(|| format!("the result of {id} is not JSON with a value at {pointer}"))?;
+            .ok_or_else(|| format!(
+                "the result of {id} is not JSON with a value at {pointer}, or has more than {VALUES} values"
+            ))?;
         allowance.take(weight(part))?;
         Ok(Some(part.clone()))
     }
@@ -127,9 +132,10 @@ struct CallResult {
 impl CallResult {
     fn json(&mut self) -> Option<&Value> {
         let text = &self.text;
-        let json = self
-            .json
-            .get_or_insert_with(|| serde_json::from_str(text).ok());
+        let json = self.json.get_or_insert_with(|| {
+            let is_small = most_values(text) <= VALUES;
+            is_small.then(|| serde_json::from_str(text).ok()).flatten()
+        });
         json.as_ref()
     }
 }
@@ -282,7 +288,7 @@ pub(super) fn ready(
 mod tests {
     use serde_json::{Value, json};
 
-    use super::{Allowance, FILLED, HeldCall, HeldCalls, Owner, Results};
+    use super::{Allowance, FILLED, HeldCall, HeldCalls, Owner, Results, VALUES};
 
     fn call(input: Value) -> HeldCall {
         HeldCall {
@@ -327,7 +333,7 @@ mod tests {
         check(
             json!({"v": "${a/m}"}),
             fine,
-            Err("the result of a is not JSON with a value at /m"),
+            Err("the result of a is not JSON with a value at /m, or has more than 200000 values"),
         );
         let failed = [("a", "no", true), ("a/x", "text", false)];
         check(json!({}), failed, Err("the call a failed"));
@@ -367,6 +373,11 @@ mod tests {
         check(&"x".repeat(FILLED - 1_000), "${a}", 1, 1, true);
         check(&"x".repeat(FILLED), "${a}", 1, 1, false);
         check("", "${a}", 50_000, 1, false);
+        let many = format!("[{}1]", "1,".repeat(VALUES));
+        let results = [("a", &*many, false), ("a/x", "", false)];
+        let filled = filled(&json!("${a/0}"), &results, &mut Allowance::default());
+        let problem = "the result of a is not JSON with a value at /0, or has more than 200000";
+        assert_eq!(filled, Err(format!("{problem} values")));
     }
 
     #[test]

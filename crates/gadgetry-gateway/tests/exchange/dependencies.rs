@@ -39,7 +39,10 @@ fn they_are_offered_with_the_results_filled_in() {
         assert_eq!(texts(&again), texts(&request));
     };
     check("{\"low\": 7}", "{S}sum:s\n{A}a\n7\n{A}b\n2\n{E}\n");
-    check("warm", "the result of w is not JSON with a value at /low");
+    check(
+        "warm",
+        "the result of w is not JSON with a value at /low, or has more than",
+    );
 }
 
 #[test]
