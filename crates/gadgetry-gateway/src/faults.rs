@@ -10,6 +10,21 @@ use gadgetry::provider::{BaseUrl, ProviderError};
 /// Replaces an address.
 const HIDDEN: &str = "[address]";
 
+/// Replaces a text that may still have one.
+const WORDS: &str =
+    "the upstream's words about the error are not shown, because they have an address";
+
+/// Names that only a machine or a network of the owner has.
+const INTERNAL: [&str; 7] = [
+    "localhost",
+    ".cluster.local",
+    ".internal",
+    ".intranet",
+    ".lan",
+    ".local",
+    ".svc",
+];
+
 /// The addresses of an upstream.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Addresses(Vec<String>);
@@ -28,8 +43,57 @@ impl Addresses {
         Self(all.into_iter().filter(|it| !it.is_empty()).collect())
     }
 
-    /// The text without URLs, IP addresses and the addresses of this upstream.
+    /// The text without URLs, IP addresses and the addresses of this upstream. Where it cannot be cut out of the text for
+    /// certain, there are other words in place of all of it.
     pub(crate) fn hidden(&self, text: &str) -> String {
+        let out = self.cut_out(text);
+        if self.may_have_address(&out) {
+            return WORDS.to_owned();
+        }
+        out
+    }
+
+    /// Whether an address may be in the text in whatever form: any is too much, and a text too few is in the upstream's log.
+    fn may_have_address(&self, text: &str) -> bool {
+        let plain = plain(text);
+        let bytes = plain.as_bytes();
+        let is_digit = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_digit);
+        // `host.name:80`
+        let is_place = plain.split(|c: char| !is_of_name(c)).any(|word| {
+            word.split_once(':').is_some_and(|(host, port)| {
+                host.contains('.') && port.bytes().next().is_some_and(|it| it.is_ascii_digit())
+            })
+        });
+        let has_port = self.ports().any(|port| {
+            plain.match_indices(port).any(|(at, _)| {
+                let before = plain[..at].trim_end_matches([' ', '=', '"', '\'', '(', '[']);
+                let is_whole = !is_digit(at + port.len());
+                is_whole && (before.ends_with(':') || before.ends_with("port"))
+            })
+        });
+        let has = |name: &str| {
+            plain.match_indices(name).any(|(at, _)| {
+                let after = bytes.get(at + name.len());
+                !after.is_some_and(|it| it.is_ascii_alphanumeric() || *it == b'-')
+            })
+        };
+        is_place
+            || has_port
+            || plain.contains("://")
+            || INTERNAL.iter().any(|it| has(it))
+            || self.0.iter().any(|it| it.contains(['.', ':']) && has(it))
+            || has_ip4(&plain)
+            || has_ip6(&plain)
+    }
+
+    /// The ports of this upstream.
+    fn ports(&self) -> impl Iterator<Item = &str> {
+        let ports = self.0.iter().filter_map(|it| it.rsplit_once(':'));
+        let ports = ports.map(|(_, port)| port);
+        ports.filter(|it| !it.is_empty() && it.bytes().all(|it| it.is_ascii_digit()))
+    }
+
+    fn cut_out(&self, text: &str) -> String {
         let mut out = String::with_capacity(text.len());
         for piece in text.split_inclusive(is_separator) {
             let end = piece.trim_end_matches(is_separator).len();
@@ -106,11 +170,53 @@ impl Addresses {
         };
         Delta::Error {
             error: message,
-            code: code.map(|code| self.hidden(&code)),
+            code: code.filter(|code| self.hidden(code) == *code),
             kind,
             retry_after_ms,
         }
     }
+}
+
+/// The text in lower case without what could break an address apart: escapes and characters that are not seen.
+fn plain(text: &str) -> String {
+    let mut plain: String = text
+        .chars()
+        .filter(|c| c.is_ascii_graphic() || c.is_ascii_whitespace())
+        .filter(|c| *c != '\\')
+        .collect();
+    plain.make_ascii_lowercase();
+    for (escape, meaning) in [("%2f", "/"), ("%3a", ":"), ("%2e", "."), ("u002f", "/")] {
+        plain = plain.replace(escape, meaning);
+    }
+    plain
+}
+
+fn is_of_name(c: char) -> bool {
+    c.is_ascii_alphanumeric() || ".:-_".contains(c)
+}
+
+/// Whether four numbers with dots between them are somewhere in the text.
+fn has_ip4(text: &str) -> bool {
+    let runs = text.split(|c: char| !(c.is_ascii_digit() || c == '.'));
+    runs.into_iter().any(|run| {
+        let numbers: Vec<&str> = run.split('.').collect();
+        numbers
+            .windows(4)
+            .any(|it| it.iter().all(|number| !number.is_empty()))
+    })
+}
+
+/// Whether an address with colons is somewhere in the text, but not as a part of a word such as `std::vec`.
+fn has_ip6(text: &str) -> bool {
+    let words = text.split(|c: char| !(c.is_ascii_alphanumeric() || ":.".contains(c)));
+    words.into_iter().any(|word| {
+        let word = word.trim_end_matches('.');
+        let colons = word.bytes().filter(|it| *it == b':').count();
+        colons >= 2
+            && [word, word.trim_end_matches(':')]
+                .iter()
+                .any(|it| it.parse::<IpAddr>().is_ok())
+    })
 }
 
 /// Where `needle`, in lower case, is in the text in whatever case.
@@ -201,5 +307,56 @@ mod tests {
             "to [fd00::1]/v1: no",
             "to [address]/v1: no",
         );
+    }
+
+    #[test]
+    fn an_address_in_any_form_is_not_shown() {
+        let upstream = Addresses::of(&BaseUrl::new("http://127.0.0.1:8123/v1"));
+        let named = Addresses::of(&BaseUrl::new("http://gate.example:8123/v1"));
+        for text in [
+            "[10.0.0.5:8000] refused",
+            "tcp:10.0.0.5:443 refused",
+            "user@10.0.0.5 refused",
+            "10.0.0.5:8000:timeout",
+            "a10.0.0.5",
+            "//10.0.0.5:80/x",
+            r"http:\/\/10.0.0.5\/x",
+            "10.0.0.5_x",
+            "http%3A%2F%2F10.0.0.5",
+            "10.0.0\u{200b}.5",
+            "10.0.0.5-10.0.0.9",
+            "1\\0.0.0.5",
+            "fe80::1%eth0 is down",
+            "peer fe80::1: down",
+            "[::ffff:10.0.0.5]:80",
+            "localhost:8123",
+            "port 8123 is closed",
+            "2130706433:8123",
+            "0x7f000001:8123",
+            "k-127.0.0.1:8123",
+            "0127.0.0.1:81230",
+            "db.internal is down",
+            "db.example:5432 is down",
+            "no route to node7.svc",
+            "xgate.example:8123",
+        ] {
+            for addresses in [&upstream, &named] {
+                let shown = addresses.hidden(text);
+                let rest = shown.replace(super::HIDDEN, "").replace(super::WORDS, "");
+                for part in ["0.0", "8123", "fe80", "gate", "local", "db.", "svc"] {
+                    assert!(!rest.contains(part), "{text} -> {shown}");
+                }
+            }
+        }
+        // What is no address is for the client.
+        for text in [
+            "maximum context length is 8123 tokens",
+            "std::vec and c10::Error in version 1.2.3",
+            "messages.0.content: expected a string",
+            "invalid: temperature must be <= 2.0",
+            "at 12:30:45 the limit of 1,000.50 was reached",
+        ] {
+            assert_eq!(upstream.hidden(text), text);
+        }
     }
 }

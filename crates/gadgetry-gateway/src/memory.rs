@@ -45,6 +45,11 @@ impl Owner {
     }
 }
 
+/// The most values that a JSON text can have.
+pub(crate) fn most_values(text: &str) -> usize {
+    1 + text.bytes().filter(|it| b",[{".contains(it)).count()
+}
+
 /// Values by owner and id. Within the limit, those that were not used for the longest time go first.
 #[derive(Debug)]
 pub(crate) struct Memory<K, V> {

@@ -1,5 +1,6 @@
 //! What a request may make the gateway do: counted before anything of it is compiled.
 
+use gadgetry_validator::{PATTERNS, patterns_bytes};
 use serde_json::Value;
 
 use super::Refusal;
@@ -39,6 +40,24 @@ pub(super) fn check(request: &ClientRequest) -> Result<(), Refusal> {
     Ok(())
 }
 
+/// The bytes that the patterns of tools take when they are compiled. Refuses those that are too large.
+pub(crate) fn patterns(tools: &[Tool]) -> Result<usize, Refusal> {
+    let mut bytes = 0;
+    for tool in tools {
+        bytes += patterns_bytes(&tool.schema);
+        if bytes > PATTERNS {
+            let message = format!(
+                "the patterns of the tools' schemas are too large, at the latest with those of the tool {:?}: compiled they \
+                 would take more than {PATTERNS} bytes. A repetition such as {{1,255}} takes as much as what it repeats, as \
+                 many times",
+                tool.name
+            );
+            return Err(Refusal::new("tools", message));
+        }
+    }
+    Ok(bytes)
+}
+
 fn steps(schema: &Value) -> usize {
     match schema {
         Value::Array(items) => 1 + items.iter().map(steps).sum::<usize>(),
@@ -61,7 +80,30 @@ fn steps(schema: &Value) -> usize {
 mod tests {
     use serde_json::{Value, json};
 
+    use super::patterns;
     use crate::Api;
+    use crate::exchange::Tool;
+
+    /// 200 patterns of 20 bytes were a gigabyte.
+    #[test]
+    fn patterns_have_a_limit_over_all_tools() {
+        let check = |pattern: &str, properties: usize, tools: usize, is_fine: bool| {
+            let tool = |tool: usize| {
+                let schema = |at| json!({"pattern": format!("^{pattern}{tool}x{at}$")});
+                let all = (0..properties).map(|at| (format!("p{at}"), schema(at)));
+                let all: serde_json::Map<_, _> = all.collect();
+                Tool::function("t", "", json!({"type": "object", "properties": all}))
+            };
+            let tools: Vec<Tool> = (0..tools).map(tool).collect();
+            let field = patterns(&tools).err().and_then(|it| it.field);
+            assert_eq!(field.is_none(), is_fine, "{pattern} {properties}");
+        };
+        check("[a-z0-9_-]{1,64}", 50, 1, true);
+        check(r"(\w{255}){255}", 1, 1, false);
+        check(r"(\w{100}){10}", 5, 1, true);
+        check(r"(\w{100}){10}", 100, 1, false);
+        check(r"(\w{100}){10}", 1, 100, false);
+    }
 
     #[test]
     fn costs_are_counted_before_they_arise() {

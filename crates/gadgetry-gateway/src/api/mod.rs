@@ -1,6 +1,6 @@
 //! The three APIs: pure translations between their JSON and what an [exchange](crate::exchange) knows.
 
-mod budget;
+pub(crate) mod budget;
 mod chat;
 mod error;
 mod fields;

@@ -1,16 +1,22 @@
 //! Calls that depend on others of the same reply, kept until the results of those come back.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, PoisonError};
 
 use gadgetry::proto::message::{Content, Message, Role};
 use serde_json::Value;
 
 use super::call_ids::parts;
-use crate::memory::{Memory, Owner, weight};
+use crate::memory::{Memory, Owner, most_values, weight};
 
 /// Bytes of all calls.
 const BYTES: usize = 16 << 20;
+
+/// Bytes that all calls of a request may have with results in place of `${id}`. A result may be named any number of times.
+const FILLED: usize = 4 << 20;
+
+/// JSON values in a result that is read as JSON.
+const VALUES: usize = 200_000;
 
 /// A call that waits for others of its reply.
 #[derive(Clone, Debug, PartialEq)]
@@ -33,35 +39,46 @@ impl HeldCall {
         texts + weight(&self.input)
     }
 
-    /// The parameters with results in place of `${id}`. `results` are ids, texts, and whether they are errors.
+    /// The parameters with results in place of `${id}`.
     ///
-    /// Fails, with a text for the model, if a dependency has failed or has no result.
-    pub(crate) fn filled(&self, results: &[(String, String, bool)]) -> Result<Value, String> {
+    /// Fails, with a text for the model, if a dependency has failed or has no result, or what is left of `allowance` is not enough.
+    pub(crate) fn filled(
+        &self,
+        results: &mut Results,
+        allowance: &mut Allowance,
+    ) -> Result<Value, String> {
         for dependency in &self.dependencies {
-            let result = results.iter().find(|(id, ..)| id == dependency);
-            match result {
-                Some((_, _, false)) => {}
-                Some((_, _, true)) => return Err(format!("the call {dependency} failed")),
+            match results.get(dependency) {
+                Some(result) if !result.is_error => {}
+                Some(_) => return Err(format!("the call {dependency} failed")),
                 None => return Err(format!("the call {dependency} has no result")),
             }
         }
+        allowance.take(weight(&self.input))?;
         let mut input = self.input.clone();
-        self.fill(&mut input, results)?;
+        self.fill(&mut input, results, allowance)?;
         Ok(input)
     }
 
-    fn fill(&self, value: &mut Value, results: &[(String, String, bool)]) -> Result<(), String> {
+    fn fill(
+        &self,
+        value: &mut Value,
+        results: &mut Results,
+        allowance: &mut Allowance,
+    ) -> Result<(), String> {
         match value {
             Value::String(text) => {
-                if let Some(found) = self.lookup(text, results) {
-                    *value = found?;
+                if let Some(found) = self.lookup(text, results, allowance)? {
+                    *value = found;
                 }
                 Ok(())
             }
-            Value::Array(items) => items.iter_mut().try_for_each(|it| self.fill(it, results)),
+            Value::Array(items) => items
+                .iter_mut()
+                .try_for_each(|it| self.fill(it, results, allowance)),
             Value::Object(fields) => fields
                 .values_mut()
-                .try_for_each(|it| self.fill(it, results)),
+                .try_for_each(|it| self.fill(it, results, allowance)),
             Value::Null | Value::Bool(_) | Value::Number(_) => Ok(()),
         }
     }
@@ -70,24 +87,112 @@ impl HeldCall {
     fn lookup(
         &self,
         text: &str,
-        results: &[(String, String, bool)],
-    ) -> Option<Result<Value, String>> {
-        let inner = text.strip_prefix("${")?.strip_suffix('}')?;
+        results: &mut Results,
+        allowance: &mut Allowance,
+    ) -> Result<Option<Value>, String> {
+        let inner = text.strip_prefix("${").and_then(|it| it.strip_suffix('}'));
+        let Some(inner) = inner else {
+            return Ok(None);
+        };
         let named = self.dependencies.iter().filter_map(|id| {
             let pointer = inner.strip_prefix(id.as_str())?;
             (pointer.is_empty() || pointer.starts_with('/')).then_some((id, pointer))
         });
         // An id may contain `/`, so the longest one counts.
-        let (id, pointer) = named.max_by_key(|(id, _)| id.len())?;
-        let (_, result, _) = results.iter().find(|(other, ..)| other == id)?;
+        let named = named.max_by_key(|(id, _)| id.len());
+        let Some((id, result, pointer)) =
+            named.and_then(|(id, pointer)| Some((id, results.get(id)?, pointer)))
+        else {
+            return Ok(None);
+        };
+        // The size is counted before the value is copied.
         if pointer.is_empty() {
-            return Some(Ok(Value::String(result.clone())));
+            allowance.take(result.text.len())?;
+            return Ok(Some(Value::String(result.text.clone())));
         }
-        let part = serde_json::from_str::<Value>(result)
-            .ok()
-            .and_then(|json| json.pointer(pointer).cloned());
-        let missing = || format!("the result of {id} is not JSON with a value at {pointer}");
-        Some(part.ok_or_else(missing))
+        let part = result.json().and_then(|json| json.pointer(pointer));
+        let part = part
+            .ok_or_else(|| format!(
+                "the result of {id} is not JSON with a value at {pointer}, or has more than {VALUES} values"
+            ))?;
+        allowance.take(weight(part))?;
+        Ok(Some(part.clone()))
+    }
+}
+
+/// The result of a call that others may wait for.
+#[derive(Debug)]
+struct CallResult {
+    text: String,
+    is_error: bool,
+    /// The text as JSON, once it was needed; it is read once, however often it is named.
+    json: Option<Option<Value>>,
+}
+
+impl CallResult {
+    fn json(&mut self) -> Option<&Value> {
+        let text = &self.text;
+        let json = self.json.get_or_insert_with(|| {
+            let is_small = most_values(text) <= VALUES;
+            is_small.then(|| serde_json::from_str(text).ok()).flatten()
+        });
+        json.as_ref()
+    }
+}
+
+/// The results of calls by the model's ids of them.
+#[derive(Debug, Default)]
+pub(crate) struct Results(HashMap<String, CallResult>);
+
+impl Results {
+    /// Adds a result. Of two for one call, the first counts.
+    pub(crate) fn add(&mut self, id: &str, text: &str, is_error: bool) {
+        if !self.0.contains_key(id) {
+            let result = CallResult {
+                text: text.to_owned(),
+                is_error,
+                json: None,
+            };
+            self.0.insert(id.to_owned(), result);
+        }
+    }
+
+    fn get(&mut self, id: &str) -> Option<&mut CallResult> {
+        self.0.get_mut(id)
+    }
+}
+
+/// What a request may still write of calls that waited.
+#[derive(Debug)]
+pub(crate) struct Allowance(usize);
+
+impl Default for Allowance {
+    fn default() -> Self {
+        Self(FILLED)
+    }
+}
+
+impl Allowance {
+    /// Takes bytes. Fails, with a text for the model, if there are not as many left; then none are.
+    pub(crate) fn take(&mut self, bytes: usize) -> Result<(), String> {
+        match self.0.checked_sub(bytes) {
+            Some(left) => {
+                self.0 = left;
+                Ok(())
+            }
+            None => {
+                self.0 = 0;
+                Err(format!(
+                    "with the results of the calls before, its parameters are too large: those of all waiting calls may \
+                     have {FILLED} bytes. Call it with a part of the results"
+                ))
+            }
+        }
+    }
+
+    /// Whether it is used up.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0 == 0
     }
 }
 
@@ -154,7 +259,7 @@ pub(super) fn ready(
         .filter(|(of, _)| of == exchange)
         .map(|(_, id)| id.as_str())
         .collect();
-    let mut results = Vec::new();
+    let mut results = Results::default();
     for part in messages.iter().flat_map(|message| &message.content) {
         if let Content::GadgetResult {
             invocation_id,
@@ -165,14 +270,15 @@ pub(super) fn ready(
             && let Some((of, id)) = parts(invocation_id.as_str())
             && of == *exchange
         {
-            results.push((id.to_owned(), text.clone(), *is_error));
+            results.add(id, text, *is_error);
         }
     }
+    let mut allowance = Allowance::default();
     let waiting = of(*exchange).into_iter();
     let waiting = waiting.filter(|call| !sent.contains(call.id.as_str()));
     waiting
         .filter_map(|call| {
-            let input = call.filled(&results).ok()?;
+            let input = call.filled(&mut results, &mut allowance).ok()?;
             Some((*exchange, call, input))
         })
         .collect()
@@ -182,7 +288,7 @@ pub(super) fn ready(
 mod tests {
     use serde_json::{Value, json};
 
-    use super::{HeldCall, HeldCalls, Owner};
+    use super::{Allowance, FILLED, HeldCall, HeldCalls, Owner, Results, VALUES};
 
     fn call(input: Value) -> HeldCall {
         HeldCall {
@@ -193,12 +299,23 @@ mod tests {
         }
     }
 
+    fn filled(
+        input: &Value,
+        results: &[(&str, &str, bool)],
+        allowance: &mut Allowance,
+    ) -> Result<Value, String> {
+        let mut all = Results::default();
+        for (id, text, is_error) in results {
+            all.add(id, text, *is_error);
+        }
+        call(input.clone()).filled(&mut all, allowance)
+    }
+
     #[test]
     fn results_replace_references() {
         let check =
             |input: Value, results: [(&str, &str, bool); 2], expected: Result<Value, &str>| {
-                let results = results.map(|(id, text, bad)| (id.to_owned(), text.to_owned(), bad));
-                let filled = call(input.clone()).filled(&results);
+                let filled = filled(&input, &results, &mut Allowance::default());
                 assert_eq!(filled, expected.map_err(str::to_owned), "{input}");
             };
         let fine = [("a", r#"{"n": 7}"#, false), ("a/x", "text", false)];
@@ -216,12 +333,51 @@ mod tests {
         check(
             json!({"v": "${a/m}"}),
             fine,
-            Err("the result of a is not JSON with a value at /m"),
+            Err("the result of a is not JSON with a value at /m, or has more than 200000 values"),
         );
         let failed = [("a", "no", true), ("a/x", "text", false)];
         check(json!({}), failed, Err("the call a failed"));
         let missing = [("c", "", false), ("a/x", "text", false)];
         check(json!({}), missing, Err("the call a has no result"));
+    }
+
+    /// A result of 200 KB that is named a thousand times was 200 MB.
+    #[test]
+    fn parameters_with_results_have_a_limit() {
+        let check = |text: &str, reference: &str, count: usize, calls: usize, is_fine: bool| {
+            let input = json!({"v": vec![reference; count]});
+            let results = [("a", text, false), ("a/x", text, false)];
+            let mut allowance = Allowance::default();
+            let filled = (0..calls).map(|_| filled(&input, &results, &mut allowance));
+            let last = filled.last().expect("a call");
+            let problem = "with the results of the calls before, its parameters are too large";
+            match last {
+                Ok(_) => assert!(is_fine, "{reference} {count} {calls}"),
+                Err(said) => {
+                    assert!(
+                        !is_fine && said.starts_with(problem),
+                        "{reference} {count}: {said}"
+                    );
+                    assert!(allowance.is_empty(), "nothing is left for other calls");
+                }
+            }
+        };
+        let text = "x".repeat(200_000);
+        let json = json!({"n": text}).to_string();
+        check(&text, "${a}", 10, 1, true);
+        check(&text, "${a}", 1_000, 1, false);
+        check(&json, "${a/n}", 10, 1, true);
+        check(&json, "${a/n}", 1_000, 1, false);
+        check(&json, "${a/x}", 1_000, 1, false);
+        check(&text, "${a}", 10, 3, false);
+        check(&"x".repeat(FILLED - 1_000), "${a}", 1, 1, true);
+        check(&"x".repeat(FILLED), "${a}", 1, 1, false);
+        check("", "${a}", 50_000, 1, false);
+        let many = format!("[{}1]", "1,".repeat(VALUES));
+        let results = [("a", &*many, false), ("a/x", "", false)];
+        let filled = filled(&json!("${a/0}"), &results, &mut Allowance::default());
+        let problem = "the result of a is not JSON with a value at /0, or has more than 200000";
+        assert_eq!(filled, Err(format!("{problem} values")));
     }
 
     #[test]

@@ -24,7 +24,7 @@ use gadgetry::proto::visible::visible_line;
 use serde_json::Value;
 
 use super::call_ids::PromptIds;
-use super::held::HeldCall;
+use super::held::{Allowance, HeldCall, Results};
 use super::instructions::ANCHORING;
 use super::rules::Secrets;
 use super::toolset::Toolset;
@@ -54,8 +54,13 @@ struct Draft<'w, 'a> {
     ids: PromptIds,
     /// The calls of the last reply, in order.
     open: Vec<Open>,
-    /// Calls of the last reply that wait for others.
-    held: Vec<HeldCall>,
+    /// The exchange that the last reply has calls of.
+    exchange: Option<u128>,
+    /// Calls that wait for others, by their exchange, until they are offered. A client may name an exchange in any number of
+    /// replies.
+    held: HashMap<u128, Vec<HeldCall>>,
+    /// What may still be written of them.
+    allowance: Allowance,
 }
 
 impl HistoryWriter<'_> {
@@ -66,7 +71,9 @@ impl HistoryWriter<'_> {
             out: Vec::new(),
             ids: PromptIds::default(),
             open: Vec::new(),
-            held: Vec::new(),
+            exchange: None,
+            held: HashMap::new(),
+            allowance: Allowance::default(),
         };
         for message in messages {
             draft.message(message);
@@ -174,13 +181,21 @@ impl Draft<'_, '_> {
                 _ => {}
             }
         }
-        self.held = exchange
-            .map(|it| (self.writer.held)(it))
-            .unwrap_or_default();
-        for call in &self.held {
-            let after: Vec<String> = call.dependencies.clone();
-            self.writer
-                .block_after(&mut text, &call.id, &call.name, &after, &call.input);
+        self.exchange = exchange;
+        if let Some(exchange) = exchange
+            && !self.held.contains_key(&exchange)
+        {
+            let held = (self.writer.held)(exchange);
+            for call in &held {
+                self.writer.block_after(
+                    &mut text,
+                    &call.id,
+                    &call.name,
+                    &call.dependencies,
+                    &call.input,
+                );
+            }
+            self.held.insert(exchange, held);
         }
         if !text.trim().is_empty() {
             self.out.push(Message::text(Role::Assistant, text));
@@ -222,7 +237,7 @@ impl Draft<'_, '_> {
             }
         }
         let open = std::mem::take(&mut self.open);
-        let mut answered = Vec::new();
+        let mut answered = Results::default();
         for call in &open {
             let found = by_id.get(call.client_id.as_str()).copied();
             let name = self
@@ -245,7 +260,7 @@ impl Draft<'_, '_> {
                     let shown = with_captions(text, own);
                     texts.push(self.writer.envelope(&call.id, name, status, &shown));
                     media.extend(own.iter().cloned());
-                    answered.push((call.id.clone(), text.clone(), *is_error));
+                    answered.add(&call.id, text, *is_error);
                 }
                 _ => texts.push(self.writer.envelope(&call.id, name, "missing", NO_RESULT)),
             }
@@ -279,9 +294,7 @@ impl Draft<'_, '_> {
             );
             media.extend(own.iter().cloned());
         }
-        for call in std::mem::take(&mut self.held) {
-            texts.push(self.offer(&call, &answered));
-        }
+        self.offer(&mut answered, &mut texts);
         let mut content = Vec::new();
         if !texts.is_empty() {
             content.push(Content::Text {
@@ -292,22 +305,38 @@ impl Draft<'_, '_> {
         content
     }
 
-    /// What the model reads of a call that waited for others.
-    fn offer(&self, call: &HeldCall, results: &[(String, String, bool)]) -> String {
-        let (text, status) = match call.filled(results) {
-            Ok(input) => {
-                let mut block = String::new();
-                self.writer.block(&mut block, &call.id, &call.name, &input);
-                let intro = "Not executed, because it waited for other calls. With their results it is the block below. If \
-                             it is still needed, write it in your reply.";
-                return format!(
-                    "{}\n{block}",
-                    self.writer.envelope(&call.id, &call.name, "waiting", intro)
-                );
-            }
-            Err(problem) => (format!("Not executed: {problem}"), "error"),
+    /// Adds what the model reads of the calls that waited for those of the last reply. A call is offered once.
+    fn offer(&mut self, results: &mut Results, texts: &mut Vec<String>) {
+        let exchange = self.exchange.take();
+        let Some(held) = exchange.and_then(|it| self.held.get_mut(&it)) else {
+            return;
         };
-        self.writer.envelope(&call.id, &call.name, status, &text)
+        let (writer, allowance) = (self.writer, &mut self.allowance);
+        held.retain(|call| {
+            // What is written of calls that wait has an end, also for those that never have their results.
+            if allowance.is_empty() {
+                return false;
+            }
+            let (text, waits) = match call.filled(results, allowance) {
+                Ok(input) => {
+                    let mut block = String::new();
+                    writer.block(&mut block, &call.id, &call.name, &input);
+                    let intro = "Not executed, because it waited for other calls. With their results it is the block below. \
+                                 If it is still needed, write it in your reply.";
+                    let head = writer.envelope(&call.id, &call.name, "waiting", intro);
+                    (format!("{head}\n{block}"), false)
+                }
+                Err(problem) => {
+                    let text = format!("Not executed: {problem}");
+                    let text = writer.envelope(&call.id, &call.name, "error", &text);
+                    // It was counted if it is too large, and is the last one then.
+                    let _ = allowance.take(text.len());
+                    (text, true)
+                }
+            };
+            texts.push(text);
+            waits
+        });
     }
 
     /// Results for calls that nothing has answered.

@@ -4,7 +4,8 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use gadgetry::proto::limits::Limits;
-use gadgetry::proto::schema::{GadgetSpec, RegisteredGadget, Registry};
+use gadgetry::proto::schema::{GadgetSpec, RegisteredGadget, Registry, Schema};
+use gadgetry_validator::pattern_bytes;
 use serde_json::{Map, Value, json};
 
 use super::request::Tool;
@@ -15,7 +16,8 @@ const COMPILED: usize = 8;
 
 /// The tools of a request.
 ///
-/// A client's schemas are taken as they are: one that is not valid JSON Schema accepts any object, and its tool stays. Defaults
+/// A client's schemas are taken as they are: of one that is not valid JSON Schema, or has a pattern with a look-ahead, what is
+/// left is checked, and its tool stays. Defaults
 /// are filled in for required parameters only, because models read that those may be left out; all others are the tool's.
 ///
 /// ```
@@ -32,7 +34,7 @@ pub struct Toolset {
     by_name: HashMap<String, usize>,
     by_block_name: HashMap<String, usize>,
     registry: Arc<Registry>,
-    /// Tools whose schema could not be used.
+    /// Tools whose schema could not be used in full.
     unchecked: Vec<String>,
 }
 
@@ -105,7 +107,7 @@ impl Toolset {
         &self.registry
     }
 
-    /// Tools whose schema is not valid, so that any object is accepted.
+    /// Tools whose schema cannot be used in full, so that calls are accepted which it forbids.
     pub fn unchecked(&self) -> &[String] {
         &self.unchecked
     }
@@ -167,9 +169,14 @@ fn compiled(name: &str, tool: &Tool) -> (RegisteredGadget, bool) {
         (own, without_defaults(&tool.schema, Keep::Required)),
         // A default of the wrong type.
         (own, without_defaults(&tool.schema, Keep::None)),
-        (false, any_object()),
     ];
-    for (is_checked, schema) in schemas {
+    // The rest is made when it is needed.
+    let parts: [fn(&Value) -> Value; 3] = [without_patterns, usable_properties, |_| any_object()];
+    let parts = parts.into_iter().map(|part| {
+        let schema = without_patterns(&without_defaults(&tool.schema, Keep::None));
+        (false, part(&schema))
+    });
+    for (is_checked, schema) in schemas.into_iter().chain(parts) {
         if !schema.is_object() {
             continue;
         }
@@ -178,6 +185,49 @@ fn compiled(name: &str, tool: &Tool) -> (RegisteredGadget, bool) {
         }
     }
     unreachable!("a carried name and a schema of any object are valid")
+}
+
+/// The schema without the patterns that cannot be used, such as those with a look-ahead: the rest is checked.
+fn without_patterns(schema: &Value) -> Value {
+    match schema {
+        Value::Object(fields) => {
+            let is_unusable = |pattern: &str| pattern_bytes(pattern).is_none();
+            let names = fields.get("patternProperties").and_then(Value::as_object);
+            // Without these patterns nobody knows which properties are additional.
+            let are_names = names.is_some_and(|it| it.keys().any(|name| is_unusable(name)));
+            let kept = fields.iter().filter(|(keyword, value)| match &***keyword {
+                "pattern" => !value.as_str().is_some_and(is_unusable),
+                "patternProperties" | "additionalProperties" | "unevaluatedProperties" => {
+                    !are_names
+                }
+                _ => true,
+            });
+            kept.map(|(keyword, value)| (keyword.clone(), without_patterns(value)))
+                .collect()
+        }
+        Value::Array(items) => items.iter().map(without_patterns).collect(),
+        other => other.clone(),
+    }
+}
+
+/// The schema with one that accepts anything in place of each that cannot be used alone. With definitions that all of them may
+/// use, it stays as it is.
+fn usable_properties(schema: &Value) -> Value {
+    let mut schema = schema.clone();
+    let is_shared = ["$defs", "definitions"]
+        .iter()
+        .any(|it| schema.get(it).is_some());
+    if let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut)
+        && !is_shared
+    {
+        for (name, property) in properties {
+            let alone = json!({"type": "object", "properties": {name: &*property}});
+            if Schema::new(alone).is_err() {
+                *property = json!({});
+            }
+        }
+    }
+    schema
 }
 
 fn any_object() -> Value {
@@ -303,6 +353,36 @@ mod tests {
         check(json!({"$ref": "https://example.com/schema.json"}), false);
         check(Value::Null, false);
         check(json!([]), false);
+    }
+
+    /// One look-ahead, as in the patterns for addresses of mail, was the end of all checks.
+    #[test]
+    fn what_is_usable_of_a_schema_is_checked() {
+        let check = |property: Value, more: Value| {
+            let mut schema = json!({
+                "type": "object",
+                "properties": {"a": {"type": "integer"}, "b": property},
+                "required": ["a"],
+            });
+            let fields = schema.as_object_mut().expect("an object");
+            fields.extend(more.as_object().cloned().unwrap_or_default());
+            let set = Toolset::new(vec![Tool::function("T", "", schema.clone())]);
+            assert_eq!(set.unchecked(), ["T"], "{schema}");
+            let gadget = set.registered("T").expect("a tool");
+            let good = json!({"a": 1, "b": "x", "zz": 1});
+            assert_eq!(gadget.check(good.clone()), Ok(good), "{schema}");
+            for bad in [json!({"a": "x"}), json!({"b": "x"})] {
+                assert!(gadget.check(bad.clone()).is_err(), "{schema} {bad}");
+            }
+        };
+        check(json!({"type": "string", "pattern": "^(?!y)x"}), json!({}));
+        check(json!({"items": [{"pattern": r"(x)\1"}]}), json!({}));
+        check(
+            json!({}),
+            json!({"patternProperties": {"^(?=z)": {}}, "additionalProperties": false}),
+        );
+        check(json!({"$ref": "https://example.com/x"}), json!({}));
+        check(json!({"type": 5}), json!({}));
     }
 
     #[test]

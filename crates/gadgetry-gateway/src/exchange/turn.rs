@@ -1,5 +1,6 @@
 //! One reply of the upstream, and what of it cannot be sent to the client.
 
+use crate::memory::most_values;
 use gadgetry::proto::delta::Delta;
 use serde_json::Value;
 
@@ -73,10 +74,16 @@ impl Turn {
     }
 }
 
+/// JSON values in the arguments of a call.
+const VALUES: usize = 1_000_000;
+
 /// Arguments as JSON. An empty text is a call without arguments.
 fn read(json: &str) -> Result<Value, String> {
     if json.trim().is_empty() {
         return Ok(Value::Object(serde_json::Map::new()));
+    }
+    if most_values(json) > VALUES {
+        return Err(json.to_owned());
     }
     match serde_json::from_str(json) {
         // Some models write JSON in a string.

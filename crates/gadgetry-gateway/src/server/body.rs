@@ -7,6 +7,7 @@ use gadgetry::provider::json;
 use serde_json::Value;
 
 use super::Gateway;
+use crate::memory::most_values;
 use crate::settings::Settings;
 use crate::{Failure, Refusal};
 
@@ -60,7 +61,14 @@ pub(super) async fn read(
         let message = format!("the body has more than {VALUES} JSON values");
         return Err(Refusal::new("body", message).into());
     }
-    json::parse(text).map_err(|error| Failure::NotJson(error.to_string()))
+    let body = json::parse(text).map_err(|error| Failure::NotJson(error.to_string()))?;
+    if values(text) + in_arguments(&body) > VALUES {
+        let message = format!(
+            "the body has more than {VALUES} JSON values, with those in the arguments of calls"
+        );
+        return Err(Refusal::new("body", message).into());
+    }
+    Ok(body)
 }
 
 /// The number of values in a JSON text, or a little more.
@@ -80,9 +88,34 @@ fn values(text: &str) -> usize {
     count
 }
 
+/// The number of values in texts that are read as JSON later, or more.
+fn in_arguments(body: &Value) -> usize {
+    match body {
+        Value::Array(items) => items.iter().map(in_arguments).sum(),
+        Value::Object(fields) => fields
+            .iter()
+            .map(|(name, value)| match value {
+                Value::String(text) if name == "arguments" => most_values(text),
+                value => in_arguments(value),
+            })
+            .sum(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => 0,
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::values;
+    use serde_json::json;
+
+    use super::{in_arguments, values};
+
+    #[test]
+    fn values_in_arguments_are_counted() {
+        let call = json!({"function": {"arguments": "[1,2]", "name": "a,b"}});
+        let twice = json!({"arguments": r#""[1,2,3]""#});
+        let body = json!({"messages": [{"content": "[,,,", "tool_calls": [call, twice]}]});
+        assert_eq!(in_arguments(&body), 3 + 4);
+    }
 
     #[test]
     fn values_are_counted_outside_of_texts() {

@@ -164,11 +164,18 @@ async fn begin(
     let destination = settings
         .destination(&client.model)
         .ok_or_else(|| Failure::UnknownModel(client.model.clone()))?;
-    let warnings = std::mem::take(&mut client.warnings);
+    let mut warnings = std::mem::take(&mut client.warnings);
     let tools = super::fingerprint(&client.tools);
+    let toolset = gateway.toolset(owner, &client.tools, tools)?;
+    warnings.extend(toolset.unchecked().iter().map(|name| {
+        let name = name.escape_default();
+        format!(
+            "tool {name}: a part of its schema cannot be used, so its calls are not checked in full"
+        )
+    }));
     let job = Job {
         api,
-        tools: gateway.toolset(owner, &client.tools, tools),
+        tools: toolset,
         secrets: gateway.secrets(destination.rules.markers, owner, &client, tools),
         owner: client.is_stored.then_some(owner),
         request: Arc::new(client),

@@ -19,6 +19,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use axum::Router;
 use sha2::{Digest as _, Sha256};
 
+use crate::Refusal;
+use crate::api::budget;
 use crate::exchange::{ClientRequest, HeldCalls, MarkerStyle, Secrets, Tool, Toolset};
 use crate::memory::{Memory, Owner};
 use crate::settings::Settings;
@@ -31,6 +33,9 @@ pub use listen::serve;
 
 /// Bytes of the lists of tools that are kept compiled.
 const TOOLSETS: usize = 256 << 20;
+
+/// How many times as many bytes a pattern takes as its size, with what finds a match from its end and what it remembers.
+const PATTERN: usize = 4;
 
 /// Bytes of what is known of models.
 const NATIVE: usize = 1 << 20;
@@ -122,9 +127,14 @@ impl Gateway {
     }
 
     /// The compiled tools of a request.
-    fn toolset(&self, owner: Owner, tools: &[Tool], fingerprint: [u8; 32]) -> Arc<Toolset> {
+    fn toolset(
+        &self,
+        owner: Owner,
+        tools: &[Tool],
+        fingerprint: [u8; 32],
+    ) -> Result<Arc<Toolset>, Refusal> {
         if tools.is_empty() {
-            return Arc::default();
+            return Ok(Arc::default());
         }
         let lock = || {
             self.0
@@ -133,11 +143,17 @@ impl Gateway {
                 .unwrap_or_else(PoisonError::into_inner)
         };
         if let Some(known) = lock().get(owner, fingerprint) {
-            return Arc::clone(known);
+            return Ok(Arc::clone(known));
         }
+        let patterns = budget::patterns(tools)?;
         let made = Arc::new(Toolset::new(tools.to_vec()));
-        lock().keep(owner, fingerprint, Arc::clone(&made), made.weight());
-        made
+        lock().keep(
+            owner,
+            fingerprint,
+            Arc::clone(&made),
+            made.weight() + PATTERN * patterns,
+        );
+        Ok(made)
     }
 
     /// The secrets of the prompts of one conversation: they follow from what stays the same in it, up to the first reply. So

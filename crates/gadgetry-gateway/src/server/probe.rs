@@ -1,5 +1,6 @@
 //! Requests to upstreams in addition to those of clients: whether a model calls tools natively, and which models there are.
 
+use std::collections::HashSet;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
@@ -20,6 +21,9 @@ const TIMEOUT: Duration = Duration::from_mins(2);
 
 /// Bytes of the arguments that a probe reads.
 const REPLY: usize = 64 << 10;
+
+/// Models that are listed.
+const MODELS: usize = 10_000;
 
 /// The word that the probe's tool is to be called with.
 const WORD: &str = "ready";
@@ -95,8 +99,9 @@ async fn probe(upstream: &Upstream, model: &str) -> Option<bool> {
 /// The models that clients may name: those of the routes, or else those of the upstreams.
 pub(super) async fn models(settings: &Settings) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
+    let mut known = HashSet::new();
     let mut add = |name: String| {
-        if !names.contains(&name) {
+        if names.len() < MODELS && known.insert(name.clone()) {
             names.push(name);
         }
     };

@@ -39,7 +39,10 @@ fn they_are_offered_with_the_results_filled_in() {
         assert_eq!(texts(&again), texts(&request));
     };
     check("{\"low\": 7}", "{S}sum:s\n{A}a\n7\n{A}b\n2\n{E}\n");
-    check("warm", "the result of w is not JSON with a value at /low");
+    check(
+        "warm",
+        "the result of w is not JSON with a value at /low, or has more than",
+    );
 }
 
 #[test]
@@ -70,4 +73,29 @@ fn they_are_run_where_that_is_switched_on() {
         received.calls,
         [("sum".to_owned(), json!({"a": 7, "b": 2}))]
     );
+}
+
+/// A client may name the exchange in replies that it makes up, and each had all of what waits.
+#[test]
+fn they_are_offered_once_whatever_the_client_repeats() {
+    let client = Client::new(Api::Chat);
+    let long = "y".repeat(100_000);
+    let reply = format!(
+        "{{S}}weather:w\n{{A}}city\nParis\n{{E}}\n{{S}}weather:s:w\n{{A}}city\n{long}\n{{E}}\n"
+    );
+    let received = client.receive(ask("Hi"), &[&reply]);
+    let check = |result: &str, repeated: usize, written: usize| {
+        let mut body = next(&received.ids, result);
+        let messages = body["messages"].as_array_mut().expect("a list");
+        let pair = messages[messages.len() - 2..].to_vec();
+        for _ in 1..repeated {
+            messages.extend(pair.clone());
+        }
+        let request = client.exchange(body, 2).request();
+        let prompt = texts(&request).concat();
+        // As the model has written it, and with the results.
+        assert_eq!(prompt.matches(&long).count(), written, "{repeated}");
+    };
+    check("x", 1, 2);
+    check("x", 200, 2);
 }

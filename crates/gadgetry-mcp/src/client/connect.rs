@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{LazyLock, Mutex, PoisonError};
 
 use gadgetry::provider::tls;
+use gadgetry_validator::{PATTERNS, patterns_bytes};
 use reqwest::header::{HeaderName, HeaderValue};
 use reqwest::redirect::Policy;
 use rmcp::model::{
@@ -415,6 +416,8 @@ struct Entries {
     bytes: usize,
     /// In the schemas of those that are kept.
     values: usize,
+    /// Of the patterns in them, compiled.
+    patterns: usize,
     left_out: Vec<(String, String)>,
 }
 
@@ -430,10 +433,15 @@ impl Entries {
         };
         let schema = entry.get("inputSchema");
         let values = schema.map_or(0, |schema| values(schema, VALUES_OF_TOOL + 1));
+        // Not looked at in a schema that is left out anyway.
+        let schema = schema.filter(|_| values <= VALUES_OF_TOOL);
+        let patterns = schema.map_or(0, patterns_bytes);
         let reason = if values > VALUES_OF_TOOL {
             format!("its schema has more than {VALUES_OF_TOOL} values")
         } else if values > VALUES - self.values {
             format!("the schemas of the server's tools have more than {VALUES} values")
+        } else if self.patterns + patterns > PATTERNS {
+            "the patterns in the schemas of the server's tools are too large".to_owned()
         } else {
             String::new()
         };
@@ -451,6 +459,7 @@ impl Entries {
         }
         self.bytes += bytes;
         self.values += values;
+        self.patterns += patterns;
         self.kept.push(entry);
         true
     }
@@ -545,6 +554,25 @@ mod tests {
             entries.add(tool(&format!("t{number}"), VALUES_OF_TOOL - 3), TOOL_FIELDS);
         }
         assert!(entries.values <= VALUES && entries.kept.len() == 2 + 8);
+        // Patterns of a few characters that are megabytes, once they are compiled.
+        let check = |pattern: &str, count: usize, is_kept: bool| {
+            let all: serde_json::Map<_, _> = (0..count)
+                .map(|at| {
+                    (
+                        format!("p{at}"),
+                        json!({"pattern": format!("{pattern}{at}")}),
+                    )
+                })
+                .collect();
+            let entry = json!({"name": "t", "inputSchema": {"properties": all}});
+            let mut entries = Entries::default();
+            assert!(entries.add(entry, TOOL_FIELDS));
+            assert_eq!(entries.kept.len() == 1, is_kept, "{pattern}");
+            assert_eq!(entries.left_out.is_empty(), is_kept, "{pattern}");
+        };
+        check("[a-z]+", 100, true);
+        check(r"(\w{255}){255}", 1, false);
+        check(r"(\w{100}){10}", 100, false);
         assert!(entries.add(tool("small2", 1), TOOL_FIELDS) && entries.kept.len() == 11);
     }
 }

@@ -18,8 +18,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use gadgetry_validator::ValidationError;
-use gadgetry_validator::Validator;
+use gadgetry_validator::{PATTERNS, ValidationError, Validator, patterns_bytes};
 use serde_json::Map;
 use serde_json::Value;
 use serde_json::json;
@@ -80,7 +79,7 @@ impl Schema {
         if !matches!(schema, Value::Object(_) | Value::Bool(true)) {
             return Err(SchemaError::NotASchema);
         }
-        if depth(&schema) > DEPTH {
+        if depth(&schema) > DEPTH || patterns_bytes(&schema) > PATTERNS {
             return Err(SchemaError::TooMuch);
         }
         let mut normal = normal::normal(schema.clone());
@@ -264,8 +263,11 @@ pub enum SchemaError {
         /// What it admits.
         types: String,
     },
-    /// Checking a value by it may take too long: its references multiply, or it is nested too deeply.
-    #[error("the schema is too complex: its references multiply, or are nested too deeply")]
+    /// Checking a value by it may take too long, or too much memory: its references multiply, it is nested too deeply, or its
+    /// patterns are large.
+    #[error(
+        "the schema is too complex: its references multiply, or are nested too deeply, or its patterns are too large"
+    )]
     TooMuch,
     /// It breaks the rules of JSON Schema.
     #[error("invalid schema at #{pointer}: {message}")]
