@@ -67,7 +67,7 @@ impl Seals {
     }
 }
 
-/// What a user is asked, and what the answer holds for.
+/// A question, and what the answer to it holds for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Asked {
     /// The pages of the question.

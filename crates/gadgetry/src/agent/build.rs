@@ -118,7 +118,7 @@ fn services(builder: &AgentBuilder, parent: Option<&Services>) -> Result<Service
     Ok(services)
 }
 
-/// Gadgets that need approval have somebody who approves, or the author's word that nobody does.
+/// Checks that an agent whose gadgets need approval has approvals, or its author's word that it needs none.
 fn need_approvals(services: &Services) -> Result<(), AgentError> {
     let gadgets = services.toolbox.registry().iter();
     let gadgets = gadgets.filter_map(|gadget| services.toolbox.get(gadget.name()));

@@ -97,9 +97,9 @@ pub enum AgentError {
         #[source]
         error: WriteError,
     },
-    /// Gadgets need approval, and nobody decides about them.
+    /// Gadgets need approval, and there are no approvals.
     #[error(
-        "nobody approves the calls of {}, which need approval; add `.approvals(…)`, or `.without_approvals()` if whatever the model \
+        "there are no approvals for the calls of {}, which need approval; add `.approvals(…)`, or `.without_approvals()` if whatever the model \
          writes may run", gadgets.join(", ")
     )]
     NoApprovals {

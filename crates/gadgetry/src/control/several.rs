@@ -96,7 +96,7 @@ impl Controllers {
         self
     }
 
-    /// The question after a decision that rewrites its subject; `None` if the decision ends the chain. Fails, in words for
+    /// The question after a decision that rewrites its subject; `None` if the decision ends the chain. Fails, with a text for
     /// the model, if the rewritten parameters are invalid.
     fn rewrite(
         &self,

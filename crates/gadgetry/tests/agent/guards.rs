@@ -127,7 +127,7 @@ fn an_agent_without_approvals_has_no_gadgets_that_need_them() {
     let agent = risky(Agent::builder().model(Mock::new(["."])));
     assert_eq!(
         agent.build().unwrap_err().to_string(),
-        "nobody approves the calls of Rm, Drop, which need approval; add `.approvals(…)`, or `.without_approvals()` if whatever \
+        "there are no approvals for the calls of Rm, Drop, which need approval; add `.approvals(…)`, or `.without_approvals()` if whatever \
          the model writes may run"
     );
 }
@@ -175,7 +175,7 @@ async fn a_gadget_that_comes_to_need_approval_is_denied_at_the_call() {
 async fn subagents_inherit() {
     type Options = fn(AgentBuilder) -> AgentBuilder;
     let denied = "r failed: Denied: Rm needs approval, but no user is available to approve it";
-    let refused = "a failed: nobody approves the calls of Rm";
+    let refused = "a failed: there are no approvals for the calls of Rm";
     let ran = r#"r: deleted {"path":"x","folder":"home","times":1}"#;
     let cases: [(Options, Options, &str); 5] = [
         (|it| it, |it| it, refused),

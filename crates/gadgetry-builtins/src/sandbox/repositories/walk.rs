@@ -32,7 +32,7 @@ impl Found<'_> {
 }
 
 /// Visits what makes repositories below a folder: entries named `.git`, and folders that are laid out as one. `visit` returns whether to
-/// search in it as well; `failed` whether to go on after a folder that cannot be searched.
+/// search in it as well; `failed` whether to continue after a folder that cannot be searched.
 pub(super) fn walk(
     workspace: &Dir,
     failed: &mut impl FnMut(io::Error) -> io::Result<()>,

@@ -215,7 +215,7 @@ impl Supervisor {
     }
 }
 
-/// Keeps what this program has inherited from whoever has started it from commands: everything but the three streams.
+/// Hides inherited files from commands: everything but the three streams.
 fn close_others_on_exec() -> io::Result<()> {
     for entry in std::fs::read_dir("/proc/self/fd")? {
         let number = entry?
