@@ -34,7 +34,10 @@ impl Repositories {
         let (mut new, mut moved) = (Vec::new(), Vec::new());
         let searched = walk(
             workspace,
-            &mut |error| Ok(done.failed.push(error.to_string())),
+            &mut |error| {
+                done.failed.push(error.to_string());
+                Ok(())
+            },
             &mut |found| {
                 let Some(before) = self.known.get(&found.identity()?) else {
                     new.push(found.path);

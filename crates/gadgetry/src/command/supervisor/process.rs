@@ -145,9 +145,10 @@ impl Supervisor {
                         let missing = "it runs as another user and cannot be ended";
                         return status.ok_or_else(|| io::Error::other(missing));
                     }
-                    match phase {
-                        Phase::Killed(_) => phase,
-                        _ => Phase::Killed(now + GIVE_UP),
+                    if matches!(phase, Phase::Killed(_)) {
+                        phase
+                    } else {
+                        Phase::Killed(now + GIVE_UP)
                     }
                 }
                 same @ (Phase::Running | Phase::Remains(_)) => same,
