@@ -121,6 +121,14 @@ pub enum ParseError {
         /// What is wrong with the value.
         error: JsonError,
     },
+    /// An integer has more digits than a number keeps.
+    #[error("The value of {pointer} cannot be read: {error}")]
+    DigitsLost {
+        /// The pointer as written.
+        pointer: String,
+        /// The integer.
+        error: DigitsLost,
+    },
     /// The reply ended inside a marker line.
     #[error("The reply ended inside the argument line {line}")]
     CutArgumentLine {
@@ -130,6 +138,29 @@ pub enum ParseError {
     /// A cap of [`crate::limits::Limits`] was passed.
     #[error(transparent)]
     Limit(#[from] LimitExceeded),
+}
+
+/// An integer beyond 64 bits where the schema admits numbers but no text.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[error(
+    "the digits of {digits} cannot be kept, since numbers have at most 64 bits. Write a smaller integer; for longer ones the gadget's schema has to admit a string"
+)]
+pub struct DigitsLost {
+    /// The beginning of the integer as written.
+    pub digits: String,
+}
+
+impl DigitsLost {
+    /// Characters that are shown.
+    const SHOWN: usize = 40;
+
+    pub(crate) fn new(written: &str) -> Self {
+        let digits = match written.char_indices().nth(Self::SHOWN) {
+            Some((end, _)) => format!("{}…", &written[..end]),
+            None => written.to_owned(),
+        };
+        Self { digits }
+    }
 }
 
 /// Where a text is not JSON, and why.

@@ -17,6 +17,8 @@ use style::{FENCE, Styles};
 
 /// Bytes after which a block is settled at the next line, whatever it is.
 const LARGEST_BLOCK: usize = 16 << 10;
+/// Marks of quotes and lists that a line begins with, one level each, at most; a line of more is shown as it is.
+const LONGEST_MARKS: usize = 200;
 /// Bytes at the end of a block that are shown while it grows.
 const SHOWN_BYTES: usize = 4 << 10;
 /// What code is indented by.
@@ -234,8 +236,19 @@ fn end_of(text: &str, bytes: usize) -> &str {
     &text[if line < text.len() { line } else { from }..]
 }
 
+/// Whether a line is one that the renderer fails on or takes long for.
+fn is_monstrous(line: &str) -> bool {
+    let is_mark = |c: &char| c.is_ascii_digit() || " \t>-*+.)".contains(*c);
+    let marks = line.chars().take_while(is_mark);
+    line.len() > LARGEST_BLOCK || marks.filter(|c| !c.is_whitespace()).count() > LONGEST_MARKS
+}
+
 fn render(text: &str, width: u16) -> Vec<Line<'static>> {
     let text: Vec<String> = text.lines().map(clean).collect();
+    if text.iter().any(|line| is_monstrous(line)) {
+        let lines: Vec<Line<'static>> = text.into_iter().map(Line::raw).collect();
+        return wrap_all(&lines, width);
+    }
     let text = text.join("\n");
     let options = tui_markdown::Options::new(Styles).table_width(width);
     let rendered = tui_markdown::from_str_with_options(&text, &options);
@@ -375,6 +388,59 @@ mod tests {
             }
             pieces.push(&text[from..]);
             prop_assert_eq!(settled(&pieces), settled(&[&text]));
+        }
+    }
+
+    #[test]
+    fn no_nesting_is_too_deep() {
+        for piece in [
+            ">",
+            "> ",
+            "- ",
+            "1. ",
+            "[",
+            "![",
+            "*",
+            "**",
+            "_",
+            "~~",
+            "`",
+            "<",
+            "<a>",
+            "[a](",
+            "|",
+            "|-",
+            "| a |\n|---|\n",
+            "&",
+            "\\",
+            "#",
+            "x",
+            "a*b_",
+            "[a]: b\n",
+            "~~~\n",
+            "- a\n  ",
+            "*a ",
+            "[^1]",
+            "<!--",
+            "x\n",
+            "$",
+            "\"",
+            "http://a ",
+        ] {
+            for start in ["", "|a|b|\n|-|-|\n", "```json\n", "```html\n", "```rust\n"] {
+                // Lines of code have a cost each, which is not that of depth.
+                let levels = if start.starts_with('`') {
+                    5_000
+                } else {
+                    200_000
+                };
+                let mut text = Markdown::default();
+                text.push(start);
+                text.push(&piece.repeat(levels));
+                let _ = text.tail(40);
+                text.end();
+                let _ = text.take_settled(40);
+            }
         }
     }
 }

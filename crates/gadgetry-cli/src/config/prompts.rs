@@ -10,6 +10,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use gadgetry::files;
 use gadgetry::models::Date;
 use gadgetry::proto::schema::closest;
+use minijinja::machinery::Token;
 use minijinja::value::{Object, Value};
 use minijinja::{AutoEscape, Environment, ErrorKind, UndefinedBehavior};
 
@@ -23,6 +24,12 @@ const FILE_LIMIT: u64 = 1 << 20;
 const DEEPEST: usize = 32;
 /// Bytes of a rendered prompt.
 const RENDERED_LIMIT: usize = 16 << 20;
+/// Words and signs of one tag.
+const TOKENS: usize = 300;
+/// `elif`s of one prompt.
+const BRANCHES: usize = 100;
+/// Bytes of a line, and lines.
+const LONGEST: usize = 60_000;
 /// Instructions that rendering may take.
 const FUEL: u64 = 10_000_000;
 
@@ -220,7 +227,12 @@ impl Template {
         environment.set_undefined_behavior(UndefinedBehavior::Strict);
         environment.set_auto_escape_callback(|_| AutoEscape::None);
         environment.set_fuel(Some(FUEL));
-        for (name, (text, _)) in &self.texts {
+        for (name, (text, place)) in &self.texts {
+            if is_too_deep(text) {
+                return Err(place.error(format_args!(
+                    "prompt {name:?}: a tag has more than {TOKENS} words and signs, there are more than {BRANCHES} elif, or it has more than {LONGEST} lines or bytes in a line"
+                )));
+            }
             let added = environment.add_template(name, text);
             added.map_err(|error| self.problem(&error))?;
         }
@@ -252,6 +264,28 @@ impl Template {
             detail.unwrap_or_default()
         ))
     }
+}
+
+/// Whether the parser may descend deeper than the stack is, which it does for each operator of an expression, and for each `elif`.
+fn is_too_deep(text: &str) -> bool {
+    // The parser counts columns and lines in 16 bits.
+    if text.lines().count() > LONGEST || text.lines().any(|line| line.len() > LONGEST) {
+        return true;
+    }
+    let (mut tokens, mut branches) = (0, 0);
+    for token in minijinja::machinery::tokenize(text, false, Default::default()) {
+        match token {
+            Ok((Token::VariableStart | Token::BlockStart, _)) => tokens = 0,
+            Ok((Token::Ident("elif"), _)) => branches += 1,
+            Ok(_) => tokens += 1,
+            // The parser ends here as well.
+            Err(_) => return false,
+        }
+        if tokens > TOKENS || branches > BRANCHES {
+            return true;
+        }
+    }
+    false
 }
 
 /// Today's date, in UTC.
@@ -317,5 +351,52 @@ mod tests {
         );
         check("{% included \"a\" %}{% if include %}", &[]);
         check("{% include name %}{% include \"open", &["open"]);
+    }
+
+    #[test]
+    fn no_nesting_is_too_deep() {
+        let place = Place {
+            file: "f".into(),
+            line: 1,
+            column: 1,
+        };
+        for piece in [
+            "{{(",
+            "(",
+            "[",
+            "{",
+            "{'a':",
+            "not ",
+            "-",
+            "a.",
+            "a|f ",
+            "a[",
+            "f(",
+            "a~",
+            "a+",
+            "a**",
+            "a if b else ",
+            "a and ",
+            "{% if a %}{% elif b %}",
+            "{% elif b %}",
+            "{% else %}",
+            "{% if a %}",
+            "{% for a in b %}",
+            "{% set a %}",
+            "{% block a %}",
+            "{% filter upper %}",
+            "{% raw %}",
+            "{#",
+            "{{",
+            "{%",
+            "x",
+            "{{ a }}",
+        ] {
+            for start in ["", "{{ ", "{% if ", "{% set a = ", "{% if a %}"] {
+                let text = format!("{start}{}", piece.repeat(200_000));
+                let prompts = Prompts::default();
+                let _ = prompts.check_template("p", (text, place.clone()));
+            }
+        }
     }
 }

@@ -10,6 +10,9 @@
 //! 4. the text itself, where strings are admitted;
 //! 5. other spellings of a number: `1e5`, `+4`, `.5`, `0x1F`.
 //!
+//! An integer beyond 64 bits is never rounded: where text is not admitted, it is an error ([`DigitsLost`]). Decimals where only numbers
+//! are admitted become the nearest float, as JSON numbers are.
+//!
 //! So `0042` under "string or number" stays text and `42` is a number, in whatever order the schema lists the types.
 //! Where strings are admitted, a text of several lines is never a number or boolean. Where none is, except those that an
 //! `enum` lists, whitespace and blank lines around the value mean nothing, and slips that leave one reading
@@ -20,6 +23,7 @@ use std::borrow::Cow;
 use serde_json::Number;
 use serde_json::Value;
 
+use crate::error::DigitsLost;
 use crate::schema::compiled::Schema;
 use crate::schema::compiled::Types;
 use crate::schema::compiled::View;
@@ -318,8 +322,8 @@ impl<'s> Coercion<'s> {
         let types = view.types();
         let is_text = types.meets(Types::STRING) && types.meets(Types::NUMBER);
         let is_decimal = written.contains(['.', 'e', 'E']);
-        if value.is_string() && !is_text && (is_decimal || types.meets(Types::FRACTION)) {
-            value = float(written).unwrap_or(value);
+        if value.is_string() && !is_text && is_decimal {
+            value = nearest(written, types).unwrap_or(value);
         }
         if value.is_f64() && !self.numbers_as_written {
             return value;
@@ -487,17 +491,42 @@ fn number(word: &str, types: Types) -> Option<Value> {
     if !exponent_ok || !mantissa_ok {
         return None;
     }
-    let whole_only = !types.meets(Types::FRACTION);
     if exponent.is_none() && !mantissa.contains('.') {
-        let exact = integer(word);
-        return if whole_only {
-            exact
-        } else {
-            exact.or_else(|| float(word))
-        };
+        return integer(word);
     }
-    let value = float(word)?;
+    let value = nearest(word, types)?;
+    let whole_only = !types.meets(Types::FRACTION);
     Some(if whole_only { whole(value) } else { value })
+}
+
+/// The float that is nearest to a decimal; none if only integers are meant and it is another one.
+fn nearest(word: &str, types: Types) -> Option<Value> {
+    let whole_only = types.meets(Types::NUMBER) && !types.meets(Types::FRACTION);
+    let is_exact = |value: &Value| {
+        let float = value.as_f64().unwrap_or(f64::INFINITY);
+        !whole_only || float.abs() < EXACT || significant_digits(word) <= KEPT
+    };
+    float(word).filter(is_exact)
+}
+
+fn significant_digits(word: &str) -> usize {
+    let mantissa = word.split(['e', 'E']).next().unwrap_or(word);
+    let digits = mantissa.replace(['-', '.'], "");
+    digits.trim_matches('0').len()
+}
+
+/// Why a text at a place for numbers is none: it is an integer that no number keeps the digits of. `None` if it is not.
+pub(super) fn digits_lost(text: &str, types: Types) -> Option<DigitsLost> {
+    let word = text.trim();
+    let unsigned = word.strip_prefix('+').unwrap_or(word);
+    let fraction = unsigned.find('.').filter(|dot| {
+        let zeros = unsigned[dot + 1..].bytes();
+        dot + 1 < unsigned.len() && zeros.clone().all(|byte| byte == b'0')
+    });
+    let whole = &unsigned[..fraction.unwrap_or(unsigned.len())];
+    let is_integer = is_whole(whole.strip_prefix('-').unwrap_or(whole));
+    let meant = types.meets(Types::NUMBER) && !types.meets(Types::STRING);
+    (meant && is_integer && integer(whole).is_none()).then(|| DigitsLost::new(word))
 }
 
 fn is_whole(digits: &str) -> bool {
@@ -507,9 +536,14 @@ fn is_whole(digits: &str) -> bool {
             && digits.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
+/// Significant digits that every float keeps.
+const KEPT: usize = 15;
+
+/// Up to here every integer is a float.
+const EXACT: f64 = 9_007_199_254_740_992.0;
+
 /// `3.0` as `3`, if nothing is lost by it.
 fn whole(value: Value) -> Value {
-    const EXACT: f64 = 9_007_199_254_740_992.0;
     match value.as_f64() {
         #[expect(clippy::cast_possible_truncation, reason = "whole and below 2^53")]
         Some(float) if float.fract() == 0.0 && float.abs() <= EXACT => Value::from(float as i64),

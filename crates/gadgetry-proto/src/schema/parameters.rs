@@ -235,6 +235,13 @@ fn value(
         let pointer = pointer.to_owned();
         return Err(ParseError::JsonValue { pointer, error });
     }
+    if let Some(view) = place
+        && value.is_string()
+        && let Some(error) = view.intended().and_then(|it| coerce::digits_lost(text, it))
+    {
+        let pointer = pointer.to_owned();
+        return Err(ParseError::DigitsLost { pointer, error });
+    }
     if slips != Slips::NONE {
         notes.push((pointer.to_owned(), slips));
     }

@@ -411,3 +411,128 @@ fn no_number_becomes_another_one() {
         check(&text);
     }
 }
+
+/// An integer beyond 64 bits never becomes another one, in whatever form the call has it.
+#[test]
+fn no_integer_is_rounded_where_only_numbers_are_admitted() {
+    const LOST: &str = "cannot be kept, since numbers have at most 64 bits";
+    for (schema, text, lost) in [
+        (
+            json!({ "type": "integer" }),
+            "12345678901234567890123",
+            true,
+        ),
+        (json!({ "type": "number" }), "12345678901234567890123", true),
+        (
+            json!({ "type": "number" }),
+            "-12345678901234567890123",
+            true,
+        ),
+        (json!({ "type": "number" }), "18446744073709551616", true),
+        (json!({ "type": "number" }), "-9223372036854775809", true),
+        (
+            json!({ "type": ["integer", "null"] }),
+            "18446744073709551616",
+            true,
+        ),
+        (
+            json!({ "type": ["number", "boolean"] }),
+            "18446744073709551616",
+            true,
+        ),
+        (
+            json!({ "type": "integer" }),
+            "12345678901234567890123.0",
+            true,
+        ),
+        (
+            json!({ "type": "integer", "minimum": 1 }),
+            "18446744073709551616",
+            true,
+        ),
+        (json!({ "type": "number" }), "18446744073709551615", false),
+        (json!({ "type": "number" }), "-9223372036854775808", false),
+        (json!({ "type": "integer" }), "18446744073709551615", false),
+        (
+            json!({ "type": "number" }),
+            "0.12345678901234567890123",
+            false,
+        ),
+        (
+            json!({ "type": "number" }),
+            "12345678901234567890123.5",
+            false,
+        ),
+        (
+            json!({ "type": "string" }),
+            "12345678901234567890123",
+            false,
+        ),
+        (
+            json!({ "type": ["string", "integer"] }),
+            "12345678901234567890123",
+            false,
+        ),
+        (
+            json!({ "type": ["string", "number"] }),
+            "12345678901234567890123",
+            false,
+        ),
+        (json!({}), "12345678901234567890123", false),
+    ] {
+        let properties = json!({ "n": schema, "list": { "type": "array", "items": schema } });
+        let schema = Schema::new(json!({ "properties": properties })).unwrap();
+        let limits = Limits::default();
+        let argument = parameters([("n", text)], Some(&schema), "!!!ARG:", &limits);
+        let items = parameters(
+            [("list", &*format!("[{text}]"))],
+            Some(&schema),
+            "!!!ARG:",
+            &limits,
+        );
+        let body = format!("{{\"n\": {text}, \"list\": [\"{text}\"]}}");
+        let json =
+            crate::schema::json_parameters(&body, Some(&schema), &limits).map(Option::unwrap);
+        let native = Ok(coerce_json(
+            crate::schema::read_json(&body).unwrap(),
+            Some(&schema),
+        ));
+        for (form, read) in [
+            ("argument", argument),
+            ("items", items),
+            ("JSON", json),
+            ("native", native),
+        ] {
+            let problem = match read {
+                Err(error) => error.to_string(),
+                Ok(value) => schema
+                    .validate(&value)
+                    .first()
+                    .map(ToString::to_string)
+                    .unwrap_or_default(),
+            };
+            assert_eq!(
+                problem.contains(LOST),
+                lost,
+                "{text} under {schema:?} as {form}: {problem}"
+            );
+            assert!(
+                lost || problem.is_empty(),
+                "{text} under {schema:?} as {form}: {problem}"
+            );
+        }
+    }
+    let schema = Schema::new(json!({ "properties": { "n": { "type": "integer" } } })).unwrap();
+    let long = "9".repeat(100_000);
+    let error = parameters(
+        [("n", &*long)],
+        Some(&schema),
+        "!!!ARG:",
+        &Limits::default(),
+    );
+    let error = error.unwrap_err().to_string();
+    assert!(
+        error.contains("has to admit a string") && error.len() < 300,
+        "{error}"
+    );
+}

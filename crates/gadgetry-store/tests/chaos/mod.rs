@@ -2,6 +2,7 @@
 //!
 //! `GADGETRY_CHAOS_KILLS` is the number of kills; `cargo xtask test chaos` has more of them than the other tests.
 
+mod commands;
 mod victim;
 
 use std::collections::BTreeMap;
@@ -68,13 +69,16 @@ async fn undisturbed() -> (Finished, Duration) {
     let began = Instant::now();
     let mut process = start(folder.path(), "");
     assert_eq!(wait(&mut process, folder.path(), None).await, Some(0));
-    (finished(folder.path()).await, began.elapsed())
+    (
+        finished(agent(folder.path()), folder.path()).await,
+        began.elapsed(),
+    )
 }
 
 /// The result of a run that has ended.
-async fn finished(folder: &Path) -> Finished {
+async fn finished(agent: gadgetry::Agent, folder: &Path) -> Finished {
     let journal = journal(folder).unwrap();
-    let run = agent(folder).durable(&journal).run_id(RUN).resume().await;
+    let run = agent.durable(&journal).run_id(RUN).resume().await;
     run.unwrap().finish().await.unwrap()
 }
 
@@ -101,7 +105,7 @@ async fn losses(folder: &Path) -> (f64, BTreeMap<String, usize>) {
 
 /// Compares a run that has ended with the one that nothing has disturbed.
 async fn compare(folder: &Path, undisturbed: &Finished) {
-    let finished = finished(folder).await;
+    let finished = finished(agent(folder), folder).await;
     let texts = |finished: &Finished| -> Vec<String> {
         finished
             .history
@@ -318,7 +322,7 @@ async fn a_torn_page_at_the_end_loses_no_more_than_the_last_steps() {
             let mut process = self::start(folder.path(), "");
             assert_eq!(wait(&mut process, folder.path(), None).await, Some(0));
         }
-        let finished = finished(folder.path()).await;
+        let finished = finished(agent(folder.path()), folder.path()).await;
         assert_eq!(finished.history, undisturbed.history);
     }
 }

@@ -14,7 +14,7 @@ use gadgetry_store::SqliteJournal;
 use gadgetry_testing::{Cut, MockModel, reply};
 
 /// The folder of the run, in the environment of the process.
-const FOLDER: &str = "GADGETRY_CHAOS_FOLDER";
+pub(super) const FOLDER: &str = "GADGETRY_CHAOS_FOLDER";
 /// The name of the run.
 pub(super) const RUN: &str = "run";
 /// The name of the test that is the process.
@@ -120,6 +120,11 @@ async fn work(name: String, file: PathBuf, context: ExecutionContext) -> Outcome
 
 /// Starts the process. It has `shell` in front of its command line, if that is not empty.
 pub(super) fn start(folder: &Path, shell: &str) -> Child {
+    process(folder, shell, TEST)
+}
+
+/// [`start`] for the test of this name.
+pub(super) fn process(folder: &Path, shell: &str, test: &str) -> Child {
     let program = env::current_exe().unwrap();
     let mut command = if shell.is_empty() {
         Command::new(program)
@@ -131,7 +136,7 @@ pub(super) fn start(folder: &Path, shell: &str) -> Child {
         command
     };
     command
-        .args(["--exact", TEST, "--nocapture"])
+        .args(["--exact", test, "--nocapture"])
         .env(FOLDER, folder);
     command.stdout(Stdio::null()).stderr(Stdio::null());
     command.spawn().unwrap()
@@ -146,15 +151,16 @@ fn the_process() {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build();
-    let code = runtime.unwrap().block_on(drive(&folder));
+    let code = runtime.unwrap().block_on(drive(&folder, agent(&folder)));
     std::process::exit(code);
 }
 
-async fn drive(folder: &Path) -> i32 {
+/// Drives the run to its end. Returns the exit code.
+pub(super) async fn drive(folder: &Path, agent: Agent) -> i32 {
     let Ok(journal) = journal(folder) else {
         return FAILED;
     };
-    match agent(folder).durable(&journal).run_id(RUN).ask("Go").await {
+    match agent.durable(&journal).run_id(RUN).ask("Go").await {
         Ok(run) => match run.finish().await {
             Ok(_) => 0,
             Err(error) if error.to_string().contains("taken up by another") => LOST,

@@ -11,7 +11,9 @@ use serde::Deserialize;
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::error::DigitsLost;
 use crate::schema::closest;
+use crate::schema::coerce;
 use crate::schema::compiled::Schema;
 use crate::schema::compiled::cost;
 use crate::schema::compiled::cost::Cost;
@@ -182,6 +184,9 @@ impl<'a> Report<'a> {
             } if self.view(&path).types().meets(Types::of(value)) => {
                 self.push(&path, format!("expected {wanted}, got {}", got(value)));
             }
+            Kind::Type { .. } if let Some(lost) = self.digits_lost(&path, value) => {
+                self.push(&path, lost.to_string());
+            }
             Kind::Type { .. } | Kind::Enum { .. } | Kind::Constant { .. } => {
                 let expected =
                     expected(&self.view(&path)).unwrap_or_else(|| "something else".to_owned());
@@ -193,6 +198,12 @@ impl<'a> Report<'a> {
                 self.push(&path, message);
             }
         }
+    }
+
+    /// Whether a value is text because no number keeps its digits.
+    fn digits_lost(&self, path: &[Step], value: &Value) -> Option<DigitsLost> {
+        let types = self.view(path).intended()?;
+        coerce::digits_lost(value.as_str()?, types)
     }
 
     /// Keys that the schema does not declare are admitted, but where something else is wrong they may be the reason.
