@@ -138,8 +138,7 @@ fn row(entry: &Entry<'_>, now: SystemTime, text: &mut String) {
     let size = size.map_or(0, cap_std::fs::Metadata::len);
     let modified = metadata.and_then(|metadata| metadata.modified().ok());
     let age = modified.and_then(|modified| now.duration_since(modified.into_std()).ok());
-    // A line break in a name would make two rows of one.
-    let name = entry.path.to_string().replace(['\n', '\r', '|'], "?");
+    let name = entry.path.on_one_line().replace('|', "?");
     let age = age.unwrap_or_default();
     // Writing to a string cannot fail.
     let _ = writeln!(text, "{kind}|{name}|{size}|{}", short(age));

@@ -204,8 +204,7 @@ impl Found {
         let end = line.floor_char_boundary(LINE_LENGTH);
         let (line, rest) = line.split_at(end);
         let more = if rest.is_empty() { "" } else { " …" };
-        // A line break in a name would begin a line that looks like a result.
-        let path = path.to_string().replace(char::is_control, "?");
+        let path = path.on_one_line();
         // Writing to a string cannot fail.
         let _ = writeln!(
             self.text,

@@ -85,27 +85,112 @@ fn decoded(bytes: &[u8], kind: &str) -> String {
     encoding.unwrap_or(UTF_8).decode(bytes).0.into_owned()
 }
 
-/// Roughly the levels of elements: those that have begun and not ended, at most.
+/// Bytes of a name that are compared where a tag may be text.
+const SHOWN_NAME: usize = 32;
+
+/// Elements whose content is text for the parser, though not everywhere.
+const TEXT: [&str; 9] = [
+    "iframe", "noembed", "noframes", "noscript", "script", "style", "textarea", "title", "xmp",
+];
+
+/// The levels of elements, at least as many as the parser makes. An end tag counts only if it closes the last open element
+/// and certainly is one: not within a comment, an attribute or text.
 fn depth(html: &str) -> usize {
-    let (mut depth, mut deepest) = (0_usize, 0);
-    for tag in html.split('<').skip(1) {
-        let (end, tag) = match tag.strip_prefix('/') {
-            Some(tag) => (true, tag),
-            None => (false, tag),
+    let mut open: Vec<String> = Vec::new();
+    // Up to here a tag may be text.
+    let mut doubtful = 0;
+    let mut at = 0;
+    while let Some(found) = html[at..].find('<')
+        && open.len() <= DEPTH
+    {
+        let begin = at + found;
+        at = begin + 1;
+        let is_certain = begin >= doubtful;
+        let tag = &html[at..];
+        let (is_end, tag) = tag
+            .strip_prefix('/')
+            .map_or((false, tag), |tag| (true, tag));
+        let is_other = |c: char| c.is_ascii_whitespace() || matches!(c, '/' | '>');
+        let is_tag = tag.starts_with(|c: char| c.is_ascii_alphabetic());
+        // What may be text is read in small parts, so that the time does not grow with the square.
+        let part = if is_tag && is_certain {
+            tag.len()
+        } else {
+            tag.floor_char_boundary(SHOWN_NAME)
         };
-        let length = tag.find(|c: char| !c.is_ascii_alphanumeric());
-        let name = tag[..length.unwrap_or(tag.len())].to_ascii_lowercase();
-        if name.is_empty() || FLAT.contains(&name.as_str()) {
+        let (name, attributes) = tag.split_at(tag[..part].find(is_other).unwrap_or(part));
+        let upto = |text: &str, end: &str| {
+            let found = text.find(end).map_or(text.len(), |at| at + end.len());
+            html.len() - text.len() + found
+        };
+        if !is_tag {
+            if is_certain && name.starts_with("!--") {
+                doubtful = upto(tag, "-->");
+            } else if is_certain && (is_end || name.starts_with(['!', '?'])) {
+                doubtful = upto(tag, ">");
+            }
             continue;
         }
-        depth = if end {
-            depth.saturating_sub(1)
-        } else {
-            depth + 1
-        };
-        deepest = deepest.max(depth);
+        let name = name.to_ascii_lowercase();
+        if is_certain {
+            at = html.len() - after_tag(attributes).len();
+            if !is_end && TEXT.contains(&name.as_str()) {
+                let content = &html[at..];
+                let mut ends = content.match_indices("</");
+                let end = ends.find(|(at, _)| {
+                    let word = content.as_bytes().get(at + 2..at + 2 + name.len());
+                    word.is_some_and(|word| word.eq_ignore_ascii_case(name.as_bytes()))
+                });
+                let length = end.map_or(content.len(), |(at, _)| at);
+                // The usual script, whose comparisons look like tags.
+                if name == "script"
+                    && !content[..length].contains("<!--")
+                    && open.iter().all(|it| it != "svg" && it != "math")
+                {
+                    at += length;
+                } else {
+                    doubtful = at + length;
+                }
+            }
+        }
+        if FLAT.contains(&name.as_str()) {
+            continue;
+        }
+        if !is_end {
+            open.push(name);
+        } else if is_certain && open.last() == Some(&name) {
+            open.pop();
+        }
     }
-    deepest
+    open.len()
+}
+
+/// What follows a tag, of which `attributes` is the rest after its name.
+fn after_tag(attributes: &str) -> &str {
+    let blank = |c: char| c.is_ascii_whitespace();
+    let mut rest = attributes;
+    loop {
+        rest = rest.trim_start_matches(|c: char| blank(c) || c == '/');
+        if rest.is_empty() || rest.starts_with('>') {
+            return rest.strip_prefix('>').unwrap_or(rest);
+        }
+        // The first character belongs to the name, even `=`.
+        let first = rest.chars().next().map_or(0, char::len_utf8);
+        let end = rest[first..].find(|c: char| blank(c) || matches!(c, '/' | '>' | '='));
+        rest = rest[end.map_or(rest.len(), |end| first + end)..].trim_start_matches(blank);
+        let Some(value) = rest.strip_prefix('=') else {
+            continue;
+        };
+        let value = value.trim_start_matches(blank);
+        rest = match value.chars().next() {
+            Some(quote @ ('"' | '\'')) => value[1..].split_once(quote).map_or("", |(_, rest)| rest),
+            _ => {
+                &value[value
+                    .find(|c: char| blank(c) || c == '>')
+                    .unwrap_or(value.len())..]
+            }
+        };
+    }
 }
 
 /// The beginning of a text.
@@ -115,4 +200,71 @@ pub(super) fn short(mut text: String) -> String {
         text.push_str(" …");
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_end_tag_hides_the_depth() {
+        let check = |piece: &str, expected: bool| {
+            let html = piece.repeat(200_000 / piece.len());
+            assert_eq!(depth(&html) > DEPTH, expected, "{piece}");
+        };
+        for deep in [
+            "<div>",
+            "<div></x>",
+            "<div></span>",
+            "<DIV></x>",
+            "<div\n></p>",
+            "<div><!--</div>-->",
+            "<div><!-- > </div>-->",
+            "<div><!</div>",
+            "<div><?</div>",
+            "<div></ </div>",
+            "<div title=\"</div>\">",
+            "<div a\"b=\"></div>\">",
+            "<div title = '></div>'>",
+            "<div><style></div></style>",
+            "<div><textarea></div></textarea>",
+            "<div><script></div></script>",
+            "<div><script><!--<script></script></div>--></script>",
+            "<div><table><tr><td></div>",
+            "<b><div></b>",
+        ] {
+            check(deep, true);
+        }
+        for flat in [
+            "<div></div>",
+            "<div =\"></div>",
+            "<div ></div >",
+            "<DIV></div>",
+            "<br>",
+            "<p>",
+            "<li>",
+            "< div>",
+            "a < b",
+            "<script>if(a<b){}</script>",
+            "<script>s='<div>'</script>",
+            "<div><!-- x --></div>",
+            "<a title='>'></a>",
+            "<!doctype html>",
+            "<style>a>b{}</style>",
+        ] {
+            check(flat, false);
+        }
+        for piece in [
+            "<!--",
+            "<script>",
+            "<style>",
+            "<div a=\"",
+            "<a b",
+            "</",
+            "<",
+            "<?",
+        ] {
+            let _ = depth(&piece.repeat(200_000));
+        }
+    }
 }

@@ -138,6 +138,10 @@ impl Moments {
 }
 
 /// Waits for the end of a process, which is killed when `life` is over. Returns whether it ended by itself.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "waits for a process, and kills it at a moment in between"
+)]
 fn ends(process: &mut Child, life: Option<Duration>) -> bool {
     let began = Instant::now();
     loop {
@@ -156,6 +160,10 @@ fn ends(process: &mut Child, life: Option<Duration>) -> bool {
 }
 
 /// Key and input of each execution, once no program is running any more.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "waits for processes that are not children"
+)]
 fn executions(folder: &Path) -> Vec<(String, String)> {
     let began = Instant::now();
     loop {
