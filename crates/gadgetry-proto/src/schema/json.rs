@@ -129,7 +129,8 @@ pub(super) fn number(written: &str) -> Value {
 
 /// Whether a number is written with these digits.
 pub(super) fn keeps_digits(number: &Value, written: &str) -> bool {
-    number.to_string() == written
+    let digits = number.to_string();
+    digits == written
 }
 
 impl Json<'_> {
