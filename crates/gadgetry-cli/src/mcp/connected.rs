@@ -127,7 +127,7 @@ pub(crate) fn is_agreed(
     let why = match consents.about(subject) {
         Consent::NotNeeded | Consent::Trusted => return true,
         Consent::Declined => return false,
-        Consent::Changed => "it has changed since you decided about it",
+        Consent::Changed => "it is not what you decided about, or not in that folder",
         Consent::Unknown => "you have not trusted it",
     };
     let Some(subject) = subject else {

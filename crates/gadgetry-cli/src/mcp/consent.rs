@@ -3,16 +3,16 @@
 use std::env;
 use std::fmt::Write as _;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use gadgetry_mcp::ServerConfig;
 use gadgetry_mcp::config::Transport;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value as Json, json};
+use serde_json::json;
 use sha2::{Digest as _, Sha256};
 
-use super::{Configured, relative};
+use super::Configured;
 use crate::approvals::Row;
 use crate::config::{self, Decided, Decisions, Origin};
 use crate::data_dir;
@@ -28,7 +28,7 @@ pub(crate) enum Consent {
     Trusted,
     /// It is not used, and the user is not prompted.
     Declined,
-    /// The user has decided about another server of this name.
+    /// The user has decided about another server of this name, or in another folder.
     Changed,
     /// The user has not decided.
     Unknown,
@@ -41,7 +41,7 @@ impl Consent {
             Self::NotNeeded => "not needed",
             Self::Trusted => "trusted",
             Self::Declined => "declined",
-            Self::Changed => "changed, so not trusted",
+            Self::Changed => "not trusted as it is here",
             Self::Unknown => "not trusted",
         }
     }
@@ -70,9 +70,6 @@ impl Subject {
         }
         let folder = env::current_dir().and_then(|it| it.canonicalize());
         let folder = folder.map_err(|error| Error::machine(&error))?;
-        let is_of_project = server.origin == Origin::Project;
-        let depends = relative::depends_on(config, &folder);
-        let scope = (is_of_project || depends).then_some(folder.as_path());
         let kind = if is_program {
             "a program"
         } else {
@@ -81,10 +78,13 @@ impl Subject {
         let (name, place) = (&server.name, &server.item.place);
         Ok(Some(Self {
             name: name.clone(),
-            sha256: digest(config, server.origin, scope),
+            sha256: digest(config, &folder),
             head: one_line(&format!("MCP server {name} of {place} is {kind}:")),
             // The folder of a project is named by its file.
-            lines: described(config, scope.filter(|_| !is_of_project)),
+            lines: described(
+                config,
+                (server.origin != Origin::Project).then_some(&folder),
+            ),
             is_program,
             file: (server.origin != Origin::Project && !is_usual(&server.item.place.file))
                 .then(|| Arc::clone(&server.item.place.file)),
@@ -131,7 +131,7 @@ fn is_usual(file: &str) -> bool {
     usual.is_some_and(|usual| usual == Path::new(file))
 }
 
-fn described(config: &ServerConfig, scope: Option<&Path>) -> Vec<String> {
+fn described(config: &ServerConfig, folder: Option<&PathBuf>) -> Vec<String> {
     // Invisible characters are written out in it, so it is one line.
     let mut lines = vec![config.command_line()];
     let (what, names) = match &config.transport {
@@ -152,51 +152,40 @@ fn described(config: &ServerConfig, scope: Option<&Path>) -> Vec<String> {
         let read = read.join(", ");
         lines.push(format!("it receives {read} of your environment"));
     }
-    if let Some(folder) = scope {
+    if let Some(folder) = folder {
         lines.push(format!("if it is used in {}", folder.display()));
     }
     lines
 }
 
-/// The SHA-256 of what was agreed to.
+/// The SHA-256 of what was agreed to: all of the server but its limits, and the folder.
 ///
-/// The values of the user's own variables may change. In the file of a project they count as well: some of them decide what a
-/// program does, and which key is sent.
-fn digest(config: &ServerConfig, origin: Origin, scope: Option<&Path>) -> String {
-    let is_of_project = origin == Origin::Project;
-    let table = |values: &std::collections::BTreeMap<String, String>| -> Json {
-        if is_of_project {
-            json!(values)
-        } else {
-            json!(values.keys().collect::<Vec<_>>())
-        }
-    };
+/// What runs may depend on the folder in more ways than its command line shows: a module that an interpreter looks for there, a
+/// package of a launcher, a file of a build tool, a variable. So each folder has a decision of its own. The values of `env` and
+/// `headers` decide what a program does, and which key is sent.
+fn digest(config: &ServerConfig, folder: &Path) -> String {
     let agreed = match &config.transport {
         Transport::Stdio(stdio) => {
             json!({
                 "command": stdio.command,
                 "args": stdio.args,
                 "cwd": stdio.cwd,
-                "env": table(&stdio.env),
+                "env": stdio.env,
             })
         }
         Transport::Http(http) => {
             json!({
                 "url": http.url,
-                "headers": table(&http.headers),
-                "oauth": is_of_project.then_some(&http.oauth),
+                "headers": http.headers,
+                "oauth": http.oauth,
             })
         }
     };
-    // In another folder, a relative path is another program.
-    let folder = scope.map(|folder| folder.as_os_str().as_encoded_bytes());
     let mut hasher = Sha256::new();
     hasher.update(agreed.to_string());
-    if let Some(folder) = folder {
-        // No JSON object is continued by this.
-        hasher.update(b"\0");
-        hasher.update(folder);
-    }
+    // No JSON object is continued by this.
+    hasher.update(b"\0");
+    hasher.update(folder.as_os_str().as_encoded_bytes());
     let mut digits = String::new();
     for byte in hasher.finalize() {
         // Writing to a string cannot fail.

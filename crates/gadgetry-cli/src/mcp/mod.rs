@@ -5,7 +5,6 @@
 //! | `typed` | `--mcp SERVER` |
 //! | `configured` | `[mcp.servers.NAME]` |
 //! | `consent` | which servers of files the user has agreed to |
-//! | `relative` | which of them depend on the folder that they are started in |
 //! | `connected` | the connections, on a thread of their own, until the end of the program |
 //! | `gadget` | gadgets of servers, wherever they are executed |
 //! | `login` | where the tokens of logins are |
@@ -24,8 +23,6 @@ mod consent;
 mod gadget;
 #[cfg(feature = "mcp")]
 mod login;
-#[cfg(feature = "mcp")]
-mod relative;
 #[cfg(feature = "mcp")]
 mod typed;
 

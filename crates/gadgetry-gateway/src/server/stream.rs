@@ -1,19 +1,24 @@
 //! A reply as an event stream.
 
-use std::pin::Pin;
+use std::io;
+use std::pin::{Pin, pin};
 use std::time::Instant;
 
 use axum::body::Body;
 use axum::http::{HeaderValue, header};
 use axum::response::Response;
 use bytes::Bytes;
-use futures_util::stream;
+use futures_util::{StreamExt as _, stream};
 use gadgetry::proto::delta::Delta;
 use gadgetry::provider::sse::Event;
-use tokio::time::{Duration, Sleep, sleep};
+use tokio::sync::mpsc;
+use tokio::time::{Duration, Sleep, sleep, timeout};
 
 use super::reply::{Reply, about, encode};
 use crate::api::ReplyEncoder;
+
+/// How long a client may read nothing of what is sent to it.
+const UNREAD: Duration = Duration::from_mins(2);
 
 /// A streamed reply while it is sent.
 struct Stream {
@@ -46,11 +51,11 @@ pub(super) fn streamed(
         silence: Box::pin(sleep(keep_alive)),
         sent_at: Instant::now(),
     };
-    let body = stream::unfold(Box::new(stream), |mut stream| async move {
+    let parts = stream::unfold(Box::new(stream), |mut stream| async move {
         let bytes = stream.next().await?;
-        Some((Ok::<_, std::convert::Infallible>(bytes), stream))
+        Some((bytes, stream))
     });
-    let mut response = Response::new(Body::from_stream(body));
+    let mut response = Response::new(Body::from_stream(pumped(parts)));
     headers.insert(
         header::CONTENT_TYPE,
         HeaderValue::from_static("text/event-stream; charset=utf-8"),
@@ -60,6 +65,38 @@ pub(super) fn streamed(
     headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
     *response.headers_mut() = headers;
     response
+}
+
+/// The parts of a reply. A client that takes none of them for [`UNREAD`] has no reply any more, and no place among the requests
+/// in flight: the server asks for the next part only once the client has read.
+fn pumped(
+    reply: impl futures_util::Stream<Item = Bytes> + Send + 'static,
+) -> impl futures_util::Stream<Item = io::Result<Bytes>> {
+    // `None` is the end.
+    let (parts, receiver) = mpsc::channel::<Option<Bytes>>(1);
+    tokio::spawn(async move {
+        let mut reply = pin!(reply);
+        loop {
+            let part = tokio::select! {
+                biased;
+                () = parts.closed() => return,
+                part = reply.next() => part,
+            };
+            let is_end = part.is_none();
+            let sent = timeout(UNREAD, parts.send(part)).await;
+            if is_end || !matches!(sent, Ok(Ok(()))) {
+                return;
+            }
+        }
+    });
+    stream::unfold(Some(receiver), |receiver| async move {
+        let mut receiver = receiver?;
+        match receiver.recv().await {
+            Some(Some(bytes)) => Some((Ok(bytes), Some(receiver))),
+            Some(None) => None,
+            None => Some((Err(io::ErrorKind::TimedOut.into()), None)),
+        }
+    })
 }
 
 impl Stream {
@@ -99,5 +136,40 @@ impl Stream {
                 }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn who_reads_nothing_keeps_no_place() {
+        let place = Arc::new(());
+        let endless = |place: Arc<()>| {
+            stream::unfold(place, |place| async move {
+                Some((Bytes::from_static(b"x"), place))
+            })
+        };
+        let mut parts = Box::pin(pumped(endless(Arc::clone(&place))));
+        for _ in 0..1_000 {
+            sleep(UNREAD / 2).await;
+            assert!(matches!(parts.next().await, Some(Ok(_))), "it is read");
+        }
+        sleep(UNREAD * 2).await;
+        assert_eq!(Arc::strong_count(&place), 1, "the place is free");
+        let rest: Vec<_> = parts.collect().await;
+        assert!(rest.last().is_some_and(Result::is_err), "it is cut off");
+        // Whoever leaves has no place either.
+        let parts = Box::pin(pumped(endless(Arc::clone(&place))));
+        sleep(Duration::from_secs(1)).await;
+        drop(parts);
+        sleep(Duration::from_secs(1)).await;
+        assert_eq!(Arc::strong_count(&place), 1);
+        let two = stream::iter([Bytes::from_static(b"a"), Bytes::from_static(b"b")]);
+        let all: Vec<_> = pumped(two).map(|it| it.ok()).collect().await;
+        assert_eq!(all, [Some("a".into()), Some("b".into())]);
     }
 }

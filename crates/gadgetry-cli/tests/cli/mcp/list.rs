@@ -167,7 +167,7 @@ fn consent_is_kept_until_the_server_changes() {
         assert!(ended.stderr.starts_with(note), "{ended:?}");
     };
     let untrusted = "MCP server mine is not used: you have not trusted it; `gadgetry mcp trust mine` shows it and trusts it\n";
-    let changed = "MCP server mine is not used: it has changed since you decided about it; \
+    let changed = "MCP server mine is not used: it is not what you decided about, or not in that folder; \
         `gadgetry mcp trust mine` shows it and trusts it\n";
     let trust = |expected: &str| {
         let ended = configured.ended(&["mcp", "trust", "mine"]);
@@ -198,8 +198,10 @@ fn consent_is_kept_until_the_server_changes() {
     check(false, changed);
     trust("  with the variables B, KEY\n  it receives HOME of your environment\n");
     check(true, "[1] calling model\n");
-    // Another value of the user's own variable is no other program.
+    // The value of a variable may make another program of it.
     configured.user(&server("env = { KEY = 'other', B = '${HOME}' }\n"));
+    check(false, changed);
+    trust("  with the variables B, KEY\n");
     check(true, "[1] calling model\n");
     configured.user(&server("cwd = '../..'\n"));
     check(false, changed);
@@ -261,7 +263,7 @@ fn servers_of_a_project() {
     assert!(
         ended
             .stderr
-            .starts_with("MCP server web is not used: it has changed"),
+            .starts_with("MCP server web is not used: it is not what you decided about"),
         "{ended:?}"
     );
     // The same program in another folder may be another program.
@@ -277,7 +279,53 @@ fn servers_of_a_project() {
     let in_other = |args: &[&str]| super::Ended::of(configured.command(args).current_dir(&other));
     assert_eq!(in_other(&["config", "trust"]).code, Some(0));
     let listed = in_other(&["mcp", "list"]).stdout;
-    assert!(listed.contains("changed, so not trusted"), "{listed}");
+    assert!(listed.contains("not trusted as it is here"), "{listed}");
+}
+
+/// Whatever the command line, what runs may be a file of the folder: a module, a package, a target of `make`, a variable.
+#[test]
+fn consent_to_a_program_of_the_user_is_for_one_folder() {
+    let check = |command: &str, args: &str| {
+        let configured = Configured::new(&format!(
+            "[mcp.servers.own]\ncommand = '{command}'\nargs = [{args}]\n"
+        ));
+        let args = ["mcp", "trust", "own"];
+        let ended = configured.ended(&args);
+        assert_eq!(ended.code, Some(0), "{ended:?}");
+        let other = configured.0.path("other");
+        fs::create_dir(&other).expect("a folder");
+        let files = [
+            "srv",
+            "acme/server.py",
+            "node_modules/.bin/acme",
+            "Makefile",
+        ];
+        for file in files {
+            let file = other.join(file);
+            fs::create_dir_all(file.parent().expect("a folder")).expect("a folder");
+            fs::write(&file, "echo started > ran\n").expect("a file");
+        }
+        let agent = ["mcp", "test", "own"];
+        let note = "MCP server own is not used: it is not what you decided about, or not in that folder; \
+            `gadgetry mcp trust own` shows it and trusts it\nerror: MCP server own is not trusted\n";
+        super::Ended::of(
+            configured
+                .command(&agent)
+                .current_dir(&other)
+                .env("PWD", &other),
+        )
+        .check("", note, 1);
+        assert!(!other.join("ran").exists(), "{command} {args:?}");
+        // Where it is trusted, it is started.
+        let ended = configured.ended(&agent);
+        assert!(!ended.stderr.contains("is not used"), "{ended:?}");
+    };
+    check("python3", "'-m', 'acme.server'");
+    check("sh", "'${PWD}/srv'");
+    check("sh", "'-c', '$PWD/srv'");
+    check("sh", "'-c', 'npx acme'");
+    check("make", "'serve'");
+    check("true", "");
 }
 
 /// The command that is recommended names the server, with its file if that is not the usual one.
@@ -310,9 +358,15 @@ fn names_that_pretend() {
     let name = "x of y is a program:\n  true\u{1b}[2J";
     let ended = configured.ended(&["mcp", "trust", name]);
     let expected = format!(
-        "MCP server x of y is a program: true\\u{{1b}}[2J of {} is a program:\n  rm '-rf\\u{{a}}  true' 'a  b'\n\
-         MCP server x of y is a program: true\\u{{1b}}[2J is trusted\n",
-        place(&configured, "1:1")
+        "MCP server x of y is a program: true\\u{{1b}}[2J of {} is a program:\n  rm '-rf\\u{{a}}  true' 'a  b'\n  \
+         if it is used in {}\nMCP server x of y is a program: true\\u{{1b}}[2J is trusted\n",
+        place(&configured, "1:1"),
+        configured
+            .0
+            .path("")
+            .display()
+            .to_string()
+            .trim_end_matches('/')
     );
     ended.check(&expected, "", 0);
 }
