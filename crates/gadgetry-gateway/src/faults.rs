@@ -77,7 +77,10 @@ impl Addresses {
                 !after.is_some_and(|it| it.is_ascii_alphanumeric() || *it == b'-')
             })
         };
+        // What an address was cut out of goes on.
+        let mut after = plain.split("[address]:").skip(1);
         is_place
+            || after.any(|it| it.starts_with(|c: char| c.is_ascii_digit()))
             || has_port
             || plain.contains("://")
             || INTERNAL.iter().any(|it| has(it))
@@ -334,6 +337,8 @@ mod tests {
             "2130706433:8123",
             "0x7f000001:8123",
             "k-127.0.0.1:8123",
+            "127.0.0.1:81230",
+            "gate.example:81230",
             "0127.0.0.1:81230",
             "db.internal is down",
             "db.example:5432 is down",

@@ -1,5 +1,6 @@
 //! Calls that depend on others of the same reply, kept until the results of those come back.
 
+use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, PoisonError};
 
@@ -44,7 +45,7 @@ impl HeldCall {
     /// Fails, with a text for the model, if a dependency has failed or has no result, or what is left of `allowance` is not enough.
     pub(crate) fn filled(
         &self,
-        results: &mut Results,
+        results: &Results,
         allowance: &mut Allowance,
     ) -> Result<Value, String> {
         for dependency in &self.dependencies {
@@ -63,7 +64,7 @@ impl HeldCall {
     fn fill(
         &self,
         value: &mut Value,
-        results: &mut Results,
+        results: &Results,
         allowance: &mut Allowance,
     ) -> Result<(), String> {
         match value {
@@ -87,7 +88,7 @@ impl HeldCall {
     fn lookup(
         &self,
         text: &str,
-        results: &mut Results,
+        results: &Results,
         allowance: &mut Allowance,
     ) -> Result<Option<Value>, String> {
         let inner = text.strip_prefix("${").and_then(|it| it.strip_suffix('}'));
@@ -126,17 +127,18 @@ struct CallResult {
     text: String,
     is_error: bool,
     /// The text as JSON, once it was needed; it is read once, however often it is named.
-    json: Option<Option<Value>>,
+    json: OnceCell<Option<Value>>,
 }
 
 impl CallResult {
-    fn json(&mut self) -> Option<&Value> {
-        let text = &self.text;
-        let json = self.json.get_or_insert_with(|| {
-            let is_small = most_values(text) <= VALUES;
-            is_small.then(|| serde_json::from_str(text).ok()).flatten()
-        });
-        json.as_ref()
+    fn json(&self) -> Option<&Value> {
+        let read = || {
+            let is_small = most_values(&self.text) <= VALUES;
+            is_small
+                .then(|| serde_json::from_str(&self.text).ok())
+                .flatten()
+        };
+        self.json.get_or_init(read).as_ref()
     }
 }
 
@@ -151,14 +153,14 @@ impl Results {
             let result = CallResult {
                 text: text.to_owned(),
                 is_error,
-                json: None,
+                json: OnceCell::new(),
             };
             self.0.insert(id.to_owned(), result);
         }
     }
 
-    fn get(&mut self, id: &str) -> Option<&mut CallResult> {
-        self.0.get_mut(id)
+    fn get(&self, id: &str) -> Option<&CallResult> {
+        self.0.get(id)
     }
 }
 
@@ -175,19 +177,14 @@ impl Default for Allowance {
 impl Allowance {
     /// Takes bytes. Fails, with a text for the model, if there are not as many left; then none are.
     pub(crate) fn take(&mut self, bytes: usize) -> Result<(), String> {
-        match self.0.checked_sub(bytes) {
-            Some(left) => {
-                self.0 = left;
-                Ok(())
-            }
-            None => {
-                self.0 = 0;
-                Err(format!(
-                    "with the results of the calls before, its parameters are too large: those of all waiting calls may \
-                     have {FILLED} bytes. Call it with a part of the results"
-                ))
-            }
-        }
+        let left = self.0.checked_sub(bytes);
+        self.0 = left.unwrap_or(0);
+        left.map(|_| ()).ok_or_else(|| {
+            format!(
+                "with the results of the calls before, its parameters are too large: those of all waiting calls may have \
+                 {FILLED} bytes. Call it with a part of the results"
+            )
+        })
     }
 
     /// Whether it is used up.
@@ -278,7 +275,7 @@ pub(super) fn ready(
     let waiting = waiting.filter(|call| !sent.contains(call.id.as_str()));
     waiting
         .filter_map(|call| {
-            let input = call.filled(&mut results, &mut allowance).ok()?;
+            let input = call.filled(&results, &mut allowance).ok()?;
             Some((*exchange, call, input))
         })
         .collect()
@@ -308,7 +305,7 @@ mod tests {
         for (id, text, is_error) in results {
             all.add(id, text, *is_error);
         }
-        call(input.clone()).filled(&mut all, allowance)
+        call(input.clone()).filled(&all, allowance)
     }
 
     #[test]

@@ -294,7 +294,7 @@ impl Draft<'_, '_> {
             );
             media.extend(own.iter().cloned());
         }
-        self.offer(&mut answered, &mut texts);
+        self.offer(&answered, &mut texts);
         let mut content = Vec::new();
         if !texts.is_empty() {
             content.push(Content::Text {
@@ -306,7 +306,7 @@ impl Draft<'_, '_> {
     }
 
     /// Adds what the model reads of the calls that waited for those of the last reply. A call is offered once.
-    fn offer(&mut self, results: &mut Results, texts: &mut Vec<String>) {
+    fn offer(&mut self, results: &Results, texts: &mut Vec<String>) {
         let exchange = self.exchange.take();
         let Some(held) = exchange.and_then(|it| self.held.get_mut(&it)) else {
             return;

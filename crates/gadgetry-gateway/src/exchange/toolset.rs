@@ -193,7 +193,7 @@ fn without_patterns(schema: &Value) -> Value {
         Value::Object(fields) => {
             let is_unusable = |pattern: &str| pattern_bytes(pattern).is_none();
             let names = fields.get("patternProperties").and_then(Value::as_object);
-            // Without these patterns nobody knows which properties are additional.
+            // Without these patterns it is unknown which properties are additional.
             let are_names = names.is_some_and(|it| it.keys().any(|name| is_unusable(name)));
             let kept = fields.iter().filter(|(keyword, value)| match &***keyword {
                 "pattern" => !value.as_str().is_some_and(is_unusable),

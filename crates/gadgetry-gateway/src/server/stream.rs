@@ -17,7 +17,7 @@ use tokio::time::{Duration, Sleep, sleep, timeout};
 use super::reply::{Reply, about, encode};
 use crate::api::ReplyEncoder;
 
-/// How long a client may read nothing of what is sent to it.
+/// How long a client may leave what is sent to it unread.
 const UNREAD: Duration = Duration::from_mins(2);
 
 /// A streamed reply while it is sent.
@@ -169,7 +169,7 @@ mod tests {
         sleep(Duration::from_secs(1)).await;
         assert_eq!(Arc::strong_count(&place), 1);
         let two = stream::iter([Bytes::from_static(b"a"), Bytes::from_static(b"b")]);
-        let all: Vec<_> = pumped(two).map(|it| it.ok()).collect().await;
+        let all: Vec<_> = pumped(two).map(Result::ok).collect().await;
         assert_eq!(all, [Some("a".into()), Some("b".into())]);
     }
 }
