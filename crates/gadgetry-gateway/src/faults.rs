@@ -77,7 +77,7 @@ impl Addresses {
                 !after.is_some_and(|it| it.is_ascii_alphanumeric() || *it == b'-')
             })
         };
-        // What an address was cut out of goes on.
+        // What an address was cut out of continues.
         let mut after = plain.split("[address]:").skip(1);
         is_place
             || after.any(|it| it.starts_with(|c: char| c.is_ascii_digit()))

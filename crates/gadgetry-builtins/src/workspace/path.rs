@@ -35,7 +35,7 @@ impl WorkspacePath {
         self.0.as_os_str().is_empty()
     }
 
-    /// Returns its text as a part of one line: a line break in a name would begin a line that is none of a file.
+    /// Returns its text as a part of one line: a line break in a name would begin a line that looks like another file.
     pub(crate) fn on_one_line(&self) -> String {
         let breaks = |c: char| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}');
         self.to_string().replace(breaks, "?")

@@ -515,7 +515,7 @@ fn significant_digits(word: &str) -> usize {
     digits.trim_matches('0').len()
 }
 
-/// Why a text at a place for numbers is none: it is an integer that no number keeps the digits of. `None` if it is not.
+/// Returns the problem with an integer whose digits no number keeps.
 pub(super) fn digits_lost(text: &str, types: Types) -> Option<DigitsLost> {
     let word = text.trim();
     let unsigned = word.strip_prefix('+').unwrap_or(word);
