@@ -122,6 +122,8 @@ fn object(text: &str, place: &str) -> Result<String, Error> {
 /// A run whose model makes this call and nothing more.
 fn agent(gadget: Arc<dyn DynGadget>, parameters: &str) -> Result<AgentRun<'static>, Error> {
     let agent = single_call(gadget, parameters, connect::random()).map_err(Error::input)?;
+    // The user has written the call.
+    let agent = agent.without_approvals();
     let agent = if logging::is_on() {
         agent.observer(Logging)
     } else {

@@ -142,6 +142,8 @@ fn near(config: &Config, name: &str) -> String {
 /// The resources, one in a line.
 fn listed(list: Arc<dyn DynGadget>) -> Result<String, Error> {
     let agent = single_call(list, "{}", connect::random()).map_err(Error::input)?;
+    // The user has asked for the list.
+    let agent = agent.without_approvals();
     let run = agent.ask("").map_err(Error::input)?;
     let finished = run_agent(run, None, SingleCall::default())?;
     match finished.observer.answer {
