@@ -273,7 +273,9 @@ fn is_too_deep(text: &str) -> bool {
         return true;
     }
     let (mut tokens, mut branches) = (0, 0);
-    for token in minijinja::machinery::tokenize(text, false, minijinja::syntax::SyntaxConfig::default()) {
+    for token in
+        minijinja::machinery::tokenize(text, false, minijinja::syntax::SyntaxConfig::default())
+    {
         match token {
             Ok((Token::VariableStart | Token::BlockStart, _)) => tokens = 0,
             Ok((Token::Ident("elif"), _)) => branches += 1,
