@@ -139,7 +139,7 @@ impl Gadget for RunCommand {
 }
 
 impl RunCommand {
-    /// What a call would run, in this folder.
+    /// Returns the preview of a call in this folder.
     fn runs(&self, params: &RunCommandParams, path: &WorkspacePath) -> CallPreview {
         let folder = (!path.is_root()).then(|| path.to_string());
         let mut preview = CallPreview::of(Subject::Command(CommandLine {

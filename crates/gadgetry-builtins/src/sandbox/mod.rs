@@ -54,7 +54,7 @@ pub(crate) fn dispatch() {
     std::process::exit(code);
 }
 
-/// How commands are confined on this system.
+/// Means by which commands are confined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Mode {
     /// By namespaces, and Landlock where the kernel has it.
@@ -76,7 +76,7 @@ pub(crate) struct Sandbox {
 #[error("the sandbox is unavailable, and commands do not run without it: {0}")]
 pub(crate) struct Unavailable(String);
 
-/// What the outer process reports when a command has ended.
+/// Report of the outer process on a command that has ended.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Report {
     /// Why the command did not run, or what could not be checked afterwards.

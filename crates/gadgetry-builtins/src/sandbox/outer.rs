@@ -108,7 +108,7 @@ fn parent_of_inner(mode: Mode) -> u32 {
     }
 }
 
-/// What the inner process reports.
+/// Report of the inner process.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Message {
     /// The command has ended.

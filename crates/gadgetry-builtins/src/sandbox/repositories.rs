@@ -25,7 +25,7 @@ const LINKS: usize = 40;
 /// A file by its device and its number.
 type Identity = (u64, u64);
 
-/// What Git runs code from, in one workspace. Paths are relative to it.
+/// Files and folders of one workspace from which Git runs code. Paths are relative to it.
 #[derive(Debug, Default)]
 pub(super) struct Repositories {
     root: PathBuf,

@@ -118,7 +118,7 @@ fn always() -> Result<Rules, Box<dyn std::error::Error>> {
     Ok(rules)
 }
 
-/// What Landlock does not confine: metadata of files, wherever they are, and other processes.
+/// System calls that Landlock does not confine: metadata of files, wherever they are, and other processes.
 fn without_namespaces() -> Result<Rules, Box<dyn std::error::Error>> {
     const FCHMODAT2: i64 = 452;
     const SETXATTRAT: i64 = 463;

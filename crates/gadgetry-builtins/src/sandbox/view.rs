@@ -35,7 +35,7 @@ pub(super) const DEVICES: [&str; 5] = [
     "/dev/urandom",
 ];
 
-/// What the inner process needs to mount `/proc` and to give up all rights.
+/// Capabilities that the inner process needs to mount `/proc` and to give up all rights.
 const FOR_INNER: [CapabilitySet; 2] = [CapabilitySet::SYS_ADMIN, CapabilitySet::SETPCAP];
 
 /// Moves this process, which has one thread, to namespaces of its own in which only `workspace` and [`OWN`] can be changed, and to

@@ -64,7 +64,7 @@ impl Drop for Processes {
     }
 }
 
-/// A program, what it writes, and its process group. Dropping it kills the group at once.
+/// A program, what it writes, and its process group. Dropping it kills the group at once, or has its supervisor end everything.
 ///
 /// The pipes stay open until all processes are gone: a process that cleans up must not die of printing a message.
 pub struct Program {

@@ -101,7 +101,7 @@ fn normal(path: &Path) -> PathBuf {
     normal
 }
 
-/// What was done.
+/// Notes on what was renamed, and errors.
 #[derive(Default)]
 struct Done {
     notes: Vec<String>,

@@ -119,7 +119,7 @@ impl Level {
         Self::of(inner, path, visit).map(Some)
     }
 
-    /// Whether a folder is gone, or belongs to another user, so that a command cannot open it either.
+    /// Returns whether a folder is gone, or belongs to another user, so that a command cannot open it either.
     fn is_not_ours(&self, name: &OsStr, error: &io::Error) -> bool {
         let is_gone = matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory);
         is_gone

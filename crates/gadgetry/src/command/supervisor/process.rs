@@ -55,7 +55,7 @@ fn write_error(error: &io::Error) {
     eprintln!("{error}");
 }
 
-/// What reaches a process that waits for children: their ends, and requests to end.
+/// A process that waits for its descendants, and ends them when its parent ends.
 #[derive(Debug)]
 pub struct Supervisor {
     /// Readable after each signal.
@@ -235,7 +235,7 @@ fn close_others_on_exec() -> io::Result<()> {
     Ok(())
 }
 
-/// How far the end of a command is.
+/// Progress of the end of a command.
 #[derive(Clone, Copy)]
 enum Phase {
     Running,
