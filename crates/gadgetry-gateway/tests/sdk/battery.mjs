@@ -22,9 +22,9 @@ async function start(client, scenario, options = {}) {
 }
 
 // The reply to the results of calls.
-function follow(client, history, reply, texts) {
+function follow(client, history, reply, texts, options = {}) {
   history.push(...reply.native, ...client.results(reply, texts));
-  return client.ask(history);
+  return client.ask(history, options);
 }
 
 async function single(client, scenario, choice, finish, parts) {
@@ -96,10 +96,18 @@ const MULTI = {
     equal((await client.ask([...history, ...reply.native, client.user("scenario: text")])).text, "Hello there.");
   },
   async depends(client) {
-    const [first, history] = await start(client, "depends");
-    const second = await follow(client, history, first, ["Ada"]);
+    const stored = client.api === "responses" ? { store: true } : {};
+    const [first, history] = await start(client, "depends", stored);
+    const second = await follow(client, history, first, ["Ada"], stored);
     equal(second.shape, [["call", "create", { user: { name: "Ada", age: 3 } }]]);
-    equal((await follow(client, history, second, ["made"])).shape, [["text", "The results: made."]]);
+    equal((await follow(client, history, second, ["made"], stored)).shape, [["text", "The results: made."]]);
+  },
+  // The call that waits is not kept; the model reads the result and goes by that.
+  async depends_without_a_store(client) {
+    if (client.api !== "responses") return;
+    const [first, history] = await start(client, "depends");
+    equal(first.shape, [["call", ...PARIS]]);
+    equal((await follow(client, history, first, ["Ada"])).calls, []);
   },
   async image(client) {
     equal((await client.ask([client.image("scenario: image")])).text, "I see an image.");

@@ -128,11 +128,21 @@ def stop_sequences(client):
 
 
 def depends(client):
-    first, history = start(client, "depends")
-    second = follow(client, history, first, ["Ada"])
+    stored = {"store": True} if client.api == "responses" else {}
+    first, history = start(client, "depends", **stored)
+    second = follow(client, history, first, ["Ada"], **stored)
     equal(second.shape, [("call", "create", {"user": {"name": "Ada", "age": 3}})])
-    third = follow(client, history, second, ["made"])
+    third = follow(client, history, second, ["made"], **stored)
     equal(third.shape, [("text", "The results: made.")])
+
+
+def depends_without_a_store(client):
+    """The call that waits is not kept; the model reads the result and goes by that."""
+    if client.api != "responses":
+        return
+    first, history = start(client, "depends")
+    equal(first.shape, [("call", *PARIS)])
+    equal(follow(client, history, first, ["Ada"]).calls, [])
 
 
 def image(client):
@@ -295,7 +305,7 @@ def adjacent_messages(client):
 
 MULTI = [
     reasoning, chain, parallel_results, none_after_calls, results_in_another_order, results_in_parts, results_without_calls,
-    stop_sequences, depends, image, length, length_in_call, cut, rate_limit, overloaded, too_long, broken,
+    stop_sequences, depends, depends_without_a_store, image, length, length_in_call, cut, rate_limit, overloaded, too_long, broken,
     errors_have_request_ids, system_prompt, adjacent_messages,
 ]
 

@@ -53,10 +53,10 @@ def start(client, scenario, **options):
     return client.ask(history, **options), history
 
 
-def follow(client, history, reply, texts):
+def follow(client, history, reply, texts, **options):
     """The reply to the results of calls."""
     history.extend(reply.native + client.results(reply, texts))
-    return client.ask(history)
+    return client.ask(history, **options)
 
 
 def summary():

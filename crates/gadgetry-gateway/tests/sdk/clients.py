@@ -245,7 +245,8 @@ class Responses(Client):
         return {"type": "input_text", "text": text}
 
     def send(self, history, options):
-        options.update(input=history, store=False)
+        options.setdefault("store", False)
+        options.update(input=history)
         if self.mode == "plain":
             self.finish(self.client.responses.create(**options))
         elif self.mode == "stream":
