@@ -20,6 +20,7 @@
 //! | [`tags`] | tags, attributes, custom-block definitions |
 //! | [`reply`] | the one scanner over a reply, and the reader: scanner, transforms, message, checks of calls |
 //! | [`dialect`] | calls in the forms that models were trained on |
+//! | [`call_form`] | the form of calls that a prompt demands of a model |
 //! | [`sched`] | which call may start now |
 //! | [`prompt`] | the texts of the system message |
 //! | [`convo`] | history, result envelopes, output limits |
@@ -28,6 +29,7 @@
 pub mod accumulate;
 pub mod block;
 pub mod call;
+pub mod call_form;
 pub mod convo;
 pub mod delta;
 pub mod dialect;
