@@ -11,7 +11,11 @@ const WORD: &str = "The word was marmalade-7f3.";
 /// The right call, with the markers of the system message.
 fn call(system: &str) -> String {
     let nonce = nonce(system);
-    assert_eq!(nonce.len(), 9, "random markers, as `agent` has them");
+    assert_eq!(
+        nonce.split(' ').count(),
+        3,
+        "random markers, as `agent` has them"
+    );
     format!(
         "!!!GADGET_START{nonce}:OpenLocker\n!!!ARG{nonce}:number\n42\n!!!ARG{nonce}:owner\nAda\n!!!GADGET_END{nonce}\n"
     )
@@ -156,7 +160,7 @@ fn whether_a_model_follows_the_format() {
         )
     });
     let error = "vllm:small called the gadget, but not exactly in the right form";
-    check(&[near, word], 4, "note: !!GADGET_START_", error);
+    check(&[near, word], 4, "note: !!GADGET_START ", error);
 }
 
 #[test]

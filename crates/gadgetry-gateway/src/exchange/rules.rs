@@ -155,7 +155,7 @@ pub enum Constrain {
 pub struct Secrets {
     /// The markers of blocks.
     pub markers: Markers,
-    /// The word in envelopes.
+    /// The words in envelopes.
     pub word: String,
 }
 
@@ -163,12 +163,7 @@ impl Secrets {
     /// Those that follow from a secret seed: the same for all requests with it, so that prompts stay equal.
     pub fn new(style: MarkerStyle, seed: u64) -> Self {
         let nonce = Markers::nonce(seed);
-        let word = nonce
-            .end()
-            .rsplit('_')
-            .next()
-            .unwrap_or_default()
-            .to_owned();
+        let word = nonce.words().unwrap_or_default().to_owned();
         let markers = match style {
             MarkerStyle::Nonce => nonce,
             MarkerStyle::Plain => Markers::default(),

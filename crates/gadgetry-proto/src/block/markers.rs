@@ -81,20 +81,47 @@ impl Markers {
         Ok(markers)
     }
 
-    /// Markers that only who has seen `seed` can write: the default ones with eight hexadecimal digits of it.
+    /// Markers that only who has seen `seed` can write: the default ones with two words of a list of 1,024, so 20 bits of it.
     ///
     /// The same seed gives the same markers. Take a new random one for each run.
+    ///
+    /// Each word is one token of its own for `GPT-4o`, Llama 3, Qwen 2.5, Gemma 3 and `SmolLM2`, also after a capital letter and before a colon:
+    /// a call with one parameter costs six tokens more than with the default markers, where eight hexadecimal digits cost 24.
+    ///
+    /// ```
+    /// use gadgetry_proto::block::Markers;
+    /// assert_eq!(Markers::nonce(1).start(), "!!!GADGET_START option client:");
+    /// ```
     #[must_use]
     pub fn nonce(seed: u64) -> Self {
-        let nonce = mix(seed) >> 32;
+        let bits = mix(seed) >> 44;
+        let (one, two) = (word(bits >> 10), word(bits & 1023));
         Self {
-            start: format!("!!!GADGET_START_{nonce:08x}:"),
-            end: format!("!!!GADGET_END_{nonce:08x}"),
-            arg: format!("!!!ARG_{nonce:08x}:"),
+            start: format!("!!!GADGET_START {one} {two}:"),
+            end: format!("!!!GADGET_END {one} {two}"),
+            arg: format!("!!!ARG {one} {two}:"),
         }
     }
 
-    /// Whether they have the form of [`Markers::nonce`].
+    /// The words that make these markers different from those of other runs; none unless they have the form of [`Markers::nonce`].
+    ///
+    /// ```
+    /// use gadgetry_proto::block::Markers;
+    /// assert_eq!(Markers::nonce(1).words(), Some("option client"));
+    /// assert_eq!(Markers::default().words(), None);
+    /// ```
+    pub fn words(&self) -> Option<&str> {
+        let words = self.end.strip_prefix("!!!GADGET_END ")?;
+        let (one, two) = words.split_once(' ')?;
+        let is_nonce = [one, two]
+            .iter()
+            .all(|word| WORDS.lines().any(|it| it == *word))
+            && self.start == format!("!!!GADGET_START {words}:")
+            && self.arg == format!("!!!ARG {words}:");
+        is_nonce.then_some(words)
+    }
+
+    /// Whether they have the form of [`Markers::nonce`], or the one that it had in earlier versions: eight hexadecimal digits.
     ///
     /// ```
     /// use gadgetry_proto::block::Markers;
@@ -102,11 +129,12 @@ impl Markers {
     /// assert!(!Markers::default().is_nonce());
     /// ```
     pub fn is_nonce(&self) -> bool {
-        let nonce = self.end.strip_prefix("!!!GADGET_END_").unwrap_or_default();
-        nonce.len() == 8
-            && nonce.bytes().all(|it| it.is_ascii_hexdigit())
-            && self.start == format!("!!!GADGET_START_{nonce}:")
-            && self.arg == format!("!!!ARG_{nonce}:")
+        let digits = self.end.strip_prefix("!!!GADGET_END_").unwrap_or_default();
+        let is_hex = digits.len() == 8
+            && digits.bytes().all(|it| it.is_ascii_hexdigit())
+            && self.start == format!("!!!GADGET_START_{digits}:")
+            && self.arg == format!("!!!ARG_{digits}:");
+        is_hex || self.words().is_some()
     }
 
     /// Begins a block.
@@ -123,6 +151,15 @@ impl Markers {
     pub fn arg(&self) -> &str {
         &self.arg
     }
+}
+
+/// 1,024 words, in alphabetical order. A saved run has its markers, so the list may change.
+const WORDS: &str = include_str!("markers/words.txt");
+
+/// The word of this number, which is below 1,024.
+fn word(number: u64) -> &'static str {
+    let place = usize::try_from(number).unwrap_or_default();
+    WORDS.lines().nth(place).unwrap_or_default()
 }
 
 /// The finaliser of splitmix64: every bit of the seed reaches every bit of the result.

@@ -27,6 +27,9 @@ const RENAMED: [&str; 13] = [
     "INVOKE",
 ];
 
+/// The words of the markers that [`Markers::nonce`](crate::block::Markers::nonce) makes.
+const NAMES: [&str; 3] = ["GADGET_START", "GADGET_END", "ARG"];
+
 /// A run of the lead character and the word after it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Suspect {
@@ -54,14 +57,27 @@ impl Suspect {
         if self.run < 2 {
             return run;
         }
-        let word = text[run..]
-            .iter()
-            .take_while(|byte| is_word(**byte))
-            .count();
-        let room = (WORD_CAP + 1).saturating_sub(self.word.len()).min(word);
-        self.word
-            .extend(text[run..run + room].iter().copied().map(char::from));
-        run + word
+        let mut end = run;
+        while let Some(byte) = text.get(end).filter(|byte| self.admits(**byte, lead)) {
+            if self.word.len() <= WORD_CAP {
+                self.word.push(char::from(*byte));
+            }
+            end += 1;
+        }
+        end
+    }
+
+    /// Whether the word may have this byte next. Where markers have a nonce, it is `GADGET_START option client`: up to two blanks after
+    /// the word of a marker, each with small letters behind it.
+    fn admits(&self, byte: u8, lead: Lead) -> bool {
+        match self.word.split_once(' ') {
+            None if byte == b' ' => {
+                lead.has_words && NAMES.iter().any(|name| same_word(name, &self.word))
+            }
+            None => is_word(byte),
+            Some((_, words)) if byte == b' ' => !words.is_empty() && !words.contains(' '),
+            Some(_) => byte.is_ascii_lowercase(),
+        }
     }
 
     pub(crate) fn span(&self) -> Span {
@@ -141,7 +157,8 @@ pub(crate) fn classify(
     ];
     for (index, marker) in markers.into_iter().enumerate() {
         let rest = &marker[lead.len..];
-        let (own, tail) = rest.split_at(rest.bytes().take_while(|byte| is_word(*byte)).count());
+        let is_own = |byte: &u8| is_word(*byte) || lead.has_words && *byte == b' ';
+        let (own, tail) = rest.split_at(rest.bytes().take_while(is_own).count());
         let tail = tail.bytes().next();
         if own.is_empty() || (tail.is_some() && tail != next) || !same_word(own, word) {
             continue;
@@ -176,9 +193,7 @@ pub(crate) fn classify(
 /// Whether this is the word of the default start marker, or of one with a nonce.
 fn is_start_of_others(word: &str) -> bool {
     let nonce = word.strip_prefix("GADGET_START").unwrap_or("-");
-    let digits = nonce.strip_prefix('_').unwrap_or(nonce);
-    let is_hex = |byte: u8| byte.is_ascii_digit() || matches!(byte, b'a'..=b'f');
-    nonce.is_empty() || digits.len() == 8 && nonce.len() == 9 && digits.bytes().all(is_hex)
+    nonce.is_empty() || nonce.starts_with(' ') && nonce.split(' ').count() == 3
 }
 
 fn written(lead: Lead, suspect: &Suspect) -> String {

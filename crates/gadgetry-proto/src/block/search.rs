@@ -74,6 +74,8 @@ enum Start {
 pub(crate) struct Lead {
     pub(crate) byte: u8,
     pub(crate) len: usize,
+    /// Whether two words follow the word of each marker: [`Markers::nonce`].
+    pub(crate) has_words: bool,
 }
 
 /// Up to this many bytes, a loop is faster than the set-up of a search.
@@ -100,9 +102,11 @@ impl MarkerSearch {
         };
         let bytes = [markers.start(), markers.end(), markers.arg()].map(str::as_bytes);
         let first = bytes.map(|marker| marker[0]);
+        let has_words = markers.words().is_some();
         let leads = bytes.map(|marker| Lead {
             byte: marker[0],
             len: run_len(marker, 0, marker[0]),
+            has_words,
         });
         let same = leads[0] == leads[1] && leads[0] == leads[2];
         let is_lead = first[0].is_ascii_punctuation() && !is_word(first[0]) && leads[0].len >= 2;

@@ -116,20 +116,56 @@ fn messages() {
 
 #[test]
 fn nonces() {
-    // A saved run goes on with the markers that it began with, so these stay as they are.
-    for (seed, nonce) in [
-        (0, "e220a839"),
-        (1, "910a2dec"),
-        (7, "63cbe1e4"),
-        (u64::MAX, "e4d97177"),
-    ] {
+    let check = |seed, words: &str| {
         let markers = Markers::nonce(seed);
-        assert_eq!(markers.start(), format!("!!!GADGET_START_{nonce}:"));
-        assert_eq!(markers.end(), format!("!!!GADGET_END_{nonce}"));
-        assert_eq!(markers.arg(), format!("!!!ARG_{nonce}:"));
+        assert_eq!(markers.start(), format!("!!!GADGET_START {words}:"));
+        assert_eq!(markers.end(), format!("!!!GADGET_END {words}"));
+        assert_eq!(markers.arg(), format!("!!!ARG {words}:"));
+        assert_eq!(markers.words(), Some(words));
         let Markers { start, end, arg } = markers;
-        check([&start, &end, &arg], &Ok(()));
-    }
-    let different: BTreeSet<String> = (0..1000).map(|seed| Markers::nonce(seed).start).collect();
-    assert_eq!(different.len(), 1000);
+        self::check([&start, &end, &arg], &Ok(()));
+    };
+    check(0, "tenant minor");
+    check(1, "option client");
+    check(7, "horn core");
+    check(u64::MAX, "tide inlet");
+    let starts = (0..1000).map(|seed| Markers::nonce(seed).start);
+    let different: BTreeSet<String> = starts.collect();
+    assert!(different.len() > 995, "{}", different.len());
+}
+
+/// All words are there, once each, and none begins a word that could be read in its place.
+#[test]
+fn words() {
+    let all: Vec<&str> = WORDS.lines().collect();
+    assert_eq!(all.len(), 1024);
+    assert!(all.is_sorted());
+    let distinct: BTreeSet<&str> = all.iter().copied().collect();
+    assert_eq!(distinct.len(), 1024);
+    let is_plain = |word: &&str| word.len() >= 4 && word.bytes().all(|it| it.is_ascii_lowercase());
+    assert_eq!(all.iter().find(|word| !is_plain(word)), None);
+}
+
+#[test]
+fn what_is_a_nonce() {
+    let check = |tail: &str, is_nonce: bool, has_words: bool| {
+        let markers = Markers::new(
+            format!("!!!GADGET_START{tail}:"),
+            format!("!!!GADGET_END{tail}"),
+            format!("!!!ARG{tail}:"),
+        );
+        let markers = markers.expect("they are markers");
+        assert_eq!(markers.is_nonce(), is_nonce, "{tail:?}");
+        assert_eq!(markers.words().is_some(), has_words, "{tail:?}");
+    };
+    check("", false, false);
+    check(" option client", true, true);
+    check(" option", false, false);
+    check(" option client client", false, false);
+    check(" option clients", false, false);
+    check(" option  client", false, false);
+    check("_option_client", false, false);
+    // Of runs that earlier versions have saved.
+    check("_0badcafe", true, false);
+    check("_0badcaf", false, false);
 }

@@ -42,6 +42,14 @@ impl Reader<'_> {
         if run < 2 || self.text[from..at].ends_with(char) {
             return None;
         }
+        let has_words = self.format.markers.as_ref()?.words().is_some();
+        let word_at = |text| {
+            if has_words {
+                words_at(text)
+            } else {
+                word_at(text)
+            }
+        };
         let word: &str = word_at(&rest[run..]);
         if word.is_empty() || word.len() > 40 {
             return None;
@@ -87,16 +95,10 @@ impl Reader<'_> {
     }
 }
 
-/// The default start marker, or one with eight lower-case hexadecimal digits.
+/// The default start marker, or one with two words.
 fn is_start_of_others(word: &str) -> bool {
-    let hex = |char: char| "0123456789abcdef".contains(char);
-    match word.split_at_checked(12) {
-        Some(("GADGET_START", nonce)) => {
-            nonce.is_empty()
-                || (nonce.len() == 9 && nonce.starts_with('_') && nonce[1..].chars().all(hex))
-        }
-        Some(_) | None => false,
-    }
+    let parts: Vec<&str> = word.split(' ').collect();
+    parts[0] == "GADGET_START" && (parts.len() == 1 || parts.len() == 3)
 }
 
 /// How many bytes at the start are `char`, which is ASCII.
@@ -111,7 +113,30 @@ fn word_at(text: &str) -> &str {
     &text[..text.len() - rest.len()]
 }
 
-/// The word without case, `_` and `-`.
+/// The word with which the text begins, and if it is that of a marker, two words of small letters behind it, as far as they are there.
+fn words_at(text: &str) -> &str {
+    let mut end = word_at(text).len();
+    let names = ["GADGETSTART", "GADGETEND", "ARG"];
+    if !names.contains(&fold(&text[..end]).as_str()) {
+        return &text[..end];
+    }
+    for _ in 0..2 {
+        let Some(rest) = text[end..].strip_prefix(' ') else {
+            break;
+        };
+        let letters = rest.len()
+            - rest
+                .trim_start_matches(|it: char| it.is_ascii_lowercase())
+                .len();
+        end += 1 + letters;
+        if letters == 0 {
+            break;
+        }
+    }
+    &text[..end]
+}
+
+/// The word without case, blanks, `_` and `-`.
 fn fold(word: &str) -> String {
-    word.replace(['_', '-'], "").to_ascii_uppercase()
+    word.replace(['_', '-', ' '], "").to_ascii_uppercase()
 }
