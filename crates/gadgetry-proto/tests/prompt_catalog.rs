@@ -1,9 +1,21 @@
 //! What the model is told of gadgets: exact texts.
 
 use gadgetry_proto::block::{Anchoring, Markers};
-use gadgetry_proto::prompt::{CatalogEntry, CatalogExample, PromptTemplate};
+use gadgetry_proto::call_form::CallForm;
+use gadgetry_proto::message::{Content, Message, Role};
+use gadgetry_proto::prompt::{
+    CallStyle, CatalogEntry, CatalogExample, MAX_EXAMPLES, PromptTemplate, WorkedTurns,
+};
 use gadgetry_proto::schema::{GadgetSpec, Registry};
 use serde_json::{Value, json};
+
+fn style(markers: &Markers, anchoring: Anchoring) -> CallStyle<'_> {
+    CallStyle {
+        form: CallForm::Block,
+        markers,
+        anchoring,
+    }
+}
 
 fn weather() -> Value {
     json!({
@@ -36,13 +48,12 @@ fn one_gadget_with_the_default_text() {
     let text = PromptTemplate::default()
         .render(
             &[entry(&schema, &examples)],
-            &Markers::default(),
-            Anchoring::Anywhere,
+            style(&Markers::default(), Anchoring::Anywhere),
         )
         .unwrap();
     assert_eq!(text, include_str!("prompt/one_gadget.txt").trim_end());
     // Four characters a token is a cautious estimate for English text.
-    assert!(text.len() / 4 < 600, "{} characters", text.len());
+    assert!(text.len() / 4 < 300, "{} characters", text.len());
 }
 
 #[test]
@@ -60,7 +71,7 @@ fn two_gadgets_with_custom_markers_at_line_starts() {
         },
     ];
     let text = PromptTemplate::default()
-        .render(&gadgets, &markers, Anchoring::LineStart)
+        .render(&gadgets, style(&markers, Anchoring::LineStart))
         .unwrap();
     assert_eq!(text, include_str!("prompt/custom_markers.txt").trim_end());
     assert!(!text.contains("!!!"), "a default marker shows");
@@ -81,14 +92,14 @@ fn a_registry_gives_the_same_text() {
     .unwrap();
     let registry = Registry::new([spec]).unwrap();
     let template = PromptTemplate::default();
-    let text = template.render_registry(&registry, &Markers::default(), Anchoring::Anywhere);
+    let text = template.render_registry(&registry, style(&Markers::default(), Anchoring::Anywhere));
     assert_eq!(
         text.as_deref(),
         Some(include_str!("prompt/one_gadget.txt").trim_end())
     );
     let none = Registry::default();
     assert_eq!(
-        template.render_registry(&none, &Markers::default(), Anchoring::Anywhere),
+        template.render_registry(&none, style(&Markers::default(), Anchoring::Anywhere)),
         None
     );
 }
@@ -100,7 +111,7 @@ fn no_gadgets_no_words() {
         ..PromptTemplate::default()
     };
     assert_eq!(
-        template.render(&[], &Markers::default(), Anchoring::Anywhere),
+        template.render(&[], style(&Markers::default(), Anchoring::Anywhere)),
         None
     );
 }
@@ -123,7 +134,7 @@ fn every_part_can_be_replaced_and_unknown_braces_stay() {
         examples: &[],
     };
     let text = template
-        .render(&[gadget], &Markers::default(), Anchoring::LineStart)
+        .render(&[gadget], style(&Markers::default(), Anchoring::LineStart))
         .unwrap();
     assert_eq!(
         text,
@@ -152,4 +163,59 @@ fn examples_without_comment_and_with_long_output() {
         text,
         "## weather\nGet weather for a city\nParameters: none\nExample:\nB\nOutput:\n1\n2"
     );
+}
+
+/// The whole conversation as text, a line with the role before each message.
+fn shown(form: CallForm, count: usize, messages: &[Message]) -> String {
+    let schema = weather();
+    let style = CallStyle {
+        form,
+        markers: &Markers::default(),
+        anchoring: Anchoring::LineStart,
+    };
+    let turns = WorkedTurns::new(count, &[entry(&schema, &[])], style);
+    let messages = turns.shown(messages);
+    let texts = messages.iter().map(|message| {
+        let texts = message.content.iter().filter_map(|content| match content {
+            Content::Text { text } => Some(text.as_str()),
+            _ => None,
+        });
+        format!(
+            "[{:?}]\n{}\n",
+            message.role,
+            texts.collect::<Vec<_>>().join("|")
+        )
+    });
+    texts.collect()
+}
+
+#[test]
+fn worked_turns_have_the_shape_of_the_conversation() {
+    let said = [
+        Message::text(Role::System, "Be brief."),
+        Message::text(Role::User, "Is it cold in Rome?"),
+        Message::text(Role::Assistant, "No."),
+        Message::text(Role::User, "And here?"),
+    ];
+    let block = shown(CallForm::Block, MAX_EXAMPLES, &said);
+    assert_eq!(block, include_str!("prompt/worked_blocks.txt"));
+    let json = shown(CallForm::Json, 1, &said);
+    assert_eq!(json, include_str!("prompt/worked_json.txt"));
+    assert!(shown(CallForm::Json, 0, &said).starts_with("[System]\nBe brief.\n[User]\nIs it cold"));
+    // Whoever begins, the tools are there, and a prompt grows at its end only.
+    let check = |messages: &[Message]| {
+        let whole = shown(CallForm::Json, 2, messages);
+        assert_eq!(whole.matches("## weather").count(), 1, "{messages:?}");
+        for count in 1..messages.len() {
+            let begun = shown(CallForm::Json, 2, &messages[..count]);
+            let grows = whole.starts_with(&begun);
+            let is_begun = messages[..count].iter().any(|it| it.role == Role::User);
+            assert!(grows || !is_begun, "{messages:?}");
+        }
+    };
+    check(&said);
+    check(&said[1..]);
+    check(&said[2..]);
+    check(&said[..1]);
+    check(&[]);
 }

@@ -3,8 +3,21 @@
 use serde::{Deserialize, Serialize};
 
 use crate::block::{Anchoring, Markers, Writer};
+use crate::call_form::CallForm;
 use crate::prompt::catalog::{CatalogEntry, CatalogExample, catalog};
+use crate::prompt::json_call::json_call;
 use crate::schema::{Example, RegisteredGadget, Registry};
+
+/// How calls are written, which a prompt describes.
+#[derive(Clone, Copy, Debug)]
+pub struct CallStyle<'a> {
+    /// Blocks, or another form.
+    pub form: CallForm,
+    /// The markers of blocks.
+    pub markers: &'a Markers,
+    /// Where markers count.
+    pub anchoring: Anchoring,
+}
 
 /// The parts of the text about gadgets. An absent part is the default one, an empty part is left out.
 ///
@@ -20,7 +33,8 @@ use crate::schema::{Example, RegisteredGadget, Registry};
 ///
 /// ```
 /// use gadgetry_proto::block::{Anchoring, Markers};
-/// use gadgetry_proto::prompt::{CatalogEntry, PromptTemplate};
+/// use gadgetry_proto::call_form::CallForm;
+/// use gadgetry_proto::prompt::{CallStyle, CatalogEntry, PromptTemplate};
 /// let template = PromptTemplate {
 ///     intro: Some("Call {names} with {start}.".to_owned()),
 ///     format: Some(String::new()),
@@ -28,41 +42,43 @@ use crate::schema::{Example, RegisteredGadget, Registry};
 /// };
 /// let schema = serde_json::json!({ "type": "object" });
 /// let ping = CatalogEntry { name: "ping", description: "Says pong", schema: &schema, examples: &[] };
-/// let text = template.render(&[ping], &Markers::default(), Anchoring::Anywhere);
+/// let markers = Markers::default();
+/// let style = CallStyle { form: CallForm::Block, markers: &markers, anchoring: Anchoring::Anywhere };
+/// let text = template.render(&[ping], style);
 /// assert!(text.is_some_and(|text| text.starts_with("Call ping with !!!GADGET_START:.\n\n# Gadgets")));
-/// assert_eq!(template.render(&[], &Markers::default(), Anchoring::Anywhere), None);
+/// assert_eq!(template.render(&[], style), None);
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct PromptTemplate {
-    /// What gadgets are.
+    /// What gadgets are; nothing by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub intro: Option<String>,
     /// The catalog, in place of `{gadgets}`, and its surroundings.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub catalog: Option<String>,
-    /// How a block is written.
+    /// How a call is written. The default one depends on the form.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub format: Option<String>,
-    /// What happens to blocks.
+    /// What happens to calls. The default one depends on the form.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rules: Option<String>,
-    /// What to do about markers inside values. The default one depends on the anchoring.
+    /// What to do about markers inside values. The default one depends on the form and on the anchoring.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub escape: Option<String>,
 }
 
 impl PromptTemplate {
     /// The whole text; none if there are no gadgets.
-    pub fn render(
-        &self,
-        gadgets: &[CatalogEntry<'_>],
-        markers: &Markers,
-        anchoring: Anchoring,
-    ) -> Option<String> {
+    pub fn render(&self, gadgets: &[CatalogEntry<'_>], style: CallStyle<'_>) -> Option<String> {
         if gadgets.is_empty() {
             return None;
         }
+        let CallStyle {
+            form,
+            markers,
+            anchoring,
+        } = style;
         let names: Vec<&str> = gadgets.iter().map(|gadget| gadget.name).collect();
         let values = [
             ("{start}", markers.start().to_owned()),
@@ -72,15 +88,16 @@ impl PromptTemplate {
             ("{names}", names.join(", ")),
             ("{count}", names.len().to_string()),
         ];
-        let escape = match anchoring {
-            Anchoring::Anywhere => ANYWHERE,
-            Anchoring::LineStart => LINE_START,
+        let (format, rules, escape) = match (form, anchoring) {
+            (CallForm::Block, Anchoring::Anywhere) => (FORMAT, RULES, ANYWHERE),
+            (CallForm::Block, Anchoring::LineStart) => (FORMAT, RULES, LINE_START),
+            (CallForm::Json, _) => (JSON_FORMAT, JSON_RULES, ""),
         };
         let parts = [
-            (&self.intro, INTRO),
+            (&self.intro, ""),
             (&self.catalog, CATALOG),
-            (&self.format, FORMAT),
-            (&self.rules, RULES),
+            (&self.format, format),
+            (&self.rules, rules),
             (&self.escape, escape),
         ];
         let parts: Vec<String> = parts
@@ -91,55 +108,71 @@ impl PromptTemplate {
         Some(parts.join("\n\n"))
     }
 
-    /// [`PromptTemplate::render`] for all gadgets of `registry`, in its order, with their examples as blocks. An
-    /// example that no block can express is left out.
-    pub fn render_registry(
-        &self,
-        registry: &Registry,
-        markers: &Markers,
-        anchoring: Anchoring,
-    ) -> Option<String> {
-        let writer = Writer { markers, anchoring };
-        let blocks: Vec<Vec<(&Example, String)>> = registry
-            .iter()
-            .map(|gadget| blocks(gadget, &writer))
-            .collect();
-        let examples: Vec<Vec<CatalogExample<'_>>> =
-            blocks.iter().map(|of| catalog_examples(of)).collect();
-        let gadgets = registry
-            .iter()
-            .zip(&examples)
-            .map(|(gadget, examples)| CatalogEntry {
-                name: gadget.name(),
-                description: &gadget.spec().description,
-                schema: &gadget.spec().parameters,
-                examples,
-            });
-        self.render(&gadgets.collect::<Vec<_>>(), markers, anchoring)
+    /// [`PromptTemplate::render`] for all gadgets of `registry`, in its order, with their examples as calls. An
+    /// example that the form cannot express is left out.
+    pub fn render_registry(&self, registry: &Registry, style: CallStyle<'_>) -> Option<String> {
+        with_entries(registry, style, |gadgets| self.render(gadgets, style))
     }
 }
 
-fn blocks<'g>(gadget: &'g RegisteredGadget, writer: &Writer<'_>) -> Vec<(&'g Example, String)> {
+/// Calls `read` with the entries of all gadgets, with their examples as calls.
+pub(crate) fn with_entries<R>(
+    registry: &Registry,
+    style: CallStyle<'_>,
+    read: impl FnOnce(&[CatalogEntry<'_>]) -> R,
+) -> R {
+    let calls: Vec<Vec<(&Example, String)>> = registry
+        .iter()
+        .map(|gadget| example_calls(gadget, style))
+        .collect();
+    let examples: Vec<Vec<CatalogExample<'_>>> =
+        calls.iter().map(|of| catalog_examples(of)).collect();
+    let gadgets = registry
+        .iter()
+        .zip(&examples)
+        .map(|(gadget, examples)| CatalogEntry {
+            name: gadget.name(),
+            description: &gadget.spec().description,
+            schema: &gadget.spec().parameters,
+            examples,
+        });
+    read(&gadgets.collect::<Vec<_>>())
+}
+
+fn example_calls<'g>(
+    gadget: &'g RegisteredGadget,
+    style: CallStyle<'_>,
+) -> Vec<(&'g Example, String)> {
     let written = gadget.spec().examples.iter().filter_map(|example| {
-        let mut block = String::new();
-        let schema = Some(gadget.schema());
-        writer
-            .write(
-                &mut block,
-                gadget.name(),
-                None,
-                &[""; 0],
-                &example.params,
-                schema,
-            )
-            .ok()?;
-        Some((example, block))
+        let call = match style.form {
+            CallForm::Block => {
+                let writer = Writer {
+                    markers: style.markers,
+                    anchoring: style.anchoring,
+                };
+                let (mut block, schema) = (String::new(), Some(gadget.schema()));
+                let none = [""; 0];
+                writer
+                    .write(
+                        &mut block,
+                        gadget.name(),
+                        None,
+                        &none,
+                        &example.params,
+                        schema,
+                    )
+                    .ok()?;
+                block
+            }
+            CallForm::Json => json_call(gadget.name(), &example.params),
+        };
+        Some((example, call))
     });
     written.collect()
 }
 
-fn catalog_examples<'b>(blocks: &'b [(&Example, String)]) -> Vec<CatalogExample<'b>> {
-    let examples = blocks.iter().map(|(example, block)| CatalogExample {
+fn catalog_examples<'b>(calls: &'b [(&Example, String)]) -> Vec<CatalogExample<'b>> {
+    let examples = calls.iter().map(|(example, block)| CatalogExample {
         comment: example.comment.as_deref(),
         block,
         output: example.output.as_deref(),
@@ -166,41 +199,39 @@ fn fill(part: &str, values: &[(&str, String)]) -> String {
     out
 }
 
-const INTRO: &str = "\
-You can use gadgets. You call a gadget by writing a block of plain text, in the format below, anywhere in your reply. \
-There is no other way to call one.";
-
 const CATALOG: &str = "# Gadgets\n\n{gadgets}";
 
 const FORMAT: &str = "\
-# Writing a block
+# Calling a gadget
 
-{start}Name:id
-{arg}user/name
-Ada
-{arg}tags/0
-new
+A call is a block in your reply:
+
+{start}NAME
+{arg}PARAMETER
+VALUE
 {end}
 
-- Every marker begins a line. The first line is `{start}Name`, `{start}Name:id` or `{start}Name:id:id1,id2`, where \
-id1 and id2 are ids of other calls that must be done before.
-- Each parameter has a line `{arg}` with its name and its value on the lines below, exactly as it is: no quotes, no \
-escapes, as many lines as it needs.
-- `/` leads into objects (`user/name`) and arrays, counted from 0 (`tags/0`, `tags/1`).
-- `{end}` closes the block.";
+Each marker begins a line. Values are plain text, without quotes or escapes, as many lines as needed; objects and arrays are \
+JSON.";
 
 const RULES: &str = "\
-# What happens then
-
-- Several blocks in one reply run in parallel. The results come in the next message, each as `Result (id): text`. \
-Never write results yourself.
-- A call that names other calls in its first line starts when they are done. Where a value of it is just `${id}`, or \
-`${id/pointer}` for a part of a JSON result, it gets the result of that call. If one of those calls fails, this one is skipped.
-- A reply without blocks is your answer.";
+Blocks run in parallel. `{start}NAME:b:a` names a call b and lets it wait for the call a; its value `${a}` becomes the result of \
+a. Results come in the next message: never write them. A reply without blocks is your answer.";
 
 const ANYWHERE: &str = "\
 A marker ends the value before it, wherever it appears: do not write markers inside values.";
 
 const LINE_START: &str = "\
-A marker counts only at the start of a line. If a line of a value, or of your text, has to begin with a marker, write \
-a backslash before it: `\\{start}`.";
+Put a backslash before a line of a value that begins with a marker.";
+
+const JSON_FORMAT: &str = "\
+# Calling a gadget
+
+A call is JSON in your reply:
+
+<tool_call>
+{\"name\": NAME, \"arguments\": {PARAMETER: VALUE}}
+</tool_call>";
+
+const JSON_RULES: &str = "\
+Calls run in parallel. Results come in the next message: never write them. A reply without calls is your answer.";

@@ -3,11 +3,12 @@
 use serde::{Deserialize, Serialize};
 
 use crate::block::{Anchoring, Markers};
+use crate::call_form::CallForm;
 use crate::convo::compaction::Compaction;
 use crate::dialect::Dialect;
 use crate::limits::Limits;
 use crate::message::ToolChoice;
-use crate::prompt::PromptTemplate;
+use crate::prompt::{CallStyle, PromptTemplate};
 use crate::run::ephemeral::EphemeralMessage;
 use crate::run::question::Asks;
 use crate::run::retry::Retry;
@@ -40,6 +41,13 @@ pub struct RunConfig {
     /// How the model calls gadgets.
     #[serde(skip_serializing_if = "is_default")]
     pub tools: Tools,
+    /// The form of calls in its text. In [`CallForm::Json`], calls of that form are executed, whatever `dialects` names.
+    #[serde(skip_serializing_if = "is_default")]
+    pub form: CallForm,
+    /// How many worked turns each request shows before the conversation, for small models. Then the gadgets are listed in the user's
+    /// first message, and not in the system message. See [`WorkedTurns`](crate::prompt::WorkedTurns).
+    #[serde(skip_serializing_if = "is_default")]
+    pub examples: usize,
     /// Whether the model must call a gadget, where it calls them through the provider's own interface. A choice that
     /// forces a call holds until a reply of the run has called a gadget; the requests after that are
     /// [`ToolChoice::Auto`], so that the model can answer. [`ToolChoice::None`] holds for the whole run.
@@ -130,6 +138,8 @@ impl Default for RunConfig {
             system: None,
             prompt: PromptTemplate::default(),
             tools: Tools::default(),
+            form: CallForm::default(),
+            examples: 0,
             tool_choice: ToolChoice::default(),
             markers: Markers::default(),
             anchoring: Anchoring::default(),
@@ -154,6 +164,23 @@ impl Default for RunConfig {
             stop_on_gadget_error: false,
             unterminated: Unterminated::default(),
         }
+    }
+}
+
+impl RunConfig {
+    /// How the model is to write calls.
+    pub(super) fn call_style(&self) -> CallStyle<'_> {
+        CallStyle {
+            form: self.form,
+            markers: &self.markers,
+            anchoring: self.anchoring,
+        }
+    }
+
+    /// Whether calls of a dialect are executed.
+    pub(super) fn executes(&self, dialect: Dialect) -> bool {
+        let is_form = self.form == CallForm::Json && dialect == Dialect::Hermes;
+        is_form || self.dialects.contains(&dialect)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::mem;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -140,6 +141,9 @@ impl Conversation {
     /// time could never answer.
     pub(super) fn request(&self, status: &RunStatus, has_called: bool, plan: &Plan) -> Request {
         let mut request = self.history.request(status.iteration);
+        if !plan.worked_turns.is_empty() {
+            request.messages = Arc::new(plan.worked_turns.shown(&request.messages));
+        }
         let choice = &plan.config.tool_choice;
         if !(choice.is_forced() && has_called) {
             request.tool_choice = choice.clone();

@@ -55,7 +55,7 @@ impl FoundCalls {
                 let begins = begins_line(&text[end..call.range.start], plan.config.anchoring);
                 end = call.range.end;
                 let raw = text[call.range.clone()].to_owned();
-                let is_executed = plan.config.dialects.contains(&call.dialect) && begins;
+                let is_executed = plan.config.executes(call.dialect) && begins;
                 let is_known = plan.registry.get(&call.gadget_name).is_some();
                 let found = Found { call, raw, span };
                 if is_executed {

@@ -1,5 +1,6 @@
 //! What a run is made from: configuration, gadgets and code, validated once.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
@@ -7,7 +8,7 @@ use std::sync::Arc;
 use crate::block::Markers;
 use crate::convo::viewer;
 use crate::message::ToolChoice;
-use crate::prompt::custom_block_listing;
+use crate::prompt::{WorkedTurns, custom_block_listing, with_entries};
 use crate::reply::{Format, ReplyStage};
 use crate::run::config::RunConfig;
 use crate::run::ephemeral::{EphemeralMessage, MakeEphemeralMessage, RunStatus};
@@ -67,6 +68,8 @@ pub struct Plan {
     pub(super) gadget_instructions: Arc<str>,
     /// What the system message says about custom blocks.
     pub(super) block_instructions: Arc<str>,
+    /// What each request shows before the conversation.
+    pub(super) worked_turns: Arc<WorkedTurns>,
 }
 
 /// What differs between runs of one [`Plan`].
@@ -130,6 +133,7 @@ impl Plan {
         Ok(Self {
             gadget_instructions: gadget_instructions(&config, &registry),
             block_instructions: listing.unwrap_or_default().into(),
+            worked_turns: worked_turns(&config, &registry),
             config,
             registry,
             has_viewer,
@@ -166,6 +170,7 @@ impl Plan {
                 .stage
                 .with_markers(markers_read(config), config.anchoring);
             plan.gadget_instructions = gadget_instructions(config, &plan.registry);
+            plan.worked_turns = worked_turns(config, &plan.registry);
         }
         plan
     }
@@ -306,7 +311,22 @@ fn gadget_instructions(config: &RunConfig, registry: &Registry) -> Arc<str> {
     if !config.tools.reads_blocks() {
         return Arc::default();
     }
-    let (markers, anchoring) = (&config.markers, config.anchoring);
-    let text = config.prompt.render_registry(registry, markers, anchoring);
+    let brief = || WorkedTurns::brief(&config.prompt, config.form);
+    let prompt = match config.examples {
+        0 => Cow::Borrowed(&config.prompt),
+        _ => Cow::Owned(brief()),
+    };
+    let text = prompt.render_registry(registry, config.call_style());
     text.unwrap_or_default().into()
+}
+
+fn worked_turns(config: &RunConfig, registry: &Registry) -> Arc<WorkedTurns> {
+    if !config.tools.reads_blocks() || config.examples == 0 {
+        return Arc::default();
+    }
+    let style = config.call_style();
+    let turns = with_entries(registry, style, |entries| {
+        WorkedTurns::new(config.examples, entries, style)
+    });
+    Arc::new(turns)
 }

@@ -1,7 +1,8 @@
 //! `gadgetry gadget info`: what a model reads about a gadget.
 
 use gadgetry::proto::block::{Anchoring, Markers};
-use gadgetry::proto::prompt::PromptTemplate;
+use gadgetry::proto::call_form::CallForm;
+use gadgetry::proto::prompt::{CallStyle, PromptTemplate};
 use gadgetry::proto::schema::Registry;
 
 use super::named;
@@ -18,8 +19,12 @@ pub(crate) fn run(args: &GadgetInfoArgs, printer: &mut Printer) -> Result<(), Er
         return printer.json(&gadget.spec().parameters);
     }
     let registry = Registry::new([gadget.spec().clone()]).map_err(Error::input)?;
-    let section =
-        only_the_catalog().render_registry(&registry, &Markers::default(), Anchoring::Anywhere);
+    let style = CallStyle {
+        form: CallForm::Block,
+        markers: &Markers::default(),
+        anchoring: Anchoring::Anywhere,
+    };
+    let section = only_the_catalog().render_registry(&registry, style);
     printer.text(&section.unwrap_or_default());
     printer.text("\n");
     Ok(())
