@@ -5,20 +5,22 @@
 //! calls:
 //!
 //! ```text
-//! <<<RESULT users Fetch ok 5f2c91aa>>>
+//! <<<RESULT users Fetch ok horn core>>>
 //! …
-//! <<<END 5f2c91aa>>>
+//! <<<END horn core>>>
 //! ```
 //!
-//! The word is a secret of the gateway; text that contains it is broken, so nothing in a result can end its envelope.
+//! The words are a secret of the gateway, and text that begins like an envelope is broken, so nothing in a result can end its own.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
 
 use gadgetry::proto::block::Writer;
+use gadgetry::proto::call_form::CallForm;
 use gadgetry::proto::convo::escape_markers;
 use gadgetry::proto::message::{Content, Media, Message, Role};
+use gadgetry::proto::prompt::json_call;
 use gadgetry::proto::schema::RegisteredGadget;
 use gadgetry::proto::visible::visible_line;
 use serde_json::Value;
@@ -36,6 +38,7 @@ const NO_RESULT: &str = "[no result]";
 pub(crate) struct HistoryWriter<'a> {
     pub(crate) tools: &'a Toolset,
     pub(crate) secrets: &'a Secrets,
+    pub(crate) form: CallForm,
     /// Calls of an exchange that wait for others, by the id of the exchange.
     pub(crate) held: &'a dyn Fn(u128) -> Vec<HeldCall>,
 }
@@ -84,9 +87,14 @@ impl HistoryWriter<'_> {
     /// Text of the user, of a result or of an earlier reply, in which nothing is a marker or an envelope of ours.
     pub(crate) fn neutral<'t>(&self, text: &'t str) -> Cow<'t, str> {
         let text = escape_markers(text, &self.secrets.markers);
-        let mut text = broken(text, &self.secrets.word);
+        let mut text = text;
         for opener in ["<<<RESULT", "<<<END"] {
             text = broken(text, opener);
+        }
+        if self.form == CallForm::Json {
+            for tag in ["<tool_call>", "</tool_call>"] {
+                text = broken(text, tag);
+            }
         }
         text
     }
@@ -102,13 +110,19 @@ impl HistoryWriter<'_> {
     }
 
     /// A call as the model would write it.
-    pub(crate) fn block(&self, out: &mut String, id: &str, name: &str, input: &Value) {
-        self.block_after(out, id, name, &[], input);
+    pub(crate) fn call(&self, out: &mut String, id: &str, name: &str, input: &Value) {
+        self.call_after(out, id, name, &[], input);
     }
 
-    fn block_after(&self, out: &mut String, id: &str, name: &str, after: &[String], input: &Value) {
+    fn call_after(&self, out: &mut String, id: &str, name: &str, after: &[String], input: &Value) {
         let schema = self.tools.registered(name).map(RegisteredGadget::schema);
         let block_name = self.tools.block_name(name).unwrap_or(name);
+        if self.form == CallForm::Json {
+            begin_line(out);
+            out.push_str(&json_call(block_name, input));
+            out.push('\n');
+            return;
+        }
         let markers = &self.secrets.markers;
         let writer = Writer {
             markers,
@@ -169,7 +183,7 @@ impl Draft<'_, '_> {
                     input,
                 } => {
                     let id = self.ids.add(tool_use_id);
-                    self.writer.block(&mut text, &id, name, input);
+                    self.writer.call(&mut text, &id, name, input);
                     exchange = exchange.or(super::call_ids::parts(tool_use_id).map(|(it, _)| it));
                     self.open.push(Open {
                         client_id: tool_use_id.clone(),
@@ -187,7 +201,7 @@ impl Draft<'_, '_> {
         {
             let held = (self.writer.held)(exchange);
             for call in &held {
-                self.writer.block_after(
+                self.writer.call_after(
                     &mut text,
                     &call.id,
                     &call.name,
@@ -320,7 +334,7 @@ impl Draft<'_, '_> {
             let (text, waits) = match call.filled(results, allowance) {
                 Ok(input) => {
                     let mut block = String::new();
-                    writer.block(&mut block, &call.id, &call.name, &input);
+                    writer.call(&mut block, &call.id, &call.name, &input);
                     let intro = "Not executed, because it waited for other calls. With their results it is the block below. \
                                  If it is still needed, write it in your reply.";
                     let head = writer.envelope(&call.id, &call.name, "waiting", intro);

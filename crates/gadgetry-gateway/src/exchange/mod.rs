@@ -235,7 +235,7 @@ impl Exchange {
             Arc::new(Registry::default())
         };
         let dialects = if reads_blocks {
-            rules.dialects.0.clone()
+            rules.dialects_read()
         } else {
             Vec::new()
         };

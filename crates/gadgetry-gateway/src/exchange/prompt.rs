@@ -35,16 +35,21 @@ impl Exchange {
         let writer = HistoryWriter {
             tools,
             secrets,
+            form: rules.form,
             held: &held,
         };
         let mut messages = writer.write(&request.messages);
         if self.reads_blocks() {
-            if let Some(text) = instructions::about_tools(tools, rules, secrets) {
-                self.injected = text.len() as u64;
+            if let Some((text, turns)) = instructions::about_tools(tools, rules, secrets) {
+                self.injected = (text.len() + turns.len_bytes()) as u64;
                 append_to_system(&mut messages, &text);
+                if !turns.is_empty() {
+                    messages = turns.shown(&messages);
+                }
             }
-            if request.choice.kind.is_forced() {
-                let note = instructions::must_call(&request.choice, tools, secrets);
+            // After worked turns, a request has to end as they do: with the question.
+            if request.choice.kind.is_forced() && rules.examples == 0 {
+                let note = instructions::must_call(&request.choice, tools, rules, secrets);
                 self.trailing.push(Message::text(Role::User, note));
             }
         }

@@ -7,8 +7,9 @@ use gadgetry::proto::prompt::correction;
 use serde_json::Value;
 
 use super::history::HistoryWriter;
+use super::instructions::{self, style};
 use super::turn::{Failure, Turn};
-use super::{Exchange, Progress, Setup, instructions};
+use super::{Exchange, Progress, Setup};
 
 /// Why a reply is not what the client can be given.
 #[derive(Clone, Debug, PartialEq)]
@@ -63,11 +64,13 @@ impl Exchange {
             tools,
             secrets,
             request,
+            rules,
             ..
         } = &self.setup;
         let writer = HistoryWriter {
             tools,
             secrets,
+            form: rules.form,
             held: &|_| Vec::new(),
         };
         let mut texts: Vec<String> = Vec::new();
@@ -80,7 +83,7 @@ impl Exchange {
             let id = if id.is_empty() { "call" } else { id };
             let mut text = writer.envelope(id, name, "error", problem);
             if let Some(gadget) = tools.registry().get(name) {
-                text.push_str(&correction(gadget, &secrets.markers));
+                text.push_str(&correction(gadget, style(rules, secrets)));
             }
             texts.push(text);
         }
@@ -88,9 +91,9 @@ impl Exchange {
             Problem::Invalid => {
                 "The calls with errors were not executed. Write them again, whole and corrected, and nothing else.".to_owned()
             }
-            Problem::NotCalled => instructions::must_call(&request.choice, tools, secrets),
+            Problem::NotCalled => instructions::must_call(&request.choice, tools, rules, secrets),
             Problem::NearMiss(what) => format!(
-                "{what}. Nothing was executed. If you meant to call a tool, write the block again, whole; otherwise write your \
+                "{what}. Nothing was executed. If you meant to call a tool, write the call again, whole; otherwise write your \
                  answer again."
             ),
         });

@@ -3,6 +3,7 @@
 use std::str::FromStr;
 
 use gadgetry::proto::block::Markers;
+use gadgetry::proto::call_form::CallForm;
 use gadgetry::proto::dialect::{Dialect, UnknownDialect};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
@@ -66,6 +67,11 @@ macro_rules! rules {
 rules! {
     /// How it calls tools.
     mode: ToolMode = ToolMode::Text;
+    /// The form of calls that its prompt demands.
+    form: CallForm = CallForm::Block;
+    /// How many worked turns its prompt shows before the conversation, at most two: for small models, which follow examples
+    /// better than instructions.
+    examples: usize = 0;
     /// Which markers its blocks have.
     markers: MarkerStyle = MarkerStyle::Nonce;
     /// Tags whose content is reasoning.
@@ -91,6 +97,17 @@ rules! {
     prefill: bool = false;
     /// How a grammar of the block format is sent, if at all.
     constrain: Constrain = Constrain::Off;
+}
+
+impl ModelRules {
+    /// The dialects that are calls in its text: those of `dialects`, and the form that its prompt demands.
+    pub(crate) fn dialects_read(&self) -> Vec<Dialect> {
+        let mut all = self.dialects.0.clone();
+        if self.form == CallForm::Json && !all.contains(&Dialect::Hermes) {
+            all.push(Dialect::Hermes);
+        }
+        all
+    }
 }
 
 /// Forms of calls other than blocks. By default all that a wrapper, or JSON with the name of a tool, marks.

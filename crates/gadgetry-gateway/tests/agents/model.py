@@ -48,7 +48,7 @@ class Prompt:
         self.users = [text_of(it) for it in self.messages if it.get("role") == "user"]
         self.all = "\n".join(text_of(it) for it in self.messages)
         self.replies = sum(it.get("role") == "assistant" for it in self.messages)
-        marker = re.search(r"`!!!GADGET_START(_\w+)?:Name:id", self.system)
+        marker = re.search(r"^!!!GADGET_START( \w+ \w+)?:NAME$", self.system, re.M)
         self.suffix = (marker.group(1) or "") if marker else None
         self.tools = self.read_tools()
         self.results = self.read_results()
@@ -58,7 +58,7 @@ class Prompt:
 
     def read_tools(self):
         """The parameters of each tool, with whether they are required, by the headings of the catalogue."""
-        start, end = self.system.find("\n# Tools\n"), self.system.rfind("\n# Writing a block\n")
+        start, end = self.system.find("\n# Tools\n"), self.system.rfind("\n# Calling a tool\n")
         tools, name = {}, None
         for line in self.system[start:end].splitlines() if 0 <= start < end else []:
             if heading := re.fullmatch(r"## (\S+)", line):
@@ -70,7 +70,7 @@ class Prompt:
 
     def read_results(self):
         """The results of the conversation, each as (id, status, text)."""
-        word = re.search(r"<<<RESULT id tool status (\w+)>>>", self.system)
+        word = re.search(r"<<<RESULT … (\w+ \w+)>>>", self.system)
         if not word:
             return []
         word = word.group(1)

@@ -118,7 +118,7 @@ impl<'r> Prompt<'r> {
 
     /// The markers, as the prompt has them: start, argument, end.
     pub(crate) fn markers(&self) -> Option<(String, String, String)> {
-        let at = self.all.find("`!!!GADGET_START")? + 1;
+        let at = self.all.find("\n!!!GADGET_START")? + 1;
         let start: String = self.all[at..].split_inclusive(':').next()?.to_owned();
         let arg = start.replace("GADGET_START", "ARG");
         let end = start.replace("GADGET_START", "GADGET_END");
@@ -215,7 +215,7 @@ impl<'r> Prompt<'r> {
                     let name = last[at + 14..].split_whitespace().next().unwrap_or_default();
                     call(name, "o", &[("city", "Oslo")])
                 }
-                None if last.contains(" now: your reply must have a block") => weather("o", "Oslo"),
+                None if last.contains(" now: your reply must have a call") => weather("o", "Oslo"),
                 None => "Nothing was demanded.".to_owned(),
             },
             ("image", _) => {

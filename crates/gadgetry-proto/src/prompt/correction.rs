@@ -2,33 +2,46 @@
 
 use serde_json::Value;
 
-use crate::block::Markers;
+use crate::call_form::CallForm;
 use crate::prompt::params::parameter_list;
+use crate::prompt::template::CallStyle;
 use crate::schema::RegisteredGadget;
 
 /// Characters of a usage. The system message has all of it.
 const USAGE: usize = 2_000;
 
-/// What a model reads after the error of a malformed call: the usage of the gadget and the form of a block, each below a blank
+/// What a model reads after the error of a malformed call: the usage of the gadget and the form of a call, each below a blank
 /// line.
 ///
 /// ```
-/// use gadgetry_proto::block::Markers;
-/// use gadgetry_proto::prompt::correction;
+/// use gadgetry_proto::block::{Anchoring, Markers};
+/// use gadgetry_proto::call_form::CallForm;
+/// use gadgetry_proto::prompt::{CallStyle, correction};
 /// use gadgetry_proto::schema::{GadgetSpec, Registry};
 /// let bell = Registry::compile(GadgetSpec::new("Bell", "Rings"))?;
-/// assert!(correction(&bell, &Markers::default()).ends_with("!!!GADGET_END"));
+/// let markers = Markers::default();
+/// let style = CallStyle { form: CallForm::Block, markers: &markers, anchoring: Anchoring::LineStart };
+/// assert!(correction(&bell, style).ends_with("!!!GADGET_END"));
 /// # Ok::<(), gadgetry_proto::schema::RegistryError>(())
 /// ```
-pub fn correction(gadget: &RegisteredGadget, markers: &Markers) -> String {
-    let (start, end, arg) = (markers.start(), markers.end(), markers.arg());
+pub fn correction(gadget: &RegisteredGadget, style: CallStyle<'_>) -> String {
     let usage = shown(&usage(gadget));
     let name = gadget.name();
     let parameter = first_parameter(&gadget.spec().parameters).unwrap_or("name");
-    format!(
-        "\n\nGadget Usage:\n{usage}\n\nBlock Format Reference:\n    {start}{name}:id\n    {arg}{parameter}\n    \
-         value\n    {end}"
-    )
+    let call = match style.form {
+        CallForm::Block => {
+            let (start, end) = (style.markers.start(), style.markers.end());
+            let arg = style.markers.arg();
+            format!(
+                "Block Format Reference:\n    {start}{name}:id\n    {arg}{parameter}\n    value\n    {end}"
+            )
+        }
+        CallForm::Json => format!(
+            "Call Format Reference:\n    <tool_call>\n    {{\"name\": \"{name}\", \"arguments\": {{\"{parameter}\": value}}}}\n    \
+             </tool_call>"
+        ),
+    };
+    format!("\n\nGadget Usage:\n{usage}\n\n{call}")
 }
 
 fn usage(gadget: &RegisteredGadget) -> String {

@@ -145,12 +145,8 @@ impl WorkedTurns {
 
     /// An estimate of the bytes that they add to a conversation.
     pub fn len_bytes(&self) -> usize {
-        let texts = self.turns.iter().flat_map(|turn| &turn.content);
-        let texts = texts.map(|content| match content {
-            Content::Text { text } => text.len(),
-            _ => 0,
-        });
-        texts.sum::<usize>() + self.lead.len()
+        let texts = self.turns.iter().filter_map(|turn| text_of(&turn.content));
+        texts.map(str::len).sum::<usize>() + self.lead.len()
     }
 
     /// The conversation with the turns after its system messages, and the tools in the first message of the user after them.
@@ -167,21 +163,31 @@ impl WorkedTurns {
             return out;
         }
         let first = out[from..].iter_mut().find(|it| it.role == Role::User);
-        let text = first.and_then(|message| {
-            message
-                .content
-                .iter_mut()
-                .find_map(|content| match content {
-                    Content::Text { text } => Some(text),
-                    _ => None,
-                })
-        });
-        match text {
-            Some(text) => text.insert_str(0, &self.lead),
-            None => out.insert(from, Message::text(Role::User, self.lead.trim_end())),
+        let Some(first) = first else {
+            out.insert(from, Message::text(Role::User, self.lead.trim_end()));
+            return out;
+        };
+        for content in &mut first.content {
+            if let Content::Text { text } = content {
+                text.insert_str(0, &self.lead);
+                return out;
+            }
         }
+        let text = self.lead.clone();
+        first.content.insert(0, Content::Text { text });
         out
     }
+}
+
+/// The first text.
+fn text_of(content: &[Content]) -> Option<&str> {
+    content.iter().find_map(|content| {
+        if let Content::Text { text } = content {
+            Some(text.as_str())
+        } else {
+            None
+        }
+    })
 }
 
 /// What a message of the user begins with.

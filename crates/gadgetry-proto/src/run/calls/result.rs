@@ -63,7 +63,7 @@ pub(super) fn content(
     }
     if let Some(gadget) = plan.registry.get(&call.gadget_name) {
         if failed && plan.config.tools.reads_blocks() {
-            shown.push_str(&help(call, answered, gadget, &plan.config.markers));
+            shown.push_str(&help(call, answered, gadget, plan));
         } else if !failed && let Parameters::Parsed(parameters) = &call.parameters {
             note_undeclared(call, gadget, parameters, notes, &plan.config.markers);
         }
@@ -128,13 +128,13 @@ fn note_undeclared(
 
 /// The right form of a call that was refused because of its form, whether the engine or the gadget's own types found
 /// that out; empty for other errors.
-fn help(call: &Call, error: &str, gadget: &RegisteredGadget, markers: &Markers) -> String {
+fn help(call: &Call, error: &str, gadget: &RegisteredGadget, plan: &Plan) -> String {
     let name = gadget.name();
     let invalid = error.starts_with(&invalid_parameters(name, &[]));
     let unreadable = matches!(call.parameters, Parameters::Malformed(_))
         && error.starts_with(&parse_failure(name, ""));
     if invalid || unreadable {
-        correction(gadget, markers)
+        correction(gadget, plan.config.call_style())
     } else {
         String::new()
     }
