@@ -21,6 +21,7 @@
 //! | [`reply`] | the one scanner over a reply, and the reader: scanner, transforms, message, checks of calls |
 //! | [`dialect`] | calls in the forms that models were trained on |
 //! | [`call_form`] | the form of calls that a prompt demands of a model |
+//! | [`grammar`] | what a reply may be, for servers that constrain it |
 //! | [`sched`] | which call may start now |
 //! | [`prompt`] | the texts of the system message |
 //! | [`convo`] | history, result envelopes, output limits |
@@ -35,6 +36,7 @@ pub mod delta;
 pub mod dialect;
 pub mod error;
 pub mod event;
+pub mod grammar;
 pub mod id;
 pub mod json;
 pub mod limits;

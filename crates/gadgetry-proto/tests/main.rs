@@ -15,6 +15,7 @@ mod cost_tree;
 mod dialects;
 mod events_schema;
 mod first_text;
+mod grammar;
 mod module_order;
 mod naive_oracle;
 mod parser_vectors;

@@ -27,6 +27,7 @@ use crate::json::depth;
 use crate::schema::compiled::targets::Targets;
 use crate::schema::count;
 pub(crate) use defaults::WrongDefault;
+pub(crate) use normal::normal as normalized;
 pub use problem::Problem;
 pub(crate) use types::Types;
 pub(crate) use view::Container;

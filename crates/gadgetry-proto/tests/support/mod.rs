@@ -5,6 +5,7 @@
 )]
 
 pub mod cut;
+pub mod gbnf;
 pub mod generate;
 pub mod joined;
 pub mod naive;

@@ -36,7 +36,7 @@ const NAMED: [&str; 5] = [
 ];
 
 /// The same schema in plain JSON Schema.
-pub(super) fn normal(mut schema: Value) -> Value {
+pub(crate) fn normal(mut schema: Value) -> Value {
     let tuples = schema.get("$schema").is_none();
     visit(&mut schema, &mut |node| {
         if tuples {

@@ -4,10 +4,18 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+/// Rules in rules, after which a text takes the shortest way.
+const DEPTH: usize = 12;
+
+/// Characters of classes that name what they exclude: those that a model writes, and those that mean something.
+const LIKELY: &str = "aBGAEeT7 .é!<>/\\\"{}[]:,@#-'0$`~=漢";
+
 /// A grammar, its nodes by number.
-pub(crate) struct Grammar {
+pub struct Grammar {
     nodes: Vec<Node>,
     rules: BTreeMap<String, usize>,
+    /// The length of the shortest text of each node.
+    cost: Vec<usize>,
 }
 
 enum Node {
@@ -17,8 +25,8 @@ enum Node {
     Rule(String),
     Sequence(Vec<usize>),
     Choice(Vec<usize>),
-    /// A node, at least so often, and only once more or for ever.
-    Repeat(usize, usize, bool),
+    /// A node, so often; without a second number for ever.
+    Repeat(usize, usize, Option<usize>),
 }
 
 /// What is left of the text of a grammar.
@@ -28,10 +36,11 @@ struct Source {
 }
 
 impl Grammar {
-    pub(crate) fn new(text: &str) -> Self {
+    pub fn new(text: &str) -> Self {
         let mut grammar = Self {
             nodes: Vec::new(),
             rules: BTreeMap::new(),
+            cost: Vec::new(),
         };
         for line in text.lines().filter(|line| !line.trim().is_empty()) {
             let (name, body) = line.split_once("::=").expect("a rule");
@@ -43,6 +52,12 @@ impl Grammar {
             assert_eq!(source.at, source.chars.len(), "{line}");
             grammar.rules.insert(name.trim().to_owned(), node);
         }
+        assert!(
+            grammar.undefined().is_empty(),
+            "{:?} {text}",
+            grammar.undefined()
+        );
+        grammar.cost = grammar.costs();
         grammar
     }
 
@@ -99,10 +114,8 @@ impl Grammar {
                 }
             };
             let node = match source.repetition() {
-                Some('?') => self.add(Node::Repeat(node, 0, false)),
-                Some('*') => self.add(Node::Repeat(node, 0, true)),
-                Some('+') => self.add(Node::Repeat(node, 1, true)),
-                _ => node,
+                Some((least, most)) => self.add(Node::Repeat(node, least, most)),
+                None => node,
             };
             all.push(node);
         }
@@ -110,7 +123,7 @@ impl Grammar {
     }
 
     /// Whether the text follows the grammar.
-    pub(crate) fn admits(&self, text: &str) -> bool {
+    pub fn admits(&self, text: &str) -> bool {
         let chars: Vec<char> = text.chars().collect();
         let mut known = HashMap::new();
         let ends = self.ends(self.rules["root"], 0, &chars, &mut known);
@@ -153,22 +166,26 @@ impl Grammar {
                 let all = all.iter().flat_map(|one| self.ends(*one, at, text, known));
                 all.collect()
             }
-            Node::Repeat(one, least, is_endless) => {
+            Node::Repeat(one, least, most) => {
                 let mut all = BTreeSet::new();
-                if *least == 0 {
-                    all.insert(at);
-                }
-                let mut fresh = BTreeSet::from([at]);
+                let mut places = BTreeSet::from([at]);
+                let mut count = 0;
                 loop {
-                    let next: BTreeSet<usize> = fresh
-                        .iter()
-                        .flat_map(|at| self.ends(*one, *at, text, known))
-                        .collect();
-                    fresh = next.difference(&all).copied().collect();
-                    all.extend(&fresh);
-                    if fresh.is_empty() || !is_endless {
+                    if count >= *least {
+                        let before = all.len();
+                        all.extend(&places);
+                        if count > *least && all.len() == before {
+                            break all;
+                        }
+                    }
+                    if places.is_empty() || Some(count) == *most {
                         break all;
                     }
+                    let next = places
+                        .iter()
+                        .flat_map(|at| self.ends(*one, *at, text, known));
+                    places = next.collect();
+                    count += 1;
                 }
             }
         };
@@ -176,21 +193,27 @@ impl Grammar {
         ends
     }
 
-    /// A text that follows the grammar, chosen by `random`, which gives numbers below its argument.
-    pub(crate) fn text(&self, random: &mut impl FnMut(usize) -> usize) -> String {
+    /// A text that follows the grammar, chosen by `random`, which gives numbers below its argument. Deep in rules it takes the
+    /// shortest way.
+    pub fn text(&self, random: &mut impl FnMut(usize) -> usize) -> String {
         let mut out = String::new();
-        self.write(self.rules["root"], random, &mut out);
+        self.write(self.rules["root"], 0, random, &mut out);
         out
     }
 
-    fn write(&self, node: usize, random: &mut impl FnMut(usize) -> usize, out: &mut String) {
+    fn write(
+        &self,
+        node: usize,
+        depth: usize,
+        random: &mut impl FnMut(usize) -> usize,
+        out: &mut String,
+    ) {
+        let is_deep = depth > DEPTH;
         match &self.nodes[node] {
             Node::Literal(literal) => out.extend(literal),
             Node::Class(true, ranges) => {
-                let allowed = ['a', 'B', '7', ' ', '.', 'é'].into_iter();
-                let allowed =
-                    allowed.filter(|c| !ranges.iter().any(|(from, to)| (from..=to).contains(&c)));
-                let allowed: Vec<char> = allowed.collect();
+                let is_in = |c: &char| ranges.iter().any(|(from, to)| (from..=to).contains(&c));
+                let allowed: Vec<char> = LIKELY.chars().filter(|c| !is_in(c)).collect();
                 out.push(allowed[random(allowed.len())]);
             }
             Node::Class(false, ranges) => {
@@ -198,16 +221,67 @@ impl Grammar {
                 let all: Vec<char> = (from..=to).collect();
                 out.push(all[random(all.len())]);
             }
-            Node::Rule(name) => self.write(self.rules[name], random, out),
-            Node::Sequence(all) => all.iter().for_each(|part| self.write(*part, random, out)),
-            Node::Choice(all) => self.write(all[random(all.len())], random, out),
-            Node::Repeat(one, least, is_endless) => {
-                let more = if *is_endless { random(4) } else { random(2) };
-                for _ in 0..(*least).max(more) {
-                    self.write(*one, random, out);
+            Node::Rule(name) => self.write(self.rules[name], depth + 1, random, out),
+            Node::Sequence(all) => {
+                for part in all {
+                    self.write(*part, depth, random, out);
+                }
+            }
+            Node::Choice(all) if is_deep => {
+                let shortest = all.iter().min_by_key(|one| self.cost[**one]);
+                self.write(*shortest.expect("a choice"), depth, random, out);
+            }
+            Node::Choice(all) => self.write(all[random(all.len())], depth, random, out),
+            Node::Repeat(one, least, most) => {
+                let room = most.map_or(usize::MAX, |most| most - least);
+                let more = match (is_deep, random(30)) {
+                    (true, _) => 0,
+                    // A bound is where mistakes are.
+                    (_, 0) if most.is_some() => room,
+                    _ => random(5).min(room),
+                };
+                for _ in 0..least + more {
+                    self.write(*one, depth, random, out);
                 }
             }
         }
+    }
+
+    /// The length of the shortest text of each node; rules that do not end have the largest.
+    fn costs(&self) -> Vec<usize> {
+        let mut cost = vec![usize::MAX / 4; self.nodes.len()];
+        loop {
+            let mut is_same = true;
+            for (at, node) in self.nodes.iter().enumerate() {
+                let sum = |all: &[usize]| {
+                    all.iter()
+                        .fold(0_usize, |sum, one| sum.saturating_add(cost[*one]))
+                };
+                let own = match node {
+                    Node::Literal(literal) => literal.len(),
+                    Node::Class(..) => 1,
+                    Node::Rule(name) => cost[self.rules[name]].saturating_add(1),
+                    Node::Sequence(all) => sum(all),
+                    Node::Choice(all) => all.iter().map(|one| cost[*one]).min().unwrap_or(0),
+                    Node::Repeat(one, least, _) => cost[*one].saturating_mul(*least),
+                };
+                let own = own.min(usize::MAX / 4);
+                is_same &= own == cost[at];
+                cost[at] = own;
+            }
+            if is_same {
+                return cost;
+            }
+        }
+    }
+
+    /// Rules that are named and not defined.
+    pub fn undefined(&self) -> Vec<&str> {
+        let names = self.nodes.iter().filter_map(|node| match node {
+            Node::Rule(name) if !self.rules.contains_key(name) => Some(name.as_str()),
+            _ => None,
+        });
+        names.collect()
     }
 }
 
@@ -244,6 +318,12 @@ impl Source {
         let escaped = self.chars[self.at];
         self.at += 1;
         Some(match escaped {
+            'x' => {
+                let hex: String = self.chars[self.at..self.at + 2].iter().collect();
+                self.at += 2;
+                let code = u32::from_str_radix(&hex, 16).expect("two digits");
+                char::from_u32(code).expect("a character")
+            }
             'n' => '\n',
             'r' => '\r',
             't' => '\t',
@@ -265,13 +345,26 @@ impl Source {
         name
     }
 
-    fn repetition(&mut self) -> Option<char> {
-        let next = self
-            .chars
-            .get(self.at)
-            .copied()
-            .filter(|c| "?*+".contains(*c))?;
+    fn repetition(&mut self) -> Option<(usize, Option<usize>)> {
+        let next = self.chars.get(self.at).copied()?;
+        let read = match next {
+            '?' => (0, Some(1)),
+            '*' => (0, None),
+            '+' => (1, None),
+            '{' => {
+                let rest = self.chars[self.at + 1..].iter();
+                let inner: String = rest.take_while(|c| **c != '}').collect();
+                self.at += inner.len() + 1;
+                let number = |text: &str| text.parse().expect("a number");
+                match inner.split_once(',') {
+                    None => (number(&inner), Some(number(&inner))),
+                    Some((least, "")) => (number(least), None),
+                    Some((least, most)) => (number(least), Some(number(most))),
+                }
+            }
+            _ => return None,
+        };
         self.at += 1;
-        Some(next)
+        Some(read)
     }
 }

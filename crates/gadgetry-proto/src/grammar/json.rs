@@ -1,0 +1,352 @@
+//! JSON values on one line, made from a schema.
+
+use std::collections::HashMap;
+
+use serde_json::{Map, Value};
+
+use super::avoid::not_holding;
+use super::class::Class;
+use super::format;
+use super::merge::{alternatives, types};
+use super::number;
+use super::pattern::{Alphabet, expression};
+use super::rules::{Rules, one_of, quoted, repeat, sequence};
+use super::values::listed;
+use super::{GrammarLimits, object};
+use crate::schema::Types;
+
+/// Characters of a string that are counted: more take servers long to read.
+pub(super) const COUNTED: u32 = 1_000;
+/// Items that are counted.
+const ITEMS: u32 = 100;
+/// Schemas in schemas, after which any JSON is admitted.
+const DEPTH: usize = 48;
+/// Schemas that are looked at, for all tools together.
+const STEPS: usize = 20_000;
+
+/// The escape of a character in a string.
+const ESCAPE: &str = "\"\\\\\" ([\\\"\\\\/bfnrt] | \"u\" [0-9A-CEFa-cef] [0-9A-Fa-f]{3})";
+/// A comma, and the blank that most models write after it.
+pub(super) const COMMA: &str = "\",\" \" \"?";
+
+/// Writes rules for JSON.
+pub(super) struct JsonWriter<'a> {
+    pub(super) rules: &'a mut Rules,
+    pub(super) limits: GrammarLimits,
+    /// The text that no string may hold, because it ends the call.
+    pub(super) end: &'a str,
+    /// The schema that references point into.
+    pub(super) root: &'a Value,
+    /// Rules of schemas, by their text; those in work, too.
+    known: HashMap<String, String>,
+    depth: usize,
+    steps: &'a mut usize,
+}
+
+impl<'a> JsonWriter<'a> {
+    pub(super) fn new(
+        rules: &'a mut Rules,
+        limits: GrammarLimits,
+        end: &'a str,
+        root: &'a Value,
+        steps: &'a mut usize,
+    ) -> Self {
+        Self {
+            rules,
+            limits,
+            end,
+            root,
+            known: HashMap::new(),
+            depth: 0,
+            steps,
+        }
+    }
+
+    /// The values that a schema admits; none if it admits none.
+    pub(super) fn value(&mut self, schema: &Value) -> Option<String> {
+        *self.steps += 1;
+        let key = schema.to_string();
+        if let Some(name) = self.known.get(&key) {
+            return (!name.is_empty()).then(|| name.clone());
+        }
+        let is_plain = schema.as_object().is_none_or(|node| {
+            node.get("type")
+                .is_some_and(|it| it.is_string() && it != "object" && it != "array")
+        });
+        if self.depth >= DEPTH || *self.steps > STEPS || self.rules.bytes() > self.limits.bytes {
+            return Some(self.any(self.types_of(schema)));
+        }
+        let name = (!is_plain).then(|| self.rules.reserve("json"));
+        if let Some(name) = &name {
+            self.known.insert(key.clone(), name.clone());
+        }
+        self.depth += 1;
+        let each = alternatives(self.root, schema);
+        let all: Vec<String> = each
+            .iter()
+            .flat_map(|node| self.alternative(node))
+            .collect();
+        self.depth -= 1;
+        let Some(body) = one_of(all) else {
+            self.known.insert(key, String::new());
+            return None;
+        };
+        match name {
+            Some(name) => {
+                self.rules.define(&name, &body);
+                Some(name)
+            }
+            None => Some(body),
+        }
+    }
+
+    fn types_of(&self, schema: &Value) -> Types {
+        let each = alternatives(self.root, schema);
+        each.iter()
+            .map(types)
+            .fold(Types::NONE, |all, one| all | one)
+    }
+
+    fn alternative(&mut self, node: &Map<String, Value>) -> Vec<String> {
+        if let Some(values) = listed(node) {
+            return values
+                .into_iter()
+                .map(|value| quoted(&self.literal(value)))
+                .collect();
+        }
+        let types = types(node);
+        if types == Types::ALL {
+            return vec![self.any(types)];
+        }
+        let mut all = Vec::new();
+        if types.meets(Types::OBJECT) {
+            all.extend(object::object(self, node));
+        }
+        if types.meets(Types::ARRAY) {
+            all.extend(self.array(node));
+        }
+        if types.meets(Types::STRING) {
+            all.extend(self.string(node));
+        }
+        if types.meets(Types::FRACTION) {
+            all.extend(number::number(self.rules, node, self.limits.digits));
+        } else if types.meets(Types::INTEGER) {
+            all.extend(number::integer(self.rules, node, self.limits.digits));
+        }
+        if types.meets(Types::BOOLEAN) {
+            all.push(self.rules.named("boolean", "\"true\" | \"false\""));
+        }
+        if types.meets(Types::NULL) {
+            all.push("\"null\"".to_owned());
+        }
+        all
+    }
+
+    /// A value as JSON without a text that ends the call.
+    pub(super) fn literal(&self, value: &Value) -> String {
+        let json = value.to_string();
+        if self.end.is_empty() {
+            return json;
+        }
+        json.replace(self.end, &self.end.replace('/', "\\/"))
+    }
+
+    /// Any JSON of these types.
+    pub(super) fn any(&mut self, types: Types) -> String {
+        let string = self.any_string();
+        let number =
+            number::number(self.rules, &Map::new(), self.limits.digits).unwrap_or_default();
+        self.rules
+            .named("any-array", &format!("\"[\" (any ({COMMA} any)*)? \"]\""));
+        let field = format!("{string} \":\" \" \"? any");
+        self.rules.named(
+            "any-object",
+            &format!("\"{{\" ({field} ({COMMA} {field})*)? \"}}\""),
+        );
+        let boolean = self.rules.named("boolean", "\"true\" | \"false\"");
+        let any = format!("any-object | any-array | {string} | {number} | {boolean} | \"null\"");
+        self.rules.named("any", &any);
+        if types == Types::ALL || types == Types::NONE {
+            return "any".to_owned();
+        }
+        let all = [
+            (Types::OBJECT, "any-object"),
+            (Types::ARRAY, "any-array"),
+            (Types::STRING, string.as_str()),
+            (Types::NUMBER, number.as_str()),
+            (Types::BOOLEAN, boolean.as_str()),
+            (Types::NULL, "\"null\""),
+        ];
+        let all = all.iter().filter(|(own, _)| types.meets(*own));
+        one_of(all.map(|(_, name)| (*name).to_owned()).collect())
+            .unwrap_or_else(|| "any".to_owned())
+    }
+
+    pub(super) fn array(&mut self, node: &Map<String, Value>) -> Option<String> {
+        let count = |key: &str| {
+            node.get(key)
+                .and_then(Value::as_u64)
+                .map(|it| u32::try_from(it).unwrap_or(u32::MAX))
+        };
+        let least = count("minItems").unwrap_or(0).min(ITEMS);
+        let mut most = count("maxItems").filter(|most| *most <= ITEMS);
+        let prefix = node
+            .get("prefixItems")
+            .and_then(Value::as_array)
+            .cloned()
+            .unwrap_or_default();
+        let rest = node.get("items").cloned().unwrap_or(Value::Bool(true));
+        let mut first = Vec::new();
+        for schema in &prefix {
+            match self.value(schema) {
+                Some(item) => first.push(item),
+                None => break,
+            }
+        }
+        let first_count = u32::try_from(first.len()).unwrap_or(u32::MAX);
+        let item = if first.len() < prefix.len() {
+            None
+        } else {
+            self.value(&rest)
+        };
+        if item.is_none() {
+            most = Some(most.map_or(first_count, |most| most.min(first_count)));
+        }
+        if most.is_some_and(|most| most < least) {
+            return None;
+        }
+        let more = |count: u32, most: Option<u32>| {
+            let item = item.as_deref().unwrap_or_default();
+            let least = least.saturating_sub(count);
+            let most = most.map(|most| most.saturating_sub(count));
+            repeat(&format!("({COMMA} {item})"), least, most)
+        };
+        let inner = if first.is_empty() {
+            match (&item, most) {
+                (Some(item), most) if most != Some(0) => {
+                    let items = format!("{item} {}", more(1, most));
+                    if least == 0 {
+                        format!("({items})?")
+                    } else {
+                        items
+                    }
+                }
+                _ => String::new(),
+            }
+        } else {
+            // From the last one to the first: each may be the end once there are enough.
+            let mut inner = if item.is_some() {
+                more(first_count, most)
+            } else {
+                String::new()
+            };
+            for (at, own) in first.iter().enumerate().rev() {
+                let at = u32::try_from(at).unwrap_or(u32::MAX);
+                if most.is_some_and(|most| at >= most) {
+                    inner = String::new();
+                    continue;
+                }
+                let head = if at == 0 {
+                    own.clone()
+                } else {
+                    format!("{COMMA} {own}")
+                };
+                inner = format!("{head} {inner}").trim().to_owned();
+                if at >= least {
+                    inner = format!("({inner})?");
+                }
+            }
+            inner
+        };
+        Some(sequence(["\"[\"", inner.as_str(), "\"]\""]))
+    }
+
+    fn string(&mut self, node: &Map<String, Value>) -> Option<String> {
+        let count = |key: &str| {
+            node.get(key)
+                .and_then(Value::as_u64)
+                .map(|it| u32::try_from(it).unwrap_or(u32::MAX))
+        };
+        let least = count("minLength").unwrap_or(0).min(COUNTED);
+        let most = count("maxLength");
+        let most = most.filter(|most| *most <= COUNTED);
+        if most.is_some_and(|most| most < least) {
+            return None;
+        }
+        if let Some(pattern) = node.get("pattern").and_then(Value::as_str) {
+            let excluded = self.excluded();
+            let any = format!("{}*", self.character());
+            let literal = |c: char| {
+                let json = Value::from(c.to_string()).to_string();
+                Some(json[1..json.len() - 1].to_owned())
+            };
+            let alphabet = Alphabet {
+                excluded: &excluded,
+                literal: &literal,
+                before: &any,
+                after: &any,
+            };
+            if let Some(expression) = expression(pattern, &alphabet, least, most) {
+                return Some(format!("\"\\\"\" {expression} \"\\\"\""));
+            }
+        } else if let Some(name) = node.get("format").and_then(Value::as_str)
+            && least <= 1
+            && let Some(name) = format::rule(self.rules, name)
+        {
+            return Some(format!("\"\\\"\" {name} \"\\\"\""));
+        }
+        let most = most.or((self.limits.string > 0).then_some(self.limits.string.max(least)));
+        if least == 0 && most.is_none() {
+            return Some(self.any_string());
+        }
+        let character = self.character();
+        Some(format!(
+            "\"\\\"\" {} \"\\\"\"",
+            repeat(&character, least, most)
+        ))
+    }
+
+    /// What no class of a pattern may admit.
+    fn excluded(&self) -> Vec<(char, char)> {
+        let mut all = vec![('"', '"'), ('\\', '\\'), ('\0', '\x1f')];
+        all.extend(self.end.chars().next().map(|first| (first, first)));
+        all
+    }
+
+    /// One character of a string where characters are counted.
+    fn character(&mut self) -> String {
+        let mut class = plain();
+        if let Some(first) = self.end.chars().next() {
+            class = class.without((first, first));
+        }
+        self.rules
+            .named("character", &format!("{} | {ESCAPE}", class.text()))
+    }
+
+    /// A string of any length.
+    pub(super) fn any_string(&mut self) -> String {
+        let escape = self.rules.named("escape", ESCAPE);
+        if self.limits.string > 0 {
+            let character = self.character();
+            let body = format!(
+                "\"\\\"\" {} \"\\\"\"",
+                repeat(&character, 0, Some(self.limits.string))
+            );
+            return self.rules.named("string", &body);
+        }
+        if self.end.is_empty() {
+            let body = format!("\"\\\"\" ({} | {escape})* \"\\\"\"", plain().text());
+            return self.rules.named("string", &body);
+        }
+        let inner = not_holding(self.rules, "inner", self.end, &plain(), &escape, "\"\\\"\"");
+        self.rules.named("string", &format!("\"\\\"\" {inner}"))
+    }
+}
+
+/// Characters that stand for themselves in a string.
+fn plain() -> Class {
+    Class {
+        is_negated: true,
+        ranges: vec![('"', '"'), ('\\', '\\'), ('\0', '\x1f'), ('\x7f', '\x7f')],
+    }
+}
