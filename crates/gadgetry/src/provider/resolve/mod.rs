@@ -31,9 +31,10 @@ use serde_json::Value;
 use crate::model::{Model, ModelInfo};
 use crate::models::{ModelRegistry, ModelSpec};
 use crate::provider::base_url::BaseUrl;
-use crate::provider::http::HttpConfig;
+use crate::provider::http::{Http, HttpConfig};
 use crate::provider::options::ModelOptions;
 use crate::provider::secret::ApiKey;
+use crate::provider::server::{self, ServerFacts};
 
 pub use error::ResolveError;
 pub use local::LocalServer;
@@ -238,6 +239,26 @@ impl Resolver {
         let info = self.known(provider, &place);
         place.choose(provider, info.as_ref());
         Ok(place)
+    }
+
+    /// Recognises the server of a model; see [`server`](crate::provider::server).
+    ///
+    /// Sends requests only to servers on this machine, and to those whose base URL the user has given. A provider at its
+    /// own address, or an Azure resource, gets none: its facts are the default ones.
+    ///
+    /// Cancel safety: dropping the future closes the connections.
+    pub async fn recognise(&self, name: &str) -> ServerFacts {
+        let Ok((provider, place)) = self.find(name) else {
+            return ServerFacts::default();
+        };
+        if !build::is_users(provider, &place) {
+            return ServerFacts::default();
+        }
+        let Ok(http) = Http::new(self.http_for(&place.base_url)) else {
+            return ServerFacts::default();
+        };
+        let key = self.plain_key(provider, &place);
+        server::recognise(&http, &place.base_url, key.as_ref(), Some(&place.model)).await
     }
 
     /// Looks up what is known about the model of a name.
