@@ -37,6 +37,8 @@ def main() -> None:
     params.n_ctx = given.context
     params.n_parallel = given.slots
     params.use_jinja = True
+    # Prompts that no slot has any more: 8 GB by default.
+    params.cache_ram_mib = 0
     if given.template:
         params.chat_template = given.template
     params.endpoint_slots = True

@@ -15,7 +15,7 @@ mod engines;
 struct Server {
     name: &'static str,
     version: &'static str,
-    /// What it is started with to see whether it works; empty for a file that is no program.
+    /// What it is started with to see whether it works; empty for a file of data.
     question: &'static str,
     /// Installs into an empty folder, and returns the command that starts it.
     install: fn(&Path, &str) -> Result<Vec<String>, String>,

@@ -254,7 +254,7 @@ fn chaos() -> Result<Outcome, String> {
 /// What only a real model on a real server shows.
 fn real_models() -> Result<Outcome, String> {
     let missing = servers::install_models()?;
-    for package in ["gadgetry", "gadgetry-gateway", "gadgetry-cli"] {
+    for package in ["gadgetry-gateway", "gadgetry-cli"] {
         let mut test = cargo(&["test", "--package", package, "--test", "tests"]);
         sh(test.args(["--", "real_models::", "--include-ignored", "--nocapture"]))?;
     }
