@@ -21,8 +21,11 @@ struct Server {
     install: fn(&Path, &str) -> Result<Vec<String>, String>,
 }
 
-/// A model for measurements: its licence is one that you accept by downloading it, so it has to be wanted.
-const GEMMA: &str = "GADGETRY_GEMMA";
+/// A model for measurements, whose terms one accepts by downloading it.
+const GEMMA: &str = "gemma";
+
+/// The variable that says so.
+const ACCEPT_GEMMA: &str = "GADGETRY_GEMMA";
 
 const SERVERS: [Server; 15] = [
     Server {
@@ -110,36 +113,43 @@ const SERVERS: [Server; 15] = [
         install: engines::llguidance,
     },
     Server {
-        name: "gemma",
+        name: GEMMA,
         version: "1.0.0",
         question: "",
         install: engines::gemma,
     },
 ];
 
-/// What the tests with a real model need.
-const MODELS: [&str; 4] = ["llama-cpp", "smollm2", "xgrammar", "llguidance"];
+/// What the tests and the measurement with a real model need.
+const MODELS: [&str; 5] = ["llama-cpp", "smollm2", "xgrammar", "llguidance", "bfcl"];
 
 /// The tests of the gateway, with the clients that they run.
 const CLIENTS: &str = "crates/gadgetry-gateway/tests";
 
 /// Installs what is not there yet. What could not be installed, and why, a line each.
 pub(crate) fn install() -> Result<Vec<String>, String> {
-    let is_wanted = |name: &str| name != "gemma" || std::env::var_os(GEMMA).is_some();
-    install_those(is_wanted)
+    install_those(|_| true)
 }
 
 /// The same for a real model, its server, and the engines of grammars.
 pub(crate) fn install_models() -> Result<Vec<String>, String> {
-    install_those(|name| {
-        MODELS.contains(&name) || (name == "gemma" && std::env::var_os(GEMMA).is_some())
-    })
+    install_those(|name| name == GEMMA || MODELS.contains(&name))
+}
+
+/// The command of something that is installed.
+pub(crate) fn command_of(name: &str) -> Result<Vec<String>, String> {
+    let file = target().join("servers").join(format!("{name}.command"));
+    let text = fs::read_to_string(&file);
+    let text = text.map_err(|error| format!("{}: {error}", file.display()))?;
+    Ok(text.lines().map(str::to_owned).collect())
 }
 
 fn install_those(is_wanted: impl Fn(&str) -> bool) -> Result<Vec<String>, String> {
     let folder = target().join("servers");
     fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     let mut missing = Vec::new();
+    let is_accepted = std::env::var_os(ACCEPT_GEMMA).is_some();
+    let is_wanted = |name: &str| is_wanted(name) && (name != GEMMA || is_accepted);
     for server in SERVERS.iter().filter(|server| is_wanted(server.name)) {
         let done = ready(&folder, server)?;
         missing.extend(done.map(|why| format!("{} {}: {why}", server.name, server.version)));
