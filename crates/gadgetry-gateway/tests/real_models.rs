@@ -92,6 +92,12 @@ async fn the_server_is_recognised() {
         assert_eq!(model.name, "smollm2");
         assert_eq!(model.context_window, Some(window), "{options:?}");
         assert_eq!(model.template_has_tools, Some(has_tools), "{options:?}");
+
+        let url = gateway(&llama, ModelRules::default()).await;
+        let models = get(format!("{url}/models")).await.expect("it answers");
+        let models: Value = models.json().await.expect("JSON");
+        assert_eq!(models["data"][0]["id"], "smollm2");
+        assert_eq!(models["data"][0]["context_window"], window, "{models}");
     }
 }
 

@@ -5,10 +5,13 @@ use std::fmt::Write as _;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use gadgetry::ModelInfo;
 use gadgetry::provider::server::recognise;
 use gadgetry::provider::{ApiKey, BaseUrl, Http, HttpConfig, Resolver, ServerFacts};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::{TcpListener, TcpStream};
+
+use super::OPENAI;
 
 /// Head and body of an answer; the head may have more headers after the status.
 type Answer = (&'static str, String);
@@ -436,4 +439,59 @@ async fn only_servers_of_the_user_are_asked() {
         assert_eq!(facts, ServerFacts::default(), "{name}");
     }
     assert_eq!(server.asked().len(), count);
+}
+
+/// The server's word counts more than the catalogue's, and the user's most.
+#[tokio::test]
+async fn the_window_of_a_model() {
+    let server = Server::start([
+        (
+            "GET /v1/models".to_owned(),
+            ("200 OK", LLAMA_CPP_MODELS.to_owned()),
+        ),
+        ("GET /props".to_owned(), ("200 OK", llama_cpp(""))),
+    ])
+    .await;
+    let silent = Server::start([]).await;
+    let own = |window| {
+        move |it: Resolver| {
+            it.info(move |_| {
+                Some(ModelInfo {
+                    context_window: window,
+                    ..ModelInfo::default()
+                })
+            })
+        }
+    };
+    let as_is: Box<dyn Fn(Resolver) -> Resolver> = Box::new(|it| it);
+    for (row, url, set, name, window) in [
+        ("read", &server.url, as_is, "llamacpp:small", Some(8192)),
+        ("user's", &server.url, Box::new(own(Some(9))), "x", Some(9)),
+        (
+            "user's, unknown",
+            &server.url,
+            Box::new(own(None)),
+            "x",
+            Some(8192),
+        ),
+        (
+            "catalogue",
+            &server.url,
+            Box::new(|it| it),
+            "openai:gpt-4o",
+            Some(8192),
+        ),
+        ("nothing", &silent.url, Box::new(|it| it), "x", None),
+        (
+            "catalogue alone",
+            &silent.url,
+            Box::new(|it| it),
+            "openai:gpt-4o",
+            Some(128_000),
+        ),
+    ] {
+        let resolver = Resolver::new([OPENAI]).base_url(url.clone());
+        let model = set(resolver).connect(name).await.unwrap();
+        assert_eq!(model.info().context_window, window, "{row}");
+    }
 }

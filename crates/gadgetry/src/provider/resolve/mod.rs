@@ -241,6 +241,27 @@ impl Resolver {
         Ok(place)
     }
 
+    /// Finds the model of a name, like [`resolve`](Self::resolve), with the context window that the user's own server says.
+    ///
+    /// The catalogue has what a model was made for, a server what it has room for, so the server's word counts more; that of
+    /// [`info`](Self::info) counts most. A server that does not answer within four seconds changes nothing; see
+    /// [`recognise`](Self::recognise) for the servers that get requests.
+    ///
+    /// Cancel safety: dropping the future closes the connections.
+    pub async fn connect(&self, name: &str) -> Result<Arc<dyn Model>, ResolveError> {
+        let (provider, mut place) = self.find(name)?;
+        let mut info = self.known(provider, &place);
+        place.choose(provider, info.as_ref());
+        let window = info.as_ref().and_then(|info| info.context_window);
+        if self.info.is_none() || window.is_none() {
+            let facts = self.recognise(name).await;
+            if let Some(window) = facts.window(&place.model) {
+                info.get_or_insert_default().context_window = Some(window);
+            }
+        }
+        self.build(provider, &place, info)
+    }
+
     /// Recognises the server of a model; see [`server`](crate::provider::server).
     ///
     /// Sends requests only to servers on this machine, and to those whose base URL the user has given. A provider at its

@@ -155,6 +155,30 @@ impl ServerFacts {
                 _ => None,
             })
     }
+
+    /// The context window of a model, by its name.
+    pub fn window(&self, model: &str) -> Option<u64> {
+        self.model(model)?.context_window
+    }
+
+    /// Kind and version, and how replies can be constrained: `llama.cpp b11549, takes grammars`. The version is text of the
+    /// server.
+    pub fn words(&self) -> String {
+        let version = self.version.as_ref();
+        let version = version.map_or_else(String::new, |version| format!(" {version}"));
+        let constraint = match (
+            self.constraint.is_known(),
+            self.constraint.takes_structural_tags(),
+        ) {
+            (true, true) => ", takes grammars and structural tags",
+            (true, false) => ", takes grammars",
+            (false, _) => ", takes no grammars",
+        };
+        if self.kind == ServerKind::Unknown {
+            return self.kind.name().to_owned();
+        }
+        format!("{}{version}{constraint}", self.kind)
+    }
 }
 
 /// Recognises the server at a base URL. With a model, Ollama, which has a request for each model, gets that of this one only.

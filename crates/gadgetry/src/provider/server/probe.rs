@@ -144,6 +144,8 @@ fn url(base: &Url, path: &str, is_in_api: bool) -> Url {
     let own = base.path().trim_end_matches('/');
     let root = match own.strip_suffix("/v1") {
         Some(root) if !is_in_api => root,
+        // Base URLs of Anthropic's API end before the version.
+        None if is_in_api && own.is_empty() => "/v1",
         _ => own,
     };
     url.set_path(&format!("{root}/{path}"));
@@ -160,7 +162,7 @@ mod tests {
         for (base, props, models) in [
             ("http://h:1/v1", "http://h:1/props", "http://h:1/v1/models"),
             ("http://h/v1/", "http://h/props", "http://h/v1/models"),
-            ("http://h", "http://h/props", "http://h/models"),
+            ("http://h", "http://h/props", "http://h/v1/models"),
             (
                 "https://u:p@h/a/v1?key=k#x",
                 "https://u:p@h/a/props?key=k",
