@@ -8,6 +8,9 @@
 //! Bench targets named `peers` and `gateway` are run next to other libraries and programs: see [`crate::peers`]. That named
 //! `program` measures the program that is distributed.
 //!
+//! `cargo xtask bench models` is the only one that has no target: it measures a real model before the built program, and runs by
+//! its whole name only, because it takes an hour.
+//!
 //! Each case of `instructions` runs twice under callgrind, and the difference is shared among the rounds, so that what comes before
 //! them does not count.
 
@@ -15,13 +18,14 @@ use std::fs;
 
 use crate::Failure;
 use crate::peers;
-use crate::servers::target;
+use crate::servers::{self, target};
 use crate::shell::{answers, capture, cargo, command, root, run as sh};
 
 const INSTRUCTIONS: &str = "instructions";
 const PEERS: &str = "peers";
 const GATEWAY: &str = "gateway";
 const PROGRAM: &str = "program";
+const MODELS: &str = "models";
 const ROUNDS: u64 = 1000;
 
 struct Target {
@@ -45,6 +49,9 @@ pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
             ));
         }
     };
+    if filter == MODELS {
+        return Ok(measure_models(theirs)?);
+    }
     let targets = targets()?;
     let mut found = false;
     let mut failures = Vec::new();
@@ -165,6 +172,23 @@ fn measure_program(bench: &str) -> Result<(), String> {
     let mut strip = command("strip", &["-o"]);
     sh(strip.arg(&stripped).arg(folder.join("gadgetry")))?;
     sh(command(bench, &[]).arg(&stripped))
+}
+
+/// Measures how a real model calls tools through the gateway. The program is built without optimisation, because all the time is
+/// the model's.
+fn measure_models(args: &[String]) -> Result<(), String> {
+    let missing = servers::install_models()?;
+    if !missing.is_empty() {
+        println!("skipped: {}", missing.join("; "));
+        return Ok(());
+    }
+    sh(&mut cargo(&["build", "--package", "gadgetry-cli"]))?;
+    let folder = servers::command_of("bfcl")?.pop().unwrap_or_default();
+    let mut measure = command("python3", &["xtask/models/measure.py", "--launcher"]);
+    measure.args(servers::command_of("llama-cpp")?);
+    measure.arg("--model").args(servers::command_of("smollm2")?);
+    measure.args(["--data", &folder, "--gateway"]);
+    sh(measure.arg(target().join("debug/gadgetry")).args(args))
 }
 
 /// Builds a target, and returns the path of its program.

@@ -1,4 +1,4 @@
-//! Servers that others wrote, for the tests: installed by name from their registries below the target folder.
+//! Servers that others wrote, and a model, for the tests: installed by name from their registries below the target folder.
 //!
 //! `target/servers/NAME.command` says how to start one, an argument a line; the test `foreign_servers` reads it. Where
 //! a server cannot be installed, `NAME.missing` says why, and its tests print that they are skipped.
@@ -9,17 +9,25 @@ use std::process::Command;
 
 use crate::shell::{answers, capture, command, root};
 
+mod engines;
+
 /// A server, and how it comes here.
 struct Server {
     name: &'static str,
     version: &'static str,
-    /// What it is started with to see whether it works.
+    /// What it is started with to see whether it works; empty for a file of data.
     question: &'static str,
     /// Installs into an empty folder, and returns the command that starts it.
     install: fn(&Path, &str) -> Result<Vec<String>, String>,
 }
 
-const SERVERS: [Server; 10] = [
+/// A model for measurements, whose terms one accepts by downloading it.
+const GEMMA: &str = "gemma";
+
+/// The variable that says so.
+const ACCEPT_GEMMA: &str = "GADGETRY_GEMMA";
+
+const SERVERS: [Server; 15] = [
     Server {
         name: "aimock",
         version: "1.43.0",
@@ -80,17 +88,69 @@ const SERVERS: [Server; 10] = [
         question: "--version",
         install: mcp_python,
     },
+    Server {
+        name: "llama-cpp",
+        version: "2026.10.11549",
+        question: "--version",
+        install: engines::llama_cpp,
+    },
+    Server {
+        name: "smollm2",
+        version: "0.1.2",
+        question: "",
+        install: engines::smollm2,
+    },
+    Server {
+        name: "xgrammar",
+        version: "0.1.27",
+        question: "-d",
+        install: engines::xgrammar,
+    },
+    Server {
+        name: "llguidance",
+        version: "1.9.1",
+        question: "--version",
+        install: engines::llguidance,
+    },
+    Server {
+        name: GEMMA,
+        version: "1.0.0",
+        question: "",
+        install: engines::gemma,
+    },
 ];
+
+/// What the tests and the measurement with a real model need.
+const MODELS: [&str; 5] = ["llama-cpp", "smollm2", "xgrammar", "llguidance", "bfcl"];
 
 /// The tests of the gateway, with the clients that they run.
 const CLIENTS: &str = "crates/gadgetry-gateway/tests";
 
 /// Installs what is not there yet. What could not be installed, and why, a line each.
 pub(crate) fn install() -> Result<Vec<String>, String> {
+    install_those(|_| true)
+}
+
+/// The same for a real model, its server, and the engines of grammars.
+pub(crate) fn install_models() -> Result<Vec<String>, String> {
+    install_those(|name| name == GEMMA || MODELS.contains(&name))
+}
+
+/// The command of something that is installed.
+pub(crate) fn command_of(name: &str) -> Result<Vec<String>, String> {
+    let file = target().join("servers").join(format!("{name}.command"));
+    let text = fs::read_to_string(&file);
+    let text = text.map_err(|error| format!("{}: {error}", file.display()))?;
+    Ok(text.lines().map(str::to_owned).collect())
+}
+
+fn install_those(is_wanted: impl Fn(&str) -> bool) -> Result<Vec<String>, String> {
     let folder = target().join("servers");
     fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     let mut missing = Vec::new();
-    for server in &SERVERS {
+    let is_accepted = std::env::var_os(ACCEPT_GEMMA).is_some();
+    let is_wanted = |name: &str| is_wanted(name) && (name != GEMMA || is_accepted);
+    for server in SERVERS.iter().filter(|server| is_wanted(server.name)) {
         let done = ready(&folder, server)?;
         missing.extend(done.map(|why| format!("{} {}: {why}", server.name, server.version)));
     }
@@ -354,6 +414,9 @@ fn works(words: &[String], question: &str) -> bool {
     let Some((program, arguments)) = words.split_first() else {
         return false;
     };
+    if question.is_empty() {
+        return Path::new(program).is_file();
+    }
     answers(
         Command::new(program)
             .args(arguments)

@@ -29,11 +29,18 @@ const CHAOS: &str = "chaos";
 /// Kills of durable runs in [`chaos`].
 const KILLS: &str = "200";
 
+/// Only by name: `tests` has a small dose of it, once `servers` has installed what it needs.
+const MODELS: &str = "models";
+
 /// `tests` stays last, so that the runner's own closing lines are the last thing on standard output.
-const STEPS: [Step; 11] = [
+const STEPS: [Step; 12] = [
     Step {
         name: CHAOS,
         run: chaos,
+    },
+    Step {
+        name: MODELS,
+        run: real_models,
     },
     Step {
         name: "format",
@@ -96,7 +103,7 @@ pub(crate) fn run(wanted: &[String]) -> Result<(), Failure> {
     let all_began = Instant::now();
     for step in STEPS {
         let is_named = wanted.iter().any(|name| name == step.name);
-        let is_usual = wanted.is_empty() && step.name != CHAOS;
+        let is_usual = wanted.is_empty() && ![CHAOS, MODELS].contains(&step.name);
         if !is_named && !is_usual {
             continue;
         }
@@ -199,14 +206,18 @@ fn fuzz() -> Result<Outcome, String> {
 /// Without them their tests are skipped, and say so.
 fn foreign_servers() -> Result<Outcome, String> {
     let missing = servers::install()?;
+    Ok(skipped(&missing))
+}
+
+fn skipped(missing: &[String]) -> Outcome {
     if missing.is_empty() {
-        return Ok(Outcome::Done);
+        return Outcome::Done;
     }
     let why = format!(
         "the tests against these are skipped: {}",
         missing.join("; ")
     );
-    Ok(Outcome::Skipped(why.into()))
+    Outcome::Skipped(why.into())
 }
 
 /// What the tests of the workspace leave out: it is behind features that are off by default.
@@ -237,14 +248,17 @@ fn chaos() -> Result<Outcome, String> {
     sh(sqlite.env("GADGETRY_CHAOS_KILLS", KILLS))?;
     let restate = ["test", "--package", "gadgetry-restate", "--test", "tests"];
     sh(&mut cargo(&restate))?;
-    if missing.is_empty() {
-        return Ok(Outcome::Done);
+    Ok(skipped(&missing))
+}
+
+/// What only a real model on a real server shows.
+fn real_models() -> Result<Outcome, String> {
+    let missing = servers::install_models()?;
+    for package in ["gadgetry-gateway", "gadgetry-cli"] {
+        let mut test = cargo(&["test", "--package", package, "--test", "tests"]);
+        sh(test.args(["--", "real_models::", "--include-ignored", "--nocapture"]))?;
     }
-    let why = format!(
-        "the tests against these are skipped: {}",
-        missing.join("; ")
-    );
-    Ok(Outcome::Skipped(why.into()))
+    Ok(skipped(&missing))
 }
 
 fn tests() -> Result<Outcome, String> {

@@ -61,7 +61,7 @@ pub(crate) fn build_agent_with(
         &options.model.model,
         &ModelOverrides {
             replies: situation.replies,
-            ..ModelOverrides::of(&options.model)
+            ..ModelOverrides::of_agent(&options.model)
         },
         &catalog,
     )?;

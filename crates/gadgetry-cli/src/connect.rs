@@ -1,5 +1,6 @@
 //! From the name of a model to the model.
 
+mod facts;
 mod server;
 
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
@@ -8,7 +9,7 @@ use std::sync::Arc;
 
 use gadgetry::models::{ModelRegistry, ModelSpec};
 use gadgetry::proto::run::Retry;
-use gadgetry::provider::{ModelOptions, Resolver};
+use gadgetry::provider::{ModelOptions, Resolver, ServerFacts};
 use gadgetry::{Model, ModelInfo, ScriptedModel};
 
 use crate::args::{ModelArgs, ServerArgs};
@@ -27,6 +28,8 @@ pub(crate) struct ModelOverrides<'a> {
     pub(crate) audio: bool,
     /// Replies of a script that were read before.
     pub(crate) replies: usize,
+    /// Whether the context window is read from the user's own server.
+    pub(crate) reads_window: bool,
 }
 
 impl<'a> ModelOverrides<'a> {
@@ -46,6 +49,15 @@ impl<'a> ModelOverrides<'a> {
             images: false,
             audio: false,
             replies: 0,
+            reads_window: false,
+        }
+    }
+
+    /// The same for an agent, whose conversation is to fit.
+    pub(crate) fn of_agent(args: &'a ModelArgs) -> Self {
+        Self {
+            reads_window: true,
+            ..Self::of(args)
         }
     }
 }
@@ -93,15 +105,15 @@ pub(crate) fn model(
         return other(name, overrides, catalog);
     }
     let server = overrides.server;
-    let options = server::apply(server, overrides.options.clone())?;
-    let mut resolver = Resolver::from_env()
-        .registry(catalog.clone())
-        .options(options);
-    if let Some(variable) = &server.api_key_env {
-        resolver = resolver.api_key_from(variable);
-    }
+    let resolver = resolver(server, overrides.options.clone())?.registry(catalog.clone());
     let place = resolver.locate(name).map_err(Error::input)?;
-    let known = resolver.describe(name).map_err(Error::input)?;
+    let mut known = resolver.describe(name).map_err(Error::input)?;
+    if overrides.reads_window
+        && let Some(window) = facts::of(&resolver, name).window(&place.model)
+    {
+        // The catalogue has what the model was made for, the server what it has room for.
+        known.get_or_insert_default().context_window = Some(window);
+    }
     let info = info(&place.full_name(), known, overrides, catalog)?;
     let resolver = resolver.info(move |_| info.clone());
     let model = resolver.resolve(name).map_err(Error::input)?;
@@ -109,6 +121,25 @@ pub(crate) fn model(
     Ok(Arc::new(WithKeyHint::new(
         model, &resolver, &place, variable,
     )))
+}
+
+/// Recognises the server of a model, if it is the user's own.
+pub(crate) fn server_facts(name: &str, server: &ServerArgs) -> Result<ServerFacts, Error> {
+    if script(name).is_some() || is_of_genai(name) {
+        return Ok(ServerFacts::default());
+    }
+    let resolver = resolver(server, ModelOptions::default())?;
+    Ok(facts::of(&resolver, name))
+}
+
+/// Finds models with what the command line says about the server.
+fn resolver(server: &ServerArgs, options: ModelOptions) -> Result<Resolver, Error> {
+    let options = server::apply(server, options)?;
+    let resolver = Resolver::from_env().options(options);
+    Ok(match &server.api_key_env {
+        Some(variable) => resolver.api_key_from(variable),
+        None => resolver,
+    })
 }
 
 /// Who serves the model of this name, as far as the name says; `None` for a script.

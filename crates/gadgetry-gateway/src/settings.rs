@@ -131,6 +131,12 @@ pub(crate) struct Destination {
 }
 
 impl Settings {
+    /// The upstreams of models with and without a route; some more than once.
+    pub(crate) fn all_upstreams(&self) -> impl Iterator<Item = &Arc<Upstream>> {
+        let routes = self.routes.iter().flat_map(|route| &route.upstreams);
+        self.upstreams.iter().chain(routes)
+    }
+
     /// Where requests for a model go; `None` if no route is for it.
     pub(crate) fn destination(&self, model: &str) -> Option<Destination> {
         if let Some(route) = self.routes.iter().find(|route| route.is_for(model)) {

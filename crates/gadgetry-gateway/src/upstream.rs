@@ -8,9 +8,10 @@ use gadgetry::model::Model;
 use gadgetry::model::ModelInfo;
 use gadgetry::proto::error::ModelErrorKind;
 use gadgetry::provider::openai::MaxTokensField;
+use gadgetry::provider::server::recognise;
 use gadgetry::provider::{
     Anthropic, ApiKey, BaseUrl, Http, HttpConfig, ModelOptions, OpenAi, OpenAiResponses,
-    ProviderError, Resolver,
+    ProviderError, Resolver, ServerFacts,
 };
 use serde_json::{Map, Value, json};
 
@@ -23,6 +24,9 @@ const FAILURES: u32 = 3;
 
 /// How long an upstream that fails is left out, if there is another.
 const COOLDOWN: Duration = Duration::from_secs(10);
+
+/// How long what a server says about itself counts. Models come and go.
+const FRESH: Duration = Duration::from_mins(1);
 
 /// Fields of sampling that servers of all APIs may know.
 const SAMPLING: [&str; 8] = [
@@ -48,6 +52,8 @@ pub struct Upstream {
     /// Until when it is left out, in milliseconds since `since`.
     out_until: AtomicU64,
     since: Instant,
+    /// What its server has said about itself, and when. The lock is held during the requests, so that they are sent once.
+    facts: tokio::sync::Mutex<Option<(Instant, Arc<ServerFacts>)>>,
 }
 
 /// What an upstream is.
@@ -99,6 +105,7 @@ impl Upstream {
             failures: AtomicU32::new(0),
             out_until: AtomicU64::new(0),
             since: Instant::now(),
+            facts: tokio::sync::Mutex::default(),
         };
         upstream.model("check", ModelOptions::default())?;
         Ok(upstream)
@@ -197,6 +204,38 @@ impl Upstream {
                 .await
                 .unwrap_or_default(),
             Target::Model { name, .. } => vec![name.clone()],
+        }
+    }
+
+    /// What its server says about itself, at most a minute ago.
+    ///
+    /// Cancel safety: dropping the future closes the connections; the next call begins again.
+    pub async fn facts(&self) -> Arc<ServerFacts> {
+        let mut known = self.facts.lock().await;
+        if let Some((_, facts)) = known.as_ref().filter(|(since, _)| since.elapsed() < FRESH) {
+            return Arc::clone(facts);
+        }
+        let facts = match &self.target {
+            Target::Server { url, key, .. } => {
+                recognise(&self.client, url, key.as_ref(), None).await
+            }
+            Target::Model { name, resolver, .. } => resolver.recognise(name).await,
+        };
+        let facts = Arc::new(facts);
+        *known = Some((Instant::now(), Arc::clone(&facts)));
+        facts
+    }
+
+    /// Tokens of a conversation with one of its models: as its server says, or else the catalogue.
+    pub(crate) async fn window(&self, model: &str) -> Option<u64> {
+        let facts = self.facts().await;
+        match &self.target {
+            Target::Server { .. } => facts.window(model),
+            Target::Model { name, resolver, .. } => {
+                let place = resolver.locate(name).ok()?;
+                let known = || resolver.describe(name).ok()??.context_window;
+                facts.window(&place.model).or_else(known)
+            }
         }
     }
 

@@ -11,6 +11,7 @@ mod clients;
 mod config;
 mod exchange;
 mod grammar;
+mod real_models;
 mod requests;
 mod server;
 mod support;

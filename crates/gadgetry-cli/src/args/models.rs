@@ -32,6 +32,14 @@ pub(crate) struct ModelsArgs {
     #[arg(long)]
     pub(crate) all: bool,
 
+    /// List the models of the server at this base URL instead, with what it says about itself
+    #[arg(long, value_name = "URL", conflicts_with_all = ["provider", "features", "local", "all"])]
+    pub(crate) base_url: Option<String>,
+
+    /// Environment variable with that server's API key
+    #[arg(long, value_name = "VAR", requires = "base_url")]
+    pub(crate) api_key_env: Option<String>,
+
     /// Print one JSON object per line
     #[arg(long)]
     pub(crate) json: bool,

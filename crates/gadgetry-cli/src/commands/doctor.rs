@@ -2,11 +2,13 @@
 
 mod probe;
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use gadgetry::provider::Resolver;
+use futures_util::future::join_all;
 use gadgetry::provider::resolve::LocalServer;
+use gadgetry::provider::{ConstraintField, Resolver, ServerFacts, ServerKind};
 use serde::Serialize;
 
 use crate::args::DoctorArgs;
@@ -16,6 +18,7 @@ use crate::error::Error;
 use crate::lines::one_line;
 use crate::printer::Printer;
 use crate::run_agent::until_interrupted;
+use crate::usage_totals::grouped;
 
 use probe::Probe;
 
@@ -29,6 +32,9 @@ struct Report {
     keys: Vec<Key>,
     addresses: Vec<Address>,
     servers: Vec<Server>,
+    /// The server of the model that is tested, if it is the user's own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    server: Option<Recognised>,
     #[serde(skip_serializing_if = "Option::is_none")]
     probe: Option<Probe>,
 }
@@ -64,6 +70,45 @@ struct Server {
     /// The variable for the key, if the server refused the request without one or with the one that it got.
     #[serde(skip_serializing_if = "Option::is_none")]
     needs_key: Option<&'static str>,
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    recognised: Option<Recognised>,
+}
+
+/// What a server says about itself.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Recognised {
+    kind: ServerKind,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    version: Option<String>,
+    constraint: ConstraintField,
+    /// Of the models that it says it of.
+    context_windows: BTreeMap<String, u64>,
+    #[serde(skip)]
+    words: String,
+}
+
+impl Recognised {
+    /// `None` if the server is unknown.
+    fn new(facts: &ServerFacts) -> Option<Self> {
+        let models = facts.models.iter();
+        let windows = models.filter_map(|model| Some((model.name.clone(), model.context_window?)));
+        (facts.kind != ServerKind::Unknown).then(|| Self {
+            kind: facts.kind,
+            version: facts.version.clone(),
+            constraint: facts.constraint,
+            context_windows: windows.collect(),
+            words: one_line(&facts.words()),
+        })
+    }
+
+    /// The name of a model, with its window.
+    fn with_window(&self, name: &str) -> String {
+        match self.context_windows.get(name) {
+            Some(window) => format!("{} ({} tokens)", one_line(name), grouped(*window)),
+            None => one_line(name),
+        }
+    }
 }
 
 pub(crate) fn run(args: &DoctorArgs, printer: &mut Printer) -> Result<(), Error> {
@@ -82,11 +127,17 @@ pub(crate) fn run(args: &DoctorArgs, printer: &mut Printer) -> Result<(), Error>
         keys: keys(&resolver),
         addresses: addresses(&resolver),
         servers: servers(resolver, args.wait)?,
+        server: None,
         probe: None,
     };
     if let Some((model, name)) = model.zip(args.model.as_ref()) {
+        let facts = connect::server_facts(name, &args.server)?;
+        report.server = Recognised::new(&facts);
         printer.spin_with(|| format!("asks {name}"));
-        report.probe = Some(probe::probe(name, model, args.tools)?);
+        let id = name.split_once(':').map_or(name.as_str(), |(_, id)| id);
+        let facts = facts.model(id).or_else(|| facts.model(name));
+        let has_tools = facts.and_then(|facts| facts.template_has_tools);
+        report.probe = Some(probe::probe(name, model, args.tools, has_tools)?);
     }
     printer.stop_spinning();
     if args.json {
@@ -124,7 +175,12 @@ impl Report {
             out.push_str("  none found\n");
         }
         for server in &self.servers {
-            let mut models: Vec<String> = server.models.iter().map(|it| one_line(it)).collect();
+            let recognised = server.recognised.as_ref();
+            let with_window = |name: &String| match recognised {
+                Some(recognised) => recognised.with_window(name),
+                None => one_line(name),
+            };
+            let mut models: Vec<String> = server.models.iter().map(with_window).collect();
             let more = models.len().saturating_sub(SHOWN);
             models.truncate(SHOWN);
             if more > 0 {
@@ -135,11 +191,18 @@ impl Report {
                 None if models.is_empty() => "no models".to_owned(),
                 None => models.join(", "),
             };
+            let words = recognised.map_or_else(String::new, |it| format!("  ({})", it.words));
             let _ = writeln!(
                 out,
-                "  {:<11} {}  {models}",
+                "  {:<11} {}  {models}{words}",
                 server.provider, server.base_url
             );
+        }
+        if let Some(server) = &self.server {
+            let _ = write!(out, "\nServer of the model\n  {}\n", server.words);
+            for (name, window) in server.context_windows.iter().take(SHOWN) {
+                let _ = writeln!(out, "  {}: {} tokens", one_line(name), grouped(*window));
+            }
         }
         if let Some(probe) = &self.probe {
             let _ = write!(out, "\n{}", probe.words());
@@ -190,14 +253,22 @@ fn addresses(resolver: &Resolver) -> Vec<Address> {
 }
 
 fn servers(resolver: Resolver, wait: Duration) -> Result<Vec<Server>, Error> {
-    let work = move || async move { resolver.local_servers_within(wait).await };
+    let work = move || async move {
+        let found = resolver.local_servers_within(wait).await;
+        // No model has this name, so that all of them are looked up.
+        let any = found.iter().map(|it| format!("{}:*", it.provider));
+        let any: Vec<String> = any.collect();
+        let facts = join_all(any.iter().map(|name| resolver.recognise(name))).await;
+        found.into_iter().zip(facts).collect::<Vec<_>>()
+    };
     let found = until_interrupted(work, || true)?;
     let found = found.ok_or_else(|| Error::Failed("cancelled".to_owned()))?;
-    let server = |server: LocalServer| Server {
+    let server = |(server, facts): (LocalServer, ServerFacts)| Server {
         provider: server.provider,
         base_url: server.base_url.shown(),
         needs_key: server.needs_key,
         models: server.models,
+        recognised: Recognised::new(&facts),
     };
     Ok(found.into_iter().map(server).collect())
 }

@@ -1,5 +1,7 @@
 //! `gadgetry models`: what is known about models, and how it is kept up to date.
 
+mod served;
+
 use std::fmt::Write as _;
 use std::fs;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -26,7 +28,10 @@ const PATIENCE: Duration = Duration::from_mins(2);
 pub(crate) fn run(args: &ModelsArgs, printer: &mut Printer) -> Result<(), Error> {
     match &args.verb {
         Some(ModelsVerb::Update(args)) => update(args, printer),
-        None => list(args, printer),
+        None => match &args.base_url {
+            Some(url) => served::list(url, args, printer),
+            None => list(args, printer),
+        },
     }
 }
 

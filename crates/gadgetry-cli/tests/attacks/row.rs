@@ -44,6 +44,9 @@ pub(crate) struct Row {
     /// What the server answers, in order; the last one again and again.
     #[serde(default)]
     pub(crate) replies: Vec<Reply>,
+    /// What it answers to GET requests, by path; 404 to all others.
+    #[serde(default)]
+    pub(crate) gets: BTreeMap<String, Reply>,
     /// The calls that run, as `Name {parameters}`.
     #[serde(default)]
     pub(crate) runs: Vec<String>,

@@ -1,5 +1,6 @@
 //! A model server that does what a row says, on a free port of loopback.
 
+use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,6 +11,9 @@ use serde_json::{Value, json};
 
 use super::row::{Call, End, Endless, Reply, Wire};
 
+/// Answers to GET requests, by path. Others get 404.
+pub(crate) type Gets = BTreeMap<String, Reply>;
+
 /// A server that answers until it is dropped.
 pub(crate) struct Server {
     pub(crate) address: SocketAddr,
@@ -17,21 +21,22 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    pub(crate) fn start(wire: Wire, replies: &[Reply]) -> Self {
+    pub(crate) fn start(wire: Wire, replies: &[Reply], gets: &Gets) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = listener.local_addr().expect("it is bound");
         let bodies = Arc::new(Mutex::new(Vec::new()));
         let (replies, seen): (Arc<[Reply]>, _) = (replies.into(), Arc::clone(&bodies));
+        let gets = Arc::new(gets.clone());
         let count = Arc::new(AtomicUsize::new(0));
         // The threads end with the test's process, as the sockets do.
         thread::spawn(move || {
             for stream in listener.incoming() {
                 let Ok(stream) = stream else { continue };
                 let (replies, seen) = (Arc::clone(&replies), Arc::clone(&seen));
-                let count = Arc::clone(&count);
+                let (count, gets) = (Arc::clone(&count), Arc::clone(&gets));
                 thread::spawn(move || {
                     // A client that goes away is not the server's business.
-                    let _ = serve(&stream, wire, &replies, &seen, &count);
+                    let _ = serve(&stream, wire, &replies, &gets, &seen, &count);
                 });
             }
         });
@@ -58,15 +63,20 @@ impl Server {
     }
 }
 
+const MISSING: &[u8] = b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
+
 /// One request a connection.
 fn serve(
     stream: &TcpStream,
     wire: Wire,
     replies: &[Reply],
+    gets: &Gets,
     seen: &Mutex<Vec<String>>,
     count: &AtomicUsize,
 ) -> std::io::Result<()> {
     let mut reader = BufReader::new(stream);
+    let mut first = String::new();
+    reader.read_line(&mut first)?;
     let mut length = 0;
     loop {
         let mut line = String::new();
@@ -83,6 +93,13 @@ fn serve(
     }
     let mut body = vec![0; length];
     reader.read_exact(&mut body)?;
+    if let Some(rest) = first.strip_prefix("GET ") {
+        let path = rest.split(' ').next().unwrap_or_default();
+        return match gets.get(path) {
+            Some(reply) => answer(stream, wire, reply),
+            None => { stream }.write_all(MISSING),
+        };
+    }
     seen.lock()
         .expect("no panic")
         .push(String::from_utf8_lossy(&body).into_owned());

@@ -53,7 +53,7 @@ command = ["env"]
 
 pub(crate) fn run(row: &Row) -> Outcome {
     let folder = tempfile::tempdir().expect("a folder");
-    let server = Server::start(row.wire, &row.replies);
+    let server = Server::start(row.wire, &row.replies, &row.gets);
     prepare(row, folder.path());
     let before: Vec<_> = row
         .untouched

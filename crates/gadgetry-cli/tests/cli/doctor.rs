@@ -59,7 +59,8 @@ fn what_there_is() {
     assert!(set.stdout.contains("  openai      set in OPENAI_API_KEY\n"));
     assert!(!set.stdout.contains("nobody"));
 
-    let list = Reply::Status("200 OK", r#"{"data":[{"id":"one"},{"id":"two"}]}"#);
+    let list = r#"{"data":[{"id":"one"},{"id":"two"}]}"#;
+    let list = Reply::Gets("/v1/models", "200 OK", list.to_owned());
     let server = Server::start([list]);
     let found = doctor(&[], &[("VLLM_BASE_URL", server.url())]);
     found.check(&found.stdout, "", 0);
@@ -186,7 +187,8 @@ fn native_calls() {
 
 #[test]
 fn servers_that_refuse_and_addresses_of_the_environment() {
-    let locked = Server::start([Reply::Status("401 Unauthorized", "{}")]);
+    let locked = Reply::Gets("/v1/models", "401 Unauthorized", "{}".to_owned());
+    let locked = Server::start([locked]);
     let env = [
         ("VLLM_BASE_URL", locked.url()),
         (
@@ -218,4 +220,51 @@ fn a_model_that_fails() {
     let error = "error: no key for openai: set OPENAI_API_KEY. Configured: nothing. \
         On this machine: ollama, lmstudio, llamacpp, vllm, sglang, tgi, jan, llamafile, litellm\n";
     missing.check("", error, 2);
+}
+
+/// What llama.cpp says about itself.
+fn llama_cpp() -> [Reply; 2] {
+    let get = |path, body: Value| Reply::Gets(path, "200 OK", body.to_string());
+    [
+        get(
+            "/v1/models",
+            json!({ "data": [{ "id": "small", "owned_by": "llamacpp", "meta": { "n_ctx": 8192 } }] }),
+        ),
+        get(
+            "/props",
+            json!({
+                "default_generation_settings": { "n_ctx": 8192 }, "build_info": "b11549",
+                "chat_template_caps": { "supports_tools": false },
+            }),
+        ),
+    ]
+}
+
+#[test]
+fn what_servers_say_about_themselves() {
+    let server = Server::start(llama_cpp());
+    let env = [("LLAMACPP_BASE_URL", server.url())];
+    let found = doctor(&[], &env);
+    let line = format!(
+        "  llamacpp    {}  small (8,192 tokens)  (llama.cpp b11549, takes grammars)\n",
+        server.url()
+    );
+    found.check(&found.stdout, "", 0);
+    assert!(found.stdout.ends_with(&line), "{found:?}");
+    let found = doctor(&["--json"], &env);
+    let report: Value = serde_json::from_str(&found.stdout).expect("JSON");
+    let expected = json!([{
+        "provider": "llamacpp", "baseUrl": server.url(), "models": ["small"], "kind": "llama-cpp", "version": "b11549",
+        "constraint": "llama-cpp", "contextWindows": { "small": 8192 },
+    }]);
+    assert_eq!(report["servers"], expected);
+
+    // Its template has no tools, so that no other form of calls is advised.
+    let replies = llama_cpp().into_iter().chain([Reply::says("42.")]);
+    let server = Server::start(replies);
+    let ended = doctor(&["small", "--base-url", server.url()], &[]);
+    let part = "\nServer of the model\n  llama.cpp b11549, takes grammars\n  small: 8,192 tokens\n\nsmall\n";
+    assert!(ended.stdout.contains(part), "{ended:?}");
+    let error = "error: small wrote no gadget block, and its chat template has no tools, so that --tools native is of no use\n";
+    ended.check(&ended.stdout, error, 1);
 }

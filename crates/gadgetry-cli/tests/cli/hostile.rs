@@ -94,11 +94,8 @@ fn terminals_are_not_commanded() {
 #[test]
 fn servers_do_not_command_the_terminal() {
     let leaked = |text: String| -> &'static str { text.leak() };
-    let list = leaked(format!(
-        r#"{{"data":[{{"id":"{0}\n  forged"}}]}}"#,
-        escaped()
-    ));
-    let server = Server::start([Reply::Status("200 OK", list)]);
+    let list = format!(r#"{{"data":[{{"id":"{0}\n  forged"}}]}}"#, escaped());
+    let server = Server::start([Reply::Gets("/v1/models", "200 OK", list)]);
     let workshop = Workshop::new("");
     let env = [("VLLM_BASE_URL", server.url())];
     let seen = check_shown(&workshop, "doctor", &env);

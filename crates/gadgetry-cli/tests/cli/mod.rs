@@ -33,6 +33,7 @@ mod options;
 mod parse;
 mod picture;
 mod pipes;
+mod real_models;
 #[cfg(feature = "restate")]
 mod restate;
 #[cfg(all(feature = "chat", target_os = "linux"))]

@@ -245,3 +245,68 @@ fn a_table_that_cannot_be_written_leaves_nothing() {
     let left = std::fs::read_dir(workshop.path("kept")).expect("the folder");
     assert_eq!(left.count(), 1);
 }
+
+/// The models of a server, as a table and as JSON; or why there are none.
+#[test]
+fn models_of_a_server() {
+    let get = |path, body: &str| Reply::Gets(path, "200 OK", body.to_owned());
+    let list = r#"{"data":[{"id":"Qwen/Qwen2.5-7B","owned_by":"vllm","max_model_len":32768},{"id":"lora","owned_by":"vllm"}]}"#;
+    let vllm = [
+        get("/v1/models", list),
+        get("/version", r#"{"version":"0.12.0"}"#),
+    ];
+    let server = Server::start(vllm);
+    let workshop = Workshop::new("");
+    let ended = models(&workshop, &["--base-url", server.url()]);
+    let expected = format!(
+        "{}  vLLM 0.12.0, takes grammars and structural tags\n\n\
+         MODEL            CONTEXT  TEMPLATE HAS TOOLS\n\
+         Qwen/Qwen2.5-7B   32,768  ?\n\
+         lora                   ?  ?\n",
+        server.url()
+    );
+    ended.check(&expected, "", 0);
+    let ended = models(&workshop, &["qwen", "--base-url", server.url(), "--json"]);
+    let line: Value = serde_json::from_str(&ended.stdout).expect("one line of JSON");
+    let expected = serde_json::json!({
+        "name": "Qwen/Qwen2.5-7B", "contextWindow": 32768, "server": "vllm", "version": "0.12.0",
+        "constraint": "vllm", "structuralTags": true,
+    });
+    assert_eq!(line, expected);
+
+    let refuses = Reply::Gets("/v1/models", "401 Unauthorized", "{}".to_owned());
+    let refuses = Server::start([refuses]);
+    let other = Server::start([Reply::says("Hi.")]);
+    for (url, error) in [
+        (
+            refuses.url(),
+            "refuses the request: name the variable of its key with --api-key-env",
+        ),
+        (
+            other.url(),
+            "no server of models answers there; expected a form like http://127.0.0.1:8080/v1",
+        ),
+    ] {
+        let ended = models(&workshop, &["--base-url", url]);
+        assert!(
+            ended.stderr.starts_with("error: http://127.0.0.1:"),
+            "{ended:?}"
+        );
+        assert!(ended.stderr.ends_with(&format!("{error}\n")), "{ended:?}");
+        assert_eq!(ended.code, Some(1));
+    }
+    let ended = models(
+        &workshop,
+        &[
+            "--base-url",
+            server.url(),
+            "--api-key-env",
+            "GADGETRY_NO_SUCH_KEY",
+        ],
+    );
+    ended.check(
+        "",
+        "error: no key: the environment variable GADGETRY_NO_SUCH_KEY is not set\n",
+        2,
+    );
+}

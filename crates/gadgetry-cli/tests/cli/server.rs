@@ -26,7 +26,24 @@ pub(crate) enum Reply {
     Stream(String),
     /// A status with headers and this body.
     Status(&'static str, &'static str),
+    /// The same for each GET request to this path, whenever it comes. Other questions about the server have the answer 404.
+    Gets(&'static str, &'static str, String),
 }
+
+/// Paths by which servers are recognised; that of the models comes first. Such a request takes no reply from those that it is
+/// not for.
+const PROBES: [&str; 10] = [
+    "/v1/models",
+    "/props",
+    "/version",
+    "/get_server_info",
+    "/server_info",
+    "/api/version",
+    "/api/v0/models",
+    "/info",
+    "/api/ps",
+    "/api/show",
+];
 
 impl Reply {
     pub(crate) fn says(text: &str) -> Self {
@@ -46,12 +63,17 @@ impl Reply {
             Self::Messages(text) => messages(text),
             Self::Stream(body) => format!("{STREAM}{body}"),
             Self::BreaksOff(text) => stream([*text].into_iter(), None),
-            Self::Status(head, body) => format!(
-                "HTTP/1.1 {head}\r\ncontent-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",
-                body.len()
-            ),
+            Self::Status(head, body) => document(head, body),
+            Self::Gets(_, head, body) => document(head, body),
         }
     }
+}
+
+fn document(head: &str, body: &str) -> String {
+    let length = body.len();
+    format!(
+        "HTTP/1.1 {head}\r\ncontent-type: application/json\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}"
+    )
 }
 
 const STREAM: &str =
@@ -134,12 +156,16 @@ impl Server {
             url,
             asked: Arc::clone(&asked),
         };
-        let replies: Vec<Reply> = replies.into_iter().collect();
+        let replies = replies.into_iter();
+        let (gets, replies): (Vec<Reply>, Vec<Reply>) =
+            replies.partition(|it| matches!(it, Reply::Gets(..)));
+        let mut number = 0;
         thread::spawn(move || {
-            for (number, connection) in listener.incoming().enumerate() {
-                let reply = &replies[number.min(replies.len() - 1)];
+            for connection in listener.incoming() {
+                let reply = replies.get(number.min(replies.len().saturating_sub(1)));
                 // A client that goes away is its own problem.
-                let _ = serve(&connection.expect("a connection"), reply, &asked);
+                let served = serve(&connection.expect("a connection"), reply, &gets, &asked);
+                number += usize::from(!matches!(served, Ok(Served::Probe)));
             }
         });
         server
@@ -155,7 +181,18 @@ impl Server {
     }
 }
 
-fn serve(connection: &TcpStream, reply: &Reply, asked: &Mutex<Vec<Asked>>) -> std::io::Result<()> {
+/// What a request was.
+enum Served {
+    Probe,
+    Other,
+}
+
+fn serve(
+    connection: &TcpStream,
+    reply: Option<&Reply>,
+    gets: &[Reply],
+    asked: &Mutex<Vec<Asked>>,
+) -> std::io::Result<Served> {
     let mut reader = BufReader::new(connection);
     let mut line = String::new();
     reader.read_line(&mut line)?;
@@ -171,11 +208,25 @@ fn serve(connection: &TcpStream, reply: &Reply, asked: &Mutex<Vec<Asked>>) -> st
     let mut body = vec![0; length];
     reader.read_exact(&mut body)?;
     let body = serde_json::from_slice(&body).unwrap_or_default();
-    let answer = reply.bytes(&body);
+    let line = line.trim_end_matches(" HTTP/1.1\r\n").to_owned();
+    let path = line.split_once(' ').map_or("", |(_, path)| path);
+    let get = gets
+        .iter()
+        .find(|it| matches!(it, Reply::Gets(of, ..) if *of == path));
+    if get.is_none() && PROBES.contains(&path) {
+        { connection }.write_all(document("404 Not Found", "{}").as_bytes())?;
+        return Ok(Served::Probe);
+    }
+    let answer = get.or(reply).expect("a reply").bytes(&body);
     asked.lock().expect("no panic").push(Asked {
-        line: line.trim_end_matches(" HTTP/1.1\r\n").to_owned(),
+        line,
         headers,
         body,
     });
-    { connection }.write_all(answer.as_bytes())
+    { connection }.write_all(answer.as_bytes())?;
+    Ok(if get.is_some() {
+        Served::Probe
+    } else {
+        Served::Other
+    })
 }

@@ -10,11 +10,13 @@ use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::middleware::map_response_with_state;
 use axum::response::Response;
 use axum::routing::{any, get};
+use futures_util::future::join_all;
+use futures_util::{StreamExt as _, stream};
 use serde_json::{Value, json};
 
 use super::reply::{self, Job};
 use super::{Gateway, admission, body};
-use crate::exchange::{Exchange, Setup};
+use crate::exchange::{Constrain, Exchange, Setup, ToolMode};
 use crate::memory::Owner;
 use crate::settings::{ClientKey, Settings};
 use crate::{Api, Failure};
@@ -235,7 +237,10 @@ async fn models(State(gateway): State<Gateway>, headers: HeaderMap) -> Response 
         return failed(api_of(&headers), &failure);
     }
     let names = super::probe::models(&settings).await;
-    let data: Vec<Value> = names.iter().map(|name| model_entry(name)).collect();
+    // All servers at once; each entry then finds what its own has said.
+    join_all(settings.all_upstreams().map(|it| it.facts())).await;
+    let entries = names.iter().map(|name| model_entry(&settings, name));
+    let data: Vec<Value> = stream::iter(entries).then(|it| it).collect().await;
     json_response(
         StatusCode::OK,
         &json!({
@@ -259,13 +264,14 @@ async fn model(State(gateway): State<Gateway>, headers: HeaderMap, request: Requ
     let path = request.uri().path();
     let name = path.split_once("/models/").map_or("", |(_, name)| name);
     match settings.destination(name) {
-        Some(_) => json_response(StatusCode::OK, &model_entry(name)),
+        Some(_) => json_response(StatusCode::OK, &model_entry(&settings, name).await),
         None => failed(api_of(&headers), &Failure::UnknownModel(name.to_owned())),
     }
 }
 
-fn model_entry(name: &str) -> Value {
-    json!({
+/// A model, with how the gateway treats it and what is known about it.
+async fn model_entry(settings: &Settings, name: &str) -> Value {
+    let mut entry = json!({
         "id": name,
         "object": "model",
         "created": 0,
@@ -274,7 +280,27 @@ fn model_entry(name: &str) -> Value {
         "type": "model",
         "display_name": name,
         "created_at": "1970-01-01T00:00:00Z",
-    })
+    });
+    let Some(destination) = settings.destination(name) else {
+        return entry;
+    };
+    let rules = &destination.rules;
+    entry["tool_mode"] = match rules.mode {
+        ToolMode::Text => "text",
+        ToolMode::Native => "native",
+        ToolMode::Auto => "auto",
+    }
+    .into();
+    let dialects = rules.dialects.0.iter().map(|dialect| dialect.name());
+    entry["dialects"] = dialects.collect();
+    entry["constrained"] = (rules.constrain != Constrain::Off).into();
+    // A request may go to any of them, so the smallest counts.
+    let upstreams = destination.upstreams.iter();
+    let windows = join_all(upstreams.map(|it| it.window(&destination.model))).await;
+    if let Some(window) = windows.into_iter().flatten().min() {
+        entry["context_window"] = window.into();
+    }
+    entry
 }
 
 pub(super) fn json_response(status: StatusCode, body: &Value) -> Response {

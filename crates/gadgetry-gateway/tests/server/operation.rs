@@ -195,7 +195,13 @@ async fn the_models_and_the_tokens() {
         .json()
         .await
         .expect("JSON");
-    assert_eq!(models["data"][0]["id"], "scripted");
+    let entry = &models["data"][0];
+    assert_eq!(entry["id"], "scripted");
+    // How it is treated, and what is known about it: nothing here.
+    assert_eq!(entry["tool_mode"], "text");
+    assert_eq!(entry["dialects"][0], "hermes");
+    assert_eq!(entry["constrained"], false);
+    assert_eq!(entry.get("context_window"), None);
     let model: Value = get(world.url("/v1/models/a/b"))
         .await
         .expect("it answers")
@@ -203,6 +209,7 @@ async fn the_models_and_the_tokens() {
         .await
         .expect("JSON");
     assert_eq!(model["id"], "a/b");
+    assert_eq!(model["tool_mode"], "text");
     let request =
         json!({"model": "m", "messages": [{"role": "user", "content": "x".repeat(4_000)}]});
     let count = client()

@@ -2,16 +2,18 @@
 
 use std::sync::Arc;
 
-use gadgetry::provider::{BaseUrl, HttpConfig};
-use gadgetry_gateway::exchange::{ModelRules, ToolMode};
+use axum::{Json, Router, routing};
+use gadgetry::provider::{BaseUrl, HttpConfig, Resolver};
+use gadgetry_gateway::exchange::{Constrain, ModelRules, ToolMode};
 use gadgetry_gateway::settings::Route;
 use gadgetry_gateway::upstream::{Target, Upstream as Server};
 use gadgetry_gateway::{Api, Settings};
 use serde_json::{Value, json};
+use tokio::net::TcpListener;
 
 use super::replies::body;
 use crate::support::upstream::Upstream;
-use crate::support::world::{World, client};
+use crate::support::world::{World, client, get};
 
 fn server(name: &str, url: &str) -> Arc<Server> {
     let target = Target::Server {
@@ -204,4 +206,90 @@ fn a_key_of_its_own_is_enough_for_a_named_model() {
     assert!(made(Some(ApiKey::new("sk-own"))).is_ok());
     let error = made(None).expect_err("there is no key").to_string();
     assert!(error.contains("no key for openai"), "{error}");
+}
+
+/// The window is the smallest of the upstreams that a request for a model may go to, as far as they say one; rules are those of
+/// the route.
+#[tokio::test]
+async fn models_with_what_is_known_about_them() {
+    let vllm = |window: u64| async move {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        let url = format!("http://{}/v1", listener.local_addr().expect("it is bound"));
+        let model = json!({ "id": "qwen", "owned_by": "vllm", "max_model_len": window });
+        let models = json!({ "object": "list", "data": [model] });
+        let router = Router::new()
+            .route("/v1/models", routing::get(move || async { Json(models) }))
+            .route(
+                "/version",
+                routing::get(|| async { Json(json!({ "version": "0.12.0" })) }),
+            );
+        tokio::spawn(async move { axum::serve(listener, router).await });
+        url
+    };
+    let upstream = Upstream::start().await;
+    let (large, small) = (vllm(32_768).await, vllm(4_096).await);
+    let silent = server("silent", &upstream.url());
+    let large = server("large", &large);
+    let small = server("small", &small);
+    let known = Target::Model {
+        name: "anthropic:claude-haiku-4-5".to_owned(),
+        key: Some("sk-0123456789".into()),
+        resolver: Box::new(Resolver::new([("A", "b")])),
+    };
+    let known = Arc::new(Server::new("known", known, HttpConfig::new()).expect("a model"));
+    let route = |name: &str, upstreams: &[&Arc<Server>], rules: ModelRules| Route {
+        name: name.to_owned(),
+        upstreams: upstreams.iter().map(|it| Arc::clone(it)).collect(),
+        model: Some("qwen".to_owned()),
+        rules: Arc::new(rules),
+    };
+    let rules = ModelRules {
+        mode: ToolMode::Auto,
+        dialects: "hermes,llama".parse().expect("dialects"),
+        constrain: Constrain::Vllm,
+        ..ModelRules::default()
+    };
+    let settings = Settings {
+        upstreams: vec![Arc::clone(&large)],
+        routes: vec![
+            route("one", &[&large], rules),
+            route("both", &[&large, &small], ModelRules::default()),
+            route("half", &[&silent, &small], ModelRules::default()),
+            route("none", &[&silent], ModelRules::default()),
+            route("known", &[&known], ModelRules::default()),
+        ],
+        ..Settings::default()
+    };
+    let world = World::serve(upstream, settings).await;
+    let models: Value = get(world.url("/v1/models"))
+        .await
+        .expect("it answers")
+        .json()
+        .await
+        .expect("JSON");
+    let models = models["data"].as_array().expect("a list");
+    for (at, (name, mode, constrained, window)) in [
+        ("one", "auto", true, json!(32_768)),
+        ("both", "text", false, json!(4_096)),
+        ("half", "text", false, json!(4_096)),
+        ("none", "text", false, Value::Null),
+        ("known", "text", false, json!(200_000)),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let entry = &models[at];
+        assert_eq!(entry["id"], name);
+        assert_eq!(entry["tool_mode"], mode, "{name}");
+        assert_eq!(entry["constrained"], constrained, "{name}");
+        assert_eq!(entry["context_window"], window, "{name}");
+    }
+    assert_eq!(models[0]["dialects"], json!(["hermes", "llama"]));
+    let one: Value = get(world.url("/v1/models/one"))
+        .await
+        .expect("it answers")
+        .json()
+        .await
+        .expect("JSON");
+    assert_eq!(one, models[0]);
 }

@@ -33,10 +33,7 @@ impl World {
 
     /// With these settings.
     pub(crate) async fn serve(upstream: Upstream, settings: Settings) -> Self {
-        let gateway = Gateway::with_secret(settings, [42; 32]);
-        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
-        let address = listener.local_addr().expect("it is bound");
-        tokio::spawn(server::serve(listener, gateway, pending()));
+        let address = serve(settings).await;
         Self { upstream, address }
     }
 
@@ -44,6 +41,15 @@ impl World {
     pub(crate) fn url(&self, path: &str) -> String {
         format!("http://{}{path}", self.address)
     }
+}
+
+/// Serves a gateway on a free port.
+pub(crate) async fn serve(settings: Settings) -> SocketAddr {
+    let gateway = Gateway::with_secret(settings, [42; 32]);
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+    let address = listener.local_addr().expect("it is bound");
+    tokio::spawn(server::serve(listener, gateway, pending()));
+    address
 }
 
 /// Settings with one server.

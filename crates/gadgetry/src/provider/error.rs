@@ -190,6 +190,7 @@ impl ProviderError {
             Some(cause) => format!("{message}: {cause}"),
             None => message,
         };
+        let message = with_sizes(inner, message);
         let field = |name| inner.get(name).or_else(|| object.get(name));
         let code = ["code", "type", "status"]
             .into_iter()
@@ -249,6 +250,18 @@ impl ProviderError {
         };
         self.message = format!("{}{stop} {advice}", self.message);
     }
+}
+
+/// The message with the sizes that llama.cpp gives next to it, if they are not in it.
+fn with_sizes(inner: &Value, message: String) -> String {
+    let size = |name: &str| inner.get(name).and_then(Value::as_u64);
+    let (Some(prompt), Some(window)) = (size("n_prompt_tokens"), size("n_ctx")) else {
+        return message;
+    };
+    if message.contains(&window.to_string()) {
+        return message;
+    }
+    format!("{message} ({prompt} tokens, and the context has {window})")
 }
 
 impl From<ProviderError> for Delta {

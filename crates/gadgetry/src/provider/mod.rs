@@ -5,6 +5,7 @@
 //! | [`adapter`] | any client as a model; needs no feature |
 //! | [`anthropic`] | the Messages API: Anthropic, and every server with the same interface |
 //! | [`openai`] | Chat Completions: OpenAI, and every server with the same interface; OpenAI's Responses API |
+//! | [`server`] | what serves a base URL, and what it can do |
 //! | [`resolve`] | models by their names, with keys and addresses from the environment |
 //! | [`http`] | one request, its timeouts, and the deltas of its reply |
 //! | [`wire`] | what a backend is: [`Wire`] writes requests, [`Decode`] reads replies, [`Encode`] writes them |
@@ -66,6 +67,8 @@ pub mod retry_after;
 #[cfg(feature = "providers")]
 pub mod secret;
 #[cfg(feature = "providers")]
+pub mod server;
+#[cfg(feature = "providers")]
 pub mod sse;
 #[cfg(feature = "providers")]
 #[doc(hidden)]
@@ -103,6 +106,8 @@ pub use request::HttpRequest;
 pub use resolve::Resolver;
 #[cfg(feature = "providers")]
 pub use secret::ApiKey;
+#[cfg(feature = "providers")]
+pub use server::{ConstraintField, ModelFacts, ServerFacts, ServerKind};
 #[cfg(feature = "providers")]
 pub use wire::{Decode, Encode, Wire};
 #[cfg(feature = "providers")]

@@ -3,6 +3,7 @@
 #![cfg(feature = "providers")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails here")]
 
+mod recognition;
 mod servers;
 
 use std::collections::BTreeSet;

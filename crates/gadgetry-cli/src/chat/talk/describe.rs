@@ -20,7 +20,7 @@ impl Base {
     pub(super) fn facts(&self, options: &AgentOptions, skills: &Skills) -> Result<Facts, Error> {
         let model = &options.model;
         let catalog = catalog::load(&model.data)?;
-        let found = connect::model(&model.model, &ModelOverrides::of(model), &catalog)?;
+        let found = connect::model(&model.model, &ModelOverrides::of_agent(model), &catalog)?;
         let filter = ModelFilter::default();
         let mut models: Vec<String> = catalog
             .list(&filter)

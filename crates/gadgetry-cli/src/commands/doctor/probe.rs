@@ -56,6 +56,9 @@ pub(super) struct Probe {
     cost: Option<f64>,
     #[serde(skip)]
     native: bool,
+    /// Whether its chat template has tools, if that is known.
+    #[serde(skip)]
+    has_tools: Option<bool>,
     #[serde(skip)]
     written: String,
     #[serde(skip)]
@@ -71,7 +74,14 @@ pub(super) struct Probe {
 const SHOWN: usize = 600;
 
 /// Tries the model.
-pub(super) fn probe(name: &str, model: Arc<dyn Model>, form: ToolForm) -> Result<Probe, Error> {
+///
+/// `has_tools` says whether its chat template has tools, if that is known.
+pub(super) fn probe(
+    name: &str,
+    model: Arc<dyn Model>,
+    form: ToolForm,
+    has_tools: Option<bool>,
+) -> Result<Probe, Error> {
     let native = form == ToolForm::Native;
     let run = Agent::builder()
         .model(model)
@@ -91,6 +101,7 @@ pub(super) fn probe(name: &str, model: Arc<dyn Model>, form: ToolForm) -> Result
     let probe = Probe {
         model: name.to_owned(),
         native,
+        has_tools,
         ..Probe::default()
     };
     let finished = run_agent(run, None, probe)?;
@@ -256,6 +267,10 @@ impl Probe {
             }
             _ if self.written.trim().is_empty() => format!("{name} wrote nothing"),
             _ if self.native => format!("{name} called no tool; try it without --tools native"),
+            // Its server drops the tools of a request without a word.
+            _ if self.has_tools == Some(false) => format!(
+                "{name} wrote no gadget block, and its chat template has no tools, so that --tools native is of no use"
+            ),
             _ => format!("{name} wrote no gadget block; if it can call tools, try --tools native"),
         }
     }

@@ -25,6 +25,9 @@ pub(crate) struct Row {
     pub(crate) keys: bool,
     /// What the upstream answers, in order; the last one again and again.
     pub(crate) replies: Vec<Reply>,
+    /// What it answers to GET requests, by path; 404 to all others.
+    #[serde(default)]
+    pub(crate) gets: BTreeMap<String, Reply>,
     pub(crate) steps: Vec<Step>,
     /// Texts that no request to the upstream may hold.
     #[serde(default)]

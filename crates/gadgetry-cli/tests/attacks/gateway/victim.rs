@@ -40,7 +40,7 @@ struct Gateway {
 /// Carries out the attack; returns everything that is not as it must be.
 pub(crate) fn run(row: &Row) -> Vec<String> {
     let folder = tempfile::tempdir().expect("a folder");
-    let server = Server::start(Wire::Chat, &row.replies);
+    let server = Server::start(Wire::Chat, &row.replies, &row.gets);
     let upstream = server.address.to_string();
     let gateway = match start(row, folder.path(), &upstream) {
         Ok(gateway) => gateway,

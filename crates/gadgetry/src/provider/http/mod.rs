@@ -3,6 +3,7 @@
 mod exchange;
 pub(super) mod models;
 mod proxy;
+pub(super) mod small;
 
 use std::fmt;
 use std::time::Duration;
@@ -262,7 +263,7 @@ impl Http {
     ) -> Result<Vec<String>, ProviderError> {
         const TIMEOUT: Duration = Duration::from_secs(10);
         let key = key.map(ApiKey::expose);
-        let listed = models::of(&self.client, base_url.expose(), key, TIMEOUT).await;
+        let listed = models::of(self, base_url.expose(), key, TIMEOUT).await;
         let missing = || ProviderError::new(ModelErrorKind::Other, "the server lists no models");
         let refused = || {
             let message = "the server refuses the key";

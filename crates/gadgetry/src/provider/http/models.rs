@@ -2,30 +2,36 @@
 
 use std::time::Duration;
 
-use reqwest::StatusCode;
+use reqwest::{Method, StatusCode, Url};
 use serde_json::Value;
+
+use super::Http;
+use super::small::Small;
 
 /// The models of a server; `Some(None)` if it refuses the key, `None` if it is not a model server.
 pub(in crate::provider) async fn of(
-    client: &reqwest::Client,
+    http: &Http,
     base_url: &str,
     key: Option<&str>,
     timeout: Duration,
 ) -> Option<Option<Vec<String>>> {
-    let url = format!("{}/models", base_url.trim_end_matches('/'));
-    let mut request = client.get(url).timeout(timeout);
-    if let Some(key) = key {
-        request = request.bearer_auth(key);
-    }
-    let answer = request.send().await.ok()?;
-    if matches!(
-        answer.status(),
-        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN
-    ) {
+    let mut url = Url::parse(base_url.trim()).ok()?;
+    let path = format!("{}/models", url.path().trim_end_matches('/'));
+    url.set_path(&path);
+    let question = Small {
+        method: Method::GET,
+        url,
+        key,
+        body: None,
+        timeout,
+    };
+    let (status, answer) = http.small(question).await?;
+    if matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
         return Some(None);
     }
-    let answer = answer.error_for_status().ok()?.bytes().await.ok()?;
-    let answer: Value = serde_json::from_slice(&answer).ok()?;
+    if !status.is_success() {
+        return None;
+    }
     let models = match answer.get("data")? {
         Value::Array(models) => models.as_slice(),
         // Ollama without any model.

@@ -98,8 +98,15 @@ impl Resolver {
         })
     }
 
+    /// The same key as text, for questions about the server; `None` as well if it cannot be had.
+    pub(super) fn plain_key(&self, provider: Option<&Provider>, place: &Place) -> Option<ApiKey> {
+        let key = self.key(provider, place).ok()??;
+        let (Key::Plain(key) | Key::Token(key)) = key;
+        Some(key)
+    }
+
     /// How requests to an address are sent. A proxy of the environment cannot reach this machine.
-    fn http_for(&self, base_url: &BaseUrl) -> HttpConfig {
+    pub(super) fn http_for(&self, base_url: &BaseUrl) -> HttpConfig {
         let config = self.options.http.clone();
         if base_url.is_loopback() {
             return config.proxy_from_environment(false);
@@ -180,6 +187,14 @@ fn quirks(provider: Option<&Provider>, place: &Place) -> Quirks {
         return UNNAMED;
     }
     quirks
+}
+
+/// Whether a place is a server of the user's: on this machine, or at an address that they have given.
+pub(super) fn is_users(provider: Option<&Provider>, place: &Place) -> bool {
+    let is_here = provider.is_none_or(Provider::is_here);
+    // Each user has an address of their own there.
+    let is_resource = provider.is_some_and(|it| it.base_url.is_empty());
+    is_here || !(is_resource || is_official(provider, place))
 }
 
 /// Whether a place is the provider's own address, and not another server.

@@ -7,8 +7,7 @@ use futures_util::future::join_all;
 use super::table::{PROVIDERS, Provider};
 use super::{Resolver, address};
 use crate::provider::base_url::BaseUrl;
-use crate::provider::http::models;
-use crate::provider::tls;
+use crate::provider::http::{Http, HttpConfig, models};
 
 /// How long a server on this machine may take to answer. A closed port refuses at once.
 const TIMEOUT: Duration = Duration::from_secs(2);
@@ -39,13 +38,7 @@ impl Resolver {
 
     /// [`local_servers`](Self::local_servers) with another timeout for each server.
     pub async fn local_servers_within(&self, timeout: Duration) -> Vec<LocalServer> {
-        let (tls, _) = tls::config();
-        let client = reqwest::Client::builder()
-            .tls_backend_preconfigured(tls)
-            .redirect(reqwest::redirect::Policy::none())
-            .no_proxy()
-            .build();
-        let Ok(client) = client else {
+        let Ok(http) = Http::new(HttpConfig::new()) else {
             return Vec::new();
         };
         let mut servers: Vec<(&Provider, String)> = Vec::new();
@@ -61,9 +54,9 @@ impl Resolver {
         }
         let probes = servers.into_iter().map(|(provider, base_url)| {
             let key = self.first(provider.keys).map(|(_, key)| key.trim());
-            let client = &client;
+            let http = &http;
             async move {
-                let found = models::of(client, &base_url, key, timeout).await?;
+                let found = models::of(http, &base_url, key, timeout).await?;
                 let variable = provider.keys.first().copied();
                 Some(LocalServer {
                     provider: provider.name,

@@ -31,9 +31,10 @@ use serde_json::Value;
 use crate::model::{Model, ModelInfo};
 use crate::models::{ModelRegistry, ModelSpec};
 use crate::provider::base_url::BaseUrl;
-use crate::provider::http::HttpConfig;
+use crate::provider::http::{Http, HttpConfig};
 use crate::provider::options::ModelOptions;
 use crate::provider::secret::ApiKey;
+use crate::provider::server::{self, ServerFacts};
 
 pub use error::ResolveError;
 pub use local::LocalServer;
@@ -238,6 +239,47 @@ impl Resolver {
         let info = self.known(provider, &place);
         place.choose(provider, info.as_ref());
         Ok(place)
+    }
+
+    /// Finds the model of a name, like [`resolve`](Self::resolve), with the context window that the user's own server says.
+    ///
+    /// The catalogue has what a model was made for, a server what it has room for, so the server's word counts more; that of
+    /// [`info`](Self::info) counts most. A server that does not answer within four seconds changes nothing; see
+    /// [`recognise`](Self::recognise) for the servers that get requests.
+    ///
+    /// Cancel safety: dropping the future closes the connections.
+    pub async fn connect(&self, name: &str) -> Result<Arc<dyn Model>, ResolveError> {
+        let (provider, mut place) = self.find(name)?;
+        let mut info = self.known(provider, &place);
+        place.choose(provider, info.as_ref());
+        let window = info.as_ref().and_then(|info| info.context_window);
+        if self.info.is_none() || window.is_none() {
+            let facts = self.recognise(name).await;
+            if let Some(window) = facts.window(&place.model) {
+                info.get_or_insert_default().context_window = Some(window);
+            }
+        }
+        self.build(provider, &place, info)
+    }
+
+    /// Recognises the server of a model; see [`server`](crate::provider::server).
+    ///
+    /// Sends requests only to servers on this machine, and to those whose base URL the user has given. A provider at its
+    /// own address, or an Azure resource, gets none: its facts are the default ones.
+    ///
+    /// Cancel safety: dropping the future closes the connections.
+    pub async fn recognise(&self, name: &str) -> ServerFacts {
+        let Ok((provider, place)) = self.find(name) else {
+            return ServerFacts::default();
+        };
+        if !build::is_users(provider, &place) {
+            return ServerFacts::default();
+        }
+        let Ok(http) = Http::new(self.http_for(&place.base_url)) else {
+            return ServerFacts::default();
+        };
+        let key = self.plain_key(provider, &place);
+        server::recognise(&http, &place.base_url, key.as_ref(), Some(&place.model)).await
     }
 
     /// Looks up what is known about the model of a name.

@@ -1,0 +1,114 @@
+//! `gadgetry models --base-url`: the models of a server, and what it says about itself.
+
+use std::fmt::Write as _;
+
+use gadgetry::provider::server::recognise;
+use gadgetry::provider::{
+    ApiKey, BaseUrl, ConstraintField, Http, HttpConfig, ModelFacts, ServerFacts, ServerKind,
+};
+use serde::Serialize;
+
+use crate::args::ModelsArgs;
+use crate::error::Error;
+use crate::lines::one_line;
+use crate::printer::Printer;
+use crate::run_agent::until_interrupted;
+use crate::usage_totals::grouped;
+
+/// One model, with its server.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Listed<'a> {
+    name: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    context_window: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    template_has_tools: Option<bool>,
+    server: ServerKind,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    version: Option<&'a str>,
+    /// The field of a request that takes a grammar.
+    constraint: ConstraintField,
+    structural_tags: bool,
+}
+
+pub(super) fn list(url: &str, args: &ModelsArgs, printer: &mut Printer) -> Result<(), Error> {
+    let url = BaseUrl::new(url);
+    let shown = url.shown();
+    let facts = facts(url, args.api_key_env.as_deref())?;
+    if facts.refuses_key {
+        return Err(Error::Failed(format!(
+            "{shown} refuses the request: name the variable of its key with --api-key-env"
+        )));
+    }
+    if facts == ServerFacts::default() {
+        return Err(Error::Failed(format!(
+            "{shown}: no server of models answers there; expected a form like http://127.0.0.1:8080/v1"
+        )));
+    }
+    let text = args.text.as_deref().map(str::to_lowercase);
+    let is_wanted = |model: &&ModelFacts| {
+        let name = model.name.to_lowercase();
+        text.as_ref().is_none_or(|text| name.contains(text))
+    };
+    let models: Vec<&ModelFacts> = facts.models.iter().filter(is_wanted).collect();
+    if args.json {
+        for model in models {
+            printer.json(&Listed {
+                name: &model.name,
+                context_window: model.context_window,
+                template_has_tools: model.template_has_tools,
+                server: facts.kind,
+                version: facts.version.as_deref(),
+                constraint: facts.constraint,
+                structural_tags: facts.constraint.takes_structural_tags(),
+            })?;
+            printer.flush_if_full()?;
+        }
+        return Ok(());
+    }
+    printer.text(&table(&shown, &facts, &models));
+    Ok(())
+}
+
+fn facts(url: BaseUrl, variable: Option<&str>) -> Result<ServerFacts, Error> {
+    let key = variable.map(|variable| match std::env::var(variable) {
+        Ok(key) if !key.trim().is_empty() => Ok(ApiKey::new(key)),
+        _ => Err(Error::input(format_args!(
+            "no key: the environment variable {variable} is not set"
+        ))),
+    });
+    let key = key.transpose()?;
+    let http = Http::new(HttpConfig::new().proxy_from_environment(true)).map_err(Error::input)?;
+    let work = move || async move { recognise(&http, &url, key.as_ref(), None).await };
+    let found = until_interrupted(work, || true)?;
+    found.ok_or_else(|| Error::Failed("cancelled".to_owned()))
+}
+
+/// The server, and a line for each model.
+fn table(url: &str, facts: &ServerFacts, models: &[&ModelFacts]) -> String {
+    const HEAD: [&str; 3] = ["MODEL", "CONTEXT", "TEMPLATE HAS TOOLS"];
+    let row = |model: &&ModelFacts| {
+        let window = model.context_window;
+        let tools = model.template_has_tools;
+        [
+            one_line(&model.name),
+            window.map_or_else(|| "?".to_owned(), grouped),
+            tools
+                .map_or("?", |has| if has { "yes" } else { "no" })
+                .to_owned(),
+        ]
+    };
+    let rows: Vec<[String; 3]> = models.iter().map(row).collect();
+    let width = |column: usize| {
+        let cells = rows.iter().map(|row| row[column].chars().count());
+        cells.chain([HEAD[column].len()]).max().unwrap_or_default()
+    };
+    let (name, window) = (width(0), width(1));
+    let mut out = format!("{url}  {}\n\n", one_line(&facts.words()));
+    for [first, second, third] in [HEAD.map(str::to_owned)].iter().chain(&rows) {
+        // Writing to a string cannot fail.
+        let _ = writeln!(out, "{first:<name$}  {second:>window$}  {third}");
+    }
+    out
+}

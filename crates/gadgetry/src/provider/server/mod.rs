@@ -1,0 +1,196 @@
+//! What serves the models at a base URL, and what it can do.
+//!
+//! | server | recognised by | context window |
+//! |---|---|---|
+//! | llama.cpp | `/props` | `default_generation_settings.n_ctx`, which is that of one slot; else `meta.n_ctx` of `/v1/models` |
+//! | vLLM | `/version`, and `owned_by` in `/v1/models` | `max_model_len` |
+//! | `SGLang` | `/get_server_info` or `/server_info` | `context_length`, else `max_model_len` |
+//! | Ollama | `/api/version` | of a loaded model `/api/ps`; else `num_ctx` of its parameters, else `*.context_length`, in `/api/show` |
+//! | LM Studio | `/api/v0/models` | `loaded_context_length`, else `max_context_length` |
+//! | TGI | `/info` | `max_total_tokens` |
+//!
+//! A server that says nothing is [`ServerKind::Unknown`], and what it does not say stays unknown: recognition has no
+//! errors, so that no run fails because of it. It sends a dozen small requests, all to the origin of the base URL, within
+//! four seconds; redirects are not followed.
+//!
+//! [`recognise`] probes whatever it is given. [`Resolver::recognise`](super::Resolver::recognise) leaves out the addresses of
+//! providers, which need no probe.
+
+mod probe;
+mod read;
+
+use std::fmt;
+
+use serde::Serialize;
+
+use super::base_url::BaseUrl;
+use super::http::Http;
+use super::secret::ApiKey;
+
+/// A program that serves models.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum ServerKind {
+    /// It has said nothing that is known.
+    #[default]
+    Unknown,
+    /// llama.cpp's server, and what is made from it.
+    LlamaCpp,
+    /// vLLM.
+    Vllm,
+    /// `SGLang`.
+    Sglang,
+    /// Ollama.
+    Ollama,
+    /// LM Studio.
+    LmStudio,
+    /// Hugging Face's Text Generation Inference.
+    Tgi,
+}
+
+impl ServerKind {
+    /// The name as its makers write it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Unknown => "unknown",
+            Self::LlamaCpp => "llama.cpp",
+            Self::Vllm => "vLLM",
+            Self::Sglang => "SGLang",
+            Self::Ollama => "Ollama",
+            Self::LmStudio => "LM Studio",
+            Self::Tgi => "TGI",
+        }
+    }
+}
+
+impl fmt::Display for ServerKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// The field of a chat request that takes a grammar in GBNF.
+///
+/// Sources, read in November 2026: `tools/server/README.md` of llama.cpp; "Structured Outputs" of
+/// <https://docs.vllm.ai/en/latest/features/structured_outputs/>, which replaced `guided_grammar` in 0.11 and removed it in
+/// 0.12; `entrypoints/openai/protocol.py` of `SGLang`. The grammars of vLLM and `SGLang` are read by xgrammar or llguidance, whose
+/// notation is llama.cpp's. Ollama, LM Studio and TGI take JSON schemas and regular expressions only.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum ConstraintField {
+    /// None is known.
+    #[default]
+    None,
+    /// `grammar: "…"`.
+    LlamaCpp,
+    /// `structured_outputs: {"grammar": "…"}`.
+    Vllm,
+    /// `ebnf: "…"`.
+    Sglang,
+}
+
+impl ConstraintField {
+    /// Whether there is one.
+    pub fn is_known(self) -> bool {
+        self != Self::None
+    }
+
+    /// Whether the same server takes a structural tag: free text up to a trigger, and a grammar after it.
+    ///
+    /// It is `response_format: {"type": "structural_tag", "format": {…}}` for both of them, in the form of xgrammar
+    /// (<https://xgrammar.mlc.ai/docs/tutorials/structural_tag.html>). A request may have this or a grammar.
+    pub fn takes_structural_tags(self) -> bool {
+        match self {
+            Self::Vllm | Self::Sglang => true,
+            Self::LlamaCpp | Self::None => false,
+        }
+    }
+}
+
+/// What is known about a server. What is absent is unknown.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ServerFacts {
+    /// The program.
+    pub kind: ServerKind,
+    /// Its version, in its own words: text of the server, which may hold anything.
+    pub version: Option<String>,
+    /// How a grammar is sent to it.
+    pub constraint: ConstraintField,
+    /// The models that it lists.
+    pub models: Vec<ModelFacts>,
+    /// Whether it refuses requests with this key, or without one.
+    pub refuses_key: bool,
+}
+
+/// What a server says about one of its models. What is absent is unknown.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ModelFacts {
+    /// The name in requests: text of the server.
+    pub name: String,
+    /// Other names for it.
+    pub aliases: Vec<String>,
+    /// Tokens of a whole conversation.
+    pub context_window: Option<u64>,
+    /// Whether its chat template writes tools. If not, a server that is sent some drops them.
+    pub template_has_tools: Option<bool>,
+}
+
+impl ServerFacts {
+    /// The model of a name. A server with one model serves it whatever the name is.
+    pub fn model(&self, name: &str) -> Option<&ModelFacts> {
+        let is_it = |it: &&ModelFacts| it.name == name || it.aliases.iter().any(|it| it == name);
+        // `llama3` means `llama3:latest` there.
+        let latest = (self.kind == ServerKind::Ollama).then(|| format!("{name}:latest"));
+        let is_latest = |it: &&ModelFacts| latest.as_ref().is_some_and(|name| it.name == *name);
+        self.models
+            .iter()
+            .find(is_it)
+            .or_else(|| self.models.iter().find(is_latest))
+            .or(match (self.kind, self.models.as_slice()) {
+                (ServerKind::LlamaCpp | ServerKind::Tgi, [only]) => Some(only),
+                _ => None,
+            })
+    }
+
+    /// The context window of a model, by its name.
+    pub fn window(&self, model: &str) -> Option<u64> {
+        self.model(model)?.context_window
+    }
+
+    /// Kind and version, and how replies can be constrained: `llama.cpp b11549, takes grammars`. The version is text of the
+    /// server.
+    pub fn words(&self) -> String {
+        let version = self.version.as_ref();
+        let version = version.map_or_else(String::new, |version| format!(" {version}"));
+        let constraint = match (
+            self.constraint.is_known(),
+            self.constraint.takes_structural_tags(),
+        ) {
+            (true, true) => ", takes grammars and structural tags",
+            (true, false) => ", takes grammars",
+            (false, _) => ", takes no grammars",
+        };
+        if self.kind == ServerKind::Unknown {
+            return self.kind.name().to_owned();
+        }
+        format!("{}{version}{constraint}", self.kind)
+    }
+}
+
+/// Recognises the server at a base URL. With a model, Ollama, which has a request for each model, gets that of this one only.
+///
+/// The key goes to the base URL's origin only, and the user must have named that: call this for no other address.
+///
+/// Cancel safety: dropping the future closes the connections.
+pub async fn recognise(
+    http: &Http,
+    base_url: &BaseUrl,
+    key: Option<&ApiKey>,
+    model: Option<&str>,
+) -> ServerFacts {
+    probe::recognise(http, base_url, key.map(ApiKey::expose), model).await
+}
