@@ -48,6 +48,18 @@ impl ModelErrorKind {
     }
 }
 
+/// The facts that a provider gives about a conversation that was too long, as far as it does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Overflow {
+    /// The tokens of the request.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prompt_tokens: Option<u64>,
+    /// The context window of the model, in tokens.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub context_window: Option<u64>,
+}
+
 /// Why a gadget block has no parameters. Its text is what the model reads.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[non_exhaustive]

@@ -402,6 +402,7 @@ impl Exchange {
             code: Some(TOO_LARGE.to_owned()),
             kind: ModelErrorKind::Other,
             retry_after_ms: None,
+            overflow: None,
         });
         self.over()
     }

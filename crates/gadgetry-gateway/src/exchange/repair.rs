@@ -179,6 +179,7 @@ impl Exchange {
             code: Some(code.to_owned()),
             kind: ModelErrorKind::Other,
             retry_after_ms: None,
+            overflow: None,
         });
         self.over()
     }

@@ -183,6 +183,7 @@ impl Reply {
             error,
             kind,
             retry_after_ms,
+            overflow,
             ..
         } = &delta
         {
@@ -190,6 +191,7 @@ impl Reply {
                 kind: *kind,
                 words: error.clone(),
                 retry_after_ms: *retry_after_ms,
+                overflow: *overflow,
             });
         }
         let mut ready = pipeline.push(delta);
@@ -334,6 +336,13 @@ impl Reply {
     pub(super) fn failure(&self) -> Option<ModelError> {
         let failure = failure(self.truncation.as_ref()?)?;
         Some(self.error.clone().unwrap_or(failure))
+    }
+
+    /// Adds to the words of the failure what the conversation is about.
+    pub(super) fn explain(&mut self, advice: &str) {
+        if let Some(error) = &mut self.error {
+            error.words = format!("{}; {advice}", error.words.trim_end_matches('.'));
+        }
     }
 
     /// Why the reply is not an answer: it has ended cleanly, and holds neither text nor a block nor a call.

@@ -301,7 +301,8 @@ impl Watch {
                 ..
             } => self.summarising = false,
             EventKind::Compaction(done) => {
-                assert!(done.removed_turns > 0 && done.tokens_after < done.tokens_before);
+                assert!(done.removed_turns + done.cut_texts > 0);
+                assert!(done.tokens_after < done.tokens_before);
                 self.compacted = true;
             }
             EventKind::ModelCallStart { iteration, .. } => {
