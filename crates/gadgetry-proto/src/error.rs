@@ -262,6 +262,10 @@ pub enum DiagnosticCode {
     ExtraArguments,
     /// A gadget was called in the form of a dialect that is not executed.
     ForeignCall,
+    /// A call could not become valid any more: a parameter was repeated, or is not one. The reply was ended there.
+    HopelessCall,
+    /// The same lines were repeated without end. The reply was ended there.
+    RepeatedLines,
     /// A parameter refers to a call that is not among the dependencies; it stayed text.
     UndeclaredReference,
 }

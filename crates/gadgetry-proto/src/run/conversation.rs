@@ -177,15 +177,27 @@ impl Conversation {
         self.compaction(Compaction::plan_overflow, plan)
     }
 
-    /// Keeps what a provider says of the window, and of the conversation that was too long for it.
-    pub(super) fn learn(&mut self, overflow: Overflow) {
-        let believable = |window: &u64| *window >= SMALLEST_WINDOW;
-        if let Some(window) = overflow.context_window.filter(believable) {
-            self.learned_window = Some(window);
-        }
+    /// Learns from a refusal of the conversation because of its length.
+    pub(super) fn learn(&mut self, overflow: Option<Overflow>) {
+        let overflow = overflow.unwrap_or_default();
         if let Some(tokens) = overflow.prompt_tokens {
             self.tokens.observe(tokens);
         }
+        let known = overflow.context_window.is_some();
+        self.learn_window(overflow);
+        if !known {
+            // It is smaller than this, by our own measure.
+            let estimate = self.tokens.tokens();
+            let learned = self.learned_window.unwrap_or(estimate);
+            self.learned_window = Some(learned.min(estimate));
+        }
+    }
+
+    /// Keeps what a provider says of its context window.
+    pub(super) fn learn_window(&mut self, overflow: Overflow) {
+        let believable = |window: &u64| *window >= SMALLEST_WINDOW;
+        let said = overflow.context_window.filter(believable);
+        self.learned_window = said.or(self.learned_window);
     }
 
     /// The context window of the model, if it is known; the smaller one of what is configured and what the model has said.

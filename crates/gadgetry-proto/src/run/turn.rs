@@ -31,9 +31,9 @@ use crate::run::truncation::{ModelError, Truncation};
 use crate::time::Time;
 use crate::usage::Usage;
 
-/// How often a conversation is compacted for one reply, because the model found it too long. Each time a fifth of it goes at
-/// least, so not more than a tenth is left.
-const MAX_OVERFLOWS: u32 = 10;
+/// How often a conversation is compacted for one reply, because the model found it too long. Each time a third of it goes at
+/// least, so less than a hundredth is left.
+const MAX_OVERFLOWS: u32 = 12;
 
 /// A request, and its outcome so far.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -310,6 +310,11 @@ impl Turn {
                     reply.end_full(&mut parts.cx);
                     return self.close(Close::Ended, parts);
                 }
+                if reply.is_stopped() {
+                    parts.cx.out.close_model();
+                    reply.end_stopped();
+                    return self.close(Close::Ended, parts);
+                }
             }
             Stage::Summarising(summary) => {
                 if !summary.read(delta, parts.cx.plan) {
@@ -341,7 +346,7 @@ impl Turn {
                 };
                 parts.cx.out.emit(EventKind::Compaction(compacted));
                 if let Some(overflow) = ended.overflow {
-                    parts.conversation.learn(overflow);
+                    parts.conversation.learn_window(overflow);
                 }
                 // A summary may be long, and the window smaller than it was thought to be. A second summary would not help.
                 if let Some(plan) = parts.conversation.next_compaction(parts.cx.plan) {
@@ -419,9 +424,7 @@ impl Turn {
             return Ok(Progress::Waits);
         }
         if failure.kind == ModelErrorKind::ContextOverflow {
-            if let Some(overflow) = failure.overflow {
-                parts.conversation.learn(overflow);
-            }
+            parts.conversation.learn(failure.overflow);
             if self.overflows < MAX_OVERFLOWS
                 && let Some(compaction) = parts.conversation.overflow_compaction(plan)
             {

@@ -142,13 +142,15 @@ fn latest_of_user(messages: &[Message]) -> Option<usize> {
     (0..messages.len()).rfind(|&at| is_users(&messages[at]))
 }
 
-/// The window that counts if `now` something has to be done.
-fn base(tokens: &TokenEstimate, window: u64, now: bool) -> u64 {
+/// The window that counts.
+fn base(tokens: &TokenEstimate, window: u64, ask: Ask) -> u64 {
     let estimate = tokens.tokens();
-    if now && (window == 0 || estimate < window) {
-        estimate
-    } else {
-        window
+    let is_smaller = window > 0 && window < estimate;
+    match ask {
+        Ask::IfDue => window,
+        _ if is_smaller => window,
+        Ask::Now => estimate,
+        Ask::Overflow => estimate * 2 / 3,
     }
 }
 
@@ -164,7 +166,7 @@ fn check_oracle(
     let trigger = |window: u64| share(window, sliding.trigger_percent).min(kept(window));
     let now = ask != Ask::IfDue;
     let due = window > 0 && tokens.tokens() > trigger(window);
-    let base = base(tokens, window, now);
+    let base = base(tokens, window, ask);
     let target = share(base, sliding.target_percent).min(trigger(base));
     let most = (ask != Ask::Now).then(|| most(messages, tokens, base));
     let expected = if now || due {

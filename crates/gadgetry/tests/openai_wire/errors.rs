@@ -40,6 +40,8 @@ fn refusals() {
         (400, anthropic("invalid_request_error", "prompt is too long: 210000 tokens > 200000 maximum"), ContextOverflow, "prompt is too long: 210000 tokens > 200000 maximum (HTTP 400, request r)"),
         (400, r#"{"object":"error","message":"This model's maximum context length is 4096 tokens. However, you requested 5000","code":400}"#.into(), ContextOverflow, "This model's maximum context length is 4096 tokens. However, you requested 5000 (HTTP 400)"),
         (400, r#"{"error":{"code":400,"message":"the request exceeds the available context size, try increasing it","type":"exceed_context_size_error"}}"#.into(), ContextOverflow, "the request exceeds the available context size, try increasing it (HTTP 400)"),
+        (400, detail("You passed 4097 input tokens. However, the model's context length is only 4096 tokens."), ContextOverflow, "You passed 4097 input tokens. However, the model's context length is only 4096 tokens. (HTTP 400)"),
+        (400, detail("The decoder prompt (length 5) is longer than the maximum model length of 4."), ContextOverflow, "The decoder prompt (length 5) is longer than the maximum model length of 4. (HTTP 400)"),
         (413, detail("Please reduce the length of the messages or completion."), ContextOverflow, "Please reduce the length of the messages or completion. (HTTP 413)"),
         (400, r#"[{"error":{"code":400,"message":"The input token count (9) exceeds the maximum number of tokens allowed (8).","status":"INVALID_ARGUMENT"}}]"#.into(), ContextOverflow, "The input token count (9) exceeds the maximum number of tokens allowed (8). (HTTP 400)"),
         // A status alone says nothing, nor does a limit of something else.

@@ -132,7 +132,9 @@ impl Compaction {
         window: u64,
         form: &TextForm<'_>,
     ) -> Option<Plan> {
-        let room = self.smaller(tokens, window);
+        let estimate = tokens.tokens();
+        let window = if window == 0 { estimate } else { window };
+        let room = Room::of(self, window.min(estimate));
         self.plan_within(messages, tokens, &room, false, form)
     }
 
@@ -145,16 +147,12 @@ impl Compaction {
         window: u64,
         form: &TextForm<'_>,
     ) -> Option<Plan> {
-        let room = self.smaller(tokens, window);
+        // If they seem to fit, the estimate is too low, or the window too large. Nobody knows by how much.
+        let guess = tokens.tokens() * 2 / 3;
+        let window = if window == 0 { guess } else { window };
+        let fits = tokens.tokens() <= window;
+        let room = Room::of(self, if fits { guess } else { window });
         self.plan_within(messages, tokens, &room, true, form)
-    }
-
-    /// The room in a window of which `tokens` are too many, whatever it is said to be: then the estimate is too low or
-    /// the window too large.
-    fn smaller(&self, tokens: &TokenEstimate, window: u64) -> Room {
-        let estimate = tokens.tokens();
-        let known = if window == 0 { estimate } else { window };
-        Room::of(self, known.min(estimate))
     }
 
     /// Takes out at least one turn, and then more until the target is met. If `must_fit`, goes on to what stays
