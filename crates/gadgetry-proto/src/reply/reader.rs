@@ -183,7 +183,12 @@ impl Reader {
 
     fn checked(&self, call: &Call) -> Result<Verdict, String> {
         let gadget = check::gadget(call, &self.registry)?;
+        // The call that has ended the reply is judged before it has ended.
+        let is_hopeless = self
+            .stopped()
+            .is_some_and(|stopped| stopped.why == DiagnosticCode::HopelessCall);
         if call.terminated_by == TerminatedBy::EndOfStream
+            && !is_hopeless
             && let Some(truncation) = Truncation::of(self.reply.stop_reason.as_ref())
         {
             return Err(truncation.refusal());
