@@ -151,6 +151,7 @@ impl Addresses {
             code,
             kind,
             retry_after_ms,
+            overflow,
         } = error
         else {
             return error;
@@ -176,6 +177,7 @@ impl Addresses {
             code: code.filter(|code| self.hidden(code) == *code),
             kind,
             retry_after_ms,
+            overflow,
         }
     }
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::call::Call;
-use crate::error::{Diagnostic, ModelErrorKind};
+use crate::error::{Diagnostic, ModelErrorKind, Overflow};
 use crate::json::bounded;
 use crate::message::{CustomContentBlock, ProviderData};
 use crate::piece::{ArgsPartial, BlockDelta, BlockEnd, BlockStart, CallStart};
@@ -103,6 +103,9 @@ pub enum Delta {
         /// The delay before a retry that the provider asks for, in milliseconds.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         retry_after_ms: Option<u64>,
+        /// What the provider says of the window, if the conversation was too long for it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        overflow: Option<Overflow>,
     },
     /// A frame of the provider that has no other form.
     Raw {
@@ -155,6 +158,7 @@ impl Delta {
             code: None,
             kind: ModelErrorKind::Other,
             retry_after_ms: None,
+            overflow: None,
         }
     }
 

@@ -48,6 +48,18 @@ impl ModelErrorKind {
     }
 }
 
+/// The facts that a provider gives about a conversation that was too long, as far as it does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Overflow {
+    /// The tokens of the request.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prompt_tokens: Option<u64>,
+    /// The context window of the model, in tokens.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub context_window: Option<u64>,
+}
+
 /// Why a gadget block has no parameters. Its text is what the model reads.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[non_exhaustive]
@@ -250,6 +262,10 @@ pub enum DiagnosticCode {
     ExtraArguments,
     /// A gadget was called in the form of a dialect that is not executed.
     ForeignCall,
+    /// A call could not become valid any more: a parameter was repeated, or is not one. The reply was ended there.
+    HopelessCall,
+    /// The same lines were repeated without end. The reply was ended there.
+    RepeatedLines,
     /// A parameter refers to a call that is not among the dependencies; it stayed text.
     UndeclaredReference,
 }

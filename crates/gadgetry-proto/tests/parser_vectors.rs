@@ -257,6 +257,7 @@ fn tell(format: &Format, chunks: &[String]) -> Vec<String> {
             pointer,
             delta,
             complete,
+            begins: _,
         } => {
             value.push_str(delta);
             if complete {

@@ -9,6 +9,7 @@ use gadgetry_proto::delta::{Delta, StopReason};
 use gadgetry_proto::event::EventKind;
 use gadgetry_proto::limits::Limits;
 use gadgetry_proto::message::{Content, Message};
+use gadgetry_proto::reply::StopEarly;
 use gadgetry_proto::run::{Close, Input, Output, Plan, Run, RunConfig, Tools};
 use gadgetry_proto::schema::{GadgetSpec, Registry};
 use gadgetry_proto::tags::BlockConfig;
@@ -31,6 +32,8 @@ fn config(limits: Limits, tools: Tools) -> RunConfig {
         max_iterations: 2,
         limits,
         tools,
+        // Replies of these tests repeat themselves, because only their size matters.
+        stop_early: StopEarly::NEVER,
         ..RunConfig::default()
     }
 }

@@ -7,6 +7,7 @@ use gadgetry_proto::call::Outcome;
 use gadgetry_proto::delta::{Delta, StopReason};
 use gadgetry_proto::event::{Answer, EventKind};
 use gadgetry_proto::limits::Limits;
+use gadgetry_proto::reply::StopEarly;
 use gadgetry_proto::run::{Close, Input, Output, Plan, Run, RunConfig, Start};
 use gadgetry_proto::schema::{GadgetSpec, Registry, Schema};
 use gadgetry_proto::time::Time;
@@ -24,6 +25,8 @@ fn echo() -> Registry {
 
 fn plan(limits: Limits) -> Arc<Plan> {
     let config = RunConfig {
+        // Replies of these tests repeat themselves, because only their size matters.
+        stop_early: StopEarly::NEVER,
         limits,
         ..RunConfig::default()
     };
@@ -169,6 +172,7 @@ fn thousands_of_calls_that_fail_at_once() {
 #[test]
 fn thousands_of_views_at_once() {
     let limited = RunConfig {
+        stop_early: StopEarly::NEVER,
         output_limit: Some(100),
         ..RunConfig::default()
     };

@@ -151,6 +151,7 @@ impl Reply {
             code: None,
             kind,
             retry_after_ms: None,
+            overflow: None,
         });
         self
     }

@@ -112,6 +112,7 @@ fn ends() {
         code: None,
         kind: ModelErrorKind::RateLimit,
         retry_after_ms: Some(1500),
+        overflow: None,
     };
     let rate_limit = reply().fails_as(ModelErrorKind::RateLimit, "slow down");
     let rate_limit = rate_limit.retry_after(Duration::from_millis(1500));

@@ -39,6 +39,7 @@ fn failed(kind: ModelErrorKind, retry_after_ms: Option<u64>) -> Delta {
         code: None,
         kind,
         retry_after_ms,
+        overflow: None,
     }
 }
 

@@ -33,6 +33,7 @@ fn error(error: &str, code: &str) -> Delta {
         code: Some(code.to_owned()),
         kind: ModelErrorKind::Other,
         retry_after_ms: None,
+        overflow: None,
     }
 }
 

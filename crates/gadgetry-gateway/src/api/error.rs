@@ -119,6 +119,7 @@ impl From<Delta> for Failure {
             code,
             kind,
             retry_after_ms,
+            ..
         } = delta
         else {
             return Self::Upstream {

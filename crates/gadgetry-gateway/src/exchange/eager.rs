@@ -182,6 +182,7 @@ impl Exchange {
             code: Some("invalid_tool_call".to_owned()),
             kind: ModelErrorKind::Other,
             retry_after_ms: None,
+            overflow: None,
         });
         self.is_over = true;
     }

@@ -1,6 +1,8 @@
 //! How an exchange ends.
 
 use gadgetry::proto::delta::{Delta, StopReason};
+use gadgetry::proto::error::DiagnosticCode;
+use gadgetry::proto::reply::Stopped;
 use gadgetry::proto::usage::Usage;
 
 use super::{Exchange, HeldCall, Progress};
@@ -53,6 +55,20 @@ impl Exchange {
             }
         }
         self.finish(stop_reason, out)
+    }
+
+    /// The reply was ended, because the rest of it would only cost. A call in it that is not whole is one to correct; text that
+    /// repeats itself is cut off as by a token limit.
+    pub(super) fn end_stopped(&mut self, stopped: Stopped, out: &mut Vec<Delta>) -> Progress {
+        if stopped.why == DiagnosticCode::RepeatedLines && stopped.in_block {
+            self.turn.repeats = true;
+        }
+        let reason = if stopped.in_block {
+            StopReason::ToolUse
+        } else {
+            StopReason::MaxTokens
+        };
+        self.end(reason, out)
     }
 
     /// Ends the client's reply.

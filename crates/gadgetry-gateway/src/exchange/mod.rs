@@ -34,7 +34,7 @@ use gadgetry::proto::call::Parameters;
 use gadgetry::proto::delta::{Delta, StopReason};
 use gadgetry::proto::error::{DiagnosticCode, ModelErrorKind};
 use gadgetry::proto::message::{Message, Request};
-use gadgetry::proto::reply::{Format, Reader};
+use gadgetry::proto::reply::{Format, Reader, StopEarly};
 use gadgetry::proto::schema::{Registry, Unterminated};
 use gadgetry::proto::tags::{BlockCode, BlockConfig, BlockMode, CustomBlock, TagNameError};
 use gadgetry::proto::usage::Usage;
@@ -356,6 +356,9 @@ impl Exchange {
                 self.reader.push(delta, &mut read);
                 self.read(&mut read, out);
                 self.scratch = read;
+                if let Some(stopped) = self.reader.stopped().filter(|_| !self.is_over) {
+                    return self.end_stopped(stopped, out);
+                }
                 self.progress(out)
             }
         }
@@ -402,6 +405,7 @@ impl Exchange {
             code: Some(TOO_LARGE.to_owned()),
             kind: ModelErrorKind::Other,
             retry_after_ms: None,
+            overflow: None,
         });
         self.over()
     }
@@ -554,6 +558,11 @@ fn reader(
         .filter_map(|tag| stripped(tag))
         .collect();
     let reader = Reader::new(format, blocks, registry)?;
+    let reader = if rules.stop_early {
+        reader.stop_early(StopEarly::default())
+    } else {
+        reader
+    };
     Ok(reader.unterminated(Unterminated::Confirm).without_parts())
 }
 

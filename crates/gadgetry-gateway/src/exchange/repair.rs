@@ -87,6 +87,12 @@ impl Exchange {
             }
             texts.push(text);
         }
+        if turn.repeats {
+            texts.push(
+                "You wrote the same lines again and again, so your reply was ended there."
+                    .to_owned(),
+            );
+        }
         texts.push(match problem {
             Problem::Invalid => {
                 "The calls with errors were not executed. Write them again, whole and corrected, and nothing else.".to_owned()
@@ -182,6 +188,7 @@ impl Exchange {
             code: Some(code.to_owned()),
             kind: ModelErrorKind::Other,
             retry_after_ms: None,
+            overflow: None,
         });
         self.over()
     }

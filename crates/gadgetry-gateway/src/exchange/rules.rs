@@ -84,6 +84,8 @@ rules! {
     dialects: Dialects = Dialects::default();
     /// How often it may correct the calls of a reply.
     repairs: u32 = 1;
+    /// Whether its reply is ended at a call that cannot become valid any more, and at lines that repeat without end.
+    stop_early: bool = true;
     /// Whether its template has a system role. Otherwise the first message of the user begins with the system's text.
     system_role: bool = true;
     /// Whether messages of the user and of the model must alternate.

@@ -394,6 +394,7 @@ impl Reply {
             code: None,
             kind: ModelErrorKind::Truncated,
             retry_after_ms: None,
+            overflow: None,
         });
         self.is_over = true;
     }

@@ -7,4 +7,5 @@ mod eager;
 mod history;
 mod injection;
 mod limits;
+mod stopped;
 mod truncation;

@@ -40,6 +40,7 @@ fn nothing_that_was_cut_is_called() {
         code: None,
         kind: ModelErrorKind::Truncated,
         retry_after_ms: None,
+        overflow: None,
     };
     for at in (0..golden.len()).filter(|at| golden.is_char_boundary(*at)) {
         for reason in [None, Some(StopReason::MaxTokens), Some(StopReason::Stop)] {

@@ -86,6 +86,8 @@ pub(crate) struct Partial<'a> {
     pub(crate) pointer: &'a str,
     pub(crate) delta: &'a str,
     pub(crate) complete: bool,
+    /// The body up to the value, with its first part.
+    pub(crate) head: Option<&'a str>,
 }
 
 /// Where parts of values go.
@@ -111,6 +113,11 @@ impl Body {
         (self.scan, self.emitted, self.preamble) = (0, 0, 0);
         self.part = Part::Preamble;
         (self.fence, self.error, self.overflown) = (None, None, false);
+    }
+
+    /// Offset of the body in the reply, unless it passed its cap.
+    pub(crate) fn base(&self) -> u64 {
+        self.base
     }
 
     /// How large a piece is worth reading at once: what a block does not use of it is read again.

@@ -87,11 +87,21 @@ impl TokenEstimate {
     /// The tokens of a conversation of this size. A larger one never has fewer.
     pub(super) fn tokens_of(&self, size: u64) -> u64 {
         let (tokens, bytes) = self.rate();
-        let fixed = self.observed.map_or(0, |observed| {
+        scale(size, tokens, bytes).saturating_add(self.fixed())
+    }
+
+    /// Tokens that do not come from the size: what a provider counts beyond twice the usual rate.
+    fn fixed(&self) -> u64 {
+        let (tokens, bytes) = self.rate();
+        self.observed.map_or(0, |observed| {
             let explained = scale(observed.size, tokens, bytes);
             observed.tokens.saturating_sub(explained)
-        });
-        scale(size, tokens, bytes).saturating_add(fixed)
+        })
+    }
+
+    /// The largest size of a conversation with at most this many tokens.
+    pub(super) fn size_within(&self, tokens: u64) -> u64 {
+        self.size_of(tokens.saturating_sub(self.fixed()))
     }
 
     /// The size of text with this many tokens.

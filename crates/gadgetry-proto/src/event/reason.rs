@@ -42,6 +42,9 @@ pub struct Compacted {
     pub removed_turns: u32,
     /// Messages that were removed.
     pub removed_messages: u32,
+    /// Texts that were cut, because leaving out turns was not enough.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub cut_texts: u32,
     /// Estimated tokens of the conversation before.
     pub tokens_before: u64,
     /// Estimated tokens of the conversation after.
@@ -60,4 +63,9 @@ pub enum CompactionStrategy {
     /// Summarise many messages, remove a few.
     #[default]
     Hybrid,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+fn is_zero(count: &u32) -> bool {
+    *count == 0
 }

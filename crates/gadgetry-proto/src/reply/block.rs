@@ -6,9 +6,9 @@ use crate::block::{Body, CallBlock, Ended, Header, Partial};
 use crate::call::TerminatedBy;
 use crate::error::Span;
 use crate::limits::Limits;
-use crate::reply::Event;
 use crate::reply::emit::Emitter;
 use crate::reply::format::Prepared;
+use crate::reply::{ArgumentStart, Event};
 
 /// An open block. It keeps its memory for the next one.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -50,7 +50,8 @@ impl OpenBlock {
         out: &mut Emitter<'_>,
     ) -> Option<Ended> {
         let (header, search) = (&self.header, &format.search);
-        let mut sink = |partial: Partial<'_>| out.event(argument(header, partial));
+        let origin = self.origin();
+        let mut sink = |partial: Partial<'_>| out.event(argument(header, partial, origin));
         self.body.feed(piece, search, &format.limits, &mut sink)
     }
 
@@ -63,13 +64,9 @@ impl OpenBlock {
     ) -> Option<usize> {
         let (header, search) = (&self.header, &format.search);
         let len = self.body.take_whole(text, search, &format.limits)?;
-        for (pointer, delta) in self.body.plain_arguments() {
-            out.event(Event::Argument {
-                header,
-                pointer,
-                delta,
-                complete: true,
-            });
+        let origin = self.origin();
+        for whole in self.body.whole_arguments() {
+            out.event(argument(header, whole, origin));
         }
         Some(len)
     }
@@ -83,18 +80,27 @@ impl OpenBlock {
         limits: &Limits,
     ) -> Option<Event<'a>> {
         let pointer = self.body.take_plain(piece, limits)?;
-        let partial = Partial {
+        Some(Event::Argument {
+            header: &self.header,
             pointer,
             delta: piece,
             complete: false,
-        };
-        Some(argument(&self.header, partial))
+            begins: None,
+        })
+    }
+
+    fn origin(&self) -> Origin {
+        Origin {
+            opener: self.opener,
+            body: self.body.base(),
+        }
     }
 
     /// The reply has ended inside the body.
     pub(super) fn finish(&mut self, format: &Prepared, out: &mut Emitter<'_>) {
         let header = &self.header;
-        let mut sink = |partial: Partial<'_>| out.event(argument(header, partial));
+        let origin = self.origin();
+        let mut sink = |partial: Partial<'_>| out.event(argument(header, partial, origin));
         self.body.finish(&format.search, &format.limits, &mut sink);
     }
 
@@ -123,11 +129,23 @@ impl OpenBlock {
     }
 }
 
-fn argument<'a>(header: &'a Header, partial: Partial<'a>) -> Event<'a> {
+/// Offsets in the reply.
+#[derive(Clone, Copy)]
+struct Origin {
+    opener: u64,
+    body: u64,
+}
+
+fn argument<'a>(header: &'a Header, partial: Partial<'a>, origin: Origin) -> Event<'a> {
     Event::Argument {
         header,
         pointer: partial.pointer,
         delta: partial.delta,
         complete: partial.complete,
+        begins: partial.head.map(|head| ArgumentStart {
+            head,
+            opener: origin.opener,
+            end: origin.body + head.len() as u64,
+        }),
     }
 }

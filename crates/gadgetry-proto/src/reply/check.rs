@@ -39,7 +39,9 @@ pub(crate) fn terminated(
     policy: Unterminated,
 ) -> Result<(), String> {
     let policy = gadget.spec().unterminated.unwrap_or(policy);
-    let is_open = call.terminated_by == TerminatedBy::EndOfStream;
+    // What is wrong with it anyway says more.
+    let is_readable = matches!(call.parameters, Parameters::Parsed(_));
+    let is_open = call.terminated_by == TerminatedBy::EndOfStream && is_readable;
     if is_open && policy == Unterminated::Confirm {
         return Err(UNTERMINATED.to_owned());
     }

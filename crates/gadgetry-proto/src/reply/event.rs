@@ -24,6 +24,8 @@ pub enum Event<'a> {
         delta: &'a str,
         /// Whether the value is now whole.
         complete: bool,
+        /// Where the argument begins, with the first part of its value.
+        begins: Option<ArgumentStart<'a>>,
     },
     /// A gadget block is complete.
     Call(CallBlock<'a>),
@@ -71,4 +73,15 @@ pub enum Event<'a> {
     },
     /// Something noteworthy.
     Diagnostic(Diagnostic),
+}
+
+/// Where an argument begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ArgumentStart<'a> {
+    /// The body of the block up to the value.
+    pub head: &'a str,
+    /// Offset of the start marker of the block in the reply.
+    pub opener: u64,
+    /// Offset of the value in the reply.
+    pub end: u64,
 }

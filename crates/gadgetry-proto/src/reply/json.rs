@@ -106,6 +106,7 @@ impl<'a> Line<'a> {
                 pointer,
                 delta,
                 complete,
+                begins: _,
             } => Self::GadgetArgsPartial {
                 invocation_id: header.invocation_id(),
                 gadget_name: header.gadget_name(),

@@ -6,9 +6,16 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::delta::Delta;
-use crate::reply::{ReplyStage, ScannerState};
+use crate::delta::{ContentMetadata, Delta, DeltaKind};
+use crate::error::{Diagnostic, DiagnosticCode, Span};
+use crate::reply::hopeless::Watch;
+use crate::reply::repetition::Repetition;
+use crate::reply::{ReplyStage, ScannerState, StopEarly, Stopped};
 use crate::transform::{Compose, DeltaTransform, TransformFactory, compose};
+
+/// What is said of a reply that repeats itself.
+const REPEATED: &str = "The same lines were written again and again, so the reply was ended there, and nothing that \
+                        followed was read";
 
 /// Reads one reply after another: deltas of a model in, deltas of the reply out.
 ///
@@ -37,6 +44,19 @@ pub struct Pipeline {
     transforms: Option<Compose>,
     /// Memory for deltas between the stage and the transforms; empty between two calls.
     scanned: Vec<Delta>,
+    rules: StopEarly,
+    lines: Lines,
+}
+
+/// What of the reply is known for ending it early.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+struct Lines {
+    text: Repetition,
+    reasoning: Repetition,
+    /// Bytes of text so far.
+    read: u64,
+    stopped: Option<Stopped>,
 }
 
 /// The state of a [`Pipeline`] between two deltas: plain data.
@@ -46,6 +66,14 @@ pub struct PipelineState {
     scanner: ScannerState,
     /// What [`DeltaTransform::save`] gave; null if no delta has reached the transforms.
     transforms: Value,
+    #[serde(skip_serializing_if = "is_default")]
+    watch: Watch,
+    #[serde(skip_serializing_if = "is_default")]
+    lines: Lines,
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
 impl Pipeline {
@@ -56,7 +84,25 @@ impl Pipeline {
             factories: transforms.into(),
             transforms: None,
             scanned: Vec::new(),
+            rules: StopEarly::NEVER,
+            lines: Lines::default(),
         }
+    }
+
+    /// Ends replies early by these rules. A pipeline does not by default.
+    #[must_use]
+    pub fn stop_early(mut self, rules: StopEarly) -> Self {
+        if rules.hopeless_calls {
+            self.stage.stop_at_hopeless_calls();
+        }
+        self.rules = rules;
+        self
+    }
+
+    /// Where the current reply was ended early, by [`stop_early`](Self::stop_early). Text that follows is not read; the owner
+    /// closes the stream, and calls [`finish`](Self::finish). A [diagnostic](Delta::Diagnostic) has said why.
+    pub fn stopped(&self) -> Option<Stopped> {
+        self.lines.stopped
     }
 
     /// Replaces the transforms of the replies from the next one on.
@@ -66,6 +112,23 @@ impl Pipeline {
 
     /// Takes one delta and appends what takes its place.
     pub fn push(&mut self, delta: Delta, out: &mut Vec<Delta>) {
+        if self.rules == StopEarly::NEVER {
+            return self.pass(delta, out);
+        }
+        if self.lines.stopped.is_some() {
+            if delta.kind() == DeltaKind::Frame {
+                self.pass(delta, out);
+            }
+            return;
+        }
+        match delta {
+            Delta::Text { delta, metadata } => self.text(delta, metadata, out),
+            Delta::Reasoning { delta, metadata } => self.reasoning(delta, metadata, out),
+            delta => self.pass(delta, out),
+        }
+    }
+
+    fn pass(&mut self, delta: Delta, out: &mut Vec<Delta>) {
         if self.factories.is_empty() {
             return self.stage.process(delta, out);
         }
@@ -73,8 +136,78 @@ impl Pipeline {
         self.transform(out);
     }
 
+    /// Text, up to where it ends the reply.
+    fn text(
+        &mut self,
+        mut text: String,
+        mut metadata: Option<ContentMetadata>,
+        out: &mut Vec<Delta>,
+    ) {
+        let limit = self.rules.repeated_lines;
+        loop {
+            let line = if limit == 0 {
+                None
+            } else {
+                self.lines.text.read(&text, limit)
+            };
+            // What follows the line is read after it is known what the line is in.
+            let rest = line.map(|end| text.split_off(end));
+            self.lines.read += text.len() as u64;
+            let delta = Delta::Text {
+                delta: text,
+                metadata: metadata.take(),
+            };
+            self.pass(delta, out);
+            if let Some(at) = self.stage.ended() {
+                let why = DiagnosticCode::HopelessCall;
+                let in_block = true;
+                self.lines.stopped = Some(Stopped { at, why, in_block });
+                return;
+            }
+            let Some(rest) = rest else { return };
+            let in_content = self.stage.in_content() || self.lines.text.in_fence();
+            if !in_content || self.lines.text.is_endless(limit) {
+                return self.stop_repetition(out);
+            }
+            text = rest;
+        }
+    }
+
+    fn reasoning(
+        &mut self,
+        mut text: String,
+        metadata: Option<ContentMetadata>,
+        out: &mut Vec<Delta>,
+    ) {
+        let end = self.lines.reasoning.read(&text, self.rules.repeated_lines);
+        if let Some(end) = end {
+            text.truncate(end);
+        }
+        let delta = Delta::Reasoning {
+            delta: text,
+            metadata,
+        };
+        self.pass(delta, out);
+        if end.is_some() {
+            self.stop_repetition(out);
+        }
+    }
+
+    fn stop_repetition(&mut self, out: &mut Vec<Delta>) {
+        let (why, at) = (DiagnosticCode::RepeatedLines, self.lines.read);
+        let in_block = self.stage.in_block();
+        self.lines.stopped = Some(Stopped { at, why, in_block });
+        let diagnostic = Delta::Diagnostic(Diagnostic {
+            code: why,
+            message: REPEATED.to_owned(),
+            span: Span { start: at, end: at },
+        });
+        self.pass(diagnostic, out);
+    }
+
     /// Ends the reply: appends what was held. The pipeline is ready for the next one.
     pub fn finish(&mut self, out: &mut Vec<Delta>) {
+        self.lines = Lines::default();
         if self.factories.is_empty() {
             return self.stage.finish(out);
         }
@@ -90,6 +223,7 @@ impl Pipeline {
         self.stage.finish(&mut self.scanned);
         self.scanned.clear();
         self.transforms = None;
+        self.lines = Lines::default();
     }
 
     /// The state between two deltas.
@@ -98,12 +232,16 @@ impl Pipeline {
         PipelineState {
             scanner: self.stage.state().clone(),
             transforms: transforms.map_or(Value::Null, DeltaTransform::save),
+            watch: self.stage.watch().clone(),
+            lines: self.lines.clone(),
         }
     }
 
     /// Continues from the state of another pipeline of the same definition.
     pub fn restore(&mut self, state: PipelineState) {
         self.stage.restore(state.scanner);
+        self.stage.restore_watch(state.watch);
+        self.lines = state.lines;
         self.transforms = None;
         if state.transforms != Value::Null {
             self.transforms().load(&state.transforms);
@@ -130,6 +268,8 @@ impl Pipeline {
 impl Clone for Pipeline {
     fn clone(&self) -> Self {
         let mut copy = Self::new(self.stage.clone(), Arc::clone(&self.factories));
+        copy.rules = self.rules;
+        copy.lines = self.lines.clone();
         if let Some(transforms) = &self.transforms {
             copy.transforms().load(&transforms.save());
         }

@@ -9,7 +9,7 @@ use crate::call::{Call, TerminatedBy};
 use crate::delta::{Delta, StopReason};
 use crate::error::DiagnosticCode;
 use crate::reply::check::{self, Verdict};
-use crate::reply::{Format, Pipeline, PipelineState, ReplyStage, Truncation};
+use crate::reply::{Format, Pipeline, PipelineState, ReplyStage, StopEarly, Stopped, Truncation};
 use crate::schema::{Registry, Unterminated};
 use crate::tags::{CustomBlock, TagNameError};
 use crate::transform::TransformFactory;
@@ -131,6 +131,18 @@ impl Reader {
         self
     }
 
+    /// Ends replies early by these rules. A reader does not by default.
+    #[must_use]
+    pub fn stop_early(mut self, rules: StopEarly) -> Self {
+        self.pipeline = self.pipeline.stop_early(rules);
+        self
+    }
+
+    /// Where the current reply was ended early, by [`stop_early`](Self::stop_early). What follows is not read.
+    pub fn stopped(&self) -> Option<Stopped> {
+        self.pipeline.stopped()
+    }
+
     /// Takes one delta and appends what takes its place.
     pub fn push(&mut self, delta: Delta, out: &mut Vec<Delta>) {
         if self.reply.is_over {
@@ -141,6 +153,11 @@ impl Reader {
         }
         let from = out.len();
         self.pipeline.push(delta, out);
+        if let Some(stopped) = self.pipeline.stopped() {
+            self.reply
+                .raw
+                .truncate(usize::try_from(stopped.at).unwrap_or(usize::MAX));
+        }
         self.reply.take(&out[from..], self.keeps_parts);
     }
 
@@ -166,7 +183,12 @@ impl Reader {
 
     fn checked(&self, call: &Call) -> Result<Verdict, String> {
         let gadget = check::gadget(call, &self.registry)?;
+        // The call that has ended the reply is judged before it has ended.
+        let is_hopeless = self
+            .stopped()
+            .is_some_and(|stopped| stopped.why == DiagnosticCode::HopelessCall);
         if call.terminated_by == TerminatedBy::EndOfStream
+            && !is_hopeless
             && let Some(truncation) = Truncation::of(self.reply.stop_reason.as_ref())
         {
             return Err(truncation.refusal());

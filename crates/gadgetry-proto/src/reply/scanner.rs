@@ -17,7 +17,7 @@ use crate::reply::mode::{Mode, Spare};
 use crate::reply::pass::Pass;
 use crate::reply::shortcut::Kind;
 use crate::reply::{Event, Format};
-use crate::tags::TagNameError;
+use crate::tags::{TagKind, TagNameError};
 
 /// Reads one reply after another, in any pieces.
 ///
@@ -96,6 +96,22 @@ impl Scanner {
     /// Continues from the state of another scanner of the same format.
     pub fn restore(&mut self, state: ScannerState) {
         self.state = state;
+    }
+
+    /// Whether what was read last is content, of a block or a custom block, and not prose.
+    pub(super) fn in_content(&self) -> bool {
+        match &self.state.mode {
+            Mode::Body(_) | Mode::Header(_) => true,
+            Mode::Content(tag) => self.format.names.kind(tag.name) == TagKind::Custom,
+            // After a block.
+            Mode::Prose(_) => self.state.around.segment == Segment::Blank,
+            Mode::Opening(_) => false,
+        }
+    }
+
+    /// Whether a block is open.
+    pub(super) fn in_block(&self) -> bool {
+        matches!(self.state.mode, Mode::Body(_))
     }
 
     /// Reads more of the reply.

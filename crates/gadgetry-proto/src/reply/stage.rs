@@ -11,6 +11,7 @@ use crate::reply::Event;
 use crate::reply::Format;
 use crate::reply::Scanner;
 use crate::reply::ScannerState;
+use crate::reply::hopeless::{ClosedGadgets, Watch, Watched};
 use crate::schema::RegisteredGadget;
 use crate::schema::Registry;
 use crate::tags::TagNameError;
@@ -37,6 +38,9 @@ use crate::tags::{BlockConfig, BlockMode, CustomBlock};
 pub struct ReplyStage {
     scanner: Scanner,
     rules: Arc<Rules>,
+    /// The gadgets of calls that end the reply when they cannot become valid; `None` if none does.
+    watched: Watched,
+    watch: Watch,
 }
 
 #[derive(Debug)]
@@ -61,7 +65,38 @@ impl ReplyStage {
         Ok(Self {
             scanner,
             rules: Arc::new(Rules { blocks, registry }),
+            watched: None,
+            watch: Watch::default(),
         })
+    }
+
+    /// Ends replies at calls that cannot become valid any more. See [`StopEarly`](crate::reply::StopEarly).
+    pub(super) fn stop_at_hopeless_calls(&mut self) {
+        let registry = self.rules.registry.as_deref();
+        self.watched = Some(Arc::new(ClosedGadgets::of(registry)));
+    }
+
+    /// Where a call has ended the reply.
+    pub(super) fn ended(&self) -> Option<u64> {
+        self.watch.ended
+    }
+
+    /// Whether what was read last is content, of a block or a custom block, and not prose.
+    pub(super) fn in_content(&self) -> bool {
+        self.scanner.in_content()
+    }
+
+    /// Whether a block is open.
+    pub(super) fn in_block(&self) -> bool {
+        self.scanner.in_block()
+    }
+
+    pub(super) fn watch(&self) -> &Watch {
+        &self.watch
+    }
+
+    pub(super) fn restore_watch(&mut self, watch: Watch) {
+        self.watch = watch;
     }
 
     /// A new stage of the same definition but for its markers, which cannot make it invalid.
@@ -70,6 +105,8 @@ impl ReplyStage {
         Self {
             scanner: self.scanner.with_markers(markers, anchoring),
             rules: Arc::clone(&self.rules),
+            watched: self.watched.clone(),
+            watch: Watch::default(),
         }
     }
 
@@ -92,12 +129,16 @@ impl ReplyStage {
         } = delta
         else {
             // What is held comes before other content; other deltas do not affect it.
-            if delta.kind() != DeltaKind::Frame {
+            if delta.kind() != DeltaKind::Frame && self.watch.ended.is_none() {
                 self.scanner
                     .flush(&mut |event| rules.apply(event, &mut None, out));
             }
             return out.push(delta);
         };
+        let (watch, watched) = (&mut self.watch, self.watched.as_deref());
+        if watch.ended.is_some() {
+            return;
+        }
         // Most pieces are text as a whole: they are moved and not copied, once the scanner has let go of them.
         let mut whole = None;
         self.scanner.push(&text, &mut |event| {
@@ -106,7 +147,7 @@ impl ReplyStage {
             {
                 whole = Some(out.len());
                 rules.apply(Event::Text(""), &mut metadata, out);
-            } else {
+            } else if !watch.ends(&event, watched, out) {
                 rules.apply(event, &mut metadata, out);
             }
         });
@@ -121,8 +162,13 @@ impl ReplyStage {
     /// Ends the reply. The stage is ready for the next one.
     pub fn finish(&mut self, out: &mut Vec<Delta>) {
         let rules = &*self.rules;
-        self.scanner
-            .finish(&mut |event| rules.apply(event, &mut None, out));
+        let (watch, watched) = (&mut self.watch, self.watched.as_deref());
+        self.scanner.finish(&mut |event| {
+            if !watch.ends(&event, watched, out) {
+                rules.apply(event, &mut None, out);
+            }
+        });
+        *watch = Watch::default();
     }
 }
 
@@ -149,6 +195,7 @@ impl Rules {
                 pointer,
                 delta,
                 complete,
+                begins: _,
             } => {
                 let (name, id) = (header.gadget_name(), header.invocation_id());
                 let args = ArgsPartial::new(name, id, pointer, delta).complete(complete);

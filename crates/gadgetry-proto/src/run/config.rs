@@ -9,6 +9,7 @@ use crate::dialect::Dialect;
 use crate::limits::Limits;
 use crate::message::ToolChoice;
 use crate::prompt::{CallStyle, PromptTemplate};
+use crate::reply::StopEarly;
 use crate::run::ephemeral::EphemeralMessage;
 use crate::run::question::Asks;
 use crate::run::retry::Retry;
@@ -81,6 +82,10 @@ pub struct RunConfig {
     /// Caps on what a reply may make the engine hold.
     #[serde(skip_serializing_if = "is_default")]
     pub limits: Limits,
+    /// When a reply is ended although the model has not: at a call that cannot become valid, and at lines that are repeated
+    /// without end.
+    #[serde(skip_serializing_if = "is_default")]
+    pub stop_early: StopEarly,
     /// Calls at the same time, calls a reply, one at a time.
     #[serde(skip_serializing_if = "is_default")]
     pub schedule: sched::Config,
@@ -148,6 +153,7 @@ impl Default for RunConfig {
             reasoning_open: false,
             dialects: Vec::new(),
             limits: Limits::default(),
+            stop_early: StopEarly::default(),
             schedule: sched::Config::default(),
             max_iterations: MAX_ITERATIONS,
             default_timeout_ms: None,

@@ -9,12 +9,16 @@ use serde::{Deserialize, Serialize};
 use crate::convo::History;
 use crate::convo::TextForm;
 use crate::convo::TokenEstimate;
-use crate::convo::compaction::{self, Slide, Summarise};
+use crate::convo::compaction::{self, Compaction, Slide, Summarise};
 use crate::convo::escape_markers;
+use crate::error::Overflow;
 use crate::event::Compacted;
 use crate::message::{Content, Message, Request, Role};
 use crate::run::ephemeral::RunStatus;
 use crate::run::plan::Plan;
+
+/// No model has a smaller context window, whatever an error says.
+const SMALLEST_WINDOW: u64 = 128;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Conversation {
@@ -24,6 +28,9 @@ pub(super) struct Conversation {
     injected: Vec<String>,
     /// Messages that follow the results of the current reply.
     appended: Vec<Message>,
+    /// The context window of the model as it has said itself, when a request was too long for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    learned_window: Option<u64>,
     /// Whether a command asks for compaction before the next request.
     compaction_requested: bool,
     /// The visible text of the last reply that had any.
@@ -52,6 +59,7 @@ impl Conversation {
             history,
             injected: Vec::new(),
             appended: Vec::new(),
+            learned_window: None,
             compaction_requested: false,
             answer: String::new(),
         }
@@ -160,16 +168,82 @@ impl Conversation {
 
     /// What compaction takes out before the next request, if the conversation is too long or a command asks for it.
     pub(super) fn next_compaction(&mut self, plan: &Plan) -> Option<compaction::Plan> {
-        let now = mem::take(&mut self.compaction_requested);
-        self.compaction(now, plan)
+        let make = if mem::take(&mut self.compaction_requested) {
+            Compaction::plan_now
+        } else {
+            Compaction::plan
+        };
+        self.compaction(make, plan)
     }
 
-    /// What compaction takes out, whatever the length: the model found the conversation too long.
+    /// What compaction takes out after the model found the conversation too long.
     pub(super) fn overflow_compaction(&self, plan: &Plan) -> Option<compaction::Plan> {
-        self.compaction(true, plan)
+        self.compaction(Compaction::plan_overflow, plan)
     }
 
-    fn compaction(&self, now: bool, plan: &Plan) -> Option<compaction::Plan> {
+    /// Learns from a refusal of the conversation because of its length.
+    pub(super) fn learn(&mut self, overflow: Option<Overflow>) {
+        let overflow = overflow.unwrap_or_default();
+        if let Some(tokens) = overflow.prompt_tokens {
+            self.tokens.observe(tokens);
+        }
+        let known = overflow.context_window.is_some();
+        self.learn_window(overflow);
+        if !known {
+            // It is smaller than this, by our own measure.
+            let estimate = self.tokens.tokens();
+            let learned = self.learned_window.unwrap_or(estimate);
+            self.learned_window = Some(learned.min(estimate));
+        }
+    }
+
+    /// Keeps what a provider says of its context window.
+    pub(super) fn learn_window(&mut self, overflow: Overflow) {
+        let believable = |window: &u64| *window >= SMALLEST_WINDOW;
+        let said = overflow.context_window.filter(believable);
+        self.learned_window = said.or(self.learned_window);
+    }
+
+    /// The context window of the model, if it is known; the smaller one of what is configured and what the model has said.
+    fn window(&self, plan: &Plan) -> Option<u64> {
+        let known = [plan.config.context_window, self.learned_window];
+        known.into_iter().flatten().min()
+    }
+
+    /// Advice about a conversation that is too long, and that compaction makes no shorter.
+    pub(super) fn overflow_advice(&self, plan: &Plan) -> String {
+        let messages = self.history.messages().iter();
+        let is_system = |message: &&Message| message.role == Role::System;
+        let mut system = self.tokens;
+        system.recount(&messages.filter(is_system).cloned().collect::<Vec<_>>());
+        let system = system.tokens();
+        let advice = if plan.config.compaction.is_none() {
+            "compaction is off: enable it, or begin a new conversation"
+        } else if system > self.tokens() / 2 {
+            "offer fewer gadgets or shorten the system text, or use a larger context window"
+        } else {
+            "shorten the last message, or use a larger context window"
+        };
+        let window = self.window(plan).map_or_else(String::new, |window| {
+            format!(" of a context window of {window}")
+        });
+        format!(
+            "the conversation has about {} tokens{window}, {system} of them in the system text; {advice}",
+            self.tokens()
+        )
+    }
+
+    fn compaction(
+        &self,
+        make: impl Fn(
+            &Compaction,
+            &[Message],
+            &TokenEstimate,
+            u64,
+            &TextForm<'_>,
+        ) -> Option<compaction::Plan>,
+        plan: &Plan,
+    ) -> Option<compaction::Plan> {
         let compaction = plan.config.compaction.as_ref()?;
         // A tag can have another name in the text than in the program.
         let renamed = plan.config.custom_blocks.iter();
@@ -182,13 +256,14 @@ impl Conversation {
             anchoring: plan.config.anchoring,
             xml_names: &xml_names,
         };
-        let window = plan.config.context_window.unwrap_or(0);
-        let (messages, tokens) = (self.history.messages(), &self.tokens);
-        if now {
-            compaction.plan_now(messages, tokens, window, &form)
-        } else {
-            compaction.plan(messages, tokens, window, &form)
-        }
+        let window = self.window(plan).unwrap_or(0);
+        make(
+            compaction,
+            self.history.messages(),
+            &self.tokens,
+            window,
+            &form,
+        )
     }
 
     /// Leaves out what compaction says.

@@ -3,7 +3,7 @@
 use std::mem;
 
 use crate::delta::Delta;
-use crate::reply::{self, PipelineState};
+use crate::reply::{self, PipelineState, Stopped};
 use crate::run::plan::Plan;
 
 /// Code with state of its own. What a saved run keeps of it is [`Pipeline::save`].
@@ -16,7 +16,8 @@ pub(super) struct Pipeline {
 impl Pipeline {
     pub(super) fn new(plan: &Plan) -> Self {
         Self {
-            stages: reply::Pipeline::new(plan.stage.clone(), plan.code.transforms.clone()),
+            stages: reply::Pipeline::new(plan.stage.clone(), plan.code.transforms.clone())
+                .stop_early(plan.config.stop_early),
             ready: Vec::new(),
         }
     }
@@ -26,6 +27,11 @@ impl Pipeline {
         let mut ready = mem::take(&mut self.ready);
         self.stages.push(delta, &mut ready);
         ready
+    }
+
+    /// Where the reply was ended early.
+    pub(super) fn stopped(&self) -> Option<Stopped> {
+        self.stages.stopped()
     }
 
     /// The rest of the reply. Give the list back by [`Pipeline::recycle`].

@@ -14,6 +14,7 @@ use crate::event::{EventKind, FinishReason};
 use crate::limits::{Limit, LimitExceeded};
 use crate::message::{Content, Message};
 use crate::piece::CallStart;
+use crate::reply::Stopped;
 use crate::run::calls::{Calls, limit_exceeded};
 use crate::run::context::Context;
 use crate::run::conversation::Conversation;
@@ -56,6 +57,9 @@ pub(super) struct Reply {
     refusal: Option<String>,
     error: Option<ModelError>,
     truncation: Option<Truncation>,
+    /// Where it was ended early.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    stopped: Option<Stopped>,
 }
 
 /// What the run needs of a reply after it was read.
@@ -153,7 +157,7 @@ impl Reply {
             && text.len() > PIECE
         {
             let mut rest = text.as_str();
-            while !rest.is_empty() && !self.is_full() {
+            while !rest.is_empty() && !self.is_full() && self.stopped.is_none() {
                 let (piece, more) = rest.split_at(rest.floor_char_boundary(PIECE));
                 let piece = Delta::Text {
                     delta: piece.to_owned(),
@@ -183,6 +187,7 @@ impl Reply {
             error,
             kind,
             retry_after_ms,
+            overflow,
             ..
         } = &delta
         {
@@ -190,6 +195,7 @@ impl Reply {
                 kind: *kind,
                 words: error.clone(),
                 retry_after_ms: *retry_after_ms,
+                overflow: *overflow,
             });
         }
         let mut ready = pipeline.push(delta);
@@ -197,6 +203,13 @@ impl Reply {
             self.take_in(delta, calls, cx);
         }
         pipeline.recycle(ready);
+        if self.stopped.is_none()
+            && let Some(stopped) = pipeline.stopped()
+        {
+            self.stopped = Some(stopped);
+            self.raw
+                .truncate(usize::try_from(stopped.at).unwrap_or(usize::MAX));
+        }
     }
 
     /// The end of the pipeline: into the message, the events and the calls.
@@ -281,6 +294,7 @@ impl Reply {
             DiagnosticCode::CutHeader,
             DiagnosticCode::RepeatedCall,
             DiagnosticCode::ExtraArguments,
+            DiagnosticCode::RepeatedLines,
         ];
         if missed.contains(&code) {
             calls.notes.add(&diagnostic.message);
@@ -310,6 +324,27 @@ impl Reply {
         });
     }
 
+    /// Whether it was ended early: what follows is not read.
+    pub(super) fn is_stopped(&self) -> bool {
+        self.stopped.is_some()
+    }
+
+    /// Ends a reply that [was stopped](Self::is_stopped). After a call that cannot become valid it is as if the model had
+    /// waited for its result; text that is repeated without end is cut off as by a token limit.
+    pub(super) fn end_stopped(&mut self) {
+        let is_call = self
+            .stopped
+            .is_some_and(|stopped| stopped.why == DiagnosticCode::HopelessCall);
+        let stop_reason = if is_call {
+            StopReason::ToolUse
+        } else {
+            StopReason::MaxTokens
+        };
+        let usage = None;
+        self.accumulator
+            .push(&Delta::MessageEnd { stop_reason, usage });
+    }
+
     /// The stream is over: decides how the reply ended.
     pub(super) fn close(&mut self, close: Close) {
         if let Close::Failed(words) = close {
@@ -334,6 +369,13 @@ impl Reply {
     pub(super) fn failure(&self) -> Option<ModelError> {
         let failure = failure(self.truncation.as_ref()?)?;
         Some(self.error.clone().unwrap_or(failure))
+    }
+
+    /// Adds to the words of the failure what the conversation is about.
+    pub(super) fn explain(&mut self, advice: &str) {
+        if let Some(error) = &mut self.error {
+            error.words = format!("{}; {advice}", error.words.trim_end_matches('.'));
+        }
     }
 
     /// Why the reply is not an answer: it has ended cleanly, and holds neither text nor a block nor a call.

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::accumulate::Accumulator;
 use crate::convo::compaction::Summarise;
 use crate::delta::{Delta, StopReason};
+use crate::error::Overflow;
 use crate::run::io::Close;
 use crate::run::plan::Plan;
 use crate::run::size::ReplySize;
@@ -19,6 +20,9 @@ pub(super) struct SummaryReply {
     text: String,
     size: ReplySize,
     error: Option<String>,
+    /// What the provider says of the window, if even this request was too long for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    overflow: Option<Overflow>,
 }
 
 /// A summary that has ended, whole or not.
@@ -29,6 +33,7 @@ pub(super) struct EndedSummary {
     pub(super) stop_reason: Option<StopReason>,
     pub(super) usage: Usage,
     pub(super) error: Option<String>,
+    pub(super) overflow: Option<Overflow>,
 }
 
 impl SummaryReply {
@@ -39,6 +44,7 @@ impl SummaryReply {
             text: String::new(),
             size: ReplySize::default(),
             error: None,
+            overflow: None,
         }
     }
 
@@ -51,8 +57,12 @@ impl SummaryReply {
         if let Some(delta) = delta {
             if let Delta::Text { delta, .. } = &delta {
                 self.text.push_str(delta);
-            } else if let Delta::Error { error, .. } = &delta {
+            } else if let Delta::Error {
+                error, overflow, ..
+            } = &delta
+            {
                 self.error = Some(error.clone());
+                self.overflow = *overflow;
             }
             self.accumulator.push(&delta);
         }
@@ -75,6 +85,7 @@ impl SummaryReply {
             stop_reason: output.stop_reason,
             usage,
             error,
+            overflow: self.overflow,
         }
     }
 }

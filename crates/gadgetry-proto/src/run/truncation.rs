@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::delta::StopReason;
-use crate::error::ModelErrorKind;
+use crate::error::{ModelErrorKind, Overflow};
 
 pub(super) use crate::reply::Truncation;
 
@@ -13,6 +13,9 @@ pub(super) struct ModelError {
     pub(super) kind: ModelErrorKind,
     pub(super) words: String,
     pub(super) retry_after_ms: Option<u64>,
+    /// What the provider says of the window, if the conversation was too long for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) overflow: Option<Overflow>,
 }
 
 impl ModelError {
@@ -21,6 +24,7 @@ impl ModelError {
             kind,
             words: words.into(),
             retry_after_ms: None,
+            overflow: None,
         }
     }
 }

@@ -31,6 +31,10 @@ use crate::run::truncation::{ModelError, Truncation};
 use crate::time::Time;
 use crate::usage::Usage;
 
+/// How often a conversation is compacted for one reply, because the model found it too long. Each time a third of it goes at
+/// least, so less than a hundredth is left.
+const MAX_OVERFLOWS: u32 = 12;
+
 /// A request, and its outcome so far.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Turn {
@@ -38,8 +42,8 @@ pub(super) struct Turn {
     iteration: u32,
     /// Retries so far.
     attempt: u32,
-    /// Whether the conversation was compacted because the model found it too long. That happens once a turn.
-    is_compacted: bool,
+    /// How often the conversation was compacted because the model found it too long.
+    overflows: u32,
     /// The request of a decision, which a retry sends again.
     replacement_request: Option<Request>,
     stage: Stage,
@@ -107,7 +111,7 @@ impl Turn {
         Self {
             iteration,
             attempt: 0,
-            is_compacted: false,
+            overflows: 0,
             replacement_request: None,
             stage: Stage::New,
         }
@@ -306,6 +310,11 @@ impl Turn {
                     reply.end_full(&mut parts.cx);
                     return self.close(Close::Ended, parts);
                 }
+                if reply.is_stopped() {
+                    parts.cx.out.close_model();
+                    reply.end_stopped();
+                    return self.close(Close::Ended, parts);
+                }
             }
             Stage::Summarising(summary) => {
                 if !summary.read(delta, parts.cx.plan) {
@@ -336,6 +345,17 @@ impl Turn {
                     None => parts.conversation.slide(ended.plan.fallback()),
                 };
                 parts.cx.out.emit(EventKind::Compaction(compacted));
+                if let Some(overflow) = ended.overflow {
+                    parts.conversation.learn_window(overflow);
+                }
+                // A summary may be long, and the window smaller than it was thought to be. A second summary would not help.
+                if let Some(plan) = parts.conversation.next_compaction(parts.cx.plan) {
+                    let slide = match plan {
+                        compaction::Plan::Slide(slide) => slide,
+                        compaction::Plan::Summarise(plan) => plan.fallback(),
+                    };
+                    return self.compact(compaction::Plan::Slide(slide), parts);
+                }
                 self.ask_model(parts)
             }
             stage @ (Stage::New
@@ -371,7 +391,7 @@ impl Turn {
     /// returns the reply, which is kept.
     fn recover(
         &mut self,
-        reply: Box<Reply>,
+        mut reply: Box<Reply>,
         parts: &mut Parts<'_>,
     ) -> Result<Progress, Box<Reply>> {
         let plan = parts.cx.plan;
@@ -382,7 +402,7 @@ impl Turn {
             .retry
             .as_ref()
             .is_some_and(|retry| retry.on_empty);
-        let Some(failure) = reply.failure().or(emptiness.filter(|_| on_empty)) else {
+        let Some(mut failure) = reply.failure().or(emptiness.filter(|_| on_empty)) else {
             return Err(reply);
         };
         let (iteration, attempt) = (self.iteration, self.attempt + 1);
@@ -403,13 +423,17 @@ impl Turn {
             });
             return Ok(Progress::Waits);
         }
-        if failure.kind == ModelErrorKind::ContextOverflow
-            && !self.is_compacted
-            && let Some(compaction) = parts.conversation.overflow_compaction(plan)
-        {
-            self.withdraw(*reply, &failure, parts);
-            self.is_compacted = true;
-            return Ok(self.compact(compaction, parts));
+        if failure.kind == ModelErrorKind::ContextOverflow {
+            parts.conversation.learn(failure.overflow);
+            if self.overflows < MAX_OVERFLOWS
+                && let Some(compaction) = parts.conversation.overflow_compaction(plan)
+            {
+                self.withdraw(*reply, &failure, parts);
+                self.overflows += 1;
+                return Ok(self.compact(compaction, parts));
+            }
+            reply.explain(&parts.conversation.overflow_advice(plan));
+            failure = reply.failure().unwrap_or(failure);
         }
         // What was shown is kept where nothing else replaces it.
         if plan.config.asks.model_error && !is_empty && !reply.is_shown() {
@@ -507,7 +531,7 @@ impl Turn {
                 let (stop_reason, usage) = (ended.stop_reason, ended.usage);
                 self.end_call(Purpose::Summary, stop_reason, usage, ended.error, parts);
                 // A summary after an overflow follows a request that did go out.
-                if self.is_compacted {
+                if self.overflows > 0 {
                     CancelledTurn::Sent
                 } else {
                     CancelledTurn::Unsent

@@ -90,7 +90,7 @@ pub(crate) struct Round {
     pub(crate) turns: Vec<Vec<Message>>,
     pub(crate) observed: u64,
     pub(crate) window: u64,
-    pub(crate) now: bool,
+    pub(crate) ask: usize,
     pub(crate) summary: Option<String>,
 }
 
@@ -99,12 +99,12 @@ pub(crate) fn round() -> impl Strategy<Value = Round> {
     let summary = prop::option::weighted(0.8, text());
     let observed = prop_oneof![Just(0), 1..3_000_u64];
     let window = prop_oneof![1 => Just(0), 9 => 1..2_000_u64];
-    (turns, observed, window, any::<bool>(), summary).prop_map(
-        |(turns, observed, window, now, summary)| Round {
+    (turns, observed, window, 0..3_usize, summary).prop_map(
+        |(turns, observed, window, ask, summary)| Round {
             turns,
             observed,
             window,
-            now,
+            ask,
             summary,
         },
     )

@@ -10,36 +10,41 @@ struct Turn {
     gone: bool,
 }
 
-/// What is left of `messages`; `None` if they stay as they are.
+/// What is left of `messages`; `None` if they stay as they are. If `most` is passed, recent turns go as well, until it is
+/// not, or only the last one is left; if it is still passed then, that is an error.
 pub(crate) fn slide(
     messages: &[Message],
     keep_recent: u32,
-    target: u64,
+    (target, most): (u64, Option<u64>),
     mut estimate: TokenEstimate,
-) -> Option<Vec<Message>> {
+) -> Result<Option<Vec<Message>>, ()> {
     let mut count = |messages: &[Message]| {
         estimate.recount(messages);
         estimate.tokens()
     };
     let before = count(messages);
     let (head, mut turns) = split(messages);
-    let recent = (keep_recent as usize).max(1);
-    for turn in turns.iter_mut().rev().take(recent) {
-        turn.stays = true;
-    }
-    for at in 0..turns.len() {
+    let recent = turns.len().saturating_sub((keep_recent as usize).max(1));
+    let last = turns.len().saturating_sub(1);
+    let mut found = messages.to_vec();
+    for at in 0..last {
         if turns[at].stays {
             continue;
         }
-        turns[at].gone = true;
-        let left = join(messages, &head, &turns);
-        let tokens = count(&left);
-        let last = turns[at + 1..].iter().all(|turn| turn.stays);
-        if tokens < before && (tokens <= target || last) {
-            return Some(left);
+        let tokens = count(&found);
+        let must = most.is_some_and(|most| tokens > most);
+        let any = turns.iter().any(|turn| turn.gone);
+        if at >= recent && !must || any && at < recent && tokens < before && tokens <= target {
+            break;
         }
+        turns[at].gone = true;
+        found = join(messages, &head, &turns);
     }
-    None
+    let tokens = count(&found);
+    if most.is_some_and(|most| tokens > most) {
+        return Err(());
+    }
+    Ok((tokens < before).then_some(found))
 }
 
 fn split(messages: &[Message]) -> (Vec<Message>, Vec<Turn>) {

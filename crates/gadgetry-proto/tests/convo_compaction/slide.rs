@@ -3,16 +3,20 @@
 use gadgetry_proto::convo::compaction::{Compaction, Plan};
 use gadgetry_proto::convo::{TokenEstimate, prompt_text};
 use gadgetry_proto::event::{Compacted, CompactionStrategy};
-use gadgetry_proto::message::Message;
+use gadgetry_proto::media::{Media, MediaData, MediaKind};
+use gadgetry_proto::message::{Content, Message};
 
 use super::form;
 use super::words::{conversation, words};
 
-/// Slides in a window of ten long messages, where more than eight are too many and five are aimed at.
+/// A window where more than eight long messages are too many, because a quarter is for the reply, and five are aimed at.
+const WINDOW: u64 = 1_067;
+
 fn compaction(keep_recent_turns: u32) -> Compaction {
     Compaction {
         strategy: CompactionStrategy::SlidingWindow,
         keep_recent_turns,
+        target_percent: 47.0,
         ..Compaction::default()
     }
 }
@@ -28,7 +32,7 @@ fn slide(plan: Option<Plan>, messages: &mut Vec<Message>) -> Option<Compacted> {
 fn check(keep: u32, before: &str, after: Option<&str>) {
     let mut messages = conversation(before);
     let tokens = TokenEstimate::of(&messages);
-    let plan = compaction(keep).plan(&messages, &tokens, 1_000, &form());
+    let plan = compaction(keep).plan(&messages, &tokens, WINDOW, &form());
     let compacted = slide(plan, &mut messages);
     let found = compacted.map(|_| words(&messages));
     assert_eq!(found.as_deref(), after, "{before}");
@@ -72,7 +76,8 @@ fn turns_go_whole_and_oldest_first() {
         (
             4,
             "sys:s user:t call:a res:a call:b res:b call:c res:c say:d",
-            None,
+            // Four do not fit.
+            Some("sys:s user:t omit:1 call:b res:b call:c res:c say:d"),
         ),
         // The last results were not answered yet.
         (
@@ -83,18 +88,13 @@ fn turns_go_whole_and_oldest_first() {
         (
             u32::MAX,
             "sys:s user:t say:a say:b say:c say:d say:e call:f res:f",
-            None,
+            Some("sys:s user:t omit:2 say:c say:d say:e call:f res:f"),
         ),
         // It need not begin with a task.
         (
             1,
             "say:a say:b say:c say:d say:e say:f say:g say:h say:i",
             Some("omit:5 say:f say:g say:h say:i"),
-        ),
-        (
-            1,
-            "user:a user:b user:c user:d user:e user:f user:g user:h user:i",
-            None,
         ),
     ] {
         check(keep, before, after);
@@ -122,10 +122,6 @@ fn what_matters_stays() {
             "user:t call:a,b res:a,b* call:c,d res:c,d call:e res:e say:f say:g",
             Some("user:t omit:3 call:a,b res:a,b* say:g"),
         ),
-        (
-            "user:t call:a res:a* call:b res:b* call:c res:c* call:d res:d*",
-            None,
-        ),
         // Of what the user said meanwhile, the latest.
         (
             "user:t say:a user:x say:b user:y call:c res:c call:d res:d",
@@ -134,6 +130,90 @@ fn what_matters_stays() {
     ] {
         check(1, before, after);
     }
+}
+
+/// Where turns are not enough, texts are cut, and then all goes that can.
+#[test]
+fn what_does_not_fit_is_cut() {
+    for (window, before, after) in [
+        // Results of the last turn first, and only as far as it has to be; then sticky ones.
+        (
+            1_174,
+            "sys:s sys:s sys:s user:t user:u user:v user:w call:a res:a",
+            Some("sys:s sys:s sys:s user:t user:u user:v user:w call:a res:a/"),
+        ),
+        (
+            1_174,
+            "sys:s sys:s sys:s user:t user:u user:v user:w call:a res:a*",
+            Some("sys:s sys:s sys:s user:t user:u user:v user:w call:a res:a*/"),
+        ),
+        // Then replies, and messages of the user but the latest.
+        (
+            WINDOW,
+            "user:a user:b user:c user:d user:e user:f user:g user:h user:i",
+            Some("user:a/ user:b/ user:c/ user:d/ user:e/ user:f/ user:g/ user:h/ user:i"),
+        ),
+        (
+            WINDOW,
+            "sys:s sys:s sys:s sys:s sys:s user:u say:a user:v say:b",
+            Some("sys:s sys:s sys:s sys:s sys:s user:u/ say:a/ user:v say:b/"),
+        ),
+        // Then turns go that stay otherwise, but for the latest message of the user.
+        (
+            560,
+            "sys:s user:t user:u say:a res:a* say:b user:v say:c",
+            Some("sys:s user:t/ user:u/ omit:2 user:v say:c/"),
+        ),
+        (
+            280,
+            "sys:s user:t say:a user:u call:b res:b",
+            Some("sys:s omit:2 user:u"),
+        ),
+        (280, "sys:s user:t user:u", Some("sys:s omit:1 user:u")),
+        // What is left does not fit, and is not touched.
+        (150, "sys:s omit:2 user:u", None),
+        (150, "sys:s user:u", None),
+    ] {
+        let mut messages = conversation(before);
+        let tokens = TokenEstimate::of(&messages);
+        let plan = compaction(5).plan(&messages, &tokens, window, &form());
+        let compacted = slide(plan, &mut messages);
+        let found = compacted.map(|_| words(&messages));
+        assert_eq!(found.as_deref(), after, "{window}: {before}");
+    }
+}
+
+/// On request nothing is cut, and the most recent turns stay.
+#[test]
+fn on_request_recent_turns_stay() {
+    let messages = conversation("user:t call:a res:a call:b res:b say:c");
+    let tokens = TokenEstimate::of(&messages);
+    for window in [0, 200, 1_000] {
+        let now = compaction(3).plan_now(&messages, &tokens, window, &form());
+        assert_eq!(now, None, "{window}");
+        let overflow = compaction(3).plan_overflow(&messages, &tokens, window, &form());
+        assert!(overflow.is_some(), "{window}");
+    }
+}
+
+#[test]
+fn images_go_before_turns_do() {
+    let picture = Media {
+        kind: MediaKind::Image,
+        mime_type: "image/png".to_owned(),
+        data: MediaData::Base64("AAAA".repeat(1_000)),
+        name: None,
+    };
+    let mut messages = conversation("sys:s user:u call:a res:a~");
+    if let Content::GadgetResult { media, .. } = &mut messages[3].content[0] {
+        media.push(picture);
+    }
+    let tokens = TokenEstimate::of(&messages);
+    let plan = compaction(5).plan(&messages, &tokens, WINDOW, &form());
+    let compacted = slide(plan, &mut messages).unwrap();
+    assert_eq!((compacted.removed_turns, compacted.cut_texts), (0, 1));
+    let note = "[image/png is left out to fit the context window]";
+    assert!(prompt_text(&messages[3]).ends_with(note));
 }
 
 #[test]
@@ -230,15 +310,16 @@ fn a_notice_as_long_as_what_goes_wins_nothing() {
 fn percents_and_windows_of_any_kind() {
     let before = "user:t say:a say:b say:c say:d say:e say:f say:g say:h say:i";
     for (window, trigger, target, after) in [
-        (1_000, 100.0, 50.0, None),
-        (999, 100.0, 50.0, Some("user:t omit:6 say:g say:h say:i")),
-        (999, 1e9, 50.0, Some("user:t omit:6 say:g say:h say:i")),
+        // A quarter of the window is for the reply.
+        (1_334, 100.0, 37.5, None),
+        (1_330, 100.0, 37.5, Some("user:t omit:6 say:g say:h say:i")),
+        (1_330, 1e9, 37.5, Some("user:t omit:6 say:g say:h say:i")),
         // The target is never above the trigger.
         (1_000, 30.0, 90.0, Some("user:t omit:8 say:i")),
         (1_000, 80.0, f64::NAN, Some("user:t omit:8 say:i")),
         (1_000, 80.0, -1.0, Some("user:t omit:8 say:i")),
         (1_000, f64::NAN, 90.0, Some("user:t omit:8 say:i")),
-        (1, 80.0, 50.0, Some("user:t omit:8 say:i")),
+        (1, 80.0, 50.0, Some("user:t omit:9")),
         (0, 80.0, 50.0, None),
         (u64::MAX, 80.0, 50.0, None),
     ] {

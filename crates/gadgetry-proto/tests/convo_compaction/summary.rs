@@ -103,10 +103,41 @@ fn a_few_turns_are_not_worth_a_model_call() {
     ] {
         let messages = conversation(before);
         let tokens = TokenEstimate::of(&messages);
-        let plan = compaction(CompactionStrategy::Hybrid)
-            .plan_now(&messages, &tokens, 200, &form())
-            .unwrap();
+        let hybrid = Compaction {
+            summary_prompt: Some("Be brief.".to_owned()),
+            ..compaction(CompactionStrategy::Hybrid)
+        };
+        let plan = hybrid.plan_now(&messages, &tokens, 200, &form()).unwrap();
         assert_eq!(matches!(plan, Plan::Summarise(_)), asks, "{before}");
+    }
+}
+
+/// The request for a summary fits the window together with its instructions, or there is none.
+#[test]
+fn the_request_for_a_summary_fits() {
+    let mut messages = conversation("user:t say:a say:b say:c say:d say:e say:f");
+    for (window, prompt, asks) in [
+        (200, None, false),
+        (340, None, false),
+        (460, None, true),
+        (700, None, true),
+        (700, Some("long ".repeat(400)), false),
+        (4_000, None, true),
+    ] {
+        messages.push(Message::text(Role::Assistant, "x".repeat(4 * 4_000)));
+        let tokens = TokenEstimate::of(&messages);
+        let compaction = Compaction {
+            summary_prompt: prompt,
+            ..compaction(CompactionStrategy::Summary)
+        };
+        let plan = compaction.plan_now(&messages, &tokens, window, &form());
+        let Some(Plan::Summarise(plan)) = plan else {
+            assert!(!asks, "{window}");
+            continue;
+        };
+        assert!(asks, "{window}");
+        let asked = TokenEstimate::of(&plan.messages()).tokens();
+        assert!(asked <= window * 9 / 10, "{asked} of {window}");
     }
 }
 

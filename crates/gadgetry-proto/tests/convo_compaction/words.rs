@@ -103,7 +103,7 @@ fn placeholder(word: &str) -> Content {
     }
 }
 
-/// The words of a conversation, without `~`.
+/// The words of a conversation, without `~`. A text that was cut ends with `/`.
 pub(crate) fn words(messages: &[Message]) -> String {
     let words: Vec<String> = messages.iter().map(word).collect();
     words.join(" ")
@@ -111,7 +111,7 @@ pub(crate) fn words(messages: &[Message]) -> String {
 
 fn word(message: &Message) -> String {
     if let Some(raw) = &message.raw {
-        return raw.trim_end_matches('.').to_owned();
+        return uncut(raw);
     }
     let parts: Vec<String> = message.content.iter().map(part).collect();
     match &message.content[0] {
@@ -122,18 +122,28 @@ fn word(message: &Message) -> String {
 
 fn part(content: &Content) -> String {
     match content {
-        Content::Text { text } => text.trim_end_matches('.').to_owned(),
-        Content::Summary { text, turns } => format!("sum:{turns}:{text}"),
+        Content::Text { text } => uncut(text),
+        Content::Summary { text, turns } => format!("sum:{turns}:{}", uncut(text)),
         Content::Omission { turns } => format!("omit:{turns}"),
         Content::GadgetResult {
             invocation_id,
             sticky,
+            text,
             ..
-        } => format!(
-            "{}{}",
-            invocation_id.as_str(),
-            if *sticky { "*" } else { "" }
-        ),
+        } => {
+            let cut = uncut(text).ends_with('/');
+            let (sticky, cut) = (if *sticky { "*" } else { "" }, if cut { "/" } else { "" });
+            format!("{invocation_id}{sticky}{cut}")
+        }
         other => panic!("no word has {other:?}"),
     }
+}
+
+/// The beginning of a text without its padding, and `/` if its middle is left out.
+fn uncut(text: &str) -> String {
+    let (start, cut) = match text.split_once("\n[… ") {
+        Some((start, _)) => (start, "/"),
+        None => (text, ""),
+    };
+    format!("{}{cut}", start.trim_end_matches('.'))
 }

@@ -33,7 +33,8 @@ fn calls_that_cannot_run_are_answered_in_words() {
         ),
         (
             block("Write:a", &[("path", "x"), ("path", "y")]),
-            "Error: Failed to parse parameters for 'Write':\n  Duplicate pointer: path",
+            "Error: Failed to parse parameters for 'Write':\n  Duplicate pointer: path. The call could not become valid, so the reply was ended there, and nothing that \
+             followed was read.",
         ),
         (
             block("Write:a", &[("list/0", "x"), ("list/2", "y")]),

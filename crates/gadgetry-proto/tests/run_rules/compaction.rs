@@ -1,9 +1,9 @@
 //! A conversation that becomes too long is made less, once, and only if that helps.
 
 use gadgetry_proto::convo::compaction::Compaction;
-use gadgetry_proto::convo::prompt_text;
+use gadgetry_proto::convo::{TokenEstimate, prompt_text};
 use gadgetry_proto::delta::{Delta, StopReason};
-use gadgetry_proto::error::ModelErrorKind;
+use gadgetry_proto::error::{ModelErrorKind, Overflow};
 use gadgetry_proto::event::{CompactionStrategy, EventKind};
 use gadgetry_proto::id::BlockId;
 use gadgetry_proto::message::{Attributes, Content, CustomContentBlock, Message, Purpose, Role};
@@ -162,11 +162,16 @@ fn a_run_cancelled_during_a_summary_closes_the_model() {
 
 /// A reply that says that the conversation is too long.
 fn overflow() -> Reply {
+    refusal(None)
+}
+
+fn refusal(overflow: Option<Overflow>) -> Reply {
     let error = Delta::Error {
         error: "too long".to_owned(),
         code: None,
         kind: ModelErrorKind::ContextOverflow,
         retry_after_ms: None,
+        overflow,
     };
     Reply {
         finish: Finish::Disconnect,
@@ -174,20 +179,53 @@ fn overflow() -> Reply {
     }
 }
 
+/// However often the model finds it too long, the conversation becomes shorter, until nothing more can go.
 #[test]
-fn an_overflow_is_recovered_from_once_a_reply() {
-    let mut script = talkative(6, CompactionStrategy::SlidingWindow)
-        .with(|spec| spec.context_window = None)
-        .replies(overflow())
-        .reply("done");
+fn an_overflow_is_recovered_from() {
+    let no_window =
+        || talkative(6, CompactionStrategy::SlidingWindow).with(|spec| spec.context_window = None);
+    for (overflows, compacted) in [(1, 1), (2, 2), (3, 3)] {
+        let script = (0..overflows).fold(no_window(), |script, _| script.replies(overflow()));
+        let log = play(&script.reply("done"));
+        assert_eq!(compactions(&log).len(), compacted, "{overflows}");
+        assert_eq!(log.summary.answer, "done", "{overflows}");
+    }
+    // A server that refuses everything is believed in the end.
+    let script = (0..30).fold(no_window(), |script, _| script.replies(overflow()));
     let log = play(&script);
-    assert_eq!(compactions(&log).len(), 1);
+    assert!(compactions(&log).len() < 10, "{:?}", compactions(&log));
+    let error = log.summary.error.unwrap_or_default();
+    let words = "too long; the conversation has about ";
+    assert!(error.starts_with(words), "{error}");
+}
+
+/// What the model says of its window is kept: later requests fit it without another error.
+#[test]
+fn the_window_is_learned() {
+    let mut script = talkative(1, CompactionStrategy::SlidingWindow).with(|spec| {
+        spec.context_window = None;
+    });
+    for n in 0..4 {
+        script = script.reply(block(&format!("Talk:u{n}"), &[]));
+    }
+    let overflow = Overflow {
+        prompt_tokens: Some(1_200),
+        context_window: Some(1_100),
+    };
+    script = script.replies(refusal(Some(overflow)));
+    for n in 0..20 {
+        script = script.reply(block(&format!("Talk:v{n}"), &[]));
+    }
+    let log = play(&script.reply("done"));
     assert_eq!(log.summary.answer, "done");
-    // Twice is once too often.
-    script.replies.insert(6, overflow());
-    let log = play(&script);
-    assert_eq!(compactions(&log).len(), 1);
-    assert_eq!(log.summary.error.as_deref(), Some("too long"));
+    assert!(compactions(&log).len() > 3, "{:?}", compactions(&log));
+    let requests = log.requests();
+    let longest = requests.iter().skip(6).map(|request| {
+        let tokens = TokenEstimate::of(&request.messages).tokens();
+        assert!(tokens < 1_100, "{tokens}");
+        tokens
+    });
+    assert!(longest.max() > Some(300));
 }
 
 /// Any other error is left alone, whatever its words.
@@ -198,6 +236,7 @@ fn only_an_overflow_is_one() {
         code: None,
         kind: ModelErrorKind::BadRequest,
         retry_after_ms: None,
+        overflow: None,
     };
     let reply = Reply {
         finish: Finish::Disconnect,

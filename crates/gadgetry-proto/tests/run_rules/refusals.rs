@@ -48,7 +48,8 @@ fn a_refusal_carries_the_usage_and_the_format_with_the_markers_of_the_run() {
         ),
         (
             &[("dish", "a"), ("dish", "b")],
-            "Error: Failed to parse parameters for 'Cook':\n  Duplicate pointer: dish",
+            "Error: Failed to parse parameters for 'Cook':\n  Duplicate pointer: dish. The call could not become valid, so the reply was ended there, and nothing that \
+             followed was read.",
         ),
         (
             &[("/dish", "a")],

@@ -39,6 +39,7 @@ fn error(kind: ModelErrorKind, retry_after_ms: Option<u64>) -> Piece {
         code: None,
         kind,
         retry_after_ms,
+        overflow: None,
     })
 }
 

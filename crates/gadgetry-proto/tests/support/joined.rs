@@ -53,6 +53,7 @@ impl Joiner {
                 pointer,
                 delta,
                 complete,
+                begins: _,
             } => {
                 assert!(
                     complete || !delta.is_empty(),

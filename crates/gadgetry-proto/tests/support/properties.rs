@@ -214,6 +214,7 @@ impl Told {
                 pointer,
                 delta,
                 complete,
+                begins: _,
             } => {
                 self.join(
                     format!("argument {} {pointer} ", header.invocation_id()),

@@ -257,6 +257,7 @@ impl Shared {
             code: Some(UNMATCHED.to_owned()),
             kind: ModelErrorKind::BadRequest, // which no retry makes better
             retry_after_ms: None,
+            overflow: None,
         })]
     }
 

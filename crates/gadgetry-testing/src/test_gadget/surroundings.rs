@@ -103,6 +103,7 @@ impl Model for NoModel {
             code: None,
             kind: ModelErrorKind::BadRequest,
             retry_after_ms: None,
+            overflow: None,
         };
         stream::iter([error]).boxed()
     }

@@ -4,10 +4,11 @@ use std::fmt;
 use std::time::Duration;
 
 use gadgetry_proto::delta::Delta;
-use gadgetry_proto::error::ModelErrorKind;
+use gadgetry_proto::error::{ModelErrorKind, Overflow};
 use serde_json::Value;
 
 use crate::provider::json;
+use crate::provider::overflow;
 use crate::provider::redact::Secrets;
 use crate::provider::retry_after::units;
 use crate::provider::secret::ApiKey;
@@ -41,6 +42,8 @@ pub struct ProviderError {
     pub retry_after_ms: Option<u64>,
     /// The provider's id of the request, for its support.
     pub request_id: Option<String>,
+    /// What the provider says of the window, if the conversation was too long for it.
+    pub overflow: Option<Overflow>,
 }
 
 impl fmt::Display for ProviderError {
@@ -75,6 +78,7 @@ impl ProviderError {
             code: None,
             retry_after_ms: None,
             request_id: None,
+            overflow: None,
         }
     }
 
@@ -211,6 +215,7 @@ impl ProviderError {
         error.status = status;
         error.code = code;
         error.retry_after_ms = retry_info(inner);
+        error.overflow = overflow::facts(inner, &error.message);
         error.request_id = object
             .get("request_id")
             .and_then(Value::as_str)
@@ -271,6 +276,9 @@ impl From<ProviderError> for Delta {
             code: error.code,
             kind: error.kind,
             retry_after_ms: error.retry_after_ms,
+            overflow: error
+                .overflow
+                .filter(|_| error.kind == ModelErrorKind::ContextOverflow),
         }
     }
 }
@@ -314,13 +322,15 @@ fn overflows(code: &str, message: &str) -> bool {
         "model_context_window_exceeded",
     ];
     /// All words of a row, in any order.
-    const WORDS: [&[&str]; 12] = [
+    const WORDS: [&[&str]; 14] = [
         &["context_length_exceeded"],
         &["maximum context length"],
         &["maximum prompt length"],
         &["prompt is too long"],
         &["prompt too long"],
         &["input is too long"],
+        &["context length is only"],
+        &["longer than the maximum model length"],
         &["context length", "exceed"],
         &["context window", "exceed"],
         &["context size", "exceed"],

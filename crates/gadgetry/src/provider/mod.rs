@@ -55,6 +55,8 @@ pub mod openai;
 #[cfg(feature = "providers")]
 mod options;
 #[cfg(feature = "providers")]
+mod overflow;
+#[cfg(feature = "providers")]
 mod redact;
 #[cfg(feature = "providers")]
 mod refusal;

@@ -73,6 +73,7 @@ impl Reply {
                     code: Some("script".to_owned()),
                     kind: ModelErrorKind::Other,
                     retry_after_ms: None,
+                    overflow: None,
                 };
                 return self.counts().chain([error]).collect();
             }
@@ -110,6 +111,7 @@ impl Reply {
             code: Some("expectation".to_owned()),
             kind: ModelErrorKind::Other,
             retry_after_ms: None,
+            overflow: None,
         })
     }
 }

@@ -34,6 +34,7 @@ fn failed(error: &str, kind: ModelErrorKind) -> Delta {
         code: None,
         kind,
         retry_after_ms: None,
+        overflow: None,
     }
 }
 
@@ -120,6 +121,7 @@ async fn errors_say_what_they_mean() {
         code: Some("rate_limit".to_owned()),
         kind: ModelErrorKind::RateLimit,
         retry_after_ms: Some(7000),
+        overflow: None,
     };
     check(vec![Err(error)], false, &[delta]).await;
 }

@@ -67,6 +67,7 @@ pub(crate) fn failed(kind: ModelErrorKind) -> Reply {
         code: None,
         kind,
         retry_after_ms: None,
+        overflow: None,
     };
     Reply {
         after: Duration::ZERO,

@@ -580,6 +580,7 @@ fn failures() {
             code: code.map(str::to_owned),
             kind,
             retry_after_ms: None,
+            overflow: None,
         };
         assert_eq!(deltas.last(), Some(&expected), "{frame}");
     }

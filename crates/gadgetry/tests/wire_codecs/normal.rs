@@ -149,6 +149,7 @@ fn deltas_that_an_api_has_no_form_for() {
         code: Some("rate_limit_error".to_owned()),
         kind: ModelErrorKind::RateLimit,
         retry_after_ms,
+        overflow: None,
     };
     let failed = [error(None)];
     check("a wait", &[error(Some(7))], [&failed, &failed, &failed]);

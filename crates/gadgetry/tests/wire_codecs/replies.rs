@@ -203,6 +203,7 @@ fn deltas(
                 code: Some(code.to_owned()),
                 kind: *kind,
                 retry_after_ms: None,
+                overflow: None,
             });
         }
     }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use super::Body;
+use super::{Body, Partial};
 use crate::block::fence;
 use crate::error::ParseError;
 use crate::schema;
@@ -34,12 +34,18 @@ impl Body {
 
     /// [`Self::arguments`] of a body without escapes.
     pub(crate) fn plain_arguments(&self) -> impl ExactSizeIterator<Item = (&str, &str)> {
+        self.whole_arguments()
+            .map(|whole| (whole.pointer, whole.delta))
+    }
+
+    /// The same, each as the only part of its value.
+    pub(crate) fn whole_arguments(&self) -> impl ExactSizeIterator<Item = Partial<'_>> {
         let text = &self.text;
-        self.arguments.iter().map(|argument| {
-            (
-                &text[argument.pointer.clone()],
-                &text[argument.value.clone()],
-            )
+        self.arguments.iter().map(|argument| Partial {
+            pointer: &text[argument.pointer.clone()],
+            delta: &text[argument.value.clone()],
+            complete: true,
+            head: Some(&text[..argument.value.start]),
         })
     }
 

@@ -81,6 +81,8 @@ fn rank(code: DiagnosticCode) -> u8 {
         | DiagnosticCode::RepeatedCall
         | DiagnosticCode::ExtraArguments
         | DiagnosticCode::ForeignCall
+        | DiagnosticCode::HopelessCall
+        | DiagnosticCode::RepeatedLines
         | DiagnosticCode::UndeclaredReference => 4,
     }
 }

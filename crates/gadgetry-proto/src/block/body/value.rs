@@ -47,10 +47,12 @@ impl Body {
 
     fn emit_part(&mut self, start: usize, end: usize, complete: bool, out: &mut Sink<'_>) {
         if !self.pointer.is_empty() {
+            let begins = matches!(self.part, Part::Value(value) if value == start);
             out(Partial {
                 pointer: &self.pointer,
                 delta: &self.text[start..end],
                 complete,
+                head: begins.then(|| &self.text[..start]),
             });
         }
         self.emitted = end;

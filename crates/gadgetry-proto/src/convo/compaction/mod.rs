@@ -8,6 +8,16 @@
 //! - turns with a sticky result;
 //! - the most recent turns.
 //!
+//! That is so while the rest fits. What does not fit the window gives way step by step, until it does:
+//!
+//! 1. fewer recent turns, down to the last one;
+//! 2. long results are cut in the middle, with a note, sticky ones last; then images and files go;
+//! 3. long replies are cut, and messages of the user but the latest;
+//! 4. turns that stay otherwise go, the last one at the end.
+//!
+//! System messages and the latest message of the user are never touched, so a conversation fits every window that holds
+//! these.
+//!
 //! One message of the user in place of the turns says how many there were, and what they were about if the model
 //! has summarised them. It is recognised by its [`Content`](crate::message::Content), so the next compaction renews
 //! it and never adds another one.
@@ -36,8 +46,10 @@
 //! assert_eq!(prompt_text(&messages[1]), "[Summary of 5 earlier turns]\nCounted up to 4.");
 //! ```
 
+mod cut;
 mod placeholder;
 mod plan;
+mod room;
 mod transcript;
 mod turns;
 
@@ -47,6 +59,8 @@ use crate::convo::text::TextForm;
 use crate::convo::tokens::TokenEstimate;
 use crate::event::CompactionStrategy;
 use crate::message::Message;
+
+use room::Room;
 
 pub use plan::{Plan, Slide, Summarise};
 
@@ -61,11 +75,12 @@ use turns::Outline;
 pub struct Compaction {
     /// How.
     pub strategy: CompactionStrategy,
-    /// Percent of the context window that a conversation may fill.
+    /// Percent of the context window that a conversation may fill. At least 1,000 tokens, or a quarter of a window below
+    /// 4,000, stay free for the reply, whatever this says.
     pub trigger_percent: f64,
     /// Percent of the context window that it may fill afterwards, if that can be done.
     pub target_percent: f64,
-    /// The latest turns, which always stay. At least one does: the model has not answered its results yet.
+    /// The latest turns, which stay if they fit. At least one does: the model has not answered its results yet.
     pub keep_recent_turns: u32,
     /// Instructions for the summary; without them, the default ones.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -87,6 +102,9 @@ impl Default for Compaction {
 /// The number of turns from which the hybrid strategy summarises them.
 const WORTH_A_SUMMARY: usize = 3;
 
+/// Bytes of a transcript below which a summary of it is not worth a request.
+const TOO_LITTLE: u64 = 400;
+
 impl Compaction {
     /// What to do about `messages`, of which `tokens` is the estimate; `None` if they fit, or nothing can go.
     ///
@@ -98,14 +116,15 @@ impl Compaction {
         window: u64,
         form: &TextForm<'_>,
     ) -> Option<Plan> {
-        if window == 0 || tokens.tokens() <= share(window, self.trigger_percent) {
+        let room = Room::of(self, window);
+        if window == 0 || tokens.tokens() <= room.trigger {
             return None;
         }
-        self.plan_within(messages, tokens, window, form)
+        self.plan_within(messages, tokens, &room, true, form)
     }
 
-    /// What to do when `messages` must become less though they seem to fit: the model says that they overflow its
-    /// context window, or on request. `None` if nothing can be removed. A `window` of 0 means unknown.
+    /// What to do when `messages` are to become less though they fit, on request. Only turns go that are not among the
+    /// most recent ones. `None` if nothing can be removed. A `window` of 0 means unknown.
     pub fn plan_now(
         &self,
         messages: &[Message],
@@ -114,65 +133,80 @@ impl Compaction {
         form: &TextForm<'_>,
     ) -> Option<Plan> {
         let estimate = tokens.tokens();
-        // After an overflow the estimate is too low or the window too large: the target is a part of the smaller one.
-        let window = match window {
-            0 => estimate,
-            window => window.min(estimate),
-        };
-        self.plan_within(messages, tokens, window, form)
+        let window = if window == 0 { estimate } else { window };
+        let room = Room::of(self, window.min(estimate));
+        self.plan_within(messages, tokens, &room, false, form)
     }
 
-    /// Takes out at least one turn, and then more until the target is met.
-    fn plan_within(
+    /// What to do when the model says that `messages` overflow its context window. `None` if nothing can be removed. A
+    /// `window` of 0 means unknown.
+    pub fn plan_overflow(
         &self,
         messages: &[Message],
         tokens: &TokenEstimate,
         window: u64,
         form: &TextForm<'_>,
     ) -> Option<Plan> {
-        let target = share(window, self.target_percent).min(share(window, self.trigger_percent));
+        // If they seem to fit, the estimate is too low, or the window too large. Nobody knows by how much.
+        let guess = tokens.tokens() * 2 / 3;
+        let window = if window == 0 { guess } else { window };
+        let fits = tokens.tokens() <= window;
+        let room = Room::of(self, if fits { guess } else { window });
+        self.plan_within(messages, tokens, &room, true, form)
+    }
+
+    /// Takes out at least one turn, and then more until the target is met. If `must_fit`, goes on to what stays
+    /// otherwise, until there is room for a reply.
+    fn plan_within(
+        &self,
+        messages: &[Message],
+        tokens: &TokenEstimate,
+        room: &Room,
+        must_fit: bool,
+        form: &TextForm<'_>,
+    ) -> Option<Plan> {
         let outline = Outline::of(messages);
         let notice = Placeholder::of(messages).size_with_omission();
         let before = tokens.tokens_of(outline.size);
         let mut left = outline.size - outline.placeholder_size + notice;
         let mut after = before;
         let mut removed = Vec::new();
-        for turn in outline.removable(self.keep_recent_turns) {
+        let least_notice = Placeholder::default().size_with_omission();
+        let fixed = tokens.tokens_of(outline.fixed_size(messages) + least_notice);
+        let most = room.most(fixed);
+        for (turn, is_recent) in outline.removable(self.keep_recent_turns) {
+            if is_recent && !(must_fit && after > most) {
+                break;
+            }
             removed.push(turn.range.clone());
             left -= turn.size;
             after = tokens.tokens_of(left);
-            if after < before && after <= target {
+            if !is_recent && after < before && after <= room.target {
                 break;
             }
         }
-        // A few short words are not worth a notice that is longer.
+        let mut slide = Slide::new(removed, &outline, *tokens);
+        if must_fit && after > most {
+            // A few short words are not worth a notice that is longer.
+            if after >= before {
+                slide = Slide::new(Vec::new(), &outline, *tokens);
+            }
+            return cut::fit(slide, &outline, messages, tokens.size_within(most)).map(Plan::Slide);
+        }
         if after >= before {
             return None;
         }
         let summarise = match self.strategy {
             CompactionStrategy::SlidingWindow => false,
             CompactionStrategy::Summary => true,
-            CompactionStrategy::Hybrid => removed.len() >= WORTH_A_SUMMARY,
+            CompactionStrategy::Hybrid => slide.count() as usize >= WORTH_A_SUMMARY,
         };
-        let slide = Slide::new(removed, outline.head, *tokens);
-        if !summarise {
+        let prompt = self.summary_prompt.as_deref();
+        let limit = transcript::room(prompt, tokens, room.window);
+        if !summarise || limit < TOO_LITTLE {
             return Some(Plan::Slide(slide));
         }
-        let prompt = self.summary_prompt.as_deref();
-        // What is left of the window is for the prompt and the summary.
-        let limit = tokens.size_of(window / 2);
         let request = transcript::request(messages, &slide, prompt, limit, form);
         Some(Plan::Summarise(Summarise::new(slide, request)))
     }
-}
-
-/// `percent` of `window`, which is never more than all of it. A value that is not a number counts as 0.
-#[expect(
-    clippy::cast_precision_loss,
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "context windows are far below 2^52, and a float to integer cast saturates"
-)]
-fn share(window: u64, percent: f64) -> u64 {
-    (window as f64 * percent.clamp(0.0, 100.0) / 100.0) as u64
 }

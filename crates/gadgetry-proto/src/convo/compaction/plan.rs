@@ -6,12 +6,13 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::block::Markers;
+use crate::convo::compaction::cut::Cut;
 use crate::convo::compaction::placeholder::{Placeholder, is_placeholder};
-use crate::convo::compaction::turns::goes;
+use crate::convo::compaction::turns::{Outline, goes};
 use crate::convo::neutral::escape_markers;
 use crate::convo::tokens::{TokenEstimate, size};
 use crate::event::{Compacted, CompactionStrategy};
-use crate::message::Message;
+use crate::message::{Message, Role};
 
 /// What is to be done about a conversation. Something always is.
 ///
@@ -26,7 +27,7 @@ pub enum Plan {
     Summarise(Summarise),
 }
 
-/// Turns to leave out. See the [module](super).
+/// Turns to leave out, and texts to cut. See the [module](super).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Slide {
@@ -35,18 +36,29 @@ pub struct Slide {
     /// Where the first turn of the conversation begins.
     head: usize,
     tokens: TokenEstimate,
+    /// The latest message of the user, which stays.
+    #[serde(default)]
+    asked: Option<usize>,
+    /// Whether earlier messages of the user go, too, that are before the first turn.
+    #[serde(default)]
+    clears_head: bool,
+    #[serde(default)]
+    pub(super) cut: Cut,
 }
 
 impl Slide {
-    pub(super) fn new(turns: Vec<Range<usize>>, head: usize, tokens: TokenEstimate) -> Self {
+    pub(super) fn new(turns: Vec<Range<usize>>, outline: &Outline, tokens: TokenEstimate) -> Self {
         Self {
             turns,
-            head,
+            head: outline.head,
             tokens,
+            asked: outline.asked,
+            clears_head: false,
+            cut: Cut::default(),
         }
     }
 
-    /// Leaves the turns out. A notice says how many have gone by now.
+    /// Leaves the turns out, and cuts the texts. A notice says how many turns have gone by now.
     pub fn apply(self, messages: &mut Vec<Message>) -> Compacted {
         let mut placeholder = Placeholder::of(messages);
         placeholder.omitted = placeholder.omitted.saturating_add(self.count());
@@ -57,16 +69,31 @@ impl Slide {
         )
     }
 
+    /// Removes all turns but the last `kept` ones; if that is all of them, what is before the first one, too.
+    pub(super) fn remove_all(&mut self, outline: &Outline, kept: usize) {
+        self.turns = outline.ranges().collect();
+        self.turns.truncate(self.turns.len().saturating_sub(kept));
+        self.clears_head = kept == 0;
+    }
+
     /// How many turns go.
-    fn count(&self) -> u32 {
-        u32::try_from(self.turns.len()).unwrap_or(u32::MAX)
+    pub(super) fn count(&self) -> u32 {
+        // Messages of the user that go without a turn are one.
+        let turns = self.turns.len().max(usize::from(self.clears_head));
+        u32::try_from(turns).unwrap_or(u32::MAX)
     }
 
     /// Whether the message at `index` goes with its turn.
     pub(super) fn removes(&self, index: usize, message: &Message) -> bool {
         let turn = self.turns.partition_point(|turn| turn.end <= index);
         let inside = self.turns.get(turn).is_some_and(|t| t.contains(&index));
-        inside && goes(message)
+        let before = self.clears_head && index < self.head;
+        (inside || before) && goes(message) && self.asked != Some(index)
+    }
+
+    /// Whether the texts of the message at `index` may be cut.
+    pub(super) fn may_cut(&self, index: usize, message: &Message) -> bool {
+        message.role != Role::System && self.asked != Some(index) && !self.removes(index, message)
     }
 
     /// How many messages there are before the first turn.
@@ -77,26 +104,39 @@ impl Slide {
     fn replace(
         self,
         messages: &mut Vec<Message>,
-        placeholder: Message,
+        mut placeholder: Message,
         strategy: CompactionStrategy,
     ) -> Compacted {
-        let (mut before, mut after) = (0, size(&placeholder));
+        let mut cut_texts = self.cut.apply(&mut placeholder);
+        let has_placeholder = !placeholder.content.is_empty();
+        let (mut before, mut after) = (0, 0);
         let (mut index, mut place, mut removed_messages) = (0, 0, 0);
-        messages.retain(|message| {
+        messages.retain_mut(|message| {
             let removed = self.removes(index, message);
             let kept = !removed && !is_placeholder(message);
             removed_messages += u32::from(removed);
-            place += usize::from(kept && index < self.head);
+            // Without turns, what has gone was before the latest message of the user.
+            let is_after = self.turns.is_empty() && self.clears_head && self.asked == Some(index);
+            place += usize::from(kept && index < self.head && !is_after);
             before += size(message);
-            after += if kept { size(message) } else { 0 };
+            if kept {
+                if self.may_cut(index, message) {
+                    cut_texts += self.cut.apply(message);
+                }
+                after += size(message);
+            }
             index += 1;
             kept
         });
-        messages.insert(place, placeholder);
+        if has_placeholder {
+            after += size(&placeholder);
+            messages.insert(place, placeholder);
+        }
         Compacted {
             strategy,
             removed_turns: self.count(),
             removed_messages,
+            cut_texts,
             tokens_before: self.tokens.tokens_of(before),
             tokens_after: self.tokens.tokens_of(after),
         }

@@ -16,6 +16,8 @@ pub(super) struct Outline {
     pub(super) size: u64,
     /// Of what earlier compactions have put into it.
     pub(super) placeholder_size: u64,
+    /// Where the latest message of the user is.
+    pub(super) asked: Option<usize>,
 }
 
 /// A reply of the model, and everything up to the next one.
@@ -52,14 +54,34 @@ impl Outline {
             turns: turns.collect(),
             size: total_size(messages),
             placeholder_size: placeholders.map(size).sum(),
+            asked,
         }
     }
 
-    /// The turns that may go, oldest first.
-    pub(super) fn removable(&self, keep_recent: u32) -> impl Iterator<Item = &Turn> {
+    /// The turns that may go, oldest first, and whether each is a recent one, which goes only if there is no room for it.
+    pub(super) fn removable(&self, keep_recent: u32) -> impl Iterator<Item = (&Turn, bool)> {
         let recent = usize::try_from(keep_recent).unwrap_or(usize::MAX).max(1);
         let old = self.turns.len().saturating_sub(recent);
-        self.turns[..old].iter().filter(|turn| !turn.pinned)
+        let turns = self
+            .turns
+            .split_last()
+            .map_or(&[][..], |(_, others)| others);
+        let turns = turns.iter().enumerate();
+        let turns = turns.filter(|(_, turn)| !turn.pinned);
+        turns.map(move |(at, turn)| (turn, at >= old))
+    }
+
+    /// The messages of all turns, oldest first.
+    pub(super) fn ranges(&self) -> impl Iterator<Item = Range<usize>> + '_ {
+        self.turns.iter().map(|turn| turn.range.clone())
+    }
+
+    /// The size of the messages that never change.
+    pub(super) fn fixed_size(&self, messages: &[Message]) -> u64 {
+        let all = messages.iter().enumerate();
+        let fixed =
+            all.filter(|&(at, message)| message.role == Role::System || self.asked == Some(at));
+        fixed.map(|(_, message)| size(message)).sum()
     }
 }
 

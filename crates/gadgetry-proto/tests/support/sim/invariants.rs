@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use gadgetry_proto::block::Markers;
 use gadgetry_proto::convo::{escape_markers, prompt_text};
 use gadgetry_proto::delta::Delta;
+use gadgetry_proto::error::DiagnosticCode;
 use gadgetry_proto::event::{Answer, Event, EventKind};
 use gadgetry_proto::id::{CallId, InvocationId};
 use gadgetry_proto::message::{Content, Message, Purpose, Request, Role};
@@ -88,6 +89,8 @@ struct Watch {
 struct Round {
     /// As the model wrote it.
     written: String,
+    /// Whether it was ended before the model had ended it.
+    stopped: bool,
     /// Whether anything of it was told.
     told: bool,
     /// Whether a decision gave it, and not the model.
@@ -189,8 +192,10 @@ impl Watch {
             Output::CloseModel => {
                 assert!(self.reading, "no model to close");
                 self.reading = false;
-                // Nothing waits for an answer any more.
-                self.open.clear();
+                if !self.round().stopped {
+                    // Nothing waits for an answer any more.
+                    self.open.clear();
+                }
             }
             Output::Start(start) => {
                 let is_again = self.restarted.remove(&start.id);
@@ -301,7 +306,8 @@ impl Watch {
                 ..
             } => self.summarising = false,
             EventKind::Compaction(done) => {
-                assert!(done.removed_turns > 0 && done.tokens_after < done.tokens_before);
+                assert!(done.removed_turns + done.cut_texts > 0);
+                assert!(done.tokens_after < done.tokens_before);
                 self.compacted = true;
             }
             EventKind::ModelCallStart { iteration, .. } => {
@@ -325,6 +331,21 @@ impl Watch {
                     written: given.unwrap_or_default(),
                     ..Round::default()
                 });
+            }
+            // What follows was not read.
+            EventKind::Diagnostic(said)
+                if matches!(
+                    said.code,
+                    DiagnosticCode::HopelessCall | DiagnosticCode::RepeatedLines
+                ) =>
+            {
+                let end = usize::try_from(said.span.end).expect("it is in the text");
+                let rewritten = self.rewritten;
+                let round = self.round();
+                round.stopped = true;
+                if !rewritten {
+                    round.written.truncate(end);
+                }
             }
             EventKind::GadgetCall { written, .. } => {
                 let id = written.invocation_id.clone();
@@ -378,7 +399,6 @@ impl Watch {
             | EventKind::CustomBlockDelta(_)
             | EventKind::CustomBlockEnd(_)
             | EventKind::CustomBlock(_)
-            | EventKind::Diagnostic(_)
             | EventKind::IterationEnd { .. }
             | _ => {}
         }

@@ -289,6 +289,7 @@ fn reply(random: &mut Random, pauses: bool) -> Reply {
             code: None,
             kind: *random.pick(&[Kind::Overloaded, Kind::RateLimit, Kind::BadRequest]),
             retry_after_ms: *random.pick(&[None, Some(0), Some(9), Some(u64::MAX)]),
+            overflow: None,
         }));
     }
     let finish = match random.below(12) {

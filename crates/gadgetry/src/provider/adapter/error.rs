@@ -67,6 +67,7 @@ impl AdapterError {
             code: self.code,
             kind: self.kind,
             retry_after_ms: wait.map(|wait| u64::try_from(wait).unwrap_or(u64::MAX)),
+            overflow: None,
         }
     }
 }

@@ -41,6 +41,7 @@ pub fn intercepted(model: &dyn Model, mut request: Request) -> BoxStream<'static
                 code: None,
                 kind: ModelErrorKind::BadRequest,
                 retry_after_ms: None,
+                overflow: None,
             };
             stream::iter([error]).boxed()
         }
