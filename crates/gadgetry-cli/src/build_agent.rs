@@ -10,7 +10,7 @@ use gadgetry::proto::tags::CustomBlock;
 use gadgetry::{Agent, AgentError, DynGadget, Human, Model, Observer};
 
 use crate::approvals::{Approving, TerminalApprover, check_names};
-use crate::args::{AgentOptions, OnUnterminated, OutputLimit, ToolForm};
+use crate::args::{AgentOptions, OnUnterminated, OutputLimit, ToolForm, WhenConstrained};
 use crate::connect::{self, ModelOverrides};
 use crate::error::Error;
 use crate::log_file::InUse;
@@ -130,7 +130,12 @@ fn agent(
         .reasoning_open(options.model.reasoning_open)
         .markers(blocks.markers)
         .anchoring(blocks.anchoring)
+        .form(options.form)
+        .constrained(options.constrain == WhenConstrained::Auto)
         .max_concurrent(max_concurrent);
+    if let Some(count) = options.examples {
+        agent = agent.examples(count.into());
+    }
     agent = match options.output_limit {
         OutputLimit::Percent(percent) => agent.output_limit_percent(percent),
         OutputLimit::Off => agent.without_output_limit(),

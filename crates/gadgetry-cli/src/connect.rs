@@ -28,8 +28,8 @@ pub(crate) struct ModelOverrides<'a> {
     pub(crate) audio: bool,
     /// Replies of a script that were read before.
     pub(crate) replies: usize,
-    /// Whether the context window is read from the user's own server.
-    pub(crate) reads_window: bool,
+    /// Whether the user's own server is recognised.
+    pub(crate) reads_facts: bool,
 }
 
 impl<'a> ModelOverrides<'a> {
@@ -49,14 +49,14 @@ impl<'a> ModelOverrides<'a> {
             images: false,
             audio: false,
             replies: 0,
-            reads_window: false,
+            reads_facts: false,
         }
     }
 
     /// The same for an agent, whose conversation is to fit.
     pub(crate) fn of_agent(args: &'a ModelArgs) -> Self {
         Self {
-            reads_window: true,
+            reads_facts: true,
             ..Self::of(args)
         }
     }
@@ -108,11 +108,8 @@ pub(crate) fn model(
     let resolver = resolver(server, overrides.options.clone())?.registry(catalog.clone());
     let place = resolver.locate(name).map_err(Error::input)?;
     let mut known = resolver.describe(name).map_err(Error::input)?;
-    if overrides.reads_window
-        && let Some(window) = facts::of(&resolver, name).window(&place.model)
-    {
-        // The catalogue has what the model was made for, the server what it has room for.
-        known.get_or_insert_default().context_window = Some(window);
+    if overrides.reads_facts {
+        facts::of(&resolver, name).complete(&place.model, &mut known);
     }
     let info = info(&place.full_name(), known, overrides, catalog)?;
     let resolver = resolver.info(move |_| info.clone());

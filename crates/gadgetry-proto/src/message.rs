@@ -184,6 +184,30 @@ pub struct Request {
     /// Whether the reply must call a gadget. Only a request that offers gadgets as the provider's own tools carries it.
     #[serde(default, skip_serializing_if = "ToolChoice::is_auto")]
     pub tool_choice: ToolChoice,
+    /// What the server holds the reply to. A backend whose server takes no constraints sends none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub constraint: Option<Constraint>,
+}
+
+/// What a server holds a reply to: the model can write nothing else.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub enum Constraint {
+    /// A grammar in the notation of llama.cpp, which xgrammar and llguidance read as well.
+    Gbnf(Arc<str>),
+    /// A structural tag of xgrammar: text is free, and each call begins with what triggers it.
+    StructuralTag(Arc<Value>),
+}
+
+/// The notation in which a [`Constraint`] is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Notation {
+    /// [`Constraint::Gbnf`].
+    Gbnf,
+    /// [`Constraint::StructuralTag`].
+    StructuralTag,
 }
 
 impl Request {
@@ -196,7 +220,7 @@ impl Request {
 /// Whether a reply must call a gadget, and which one.
 ///
 /// It is a field of the provider's own interface, so it applies with [`Tools::Native`](crate::run::Tools::Native) and
-/// [`Tools::Both`](crate::run::Tools::Both). Where the model only writes blocks, nothing can force it, and the choice is
+/// [`Tools::Both`](crate::run::Tools::Both). Where the model only writes blocks, a [`Constraint`] enforces it; without one, the choice is
 /// ignored.
 ///
 /// ```

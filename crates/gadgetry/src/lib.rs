@@ -287,7 +287,7 @@ pub use human::Human;
 #[doc(inline)]
 pub use limiter::{Limiter, Permit, RateLimiter, RateLimits, RateLimitsError};
 #[doc(inline)]
-pub use model::{Model, ModelInfo, Models};
+pub use model::{ConstraintField, Model, ModelInfo, Models};
 #[doc(inline)]
 pub use model_client::ModelClient;
 #[doc(inline)]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use futures_core::stream::BoxStream;
 use gadgetry_proto::delta::Delta;
-use gadgetry_proto::message::Request;
+use gadgetry_proto::message::{Notation, Request};
 use gadgetry_proto::schema::GadgetSpec;
 use gadgetry_proto::tags::CustomBlock;
 use gadgetry_proto::transform::TransformFactory;
@@ -98,6 +98,10 @@ pointer!(Box);
 pub struct ModelInfo {
     /// Tokens of a whole conversation.
     pub context_window: Option<u64>,
+    /// How many parameters it has.
+    pub parameters: Option<u64>,
+    /// How its server constrains replies.
+    pub constraint: ConstraintField,
     /// What it charges.
     pub price: Option<Price>,
     /// Whether it runs on this machine, so that a price of 0 is a price. Elsewhere it is an unknown price.
@@ -110,6 +114,64 @@ pub struct ModelInfo {
     pub mode: Mode,
     /// Whether its provider reports what each request cost, so that the price need not be known.
     pub reports_cost: bool,
+}
+
+/// The field of a chat request that takes a grammar in GBNF.
+///
+/// Sources, read in November 2026: `tools/server/README.md` of llama.cpp; "Structured Outputs" of
+/// <https://docs.vllm.ai/en/latest/features/structured_outputs/>, which replaced `guided_grammar` in 0.11 and removed it in
+/// 0.12; `entrypoints/openai/protocol.py` of `SGLang`. The grammars of vLLM and `SGLang` are read by xgrammar or llguidance, whose
+/// notation is llama.cpp's. Ollama, LM Studio and TGI take JSON schemas and regular expressions only.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum ConstraintField {
+    /// None is known.
+    #[default]
+    None,
+    /// `grammar: "…"`.
+    LlamaCpp,
+    /// `structured_outputs: {"grammar": "…"}`.
+    Vllm,
+    /// `ebnf: "…"`.
+    Sglang,
+}
+
+impl ConstraintField {
+    /// Whether there is one.
+    pub fn is_known(self) -> bool {
+        self != Self::None
+    }
+
+    /// The notation in which it takes constraints.
+    pub fn notation(self) -> Option<Notation> {
+        match self {
+            Self::None => None,
+            Self::LlamaCpp => Some(Notation::Gbnf),
+            Self::Vllm | Self::Sglang => Some(Notation::StructuralTag),
+        }
+    }
+
+    /// Whether the same server takes a structural tag: free text up to a trigger, and a grammar after it.
+    ///
+    /// It is `response_format: {"type": "structural_tag", "format": {…}}` for both of them, in the form of xgrammar
+    /// (<https://xgrammar.mlc.ai/docs/tutorials/structural_tag.html>). A request may have this or a grammar.
+    pub fn takes_structural_tags(self) -> bool {
+        match self {
+            Self::Vllm | Self::Sglang => true,
+            Self::LlamaCpp | Self::None => false,
+        }
+    }
+}
+
+impl ModelInfo {
+    /// Parameters of the largest model that is small.
+    const SMALL: u64 = 2_000_000_000;
+
+    /// Whether it is known to be small: then it follows worked turns better than instructions, and its texts do not end by themselves.
+    pub fn is_small(&self) -> bool {
+        self.parameters.is_some_and(|count| count <= Self::SMALL)
+    }
 }
 
 /// The provider interface that serves a model.

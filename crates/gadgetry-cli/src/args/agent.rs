@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
+use gadgetry::proto::call_form::CallForm;
 use gadgetry::proto::dialect::{Dialect, UnknownDialect};
 
 use super::limits::RateArgs;
@@ -71,6 +72,19 @@ pub(crate) struct AgentOptions {
     /// a form is reported to the model, which then writes a block.
     #[arg(long, value_name = "LIST", value_parser = dialects)]
     pub(crate) dialects: Option<Dialects>,
+
+    /// Form of calls in the model's text: `block`, or `json` for models that write that better
+    #[arg(long, value_name = "FORM", default_value = "block")]
+    pub(crate) form: CallForm,
+
+    /// Worked turns before the conversation, at most 2: small models follow examples better than instructions [default: 2 for a model
+    /// whose server says that it is small, 0 for others]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(0..=2))]
+    pub(crate) examples: Option<u8>,
+
+    /// Constrain replies to valid calls by a grammar: `auto` where the model's server does that, or `off`
+    #[arg(long, value_name = "WHEN", default_value = "auto")]
+    pub(crate) constrain: WhenConstrained,
 
     /// Maximum number of model replies [default: 10]
     #[arg(long, value_name = "N", value_parser = at_least_one)]
@@ -165,6 +179,15 @@ pub(crate) enum ToolForm {
     Native,
     /// Either way.
     Both,
+}
+
+/// When replies are constrained by a grammar.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum WhenConstrained {
+    /// Where the server of the model is recognised and takes grammars.
+    Auto,
+    /// Never.
+    Off,
 }
 
 /// Names of dialects.

@@ -32,7 +32,7 @@ const SHORT: usize = 72;
 pub(crate) const QUESTION: &str = "Use it from now on? [y/N]";
 /// Keys that decide where requests and keys are sent, what they contain and cost, what text is a call, what runs, and what
 /// is written.
-const RISKY: [&str; 39] = [
+const RISKY: [&str; 40] = [
     "advertise",
     "api-key-env",
     "arg",
@@ -44,6 +44,7 @@ const RISKY: [&str; 39] = [
     "dialects",
     "end",
     "extra-body",
+    "form",
     "gadgets",
     "header",
     "identity-key",

@@ -58,6 +58,7 @@ impl History {
             iteration,
             purpose: Purpose::Reply,
             tool_choice: ToolChoice::Auto,
+            constraint: None,
         }
     }
 

@@ -23,6 +23,7 @@ mod format;
 mod json;
 mod line;
 mod merge;
+mod multiline;
 mod number;
 mod object;
 mod pattern;
@@ -37,6 +38,7 @@ use crate::call_form::CallForm;
 use crate::message::ToolChoice;
 
 pub use error::GrammarError;
+pub use multiline::multiline;
 
 /// A tool that a reply may call.
 #[derive(Clone, Copy, Debug)]

@@ -7,7 +7,7 @@ use crate::call_form::CallForm;
 use crate::convo::compaction::Compaction;
 use crate::dialect::Dialect;
 use crate::limits::Limits;
-use crate::message::ToolChoice;
+use crate::message::{Notation, ToolChoice};
 use crate::prompt::{CallStyle, PromptTemplate};
 use crate::reply::StopEarly;
 use crate::run::ephemeral::EphemeralMessage;
@@ -42,7 +42,7 @@ pub struct RunConfig {
     /// How the model calls gadgets.
     #[serde(skip_serializing_if = "is_default")]
     pub tools: Tools,
-    /// The form of calls in its text. In [`CallForm::Json`], calls of that form are executed, whatever `dialects` names.
+    /// The form of calls in the text of replies. In [`CallForm::Json`], calls of that form are executed, whatever `dialects` names.
     #[serde(skip_serializing_if = "is_default")]
     pub form: CallForm,
     /// How many worked turns each request shows before the conversation, for small models. Then the gadgets are listed in the user's
@@ -56,6 +56,10 @@ pub struct RunConfig {
     /// one request.
     #[serde(skip_serializing_if = "is_default")]
     pub tool_choice: ToolChoice,
+    /// How replies with calls in their text are constrained, if the server of the model does that: to calls that are valid, by
+    /// `tool_choice`. Set [`Anchoring::LineStart`] with it, because the text of a constrained reply may have markers within its lines.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub constrain: Option<Notation>,
     /// The markers of gadget blocks.
     #[serde(skip_serializing_if = "is_default")]
     pub markers: Markers,
@@ -145,6 +149,7 @@ impl Default for RunConfig {
             tools: Tools::default(),
             form: CallForm::default(),
             examples: 0,
+            constrain: None,
             tool_choice: ToolChoice::default(),
             markers: Markers::default(),
             anchoring: Anchoring::default(),

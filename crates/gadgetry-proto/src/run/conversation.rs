@@ -156,6 +156,7 @@ impl Conversation {
         if !(choice.is_forced() && has_called) {
             request.tool_choice = choice.clone();
         }
+        request.constraint = plan.constraint(&request.tool_choice);
         let texts = plan.trailing(status);
         request.trailing = texts.map(|text| Message::text(Role::User, text)).collect();
         request

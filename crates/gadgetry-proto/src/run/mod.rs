@@ -43,6 +43,7 @@
 
 mod calls;
 mod config;
+mod constraints;
 mod context;
 mod conversation;
 mod dialects;

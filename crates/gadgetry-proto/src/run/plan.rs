@@ -7,10 +7,11 @@ use std::sync::Arc;
 
 use crate::block::Markers;
 use crate::convo::viewer;
-use crate::message::ToolChoice;
+use crate::message::{Constraint, ToolChoice};
 use crate::prompt::{WorkedTurns, custom_block_listing, with_entries};
 use crate::reply::{Format, ReplyStage};
 use crate::run::config::RunConfig;
+use crate::run::constraints::Constraints;
 use crate::run::ephemeral::{EphemeralMessage, MakeEphemeralMessage, RunStatus};
 use crate::run::interceptor::Interceptor;
 use crate::run::question::Asks;
@@ -70,6 +71,8 @@ pub struct Plan {
     pub(super) block_instructions: Arc<str>,
     /// What each request shows before the conversation.
     pub(super) worked_turns: Arc<WorkedTurns>,
+    /// What a reply is held to, by the choice: made when it is first needed.
+    pub(super) constraints: Arc<Constraints>,
 }
 
 /// What differs between runs of one [`Plan`].
@@ -134,6 +137,7 @@ impl Plan {
             gadget_instructions: gadget_instructions(&config, &registry),
             block_instructions: listing.unwrap_or_default().into(),
             worked_turns: worked_turns(&config, &registry),
+            constraints: Arc::default(),
             config,
             registry,
             has_viewer,
@@ -171,8 +175,14 @@ impl Plan {
                 .with_markers(markers_read(config), config.anchoring);
             plan.gadget_instructions = gadget_instructions(config, &plan.registry);
             plan.worked_turns = worked_turns(config, &plan.registry);
+            plan.constraints = Arc::default();
         }
         plan
+    }
+
+    /// What a reply to a request with this choice is held to.
+    pub(super) fn constraint(&self, choice: &ToolChoice) -> Option<Constraint> {
+        self.constraints.of(choice, &self.config, &self.registry)
     }
 
     /// The configuration. [`RunConfig::tool_choice`] has the gadget's name as it was registered.

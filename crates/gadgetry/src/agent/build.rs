@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
+use gadgetry_proto::block::Anchoring;
 use gadgetry_proto::convo::char_limit;
+use gadgetry_proto::prompt::MAX_EXAMPLES;
 use gadgetry_proto::run::{Code, OnTextOnlyReply, Plan, Retry, RunConfig};
 
 use crate::agent::builder::{AgentBuilder, Limits, OutputLimit, Setting};
@@ -163,7 +165,18 @@ fn plan(builder: &AgentBuilder, services: &Services) -> Result<Plan, AgentError>
         percentage("`target_percent`", compaction.target_percent)?;
     }
     config.context_window = config.context_window.or(info.context_window);
-    config.price = config.price.or(info.price);
+    config.price = config.price.or(info.price.clone());
+    if config.tools.reads_blocks() {
+        let usual = if info.is_small() { MAX_EXAMPLES } else { 0 };
+        config.examples = builder.examples.unwrap_or(config.examples.max(usual));
+        if builder.is_constrained && config.constrain.is_none() {
+            config.constrain = info.constraint.notation();
+        }
+        if config.constrain.is_some() {
+            // Where a grammar rules, text within a line is free.
+            config.anchoring = Anchoring::LineStart;
+        }
+    }
     if let OutputLimit::Percent(percent) = builder.output_limit {
         let percent = percentage("`.output_limit_percent(…)`", percent)?;
         let window = config.context_window.unwrap_or(USUAL_WINDOW);

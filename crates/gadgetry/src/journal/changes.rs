@@ -50,7 +50,7 @@ fn config(began: &RunConfig, now: &RunConfig, changes: &mut Vec<String>) {
         ("the prompt template", began.prompt != now.prompt),
         (
             "the form of calls",
-            began.tools != now.tools || began.dialects != now.dialects,
+            began.tools != now.tools || began.form != now.form || began.dialects != now.dialects,
         ),
         ("the markers", began.markers != now.markers && !are_random),
         ("where markers count", began.anchoring != now.anchoring),

@@ -5,7 +5,7 @@ use std::fmt;
 use gadgetry_proto::usage::{Price, Usage};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::model::{Mode, ModelInfo};
+use crate::model::{ConstraintField, Mode, ModelInfo};
 use crate::models::date::Date;
 
 /// What is known about one model. What is absent is unknown, not zero.
@@ -68,6 +68,8 @@ impl ModelSpec {
     /// The metadata of a [`Model`](crate::Model).
     pub fn info(&self) -> ModelInfo {
         ModelInfo {
+            parameters: None,
+            constraint: ConstraintField::None,
             context_window: self.context_window,
             price: self.price.clone(),
             is_local: self.is_local,

@@ -1,7 +1,7 @@
 //! What the wires share when they write a request.
 
 use gadgetry_proto::call::Parameters;
-use gadgetry_proto::message::{Content, Media, MediaData, Message};
+use gadgetry_proto::message::{Content, Media, MediaData, Message, Request};
 use serde_json::{Map, Value};
 
 use crate::provider::arguments;
@@ -118,6 +118,11 @@ impl Fields {
         if let Some(value) = value.into() {
             self.0.insert(field.to_owned(), value);
         }
+    }
+
+    /// Adds the constraint of the request, in the field that the server takes it in.
+    pub(super) fn constrain(&mut self, options: &ModelOptions, request: &Request) {
+        options.apply_constraint(&mut self.0, request);
     }
 
     /// The body, with the additional fields of the options.

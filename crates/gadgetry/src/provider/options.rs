@@ -5,12 +5,12 @@ use std::fmt;
 
 use gadgetry_proto::block::{Anchoring, Markers};
 use gadgetry_proto::convo::TextForm;
-use gadgetry_proto::message::Message;
+use gadgetry_proto::message::{Constraint, Message, Request};
 use gadgetry_proto::schema::GadgetSpec;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
-use crate::model::ModelInfo;
+use crate::model::{ConstraintField, ModelInfo};
 use crate::provider::base_url::BaseUrl;
 use crate::provider::http::{Http, HttpConfig};
 use crate::provider::secret::ApiKey;
@@ -101,6 +101,29 @@ impl ModelOptions {
             xml_names: &self.xml_names,
         };
         form.of(message).into_owned()
+    }
+
+    /// Adds the constraint of a request to a body.
+    pub(super) fn apply_constraint(&self, body: &mut Map<String, Value>, request: &Request) {
+        let Some(constraint) = &request.constraint else {
+            return;
+        };
+        let mut set = |field: &str, value: Value| _ = body.insert(field.to_owned(), value);
+        let field = self
+            .info
+            .as_ref()
+            .map_or(ConstraintField::None, |info| info.constraint);
+        match (constraint, field) {
+            (Constraint::Gbnf(text), ConstraintField::LlamaCpp) => set("grammar", json!(text)),
+            (Constraint::Gbnf(text), ConstraintField::Vllm) => {
+                set("structured_outputs", json!({ "grammar": text }));
+            }
+            (Constraint::Gbnf(text), ConstraintField::Sglang) => set("ebnf", json!(text)),
+            (Constraint::StructuralTag(tag), field) if field.takes_structural_tags() => {
+                set("response_format", (**tag).clone());
+            }
+            _ => {}
+        }
     }
 
     /// Applies [`fields`](Self::fields) to a finished body.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use gadgetry_proto::block::{Anchoring, Markers};
+use gadgetry_proto::call_form::CallForm;
 use gadgetry_proto::convo::compaction::Compaction;
 use gadgetry_proto::dialect::Dialect;
 use gadgetry_proto::limits::Limits;
@@ -111,6 +112,35 @@ impl AgentBuilder {
 
 /// # The format
 impl AgentBuilder {
+    /// The form of calls in the text of replies: blocks by default, or JSON for models that write that better, which `gadgetry eval` measures.
+    pub fn form(mut self, form: CallForm) -> Self {
+        self.config.form = form;
+        self
+    }
+
+    /// How many worked turns each request shows before the conversation, at most two. By default two for a model that is known to be small
+    /// ([`ModelInfo::is_small`](crate::ModelInfo::is_small)), and none for others.
+    pub fn examples(mut self, count: usize) -> Self {
+        self.examples = Some(count);
+        self
+    }
+
+    /// Whether replies are constrained to valid calls, by default `true`, where the server of the model does that
+    /// ([`ModelInfo::constraint`](crate::ModelInfo::constraint)). Then markers count at the start of a line only.
+    ///
+    /// ```
+    /// use gadgetry::proto::call_form::CallForm;
+    /// use gadgetry::{Agent, ScriptedModel};
+    /// let model: ScriptedModel = r#"{"text": "4"}"#.parse()?;
+    /// let agent = Agent::builder().model(model).form(CallForm::Json).examples(2).constrained(false).build()?;
+    /// # let _ = agent;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn constrained(mut self, is_constrained: bool) -> Self {
+        self.is_constrained = is_constrained;
+        self
+    }
+
     /// The markers of gadget blocks; [`Markers::nonce`] makes unguessable ones.
     pub fn markers(mut self, markers: Markers) -> Self {
         self.config.markers = markers;

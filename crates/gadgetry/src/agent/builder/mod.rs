@@ -61,6 +61,10 @@ pub struct AgentBuilder {
     pub(super) config: RunConfig,
     pub(super) code: Code,
     pub(super) output_limit: OutputLimit,
+    /// How many worked turns; by default as the size of the model demands.
+    pub(super) examples: Option<usize>,
+    /// Whether replies are constrained where the server of the model does that.
+    pub(super) is_constrained: bool,
     pub(super) retry: Setting<Retry>,
     pub(super) limits: Setting<Limits>,
     pub(super) human: Option<Arc<dyn Human>>,
@@ -111,6 +115,8 @@ impl Default for AgentBuilder {
             },
             code: Code::default(),
             output_limit: OutputLimit::Percent(15.0),
+            examples: None,
+            is_constrained: true,
             retry: Setting::Default,
             limits: Setting::Default,
             human: None,
@@ -152,6 +158,8 @@ impl AgentBuilder {
                 None => Setting::Off,
             },
             output_limit: OutputLimit::Configured,
+            examples: Some(config.examples),
+            is_constrained: false,
             config,
             code,
             ..Self::default()
@@ -331,7 +339,8 @@ impl AgentBuilder {
     }
 
     /// Whether the model must call a gadget, and which one. For a model that calls through its provider's own interface
-    /// ([`tools`](Self::tools)); a model that writes blocks cannot be forced, and for it the choice is ignored.
+    /// ([`tools`](Self::tools)), and for one whose server constrains replies ([`constrained`](Self::constrained)); for others the choice is
+    /// ignored.
     ///
     /// A choice that forces a call holds, in each run, until a reply has called a gadget. After that the model decides, so
     /// that it can answer. [`before_model_call`](Self::before_model_call) can change it for one request:

@@ -241,7 +241,8 @@ impl Resolver {
         Ok(place)
     }
 
-    /// Finds the model of a name, like [`resolve`](Self::resolve), with the context window that the user's own server says.
+    /// Finds the model of a name, like [`resolve`](Self::resolve), with what the user's own server says: the context window, the size of the
+    /// model, and how replies are constrained.
     ///
     /// The catalogue has what a model was made for, a server what it has room for, so the server's word counts more; that of
     /// [`info`](Self::info) counts most. A server that does not answer within four seconds changes nothing; see
@@ -254,10 +255,7 @@ impl Resolver {
         place.choose(provider, info.as_ref());
         let window = info.as_ref().and_then(|info| info.context_window);
         if self.info.is_none() || window.is_none() {
-            let facts = self.recognise(name).await;
-            if let Some(window) = facts.window(&place.model) {
-                info.get_or_insert_default().context_window = Some(window);
-            }
+            self.recognise(name).await.complete(&place.model, &mut info);
         }
         self.build(provider, &place, info)
     }

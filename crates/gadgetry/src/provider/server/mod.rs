@@ -26,6 +26,8 @@ use serde::Serialize;
 use super::base_url::BaseUrl;
 use super::http::Http;
 use super::secret::ApiKey;
+pub use crate::model::ConstraintField;
+use crate::model::ModelInfo;
 
 /// A program that serves models.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize)]
@@ -70,45 +72,6 @@ impl fmt::Display for ServerKind {
     }
 }
 
-/// The field of a chat request that takes a grammar in GBNF.
-///
-/// Sources, read in November 2026: `tools/server/README.md` of llama.cpp; "Structured Outputs" of
-/// <https://docs.vllm.ai/en/latest/features/structured_outputs/>, which replaced `guided_grammar` in 0.11 and removed it in
-/// 0.12; `entrypoints/openai/protocol.py` of `SGLang`. The grammars of vLLM and `SGLang` are read by xgrammar or llguidance, whose
-/// notation is llama.cpp's. Ollama, LM Studio and TGI take JSON schemas and regular expressions only.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize)]
-#[serde(rename_all = "kebab-case")]
-#[non_exhaustive]
-pub enum ConstraintField {
-    /// None is known.
-    #[default]
-    None,
-    /// `grammar: "…"`.
-    LlamaCpp,
-    /// `structured_outputs: {"grammar": "…"}`.
-    Vllm,
-    /// `ebnf: "…"`.
-    Sglang,
-}
-
-impl ConstraintField {
-    /// Whether there is one.
-    pub fn is_known(self) -> bool {
-        self != Self::None
-    }
-
-    /// Whether the same server takes a structural tag: free text up to a trigger, and a grammar after it.
-    ///
-    /// It is `response_format: {"type": "structural_tag", "format": {…}}` for both of them, in the form of xgrammar
-    /// (<https://xgrammar.mlc.ai/docs/tutorials/structural_tag.html>). A request may have this or a grammar.
-    pub fn takes_structural_tags(self) -> bool {
-        match self {
-            Self::Vllm | Self::Sglang => true,
-            Self::LlamaCpp | Self::None => false,
-        }
-    }
-}
-
 /// What is known about a server. What is absent is unknown.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -135,6 +98,8 @@ pub struct ModelFacts {
     pub aliases: Vec<String>,
     /// Tokens of a whole conversation.
     pub context_window: Option<u64>,
+    /// How many parameters it has.
+    pub parameters: Option<u64>,
     /// Whether its chat template writes tools. If not, a server that is sent some drops them.
     pub template_has_tools: Option<bool>,
 }
@@ -159,6 +124,21 @@ impl ServerFacts {
     /// The context window of a model, by its name.
     pub fn window(&self, model: &str) -> Option<u64> {
         self.model(model)?.context_window
+    }
+
+    /// Adds what the server says about a model to what is known about it. The catalogue has what a model was made for, the server what it
+    /// has room for, so its word counts more.
+    pub fn complete(&self, model: &str, info: &mut Option<ModelInfo>) {
+        let facts = self.model(model);
+        let window = facts.and_then(|facts| facts.context_window);
+        let parameters = facts.and_then(|facts| facts.parameters);
+        if window.is_none() && parameters.is_none() && !self.constraint.is_known() {
+            return;
+        }
+        let info = info.get_or_insert_default();
+        info.context_window = window.or(info.context_window);
+        info.parameters = parameters.or(info.parameters);
+        info.constraint = self.constraint;
     }
 
     /// Kind and version, and how replies can be constrained: `llama.cpp b11549, takes grammars`. The version is text of the

@@ -54,6 +54,7 @@ fn listed(answer: &Value) -> Vec<ModelFacts> {
             aliases: aliases.collect(),
             context_window: tokens(&model["meta"]["n_ctx"])
                 .or_else(|| tokens(&model["max_model_len"])),
+            parameters: tokens(&model["meta"]["n_params"]),
             template_has_tools: None,
         })
     };
@@ -204,6 +205,7 @@ pub(super) fn ollama_model(model: &mut ModelFacts, shown: &Value, loaded: &Value
     let mut lengths = fields.filter(|(name, _)| name.ends_with(".context_length"));
     let trained = lengths.find_map(|(_, length)| tokens(length));
     model.context_window = in_use.or(set).or(trained);
+    model.parameters = tokens(&shown["model_info"]["general.parameter_count"]);
     model.template_has_tools = has(&shown["capabilities"], "tools");
 }
 

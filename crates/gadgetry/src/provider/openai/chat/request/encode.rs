@@ -55,6 +55,7 @@ pub(in crate::provider::openai::chat) fn body(wire: &ChatCompletions, request: &
     let stop = (!options.stop.is_empty()).then(|| json!(options.stop));
     body.set("stop", stop);
     body.set("seed", wire.own.seed.map(Value::from));
+    body.constrain(options, request);
     body.body(options)
 }
 
