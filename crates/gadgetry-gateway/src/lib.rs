@@ -8,7 +8,6 @@
 //! |---|---|
 //! | [`api`] | the three APIs as pure functions: requests read, replies and errors written |
 //! | [`exchange`] | one request from its prompt to its reply: a state machine that waits for nothing |
-//! | [`grammar`] | the block format as a grammar, for upstreams that constrain what a model writes |
 //! | [`upstream`] | where requests go |
 //! | [`config`] | settings from a file |
 //! | [`settings`] | routes, keys, limits |
@@ -39,7 +38,6 @@ pub mod api;
 pub mod config;
 pub mod exchange;
 mod faults;
-pub mod grammar;
 mod memory;
 pub mod server;
 pub mod settings;

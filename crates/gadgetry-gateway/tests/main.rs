@@ -10,7 +10,6 @@ mod bodies;
 mod clients;
 mod config;
 mod exchange;
-mod grammar;
 mod real_models;
 mod requests;
 mod server;

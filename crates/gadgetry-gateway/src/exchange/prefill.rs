@@ -20,7 +20,7 @@ pub(super) struct Prefill {
 }
 
 impl Exchange {
-    /// Ends the first request with the beginning of a call, if the rules want that. A grammar begins with the whole block, so
+    /// Ends the first request with the beginning of a call, if the rules want that. A grammar begins with the whole block then, so
     /// both do not go together.
     pub(super) fn begin_call(&mut self) {
         let rules = &self.setup.rules;

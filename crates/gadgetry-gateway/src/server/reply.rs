@@ -10,9 +10,11 @@ use axum::response::Response;
 use futures_core::stream::BoxStream;
 use futures_util::{StreamExt as _, stream};
 use gadgetry::model::Model;
+use gadgetry::proto::call_form::CallForm;
 use gadgetry::proto::delta::Delta;
 use gadgetry::proto::error::ModelErrorKind;
-use gadgetry::proto::message::Request;
+use gadgetry::proto::grammar::{GrammarError, GrammarLimits, GrammarSpec, GrammarTool};
+use gadgetry::proto::message::{Request, ToolChoice};
 use gadgetry::proto::usage::Usage;
 use gadgetry::provider::ProviderError;
 use gadgetry::provider::sse::Event;
@@ -26,7 +28,7 @@ use super::stream::streamed;
 use super::{Gateway, now};
 use crate::api::ReplyEncoder;
 use crate::exchange::{
-    ClientRequest, Constrain, Exchange, Progress, Secrets, TOO_LARGE, ToolMode, Toolset,
+    ClientRequest, Constrain, Exchange, Progress, Secrets, TOO_LARGE, Tool, ToolMode, Toolset,
 };
 use crate::memory::Owner;
 use crate::settings::{Destination, Settings};
@@ -209,11 +211,10 @@ async fn begin(
     let reads_blocks = job.request.may_call() && !is_native;
     let mut options = upstream.options(job.api, &job.request, rules, reads_blocks);
     if reads_blocks && rules.constrain != Constrain::Off {
-        let grammar = crate::grammar::of(&job.tools, &job.secrets.markers);
-        if grammar.len() > crate::grammar::LIMIT {
-            return Err((too_many_tools().into(), watch));
+        match grammar(job) {
+            Ok(grammar) => constrain(&mut options, rules.constrain, grammar),
+            Err(error) => return Err((unconstrainable(&error).into(), watch)),
         }
-        constrain(&mut options, rules.constrain, grammar);
     }
     let made = upstream
         .model(model, options)
@@ -256,15 +257,46 @@ async fn begin(
     })
 }
 
-/// The tools of a request are too many for a grammar.
-fn too_many_tools() -> Refusal {
+/// The grammar of the replies to a request: of the tools that it may call, by its choice.
+fn grammar(job: &Job) -> Result<String, GrammarError> {
+    let choice = &job.request.choice;
+    let tools = job
+        .tools
+        .iter()
+        .filter(|(_, tool)| choice.allows(&tool.full_name()));
+    let tools = tools.map(|(name, tool)| GrammarTool {
+        name,
+        schema: schema(job, name, tool),
+        multiline: &[],
+    });
+    let tools: Vec<GrammarTool<'_>> = tools.collect();
+    // Those that the choice does not name are left out already, and it has the client's name of the tool.
+    let kind = match &choice.kind {
+        ToolChoice::Gadget(_) => &ToolChoice::Required,
+        kind => kind,
+    };
+    let spec = GrammarSpec {
+        tools: &tools,
+        form: CallForm::Block,
+        markers: &job.secrets.markers,
+        choice: kind,
+        is_single: !job.request.is_parallel,
+        limits: GrammarLimits::default(),
+    };
+    spec.gbnf()
+}
+
+/// The schema that calls of a tool are checked by.
+fn schema<'a>(job: &'a Job, name: &str, tool: &'a Tool) -> &'a Value {
+    let gadget = job.tools.registry().get(name);
+    gadget.map_or(&tool.schema, |gadget| gadget.schema().value())
+}
+
+/// The tools of a request have no grammar.
+fn unconstrainable(error: &GrammarError) -> Refusal {
     Refusal::new(
         "tools",
-        format!(
-            "the tools of the request have too many parameters for a model that is constrained: their grammar may have \
-             {} bytes. Send fewer tools",
-            crate::grammar::LIMIT
-        ),
+        format!("the model is constrained by a grammar: {error}"),
     )
 }
 

@@ -2,7 +2,6 @@
 
 pub(crate) mod bodies;
 pub(crate) mod exchanges;
-pub(crate) mod gbnf;
 pub(crate) mod llama;
 pub(crate) mod upstream;
 pub(crate) mod world;

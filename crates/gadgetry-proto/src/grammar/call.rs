@@ -58,7 +58,11 @@ impl<'a> Writer<'a> {
             CallForm::Block => line(&mut self.rules, &self.forbidden),
             CallForm::Json => {
                 let class = Class::not(&['\n', '\r']);
-                not_holding(&mut self.rules, "prose", JSON_START, &class, "", "")
+                let rest = not_holding(&mut self.rules, "prose", JSON_START, &class, "", "");
+                // A line that begins like an object may be read as a call in another form, with all that follows.
+                let first = Class::not(&['\n', '\r', ' ', '\t', '{', '<']).text();
+                let line = format!("[ \\t]* ({first} {rest} | \"<\" prose-at1)?");
+                self.rules.named("line", &line)
             }
         };
         if calls.is_empty() {
@@ -149,18 +153,19 @@ impl<'a> Writer<'a> {
             CallForm::Block => "",
             CallForm::Json => JSON_END,
         };
+        let is_alternative = each.len() > 1;
         let mut all = Vec::new();
         for node in each {
-            let json = JsonWriter::new(
+            let mut json = JsonWriter::new(
                 &mut self.rules,
                 self.spec.limits,
                 end,
                 &schema,
                 &mut self.steps,
             );
+            json.is_alternative = is_alternative;
             match self.spec.form {
                 CallForm::Json => {
-                    let mut json = json;
                     all.extend(object::object(&mut json, node));
                 }
                 CallForm::Block => {
@@ -234,8 +239,14 @@ fn arguments(
         let names: Vec<String> = all.into_iter().map(|property| property.name).collect();
         let class = Class::of(&[('A', 'Z'), ('a', 'z'), ('0', '9'), ('_', '_')]);
         let key = other_than(lines.json.rules, &names, &class);
-        parts.push(format!("({} {key} \"\\n\" {value} \"\\n\")*", quoted(arg)));
+        let one = format!("({} {key} \"\\n\" {value} \"\\n\")", quoted(arg));
+        parts.push(repeat(
+            &one,
+            0,
+            object::room(node).filter(|most| *most <= 50),
+        ));
     }
+    parts.retain(|part| !part.is_empty());
     if parts.is_empty() {
         return Some("\"\"".to_owned());
     }

@@ -39,6 +39,9 @@ pub(super) struct JsonWriter<'a> {
     pub(super) root: &'a Value,
     /// Rules of schemas, by their text; those in work, too.
     known: HashMap<String, String>,
+    /// Whether it is in an object that is one of several. There a decimal keeps its type only if its digits are those that the
+    /// number is printed with.
+    pub(super) is_alternative: bool,
     depth: usize,
     steps: &'a mut usize,
 }
@@ -57,6 +60,7 @@ impl<'a> JsonWriter<'a> {
             end,
             root,
             known: HashMap::new(),
+            is_alternative: false,
             depth: 0,
             steps,
         }
@@ -65,7 +69,10 @@ impl<'a> JsonWriter<'a> {
     /// The values that a schema admits; none if it admits none.
     pub(super) fn value(&mut self, schema: &Value) -> Option<String> {
         *self.steps += 1;
-        let key = schema.to_string();
+        let mut key = schema.to_string();
+        if self.is_alternative {
+            key.push('!');
+        }
         if let Some(name) = self.known.get(&key) {
             return (!name.is_empty()).then(|| name.clone());
         }
@@ -82,10 +89,7 @@ impl<'a> JsonWriter<'a> {
         }
         self.depth += 1;
         let each = alternatives(self.root, schema);
-        let all: Vec<String> = each
-            .iter()
-            .flat_map(|node| self.alternative(node))
-            .collect();
+        let all = self.each(&each);
         self.depth -= 1;
         let Some(body) = one_of(all) else {
             self.known.insert(key, String::new());
@@ -98,6 +102,26 @@ impl<'a> JsonWriter<'a> {
             }
             None => Some(body),
         }
+    }
+
+    /// The values of all alternatives.
+    fn each(&mut self, each: &[Map<String, Value>]) -> Vec<String> {
+        let before = self.begin_alternatives(each);
+        let all = each
+            .iter()
+            .flat_map(|node| self.alternative(node))
+            .collect();
+        self.is_alternative = before;
+        all
+    }
+
+    /// Notes that objects which follow may be one of several. Returns what was noted before.
+    pub(super) fn begin_alternatives(&mut self, each: &[Map<String, Value>]) -> bool {
+        let objects = each.iter().filter(|node| types(node).meets(Types::OBJECT));
+        let is_one_of_several = objects.count() > 1;
+        let before = self.is_alternative;
+        self.is_alternative |= is_one_of_several;
+        before
     }
 
     fn types_of(&self, schema: &Value) -> Types {
@@ -129,7 +153,12 @@ impl<'a> JsonWriter<'a> {
             all.extend(self.string(node));
         }
         if types.meets(Types::FRACTION) {
-            all.extend(number::number(self.rules, node, self.limits.digits));
+            let places = if self.is_alternative {
+                number::Places::Printed
+            } else {
+                number::Places::Any
+            };
+            all.extend(number::number(self.rules, node, self.limits.digits, places));
         } else if types.meets(Types::INTEGER) {
             all.extend(number::integer(self.rules, node, self.limits.digits));
         }
@@ -154,8 +183,13 @@ impl<'a> JsonWriter<'a> {
     /// Any JSON of these types.
     pub(super) fn any(&mut self, types: Types) -> String {
         let string = self.any_string();
-        let number =
-            number::number(self.rules, &Map::new(), self.limits.digits).unwrap_or_default();
+        let number = number::number(
+            self.rules,
+            &Map::new(),
+            self.limits.digits,
+            number::Places::Any,
+        )
+        .unwrap_or_default();
         self.rules
             .named("any-array", &format!("\"[\" (any ({COMMA} any)*)? \"]\""));
         let field = format!("{string} \":\" \" \"? any");
@@ -189,7 +223,10 @@ impl<'a> JsonWriter<'a> {
                 .map(|it| u32::try_from(it).unwrap_or(u32::MAX))
         };
         let least = count("minItems").unwrap_or(0).min(ITEMS);
-        let mut most = count("maxItems").filter(|most| *most <= ITEMS);
+        let default = self.limits.items;
+        let mut most = count("maxItems")
+            .filter(|most| *most <= ITEMS)
+            .or((default > 0).then_some(default.max(least)));
         let prefix = node
             .get("prefixItems")
             .and_then(Value::as_array)

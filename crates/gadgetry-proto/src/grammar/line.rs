@@ -35,10 +35,12 @@ impl LineWriter<'_> {
                 is_multiline,
             ));
         }
+        let before = self.json.begin_alternatives(&each);
         let mut all = Vec::new();
         for node in &each {
             self.alternative(node, is_multiline, &mut all);
         }
+        self.json.is_alternative = before;
         one_of(all)
     }
 
@@ -65,6 +67,7 @@ impl LineWriter<'_> {
                 self.json.rules,
                 node,
                 self.json.limits.digits,
+                number::Places::Any,
             ));
         } else if types.meets(Types::INTEGER) {
             out.extend(number::integer(

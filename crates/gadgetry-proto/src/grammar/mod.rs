@@ -102,6 +102,8 @@ pub struct GrammarLimits {
     pub digits: u32,
     /// Characters of a string without `maxLength`; zero sets no limit.
     pub string: u32,
+    /// Items of an array without `maxItems`; zero sets no limit.
+    pub items: u32,
     /// Characters of the line of thought before a demanded call; zero admits none.
     pub thought: u32,
     /// Bytes of the text of the grammar. Servers take long to read larger ones, and read them for each request.
@@ -114,6 +116,7 @@ impl Default for GrammarLimits {
             id: 12,
             digits: 15,
             string: 0,
+            items: 0,
             thought: 0,
             bytes: 256 << 10,
         }

@@ -7,6 +7,9 @@ use super::rules::{Rules, one_of, quoted, repeat};
 /// Multiples that are written out.
 const WRITTEN_OUT: i64 = 200;
 
+/// Digits before the decimal point of a number that is printed with all of its digits.
+const PRINTED: u32 = 12;
+
 /// Bounds of a number; each may be excluded.
 #[derive(Clone, Copy, Debug, Default)]
 struct Bounds {
@@ -85,8 +88,22 @@ pub(super) fn integer(rules: &mut Rules, node: &Map<String, Value>, digits: u32)
     Some(named(rules, "integer", body))
 }
 
+/// Decimal places.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Places {
+    /// As many as the limit of digits.
+    Any,
+    /// At most two, the second one not zero, so that the number is printed with these digits.
+    Printed,
+}
+
 /// Decimals, integers among them.
-pub(super) fn number(rules: &mut Rules, node: &Map<String, Value>, digits: u32) -> Option<String> {
+pub(super) fn number(
+    rules: &mut Rules,
+    node: &Map<String, Value>,
+    digits: u32,
+    places: Places,
+) -> Option<String> {
     let bounds = Bounds::of(node);
     let step = node.get("multipleOf").and_then(Value::as_f64);
     if let Some(step) = step
@@ -94,19 +111,21 @@ pub(super) fn number(rules: &mut Rules, node: &Map<String, Value>, digits: u32) 
     {
         return integer(rules, node, digits);
     }
-    let places = step.map_or(digits, |step| places_of(step).unwrap_or(digits));
+    let digits = match places {
+        Places::Any => digits,
+        Places::Printed => digits.min(PRINTED),
+    };
+    let part = match (step.and_then(places_of), places) {
+        (_, Places::Printed) => "\".\" [0-9] [1-9]?".to_owned(),
+        (most, Places::Any) => {
+            format!("\".\" {}", repeat("[0-9]", 1, Some(most.unwrap_or(digits))))
+        }
+    };
     let body = if bounds.low.is_none() && bounds.high.is_none() {
         let whole = format!("[1-9] [0-9]{{0,{}}}", digits.max(2) - 1);
-        let part = format!("\".\" {}", repeat("[0-9]", 1, Some(places)));
-        let exponent = if step.is_none() {
-            " ([eE] [\\x2D+]? [1-9] [0-9]?)?"
-        } else {
-            ""
-        };
-        format!("\"0\" | \"\\x2D\"? (\"0\" {part} | {whole} ({part})?){exponent}")
-            .replace("\"\\x2D\"", "\"-\"")
+        format!("\"0\" | \"-\"? (\"0\" {part} | {whole} ({part})?)")
     } else {
-        bounded(bounds, digits, places)?
+        bounded(bounds, digits, &part)?
     };
     Some(named(rules, "number", body))
 }
@@ -264,15 +283,10 @@ fn fixed(low: &str, high: &str) -> Vec<String> {
 
 /// Decimals within bounds: integers, integers with decimals where all of them fit, and the decimals next to a bound in steps of
 /// its own decimal places.
-fn bounded(bounds: Bounds, digits: u32, places: u32) -> Option<String> {
+fn bounded(bounds: Bounds, digits: u32, part: &str) -> Option<String> {
     let (low, high) = bounds.integers(digits);
     let mut all: Vec<String> = between(low, high).into_iter().collect();
-    let part = format!("\".\" {}", repeat("[0-9]", 1, Some(places)));
-    let above_zero = format!(
-        "\".\" {} [1-9] {}",
-        repeat("\"0\"", 0, Some(2)),
-        repeat("[0-9]", 0, Some(places.saturating_sub(3)))
-    );
+    let above_zero = "\".\" \"0\"? [1-9]";
     // `n.…` is between n and n + 1; `-n.…` between -n - 1 and -n.
     let edge = 10_i64.pow(digits.clamp(1, 17)) - 1;
     let (floor, ceiling) = (
@@ -303,7 +317,7 @@ fn bounded(bounds: Bounds, digits: u32, places: u32) -> Option<String> {
         all.extend(between(-first, -to - 1).map(|it| format!("\"-\" {it} {part}")));
     }
     if all.is_empty() {
-        all.extend(scaled(bounds, places));
+        all.extend(scaled(bounds, 6));
     }
     one_of(all)
 }

@@ -45,7 +45,32 @@ pub(super) fn properties(node: &Map<String, Value>) -> Vec<Property> {
             });
         }
     }
+    within(node, &mut all);
     all
+}
+
+/// Makes as many properties required, or leaves as many out, as `minProperties` and `maxProperties` demand.
+fn within(node: &Map<String, Value>, all: &mut Vec<Property>) {
+    let required = all.iter().filter(|it| it.is_required).count();
+    if count(node, "maxProperties").is_some_and(|most| (most as usize) < all.len()) {
+        all.retain(|it| it.is_required);
+    }
+    let least = count(node, "minProperties").unwrap_or(0) as usize;
+    let missing = least.saturating_sub(required);
+    for property in all.iter_mut().filter(|it| !it.is_required).take(missing) {
+        property.is_required = true;
+    }
+}
+
+fn count(node: &Map<String, Value>, key: &str) -> Option<u32> {
+    let count = node.get(key)?.as_u64()?;
+    Some(u32::try_from(count).unwrap_or(u32::MAX))
+}
+
+/// How many properties there may be that are not described.
+pub(super) fn room(node: &Map<String, Value>) -> Option<u32> {
+    let described = u32::try_from(properties(node).len()).unwrap_or(u32::MAX);
+    count(node, "maxProperties").map(|most| most.saturating_sub(described))
 }
 
 /// The schema of properties that are not described, if such are admitted: where the schema says so, or describes none.
@@ -89,7 +114,7 @@ pub(super) fn object(writer: &mut JsonWriter<'_>, node: &Map<String, Value>) -> 
                 all
             }
         }
-        Some(entry) => listed(writer, &fields, Some(&entry)),
+        Some(entry) => listed(writer, &fields, Some((&entry, most))),
     };
     let body = sequence(["\"{\"", body.as_str(), "\"}\""]);
     Some(writer.rules.add("object", &body))
@@ -100,13 +125,8 @@ fn entries(
     writer: &mut JsonWriter<'_>,
     node: &Map<String, Value>,
 ) -> (Option<String>, u32, Option<u32>) {
-    let count = |key: &str| {
-        node.get(key)
-            .and_then(Value::as_u64)
-            .map(|it| u32::try_from(it).unwrap_or(u32::MAX))
-    };
-    let least = count("minProperties").unwrap_or(0).min(50);
-    let most = count("maxProperties").filter(|most| *most <= 50);
+    let least = count(node, "minProperties").unwrap_or(0).min(50);
+    let most = room(node).filter(|most| *most <= 50);
     let names: Vec<String> = node
         .get("properties")
         .and_then(Value::as_object)
@@ -170,12 +190,16 @@ fn key_class() -> Class {
 /// ```text
 /// fields-0 ::= "a" rest-1 | fields-1          rest-1 ::= ("," "b")? rest-2
 /// ```
-fn listed(writer: &mut JsonWriter<'_>, fields: &[(String, bool)], more: Option<&str>) -> String {
-    let more = more.map(|entry| {
-        (
-            format!("({COMMA} {entry})*"),
-            format!("({entry} ({COMMA} {entry})*)?"),
-        )
+fn listed(
+    writer: &mut JsonWriter<'_>,
+    fields: &[(String, bool)],
+    more: Option<(&str, Option<u32>)>,
+) -> String {
+    let more = more.filter(|(_, most)| *most != Some(0));
+    let more = more.map(|(entry, most)| {
+        let next = format!("({COMMA} {entry})");
+        let tail = repeat(&next, 0, most.map(|most| most - 1));
+        (repeat(&next, 0, most), format!("({entry} {tail})?"))
     });
     let (mut rest, mut first) = more.unwrap_or_default();
     let count = fields.len();

@@ -1,5 +1,6 @@
 //! The grammar of replies, next to the parser, the writer and the check of schemas.
 
 mod classes;
+mod engines;
 mod forms;
 mod shared;

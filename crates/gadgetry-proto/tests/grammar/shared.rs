@@ -44,20 +44,37 @@ impl Tools {
     }
 
     pub(super) fn text(&self, form: CallForm, choice: &ToolChoice, is_single: bool) -> String {
+        self.with_spec(form, choice, is_single, |spec| {
+            spec.gbnf().expect("a grammar")
+        })
+    }
+
+    pub(super) fn tag(&self, form: CallForm, choice: &ToolChoice) -> Value {
+        self.with_spec(form, choice, false, |spec| {
+            spec.structural_tag().expect("a tag")
+        })
+    }
+
+    fn with_spec<T>(
+        &self,
+        form: CallForm,
+        choice: &ToolChoice,
+        is_single: bool,
+        use_it: impl FnOnce(GrammarSpec<'_>) -> T,
+    ) -> T {
         let tools = self.named.iter().map(|(name, schema)| GrammarTool {
             name,
             schema,
             multiline: &[],
         });
-        let spec = GrammarSpec {
+        use_it(GrammarSpec {
             tools: &tools.collect::<Vec<_>>(),
             form,
             markers: &self.markers,
             choice,
             is_single,
             limits: GrammarLimits::default(),
-        };
-        spec.gbnf().expect("a grammar")
+        })
     }
 
     pub(super) fn grammar(&self, form: CallForm, choice: &ToolChoice, is_single: bool) -> Grammar {
