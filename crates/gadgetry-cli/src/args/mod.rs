@@ -33,7 +33,7 @@ use crate::config::{Config, with_commands};
 
 pub(crate) use agent::{
     AgentArgs, AgentOptions, Dialects, FormatArgs, MarkerKind, OnUnterminated, OutputLimit,
-    ToolForm,
+    SearchGadgets, ToolForm,
 };
 pub(crate) use approval::ApprovalOptions;
 #[cfg(feature = "chat")]

@@ -9,6 +9,7 @@ mod flat;
 mod form;
 mod label;
 mod params;
+pub mod search;
 mod template;
 
 pub use catalog::{CatalogEntry, CatalogExample, catalog};
@@ -16,4 +17,5 @@ pub use correction::correction;
 pub use custom::{append_to_system, custom_block_listing};
 pub use form::Form;
 pub use params::parameter_list;
+pub use search::{GadgetSearch, SearchWhen};
 pub use template::PromptTemplate;

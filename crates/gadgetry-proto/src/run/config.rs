@@ -7,7 +7,7 @@ use crate::convo::compaction::Compaction;
 use crate::dialect::Dialect;
 use crate::limits::Limits;
 use crate::message::ToolChoice;
-use crate::prompt::PromptTemplate;
+use crate::prompt::{GadgetSearch, PromptTemplate};
 use crate::reply::StopEarly;
 use crate::run::ephemeral::EphemeralMessage;
 use crate::run::question::Asks;
@@ -38,6 +38,9 @@ pub struct RunConfig {
     /// The words around the gadget catalog.
     #[serde(skip_serializing_if = "is_default")]
     pub prompt: PromptTemplate,
+    /// Whether the system message describes all gadgets, or the model looks most of them up.
+    #[serde(skip_serializing_if = "is_default")]
+    pub gadget_search: GadgetSearch,
     /// How the model calls gadgets.
     #[serde(skip_serializing_if = "is_default")]
     pub tools: Tools,
@@ -134,6 +137,7 @@ impl Default for RunConfig {
         Self {
             system: None,
             prompt: PromptTemplate::default(),
+            gadget_search: GadgetSearch::default(),
             tools: Tools::default(),
             tool_choice: ToolChoice::default(),
             markers: Markers::default(),

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::block::Markers;
 use crate::convo::viewer;
 use crate::message::ToolChoice;
-use crate::prompt::custom_block_listing;
+use crate::prompt::{custom_block_listing, search};
 use crate::reply::{Format, ReplyStage};
 use crate::run::config::RunConfig;
 use crate::run::ephemeral::{EphemeralMessage, MakeEphemeralMessage, RunStatus};
@@ -60,6 +60,8 @@ pub struct Plan {
     pub(super) registry: Arc<Registry>,
     /// Whether the run answers calls of the viewer itself.
     pub(super) has_viewer: bool,
+    /// Gadgets that the system message does not describe.
+    hidden: Arc<[String]>,
     pub(super) code: Arc<Code>,
     /// The reply stage before the first reply.
     pub(super) stage: ReplyStage,
@@ -114,6 +116,13 @@ impl Plan {
                 .add(viewer::spec())
                 .map_err(PlanError::Viewer)?;
         }
+        let hidden = hidden(&config, &registry);
+        if !hidden.is_empty() {
+            let spec = search::spec(&registry, &hidden);
+            Arc::make_mut(&mut registry)
+                .add(spec)
+                .map_err(PlanError::Search)?;
+        }
         name_choice(&mut config.tool_choice, &registry)?;
         let custom_blocks = custom_blocks(&config, &code)?;
         check_trailing(&config, &code)?;
@@ -128,7 +137,8 @@ impl Plan {
         let stage = ReplyStage::new(format, custom_blocks, Some(Arc::clone(&registry)))?;
         let listing = custom_block_listing(&config.custom_blocks);
         Ok(Self {
-            gadget_instructions: gadget_instructions(&config, &registry),
+            gadget_instructions: gadget_instructions(&config, &registry, &hidden),
+            hidden: hidden.into(),
             block_instructions: listing.unwrap_or_default().into(),
             config,
             registry,
@@ -165,7 +175,7 @@ impl Plan {
             plan.stage = self
                 .stage
                 .with_markers(markers_read(config), config.anchoring);
-            plan.gadget_instructions = gadget_instructions(config, &plan.registry);
+            plan.gadget_instructions = gadget_instructions(config, &plan.registry, &plan.hidden);
         }
         plan
     }
@@ -183,6 +193,11 @@ impl Plan {
     /// Whether the registry has the viewer of long results, which the run adds and answers itself.
     pub fn has_viewer(&self) -> bool {
         self.has_viewer
+    }
+
+    /// Whether the registry has the gadget that finds others, which the run adds and answers itself.
+    pub fn has_search(&self) -> bool {
+        !self.hidden.is_empty()
     }
 
     /// The code.
@@ -227,6 +242,11 @@ pub enum PlanError {
         "the output limit brings a gadget of its own: {0}; rename yours, or switch the limit off"
     )]
     Viewer(RegistryError),
+    /// The gadget search needs a gadget whose name is taken.
+    #[error(
+        "the gadget search brings a gadget of its own: {0}; rename yours, or switch the search off"
+    )]
+    Search(RegistryError),
     /// The model must call a gadget that the run does not have.
     #[error(
         "the tool choice names the gadget {0:?}, which the run does not have; add the gadget, or name another one"
@@ -302,11 +322,27 @@ fn markers_read(config: &RunConfig) -> Option<Markers> {
     config.tools.reads_blocks().then(|| config.markers.clone())
 }
 
-fn gadget_instructions(config: &RunConfig, registry: &Registry) -> Arc<str> {
+/// The gadgets that the system message does not describe.
+fn hidden(config: &RunConfig, registry: &Registry) -> Vec<String> {
+    if config.tools.is_native() {
+        return Vec::new();
+    }
+    let mut hidden = config.gadget_search.hidden(registry, config.context_window);
+    // Results name the viewer, so it is described.
+    hidden.retain(|name| name != viewer::NAME);
+    hidden
+}
+
+fn gadget_instructions(config: &RunConfig, registry: &Registry, hidden: &[String]) -> Arc<str> {
     if !config.tools.reads_blocks() {
         return Arc::default();
     }
     let (markers, anchoring) = (&config.markers, config.anchoring);
-    let text = config.prompt.render_registry(registry, markers, anchoring);
+    let render = |registry: &Registry| config.prompt.render_registry(registry, markers, anchoring);
+    let text = if hidden.is_empty() {
+        render(registry)
+    } else {
+        render(&registry.without(hidden))
+    };
     text.unwrap_or_default().into()
 }
