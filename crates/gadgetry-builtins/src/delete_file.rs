@@ -20,9 +20,8 @@ pub(crate) struct DeleteFile(pub(crate) Arc<Workspace>);
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct DeleteFileParams {
-    /// Path of the file or folder, relative to the workspace
     file_path: String,
-    /// Delete a folder with everything in it
+    /// a folder with all in it
     #[serde(default)]
     recursive: bool,
 }
@@ -32,16 +31,8 @@ impl Gadget for DeleteFile {
     type Output = String;
 
     fn info(&self) -> GadgetInfo {
-        GadgetInfo::new(
-            "DeleteFile",
-            "Deletes a file or a folder of the workspace. Of a symbolic link, the link is deleted.",
-        )
-        .example(
-            Example::new(json!({ "filePath": "old/notes.txt" }))
-                .output("Deleted the file old/notes.txt")
-                .comment("Delete a file"),
-        )
-        .unterminated(Unterminated::Confirm)
+        GadgetInfo::new("DeleteFile", "Deletes a file or a folder.")
+            .unterminated(Unterminated::Confirm)
     }
 
     async fn execute(

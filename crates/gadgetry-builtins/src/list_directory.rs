@@ -26,14 +26,11 @@ pub(crate) struct ListDirectory(pub(crate) Arc<Workspace>);
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct ListDirectoryParams {
-    /// Path of the folder, relative to the workspace
     #[serde(default = "whole_workspace")]
     directory_path: String,
-    /// Levels of folders to list
     #[serde(default = "three")]
     #[schemars(range(min = 1, max = 10))]
     max_depth: usize,
-    /// List what .gitignore and .ignore exclude as well
     #[serde(default)]
     include_ignored: bool,
 }
@@ -50,13 +47,8 @@ impl Gadget for ListDirectory {
         GadgetInfo::new(
             "ListDirectory",
             format!(
-                "Lists files and folders of the workspace, without those that .gitignore excludes. Each row is type|name|size|age: D folder, F file, L symbolic link, O other. At most {ENTRIES} rows."
+                "Lists a folder as type|name|size|age (D folder, F file, L link), without what .gitignore excludes."
             ),
-        )
-        .example(
-            Example::new(json!({ "directoryPath": "src", "maxDepth": 1 }))
-                .output("path=src maxDepth=1\n\n#T|N|S|A\nD|src/parser|0|2d\nF|src/main.rs|431|5m\n")
-                .comment("List one folder"),
         )
         .on_interrupt(OnInterrupt::Rerun)
     }

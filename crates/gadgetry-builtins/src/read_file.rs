@@ -34,12 +34,12 @@ pub(crate) struct ReadFile {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct ReadFileParams {
-    /// Path of the file, relative to the workspace
+    /// relative to the workspace
     file_path: String,
-    /// First line to read, from 1
+    /// from 1
     #[schemars(range(min = 1))]
     start_line: Option<usize>,
-    /// Last line to read, inclusive
+    /// inclusive
     #[schemars(range(min = 1))]
     end_line: Option<usize>,
 }
@@ -56,14 +56,7 @@ impl Gadget for ReadFile {
         };
         GadgetInfo::new(
             "ReadFile",
-            format!(
-                "Reads a text file of the workspace, as a whole or a range of lines. At most 1 MiB is read at once.{images}"
-            ),
-        )
-        .example(
-            Example::new(json!({ "filePath": "src/main.rs", "startLine": 10, "endLine": 12 }))
-                .output("path=src/main.rs lines=10-12\n\nfn main() {\n    run();\n}\n")
-                .comment("Read three lines of a file"),
+            format!("Reads a text file, or some lines of it.{images}"),
         )
         .on_interrupt(OnInterrupt::Rerun)
     }

@@ -44,13 +44,11 @@ pub(crate) struct RunCommand {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct RunCommandParams {
-    /// The command line, for `sh -c`
     #[schemars(length(min = 1))]
     command: String,
-    /// Folder to run it in, relative to the workspace
     #[serde(default = "whole_workspace")]
     cwd: String,
-    /// Milliseconds after which it is ended
+    /// milliseconds
     #[serde(default = "half_a_minute")]
     #[schemars(range(min = 1, max = 600_000))]
     timeout: u64,
@@ -73,13 +71,8 @@ impl Gadget for RunCommand {
         GadgetInfo::new(
             "RunCommand",
             format!(
-                "Runs a command line with `sh -c`, without input, and returns its exit status and output. All of its processes end with it.{sandbox}"
+                "Runs a command line with `sh -c`, without input. Returns status and output. Its processes end with it.{sandbox}"
             ),
-        )
-        .example(
-            Example::new(json!({ "command": "cargo test --quiet", "timeout": 300_000 }))
-                .output("status=0\n\nrunning 3 tests\n...\ntest result: ok. 3 passed; 0 failed\n")
-                .comment("Run the tests, for up to five minutes"),
         )
         .unterminated(Unterminated::Confirm)
     }

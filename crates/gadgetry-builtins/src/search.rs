@@ -38,24 +38,21 @@ pub(crate) struct Search(pub(crate) Arc<Workspace>);
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct SearchParams {
-    /// Regular expression, matched line by line
+    /// regular expression for a line
     pattern: String,
-    /// File or folder to search, relative to the workspace
     #[serde(default = "whole_workspace")]
     path: String,
-    /// Only files whose path matches this glob, such as *.rs or src/**/*.ts
+    /// such as *.rs or src/**/*.ts
     glob: Option<String>,
-    /// Ignore case
     #[serde(default)]
     ignore_case: bool,
-    /// Treat the pattern as plain text
+    /// the pattern is plain text
     #[serde(default)]
     literal: bool,
-    /// Lines to show before and after each match
+    /// lines around each match
     #[serde(default)]
     #[schemars(range(max = 10))]
     context: usize,
-    /// Search what .gitignore and .ignore exclude as well
     #[serde(default)]
     include_ignored: bool,
 }
@@ -68,13 +65,8 @@ impl Gadget for Search {
         GadgetInfo::new(
             "Search",
             format!(
-                "Searches the text files of the workspace for a regular expression, without files that .gitignore excludes. Returns path:line:text, at most {LINES} lines."
+                "Searches text files, without those that .gitignore excludes. Returns path:line:text."
             ),
-        )
-        .example(
-            Example::new(json!({ "pattern": "fn \\w+_all", "glob": "*.rs" }))
-                .output("src/store.rs:12:fn delete_all() {\n1 match in 1 file\n")
-                .comment("Find functions"),
         )
         .on_interrupt(OnInterrupt::Rerun)
     }

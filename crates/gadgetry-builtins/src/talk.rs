@@ -13,7 +13,6 @@ pub(crate) struct AskUser;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct AskUserParams {
-    /// The question
     #[schemars(length(min = 1))]
     question: String,
 }
@@ -25,12 +24,7 @@ impl Gadget for AskUser {
     fn info(&self) -> GadgetInfo {
         GadgetInfo::new(
             "AskUser",
-            "Asks the user a question and returns the answer. Only for what the files and the conversation do not say.",
-        )
-        .example(
-            Example::new(json!({ "question": "Which of the two databases shall I migrate?" }))
-                .output("the staging one")
-                .comment("Ask for a decision"),
+            "Asks the user what neither the files nor the conversation say.",
         )
         .on_interrupt(OnInterrupt::Rerun)
     }
@@ -51,10 +45,8 @@ pub(crate) struct TellUser;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct TellUserParams {
-    /// The message
     #[serde(default)]
     message: String,
-    /// Its kind
     #[serde(default, rename = "type")]
     kind: Kind,
 }
@@ -76,12 +68,7 @@ impl Gadget for TellUser {
     fn info(&self) -> GadgetInfo {
         GadgetInfo::new(
             "TellUser",
-            "Shows a message to the user while the work continues. The final answer is plain text, without this gadget.",
-        )
-        .example(
-            Example::new(json!({ "message": "All 31 tests pass.", "type": "success" }))
-                .output("✅ All 31 tests pass.")
-                .comment("Report a step"),
+            "Shows the user a message while you continue. The final answer is plain text instead.",
         )
         .on_interrupt(OnInterrupt::Rerun)
     }
@@ -112,7 +99,6 @@ pub(crate) struct Finish;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct FinishParams {
-    /// The final message
     #[serde(default = "completed")]
     message: String,
 }
@@ -128,11 +114,7 @@ impl Gadget for Finish {
     fn info(&self) -> GadgetInfo {
         GadgetInfo::new(
             "Finish",
-            "Ends the task, once the other calls of the reply are done. The message is the answer.",
-        )
-        .example(
-            Example::new(json!({ "message": "Fixed the overflow in parse_length." }))
-                .comment("End with a summary"),
+            "Ends the task after the other calls of the reply. The message is the answer.",
         )
         .on_interrupt(OnInterrupt::Rerun)
     }

@@ -18,7 +18,7 @@ pub(crate) struct TodoWrite;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct TodoWriteParams {
-    /// The whole list, in order; it replaces the one before
+    /// the whole list each time
     #[schemars(length(max = 100))]
     todos: Vec<Todo>,
 }
@@ -26,9 +26,7 @@ pub(crate) struct TodoWriteParams {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Todo {
-    /// The step
     content: String,
-    /// Its state
     #[serde(default)]
     status: Status,
 }
@@ -49,7 +47,7 @@ impl Gadget for TodoWrite {
     fn info(&self) -> GadgetInfo {
         GadgetInfo::new(
             "TodoWrite",
-            "Writes the list of steps of a longer task, which the user sees. Write it when the task has three steps or more, and again when a step begins or is done.",
+            "Shows the user the steps of a task of three steps or more. Write it again when a step begins or is done.",
         )
         .example(
             Example::new(json!({ "todos": [
@@ -57,7 +55,6 @@ impl Gadget for TodoWrite {
                 { "content": "Fix the parser", "status": "in_progress" },
                 { "content": "Run all tests", "status": "pending" },
             ] }))
-            .output("1 of 3 done\n[x] Find the failing test\n[>] Fix the parser\n[ ] Run all tests\n")
             .comment("The second of three steps begins"),
         )
         .sticky_result()

@@ -21,9 +21,8 @@ pub(crate) struct WriteFile(pub(crate) Arc<Workspace>);
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct WriteFileParams {
-    /// Path of the file, relative to the workspace
     file_path: String,
-    /// The complete new content of the file
+    /// all of it
     content: String,
 }
 
@@ -34,12 +33,7 @@ impl Gadget for WriteFile {
     fn info(&self) -> GadgetInfo {
         GadgetInfo::new(
             "WriteFile",
-            "Writes a text file of the workspace, with the folders above it. Replaces the whole file if it exists; to change a part of it, use EditFile.",
-        )
-        .example(
-            Example::new(json!({ "filePath": "notes/today.md", "content": "# Today\n\n- tests\n" }))
-                .output("path=notes/today.md\n\nWrote 17 bytes (new file)")
-                .comment("Create a file"),
+            "Writes a whole text file, and the folders above it. To change a part of one, use EditFile.",
         )
         .unterminated(Unterminated::Confirm)
     }

@@ -4,13 +4,17 @@ use std::sync::Arc;
 
 use gadgetry::approval::Approvals;
 use gadgetry::presets::{Logging, merge};
+use gadgetry::proto::prompt::{GadgetSearch, SearchWhen};
+use gadgetry::proto::reply::StopEarly;
 use gadgetry::proto::run::{PlanError, Tools};
 use gadgetry::proto::schema::Unterminated;
 use gadgetry::proto::tags::CustomBlock;
 use gadgetry::{Agent, AgentError, DynGadget, Human, Model, Observer};
 
 use crate::approvals::{Approving, TerminalApprover, check_names};
-use crate::args::{AgentOptions, OnUnterminated, OutputLimit, ToolForm, WhenConstrained};
+use crate::args::{
+    AgentOptions, OnUnterminated, OutputLimit, SearchGadgets, ToolForm, WhenConstrained,
+};
 use crate::connect::{self, ModelOverrides};
 use crate::error::Error;
 use crate::log_file::InUse;
@@ -117,6 +121,15 @@ fn agent(
         ToolForm::Native => Tools::Native,
         ToolForm::Both => Tools::Both,
     };
+    let described = gadgetry_builtins::NAMES.into_iter().chain(["LoadSkill"]);
+    let search = GadgetSearch {
+        when: match options.gadget_search {
+            SearchGadgets::Auto => SearchWhen::Auto,
+            SearchGadgets::Always => SearchWhen::Always,
+            SearchGadgets::Never => SearchWhen::Never,
+        },
+        described: described.map(str::to_owned).collect(),
+    };
     let blocks = Blocks::of_run(&options.format, &options.model.model)?;
     let max_concurrent = options
         .max_concurrent
@@ -135,6 +148,10 @@ fn agent(
         .max_concurrent(max_concurrent);
     if let Some(count) = options.examples {
         agent = agent.examples(count.into());
+    }
+    agent = agent.gadget_search(search);
+    if options.no_stop_early {
+        agent = agent.stop_early(StopEarly::NEVER);
     }
     agent = match options.output_limit {
         OutputLimit::Percent(percent) => agent.output_limit_percent(percent),

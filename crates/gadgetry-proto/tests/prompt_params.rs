@@ -63,11 +63,11 @@ fn values_null_and_defaults() {
 - r (string; optional; default so it is optional)
 - unit (one of m | ft | "" | "a \"b\""; optional)
 - kind (always file; optional)
-- level (one of 1 | 2 or null; optional)
+- level (one of 1 | 2; optional)
 - one (always x; optional)
-- nick (string or null; optional; default null)
-- open (string or null; optional)
-- maybe (integer or null; optional; at least 1): Or not
+- nick (string; optional; default null)
+- open (string; optional)
+- maybe (integer; optional; at least 1): Or not
 - list (array of string; optional; default ["a"])
 "#,
     );
@@ -157,7 +157,7 @@ fn unions() {
         }),
         r"
 - r (string or integer; required)
-- shade (one of dark | light or null; optional)
+- shade (one of dark | light; optional)
   - either (always dark): Night
 - shape (object or string or boolean; optional): What to draw
   - either (object): A circle
@@ -236,7 +236,7 @@ fn references_all_of_and_cycles() {
     - tree/value/v (integer; optional)
   - tree/children (array; optional)
     - tree/children/0 (each item: same as tree)
-  - tree/parent (same as tree or null; optional)
+  - tree/parent (same as tree; optional)
 - again (object; optional)
   - again/v (integer; required)
 - self (object like all parameters together; optional)

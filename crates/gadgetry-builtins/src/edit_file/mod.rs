@@ -26,16 +26,13 @@ pub(crate) struct EditFile(pub(crate) Arc<Workspace>);
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct EditFileParams {
-    /// Path of the file, relative to the workspace
     file_path: String,
-    /// The passage to replace, exactly as in the file, with enough lines around it to be unique
+    /// the passage as it is in the file, long enough to be unique
     search: String,
-    /// The text that takes its place
+    /// the new passage
     replace: String,
-    /// Replace every occurrence
     #[serde(default)]
     replace_all: bool,
-    /// Number of occurrences that must be there
     expected_count: Option<usize>,
 }
 
@@ -46,7 +43,7 @@ impl Gadget for EditFile {
     fn info(&self) -> GadgetInfo {
         GadgetInfo::new(
             "EditFile",
-            "Replaces a passage of a text file. If the passage is not found exactly, it is compared without regard to whitespace, then to indentation; every other character must be as in the file. Returns the change as a diff.",
+            "Replaces a passage of a text file. Returns the diff.",
         )
         .example(
             Example::new(json!({
@@ -54,7 +51,6 @@ impl Gadget for EditFile {
                 "search": "    let limit = 10;",
                 "replace": "    let limit = 20;",
             }))
-            .output("path=src/main.rs status=success strategy=exact lines=4-4\n\n--- a/src/main.rs\n+++ b/src/main.rs\n@@ -4 +4 @@\n-    let limit = 10;\n+    let limit = 20;\n")
             .comment("Change one line"),
         )
         .unterminated(Unterminated::Confirm)

@@ -42,9 +42,9 @@ pub(crate) struct HttpFetch {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct HttpFetchParams {
-    /// The URL, with http:// or https://
+    /// with http:// or https://
     url: String,
-    /// Return HTML as it is, not as text
+    /// HTML as it is
     #[serde(default)]
     raw: bool,
 }
@@ -118,17 +118,9 @@ impl Gadget for HttpFetch {
     type Output = String;
 
     fn info(&self) -> GadgetInfo {
-        GadgetInfo::new(
-            "HttpFetch",
-            "Fetches a page over HTTP and returns it as text. HTML is converted to plain text. At most 5 MiB.",
-        )
-        .example(
-            Example::new(json!({ "url": "https://example.com/" }))
-                .output("url=https://example.com/ status=200 type=text/html\n\n# Example Domain\n\nThis domain is for use in documentation examples.\n")
-                .comment("Read a page"),
-        )
-        .unterminated(Unterminated::Confirm)
-        .on_interrupt(OnInterrupt::Rerun)
+        GadgetInfo::new("HttpFetch", "Fetches a page. HTML becomes plain text.")
+            .unterminated(Unterminated::Confirm)
+            .on_interrupt(OnInterrupt::Rerun)
     }
 
     async fn execute(

@@ -5,6 +5,7 @@
 
 use gadgetry::approval::Rule;
 use gadgetry::proto::convo::viewer;
+use gadgetry::proto::prompt::search;
 use gadgetry::proto::schema::closest;
 
 use crate::args::{ApprovalOptions, GadgetOptions};
@@ -13,7 +14,7 @@ use crate::lines::one_line;
 use crate::mcp::Connected;
 
 /// Gadgets that a run may have next to the built-in ones.
-const OTHERS: [&str; 2] = ["LoadSkill", viewer::NAME];
+const OTHERS: [&str; 3] = ["LoadSkill", viewer::NAME, search::NAME];
 
 /// The names that rules may have.
 pub(crate) struct Names<'a> {

@@ -108,6 +108,17 @@ pub(crate) struct AgentOptions {
     #[arg(long, value_name = "PERCENT", default_value = "15", value_parser = output_limit)]
     pub(crate) output_limit: OutputLimit,
 
+    /// Whether the prompt has the names of most gadgets only, and the model looks them up with the gadget `FindGadgets`
+    ///
+    /// `auto` does so with more than 30 gadgets, and where their descriptions fill more than 40 % of the context window, if
+    /// that is known. Built-in gadgets are described all the same, if there is room.
+    #[arg(long, value_name = "WHEN", default_value = "auto")]
+    pub(crate) gadget_search: SearchGadgets,
+
+    /// Let the model finish replies that lead nowhere: calls that cannot become valid, and lines that repeat without end
+    #[arg(long)]
+    pub(crate) no_stop_early: bool,
+
     /// Policy for a gadget block without an end marker at the end of a reply: let the model write it again, or run it
     #[arg(long, value_name = "POLICY", default_value = "confirm")]
     pub(crate) unterminated: OnUnterminated,
@@ -210,6 +221,17 @@ pub(crate) enum OnUnterminated {
     Confirm,
     /// It is executed if its parameters are valid.
     Execute,
+}
+
+/// When the model looks gadgets up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SearchGadgets {
+    /// By their number, and the context window.
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
 }
 
 /// How much of a result the model reads at once.

@@ -33,7 +33,7 @@ use crate::config::{Config, with_commands};
 
 pub(crate) use agent::{
     AgentArgs, AgentOptions, Dialects, FormatArgs, MarkerKind, OnUnterminated, OutputLimit,
-    ToolForm, WhenConstrained,
+    SearchGadgets, ToolForm, WhenConstrained,
 };
 pub(crate) use approval::ApprovalOptions;
 #[cfg(feature = "chat")]

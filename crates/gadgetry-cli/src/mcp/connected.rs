@@ -11,6 +11,7 @@ use std::time::Duration;
 use std::{io, process};
 
 use gadgetry::proto::convo::viewer;
+use gadgetry::proto::prompt::search;
 use gadgetry::{DynGadget, Skills};
 use gadgetry_mcp::{ServerConfig, Servers};
 use tokio::runtime::{Builder, Handle};
@@ -295,7 +296,7 @@ impl Connected {
         let others = others.iter().chain([&skills]);
         let names = others.map(|gadget| gadget.spec().name.as_str());
         let names = names.chain(gadgetry_builtins::NAMES);
-        let reserved: Vec<&str> = names.chain([viewer::NAME]).collect();
+        let reserved: Vec<&str> = names.chain([viewer::NAME, search::NAME]).collect();
         self.offered
             .store(*servers.changes().borrow(), Ordering::Relaxed);
         let gadgets = servers.gadgets(&reserved).gadgets.into_iter();

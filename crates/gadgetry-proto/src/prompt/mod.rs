@@ -10,6 +10,7 @@ mod form;
 mod json_call;
 mod label;
 mod params;
+pub mod search;
 mod template;
 mod worked;
 
@@ -19,6 +20,7 @@ pub use custom::{append_to_system, custom_block_listing};
 pub use form::Form;
 pub use json_call::json_call;
 pub use params::parameter_list;
+pub use search::{GadgetSearch, SearchWhen};
 pub(crate) use template::with_entries;
 pub use template::{CallStyle, PromptTemplate};
 pub use worked::{MAX_EXAMPLES, WorkedTurns};

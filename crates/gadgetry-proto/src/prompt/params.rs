@@ -70,7 +70,11 @@ impl List<'_> {
             Place::Required if !flat.keywords.contains_key("default") => {
                 vec![label, "required".to_owned()]
             }
-            Place::Required | Place::Optional => vec![label, "optional".to_owned()],
+            Place::Required | Place::Optional => {
+                // What may be left out need not be null.
+                let label = label.strip_suffix(" or null").unwrap_or(&label);
+                vec![label.to_owned(), "optional".to_owned()]
+            }
             Place::Each(what) => vec![format!("each {what}: {label}")],
         };
         facts.extend(field::constraints(&flat.keywords));

@@ -121,10 +121,12 @@ impl Pipeline {
             }
             return;
         }
-        match delta {
-            Delta::Text { delta, metadata } => self.text(delta, metadata, out),
-            Delta::Reasoning { delta, metadata } => self.reasoning(delta, metadata, out),
-            delta => self.pass(delta, out),
+        if let Delta::Text { delta, metadata } = delta {
+            self.text(delta, metadata, out);
+        } else if let Delta::Reasoning { delta, metadata } = delta {
+            self.reasoning(delta, metadata, out);
+        } else {
+            self.pass(delta, out);
         }
     }
 

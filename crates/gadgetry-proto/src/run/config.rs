@@ -8,7 +8,7 @@ use crate::convo::compaction::Compaction;
 use crate::dialect::Dialect;
 use crate::limits::Limits;
 use crate::message::{Notation, ToolChoice};
-use crate::prompt::{CallStyle, PromptTemplate};
+use crate::prompt::{CallStyle, GadgetSearch, PromptTemplate};
 use crate::reply::StopEarly;
 use crate::run::ephemeral::EphemeralMessage;
 use crate::run::question::Asks;
@@ -39,6 +39,9 @@ pub struct RunConfig {
     /// The words around the gadget catalog.
     #[serde(skip_serializing_if = "is_default")]
     pub prompt: PromptTemplate,
+    /// Whether the system message describes all gadgets, or the model looks most of them up.
+    #[serde(skip_serializing_if = "is_default")]
+    pub gadget_search: GadgetSearch,
     /// How the model calls gadgets.
     #[serde(skip_serializing_if = "is_default")]
     pub tools: Tools,
@@ -146,6 +149,7 @@ impl Default for RunConfig {
         Self {
             system: None,
             prompt: PromptTemplate::default(),
+            gadget_search: GadgetSearch::default(),
             tools: Tools::default(),
             form: CallForm::default(),
             examples: 0,

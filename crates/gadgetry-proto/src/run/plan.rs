@@ -8,7 +8,7 @@ use std::sync::Arc;
 use crate::block::Markers;
 use crate::convo::viewer;
 use crate::message::{Constraint, ToolChoice};
-use crate::prompt::{WorkedTurns, custom_block_listing, with_entries};
+use crate::prompt::{WorkedTurns, custom_block_listing, search, with_entries};
 use crate::reply::{Format, ReplyStage};
 use crate::run::config::RunConfig;
 use crate::run::constraints::Constraints;
@@ -62,6 +62,8 @@ pub struct Plan {
     pub(super) registry: Arc<Registry>,
     /// Whether the run answers calls of the viewer itself.
     pub(super) has_viewer: bool,
+    /// Gadgets that the system message does not describe.
+    hidden: Arc<[String]>,
     pub(super) code: Arc<Code>,
     /// The reply stage before the first reply.
     pub(super) stage: ReplyStage,
@@ -120,6 +122,13 @@ impl Plan {
                 .add(viewer::spec())
                 .map_err(PlanError::Viewer)?;
         }
+        let hidden = hidden(&config, &registry);
+        if !hidden.is_empty() {
+            let spec = search::spec(&registry, &hidden);
+            Arc::make_mut(&mut registry)
+                .add(spec)
+                .map_err(PlanError::Search)?;
+        }
         name_choice(&mut config.tool_choice, &registry)?;
         let custom_blocks = custom_blocks(&config, &code)?;
         check_trailing(&config, &code)?;
@@ -134,9 +143,10 @@ impl Plan {
         let stage = ReplyStage::new(format, custom_blocks, Some(Arc::clone(&registry)))?;
         let listing = custom_block_listing(&config.custom_blocks);
         Ok(Self {
-            gadget_instructions: gadget_instructions(&config, &registry),
+            gadget_instructions: gadget_instructions(&config, &registry, &hidden),
+            worked_turns: worked_turns(&config, &registry, &hidden),
+            hidden: hidden.into(),
             block_instructions: listing.unwrap_or_default().into(),
-            worked_turns: worked_turns(&config, &registry),
             constraints: Arc::default(),
             config,
             registry,
@@ -173,8 +183,8 @@ impl Plan {
             plan.stage = self
                 .stage
                 .with_markers(markers_read(config), config.anchoring);
-            plan.gadget_instructions = gadget_instructions(config, &plan.registry);
-            plan.worked_turns = worked_turns(config, &plan.registry);
+            plan.gadget_instructions = gadget_instructions(config, &plan.registry, &plan.hidden);
+            plan.worked_turns = worked_turns(config, &plan.registry, &plan.hidden);
             plan.constraints = Arc::default();
         }
         plan
@@ -198,6 +208,11 @@ impl Plan {
     /// Whether the registry has the viewer of long results, which the run adds and answers itself.
     pub fn has_viewer(&self) -> bool {
         self.has_viewer
+    }
+
+    /// Whether the registry has the gadget that finds others, which the run adds and answers itself.
+    pub fn has_search(&self) -> bool {
+        !self.hidden.is_empty()
     }
 
     /// The code.
@@ -242,6 +257,11 @@ pub enum PlanError {
         "the output limit brings a gadget of its own: {0}; rename yours, or switch the limit off"
     )]
     Viewer(RegistryError),
+    /// The gadget search needs a gadget whose name is taken.
+    #[error(
+        "the gadget search brings a gadget of its own: {0}; rename yours, or switch the search off"
+    )]
+    Search(RegistryError),
     /// The model must call a gadget that the run does not have.
     #[error(
         "the tool choice names the gadget {0:?}, which the run does not have; add the gadget, or name another one"
@@ -317,7 +337,18 @@ fn markers_read(config: &RunConfig) -> Option<Markers> {
     config.tools.reads_blocks().then(|| config.markers.clone())
 }
 
-fn gadget_instructions(config: &RunConfig, registry: &Registry) -> Arc<str> {
+/// The gadgets that the system message does not describe.
+fn hidden(config: &RunConfig, registry: &Registry) -> Vec<String> {
+    if config.tools.is_native() {
+        return Vec::new();
+    }
+    let mut hidden = config.gadget_search.hidden(registry, config.context_window);
+    // Results name the viewer, so it is described.
+    hidden.retain(|name| name != viewer::NAME);
+    hidden
+}
+
+fn gadget_instructions(config: &RunConfig, registry: &Registry, hidden: &[String]) -> Arc<str> {
     if !config.tools.reads_blocks() {
         return Arc::default();
     }
@@ -326,16 +357,26 @@ fn gadget_instructions(config: &RunConfig, registry: &Registry) -> Arc<str> {
         0 => Cow::Borrowed(&config.prompt),
         _ => Cow::Owned(brief()),
     };
-    let text = prompt.render_registry(registry, config.call_style());
+    let shown = shown(registry, hidden);
+    let text = prompt.render_registry(&shown, config.call_style());
     text.unwrap_or_default().into()
 }
 
-fn worked_turns(config: &RunConfig, registry: &Registry) -> Arc<WorkedTurns> {
+/// The gadgets that the prompt describes.
+fn shown<'r>(registry: &'r Registry, hidden: &[String]) -> Cow<'r, Registry> {
+    if hidden.is_empty() {
+        Cow::Borrowed(registry)
+    } else {
+        Cow::Owned(registry.without(hidden))
+    }
+}
+
+fn worked_turns(config: &RunConfig, registry: &Registry, hidden: &[String]) -> Arc<WorkedTurns> {
     if !config.tools.reads_blocks() || config.examples == 0 {
         return Arc::default();
     }
     let style = config.call_style();
-    let turns = with_entries(registry, style, |entries| {
+    let turns = with_entries(&shown(registry, hidden), style, |entries| {
         WorkedTurns::new(config.examples, entries, style)
     });
     Arc::new(turns)

@@ -96,6 +96,17 @@ impl Registry {
         Ok(())
     }
 
+    /// The gadgets but those with these names.
+    pub(crate) fn without(&self, names: &[String]) -> Self {
+        let is_kept = |gadget: &&RegisteredGadget| !names.iter().any(|it| it == gadget.name());
+        let mut kept = Self::default();
+        for gadget in self.gadgets.iter().filter(is_kept) {
+            // Names that differ here differ there.
+            _ = kept.insert(gadget.clone());
+        }
+        kept
+    }
+
     /// The gadget of that name, in whatever case.
     pub fn get(&self, name: &str) -> Option<&RegisteredGadget> {
         let place = self.places.get(name);

@@ -22,6 +22,7 @@ mod reasoning;
 mod references;
 mod refusals;
 pub(crate) mod retries;
+mod search;
 mod stopped;
 mod text;
 mod tool_choice;

@@ -40,7 +40,8 @@ impl Header {
     /// The header of a run of `plan` that continues `conversation`.
     pub fn of(plan: &Plan, conversation: Vec<Message>) -> Self {
         // The run adds the viewer again; it is the last one.
-        let own = plan.registry().len() - usize::from(plan.has_viewer());
+        let added = usize::from(plan.has_viewer()) + usize::from(plan.has_search());
+        let own = plan.registry().len() - added;
         let gadgets = plan.registry().iter().take(own);
         Self {
             version: VERSION,

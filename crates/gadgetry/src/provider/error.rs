@@ -43,7 +43,7 @@ pub struct ProviderError {
     /// The provider's id of the request, for its support.
     pub request_id: Option<String>,
     /// What the provider says of the window, if the conversation was too long for it.
-    pub overflow: Option<Overflow>,
+    pub overflow: Option<Box<Overflow>>,
 }
 
 impl fmt::Display for ProviderError {
@@ -215,7 +215,7 @@ impl ProviderError {
         error.status = status;
         error.code = code;
         error.retry_after_ms = retry_info(inner);
-        error.overflow = overflow::facts(inner, &error.message);
+        error.overflow = overflow::facts(inner, &error.message).map(Box::new);
         error.request_id = object
             .get("request_id")
             .and_then(Value::as_str)
@@ -278,7 +278,8 @@ impl From<ProviderError> for Delta {
             retry_after_ms: error.retry_after_ms,
             overflow: error
                 .overflow
-                .filter(|_| error.kind == ModelErrorKind::ContextOverflow),
+                .filter(|_| error.kind == ModelErrorKind::ContextOverflow)
+                .map(|facts| *facts),
         }
     }
 }

@@ -46,6 +46,9 @@ impl Default for Cut {
     }
 }
 
+/// What is done next, if the conversation is so many bytes too long.
+type Step<'a> = &'a dyn Fn(&mut Slide, u64);
+
 /// Adds to `slide` what makes the conversation `most` bytes; if nothing does, as much as can be done. `None` if nothing can
 /// be done at all.
 pub(super) fn fit(
@@ -60,7 +63,7 @@ pub(super) fn fit(
         total_size(&left)
     };
     let mut left = size(&slide);
-    let steps: [&dyn Fn(&mut Slide, u64); 6] = [
+    let steps: [Step<'_>; 6] = [
         &|slide, excess| slide.cut_texts(Kind::Result, excess, messages),
         &|slide, excess| slide.cut_texts(Kind::StickyResult, excess, messages),
         &|slide, _| slide.cut.media = true,

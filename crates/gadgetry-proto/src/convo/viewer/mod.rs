@@ -17,8 +17,8 @@ use crate::schema::GadgetSpec;
 pub const NAME: &str = "GadgetOutputViewer";
 
 /// What the gadget does, for the catalog.
-const DESCRIPTION: &str = "Reads the output of an earlier call that was too long to be shown. Patterns filter \
-its lines one after the other, as grep in a pipe does; the limit then takes some of what is left.";
+const DESCRIPTION: &str = "Reads a long output of an earlier call. Patterns filter its lines one after the other; the limit \
+then takes some of them.";
 
 /// What to show of a stored text.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -114,38 +114,34 @@ fn parameters() -> Value {
     json!({
         "type": "object",
         "properties": {
-            "id": { "type": "string", "description": "The id from the message about the output" },
+            "id": { "type": "string" },
             "mode": {
                 "enum": ["line", "character"],
-                "default": "line",
-                "description": "What the limit counts"
+                "default": "line"
             },
             "patterns": {
                 "type": "array",
-                "description": "Filters for lines, only in mode line",
                 "items": {
                     "type": "object",
                     "properties": {
                         "regex": {
                             "type": "string",
-                            "description": "Regular expression without look-around and back-references"
+                            "description": "without look-around"
                         },
                         "include": {
                             "type": "boolean",
                             "default": true,
-                            "description": "true keeps matching lines, false removes them"
+                            "description": "false removes matching lines"
                         },
                         "before": {
                             "type": "integer",
                             "minimum": 0,
-                            "default": 0,
-                            "description": "Lines to keep before a match"
+                            "default": 0
                         },
                         "after": {
                             "type": "integer",
                             "minimum": 0,
-                            "default": 0,
-                            "description": "Lines to keep after a match"
+                            "default": 0
                         },
                     },
                     "required": ["regex"]
@@ -153,7 +149,7 @@ fn parameters() -> Value {
             },
             "limit": {
                 "type": "string",
-                "description": "\"100-\": first 100, \"-25\": last 25, \"50-100\": from 50 to 100"
+                "description": "\"100-\" first, \"-25\" last, \"50-100\""
             },
         },
         "required": ["id"]

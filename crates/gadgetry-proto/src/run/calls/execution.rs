@@ -20,6 +20,7 @@ use crate::convo::OutputStore;
 use crate::convo::viewer;
 use crate::event::{Event, EventKind, FinishReason};
 use crate::id::CallId;
+use crate::prompt::search;
 use crate::run::calls::CANCELLED;
 use crate::run::calls::cancelled::CancelledGadgets;
 use crate::run::calls::deadlines::Deadlines;
@@ -191,6 +192,12 @@ impl Execution {
             self.emit_start(id, Arc::clone(&parameters), cx);
             let shown = result::view(&parameters, &self.stored, plan);
             return self.finish_without_gadget(id, shown, cx);
+        }
+        if plan.has_search() && gadget.name() == search::NAME {
+            let parameters = prepared.start.parameters;
+            self.emit_start(id, Arc::clone(&parameters), cx);
+            let found = search::find(&parameters, &plan.registry);
+            return self.finish_without_gadget(id, found, cx);
         }
         if let Err(error) = self.room.check_result(&plan.config.limits) {
             return self.finish_without_gadget(id, Err(error), cx);

@@ -8,7 +8,8 @@ use gadgetry_proto::convo::compaction::Compaction;
 use gadgetry_proto::dialect::Dialect;
 use gadgetry_proto::limits::Limits;
 use gadgetry_proto::message::Message;
-use gadgetry_proto::prompt::PromptTemplate;
+use gadgetry_proto::prompt::{GadgetSearch, PromptTemplate};
+use gadgetry_proto::reply::StopEarly;
 use gadgetry_proto::run::{EphemeralMessage, HintTiming, RunStatus, iteration_hint, parallel_hint};
 use gadgetry_proto::tags::CustomBlock;
 use gadgetry_proto::transform::DeltaTransform;
@@ -100,6 +101,20 @@ impl AgentBuilder {
     /// How the conversation is made shorter when the context window fills up.
     pub fn compaction(mut self, compaction: Compaction) -> Self {
         self.config.compaction = Some(compaction);
+        self
+    }
+
+    /// Whether the system message describes all gadgets, or the model looks most of them up. By default this depends on how
+    /// many there are, and on the context window, if that is known.
+    pub fn gadget_search(mut self, search: GadgetSearch) -> Self {
+        self.config.gadget_search = search;
+        self
+    }
+
+    /// When a reply is ended although the model has not: at a call that cannot become valid, and at lines that repeat
+    /// without end. By default at both.
+    pub fn stop_early(mut self, rules: StopEarly) -> Self {
+        self.config.stop_early = rules;
         self
     }
 

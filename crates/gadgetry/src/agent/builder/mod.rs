@@ -34,6 +34,8 @@ use crate::skill::Skills;
 /// | [`output_limit_percent`](Self::output_limit_percent) | 15 % of the context window |
 /// | [`retry`](Self::retry) | 3 retries, 1 to 30 seconds |
 /// | [`compaction`](Self::compaction) | at 80 % of the context window, if that is known |
+/// | [`gadget_search`](Self::gadget_search) | with more than 30 gadgets, or where they fill 40 % of the context window |
+/// | [`stop_early`](Self::stop_early) | replies end at hopeless calls and endless repetition |
 /// | gadgets | in parallel, without limits in number or time |
 /// | a reply without calls | ends the run |
 /// | budget, rate limits | none |
