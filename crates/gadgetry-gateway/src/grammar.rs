@@ -33,9 +33,10 @@ pub const LIMIT: usize = 256 << 10;
 /// use gadgetry::proto::block::Markers;
 /// use gadgetry_gateway::exchange::{Tool, Toolset};
 /// let schema = serde_json::json!({"properties": {"n": {"type": "integer"}}, "required": ["n"]});
-/// let tools = Toolset::new(vec![Tool::function("add", "", schema)]);
+/// let tools = Toolset::new(vec![Tool::function("add", "", schema)])?;
 /// let grammar = gadgetry_gateway::grammar::of(&tools, &Markers::default());
 /// assert!(grammar.contains(r#"tool-0 ::= "!!!GADGET_START:add:" id "\n" "!!!ARG:n\n" integer "\n" "!!!GADGET_END" "\n""#));
+/// # Ok::<(), gadgetry_gateway::exchange::UnusableTool>(())
 /// ```
 pub fn of(tools: &Toolset, markers: &Markers) -> String {
     let mut names = Vec::new();

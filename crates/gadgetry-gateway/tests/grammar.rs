@@ -43,7 +43,8 @@ fn it_admits_written_calls() {
                 let function = case.functions.iter().find(|it| it["name"] == name.as_str());
                 let Some(function) = function else { continue };
                 let schema = schema(&function["parameters"]);
-                let tools = Toolset::new(vec![Tool::function(name.as_str(), "", schema.clone())]);
+                let tools = Toolset::new(vec![Tool::function(name.as_str(), "", schema.clone())])
+                    .expect("the schemas are valid");
                 let block_name = tools.block_name(name).expect("it is there");
                 let gadget = tools.registry().get(block_name).expect("it is there");
                 let input = ordered(input, &schema);
@@ -100,7 +101,10 @@ fn what_it_admits_is_valid() {
     let client = Client::new(Api::Chat);
     let request = Api::Chat.decode(body.clone()).expect("a valid request");
     let markers = client.secrets().markers;
-    let text = grammar::of(&Toolset::new(request.tools), &markers);
+    let text = grammar::of(
+        &Toolset::new(request.tools).expect("valid schemas"),
+        &markers,
+    );
     let grammar = Grammar::new(&text);
     let mut state = 1_u64;
     let mut random = |below: usize| {
@@ -135,7 +139,7 @@ fn what_it_admits_is_valid() {
 #[test]
 fn it_refuses_what_no_parser_takes() {
     let schema = json!({"properties": {"n": {"type": "integer"}}, "required": ["n"]});
-    let tools = Toolset::new(vec![Tool::function("add", "", schema)]);
+    let tools = Toolset::new(vec![Tool::function("add", "", schema)]).expect("valid schemas");
     let client = Client::new(Api::Chat);
     let grammar = Grammar::new(&grammar::of(&tools, &client.secrets().markers));
     let check = |text: &str, is_admitted: bool| {
