@@ -12,7 +12,7 @@ use ratatui_core::text::{Line, Span};
 
 use crate::chat::text::{DIM, clean, wrap_all};
 
-use code::Code;
+use code::{Code, Colors};
 use style::{FENCE, Styles};
 
 /// Bytes after which a block is settled at the next line, whatever it is.
@@ -39,6 +39,8 @@ pub(crate) struct Markdown {
     follows: bool,
     /// Whether the last line of the block is blank.
     is_after_blank: bool,
+    /// How much of its code may still be coloured.
+    colors: Colors,
 }
 
 /// A settled part. It is laid out when the width is known.
@@ -98,7 +100,7 @@ impl Markdown {
             if self.line.is_empty() {
                 return Vec::new();
             }
-            let line = indented(fence.code.preview(&fence.inner(&self.line)));
+            let line = indented(fence.code.preview(&fence.inner(&self.line), &self.colors));
             return wrap_all([&line], width);
         }
         let text = format!("{}{}", self.block, self.line);
@@ -125,7 +127,7 @@ impl Markdown {
                 self.fence = None;
             } else {
                 let inner = fence.inner(line);
-                let code = fence.code.line(&inner);
+                let code = fence.code.line(&inner, &mut self.colors);
                 self.settled.push(Settled::Code(indented(code)));
             }
             return;
@@ -317,6 +319,22 @@ mod tests {
         check("a `b` c", "a b c");
         check("&#27;[2J &#x202e;", "\\u{1b}[2J \\u{202e}");
         check("```\n\u{1b}[31m\n```", "  \\u{1b}[31m");
+    }
+
+    #[test]
+    fn all_code_of_a_text_has_colors_up_to_one_limit() {
+        let blank = "\n".repeat(code::LINES - 1);
+        let mut text = Markdown::default();
+        text.push(&format!(
+            "```rust\n{blank}```\n```rust\nlet x = 1;\nlet y = 1;\n```\n```rust\nlet z = 1;\n```\n"
+        ));
+        let lines = text.take_settled(40);
+        let is_colored = |name: &str| {
+            let line = lines.iter().find(|line| line.to_string().contains(name));
+            let spans = &line.expect("the line is there").spans;
+            spans.iter().any(|span| span.style.fg.is_some())
+        };
+        assert_eq!(["x =", "y =", "z ="].map(is_colored), [true, false, false]);
     }
 
     #[test]
