@@ -205,3 +205,107 @@ async fn a_folder_that_becomes_a_link_changes_nothing_else() {
     assert!(swapping.join().unwrap() > 100, "the folder has not changed");
     assert!(tree(&work.join(".git")) == git);
 }
+
+/// Settings of a repository name files at ordinary places, and Git runs what is in them.
+#[tokio::test]
+async fn what_settings_name_is_not_changed() {
+    let check = async |settings: &[(&str, &str)], path: &str, refused: bool| {
+        let stage = with(&[
+            "hooks/pre-commit",
+            "other/a",
+            "sub/hooks/h",
+            ".git/HEAD",
+            "deep/x/y",
+        ]);
+        for (file, text) in settings {
+            let file = stage.work().join(file);
+            fs::create_dir_all(file.parent().unwrap()).unwrap();
+            fs::write(file, text).unwrap();
+        }
+        let before = tree(&stage.work());
+        let write = json!({ "filePath": path, "content": "y\n" });
+        let edit = json!({ "filePath": path, "search": "x", "replace": "y" });
+        let delete = json!({ "filePath": path, "recursive": true });
+        if !refused {
+            assert!(
+                stage.call("WriteFile", write).await.is_ok(),
+                "{settings:?} {path}"
+            );
+            return;
+        }
+        let expected = "is named by Git's settings";
+        stage.check("WriteFile", write, Err(expected)).await;
+        assert!(stage.call("DeleteFile", delete).await.is_err(), "{path}");
+        assert!(stage.call("EditFile", edit).await.is_err(), "{path}");
+        assert!(tree(&stage.work()) == before, "{settings:?} {path}");
+    };
+    let config = |text: &'static str| [(".git/config", text)];
+    let hooks = config("[core]\n\thooksPath = hooks\n");
+    for (path, refused) in [
+        ("hooks/pre-commit", true),
+        ("hooks/new", true),
+        ("hooks/new/deep", true),
+        ("hooks2/pre-commit", false),
+        ("other/a", false),
+        ("pre-commit", false),
+    ] {
+        check(&hooks, path, refused).await;
+    }
+    for (text, path) in [
+        ("[core]\nhooksPath = ./hooks/\n", "hooks/pre-commit"),
+        ("[core]\nhooksPath = other/../hooks\n", "hooks/pre-commit"),
+        (
+            "[core]\nhooksPath = nowhere/yet\n",
+            "nowhere/yet/pre-commit",
+        ),
+        ("[core]\nhooksPath = .\n", "pre-commit"),
+        ("[core]\nfsmonitor = other/a\n", "other/a"),
+        ("[init]\ntemplateDir = other\n", "other/hooks/x"),
+        ("[include]\npath = ../other/a\n", "other/a"),
+        ("[includeIf \"gitdir:x\"]\npath = ../other/b\n", "other/b"),
+    ] {
+        check(&config(text), path, true).await;
+    }
+    // More settings in a file that settings include.
+    let included = [
+        (".git/config", "[include]\npath = ../other/more\n"),
+        ("other/more", "[core]\nhooksPath = deep/x\n"),
+    ];
+    check(&included, "other/more", true).await;
+    check(&included, "deep/x/pre-commit", true).await;
+    // Another repository of the workspace, and the file of a worktree.
+    let other = [("sub/.git/config", "[core]\nhooksPath = ../hooks\n")];
+    check(&other, "hooks/pre-commit", true).await;
+    let worktree = [
+        ("sub/.git", "gitdir: ../.git/worktrees/sub\n"),
+        (".git/worktrees/sub/commondir", "../..\n"),
+        (".git/config", "[core]\nhooksPath = hooks\n"),
+    ];
+    check(&worktree, "sub/hooks/h", true).await;
+    check(&worktree, "hooks/pre-commit", true).await;
+    check(&worktree, "other/a", false).await;
+}
+
+#[tokio::test]
+async fn what_settings_name_is_not_changed_through_links() {
+    let check = async |hooks: &str, links: &[(&str, &str)], path: &str| {
+        let stage = with(&["hooks/pre-commit", "other/a", ".git/HEAD"]);
+        for (link, target) in links {
+            symlink(target, stage.work().join(link)).unwrap();
+        }
+        let text = format!("[core]\nhooksPath = {hooks}\n");
+        fs::write(stage.work().join(".git/config"), text).unwrap();
+        let before = tree(&stage.work());
+        let write = json!({ "filePath": path, "content": "y\n" });
+        let expected = "is named by Git's settings";
+        stage.check("WriteFile", write, Err(expected)).await;
+        assert!(tree(&stage.work()) == before, "{hooks} {path}");
+    };
+    check("link", &[("link", "hooks")], "hooks/pre-commit").await;
+    check("link", &[("link", "hooks")], "link/pre-commit").await;
+    check("link", &[("link", "nowhere")], "nowhere/pre-commit").await;
+    check("one", &[("one", "two"), ("two", "hooks")], "hooks/x").await;
+    check("hooks", &[("link", "hooks")], "link/pre-commit").await;
+    // A link in the repository leads out of it.
+    check("none", &[(".git/hooks", "../other")], "other/a").await;
+}

@@ -86,12 +86,15 @@ impl Stage {
     }
 }
 
-/// All files below a folder with their contents.
+/// All files below a folder with their contents, and links with their targets.
 pub(crate) fn tree(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut files = BTreeMap::new();
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
-        if path.is_dir() {
+        if path.is_symlink() {
+            let target = fs::read_link(&path).unwrap();
+            files.insert(path, target.into_os_string().into_encoded_bytes());
+        } else if path.is_dir() {
             files.insert(path.clone(), Vec::new());
             files.extend(tree(&path));
         } else {

@@ -220,7 +220,8 @@ fn every_valid_call_arrives_as_it_was_meant() {
                 let name = function["name"].as_str().expect("a name");
                 Tool::function(name, "", schema(&function["parameters"]))
             });
-            let tools = Arc::new(Toolset::new(tools.collect()));
+            let tools = Toolset::new(tools.collect());
+            let tools = Arc::new(tools.unwrap_or_else(|error| panic!("{}: {error}", case.id)));
             assert_eq!(tools.unchecked(), [] as [String; 0], "{}", case.id);
             let client = Client::new(Api::Chat);
             let secrets = client.secrets();

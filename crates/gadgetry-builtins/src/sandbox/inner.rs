@@ -16,7 +16,7 @@ use rustix::thread::{
 };
 
 use super::job::Job;
-use super::outer::{Message, NOT_STARTED};
+use super::outer::{Message, NOT_STARTED, receive};
 use super::{Mode, landlock, syscalls, view};
 
 /// Processes of a command at a time. A build of a large project has hundreds.
@@ -37,6 +37,7 @@ pub(super) fn run(job: &Job) -> i32 {
 
 fn confine(job: &Job) -> io::Result<Message> {
     let supervisor = Supervisor::of(job.parent.into(), job.grace)?;
+    let writable = receive(io::stdin().lock())?;
     if job.mode == Mode::Namespaces {
         // Nothing is left to do without the outer process, and the kernel ends all others with this one.
         set_parent_process_death_signal(Some(Signal::KILL))?;
@@ -55,7 +56,7 @@ fn confine(job: &Job) -> io::Result<Message> {
     setsid()?;
     give_up_capabilities()?;
     set_no_new_privs(true)?;
-    let missing = landlock::restrict(job)?;
+    let missing = landlock::restrict(job, writable)?;
     syscalls::refuse(job.mode)?;
     let mut command = Command::new("sh");
     command.arg("-c").arg(&job.line).stdin(Stdio::null());

@@ -1,12 +1,9 @@
 //! Writing, as Landlock permits it: below given folders, and to a few devices.
 
-use std::collections::BTreeSet;
 use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use cap_std::ambient_authority;
-use cap_std::fs::Dir;
 use landlock::{
     ABI, AccessFs, BitFlags, CompatLevel, Compatible as _, LandlockStatus, PathBeneath, PathFd,
     Ruleset, RulesetAttr as _, RulesetCreated, RulesetCreatedAttr as _, Scope,
@@ -14,15 +11,14 @@ use landlock::{
 
 use super::Mode;
 use super::job::Job;
-use super::repositories::Repositories;
 use super::view::{DEVICES, OWN};
 
 /// The oldest kernel interface that confines all ways of writing, truncation included: Linux 6.2.
 const REQUIRED: ABI = ABI::V3;
 
-/// Gives up this thread's right to write anything but the workspace of a job, and temporary files. Returns what the kernel does not
-/// have.
-pub(super) fn restrict(job: &Job) -> io::Result<Vec<String>> {
+/// Gives up this thread's right to write anything but the workspace of a job, and temporary files. Without namespaces, `writable` is what
+/// may be changed in the workspace. Returns what the kernel does not have.
+pub(super) fn restrict(job: &Job, writable: Vec<PathBuf>) -> io::Result<Vec<String>> {
     match job.mode {
         Mode::Namespaces => {
             let own = OWN.into_iter().chain(["/dev/pts"]).map(PathBuf::from);
@@ -35,7 +31,7 @@ pub(super) fn restrict(job: &Job) -> io::Result<Vec<String>> {
             })
         }
         Mode::Landlock => {
-            let mut paths = unprotected(&job.workspace)?;
+            let mut paths = writable;
             paths.push(job.private.join("tmp"));
             let status = apply(&paths, CompatLevel::HardRequirement)?;
             let scopes = matches!(status, LandlockStatus::Available { effective_abi, .. } if effective_abi >= ABI::V6);
@@ -94,28 +90,4 @@ fn rules(
         }
     }
     Ok(rules)
-}
-
-/// The entries of a workspace that hold nothing from which Git runs code: the workspace itself if it has no repository. Of
-/// `.git`, `a/b/.git`, `a/c` and `d` these are `a/c` and `d`, since a right to a folder is one to all below it.
-fn unprotected(workspace: &Path) -> io::Result<Vec<PathBuf>> {
-    let dir = Dir::open_ambient_dir(workspace, ambient_authority())?;
-    let repositories = Repositories::find(&dir, workspace)?;
-    let mut found = BTreeSet::new();
-    let mut left = vec![PathBuf::new()];
-    while let Some(path) = left.pop() {
-        let absolute = workspace.join(&path);
-        if !repositories.is_above_protected(&path) {
-            found.insert(absolute);
-        } else if !repositories.is_protected(&path) {
-            for entry in fs::read_dir(absolute)? {
-                let entry = entry?;
-                // A link is not followed: it may lead outside.
-                if !entry.file_type()?.is_symlink() {
-                    left.push(path.join(entry.file_name()));
-                }
-            }
-        }
-    }
-    Ok(found.into_iter().collect())
 }

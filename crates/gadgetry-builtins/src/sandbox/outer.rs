@@ -1,9 +1,13 @@
 //! The process outside: it makes the boundary, waits, and looks at what the command has left.
 
+use std::ffi::OsStr;
 use std::fs::File;
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Read, Write as _};
+use std::net::Shutdown;
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+use std::path::PathBuf;
 use std::process::{Command, ExitStatus, Stdio};
 
 use cap_std::ambient_authority;
@@ -57,6 +61,11 @@ fn confine(job: &Job, report: &mut Report) -> io::Result<ExitStatus> {
         Mode::Namespaces => view::enter(&job.workspace, &job.cwd)?,
         Mode::Landlock => workspace,
     };
+    // Without a view that is read-only, Landlock has to know every entry that may be changed.
+    let writable = match job.mode {
+        Mode::Namespaces => Vec::new(),
+        Mode::Landlock => before.unprotected()?,
+    };
     if job.mode == Mode::Namespaces {
         before.protect(&workspace, view::make_read_only)?;
         supervisor = supervisor.of_namespace();
@@ -76,6 +85,8 @@ fn confine(job: &Job, report: &mut Report) -> io::Result<ExitStatus> {
         .stdin(Stdio::from(std::os::fd::OwnedFd::from(theirs)))
         .spawn()?;
     drop(inner);
+    // A list that breaks off permits less.
+    let sent = send(&mut ours, &writable);
     let ended = supervisor.wait(child.id());
     let mut message = String::new();
     ours.read_to_string(&mut message)?;
@@ -91,6 +102,7 @@ fn confine(job: &Job, report: &mut Report) -> io::Result<ExitStatus> {
         let how = ended.map_or_else(|error| error.to_string(), |status| status.to_string());
         io::Error::other(format!("its first process has ended: {how}"))
     })?;
+    sent?;
     match message {
         Message::Ended { status, missing } => {
             report.missing = missing;
@@ -98,6 +110,27 @@ fn confine(job: &Job, report: &mut Report) -> io::Result<ExitStatus> {
         }
         Message::Failed(error) => Err(io::Error::other(error)),
     }
+}
+
+/// Sends paths to the inner process, each with a NUL at its end.
+fn send(inner: &mut UnixStream, paths: &[PathBuf]) -> io::Result<()> {
+    let mut bytes = Vec::new();
+    for path in paths {
+        bytes.extend(path.as_os_str().as_bytes());
+        bytes.push(0);
+    }
+    inner.write_all(&bytes)?;
+    inner.shutdown(Shutdown::Write)
+}
+
+/// Reads what [`send`] has sent. A path without its end may be another one, and does not count.
+pub(super) fn receive(mut outer: impl Read) -> io::Result<Vec<PathBuf>> {
+    let mut bytes = Vec::new();
+    outer.read_to_end(&mut bytes)?;
+    let whole = bytes.iter().rposition(|byte| *byte == 0).unwrap_or(0);
+    let paths = bytes[..whole].split(|byte| *byte == 0);
+    let paths = paths.filter(|path| !path.is_empty());
+    Ok(paths.map(|path| OsStr::from_bytes(path).into()).collect())
 }
 
 /// The number of this process for the inner one, which is in another PID namespace or not.
@@ -120,4 +153,24 @@ pub(super) enum Message {
     },
     /// It did not run.
     Failed(String),
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::receive;
+
+    #[test]
+    fn paths_that_break_off_do_not_count() {
+        let check = |sent: &[u8], expected: &[&str]| {
+            let received = receive(sent).unwrap();
+            let expected: Vec<PathBuf> = expected.iter().map(PathBuf::from).collect();
+            assert_eq!(received, expected, "{sent:?}");
+        };
+        check(b"", &[]);
+        check(b"/a\0/b c\0", &["/a", "/b c"]);
+        check(b"/a\0/b", &["/a"]);
+        check(b"/work", &[]);
+    }
 }

@@ -4,26 +4,19 @@
 //! there when a command starts cannot be changed by it; those that it makes are disarmed when it has ended.
 
 mod disarm;
-mod settings;
-mod walk;
 
 use std::collections::BTreeMap;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use cap_std::fs::Dir;
 
-use crate::workspace::repository::Layout;
-use walk::{Found, walk};
-
-/// Links on the way to a path, as the kernel follows them.
-const LINKS: usize = 40;
-
-/// A file by its device and its number.
-type Identity = (u64, u64);
+use crate::workspace::repository::walk::{Found, walk};
+use crate::workspace::repository::ways::follow;
+use crate::workspace::repository::{Identity, Layout, about, settings};
 
 /// Files and folders of one workspace from which Git runs code. Paths are relative to it.
 #[derive(Debug, Default)]
@@ -106,38 +99,20 @@ impl Repositories {
 
     /// Follows an absolute path, keeps what is on its way in the workspace, and has what is at its end protected.
     fn add_way(&mut self, path: &Path) -> io::Result<()> {
-        let mut here = PathBuf::from("/");
-        let mut left = names(path);
-        let mut links = 0;
-        while let Some(name) = left.pop() {
-            if name == ".." {
-                here.pop();
-                continue;
-            }
-            let next = here.join(&name);
-            let found = fs::symlink_metadata(&next).ok();
-            let identity = found.as_ref().map(|found| (found.dev(), found.ino()));
-            if let Some(inside) = self.inside(&next) {
+        let mut ways = Vec::new();
+        let end = follow(path, &mut |entry, found| {
+            let identity = found.map(|found| (found.dev(), found.ino()));
+            ways.push((entry.to_owned(), identity));
+        })?;
+        for (entry, identity) in ways {
+            if let Some(inside) = self.inside(&entry) {
                 self.ways.insert(inside, identity);
             }
-            let Some(found) = found else {
-                return Ok(());
-            };
-            if !found.is_symlink() {
-                here = next;
-                continue;
-            }
-            links += 1;
-            if links > LINKS {
-                return Ok(());
-            }
-            let target = fs::read_link(&next)?;
-            if target.is_absolute() {
-                here = PathBuf::from("/");
-            }
-            left.extend(names(&target));
         }
-        if let Some(end) = self.inside(&here)
+        let Some(end) = end else {
+            return Ok(());
+        };
+        if let Some(end) = self.inside(&end)
             && !self.protected.keys().any(|it| end.starts_with(it))
             && let Some(Some(identity)) = self.ways.get(&end)
         {
@@ -151,32 +126,35 @@ impl Repositories {
         (inside != Path::new("")).then(|| inside.to_owned())
     }
 
+    /// Returns the absolute paths that hold nothing from which Git runs code: the workspace itself if it has no repository. Of `.git`,
+    /// `a/b/.git`, `a/c` and `d` these are `a/c` and `d`, since a right to a folder is one to all below it.
+    ///
+    /// # Errors
+    ///
+    /// If a folder cannot be read.
+    pub(super) fn unprotected(&self) -> io::Result<Vec<PathBuf>> {
+        let mut found = Vec::new();
+        let mut left = vec![PathBuf::new()];
+        while let Some(path) = left.pop() {
+            let absolute = self.root.join(&path);
+            if !self.is_above_protected(&path) {
+                found.push(absolute);
+            } else if !self.protected.contains_key(&path) {
+                for entry in fs::read_dir(absolute)? {
+                    let entry = entry?;
+                    // A link is not followed: it may lead outside.
+                    if !entry.file_type()?.is_symlink() {
+                        left.push(path.join(entry.file_name()));
+                    }
+                }
+            }
+        }
+        Ok(found)
+    }
+
     /// Returns whether a path of the workspace is protected, or above what is.
-    pub(super) fn is_above_protected(&self, path: &Path) -> bool {
+    fn is_above_protected(&self, path: &Path) -> bool {
         let mut below = self.protected.keys().chain(self.ways.keys());
         below.any(|protected| protected.starts_with(path))
     }
-
-    /// Returns whether a path is what no command may change.
-    pub(super) fn is_protected(&self, path: &Path) -> bool {
-        self.protected.contains_key(path)
-    }
-}
-
-/// The names of a path, the first one last; an absolute path begins elsewhere.
-fn names(path: &Path) -> Vec<OsString> {
-    let mut names: Vec<OsString> = Vec::new();
-    for component in path.components() {
-        match component {
-            Component::Normal(name) => names.push(name.to_owned()),
-            Component::ParentDir => names.push("..".into()),
-            Component::CurDir | Component::RootDir | Component::Prefix(_) => {}
-        }
-    }
-    names.reverse();
-    names
-}
-
-fn about(path: &Path, message: &str) -> io::Error {
-    io::Error::other(format!("{} {message}", path.display()))
 }

@@ -33,6 +33,11 @@ pub enum FileError {
         "{0} would make its folder a repository of Git, whose settings can start programs; use `git init` instead"
     )]
     Repository(WorkspacePath),
+    /// A file from which Git runs code, because its settings name it.
+    #[error(
+        "{0} is named by Git's settings, as hooks or more settings are, so Git runs what is in it; leave this change to the user"
+    )]
+    NamedByGit(WorkspacePath),
     /// A folder with a repository of Git in it, which is not deleted.
     #[error("{0} contains a repository of Git, which is not deleted; delete what is next to it")]
     HasRepository(WorkspacePath),

@@ -2,6 +2,7 @@
 
 mod error;
 mod history;
+mod named;
 mod path;
 mod place;
 mod removal;
@@ -32,7 +33,7 @@ pub(crate) use walk::{Entry, EntryKind, Walk};
 /// that takes the place of a folder meanwhile.
 ///
 /// Nothing in a repository of Git is written, and nothing that would make a folder one: neither in `.git`, nor in a folder that is
-/// laid out as a repository itself.
+/// laid out as a repository itself. Nor is anything that settings of Git name, such as a folder of hooks.
 ///
 /// A file with several hard links is not read, because its content may belong to a file outside, unless
 /// [`Builtins::hard_links`](crate::Builtins::hard_links) allows it. Written files are replaced as a whole, never changed in

@@ -44,8 +44,15 @@ impl Workspace {
         open_file(&dir, name, path, self.hard_links)
     }
 
-    /// Opens the folder of an entry that is to be changed. Fails in a repository of Git: see [`super::repository`].
+    /// Opens the folder of an entry that is to be changed. Fails for all that Git runs code from: see [`super::repository`] and
+    /// [`super::named`].
     pub(super) fn place(&self, path: &WorkspacePath) -> Result<Place, FileError> {
+        let place = self.place_of(path)?;
+        self.refuse_named(path)?;
+        Ok(place)
+    }
+
+    fn place_of(&self, path: &WorkspacePath) -> Result<Place, FileError> {
         path.refuse_git()?;
         let failed = |source| FileError::io(path, source);
         let (parent, name) = path
@@ -110,7 +117,7 @@ impl Workspace {
 
     /// Whether the path of a place still leads to this folder, and through no repository.
     fn is_at(&self, place: &Place, parent: &Dir) -> bool {
-        let Ok(now) = self.place(&place.path) else {
+        let Ok(now) = self.place_of(&place.path) else {
             return false;
         };
         let same =

@@ -7,10 +7,18 @@
 //! What is decided here is stricter than Git where Git depends on contents or on the environment: a `HEAD` of any content
 //! counts, and names are compared without regard to case, as on file systems that ignore it.
 
+pub(crate) mod settings;
+pub(crate) mod walk;
+pub(crate) mod ways;
+
 use std::ffi::{OsStr, OsString};
 use std::io;
+use std::path::Path;
 
 use cap_std::fs::{Dir, FileType};
+
+/// A file by its device and its number.
+pub(crate) type Identity = (u64, u64);
 
 /// An entry of a folder, or the folder itself, by which Git would use it as a repository.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -123,10 +131,14 @@ fn is_ignored(c: char) -> bool {
     )
 }
 
+/// An error about a path.
+pub(crate) fn about(path: &Path, message: &str) -> io::Error {
+    io::Error::other(format!("{} {message}", path.display()))
+}
+
 #[cfg(test)]
 mod tests {
     use std::fs;
-    use std::path::Path;
     use std::process::Command;
 
     use cap_std::ambient_authority;

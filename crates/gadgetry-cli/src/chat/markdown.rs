@@ -12,7 +12,7 @@ use ratatui_core::text::{Line, Span};
 
 use crate::chat::text::{DIM, clean, wrap_all};
 
-use code::Code;
+use code::{Code, Colors};
 use style::{FENCE, Styles};
 
 /// Bytes after which a block is settled at the next line, whatever it is.
@@ -39,6 +39,8 @@ pub(crate) struct Markdown {
     follows: bool,
     /// Whether the last line of the block is blank.
     is_after_blank: bool,
+    /// How much of its code may still be coloured.
+    colors: Colors,
 }
 
 /// A settled part. It is laid out when the width is known.
@@ -98,7 +100,7 @@ impl Markdown {
             if self.line.is_empty() {
                 return Vec::new();
             }
-            let line = indented(fence.code.preview(&fence.inner(&self.line)));
+            let line = indented(fence.code.preview(&fence.inner(&self.line), &self.colors));
             return wrap_all([&line], width);
         }
         let text = format!("{}{}", self.block, self.line);
@@ -125,7 +127,7 @@ impl Markdown {
                 self.fence = None;
             } else {
                 let inner = fence.inner(line);
-                let code = fence.code.line(&inner);
+                let code = fence.code.line(&inner, &mut self.colors);
                 self.settled.push(Settled::Code(indented(code)));
             }
             return;
@@ -320,6 +322,22 @@ mod tests {
     }
 
     #[test]
+    fn all_code_of_a_text_has_colors_up_to_one_limit() {
+        let blank = "\n".repeat(code::LINES - 1);
+        let mut text = Markdown::default();
+        text.push(&format!(
+            "```rust\n{blank}```\n```rust\nlet x = 1;\nlet y = 1;\n```\n```rust\nlet z = 1;\n```\n"
+        ));
+        let lines = text.take_settled(40);
+        let is_colored = |name: &str| {
+            let line = lines.iter().find(|line| line.to_string().contains(name));
+            let spans = &line.expect("the line is there").spans;
+            spans.iter().any(|span| span.style.fg.is_some())
+        };
+        assert_eq!(["x =", "y =", "z ="].map(is_colored), [true, false, false]);
+    }
+
+    #[test]
     fn what_may_change_is_the_tail() {
         let check = |text: &str, settled: &str, tail: &str| {
             let mut markdown = Markdown::default();
@@ -428,15 +446,9 @@ mod tests {
             "http://a ",
         ] {
             for start in ["", "|a|b|\n|-|-|\n", "```json\n", "```html\n", "```rust\n"] {
-                // Lines of code have a cost each, which is not that of depth.
-                let levels = if start.starts_with('`') {
-                    5_000
-                } else {
-                    200_000
-                };
                 let mut text = Markdown::default();
                 text.push(start);
-                text.push(&piece.repeat(levels));
+                text.push(&piece.repeat(200_000));
                 let _ = text.tail(40);
                 text.end();
                 let _ = text.take_settled(40);

@@ -188,7 +188,7 @@ pub(crate) fn load(folder: &Path) -> Vec<Row> {
             .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         for row in written {
             for mut row in expand(row) {
-                fill(&mut row);
+                fill_but_name(&mut row);
                 let parsed = serde_json::from_value(row.clone());
                 let mut parsed: Row =
                     parsed.unwrap_or_else(|error| panic!("{attacker}: {error}: {row}"));
@@ -247,8 +247,16 @@ fn substitute(value: &Value, key: &str, with: &Value) -> Value {
     }
 }
 
-/// `{KEY}` is the program's key, `{PAD:n}` are n characters, `{OPEN:n}` and `{CLOSE:n}` n braces. What only the run knows, `{BASE}`, stays.
-pub(crate) fn fill(value: &mut Value) {
+/// [`fill`]s a row; its name stays short.
+pub(crate) fn fill_but_name(row: &mut Value) {
+    let name = row["name"].take();
+    fill(row);
+    row["name"] = name;
+}
+
+/// `{KEY}` is the program's key, `{PAD:n}` are n characters, `{OPEN:n}` and `{CLOSE:n}` n braces, and `{REPEAT:n:text}` is a text without
+/// `}` n times. What only the run knows, `{BASE}`, stays.
+fn fill(value: &mut Value) {
     match value {
         Value::String(text) => {
             *text = text.replace("{KEY}", KEY);
@@ -258,6 +266,12 @@ pub(crate) fn fill(value: &mut Value) {
                     let length = length.parse().expect("a length");
                     *text = format!("{before}{}{after}", part.repeat(length));
                 }
+            }
+            while let Some((before, rest)) = text.split_once("{REPEAT:") {
+                let (repeated, after) = rest.split_once('}').expect("an end");
+                let (times, part) = repeated.split_once(':').expect("a text");
+                let times = times.parse().expect("a number");
+                *text = format!("{before}{}{after}", part.repeat(times));
             }
         }
         Value::Array(items) => items.iter_mut().for_each(fill),

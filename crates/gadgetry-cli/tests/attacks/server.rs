@@ -58,6 +58,8 @@ impl Server {
             .lock()
             .expect("no panic")
             .iter()
+            // A request for the list of models has none.
+            .filter(|body| !body.is_empty())
             .map(text)
             .collect()
     }

@@ -11,13 +11,16 @@
 //! | `{` at the start of a line, if the first key can be that of a call | the object is closed |
 //! | ```` ``` ```` at the start of a line, if what follows is such an object | the fence is closed |
 //!
-//! So an answer that has JSON in it streams as it comes, but for objects that begin like a call.
+//! So an answer that has JSON in it streams as it comes, but for objects that begin like a call. A form that is in the data of the
+//! conversation is text, too: see [`super::quoted`].
 
 use std::sync::Arc;
 
 use gadgetry::proto::dialect::{Dialect, DialectCall, find};
 use gadgetry::proto::limits::Limits;
 use gadgetry::proto::schema::Registry;
+
+use super::quoted::Quoted;
 
 /// What comes out of the gate, in order.
 #[derive(Debug, PartialEq)]
@@ -32,6 +35,8 @@ pub(crate) struct Gate {
     dialects: Vec<Dialect>,
     registry: Arc<Registry>,
     limits: Limits,
+    /// What the model may only repeat.
+    quoted: Quoted,
     /// Text from the beginning of a possible form on.
     kept: String,
     /// What ends it; `None` while nothing is kept.
@@ -145,7 +150,7 @@ const PIECE: usize = 4 << 10;
 
 impl Gate {
     /// A gate for calls of the tools in `registry`. Without dialects or tools, all text passes at once.
-    pub(crate) fn new(dialects: Vec<Dialect>, registry: Arc<Registry>) -> Self {
+    pub(crate) fn new(dialects: Vec<Dialect>, registry: Arc<Registry>, quoted: Quoted) -> Self {
         Self {
             dialects: if registry.is_empty() {
                 Vec::new()
@@ -154,6 +159,7 @@ impl Gate {
             },
             registry,
             limits: Limits::default(),
+            quoted,
             kept: String::new(),
             form: None,
             at_line_start: true,
@@ -337,7 +343,18 @@ impl Gate {
                 && self.dialects.contains(&call.dialect)
                 && self.registry.get(&call.gadget_name).is_some()
         };
-        let calls: Vec<DialectCall> = calls.into_iter().filter(is_meant).collect();
+        let mut calls: Vec<DialectCall> = calls.into_iter().filter(is_meant).collect();
+        // Several calls of one form are all of them quoted, or none.
+        let mut last = (0..0, false);
+        calls.retain(|call| {
+            if last.0 != call.range {
+                last = (
+                    call.range.clone(),
+                    self.quoted.has(&text[call.range.clone()]),
+                );
+            }
+            !last.1
+        });
         if calls.is_empty() {
             self.release(text, out);
             return;
@@ -431,7 +448,7 @@ mod tests {
     use gadgetry::proto::schema::{GadgetSpec, Registry};
     use serde_json::{Value, json};
 
-    use super::{Gate, Piece};
+    use super::{Gate, Piece, Quoted};
 
     /// The text that comes out of pieces of every size, with `«call»` for calls.
     fn through(text: &str, dialects: &[Dialect]) -> String {
@@ -440,7 +457,7 @@ mod tests {
         for size in 1..=chars.len() {
             let calc = GadgetSpec::new("Calc", "");
             let registry = Arc::new(Registry::new([calc]).expect("the name is valid"));
-            let mut gate = Gate::new(dialects.to_vec(), registry);
+            let mut gate = Gate::new(dialects.to_vec(), registry, Quoted::default());
             let mut out = Vec::new();
             for piece in chars.chunks(size) {
                 gate.push(piece.iter().collect(), &mut out);
@@ -541,7 +558,7 @@ mod tests {
     #[test]
     fn text_that_cannot_be_a_call_is_not_kept_back() {
         let registry = Registry::new([GadgetSpec::new("Calc", "")]).expect("the name is valid");
-        let mut gate = Gate::new(Dialect::ALL.to_vec(), Arc::new(registry));
+        let mut gate = Gate::new(Dialect::ALL.to_vec(), Arc::new(registry), Quoted::default());
         let mut out = Vec::new();
         for text in [
             "{\"temperature\": ",

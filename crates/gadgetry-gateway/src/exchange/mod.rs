@@ -20,6 +20,7 @@ mod history;
 mod instructions;
 mod prefill;
 mod prompt;
+mod quoted;
 mod repair;
 mod request;
 mod rules;
@@ -45,6 +46,7 @@ use eager::EagerCall;
 use gate::{Gate, Piece};
 use instructions::ANCHORING;
 use prefill::Prefill;
+use quoted::Quoted;
 use size::{size, written};
 use stops::Stops;
 use turn::Turn;
@@ -55,7 +57,7 @@ pub use held::{HeldCall, HeldCalls};
 pub(crate) use request::full_name;
 pub use request::{Choice, ClientRequest, TEXT_PARAMETER, Tool, ToolKind};
 pub use rules::{Constrain, Dialects, MarkerStyle, ModelRules, RulesPatch, Secrets, ToolMode};
-pub use toolset::Toolset;
+pub use toolset::{Toolset, UnusableTool};
 
 /// The code of the error that a reply without end becomes.
 pub(crate) const TOO_LARGE: &str = "reply_too_large";
@@ -142,7 +144,7 @@ pub struct Counts {
 ///     secrets.markers.start(), secrets.markers.arg(), secrets.markers.end(),
 /// );
 /// let mut exchange = Exchange::new(Setup {
-///     tools: Arc::new(Toolset::new(request.tools.clone())),
+///     tools: Arc::new(Toolset::new(request.tools.clone())?),
 ///     request,
 ///     rules: Arc::default(),
 ///     is_native: false,
@@ -239,7 +241,8 @@ impl Exchange {
         } else {
             Vec::new()
         };
-        let gate = Gate::new(dialects, Arc::clone(&registry));
+        let quoted = Quoted::in_request(Arc::clone(request));
+        let gate = Gate::new(dialects, Arc::clone(&registry), quoted);
         let stops = if reads_blocks {
             request.options.stop.clone()
         } else {

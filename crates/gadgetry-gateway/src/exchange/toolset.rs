@@ -4,9 +4,9 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use gadgetry::proto::limits::Limits;
-use gadgetry::proto::schema::{GadgetSpec, RegisteredGadget, Registry, Schema};
+use gadgetry::proto::schema::{GadgetSpec, RegisteredGadget, Registry, RegistryError};
 use gadgetry_validator::pattern_bytes;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use super::request::Tool;
 use crate::memory::weight;
@@ -16,15 +16,16 @@ const COMPILED: usize = 8;
 
 /// The tools of a request.
 ///
-/// A client's schemas are taken as they are: of one that is not valid JSON Schema, or has a pattern with a look-ahead, what is
-/// left is checked, and its tool stays. Defaults
-/// are filled in for required parameters only, because models read that those may be left out; all others are the tool's.
+/// A client's schemas are taken as they are. Of one that has a pattern with a look-ahead the rest is checked, and its tool stays; any
+/// other that calls cannot be checked by is an error. Defaults are filled in for required parameters only, because models read that
+/// those may be left out; all others are the tool's.
 ///
 /// ```
 /// use gadgetry_gateway::exchange::{Tool, Toolset};
 /// use serde_json::json;
-/// let tools = Toolset::new(vec![Tool::function("read: file", "", json!({"type": "object"}))]);
+/// let tools = Toolset::new(vec![Tool::function("read: file", "", json!({"type": "object"}))])?;
 /// assert_eq!(tools.block_name("read: file"), Some("read__file"));
+/// # Ok::<(), gadgetry_gateway::exchange::UnusableTool>(())
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct Toolset {
@@ -34,13 +35,41 @@ pub struct Toolset {
     by_name: HashMap<String, usize>,
     by_block_name: HashMap<String, usize>,
     registry: Arc<Registry>,
-    /// Tools whose schema could not be used in full.
+    /// Tools with a pattern that could not be used.
     unchecked: Vec<String>,
+}
+
+/// A tool whose calls cannot be checked, because its schema cannot be used. The client's mistake.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the schema of the tool {tool:?} cannot be used to check its calls: {problem}. Send a JSON Schema of an object that refers to \
+     nothing outside itself, or leave the tool out"
+)]
+pub struct UnusableTool {
+    tool: String,
+    problem: String,
+}
+
+impl UnusableTool {
+    fn new(tool: &str, error: RegistryError) -> Self {
+        Self {
+            tool: tool.to_owned(),
+            problem: match error {
+                RegistryError::Schema { error, .. } => error.to_string(),
+                // About the name in a block, which the client does not know.
+                other => other.to_string(),
+            },
+        }
+    }
 }
 
 impl Toolset {
     /// Prepares tools. Of two with one name, the first counts.
-    pub fn new(tools: Vec<Tool>) -> Self {
+    ///
+    /// # Errors
+    ///
+    /// [`UnusableTool`] if calls of a tool could not be checked.
+    pub fn new(tools: Vec<Tool>) -> Result<Self, UnusableTool> {
         let mut set = Self::default();
         let mut registry = Registry::default();
         let mut taken = HashMap::new();
@@ -50,7 +79,8 @@ impl Toolset {
                 continue;
             }
             let block_name = unused(&carried(&name), &mut taken);
-            let (gadget, is_checked) = compiled(&block_name, &tool);
+            let (gadget, is_checked) =
+                compiled(&block_name, &tool).map_err(|error| UnusableTool::new(&name, error))?;
             // The name is valid and unused, so it is always added.
             if registry.insert(gadget).is_err() {
                 continue;
@@ -65,7 +95,7 @@ impl Toolset {
             set.tools.push(tool);
         }
         set.registry = Arc::new(registry);
-        set
+        Ok(set)
     }
 
     /// An estimate of the bytes that the tools take, compiled.
@@ -107,7 +137,7 @@ impl Toolset {
         &self.registry
     }
 
-    /// Tools whose schema cannot be used in full, so that calls are accepted which it forbids.
+    /// Tools with a pattern that cannot be used, so that calls are accepted which it forbids.
     pub fn unchecked(&self) -> &[String] {
         &self.unchecked
     }
@@ -156,35 +186,25 @@ fn unused(name: &str, taken: &mut HashMap<String, usize>) -> String {
     own
 }
 
-/// The tool with its schema, or with one that accepts any object.
-fn compiled(name: &str, tool: &Tool) -> (RegisteredGadget, bool) {
-    let spec = |parameters: Value| GadgetSpec {
-        name: name.to_owned(),
-        description: tool.description.clone(),
-        parameters,
-        ..GadgetSpec::default()
+/// The tool with its schema, and whether all of it is checked. Without patterns that cannot be used it is checked by the rest.
+fn compiled(name: &str, tool: &Tool) -> Result<(RegisteredGadget, bool), RegistryError> {
+    let compile = |parameters: Value| {
+        Registry::compile(GadgetSpec {
+            name: name.to_owned(),
+            description: tool.description.clone(),
+            parameters,
+            ..GadgetSpec::default()
+        })
     };
-    let own = tool.schema.is_object();
-    let schemas = [
-        (own, without_defaults(&tool.schema, Keep::Required)),
-        // A default of the wrong type.
-        (own, without_defaults(&tool.schema, Keep::None)),
-    ];
-    // The rest is made when it is needed.
-    let parts: [fn(&Value) -> Value; 3] = [without_patterns, usable_properties, |_| any_object()];
-    let parts = parts.into_iter().map(|part| {
-        let schema = without_patterns(&without_defaults(&tool.schema, Keep::None));
-        (false, part(&schema))
-    });
-    for (is_checked, schema) in schemas.into_iter().chain(parts) {
-        if !schema.is_object() {
-            continue;
-        }
-        if let Ok(gadget) = Registry::compile(spec(schema)) {
-            return (gadget, is_checked);
-        }
+    if let Ok(gadget) = compile(without_defaults(&tool.schema, Keep::Required)) {
+        return Ok((gadget, true));
     }
-    unreachable!("a carried name and a schema of any object are valid")
+    // A default of the wrong type.
+    let schema = without_defaults(&tool.schema, Keep::None);
+    if let Ok(gadget) = compile(schema.clone()) {
+        return Ok((gadget, true));
+    }
+    compile(without_patterns(&schema)).map(|gadget| (gadget, false))
 }
 
 /// The schema without the patterns that cannot be used, such as those with a look-ahead: the rest is checked.
@@ -208,30 +228,6 @@ fn without_patterns(schema: &Value) -> Value {
         Value::Array(items) => items.iter().map(without_patterns).collect(),
         other => other.clone(),
     }
-}
-
-/// The schema with one that accepts anything in place of each that cannot be used alone. With definitions that all of them may
-/// use, it stays as it is.
-fn usable_properties(schema: &Value) -> Value {
-    let mut schema = schema.clone();
-    let is_shared = ["$defs", "definitions"]
-        .iter()
-        .any(|it| schema.get(it).is_some());
-    if let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut)
-        && !is_shared
-    {
-        for (name, property) in properties {
-            let alone = json!({"type": "object", "properties": {name: &*property}});
-            if Schema::new(alone).is_err() {
-                *property = json!({});
-            }
-        }
-    }
-    schema
-}
-
-fn any_object() -> Value {
-    json!({ "type": "object" })
 }
 
 /// Keywords whose value is a schema.
@@ -323,7 +319,7 @@ mod tests {
             "Read", "read", "a:b", "a b", "a_b", "!!!x", "", "größe", "a.b/c-d",
         ];
         let tools = names.map(|name| Tool::function(name, "", json!({})));
-        let set = Toolset::new(tools.to_vec());
+        let set = Toolset::new(tools.to_vec()).expect("the schemas are valid");
         let expected = [
             "Read", "read_2", "a_b", "a_b_2", "a_b_3", "x", "tool", "größe", "a.b/c-d",
         ];
@@ -335,29 +331,71 @@ mod tests {
     }
 
     #[test]
-    fn a_schema_of_no_use_accepts_any_object() {
-        let check = |schema: Value, is_checked: bool| {
-            let set = Toolset::new(vec![Tool::function("T", "", schema.clone())]);
-            assert_eq!(set.unchecked().is_empty(), is_checked, "{schema}");
-            let gadget = set
-                .registered("T")
-                .map(|gadget| gadget.check(json!({"a": 1})));
-            assert_eq!(gadget, Some(Ok(json!({"a": 1}))), "{schema}");
+    fn a_schema_that_cannot_be_used_is_an_error() {
+        let check = |schema: Value, expected: Option<&str>| {
+            let made = Toolset::new(vec![Tool::function("ns: T", "", schema.clone())]);
+            let error = made.err().map(|error| error.to_string());
+            match expected {
+                None => assert_eq!(error, None, "{schema}"),
+                Some(words) => {
+                    let error = error.unwrap_or_else(|| panic!("it is used: {schema}"));
+                    for part in ["\"ns: T\"", words, "leave the tool out"] {
+                        assert!(error.contains(part), "{schema}: {error}");
+                    }
+                }
+            }
         };
-        check(json!({"type": "object"}), true);
+        check(json!({}), None);
+        check(json!({"type": "object"}), None);
         check(
             json!({"properties": {"a": {"type": "integer", "default": "x"}}}),
-            true,
+            None,
         );
-        check(json!({"type": 5}), false);
-        check(json!({"$ref": "https://example.com/schema.json"}), false);
-        check(Value::Null, false);
-        check(json!([]), false);
+        check(
+            json!({"properties": {"a": {"$ref": "#/$defs/a"}}, "$defs": {"a": {}}}),
+            None,
+        );
+        check(json!({"type": 5}), Some("#/type"));
+        check(
+            json!({"properties": {"a": {"type": 5}}}),
+            Some("#/properties/a/type"),
+        );
+        check(
+            json!({"properties": {"a": {"type": "int"}}}),
+            Some("#/properties/a/type"),
+        );
+        check(
+            json!({"$ref": "https://example.com/schema.json"}),
+            Some("example.com"),
+        );
+        check(
+            json!({"properties": {"a": {"$ref": "#/$defs/none"}}}),
+            Some("none"),
+        );
+        check(
+            json!({"properties": {"a": {"$ref": "https://example.com/x"}}}),
+            Some("example.com"),
+        );
+        check(json!({"type": "string"}), Some("admits only"));
+        check(Value::Null, Some("must be a JSON object"));
+        check(json!([]), Some("must be a JSON object"));
+        check(json!("object"), Some("must be a JSON object"));
+        // References that double at each level.
+        let doubled = (0..40).map(|at| {
+            let next = json!({"$ref": format!("#/$defs/d{}", at + 1)});
+            (format!("d{at}"), json!({"anyOf": [next, next]}))
+        });
+        let mut defs: serde_json::Map<_, _> = doubled.collect();
+        defs.insert("d40".to_owned(), json!({}));
+        check(
+            json!({"properties": {"a": {"$ref": "#/$defs/d0"}}, "$defs": defs}),
+            Some("too complex"),
+        );
     }
 
     /// One look-ahead, as in the patterns for addresses of mail, was the end of all checks.
     #[test]
-    fn what_is_usable_of_a_schema_is_checked() {
+    fn without_patterns_the_rest_is_checked() {
         let check = |property: Value, more: Value| {
             let mut schema = json!({
                 "type": "object",
@@ -366,7 +404,7 @@ mod tests {
             });
             let fields = schema.as_object_mut().expect("an object");
             fields.extend(more.as_object().cloned().unwrap_or_default());
-            let set = Toolset::new(vec![Tool::function("T", "", schema.clone())]);
+            let set = Toolset::new(vec![Tool::function("T", "", schema.clone())]).expect("tools");
             assert_eq!(set.unchecked(), ["T"], "{schema}");
             let gadget = set.registered("T").expect("a tool");
             let good = json!({"a": 1, "b": "x", "zz": 1});
@@ -381,8 +419,6 @@ mod tests {
             json!({}),
             json!({"patternProperties": {"^(?=z)": {}}, "additionalProperties": false}),
         );
-        check(json!({"$ref": "https://example.com/x"}), json!({}));
-        check(json!({"type": 5}), json!({}));
     }
 
     #[test]

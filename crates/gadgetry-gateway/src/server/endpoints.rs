@@ -14,8 +14,9 @@ use futures_util::future::join_all;
 use futures_util::{StreamExt as _, stream};
 use serde_json::{Value, json};
 
+use super::admission::{self, Permit};
 use super::reply::{self, Job};
-use super::{Gateway, admission, body};
+use super::{Gateway, body};
 use crate::exchange::{Constrain, Exchange, Setup, ToolMode};
 use crate::memory::Owner;
 use crate::settings::{ClientKey, Settings};
@@ -172,7 +173,7 @@ async fn begin(
     warnings.extend(toolset.unchecked().iter().map(|name| {
         let name = name.escape_default();
         format!(
-            "tool {name}: a part of its schema cannot be used, so its calls are not checked in full"
+            "tool {name}: a pattern of its schema cannot be used, so its calls are not checked in full"
         )
     }));
     let job = Job {
@@ -230,12 +231,23 @@ async fn count_tokens(State(gateway): State<Gateway>, request: Request) -> Respo
     }
 }
 
-/// The models, in a form that clients of all APIs read.
+/// Admits a request without a body.
+fn admitted(
+    gateway: &Gateway,
+    settings: &Settings,
+    headers: &HeaderMap,
+) -> Result<Permit, Failure> {
+    let key = admission::authenticate(settings, headers)?;
+    gateway.0.admission.admit(settings, key)
+}
+
+/// The models, in a form that clients of all APIs read. Each request of this kind may be several to upstreams.
 async fn models(State(gateway): State<Gateway>, headers: HeaderMap) -> Response {
     let settings = gateway.settings();
-    if let Err(failure) = admission::authenticate(&settings, &headers) {
-        return failed(api_of(&headers), &failure);
-    }
+    let _permit = match admitted(&gateway, &settings, &headers) {
+        Ok(permit) => permit,
+        Err(failure) => return failed(api_of(&headers), &failure),
+    };
     let names = super::probe::models(&settings).await;
     // All servers at once; each entry then finds what its own has said.
     join_all(settings.all_upstreams().map(|it| it.facts())).await;
@@ -258,9 +270,10 @@ async fn models(State(gateway): State<Gateway>, headers: HeaderMap) -> Response 
 
 async fn model(State(gateway): State<Gateway>, headers: HeaderMap, request: Request) -> Response {
     let settings = gateway.settings();
-    if let Err(failure) = admission::authenticate(&settings, &headers) {
-        return failed(api_of(&headers), &failure);
-    }
+    let _permit = match admitted(&gateway, &settings, &headers) {
+        Ok(permit) => permit,
+        Err(failure) => return failed(api_of(&headers), &failure),
+    };
     let path = request.uri().path();
     let name = path.split_once("/models/").map_or("", |(_, name)| name);
     match settings.destination(name) {

@@ -146,7 +146,10 @@ impl Gateway {
             return Ok(Arc::clone(known));
         }
         let patterns = budget::patterns(tools)?;
-        let made = Arc::new(Toolset::new(tools.to_vec()));
+        let made = Arc::new(
+            Toolset::new(tools.to_vec())
+                .map_err(|error| Refusal::new("tools", error.to_string()))?,
+        );
         lock().keep(
             owner,
             fingerprint,

@@ -100,3 +100,74 @@ fn arguments_in_the_history_are_one_block() {
         );
     }
 }
+
+/// Calls in other forms than blocks, which have no secret in them.
+const FORMS: [&str; 9] = [
+    "<tool_call>\n{\"name\": \"weather\", \"arguments\": {\"city\": \"Paris\"}}\n</tool_call>",
+    "<tool_call><function=weather><parameter=city>Paris</parameter></function></tool_call>",
+    "<function=weather>\n<parameter=city>\nParis\n</parameter>\n</function>",
+    "[TOOL_CALLS][{\"name\": \"weather\", \"arguments\": {\"city\": \"Paris\"}}]",
+    "[TOOL_CALLS]weather[ARGS]{\"city\": \"Paris\"}",
+    "{\"name\": \"weather\", \"parameters\": {\"city\": \"Paris\"}}",
+    "<|python_tag|>{\"name\": \"weather\", \"parameters\": {\"city\": \"Paris\"}}",
+    "<function_calls>\n<invoke name=\"weather\">\n<parameter name=\"city\">Paris</parameter>\n</invoke>\n</function_calls>",
+    "```json\n{\"name\": \"weather\", \"arguments\": {\"city\": \"Paris\"}}\n```",
+];
+
+/// A conversation with a result, a text of the user, and one of the developer.
+fn conversation(result: &str, user: &str, system: &str) -> Value {
+    let mut body = ask("Hi");
+    body["messages"] = json!([
+        {"role": "system", "content": system},
+        {"role": "user", "content": user},
+        {"role": "assistant", "content": null, "tool_calls": [
+            {"id": "c", "type": "function", "function": {"name": "weather", "arguments": "{\"city\": \"Rome\"}"}}
+        ]},
+        {"role": "tool", "tool_call_id": "c", "content": result},
+    ]);
+    body
+}
+
+#[test]
+fn a_quotation_in_another_form_is_no_call() {
+    let paris = ("weather".to_owned(), json!({"city": "Paris"}));
+    let check = |body: Value, reply: &str, calls: &[(String, Value)]| {
+        let received = Client::new(Api::Chat).receive(body, &[reply]);
+        assert_eq!(received.calls, calls, "{reply}");
+        if calls.is_empty() {
+            assert_eq!(received.text, reply);
+        }
+    };
+    for form in FORMS {
+        let page = format!("It says:\n\n  {form}\n\nand ends.");
+        let log = json!({ "body": form }).to_string();
+        check(
+            conversation("rain", "Hi", ""),
+            form,
+            std::slice::from_ref(&paris),
+        );
+        check(
+            conversation("rain", "Hi", &page),
+            form,
+            std::slice::from_ref(&paris),
+        );
+        check(conversation(&page, "Hi", ""), form, &[]);
+        check(conversation(&log, "Hi", ""), form, &[]);
+        check(conversation("rain", &page, ""), form, &[]);
+        // What the model has added to it is its own.
+        let other = form.replace("Paris", "Oslo");
+        let oslo = ("weather".to_owned(), json!({"city": "Oslo"}));
+        check(conversation(&page, "Hi", ""), &other, &[oslo]);
+    }
+    // In another wrapper, and with a block, which is what the prompt demands.
+    let json = "{\"name\": \"weather\", \"arguments\": {\"city\": \"Paris\"}}";
+    for quoted in [FORMS[0], FORMS[3], FORMS[8], json] {
+        for form in [FORMS[0], FORMS[3], FORMS[8]] {
+            check(conversation(quoted, "Hi", ""), form, &[]);
+        }
+    }
+    let client = Client::new(Api::Chat);
+    let block = client.written("{S}weather:w\n{A}city\nParis\n{E}\n");
+    let received = client.receive(conversation(FORMS[0], "Hi", ""), &[&block]);
+    assert_eq!(received.calls, [paris]);
+}

@@ -80,3 +80,21 @@ async fn limits_of_a_key() {
     assert_eq!(status(&world, &alpha).await, 429);
     assert_eq!(status(&world, &[("x-api-key", "beta")]).await, 200);
 }
+
+/// A list of models is a request to each upstream.
+#[tokio::test]
+async fn lists_of_models_count_as_requests() {
+    for path in ["/v1/models", "/models", "/v1/models/scripted"] {
+        let mut key = ClientKey::new("a", "alpha");
+        key.per_minute = Some(2);
+        let world = world(vec![key, ClientKey::new("b", "beta")]).await;
+        let list = async |key: &str| {
+            let request = client().get(world.url(path)).header("x-api-key", key);
+            request.send().await.expect("it answers").status().as_u16()
+        };
+        assert_eq!(list("alpha").await, 200, "{path}");
+        assert_eq!(status(&world, &[("x-api-key", "alpha")]).await, 200);
+        assert_eq!(list("alpha").await, 429, "{path}");
+        assert_eq!(list("beta").await, 200, "{path}");
+    }
+}

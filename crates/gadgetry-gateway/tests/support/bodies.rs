@@ -14,10 +14,13 @@ pub(crate) fn check(api: Api, body: &[u8]) {
     let Ok(request) = api.decode(body) else {
         return;
     };
+    let Ok(tools) = Toolset::new(request.tools.clone()) else {
+        return;
+    };
     let mut encoder = api.encoder(&request, "1", 0);
     let secrets = Secrets::new(ModelRules::default().markers, 1);
     let exchange = Exchange::new(Setup {
-        tools: Arc::new(Toolset::new(request.tools.clone())),
+        tools: Arc::new(tools),
         request: Arc::new(request),
         rules: Arc::default(),
         is_native: false,

@@ -96,7 +96,8 @@ impl Client {
     }
 
     pub(crate) fn exchange_of(&self, request: ClientRequest, number: u64) -> Exchange {
-        let tools = Arc::new(Toolset::new(request.tools.clone()));
+        let tools = Toolset::new(request.tools.clone());
+        let tools = Arc::new(tools.expect("the schemas are valid"));
         self.exchange_with(request, tools, number)
     }
 

@@ -1,4 +1,4 @@
-//! The messages that a server writes, one a line, none longer than the limit.
+//! The messages that a server writes, one a line, none longer or nested more deeply than the limits.
 
 use std::io;
 
@@ -8,13 +8,16 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 /// A message of a server may have this many bytes.
 pub(super) const MESSAGE_LIMIT: usize = 16 << 20;
 
+/// Levels of arrays and objects in a message. What reads it takes no more, and would say nothing to the call.
+const LEVELS: usize = 127;
+
 /// How much of the beginning and the end of a longer message is searched for its id.
 const ENDS: usize = 1024;
 
 /// Passes on the lines of `from`, until one of both ends.
 ///
-/// A line beyond `limit` is replaced by an error with the id of its request, so that the call fails at once, and the others
-/// continue. It is never in memory as a whole.
+/// A line beyond `limit`, or beyond [`LEVELS`], is replaced by an error with the id of its request, so that the call fails at once, and
+/// the others continue. One that is too long is never in memory as a whole.
 pub(super) async fn pass_on(
     mut from: impl AsyncRead + Unpin,
     mut to: impl AsyncWrite + Unpin,
@@ -45,10 +48,41 @@ struct Line {
     /// Of a line that is too long, the end.
     end: Vec<u8>,
     is_too_long: bool,
+    levels: Levels,
+}
+
+/// How deeply a line is nested.
+#[derive(Default)]
+struct Levels {
+    now: usize,
+    most: usize,
+    in_text: bool,
+    is_escaped: bool,
+}
+
+impl Levels {
+    fn push(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            match (self.in_text, byte) {
+                (true, _) if self.is_escaped => self.is_escaped = false,
+                (true, b'\\') => self.is_escaped = true,
+                (_, b'"') => self.in_text = !self.in_text,
+                (false, b'[' | b'{') => {
+                    self.now += 1;
+                    self.most = self.most.max(self.now);
+                }
+                (false, b']' | b'}') => self.now = self.now.saturating_sub(1),
+                _ => {}
+            }
+        }
+    }
 }
 
 impl Line {
     fn push(&mut self, bytes: &[u8], limit: usize) {
+        if !self.is_too_long {
+            self.levels.push(bytes);
+        }
         if !self.is_too_long && self.bytes.len() + bytes.len() <= limit {
             self.bytes.extend_from_slice(bytes);
             return;
@@ -70,16 +104,21 @@ impl Line {
     fn take(&mut self, limit: usize) -> Vec<u8> {
         let Self {
             mut bytes,
-            end,
+            mut end,
             is_too_long,
+            levels,
         } = std::mem::take(self);
-        if is_too_long {
-            let message = format!(
-                "the answer has more than {} MiB; call it with parameters that give less",
-                limit >> 20
-            );
+        if is_too_long || levels.most > LEVELS {
+            let most = if is_too_long {
+                format!("has more than {} MiB", limit >> 20)
+            } else {
+                end = bytes[bytes.len().saturating_sub(ENDS)..].to_vec();
+                bytes.truncate(ENDS);
+                format!("is nested more than {LEVELS} levels deep")
+            };
+            let message = format!("the answer {most}; call it with parameters that give less");
             let Some(id) = id_in(&bytes, Id::First).or_else(|| id_in(&end, Id::Last)) else {
-                tracing::warn!("a message of a server is too long and has no id; it is ignored");
+                tracing::warn!("a message of a server is too large and has no id; it is ignored");
                 return Vec::new();
             };
             let error = json!({ "code": TOO_LARGE, "message": message });
@@ -124,7 +163,7 @@ fn id_in(bytes: &[u8], which: Id) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use super::{ENDS, pass_on};
+    use super::{ENDS, LEVELS, pass_on};
 
     async fn passed(text: &str, limit: usize) -> String {
         let mut out = Vec::new();
@@ -167,6 +206,27 @@ mod tests {
         .await;
         check(format!("{{\"method\":\"x\",\"params\":{result}}}"), None).await;
         check(long, None).await;
+    }
+
+    #[tokio::test]
+    async fn lines_that_are_nested_deeply_become_errors() {
+        let check = async |levels: usize, text: &str, is_passed: bool| {
+            let (open, close) = ("[".repeat(levels - 1), "]".repeat(levels - 1));
+            for line in [
+                format!("{{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":{open}{text}{close}}}\n"),
+                format!("{{\"result\":{open}{text}{close},\"id\":7,\"jsonrpc\":\"2.0\"}}\n"),
+            ] {
+                let out = passed(&line, 1 << 20).await;
+                assert_eq!(out == line, is_passed, "{levels}");
+                let read: serde_json::Value = serde_json::from_str(&out).unwrap();
+                assert_eq!(read["id"], 7, "{out}");
+                assert_eq!(read["error"].is_null(), is_passed, "{out}");
+            }
+        };
+        check(LEVELS, "1", true).await;
+        check(LEVELS, "\"[[\\\"[[\"", true).await;
+        check(LEVELS + 1, "1", false).await;
+        check(200_000, "", false).await;
     }
 
     #[tokio::test]

@@ -3,12 +3,13 @@
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-use cap_fs_ext::MetadataExt as _;
+use cap_fs_ext::{DirExt as _, MetadataExt as _};
 use cap_std::fs::{Dir, Metadata};
 
-use super::walk::{heads, walk};
-use super::{Repositories, about, names, settings};
-use crate::workspace::repository::{Layout, is_dot_git};
+use super::Repositories;
+use crate::workspace::repository::walk::walk;
+use crate::workspace::repository::ways::normal;
+use crate::workspace::repository::{Layout, about, is_dot_git, settings};
 
 /// Notes, and errors, about single repositories.
 const NOTES: usize = 5;
@@ -86,19 +87,6 @@ impl Repositories {
         }
         Ok(())
     }
-}
-
-/// A path without `.` and `..`.
-fn normal(path: &Path) -> PathBuf {
-    let mut normal = PathBuf::from("/");
-    for name in names(path).into_iter().rev() {
-        if name == ".." {
-            normal.pop();
-        } else {
-            normal.push(name);
-        }
-    }
-    normal
 }
 
 /// Notes on what was renamed, and errors.
@@ -184,4 +172,21 @@ fn rename(workspace: &Dir, path: &Path) -> io::Result<PathBuf> {
         }
     }
     Err(ErrorKind::AlreadyExists.into())
+}
+
+/// Returns the entries of a folder that Git may read as `HEAD`, in whatever case.
+pub(crate) fn heads(workspace: &Dir, path: &Path) -> io::Result<Vec<PathBuf>> {
+    let folder = if path.as_os_str().is_empty() {
+        workspace.try_clone()?
+    } else {
+        workspace.open_dir_nofollow(path)?
+    };
+    let mut heads = Vec::new();
+    for entry in folder.entries()? {
+        let name = entry?.file_name();
+        if name.eq_ignore_ascii_case("HEAD") {
+            heads.push(path.join(name));
+        }
+    }
+    Ok(heads)
 }

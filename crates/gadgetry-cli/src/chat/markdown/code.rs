@@ -10,6 +10,12 @@ use syntect::parsing::{ParseState, Scope, ScopeStack, SyntaxSet};
 /// Bytes of a line that is coloured. The patterns of grammars may take long for longer ones.
 const LONGEST: usize = 500;
 
+/// Lines of a text that are coloured, in all of its code together.
+pub(super) const LINES: usize = 2_000;
+
+/// Bytes of these lines.
+const BYTES: usize = 128 << 10;
+
 static GRAMMARS: LazyLock<SyntaxSet> = LazyLock::new(SyntaxSet::load_defaults_newlines);
 
 /// The styles by the scopes of a grammar; the innermost scope with a style counts.
@@ -37,6 +43,32 @@ static STYLES: LazyLock<Vec<(Scope, Style)>> = LazyLock::new(|| {
     styles.collect()
 });
 
+/// How much of the code in a text may still be coloured: grammars take long, and a model may write without end.
+#[derive(Clone, Debug)]
+pub(super) struct Colors {
+    lines: usize,
+    bytes: usize,
+}
+
+impl Default for Colors {
+    fn default() -> Self {
+        Self {
+            lines: LINES,
+            bytes: BYTES,
+        }
+    }
+}
+
+impl Colors {
+    /// Takes a line; `false` if it is to stay plain, as all after it are.
+    fn take(&mut self, line: &str) -> bool {
+        let left = self.bytes.checked_sub(line.len());
+        let left = left.zip(self.lines.checked_sub(1));
+        (self.bytes, self.lines) = left.unwrap_or_default();
+        left.is_some()
+    }
+}
+
 /// Code in one language. A language without a grammar has no colours.
 #[derive(Clone)]
 pub(super) struct Code(Option<(ParseState, ScopeStack)>);
@@ -53,8 +85,11 @@ impl Code {
     }
 
     /// The next line, whose text has no line break.
-    pub(super) fn line(&mut self, text: &str) -> Line<'static> {
+    pub(super) fn line(&mut self, text: &str, colors: &mut Colors) -> Line<'static> {
         let plain = || Line::raw(text.to_owned());
+        if self.0.is_some() && !colors.take(text) {
+            self.0 = None;
+        }
         let Some((parser, scopes)) = self.0.as_mut().filter(|_| text.len() <= LONGEST) else {
             return plain();
         };
@@ -81,8 +116,8 @@ impl Code {
     }
 
     /// A line that may still grow.
-    pub(super) fn preview(&self, text: &str) -> Line<'static> {
-        self.clone().line(text)
+    pub(super) fn preview(&self, text: &str, colors: &Colors) -> Line<'static> {
+        self.clone().line(text, &mut colors.clone())
     }
 }
 
@@ -120,7 +155,9 @@ mod tests {
     /// The colours of the words, as `word:colour`.
     fn colors(language: &str, lines: &[&str]) -> Vec<String> {
         let mut code = Code::of(language);
-        let lines: Vec<Line<'_>> = lines.iter().map(|line| code.line(line)).collect();
+        let mut all = Colors::default();
+        let lines = lines.iter().map(|line| code.line(line, &mut all));
+        let lines: Vec<Line<'_>> = lines.collect();
         let spans = lines.iter().flat_map(|line| &line.spans);
         let words = spans.filter(|span| !span.content.trim().is_empty());
         let word = |span: &Span<'_>| {
@@ -167,13 +204,47 @@ mod tests {
         ] {
             for language in ["rust", "python", "js", "sh", "json", "html"] {
                 assert_eq!(
-                    Code::of(language).line(text).to_string(),
+                    Code::of(language)
+                        .line(text, &mut Colors::default())
+                        .to_string(),
                     text,
                     "{language}"
                 );
             }
         }
         let long = "x".repeat(LONGEST + 1);
-        assert_eq!(Code::of("rust").line(&long).to_string(), long);
+        let line = Code::of("rust").line(&long, &mut Colors::default());
+        assert_eq!(line.to_string(), long);
+    }
+
+    /// 200,000 rows of a table in a fence took minutes.
+    #[test]
+    fn a_text_has_colors_up_to_a_limit() {
+        let check = |line: &str, most: (usize, usize), fences: usize, lines: usize, expected| {
+            let (lines_left, bytes) = most;
+            let mut colors = Colors {
+                lines: lines_left,
+                bytes,
+            };
+            let mut colored = 0;
+            for _ in 0..fences {
+                let mut code = Code::of("rust");
+                for _ in 0..lines {
+                    let line = code.line(line, &mut colors);
+                    colored += usize::from(line.spans.len() > 1);
+                }
+            }
+            assert_eq!(colored, expected, "{most:?} {fences} x {lines}");
+        };
+        let line = "let x = 1;";
+        check(line, (LINES, BYTES), 1, 10, 10);
+        check(line, (5, BYTES), 1, 10, 5);
+        check(line, (5, BYTES), 10, 1, 5);
+        check(line, (LINES, 35), 1, 10, 3);
+        check(line, (LINES, 35), 10, 1, 3);
+        // What is too long for the rest ends it, too.
+        check(line, (LINES, 9), 10, 1, 0);
+        let all = Colors::default();
+        assert_eq!((all.lines, all.bytes), (LINES, BYTES));
     }
 }

@@ -7,7 +7,7 @@ use std::path::Path;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::attacks::row::{Reply, expand, fill};
+use crate::attacks::row::{Reply, expand, fill_but_name};
 
 /// A gateway, an upstream, and what clients send one after the other.
 #[derive(Clone, Debug, Deserialize)]
@@ -86,7 +86,7 @@ pub(crate) fn load(path: &Path) -> Vec<Row> {
     let written: Vec<Value> =
         serde_json::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let rows = written.into_iter().flat_map(expand).map(|mut row| {
-        fill(&mut row);
+        fill_but_name(&mut row);
         let row = repeated(&row);
         let name = row["name"].to_string();
         serde_json::from_value(row).unwrap_or_else(|error| panic!("{name}: {error}"))

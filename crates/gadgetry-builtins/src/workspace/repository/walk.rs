@@ -2,30 +2,29 @@
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, ErrorKind};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use cap_fs_ext::{DirExt as _, MetadataExt as _};
 use cap_std::fs::{Dir, Metadata};
 
-use super::{Identity, about};
-use crate::workspace::repository::{Layout, is_dot_git};
+use super::{Identity, Layout, about, is_dot_git};
 
 /// Levels of folders. More of them cannot be looked at with a limited number of open files.
 const DEPTH: usize = 200;
 
 /// An entry of a folder by which Git would use a repository.
-pub(super) struct Found<'d> {
-    pub(super) folder: &'d Dir,
-    pub(super) name: &'d OsStr,
-    pub(super) path: PathBuf,
+pub(crate) struct Found<'d> {
+    pub(crate) folder: &'d Dir,
+    pub(crate) name: &'d OsStr,
+    pub(crate) path: PathBuf,
 }
 
 impl Found<'_> {
-    pub(super) fn metadata(&self) -> io::Result<Metadata> {
+    pub(crate) fn metadata(&self) -> io::Result<Metadata> {
         self.folder.symlink_metadata(self.name)
     }
 
-    pub(super) fn identity(&self) -> io::Result<Identity> {
+    pub(crate) fn identity(&self) -> io::Result<Identity> {
         let metadata = self.metadata()?;
         Ok((metadata.dev(), metadata.ino()))
     }
@@ -33,7 +32,7 @@ impl Found<'_> {
 
 /// Visits what makes repositories below a folder: entries named `.git`, and folders that are laid out as one. `visit` returns whether to
 /// search in it as well; `failed` whether to continue after a folder that cannot be searched.
-pub(super) fn walk(
+pub(crate) fn walk(
     workspace: &Dir,
     failed: &mut impl FnMut(io::Error) -> io::Result<()>,
     visit: &mut impl FnMut(Found<'_>) -> io::Result<bool>,
@@ -122,28 +121,19 @@ impl Level {
     /// Returns whether a folder is gone, or belongs to another user, so that a command cannot open it either.
     fn is_not_ours(&self, name: &OsStr, error: &io::Error) -> bool {
         let is_gone = matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory);
-        is_gone
-            || error.kind() == ErrorKind::PermissionDenied
-                && self.dir.symlink_metadata(name).is_ok_and(|found| {
-                    let owner = cap_std::fs::MetadataExt::uid(&found);
-                    owner != rustix::process::geteuid().as_raw()
-                })
+        is_gone || error.kind() == ErrorKind::PermissionDenied && self.is_of_another(name)
     }
-}
 
-/// Returns the entries of a folder that Git may read as `HEAD`, in whatever case.
-pub(super) fn heads(workspace: &Dir, path: &Path) -> io::Result<Vec<PathBuf>> {
-    let folder = if path.as_os_str().is_empty() {
-        workspace.try_clone()?
-    } else {
-        workspace.open_dir_nofollow(path)?
-    };
-    let mut heads = Vec::new();
-    for entry in folder.entries()? {
-        let name = entry?.file_name();
-        if name.eq_ignore_ascii_case("HEAD") {
-            heads.push(path.join(name));
-        }
+    #[cfg(target_os = "linux")]
+    fn is_of_another(&self, name: &OsStr) -> bool {
+        self.dir.symlink_metadata(name).is_ok_and(|found| {
+            let owner = cap_std::fs::MetadataExt::uid(&found);
+            owner != rustix::process::geteuid().as_raw()
+        })
     }
-    Ok(heads)
+
+    #[cfg(not(target_os = "linux"))]
+    fn is_of_another(&self, _: &OsStr) -> bool {
+        false
+    }
 }

@@ -17,7 +17,7 @@ const MOST: usize = 10_000;
 const DATA: [&str; 4] = ["objects", "refs", "logs", "lfs"];
 
 /// Returns the absolute paths that the repositories above a folder name.
-pub(super) fn named_above(folder: &Path) -> io::Result<Vec<PathBuf>> {
+pub(crate) fn named_above(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let mut named = Vec::new();
     for above in folder.ancestors().skip(1) {
         let git = above.join(".git");
@@ -30,7 +30,7 @@ pub(super) fn named_above(folder: &Path) -> io::Result<Vec<PathBuf>> {
 
 /// Returns the absolute paths that a repository names: by links in it, `include.path`, `core.hooksPath` and the like, in its own
 /// settings, in those that these include, and in those of the user. `git` is its folder, or the file that names it. The paths may not exist.
-pub(super) fn named_by(git: &Path) -> io::Result<Vec<PathBuf>> {
+pub(crate) fn named_by(git: &Path) -> io::Result<Vec<PathBuf>> {
     let above = git.parent().unwrap_or(Path::new("/"));
     let folder = if git.is_file() {
         let text = text(git)?;
@@ -91,8 +91,10 @@ fn links(folder: &Path) -> io::Result<Vec<PathBuf>> {
         let Ok(entries) = fs::read_dir(&inner) else {
             continue;
         };
+        let entries = entries.collect::<io::Result<Vec<_>>>()?;
+        // Those of submodules are in folders of it.
+        let is_repository = inner == folder || entries.iter().any(|it| it.file_name() == "HEAD");
         for entry in entries {
-            let entry = entry?;
             let (path, kind) = (entry.path(), entry.file_type()?);
             seen += 1;
             if seen > MOST {
@@ -104,7 +106,7 @@ fn links(folder: &Path) -> io::Result<Vec<PathBuf>> {
             if kind.is_symlink() {
                 found.push(inner.join(fs::read_link(&path)?));
             } else if kind.is_dir()
-                && !(inner == folder && DATA.iter().any(|it| entry.file_name() == *it))
+                && !(is_repository && DATA.iter().any(|it| entry.file_name() == *it))
             {
                 left.push(path);
             }
@@ -114,7 +116,7 @@ fn links(folder: &Path) -> io::Result<Vec<PathBuf>> {
 }
 
 /// The settings of the user and of the system.
-fn of_user() -> Vec<PathBuf> {
+pub(crate) fn of_user() -> Vec<PathBuf> {
     let home = std::env::var_os("HOME").map(PathBuf::from);
     let config = std::env::var_os("XDG_CONFIG_HOME").map(PathBuf::from);
     let config = config.or_else(|| Some(home.as_ref()?.join(".config")));

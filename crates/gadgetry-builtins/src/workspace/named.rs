@@ -1,0 +1,59 @@
+//! Files of the workspace from which Git runs code because its settings name them: hooks, monitors, templates, more settings.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::repository::{settings, walk, ways};
+use super::{FileError, Workspace, WorkspacePath};
+
+impl Workspace {
+    /// Fails for a path that settings of Git name, for what is below it, and for the folders that it is in.
+    ///
+    /// Settings are those of all repositories in the workspace and above it, and of the user. A setting whose file does not exist
+    /// counts as well.
+    pub(super) fn refuse_named(&self, path: &WorkspacePath) -> Result<(), FileError> {
+        let named = self.named().map_err(|source| FileError::io(path, source))?;
+        let path_itself = path.as_path();
+        let is_named = named.iter().any(|named| {
+            if named.as_os_str().is_empty() {
+                // Hooks in the workspace itself.
+                return path_itself.components().count() == 1;
+            }
+            path_itself.starts_with(named) || named.starts_with(path_itself)
+        });
+        if is_named {
+            return Err(FileError::NamedByGit(path.clone()));
+        }
+        Ok(())
+    }
+
+    /// The paths in the workspace that settings name, as they are written and where their links lead.
+    fn named(&self) -> io::Result<Vec<PathBuf>> {
+        let mut named = settings::named_above(self.root())?;
+        named.extend(settings::of_user());
+        let mut failed = None;
+        // A folder that cannot be searched has no repository that Git could use.
+        walk::walk(self.dir(), &mut |_| Ok(()), &mut |found| {
+            match settings::named_by(&self.root().join(&found.path)) {
+                Ok(more) => named.extend(more),
+                Err(error) => failed = Some(error),
+            }
+            Ok(false)
+        })?;
+        if let Some(error) = failed {
+            return Err(error);
+        }
+        let mut inside = Vec::new();
+        for path in named {
+            inside.extend(self.inside(&ways::normal(&path)));
+            if let Some(end) = ways::follow(&path, &mut |_, _| {})? {
+                inside.extend(self.inside(&end));
+            }
+        }
+        Ok(inside)
+    }
+
+    fn inside(&self, path: &Path) -> Option<PathBuf> {
+        path.strip_prefix(self.root()).ok().map(Path::to_owned)
+    }
+}
